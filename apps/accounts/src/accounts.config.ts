@@ -1,0 +1,53 @@
+import type { z } from 'zod';
+import { environment, type Secret } from '#config';
+
+/** The variables of the accounts service. */
+export const accountsEnvironment = environment
+  .pick({
+    DATABASE_URL: true,
+    GATEPOST_ACCOUNTS_DATABASE_URL: true,
+    GATEPOST_APP_ID: true,
+    GATEPOST_APP_KEY: true,
+    GATEPOST_BODY_LIMIT_BYTES: true,
+    GATEPOST_DATABASE_POOL: true,
+    GATEPOST_MASTER_KEY: true,
+    GATEPOST_PASSWORD_COST: true,
+    GATEPOST_PASSWORD_QUEUE_LIMIT: true,
+    GATEPOST_SECRET: true,
+  })
+  .required({ GATEPOST_SECRET: true });
+
+/** The application to create when there is none. What is left out is made up. */
+export interface InitialApplication {
+  readonly id: string | undefined;
+  readonly appKey: Secret | undefined;
+  readonly masterKey: Secret | undefined;
+}
+
+export interface AccountsConfig {
+  readonly databaseUrl: string;
+  readonly databasePool: number;
+  readonly secret: Secret;
+  readonly passwordCost: number;
+  readonly passwordQueueLimit: number;
+  readonly objectLimitBytes: number;
+  readonly initialApplication: InitialApplication | undefined;
+}
+
+/** DI token of `AccountsConfig`. */
+export const ACCOUNTS_CONFIG = Symbol('AccountsConfig');
+
+export function accountsConfig(env: z.output<typeof accountsEnvironment>): AccountsConfig {
+  return {
+    databaseUrl: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL,
+    databasePool: env.GATEPOST_DATABASE_POOL,
+    secret: env.GATEPOST_SECRET,
+    passwordCost: env.GATEPOST_PASSWORD_COST,
+    passwordQueueLimit: env.GATEPOST_PASSWORD_QUEUE_LIMIT,
+    objectLimitBytes: env.GATEPOST_BODY_LIMIT_BYTES,
+    initialApplication:
+      env.GATEPOST_APP_ID === undefined
+        ? undefined
+        : { id: env.GATEPOST_APP_ID, appKey: env.GATEPOST_APP_KEY, masterKey: env.GATEPOST_MASTER_KEY },
+  };
+}

@@ -1,0 +1,15 @@
+import type { DatabaseOptions } from '#database';
+import { CreateAccounts1795257600000 } from './migrations/1795257600000-create-accounts.js';
+
+export const ACCOUNTS_SCHEMA = 'accounts';
+
+/** Where the accounts service keeps its data; `gatepost migrate` and the service itself use it. */
+export function accountsDatabase(url: string, poolSize: number): DatabaseOptions {
+  return {
+    url,
+    poolSize,
+    schema: ACCOUNTS_SCHEMA,
+    applicationName: 'gatepost-accounts',
+    migrations: [CreateAccounts1795257600000],
+  };
+}

@@ -1,0 +1,41 @@
+import { appError } from '#errors';
+import type { JsonValue } from '#contracts';
+
+type Permission = 'read' | 'write';
+
+/** Who may read or write one object (specification, Access control list). */
+export type Acl = Readonly<Record<string, Readonly<Partial<Record<Permission, true>>>>>;
+
+const PUBLIC = '*';
+const GRANTEE = /^(\*|[A-Za-z0-9]{1,64}|role:[A-Za-z0-9_]{1,128})$/;
+const PERMISSIONS: ReadonlySet<string> = new Set<Permission>(['read', 'write']);
+const MAX_ENTRIES = 1_000;
+
+/** @throws AppError INVALID_ACL where the value is no ACL */
+export function parseAcl(value: JsonValue): Acl {
+  const entries = isObject(value) ? Object.entries(value) : undefined;
+  if (entries === undefined || entries.length > MAX_ENTRIES || !entries.every(isEntry)) throw appError('INVALID_ACL');
+  return value as unknown as Acl;
+}
+
+/** Whether the ACL grants a permission to a user, or to everyone where the id is undefined. No ACL grants all. */
+export function grants(acl: Acl | null, permission: Permission, userId: string | undefined): boolean {
+  if (acl === null) return true;
+  return isGrantedTo(acl, PUBLIC, permission) || (userId !== undefined && isGrantedTo(acl, userId, permission));
+}
+
+function isGrantedTo(acl: Acl, grantee: string, permission: Permission): boolean {
+  return Object.hasOwn(acl, grantee) && acl[grantee]?.[permission] === true;
+}
+
+function isEntry([grantee, permissions]: [string, JsonValue]): boolean {
+  return (
+    GRANTEE.test(grantee) &&
+    isObject(permissions) &&
+    Object.entries(permissions).every(([name, granted]) => PERMISSIONS.has(name) && granted === true)
+  );
+}
+
+function isObject(value: JsonValue): value is Record<string, JsonValue> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,39 @@
+import { Controller } from '@nestjs/common';
+import { accountsRpc, applicationsRpc, type RpcData, type RpcReply } from '#contracts';
+import { RpcHandler } from '#messaging';
+import { ApplicationsService } from './applications.service.js';
+
+@Controller()
+export class ApplicationsController {
+  constructor(private readonly applications: ApplicationsService) {}
+
+  @RpcHandler(accountsRpc.findApplication)
+  async find({ appId }: RpcData<typeof accountsRpc.findApplication>): Promise<RpcReply<typeof accountsRpc.findApplication>> {
+    return { application: await this.applications.find(appId) };
+  }
+
+  @RpcHandler(applicationsRpc.create)
+  async create(wanted: RpcData<typeof applicationsRpc.create>): Promise<RpcReply<typeof applicationsRpc.create>> {
+    return { application: await this.applications.create(wanted) };
+  }
+
+  @RpcHandler(applicationsRpc.list)
+  async list(_: RpcData<typeof applicationsRpc.list>): Promise<RpcReply<typeof applicationsRpc.list>> {
+    return { applications: await this.applications.list() };
+  }
+
+  @RpcHandler(applicationsRpc.get)
+  async get({ id }: RpcData<typeof applicationsRpc.get>): Promise<RpcReply<typeof applicationsRpc.get>> {
+    return { application: await this.applications.get(id) };
+  }
+
+  @RpcHandler(applicationsRpc.changeSetting)
+  async changeSetting({ id, name, value }: RpcData<typeof applicationsRpc.changeSetting>): Promise<RpcReply<typeof applicationsRpc.changeSetting>> {
+    return { settings: await this.applications.changeSetting(id, name, value) };
+  }
+
+  @RpcHandler(applicationsRpc.rotateKeys)
+  async rotateKeys({ id, ...which }: RpcData<typeof applicationsRpc.rotateKeys>): Promise<RpcReply<typeof applicationsRpc.rotateKeys>> {
+    return { application: await this.applications.rotateKeys(id, which) };
+  }
+}

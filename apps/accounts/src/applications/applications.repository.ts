@@ -1,0 +1,65 @@
+import { Injectable } from '@nestjs/common';
+import type { ApplicationSettings } from '#contracts';
+import { Database, type Tx } from '#database';
+
+export interface ApplicationRow {
+  readonly id: string;
+  readonly name: string;
+  readonly sealedAppKey: string;
+  readonly sealedMasterKey: string;
+  /** Only what was set; the defaults are not stored. */
+  readonly settings: Partial<ApplicationSettings>;
+  readonly createdAt: Date;
+}
+
+const COLUMNS = `id, name, sealed_app_key AS "sealedAppKey", sealed_master_key AS "sealedMasterKey", settings, created_at AS "createdAt"`;
+
+@Injectable()
+export class ApplicationsRepository {
+  constructor(private readonly database: Database) {}
+
+  async find(id: string): Promise<ApplicationRow | undefined> {
+    const [row] = await this.database.query<ApplicationRow>(`SELECT ${COLUMNS} FROM accounts.applications WHERE id = $1`, [id]);
+    return row;
+  }
+
+  list(): Promise<ApplicationRow[]> {
+    return this.database.query<ApplicationRow>(`SELECT ${COLUMNS} FROM accounts.applications ORDER BY created_at, id`);
+  }
+
+  /** @returns undefined where the id is taken */
+  async insert(tx: Tx, { id, name, sealedAppKey, sealedMasterKey }: Omit<ApplicationRow, 'settings' | 'createdAt'>): Promise<ApplicationRow | undefined> {
+    const [row] = await tx.query<ApplicationRow>(
+      `INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $2, $3, $4)
+       ON CONFLICT ON CONSTRAINT applications_pkey DO NOTHING RETURNING ${COLUMNS}`,
+      [id, name, sealedAppKey, sealedMasterKey],
+    );
+    return row;
+  }
+
+  /** Waits for other creators of applications, and tells whether there is one. */
+  async lockAndCheckEmpty(tx: Tx): Promise<boolean> {
+    await tx.query('LOCK TABLE accounts.applications IN SHARE ROW EXCLUSIVE MODE');
+    const rows = await tx.query('SELECT 1 FROM accounts.applications LIMIT 1');
+    return rows.length === 0;
+  }
+
+  async changeSettings(tx: Tx, id: string, changes: Partial<ApplicationSettings>): Promise<ApplicationRow | undefined> {
+    const [row] = await tx.query<ApplicationRow>(
+      `UPDATE accounts.applications SET settings = settings || $2 WHERE id = $1 RETURNING ${COLUMNS}`,
+      [id, JSON.stringify(changes)],
+    );
+    return row;
+  }
+
+  /** Replaces the keys that are given. */
+  async replaceKeys(tx: Tx, id: string, sealedAppKey: string | null, sealedMasterKey: string | null): Promise<ApplicationRow | undefined> {
+    const [row] = await tx.query<ApplicationRow>(
+      `UPDATE accounts.applications
+          SET sealed_app_key = COALESCE($2, sealed_app_key), sealed_master_key = COALESCE($3, sealed_master_key)
+        WHERE id = $1 RETURNING ${COLUMNS}`,
+      [id, sealedAppKey, sealedMasterKey],
+    );
+    return row;
+  }
+}

@@ -1,0 +1,132 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { type Application, applicationSettings, type ApplicationSettings, broadcastHints } from '#contracts';
+import { Database } from '#database';
+import { appError } from '#errors';
+import { Broadcasts } from '#messaging';
+import { Sealer } from '#sealing';
+import { newAppId, newAppKey } from '../random-ids.js';
+import { type ApplicationRow, ApplicationsRepository } from './applications.repository.js';
+import { parseSetting } from './setting.rules.js';
+
+/** Settings work everywhere within this time, in milliseconds (architecture, Applications and settings). */
+const SETTINGS_TTL_MS = 1_000;
+const MAX_CACHED_APPLICATIONS = 10_000;
+
+export interface NewApplication {
+  readonly name: string;
+  readonly id?: string | undefined;
+  readonly appKey?: string | undefined;
+  readonly masterKey?: string | undefined;
+}
+
+/** Applications: their keys, sealed at rest, and their settings. */
+@Injectable()
+export class ApplicationsService {
+  readonly #settings = new LRUCache<string, ApplicationSettings>({
+    max: MAX_CACHED_APPLICATIONS,
+    ttl: SETTINGS_TTL_MS,
+    fetchMethod: async (id) => applicationSettings.parse((await this.repository.find(id))?.settings ?? {}),
+  });
+
+  constructor(
+    private readonly repository: ApplicationsRepository,
+    private readonly database: Database,
+    private readonly sealer: Sealer,
+    private readonly broadcasts: Broadcasts,
+  ) {
+    this.broadcasts.on(broadcastHints.applicationChanged, ({ appId }) => this.#settings.delete(appId));
+  }
+
+  /** Settings of an application, at most a second old. */
+  async settingsOf(appId: string): Promise<ApplicationSettings> {
+    const settings = await this.#settings.fetch(appId);
+    if (settings === undefined) throw appError('UNAUTHORIZED');
+    return settings;
+  }
+
+  async find(id: string): Promise<Application | null> {
+    const row = await this.repository.find(id);
+    return row === undefined ? null : this.open(row);
+  }
+
+  async get(id: string): Promise<Application> {
+    return this.openKnown(id, await this.repository.find(id));
+  }
+
+  async list(): Promise<Application[]> {
+    return (await this.repository.list()).map((row) => this.open(row));
+  }
+
+  async create(wanted: NewApplication): Promise<Application> {
+    const sealed = this.seal(wanted);
+    const row = await this.database.transaction((tx) => this.repository.insert(tx, sealed));
+    if (row === undefined) throw appError('UNIQUE_FIELD_TAKEN', { message: `The application id "${sealed.id}" is taken.` });
+    return this.open(row);
+  }
+
+  /** Creates an application where there is none yet. @returns undefined where there was one */
+  async createFirst(wanted: NewApplication): Promise<Application | undefined> {
+    const sealed = this.seal(wanted);
+    const row = await this.database.transaction(async (tx) =>
+      (await this.repository.lockAndCheckEmpty(tx)) ? this.repository.insert(tx, sealed) : undefined,
+    );
+    return row === undefined ? undefined : this.open(row);
+  }
+
+  async changeSetting(id: string, name: string, value: string): Promise<ApplicationSettings> {
+    const changes = parseSetting(name, value);
+    const row = await this.database.transaction((tx) => this.repository.changeSettings(tx, id, changes));
+    return this.announce(this.openKnown(id, row)).settings;
+  }
+
+  /** Makes new keys. The old ones stop to work within a second. */
+  async rotateKeys(id: string, which: { appKey: boolean; masterKey: boolean }): Promise<Application> {
+    const fresh = (wanted: boolean, kind: KeyKind) => (wanted ? this.sealKey(id, kind, newAppKey()) : null);
+    const row = await this.database.transaction((tx) =>
+      this.repository.replaceKeys(tx, id, fresh(which.appKey, 'app'), fresh(which.masterKey, 'master')),
+    );
+    return this.announce(this.openKnown(id, row));
+  }
+
+  private announce(application: Application): Application {
+    this.#settings.delete(application.id);
+    this.broadcasts.send(broadcastHints.applicationChanged, { appId: application.id });
+    return application;
+  }
+
+  private seal({ id = newAppId(), name, appKey = newAppKey(), masterKey = newAppKey() }: NewApplication) {
+    return {
+      id,
+      name,
+      sealedAppKey: this.sealKey(id, 'app', appKey),
+      sealedMasterKey: this.sealKey(id, 'master', masterKey),
+    };
+  }
+
+  private sealKey(id: string, kind: KeyKind, key: string): string {
+    return this.sealer.seal(key, keyContext(id, kind));
+  }
+
+  private openKnown(id: string, row: ApplicationRow | undefined): Application {
+    if (row === undefined) throw appError('NOT_FOUND', { message: `There is no application "${id}".` });
+    return this.open(row);
+  }
+
+  private open(row: ApplicationRow): Application {
+    return {
+      id: row.id,
+      name: row.name,
+      appKey: this.sealer.open(row.sealedAppKey, keyContext(row.id, 'app')),
+      masterKey: this.sealer.open(row.sealedMasterKey, keyContext(row.id, 'master')),
+      settings: applicationSettings.parse(row.settings),
+      createdAt: row.createdAt.toISOString(),
+    };
+  }
+}
+
+type KeyKind = 'app' | 'master';
+
+function keyContext(appId: string, kind: KeyKind): string {
+  return `${kind} key of ${appId}`;
+}

@@ -1,0 +1,48 @@
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import type { Application } from '#contracts';
+import { ACCOUNTS_CONFIG, type AccountsConfig, type InitialApplication } from '../accounts.config.js';
+import { ApplicationsService } from './applications.service.js';
+
+const RETRY_MS = 500;
+
+/** Creates the configured application where the database has none, as soon as the database can be used. */
+@Injectable()
+export class FirstApplication implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger('Applications');
+  private isStopping = false;
+  private creation: Promise<Application | undefined> = Promise.resolve(undefined);
+
+  constructor(
+    private readonly applications: ApplicationsService,
+    @Inject(ACCOUNTS_CONFIG) private readonly config: AccountsConfig,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    const { initialApplication } = this.config;
+    if (initialApplication !== undefined) this.creation = this.create(initialApplication);
+  }
+
+  onApplicationShutdown(): void {
+    this.isStopping = true;
+  }
+
+  /** The application that this start has created, if any. */
+  created(): Promise<Application | undefined> {
+    return this.creation;
+  }
+
+  private async create({ id, appKey, masterKey }: InitialApplication): Promise<Application | undefined> {
+    const wanted = { name: 'My app', id, appKey: appKey?.reveal(), masterKey: masterKey?.reveal() };
+    while (!this.isStopping) {
+      try {
+        const application = await this.applications.createFirst(wanted);
+        if (application !== undefined) this.logger.log(`created the application ${application.id}`);
+        return application;
+      } catch (error) {
+        this.logger.debug(`not yet: ${error instanceof Error ? error.message : String(error)}`);
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+    return undefined;
+  }
+}

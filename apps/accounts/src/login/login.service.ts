@@ -1,0 +1,53 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller, JsonObject } from '#contracts';
+import { appError } from '#errors';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { PasswordHasher } from '../passwords/password-hasher.js';
+import { SessionTokens } from '../sessions/session-tokens.js';
+import { presentUser } from '../users/user.presenter.js';
+import { isStorableText } from '../users/user-identifier.rules.js';
+import type { UserRow } from '../users/user.row.js';
+import { UserWriter } from '../users/user-writer.js';
+import { UsersRepository } from '../users/users.repository.js';
+import { assertMayLogIn, type Credentials, parseCredentials } from './login.rules.js';
+
+/** POST /1.1/login. */
+@Injectable()
+export class LoginService {
+  constructor(
+    private readonly users: UsersRepository,
+    private readonly writer: UserWriter,
+    private readonly applications: ApplicationsService,
+    private readonly passwords: PasswordHasher,
+    private readonly sessions: SessionTokens,
+  ) {}
+
+  /** @throws AppError USER_NOT_FOUND, PASSWORD_MISMATCH, EMAIL_UNVERIFIED, PHONE_UNVERIFIED */
+  async logIn({ appId }: Caller, body: JsonObject): Promise<JsonObject> {
+    const credentials = parseCredentials(body);
+    const user = await this.find(appId, credentials);
+    await this.judge(credentials.password, user);
+    assertMayLogIn(user, await this.applications.settingsOf(appId));
+    await this.rehashIfOutdated(appId, user, credentials.password);
+    return presentUser(user, { viewer: 'owner', sessionToken: this.sessions.reveal(user) });
+  }
+
+  /** An unknown user costs as much time as a wrong password. */
+  private async find(appId: string, { identifier, value, password }: Credentials): Promise<UserRow> {
+    const user = isStorableText(value) ? await this.users.findByIdentifier(appId, identifier, value) : undefined;
+    if (user !== undefined) return user;
+    await this.passwords.verifyNothing(password);
+    throw appError('USER_NOT_FOUND');
+  }
+
+  private async judge(password: string, { passwordHash }: UserRow): Promise<void> {
+    const isRight =
+      passwordHash === null ? await this.passwords.verifyNothing(password) : await this.passwords.verify(password, passwordHash);
+    if (!isRight) throw appError('PASSWORD_MISMATCH');
+  }
+
+  private async rehashIfOutdated(appId: string, user: UserRow, password: string): Promise<void> {
+    if (user.passwordHash === null || !this.passwords.isOutdated(user.passwordHash)) return;
+    await this.writer.rehash(appId, user, await this.passwords.hash(password));
+  }
+}

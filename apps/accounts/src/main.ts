@@ -1,0 +1,17 @@
+import { brokerEnvironment, overRabbit, run, serviceEnvironment, startService } from '#bootstrap';
+import { loadConfig } from '#config';
+import { accountsConfig, accountsEnvironment } from './accounts.config.js';
+import { AccountsModule } from './accounts.module.js';
+
+const schema = accountsEnvironment.extend({ ...serviceEnvironment.shape, ...brokerEnvironment.shape });
+
+await run(() => {
+  const env = loadConfig(schema, process.env);
+  return startService({
+    name: 'accounts',
+    serves: ['accounts'],
+    imports: [AccountsModule.forRoot(accountsConfig(env))],
+    env,
+    transport: overRabbit('accounts', env),
+  });
+});

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { Inject, Injectable } from '@nestjs/common';
+import bcrypt from 'bcrypt';
+import { appError } from '#errors';
+import { Metrics } from '#observability';
+import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
+import { BoundedQueue } from './bounded-queue.js';
+
+/** Names how a stored hash was made, so that others can be told apart later. */
+const SCHEME = 'bcrypt-sha256:';
+
+/**
+ * Hashes passwords: bcrypt of a SHA-256 digest, so that bytes beyond the 72nd and NUL bytes count. As many at once as
+ * there are processors, the rest in a bounded queue; over the bound SERVICE_UNAVAILABLE.
+ */
+@Injectable()
+export class PasswordHasher {
+  readonly #queue: BoundedQueue;
+  readonly #cost: number;
+  #dummyHash: Promise<string> | undefined;
+
+  constructor(@Inject(ACCOUNTS_CONFIG) config: AccountsConfig, metrics: Metrics) {
+    this.#cost = config.passwordCost;
+    this.#queue = new BoundedQueue(availableParallelism(), config.passwordQueueLimit, (length) => {
+      metrics.passwordQueue.set(length);
+    });
+  }
+
+  async hash(password: string): Promise<string> {
+    return this.#limited(async () => SCHEME + (await bcrypt.hash(digest(password), this.#cost)));
+  }
+
+  async verify(password: string, stored: string): Promise<boolean> {
+    if (!stored.startsWith(SCHEME)) throw new Error('the stored password has an unknown scheme');
+    return this.#limited(() => bcrypt.compare(digest(password), stored.slice(SCHEME.length)));
+  }
+
+  /** Takes as long as `verify`, for a user who does not exist or has no password: timing must not tell them apart. */
+  async verifyNothing(password: string): Promise<false> {
+    this.#dummyHash ??= this.hash('nobody has this password');
+    await this.verify(password, await this.#dummyHash);
+    return false;
+  }
+
+  /** Whether a stored hash was made with other parameters than today's. */
+  isOutdated(stored: string): boolean {
+    return bcrypt.getRounds(stored.slice(SCHEME.length)) !== this.#cost;
+  }
+
+  #limited<T>(work: () => Promise<T>): Promise<T> {
+    return this.#queue.run(work) ?? Promise.reject(appError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 2 }));
+  }
+}
+
+function digest(password: string): string {
+  return createHash('sha256').update(password, 'utf8').digest('base64');
+}

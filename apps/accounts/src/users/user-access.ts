@@ -1,0 +1,58 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller } from '#contracts';
+import { type AppError, appError } from '#errors';
+import { grants } from '../acl/acl.rules.js';
+import { SessionTokens } from '../sessions/session-tokens.js';
+import type { UserRow } from './user.row.js';
+import type { UserView } from './user.presenter.js';
+import { UsersRepository } from './users.repository.js';
+
+/** Decides who may read and write a user. */
+@Injectable()
+export class UserAccess {
+  constructor(
+    private readonly users: UsersRepository,
+    private readonly sessions: SessionTokens,
+  ) {}
+
+  /**
+   * Only the user's own session and the master key write; the ACL restricts the session further, it never widens.
+   * @throws AppError SESSION_REQUIRED where the session is missing, foreign or outdated; FORBIDDEN where the ACL refuses
+   */
+  assertMayWrite(caller: Caller, user: UserRow): void {
+    if (caller.isMaster) return;
+    if (!this.isOwner(caller, user)) throw appError('SESSION_REQUIRED');
+    if (!grants(user.acl, 'write', user.objectId)) throw appError('FORBIDDEN', { message: "Forbidden writing by object's ACL." });
+  }
+
+  /** The user, where the caller may write it. @throws AppError as `assertMayWrite`; USER_NOT_FOUND to the master key */
+  async loadForWrite(caller: Caller, objectId: string): Promise<UserRow> {
+    const user = await this.users.find(caller.appId, objectId);
+    if (user === undefined) throw this.missing(caller);
+    this.assertMayWrite(caller, user);
+    return user;
+  }
+
+  /** What a write to a user that is not there answers: no session can belong to it. */
+  missing(caller: Caller): AppError {
+    return appError(caller.isMaster ? 'USER_NOT_FOUND' : 'SESSION_REQUIRED');
+  }
+
+  /** How the caller sees the user. @throws AppError USER_NOT_FOUND where the ACL hides it */
+  async viewer(caller: Caller, user: UserRow): Promise<UserView['viewer']> {
+    if (caller.isMaster) return 'master';
+    const isOwner = this.isOwner(caller, user);
+    if (!grants(user.acl, 'read', isOwner ? user.objectId : await this.readerId(caller, user))) throw appError('USER_NOT_FOUND');
+    return isOwner ? 'owner' : 'other';
+  }
+
+  isOwner(caller: Caller, user: UserRow): boolean {
+    return this.sessions.matches(caller.sessionToken, user.sessionTokenHash);
+  }
+
+  /** The caller's user id, looked up only where an ACL asks for it. */
+  private async readerId({ appId, sessionToken }: Caller, { acl }: UserRow): Promise<string | undefined> {
+    if (acl === null || sessionToken === undefined) return undefined;
+    return (await this.users.findBySessionToken(appId, this.sessions.hash(sessionToken)))?.objectId;
+  }
+}

@@ -1,0 +1,52 @@
+import type { ApplicationSettings, JsonObject } from '#contracts';
+import { appError } from '#errors';
+import type { UserChanges } from './user-changes.rules.js';
+import type { UserRow } from './user.row.js';
+
+type EmailState = Pick<UserRow, 'email' | 'emailVerified'>;
+type PhoneState = Pick<UserRow, 'mobilePhoneNumber' | 'mobilePhoneVerified'>;
+type VerificationSettings = Pick<ApplicationSettings, 'verifyEmailOnSignUp'>;
+
+/**
+ * The address and its state after a change. A new address starts as unverified where verification is on, and as null
+ * where it is off; setting the address again that is there already changes nothing (specification, emailVerified).
+ */
+export function nextEmail(current: EmailState, changes: UserChanges, settings: VerificationSettings): EmailState {
+  const email = changes.email === undefined ? current.email : changes.email;
+  if (email === null) return { email, emailVerified: null };
+  const kept = email === current.email ? current.emailVerified : settings.verifyEmailOnSignUp ? false : null;
+  return { email, emailVerified: changes.emailVerified ?? kept };
+}
+
+/** The phone number and its state after a change: another number is unverified. */
+export function nextPhone(current: PhoneState, changes: UserChanges): PhoneState {
+  const number = changes.mobilePhoneNumber === undefined ? current.mobilePhoneNumber : changes.mobilePhoneNumber;
+  const kept = number !== null && number === current.mobilePhoneNumber && current.mobilePhoneVerified;
+  return { mobilePhoneNumber: number, mobilePhoneVerified: number !== null && (changes.mobilePhoneVerified ?? kept) };
+}
+
+/** The user with the changes applied. Password and session token are the caller's to replace. */
+export function applyChanges(user: UserRow, changes: UserChanges, settings: VerificationSettings, now: Date): UserRow {
+  const fields = new Map(Object.entries(user.fields));
+  for (const key of changes.unset) fields.delete(key);
+  for (const [key, value] of Object.entries(changes.set)) fields.set(key, value);
+  return {
+    ...user,
+    ...nextEmail(user, changes, settings),
+    ...nextPhone(user, changes),
+    username: changes.username ?? user.username,
+    acl: changes.acl === undefined ? user.acl : changes.acl,
+    fields: Object.fromEntries(fields),
+    ...touched(user, now),
+  };
+}
+
+/** The time of a change. Clocks of replicas differ: no change makes a user look older. */
+export function touched({ updatedAt }: Pick<UserRow, 'updatedAt'>, now: Date): Pick<UserRow, 'updatedAt'> {
+  return { updatedAt: now > updatedAt ? now : new Date(updatedAt.getTime() + 1) };
+}
+
+/** @throws AppError OBJECT_TOO_LARGE */
+export function assertObjectSize(fields: JsonObject, limitBytes: number): void {
+  if (Buffer.byteLength(JSON.stringify(fields)) > limitBytes) throw appError('OBJECT_TOO_LARGE');
+}

@@ -1,0 +1,81 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller, JsonObject } from '#contracts';
+import { appError } from '#errors';
+import { parseOrder, parseWhere } from '#object-query';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { Clock } from '../clock.js';
+import { SessionTokens } from '../sessions/session-tokens.js';
+import { UserAccess } from './user-access.js';
+import { presentUser } from './user.presenter.js';
+import { touched } from './user.rules.js';
+import { UserWriter } from './user-writer.js';
+import { UsersRepository } from './users.repository.js';
+
+export interface UserList {
+  readonly where?: unknown;
+  readonly order?: string | undefined;
+  readonly limit: number;
+  readonly skip: number;
+  readonly keys?: string[] | undefined;
+  readonly count: boolean;
+}
+
+/** Reads, removes and lists users, and renews their session tokens. */
+@Injectable()
+export class UsersService {
+  constructor(
+    private readonly users: UsersRepository,
+    private readonly writer: UserWriter,
+    private readonly access: UserAccess,
+    private readonly sessions: SessionTokens,
+    private readonly applications: ApplicationsService,
+    private readonly clock: Clock,
+  ) {}
+
+  /** GET /1.1/users/<objectId> */
+  async get(caller: Caller, objectId: string, options: { keys?: string[] | undefined; returnAcl: boolean }): Promise<JsonObject> {
+    const user = await this.users.find(caller.appId, objectId);
+    if (user === undefined) throw appError('USER_NOT_FOUND');
+    const viewer = await this.access.viewer(caller, user);
+    const hideContact = viewer === 'other' && (await this.applications.settingsOf(caller.appId)).hideContact;
+    return presentUser(user, { viewer, hideContact, ...options });
+  }
+
+  /** GET /1.1/users/me: the user of the session token, with that token. */
+  async getCurrent({ appId, sessionToken }: Caller): Promise<JsonObject> {
+    if (sessionToken === undefined) throw appError('USER_NOT_FOUND');
+    const user = await this.users.findBySessionToken(appId, this.sessions.hash(sessionToken));
+    if (user === undefined) throw appError('USER_NOT_FOUND');
+    return presentUser(user, { viewer: 'owner', sessionToken });
+  }
+
+  /** GET /1.1/users. Query permission on `_User` is off: only the master key queries. */
+  async list({ appId, isMaster }: Caller, list: UserList): Promise<{ users: JsonObject[]; count?: number }> {
+    if (!isMaster) throw appError('FORBIDDEN', { message: "Forbidden to find by class '_User' permissions." });
+    const query = { where: parseWhere(list.where), order: parseOrder(list.order), limit: list.limit, skip: list.skip };
+    const rows = list.limit === 0 ? [] : await this.users.list(appId, query);
+    return {
+      users: rows.map((user) => presentUser(user, { viewer: 'master', keys: list.keys })),
+      ...(list.count ? { count: await this.users.count(appId, query) } : {}),
+    };
+  }
+
+  /** PUT /1.1/users/<objectId>/refreshSessionToken: the old token is dead once this returns. */
+  async refreshSessionToken(caller: Caller, objectId: string): Promise<JsonObject> {
+    const session = this.sessions.create(objectId);
+    const user = await this.writer.change(caller.appId, objectId, (current) => {
+      if (!caller.isMaster && !this.access.isOwner(caller, current)) throw appError('SESSION_REQUIRED');
+      return { ...current, ...touched(current, this.clock.now()), ...session.columns };
+    });
+    if (user === undefined) throw this.access.missing(caller);
+    return presentUser(user, { viewer: 'owner', sessionToken: session.token });
+  }
+
+  /** DELETE /1.1/users/<objectId> */
+  async remove(caller: Caller, objectId: string): Promise<void> {
+    const isRemoved = await this.writer.remove(caller.appId, objectId, (current) => {
+      this.access.assertMayWrite(caller, current);
+    });
+    if (!isRemoved) throw this.access.missing(caller);
+  }
+}

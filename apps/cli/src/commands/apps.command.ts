@@ -1,0 +1,76 @@
+import { Command } from 'commander';
+import { type Application, applicationSettings, applicationsRpc, SETTING_NAMES } from '#contracts';
+import type { RpcClient } from '#messaging';
+
+type WithServer = (work: (rpc: RpcClient) => Promise<void>) => Promise<void>;
+
+const print = (text: string) => process.stdout.write(`${text}\n`);
+
+/** `gatepost apps …` */
+export function appsCommand(withServer: WithServer): Command {
+  const apps = new Command('apps').description('create, show and change applications');
+  apps
+    .command('create')
+    .argument('<name>', 'its name, for people')
+    .option('--id <id>', 'its id (made up where not given)')
+    .description('create an application and print its keys')
+    .action((name: string, { id }: { id?: string }) =>
+      withServer(async (rpc) => { printKeys((await rpc.call(applicationsRpc.create, { name, id })).application); }),
+    );
+  apps
+    .command('list')
+    .description('list all applications with their keys')
+    .action(() =>
+      withServer(async (rpc) => {
+        const { applications } = await rpc.call(applicationsRpc.list, {});
+        if (applications.length === 0) print('There is no application yet. Make one: npm run gatepost -- apps create NAME');
+        for (const application of applications) printKeys(application);
+      }),
+    );
+  apps
+    .command('show')
+    .argument('<app-id>')
+    .description('show an application, its keys and its settings')
+    .action((id: string) =>
+      withServer(async (rpc) => {
+        const { application } = await rpc.call(applicationsRpc.get, { id });
+        printKeys(application);
+        for (const name of SETTING_NAMES) print(`  ${name.padEnd(28)} ${JSON.stringify(application.settings[name])}`);
+      }),
+    );
+  apps
+    .command('set')
+    .argument('<app-id>')
+    .argument('<name>', 'the setting')
+    .argument('<value>', 'its new value')
+    .description('change a setting; it works everywhere within a second')
+    .addHelpText('after', `\nSettings:\n${describeSettings()}`)
+    .action((id: string, name: string, value: string) =>
+      withServer(async (rpc) => {
+        await rpc.call(applicationsRpc.changeSetting, { id, name, value });
+        print(`${name} is ${value}.`);
+      }),
+    );
+  apps
+    .command('rotate-keys')
+    .argument('<app-id>')
+    .option('--app-key', 'only the application key')
+    .option('--master-key', 'only the master key')
+    .description('make new keys; the old ones stop to work within a second')
+    .action((id: string, only: { appKey?: true; masterKey?: true }) =>
+      withServer(async (rpc) => {
+        const isBoth = only.appKey === only.masterKey;
+        const which = { appKey: isBoth || only.appKey === true, masterKey: isBoth || only.masterKey === true };
+        printKeys((await rpc.call(applicationsRpc.rotateKeys, { id, ...which })).application);
+      }),
+    );
+  return apps;
+}
+
+function printKeys({ id, name, appKey, masterKey }: Application): void {
+  print(`${name}\n  id          ${id}\n  key         ${appKey}\n  master key  ${masterKey}`);
+}
+
+function describeSettings(): string {
+  return SETTING_NAMES.map((name) => `  ${name.padEnd(28)} ${applicationSettings.shape[name].description ?? ''}`).join('\n');
+}

@@ -1,0 +1,49 @@
+import { Command } from 'commander';
+import { StartError } from '#bootstrap';
+import { ConfigError, loadConfig } from '#config';
+import { AppError } from '#errors';
+import type { RpcClient } from '#messaging';
+import { cliEnvironment } from './cli.config.js';
+import { appsCommand } from './commands/apps.command.js';
+import { migrateCommand } from './commands/migrate.command.js';
+import { connectToServer } from './operator-connection.js';
+
+const program = new Command('gatepost')
+  .usage('<command>')
+  .description('The operator\'s command line. Run it with "npm run gatepost -- <command>".')
+  .addHelpText(
+    'after',
+    `
+It speaks to a running standalone server through its data folder (GATEPOST_DATA_DIR, ./data by default), or, where
+AMQP_URL is set, to the services behind that message broker. "migrate" opens DATABASE_URL itself.`,
+  )
+  .addCommand(appsCommand(withServer))
+  .addCommand(migrateCommand(databaseUrls));
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  const isPlain = error instanceof StartError || error instanceof ConfigError || error instanceof AppError;
+  process.stderr.write(`${error instanceof Error ? (isPlain ? error.message : (error.stack ?? error.message)) : String(error)}\n`);
+  process.exitCode = 1;
+}
+
+async function withServer(work: (rpc: RpcClient) => Promise<void>): Promise<void> {
+  const env = loadConfig(cliEnvironment, process.env);
+  const connection = await connectToServer({
+    amqpUrl: process.env['AMQP_URL'],
+    defaultAmqpUrl: env.AMQP_URL,
+    namespace: env.GATEPOST_NAMESPACE,
+    dataDirectory: env.GATEPOST_DATA_DIR,
+  });
+  try {
+    await work(connection.rpc);
+  } finally {
+    await connection.close();
+  }
+}
+
+function databaseUrls(): { accounts: string } {
+  const env = loadConfig(cliEnvironment, process.env);
+  return { accounts: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL };
+}

@@ -1,0 +1,45 @@
+import { StartError } from '#bootstrap';
+import { operatorSocketPath } from '#config';
+import { OperatorSocket, RabbitTransport, RpcClient } from '#messaging';
+
+/** How the command line reaches the running server. */
+export interface OperatorConnection {
+  readonly rpc: RpcClient;
+  close(): Promise<void>;
+}
+
+export interface OperatorTarget {
+  /** Where the operator names a broker, the services behind it are meant. */
+  readonly amqpUrl: string | undefined;
+  readonly defaultAmqpUrl: string;
+  readonly namespace: string;
+  readonly dataDirectory: string;
+}
+
+const CONNECT_TIMEOUT_MS = 3_000;
+const POLL_MS = 20;
+
+/**
+ * Connects to the standalone server that runs on the data folder, or, where a broker is named or no such server runs, to
+ * the services behind the broker.
+ * @throws StartError where neither answers
+ */
+export async function connectToServer({ amqpUrl, defaultAmqpUrl, namespace, dataDirectory }: OperatorTarget): Promise<OperatorConnection> {
+  const socket = amqpUrl === undefined ? await OperatorSocket.open(operatorSocketPath(dataDirectory)) : undefined;
+  if (socket !== undefined) {
+    return { rpc: new RpcClient(socket), close: () => Promise.resolve(socket.close()) };
+  }
+  const transport = new RabbitTransport({ url: amqpUrl ?? defaultAmqpUrl, namespace, connectionName: 'gatepost-cli' });
+  await untilConnected(transport, dataDirectory);
+  return { rpc: new RpcClient(transport), close: () => transport.close() };
+}
+
+async function untilConnected(transport: RabbitTransport, dataDirectory: string): Promise<void> {
+  const deadline = Date.now() + CONNECT_TIMEOUT_MS;
+  while (!transport.isConnected()) {
+    if (Date.now() > deadline) {
+      throw new StartError(`No server found: none runs on the data in ${dataDirectory} (GATEPOST_DATA_DIR), and no message broker answers at AMQP_URL.`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}

@@ -1,0 +1,25 @@
+import type { z } from 'zod';
+import { environment } from '#config';
+
+/** The variables of the gateway. */
+export const gatewayEnvironment = environment.pick({
+  GATEPOST_BASE_URL: true,
+  GATEPOST_BODY_LIMIT_BYTES: true,
+  GATEPOST_PORT: true,
+});
+
+export interface GatewayConfig {
+  /** Public address of the API, without a slash at its end. Never taken from a request. */
+  readonly baseUrl: string;
+  readonly bodyLimitBytes: number;
+}
+
+/** DI token of `GatewayConfig`. */
+export const GATEWAY_CONFIG = Symbol('GatewayConfig');
+
+export function gatewayConfig(env: z.output<typeof gatewayEnvironment>): GatewayConfig {
+  return {
+    baseUrl: env.GATEPOST_BASE_URL ?? `http://localhost:${env.GATEPOST_PORT}`,
+    bodyLimitBytes: env.GATEPOST_BODY_LIMIT_BYTES,
+  };
+}

@@ -1,0 +1,27 @@
+import { Injectable } from '@nestjs/common';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Caller } from '#contracts';
+import { appError } from '#errors';
+import { ApplicationDirectory } from './application.directory.js';
+import { judgeCredentials, readCredentials, readSessionToken } from './credentials.js';
+
+/** Lets in requests that know an application's key. */
+@Injectable()
+export class Authenticator {
+  constructor(private readonly applications: ApplicationDirectory) {}
+
+  /** @throws AppError UNAUTHORIZED where the credentials are missing or wrong */
+  async authenticate(headers: IncomingHttpHeaders): Promise<Caller> {
+    const credentials = readCredentials(headers);
+    const application = credentials === undefined ? null : await this.applications.find(credentials.appId);
+    if (credentials === undefined || application === null) throw appError('UNAUTHORIZED');
+    const signature = judgeCredentials(credentials, application);
+    if (signature === undefined) throw appError('UNAUTHORIZED');
+    const sessionToken = readSessionToken(headers);
+    return {
+      appId: application.id,
+      isMaster: signature === 'master',
+      ...(sessionToken === undefined ? {} : { sessionToken }),
+    };
+  }
+}

@@ -1,0 +1,84 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Application } from '#contracts';
+
+/** What a request shows to be let in, as it was sent. */
+export interface Credentials {
+  readonly appId: string;
+  readonly key?: string | undefined;
+  readonly masterKey?: string | undefined;
+  readonly sign?: string | undefined;
+}
+
+/** How a request was signed. */
+export type Signature = 'app' | 'master';
+
+/** Every name of a header, the modern one first (compatibility facts, aliases). */
+const APP_ID_HEADERS = ['x-lc-id', 'x-avoscloud-application-id', 'x-uluru-application-id'];
+const KEY_HEADERS = ['x-lc-key', 'x-avoscloud-application-key', 'x-uluru-application-key'];
+const MASTER_KEY_HEADERS = ['x-avoscloud-master-key', 'x-uluru-master-key'];
+const SIGN_HEADERS = ['x-lc-sign', 'x-avoscloud-request-sign'];
+const SESSION_HEADERS = ['x-lc-session', 'x-avoscloud-session-token', 'x-uluru-session-token'];
+
+const MASTER_SUFFIX = ',master';
+const APP_ID = /^[\x21-\x7e]{1,128}$/;
+const SIGN = /^([0-9a-f]{32}),(\d{1,16})(,master)?$/i;
+/** Longer texts are no token of ours: they count as none. */
+const MAX_SESSION_TOKEN_LENGTH = 128;
+
+/** Reads the credentials of a request; undefined where it names no application. */
+export function readCredentials(headers: IncomingHttpHeaders): Credentials | undefined {
+  const appId = firstOf(headers, APP_ID_HEADERS);
+  if (appId === undefined || !APP_ID.test(appId)) return undefined;
+  return {
+    appId,
+    key: firstOf(headers, KEY_HEADERS),
+    masterKey: firstOf(headers, MASTER_KEY_HEADERS),
+    sign: firstOf(headers, SIGN_HEADERS),
+  };
+}
+
+/** The session token as it was sent; accounts judges it. */
+export function readSessionToken(headers: IncomingHttpHeaders): string | undefined {
+  const token = firstOf(headers, SESSION_HEADERS);
+  return token === undefined || token.length > MAX_SESSION_TOKEN_LENGTH ? undefined : token;
+}
+
+/** How the credentials sign for the application; undefined where they are wrong. */
+export function judgeCredentials({ key, masterKey, sign }: Credentials, application: Application): Signature | undefined {
+  if (masterKey !== undefined) return isSame(masterKey, application.masterKey) ? 'master' : undefined;
+  if (key !== undefined) return judgeKey(key, application);
+  return sign === undefined ? undefined : judgeSign(sign, application);
+}
+
+/** `<app key>`, or `<master key>,master`. A master key without the suffix opens the door like an app key. */
+function judgeKey(key: string, { appKey, masterKey }: Application): Signature | undefined {
+  if (key.endsWith(MASTER_SUFFIX)) return isSame(key.slice(0, -MASTER_SUFFIX.length), masterKey) ? 'master' : undefined;
+  const isAppKey = isSame(key, appKey);
+  const isMasterKey = isSame(key, masterKey);
+  return isAppKey || isMasterKey ? 'app' : undefined;
+}
+
+/** `md5(<timestamp><key>),<timestamp>[,master]`. The API knows no bound on the timestamp's age. */
+function judgeSign(sign: string, { appKey, masterKey }: Application): Signature | undefined {
+  const [, digest, timestamp, master] = SIGN.exec(sign) ?? [];
+  if (digest === undefined || timestamp === undefined) return undefined;
+  const key = master === undefined ? appKey : masterKey;
+  const expected = createHash('md5').update(timestamp + key).digest('hex');
+  if (!isSame(digest.toLowerCase(), expected)) return undefined;
+  return master === undefined ? 'app' : 'master';
+}
+
+/** Compares in constant time, whatever the lengths. */
+function isSame(given: string, expected: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(expected));
+}
+
+function firstOf(headers: IncomingHttpHeaders, names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const value = headers[name];
+    if (typeof value === 'string' && value !== '') return value;
+  }
+  return undefined;
+}

@@ -1,0 +1,41 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, HttpStatus, Logger } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { AppError, appError } from '#errors';
+
+const BODY_TOO_LARGE = 'FST_ERR_CTP_BODY_TOO_LARGE';
+
+/** Writes every error body: `{code, error}` (specification, Errors). */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  private readonly logger = new Logger('Http');
+
+  catch(thrown: unknown, host: ArgumentsHost): void {
+    const error = fromHttp(thrown);
+    this.report(error);
+    sendError(host.switchToHttp().getResponse<FastifyReply>(), error);
+  }
+
+  private report(error: AppError): void {
+    if (error.logLevel === 'debug') return;
+    const cause = error.cause instanceof Error ? error.cause : error;
+    if (error.logLevel === 'error') this.logger.error(cause);
+    else this.logger.warn(`${error.message} (${cause.message})`);
+  }
+}
+
+/** Answers with an error, wherever in a request's way it came up. */
+export function sendError(reply: FastifyReply, error: AppError): void {
+  if (error.retryAfterSeconds !== undefined) void reply.header('retry-after', String(error.retryAfterSeconds));
+  void reply.code(error.status).send({ code: error.code, error: error.message });
+}
+
+/** What Nest and Fastify throw themselves, as errors of ours: a client's mistake stays a 4xx. */
+export function fromHttp(thrown: unknown): AppError {
+  if (thrown instanceof AppError) return thrown;
+  const { code, statusCode } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as { code?: unknown; statusCode?: unknown };
+  const status = thrown instanceof HttpException ? thrown.getStatus() : statusCode;
+  if (code === BODY_TOO_LARGE) return appError('PAYLOAD_TOO_LARGE');
+  if (status === HttpStatus.NOT_FOUND) return appError('NOT_FOUND');
+  if (typeof status === 'number' && status >= 400 && status < 500) return appError('MALFORMED_JSON', { message: 'The request is malformed.' });
+  return appError('INTERNAL', { cause: thrown });
+}

@@ -1,0 +1,63 @@
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { GatewayConfig } from '../gateway.config.js';
+import { fromHttp, sendError } from './error.filter.js';
+import { parseJsonBody } from './json-body.js';
+import { routeMethodOverride } from './method-override.js';
+import { addRequestHooks, requestIdOf } from './request-hooks.js';
+
+const PREFLIGHT_MAX_AGE_SECONDS = 86_400;
+/** Longer than the idle time-out of common load balancers, so that they close first. */
+const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+const MAX_PARAM_LENGTH = 512;
+const CORS_HEADERS = [
+  'Content-Type',
+  'Origin',
+  'X-LC-Id',
+  'X-LC-Key',
+  'X-LC-Sign',
+  'X-LC-Session',
+  'X-LC-Prod',
+  'X-LC-UA',
+  'X-LC-IM-Session-Token',
+];
+
+/** The HTTP server of the API. */
+export function createHttpServer({ bodyLimitBytes }: GatewayConfig): FastifyAdapter {
+  return new FastifyAdapter({
+    bodyLimit: bodyLimitBytes,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    return503OnClosing: false,
+    skipMiddie: true,
+    requestIdHeader: false,
+    genReqId: requestIdOf,
+    rewriteUrl: routeMethodOverride,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    frameworkErrors: (error: Error, _request: FastifyRequest, reply: FastifyReply) => {
+      sendError(reply, fromHttp(error));
+    },
+  });
+}
+
+/** Everything on the server that is not a route. */
+export function prepareHttpServer(app: NestFastifyApplication): void {
+  app.enableCors({
+    origin: '*',
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'],
+    allowedHeaders: CORS_HEADERS,
+    exposedHeaders: ['Location', 'Retry-After', 'X-Request-Id'],
+    maxAge: PREFLIGHT_MAX_AGE_SECONDS,
+    strictPreflight: false,
+  });
+  const fastify = app.getHttpAdapter().getInstance();
+  fastify.removeAllContentTypeParsers();
+  // Whatever a client calls it, a body of this API is JSON.
+  fastify.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => {
+    try {
+      done(null, parseJsonBody(body.toString()));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+  addRequestHooks(app);
+}

@@ -1,0 +1,78 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { Controller, Post, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest, InjectOptions } from 'fastify';
+import type { JsonObject, JsonValue } from '#contracts';
+import { appError } from '#errors';
+import { readCredentials } from './credentials.js';
+import { asJsonObject } from './json-body.js';
+
+const OVERRIDE_PATH = '/method-override';
+const METHODS = new Set(['GET', 'POST', 'PUT', 'DELETE']);
+/** Members of the body that stand for headers. */
+const BODY_CREDENTIALS: Readonly<Record<string, string>> = {
+  _ApplicationId: 'x-lc-id',
+  _ApplicationKey: 'x-lc-key',
+  _MasterKey: 'x-avoscloud-master-key',
+  _SessionToken: 'x-lc-session',
+};
+const HEADER_VALUE = /^[\x20-\x7e]{1,1024}$/;
+
+/**
+ * Browsers that may not send custom headers POST `text/plain` and put method and credentials into the body. Such a
+ * request is routed to the controller below, and from there to where it wanted to go, as the request that it stands for.
+ */
+export function routeMethodOverride(request: IncomingMessage): string {
+  const isOverride = request.method === 'POST' && (request.headers['content-type'] ?? '').startsWith('text/plain');
+  return isOverride ? OVERRIDE_PATH : (request.url ?? '/');
+}
+
+@Controller()
+export class MethodOverrideController {
+  /** Sends the request on through the same routes, hooks and checks that every request passes. */
+  @Post(OVERRIDE_PATH)
+  async dispatch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const answer = await request.server.inject(overriddenRequest(request));
+    for (const [name, value] of Object.entries(answer.headers)) {
+      if (value !== undefined && name !== 'content-length' && name !== 'connection') void reply.header(name, value);
+    }
+    void reply.code(answer.statusCode).send(answer.rawPayload);
+  }
+}
+
+function overriddenRequest(request: FastifyRequest): InjectOptions {
+  const body = asJsonObject(request.body);
+  const method = body['_method'] ?? 'POST';
+  if (typeof method !== 'string' || !METHODS.has(method)) throw appError('MALFORMED_JSON', { message: 'Unknown _method.' });
+  const payload = Object.fromEntries(Object.entries(body).filter(([key]) => !key.startsWith('_')));
+  const headers = { ...headersOf(request, body), 'content-type': 'application/json' };
+  const url = request.originalUrl;
+  return method === 'GET'
+    ? { method, headers, url: withQuery(url, payload) }
+    : { method: method as 'POST' | 'PUT' | 'DELETE', headers, url, payload: JSON.stringify(payload) };
+}
+
+/** Credentials of the body count only where the headers have none. */
+function headersOf({ headers, id }: FastifyRequest, body: JsonObject): IncomingHttpHeaders {
+  const { 'content-length': _length, 'transfer-encoding': _encoding, ...kept } = headers;
+  const fromBody = readCredentials(headers) === undefined ? credentialHeaders(body) : {};
+  return { ...kept, ...fromBody, 'x-request-id': id };
+}
+
+function credentialHeaders(body: JsonObject): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const [member, header] of Object.entries(BODY_CREDENTIALS)) {
+    const value = body[member];
+    if (typeof value === 'string' && HEADER_VALUE.test(value)) found[header] = value;
+  }
+  return found;
+}
+
+function withQuery(url: string, payload: JsonObject): string {
+  const query = new URLSearchParams(Object.entries(payload).map(([key, value]): [string, string] => [key, textOf(value)]));
+  if (query.size === 0) return url;
+  return `${url}${url.includes('?') ? '&' : '?'}${query.toString()}`;
+}
+
+function textOf(value: JsonValue): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

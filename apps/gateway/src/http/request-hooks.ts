@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '#contracts';
+import { Metrics, runInRequestContext } from '#observability';
+import { Authenticator } from './authenticator.js';
+
+const API_PREFIX = '/1.1/';
+/** What may be asked without credentials. */
+const OPEN_ROUTES = new Set(['/1.1/ping', '/1.1/date']);
+const REQUEST_ID = /^[\w-]{8,64}$/;
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who asks; set for every request below /1.1 but the open ones. */
+    caller?: Caller;
+  }
+}
+
+/** The caller's own id for the request where it is a harmless one, else a new one. */
+export function requestIdOf(request: { headers: Record<string, string | string[] | undefined> }): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+}
+
+/** Adds what happens to every request: its id, its headers, its credentials before its body is read, its metrics. */
+export function addRequestHooks(app: NestFastifyApplication): void {
+  const authenticator = app.get(Authenticator);
+  const metrics = app.get(Metrics);
+  const fastify = app.getHttpAdapter().getInstance();
+
+  fastify.addHook('onRequest', (request, reply, done) => {
+    void reply.header('x-request-id', request.id);
+    if (isApi(request)) void reply.headers({ 'cache-control': 'no-cache,no-store', pragma: 'no-cache' });
+    runInRequestContext({ requestId: request.id }, done);
+  });
+  fastify.addHook('onRequest', async (request) => {
+    if (isApi(request) && !OPEN_ROUTES.has(request.routeOptions.url ?? '')) {
+      request.caller = await authenticator.authenticate(request.headers);
+    }
+  });
+  fastify.addHook('onResponse', (request, reply, done) => {
+    metrics.httpRequests.observe(labelsOf(request, reply), reply.elapsedTime / 1000);
+    done();
+  });
+}
+
+function isApi(request: FastifyRequest): boolean {
+  return request.url.startsWith(API_PREFIX);
+}
+
+function labelsOf(request: FastifyRequest, reply: FastifyReply): { method: string; route: string; status: string } {
+  return { method: request.method, route: request.routeOptions.url ?? 'unknown', status: String(reply.statusCode) };
+}

@@ -1,0 +1,16 @@
+import { Controller, HttpCode, HttpStatus, Post } from '@nestjs/common';
+import { accountsRpc, type Caller as CallerValue, type JsonObject } from '#contracts';
+import { RpcClient } from '#messaging';
+import { Caller, JsonBody } from '../http/request.decorators.js';
+
+@Controller('1.1/login')
+export class LoginController {
+  constructor(private readonly rpc: RpcClient) {}
+
+  @Post()
+  @HttpCode(HttpStatus.OK)
+  async logIn(@Caller() caller: CallerValue, @JsonBody() credentials: JsonObject): Promise<JsonObject> {
+    const { user } = await this.rpc.call(accountsRpc.logIn, { caller, credentials });
+    return user;
+  }
+}

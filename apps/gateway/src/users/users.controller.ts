@@ -1,0 +1,82 @@
+import { Controller, Delete, Get, HttpCode, HttpStatus, Inject, Post, Put, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { accountsRpc, type Caller as CallerValue, type JsonObject } from '#contracts';
+import { RpcClient } from '#messaging';
+import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
+import { Caller, JsonBody, QueryParams, UserId } from '../http/request.decorators.js';
+import { isOn, parseKeys, parseUserListQuery } from './user-list.query.js';
+
+/** Users, under the path of the specification and under the one that SDKs call. */
+@Controller(['1.1/users', '1.1/classes/_User'])
+export class UsersController {
+  constructor(
+    private readonly rpc: RpcClient,
+    @Inject(GATEWAY_CONFIG) private readonly config: GatewayConfig,
+  ) {}
+
+  @Post()
+  @HttpCode(HttpStatus.CREATED)
+  async signUp(@Caller() caller: CallerValue, @JsonBody() fields: JsonObject, @Res({ passthrough: true }) reply: FastifyReply): Promise<JsonObject> {
+    const { user } = await this.rpc.call(accountsRpc.signUp, { caller, fields });
+    void reply.header('location', `${this.config.baseUrl}/1.1/users/${String(user['objectId'])}`);
+    return user;
+  }
+
+  @Get()
+  async list(@Caller() caller: CallerValue, @QueryParams() params: Record<string, unknown>): Promise<{ results: JsonObject[]; count?: number }> {
+    const { users, count } = await this.rpc.call(accountsRpc.listUsers, { caller, ...parseUserListQuery(params) });
+    return { results: users, ...(count === undefined ? {} : { count }) };
+  }
+
+  @Get('me')
+  async getCurrent(@Caller() caller: CallerValue, @Res({ passthrough: true }) reply: FastifyReply): Promise<JsonObject> {
+    const { user } = await this.rpc.call(accountsRpc.getCurrentUser, { caller });
+    return withLastModified(reply, user);
+  }
+
+  @Get(':objectId')
+  async get(
+    @Caller() caller: CallerValue,
+    @UserId() objectId: string,
+    @QueryParams() params: Record<string, unknown>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<JsonObject> {
+    const options = { keys: parseKeys(params), returnAcl: isOn(params, 'returnACL') };
+    const { user } = await this.rpc.call(accountsRpc.getUser, { caller, objectId, ...options });
+    return withLastModified(reply, user);
+  }
+
+  @Put(':objectId')
+  async update(
+    @Caller() caller: CallerValue,
+    @UserId() objectId: string,
+    @JsonBody() changes: JsonObject,
+    @QueryParams() params: Record<string, unknown>,
+  ): Promise<JsonObject> {
+    const returnNew = isOn(params, 'new') || isOn(params, 'fetchWhenSave');
+    const { result } = await this.rpc.call(accountsRpc.updateUser, { caller, objectId, changes, returnNew });
+    return result;
+  }
+
+  @Put(':objectId/refreshSessionToken')
+  async refreshSessionToken(@Caller() caller: CallerValue, @UserId() objectId: string): Promise<JsonObject> {
+    const { user } = await this.rpc.call(accountsRpc.refreshSessionToken, { caller, objectId });
+    return user;
+  }
+
+  @Put(':objectId/updatePassword')
+  async updatePassword(@Caller() caller: CallerValue, @UserId() objectId: string, @JsonBody() passwords: JsonObject): Promise<JsonObject> {
+    const { result } = await this.rpc.call(accountsRpc.updatePassword, { caller, objectId, passwords });
+    return result;
+  }
+
+  @Delete(':objectId')
+  async remove(@Caller() caller: CallerValue, @UserId() objectId: string): Promise<JsonObject> {
+    return this.rpc.call(accountsRpc.removeUser, { caller, objectId });
+  }
+}
+
+function withLastModified(reply: FastifyReply, user: JsonObject): JsonObject {
+  void reply.header('last-modified', new Date(String(user['updatedAt'])).toUTCString());
+  return user;
+}

@@ -1,0 +1,20 @@
+import { serviceEnvironment } from '#bootstrap';
+import { environment } from '#config';
+
+/** The variables of the standalone server. It brings its own PostgreSQL, and needs neither Redis nor RabbitMQ. */
+export const standaloneEnvironment = environment
+  .pick({
+    GATEPOST_APP_ID: true,
+    GATEPOST_APP_KEY: true,
+    GATEPOST_BASE_URL: true,
+    GATEPOST_BODY_LIMIT_BYTES: true,
+    GATEPOST_DATABASE_POOL: true,
+    GATEPOST_DATA_DIR: true,
+    GATEPOST_MASTER_KEY: true,
+    GATEPOST_PASSWORD_COST: true,
+    GATEPOST_PASSWORD_QUEUE_LIMIT: true,
+    GATEPOST_SECRET: true,
+  })
+  .extend(serviceEnvironment.shape)
+  // A person reads this console: what goes well is told by the welcome, the log tells what does not.
+  .extend({ GATEPOST_LOG_LEVEL: environment.shape.GATEPOST_LOG_LEVEL.unwrap().default('warn') });

@@ -1,0 +1,87 @@
+import type { Server } from 'node:net';
+import type { z } from 'zod';
+import { type RunningService, startService } from '#bootstrap';
+import { Secret } from '#config';
+import { migrate } from '#database';
+import { InProcessTransport } from '#messaging';
+import { accountsConfig } from '../../accounts/src/accounts.config.js';
+import { accountsDatabase } from '../../accounts/src/accounts.database.js';
+import { AccountsModule } from '../../accounts/src/accounts.module.js';
+import { FirstApplication } from '../../accounts/src/applications/first-application.js';
+import { gatewayConfig } from '../../gateway/src/gateway.config.js';
+import { GatewayModule } from '../../gateway/src/gateway.module.js';
+import { createHttpServer, prepareHttpServer } from '../../gateway/src/http/http-server.js';
+import { DataFolder } from './data-folder.js';
+import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
+import { postgresBinaries } from './embedded-postgres/postgres-binaries.js';
+import { postgresUser } from './embedded-postgres/postgres-user.js';
+import { lockDataFolder } from './instance-lock.js';
+import type { standaloneEnvironment } from './standalone.config.js';
+import { firstWelcome, welcomeBack } from './welcome.js';
+
+type Environment = z.output<typeof standaloneEnvironment>;
+
+/** Runs every service in this process, over embedded storage. */
+export async function startStandalone(env: Environment): Promise<Pick<RunningService, 'stop'>> {
+  const folder = new DataFolder(env.GATEPOST_DATA_DIR);
+  const transport = new InProcessTransport();
+  let service: RunningService | undefined;
+  const lock = await lockDataFolder(folder, () => (service === undefined ? undefined : transport));
+  const postgres = embeddedPostgres(folder);
+  const stop = async () => {
+    await service?.stop();
+    await postgres.stop();
+    await closed(lock);
+  };
+  try {
+    await postgres.start();
+    await migrate(accountsDatabase(postgres.url, env.GATEPOST_DATABASE_POOL));
+    service = await startServices(env, folder, postgres.url, transport);
+    await welcome(service, gatewayConfig(env).baseUrl);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { stop };
+}
+
+function embeddedPostgres(folder: DataFolder): EmbeddedPostgres {
+  const user = postgresUser();
+  return new EmbeddedPostgres({
+    binaries: postgresBinaries(user),
+    folder: folder.databaseFolder(user),
+    password: folder.keptSecret('postgres-password'),
+    logFile: folder.file('postgres.log'),
+    user,
+  });
+}
+
+function startServices(env: Environment, folder: DataFolder, databaseUrl: string, transport: InProcessTransport): Promise<RunningService> {
+  const gateway = gatewayConfig(env);
+  const accounts = accountsConfig({
+    ...env,
+    DATABASE_URL: databaseUrl,
+    GATEPOST_SECRET: env.GATEPOST_SECRET ?? new Secret(folder.keptSecret('secret')),
+  });
+  const initialApplication = { id: env.GATEPOST_APP_ID, appKey: env.GATEPOST_APP_KEY, masterKey: env.GATEPOST_MASTER_KEY };
+  return startService({
+    name: 'standalone',
+    serves: ['accounts'],
+    imports: [GatewayModule.forRoot(gateway), AccountsModule.forRoot({ ...accounts, initialApplication })],
+    env,
+    transport: () => transport,
+    http: createHttpServer(gateway),
+    prepare: prepareHttpServer,
+  });
+}
+
+async function welcome({ app }: RunningService, baseUrl: string): Promise<void> {
+  const created = await app.get(FirstApplication).created();
+  process.stdout.write(created === undefined ? welcomeBack(baseUrl) : firstWelcome(baseUrl, created));
+}
+
+function closed(lock: Server): Promise<void> {
+  return new Promise((resolve) => {
+    lock.close(() => { resolve(); });
+  });
+}

@@ -1,0 +1,2 @@
+export { run, StartError } from './run.js';
+export { brokerEnvironment, overRabbit, type RunningService, serviceEnvironment, startService } from './start-service.js';

@@ -1,0 +1,80 @@
+import { type DynamicModule, Logger, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { z } from 'zod';
+import { environment } from '#config';
+import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
+import { JsonLogger, Metrics, ObservabilityModule, Readiness } from '#observability';
+
+/** The variables that every process reads. */
+export const serviceEnvironment = environment.pick({
+  GATEPOST_DRAIN_SECONDS: true,
+  GATEPOST_HOST: true,
+  GATEPOST_LOG_LEVEL: true,
+  GATEPOST_PORT: true,
+});
+
+/** The variables of a process that reaches the others over RabbitMQ. */
+export const brokerEnvironment = environment.pick({ AMQP_URL: true, GATEPOST_NAMESPACE: true });
+
+/** The RabbitMQ transport of the named process. */
+export function overRabbit(name: string, env: z.output<typeof brokerEnvironment>): (metrics: Metrics) => Transport {
+  const options = { url: env.AMQP_URL, namespace: env.GATEPOST_NAMESPACE, connectionName: `gatepost-${name}` };
+  return (metrics) => new RabbitTransport({ ...options, metrics });
+}
+
+export interface ServiceOptions {
+  /** Its name in logs. */
+  readonly name: string;
+  /** The services whose RPCs and events this process receives. */
+  readonly serves: readonly string[];
+  readonly imports: readonly DynamicModule[];
+  readonly env: z.output<typeof serviceEnvironment>;
+  readonly transport: (metrics: Metrics) => Transport;
+  /** The HTTP server; a plain one, for health and metrics, unless given. */
+  readonly http?: FastifyAdapter;
+  /** Called before the server listens. */
+  readonly prepare?: (app: NestFastifyApplication) => void;
+}
+
+export interface RunningService {
+  readonly app: NestFastifyApplication;
+  readonly port: number;
+  /** Drains: takes no new work, finishes what is in hand, then closes everything. */
+  stop(): Promise<void>;
+}
+
+/** Starts a process's HTTP server and its receivers. It is up before its databases and its broker are; /readyz tells. */
+export async function startService(options: ServiceOptions): Promise<RunningService> {
+  const { env } = options;
+  const metrics = new Metrics();
+  const http = options.http ?? new FastifyAdapter({ return503OnClosing: false });
+  const app = await NestFactory.create<NestFastifyApplication>(rootModule(options, metrics), http, {
+    logger: new JsonLogger(options.name, env.GATEPOST_LOG_LEVEL),
+    bodyParser: false,
+    abortOnError: false,
+  });
+  options.prepare?.(app);
+  const transport = app.get<Transport>(TRANSPORT);
+  for (const service of options.serves) app.connectMicroservice({ strategy: transport.createServer(service) });
+  await app.startAllMicroservices();
+  await app.listen(env.GATEPOST_PORT, env.GATEPOST_HOST);
+  const { port } = app.getHttpServer().address() as { port: number };
+  new Logger('Service').log(`${options.name} listens on port ${port}`);
+  return { app, port, stop: () => drain(app, env.GATEPOST_DRAIN_SECONDS) };
+}
+
+function rootModule({ imports, transport }: ServiceOptions, metrics: Metrics): DynamicModule {
+  @Module({})
+  class RootModule {}
+  return {
+    module: RootModule,
+    imports: [ObservabilityModule.forRoot(metrics), MessagingModule.forRoot(transport(metrics)), ...imports],
+  };
+}
+
+async function drain(app: NestFastifyApplication, seconds: number): Promise<void> {
+  app.get(Readiness).startDraining();
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  await app.close();
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { Secret } from './secret.js';
+
+const secret = (schema: z.ZodString) => schema.transform((value) => new Secret(value));
+const wholeNumber = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d{1,10}$/, `must be a whole number from ${min} to ${max}`)
+    .transform(Number)
+    .pipe(z.number().min(min).max(max));
+const url = (protocols: RegExp, example: string) =>
+  z.url({ protocol: protocols, error: `must be a URL such as ${example}` });
+const httpUrl = url(/^https?$/, 'https://accounts.example.com').transform((value) => value.replace(/\/+$/, ''));
+const databaseUrl = url(/^postgres(ql)?$/, 'postgres://user:password@host:5432/database');
+const credential = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, 'must be 8 to 64 letters, digits, _ or -');
+
+/**
+ * Every environment variable of every app, with its meaning. Apps pick theirs from it, so a key of ours that stands
+ * here for none is a typo and stops the start; `deploy/env.example` is made from it.
+ */
+export const environment = z.object({
+  NODE_ENV: z
+    .enum(['production', 'development', 'test'])
+    .default('development')
+    .describe('In production the URLs of the servers have no defaults.'),
+  GATEPOST_PORT: wholeNumber(0, 65_535)
+    .default(8080)
+    .describe('TCP port of the HTTP server. 0 takes a free one.'),
+  GATEPOST_HOST: z.string().min(1).default('0.0.0.0').describe('Address the HTTP server listens on.'),
+  GATEPOST_DATA_DIR: z.string().min(1).default('./data').describe('Folder in which the standalone server keeps everything.'),
+  GATEPOST_BASE_URL: httpUrl
+    .optional()
+    .describe('Public address of the API, for Location headers and links. Default: http://localhost:<port>.'),
+  GATEPOST_APP_ID: credential.optional().describe('Id of the application to create when there is none.'),
+  GATEPOST_APP_KEY: secret(credential).optional().describe('Its application key (made up where unset).'),
+  GATEPOST_MASTER_KEY: secret(credential).optional().describe('Its master key (made up where unset).'),
+  GATEPOST_SECRET: secret(z.string().min(32, 'must have at least 32 characters'))
+    .optional()
+    .describe('Seals secrets at rest. The standalone server makes and keeps one; services need the same one each.'),
+  GATEPOST_PASSWORD_COST: wholeNumber(4, 15).default(10).describe('Cost of bcrypt, as the exponent of its rounds.'),
+  GATEPOST_PASSWORD_QUEUE_LIMIT: wholeNumber(1, 100_000)
+    .default(128)
+    .describe('Passwords that may wait to be hashed; over it a request gets 503 with Retry-After.'),
+  GATEPOST_BODY_LIMIT_BYTES: wholeNumber(1024, 16_777_216)
+    .default(1_048_576)
+    .describe('Largest request body, and largest user object, in bytes.'),
+  GATEPOST_DRAIN_SECONDS: wholeNumber(0, 300)
+    .default(0)
+    .describe('How long /readyz says "draining" after SIGTERM before the server stops to accept requests, in seconds.'),
+  GATEPOST_DATABASE_POOL: wholeNumber(1, 200).default(10).describe('PostgreSQL connections of one process.'),
+  GATEPOST_ACCOUNTS_DATABASE_URL: databaseUrl
+    .optional()
+    .describe('Database of the accounts service, where it is not DATABASE_URL.'),
+  GATEPOST_NAMESPACE: z
+    .string()
+    .regex(/^[a-z][a-z0-9_-]{0,40}$/, 'must be lower case letters, digits, _ or -')
+    .default('gatepost')
+    .describe('Prefix of every queue, exchange and Redis key, so that several deployments can share servers.'),
+  GATEPOST_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('Least level that is logged.'),
+  DATABASE_URL: databaseUrl.default('postgres://postgres:postgres@localhost:5432/postgres').describe('PostgreSQL.'),
+  REDIS_URL: url(/^rediss?$/, 'redis://host:6379').default('redis://localhost:6379').describe('Redis.'),
+  AMQP_URL: url(/^amqps?$/, 'amqp://user:password@host:5672')
+    .default('amqp://guest:guest@localhost:5672')
+    .describe('RabbitMQ.'),
+});
+
+/** Server URLs that have a default for development and must be given in production. */
+export const SERVER_URLS = ['DATABASE_URL', 'REDIS_URL', 'AMQP_URL'] as const;

@@ -1,0 +1,4 @@
+export { isSocketPathTooLong, operatorSocketPath } from './data-directory.js';
+export { environment } from './environment.js';
+export { ConfigError, loadConfig } from './load-config.js';
+export { Secret } from './secret.js';

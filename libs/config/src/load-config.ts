@@ -1,0 +1,41 @@
+import type { z } from 'zod';
+import { environment, SERVER_URLS } from './environment.js';
+
+const OWN_PREFIX = 'GATEPOST_';
+
+/** The environment cannot be used. Its message lists every problem by the variable's name, never by its value. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+
+  constructor(readonly problems: readonly string[]) {
+    super(`The environment has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n  ${problems.join('\n  ')}`);
+  }
+}
+
+function unknownKeys(env: NodeJS.ProcessEnv): string[] {
+  return Object.keys(env)
+    .filter((key) => key.startsWith(OWN_PREFIX) && !Object.hasOwn(environment.shape, key))
+    .map((key) => `${key}: unknown variable (a typing error?)`);
+}
+
+function missingInProduction(shape: z.core.$ZodShape, env: NodeJS.ProcessEnv): string[] {
+  if (env['NODE_ENV'] !== 'production') return [];
+  return SERVER_URLS.filter((key) => Object.hasOwn(shape, key) && !env[key]).map((key) => `${key}: must be set in production`);
+}
+
+/**
+ * Reads an app's variables.
+ * @throws ConfigError that lists all problems at once.
+ */
+export function loadConfig<S extends z.ZodObject>(schema: S, env: NodeJS.ProcessEnv): Readonly<z.output<S>> {
+  // An empty value means "not set": compose files and shells pass optional variables that way.
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const parsed = schema.safeParse(given);
+  const problems = [
+    ...unknownKeys(given),
+    ...missingInProduction(schema.shape, given),
+    ...(parsed.error?.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`) ?? []),
+  ];
+  if (problems.length > 0 || !parsed.success) throw new ConfigError(problems);
+  return Object.freeze(parsed.data);
+}

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { application, applicationSettings } from './application.schema.js';
+import { caller } from './caller.schema.js';
+import { jsonObject } from './json.schema.js';
+import { rpc } from './rpc.js';
+
+/** Passwords wait for the hashing threads: longer than other calls, still within a client's patience. */
+const PASSWORD_TIMEOUT_MS = 10_000;
+
+/** A user as the asking party may see it. */
+const visibleUser = jsonObject;
+const objectId = z.string().min(1).max(64);
+const keys = z.array(z.string().max(256)).max(100).optional();
+
+export const accountsRpc = {
+  findApplication: rpc(
+    'accounts.findApplication',
+    z.object({ appId: z.string().max(128) }),
+    z.object({ application: application.nullable() }),
+  ),
+  signUp: rpc(
+    'accounts.signUp',
+    z.object({ caller, fields: jsonObject }),
+    z.object({ user: visibleUser }),
+    PASSWORD_TIMEOUT_MS,
+  ),
+  logIn: rpc(
+    'accounts.logIn',
+    z.object({ caller, credentials: jsonObject }),
+    z.object({ user: visibleUser }),
+    PASSWORD_TIMEOUT_MS,
+  ),
+  getUser: rpc(
+    'accounts.getUser',
+    z.object({ caller, objectId, keys, returnAcl: z.boolean() }),
+    z.object({ user: visibleUser }),
+  ),
+  getCurrentUser: rpc('accounts.getCurrentUser', z.object({ caller }), z.object({ user: visibleUser })),
+  listUsers: rpc(
+    'accounts.listUsers',
+    z.object({
+      caller,
+      where: z.unknown().optional(),
+      order: z.string().max(1024).optional(),
+      limit: z.number().int().min(0).max(1000),
+      skip: z.number().int().min(0).max(1_000_000_000),
+      keys,
+      count: z.boolean(),
+    }),
+    z.object({ users: z.array(visibleUser), count: z.number().int().optional() }),
+  ),
+  updateUser: rpc(
+    'accounts.updateUser',
+    z.object({ caller, objectId, changes: jsonObject, returnNew: z.boolean() }),
+    z.object({ result: jsonObject }),
+    PASSWORD_TIMEOUT_MS,
+  ),
+  updatePassword: rpc(
+    'accounts.updatePassword',
+    z.object({ caller, objectId, passwords: jsonObject }),
+    z.object({ result: jsonObject }),
+    PASSWORD_TIMEOUT_MS,
+  ),
+  refreshSessionToken: rpc(
+    'accounts.refreshSessionToken',
+    z.object({ caller, objectId }),
+    z.object({ user: visibleUser }),
+  ),
+  removeUser: rpc('accounts.removeUser', z.object({ caller, objectId }), z.object({})),
+};
+
+const appId = z.string().min(1).max(64);
+
+/** What operators ask; reachable over the broker and over standalone's socket only, never over HTTP. */
+export const applicationsRpc = {
+  create: rpc(
+    'accounts.createApplication',
+    z.object({ name: z.string().min(1).max(100), id: appId.optional() }),
+    z.object({ application }),
+  ),
+  list: rpc('accounts.listApplications', z.object({}), z.object({ applications: z.array(application) })),
+  get: rpc('accounts.getApplication', z.object({ id: appId }), z.object({ application })),
+  changeSetting: rpc(
+    'accounts.changeApplicationSetting',
+    z.object({ id: appId, name: z.string().max(100), value: z.string().max(10_000) }),
+    z.object({ settings: applicationSettings }),
+  ),
+  rotateKeys: rpc(
+    'accounts.rotateApplicationKeys',
+    z.object({ id: appId, appKey: z.boolean(), masterKey: z.boolean() }),
+    z.object({ application }),
+  ),
+};

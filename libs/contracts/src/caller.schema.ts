@@ -1,0 +1,11 @@
+import { z } from 'zod';
+
+/** Who asks: the application whose key was shown, and the session token as it was sent (accounts judges it). */
+export const caller = z.object({
+  appId: z.string().min(1),
+  /** The request was signed with the application's master key. */
+  isMaster: z.boolean(),
+  sessionToken: z.string().max(256).optional(),
+});
+
+export type Caller = z.output<typeof caller>;

@@ -1,0 +1,3 @@
+export { AppError, appError } from './app-error.js';
+export { ERRORS, type ErrorName } from './errors.js';
+export { fromWireError, toAppError, toWireError } from './wire-error.js';

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { type AppError, appError, fromWireError, toWireError } from '#errors';
+
+const requestEnvelope = z.object({ pattern: z.string(), requestId: z.string().optional(), data: z.unknown() });
+const replyEnvelope = z.union([z.object({ error: z.unknown() }), z.object({ data: z.unknown() })]);
+
+export type RequestEnvelope = z.output<typeof requestEnvelope>;
+
+export function encodeRequest(envelope: RequestEnvelope): string {
+  return JSON.stringify(envelope);
+}
+
+/** @throws AppError INTERNAL where the text is no request */
+export function decodeRequest(text: string): RequestEnvelope {
+  return requestEnvelope.parse(parse(text));
+}
+
+export function encodeReply(data: unknown): string {
+  return JSON.stringify({ data });
+}
+
+export function encodeError(error: AppError): string {
+  return JSON.stringify({ error: toWireError(error) });
+}
+
+/** @throws AppError the one that the other side answered with */
+export function decodeReply(text: string): unknown {
+  const reply = replyEnvelope.parse(parse(text));
+  if ('error' in reply) throw fromWireError(reply.error);
+  return reply.data;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw appError('INTERNAL', { cause });
+  }
+}

@@ -1,0 +1,72 @@
+import type { MessageHandler } from '@nestjs/microservices';
+import { appError } from '#errors';
+import { answerRequest, deliverEvent } from '../handlers.js';
+import type { BroadcastListener, EventMessage, Transport } from '../transport.js';
+import { InProcessServer } from './in-process.server.js';
+
+/**
+ * Carries messages inside one process: the same contracts, the same JSON round trip and the same error mapping as over
+ * the broker. Its durability is the outbox's: an event counts as published when its handlers are done.
+ */
+export class InProcessTransport implements Transport {
+  readonly #servers: InProcessServer[] = [];
+  readonly #listeners = new Map<string, BroadcastListener[]>();
+  /** Events are handled one after the other, as one queue would give them. */
+  #lastEvent: Promise<void> = Promise.resolve();
+
+  async request(pattern: string, body: string, timeoutMs: number): Promise<string> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        reject(appError('SERVICE_UNAVAILABLE', { cause: new Error(`${pattern} gave no answer in ${timeoutMs} ms`) }));
+      }, timeoutMs);
+    });
+    const answer = answerRequest(body, (wanted) => this.#find(wanted));
+    return Promise.race([answer, timeout]).finally(() => {
+      clearTimeout(timer);
+    });
+  }
+
+  async publishEvent(message: EventMessage): Promise<void> {
+    const handled = this.#lastEvent.then(() => this.#deliver(message));
+    this.#lastEvent = handled.catch(() => undefined);
+    return handled;
+  }
+
+  broadcast(pattern: string, body: string): void {
+    for (const listener of this.#listeners.get(pattern) ?? []) setImmediate(listener, body);
+  }
+
+  onBroadcast(pattern: string, listener: BroadcastListener): void {
+    this.#listeners.set(pattern, [...(this.#listeners.get(pattern) ?? []), listener]);
+  }
+
+  isConnected(): boolean {
+    return true;
+  }
+
+  createServer(): InProcessServer {
+    const server = new InProcessServer();
+    this.#servers.push(server);
+    return server;
+  }
+
+  async close(): Promise<void> {
+    await this.#lastEvent;
+  }
+
+  async #deliver(message: EventMessage): Promise<void> {
+    for (const server of this.#servers) {
+      const handler = server.getHandlerByPattern(message.pattern);
+      if (handler?.isEventHandler) await deliverEvent(message, handler);
+    }
+  }
+
+  #find(pattern: string): MessageHandler | null {
+    for (const server of this.#servers) {
+      const handler = server.getHandlerByPattern(pattern);
+      if (handler !== null) return handler;
+    }
+    return null;
+  }
+}

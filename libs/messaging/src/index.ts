@@ -1,0 +1,12 @@
+export { Broadcasts } from './broadcasts.js';
+export { EventHandler, type ReceivedEvent } from './event-handler.decorator.js';
+export { EventPublisher } from './event.publisher.js';
+export { InProcessTransport } from './in-process/in-process.transport.js';
+export { MessagingModule } from './messaging.module.js';
+export { RabbitTransport } from './rabbit/rabbit.transport.js';
+export { Topology } from './rabbit/topology.js';
+export { RpcHandler } from './rpc-handler.decorator.js';
+export { RpcClient } from './rpc.client.js';
+export { serveOperators } from './socket/operator-socket.server.js';
+export { OperatorSocket } from './socket/operator-socket.client.js';
+export { type Requester, TRANSPORT, type Transport } from './transport.js';

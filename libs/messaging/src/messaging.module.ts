@@ -1,0 +1,32 @@
+import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Readiness } from '#observability';
+import { Broadcasts } from './broadcasts.js';
+import { EventPublisher } from './event.publisher.js';
+import { RpcClient } from './rpc.client.js';
+import { TRANSPORT, type Transport } from './transport.js';
+
+/** Gives every module the clients of the process's one transport, and closes it last. */
+@Module({})
+export class MessagingModule implements OnApplicationShutdown {
+  constructor(
+    @Inject(TRANSPORT) private readonly transport: Transport,
+    readiness: Readiness,
+  ) {
+    readiness.register('message broker', () => {
+      if (!transport.isConnected()) throw new Error('not connected');
+    });
+  }
+
+  static forRoot(transport: Transport): DynamicModule {
+    return {
+      module: MessagingModule,
+      global: true,
+      providers: [{ provide: TRANSPORT, useValue: transport }, RpcClient, EventPublisher, Broadcasts],
+      exports: [TRANSPORT, RpcClient, EventPublisher, Broadcasts],
+    };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.transport.close();
+  }
+}

@@ -1,0 +1,67 @@
+import { Logger } from '@nestjs/common';
+import type { MessageHandler } from '@nestjs/microservices';
+import type { ConfirmChannel, ConsumeMessage } from 'amqplib';
+import { deliverEvent } from '../handlers.js';
+import type { InFlight } from './in-flight.js';
+import type { Topology } from './topology.js';
+
+const PREFETCH = 20;
+const ATTEMPT_HEADER = 'x-gatepost-attempt';
+const REASON_HEADER = 'x-gatepost-reason';
+
+/**
+ * Consumes a service's events: handled → acknowledged; failed → tried again after each of the topology's delays, then
+ * dead-lettered with the reason. The copy for later is confirmed by the broker before the original is acknowledged.
+ */
+export class EventConsumer {
+  private readonly logger = new Logger('Events');
+
+  constructor(
+    private readonly topology: Topology,
+    private readonly service: string,
+    private readonly find: (pattern: string) => MessageHandler | null,
+  ) {}
+
+  /** @returns the consumer tag */
+  async start(channel: ConfirmChannel, patterns: readonly string[], inFlight: InFlight): Promise<string> {
+    await this.topology.declareEventQueues(channel, this.service, patterns);
+    await channel.prefetch(PREFETCH);
+    const consumer = await channel.consume(this.topology.eventQueue(this.service), (message) => {
+      if (message !== null) inFlight.add(this.#handle(channel, message));
+    });
+    return consumer.consumerTag;
+  }
+
+  async #handle(channel: ConfirmChannel, message: ConsumeMessage): Promise<void> {
+    try {
+      await this.#deliver(message).catch((error: unknown) => this.#putAside(channel, message, error));
+      channel.ack(message);
+    } catch (error) {
+      // The channel closed under us: the broker gives the message to another consumer.
+      this.logger.warn(`event ${String(message.properties.messageId)} goes back to the queue: ${String(error)}`);
+    }
+  }
+
+  async #deliver(message: ConsumeMessage): Promise<void> {
+    const pattern = String(message.properties.type);
+    const handler = this.find(pattern);
+    if (handler === null) throw new Error(`no handler for ${pattern}`);
+    await deliverEvent({ id: String(message.properties.messageId), body: message.content.toString() }, handler);
+  }
+
+  async #putAside(channel: ConfirmChannel, message: ConsumeMessage, error: unknown): Promise<void> {
+    const failures = Number(message.properties.headers?.[ATTEMPT_HEADER] ?? 0) + 1;
+    const isDead = failures > this.topology.retryDelaysMs.length;
+    const queue = isDead ? this.topology.deadLetterQueue(this.service) : this.topology.retryQueue(this.service, failures);
+    const reason = error instanceof Error ? error.message : String(error);
+    const { messageId, type } = message.properties;
+    this.logger.warn(`event ${String(messageId)} (${String(type)}) failed, attempt ${failures}${isDead ? ', dead' : ''}: ${reason}`);
+    channel.sendToQueue(queue, message.content, {
+      persistent: true,
+      messageId: String(messageId),
+      type: String(type),
+      headers: { [ATTEMPT_HEADER]: failures, [REASON_HEADER]: reason.slice(0, 500) },
+    });
+    await channel.waitForConfirms();
+  }
+}

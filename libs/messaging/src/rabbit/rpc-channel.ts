@@ -1,0 +1,85 @@
+import type { Channel, ConsumeMessage, Message } from 'amqplib';
+import { appError } from '#errors';
+import type { Topology } from './topology.js';
+
+/** RabbitMQ's pseudo queue: replies come back on the channel that asked, without a queue of their own. */
+const DIRECT_REPLY_TO = 'amq.rabbitmq.reply-to';
+/** Questions under way from one process; over it new ones are refused at once. */
+const MAX_PENDING = 10_000;
+
+interface PendingRequest {
+  readonly resolve: (reply: string) => void;
+  readonly reject: (error: Error) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+const unavailable = (reason: string) => appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
+
+/**
+ * The asking side of RPC over one channel. Every request has a deadline, and its message carries the same expiration, so
+ * nobody works for a caller that left. A lost channel fails what is pending at once.
+ */
+export class RpcChannel {
+  readonly #pending = new Map<string, PendingRequest>();
+  #channel: Channel | undefined;
+  #lastId = 0;
+
+  constructor(private readonly topology: Topology) {}
+
+  /** Called with each new channel, the first and those after a reconnect. */
+  async open(channel: Channel): Promise<void> {
+    await channel.consume(DIRECT_REPLY_TO, (message) => { this.#settle(message); }, { noAck: true });
+    channel.on('return', (message: Message) => { this.#fail(message, 'no such service runs'); });
+    channel.on('close', () => { this.#lose(channel); });
+    this.#channel = channel;
+  }
+
+  request(pattern: string, body: string, timeoutMs: number): Promise<string> {
+    const channel = this.#channel;
+    if (channel === undefined) return Promise.reject(unavailable('not connected to the message broker'));
+    if (this.#pending.size >= MAX_PENDING) return Promise.reject(unavailable('too many requests under way'));
+    const [service = ''] = pattern.split('.', 1);
+    const id = String(++this.#lastId);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#pending.delete(id);
+        reject(unavailable(`${pattern} gave no answer in ${timeoutMs} ms`));
+      }, timeoutMs);
+      this.#pending.set(id, { resolve, reject, timer });
+      channel.publish('', this.topology.rpcQueue(service), Buffer.from(body), {
+        correlationId: id,
+        replyTo: DIRECT_REPLY_TO,
+        expiration: timeoutMs,
+        mandatory: true,
+      });
+    });
+  }
+
+  #settle(message: ConsumeMessage | null): void {
+    if (message === null) return;
+    this.#take(message)?.resolve(message.content.toString());
+  }
+
+  #fail(message: Message, reason: string): void {
+    this.#take(message)?.reject(unavailable(reason));
+  }
+
+  #take(message: Message): PendingRequest | undefined {
+    const id = String(message.properties.correlationId);
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return undefined;
+    clearTimeout(pending.timer);
+    this.#pending.delete(id);
+    return pending;
+  }
+
+  #lose(channel: Channel): void {
+    if (this.#channel !== channel) return;
+    this.#channel = undefined;
+    for (const { reject, timer } of this.#pending.values()) {
+      clearTimeout(timer);
+      reject(unavailable('the connection to the message broker was lost'));
+    }
+    this.#pending.clear();
+  }
+}

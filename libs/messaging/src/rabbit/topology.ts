@@ -1,0 +1,84 @@
+import type { Channel, ConfirmChannel } from 'amqplib';
+
+/** A queue of a service that nobody reads is removed by the broker after this time. */
+const RPC_QUEUE_IDLE_MS = 60_000;
+/** Deliveries of one event without an answer (a consumer that dies on it) before it is dead-lettered. */
+const EVENT_DELIVERY_LIMIT = 20;
+/** Waiting times before the 2nd, 3rd, … attempt to handle an event, in milliseconds. */
+export const RETRY_DELAYS_MS: readonly number[] = [1_000, 10_000, 60_000, 600_000];
+
+/**
+ * Every exchange and queue, by name. RPC: one classic queue per service, transient messages. Events: one topic
+ * exchange; per service a quorum queue, a waiting queue per retry delay, and a queue for dead letters. Broadcasts: one
+ * topic exchange, and an exclusive queue per process that the broker names. Nothing here was removed in RabbitMQ 4.
+ */
+export class Topology {
+  constructor(
+    private readonly namespace: string,
+    readonly retryDelaysMs: readonly number[] = RETRY_DELAYS_MS,
+  ) {}
+
+  get eventExchange(): string {
+    return `${this.namespace}.events`;
+  }
+
+  get broadcastExchange(): string {
+    return `${this.namespace}.broadcasts`;
+  }
+
+  rpcQueue(service: string): string {
+    return `${this.namespace}.rpc.${service}`;
+  }
+
+  eventQueue(service: string): string {
+    return `${this.namespace}.events.${service}`;
+  }
+
+  retryQueue(service: string, attempt: number): string {
+    return `${this.namespace}.events.${service}.retry-${attempt}`;
+  }
+
+  deadLetterQueue(service: string): string {
+    return `${this.namespace}.events.${service}.dead`;
+  }
+
+  async declareRpcQueue(channel: Channel, service: string): Promise<void> {
+    await channel.assertQueue(this.rpcQueue(service), { durable: true, expires: RPC_QUEUE_IDLE_MS });
+  }
+
+  async declareEventExchange(channel: Channel): Promise<void> {
+    await channel.assertExchange(this.eventExchange, 'topic', { durable: true });
+  }
+
+  async declareBroadcastExchange(channel: Channel): Promise<void> {
+    await channel.assertExchange(this.broadcastExchange, 'topic', { durable: true });
+  }
+
+  /** Declares what a service needs to receive the events of the given patterns. */
+  async declareEventQueues(channel: ConfirmChannel, service: string, patterns: readonly string[]): Promise<void> {
+    await this.declareEventExchange(channel);
+    await channel.assertQueue(this.deadLetterQueue(service), { durable: true, arguments: { 'x-queue-type': 'quorum' } });
+    await channel.assertQueue(this.eventQueue(service), {
+      durable: true,
+      arguments: { ...movedSafelyTo(this.deadLetterQueue(service)), 'x-delivery-limit': EVENT_DELIVERY_LIMIT },
+    });
+    for (const [index, delayMs] of this.retryDelaysMs.entries()) {
+      await channel.assertQueue(this.retryQueue(service, index + 1), {
+        durable: true,
+        arguments: { ...movedSafelyTo(this.eventQueue(service)), 'x-message-ttl': delayMs },
+      });
+    }
+    for (const pattern of patterns) await channel.bindQueue(this.eventQueue(service), this.eventExchange, pattern);
+  }
+}
+
+/** A quorum queue whose dead letters go to another queue, at least once even over a broker restart. */
+function movedSafelyTo(queue: string): Record<string, string> {
+  return {
+    'x-queue-type': 'quorum',
+    'x-dead-letter-exchange': '',
+    'x-dead-letter-routing-key': queue,
+    'x-dead-letter-strategy': 'at-least-once',
+    'x-overflow': 'reject-publish',
+  };
+}

@@ -1,0 +1,33 @@
+import type { CustomTransportStrategy, Server } from '@nestjs/microservices';
+
+/** An event on its way to its subscribers. */
+export interface EventMessage {
+  /** Stable over redeliveries; consumers know by it what they have done already. */
+  readonly id: string;
+  readonly pattern: string;
+  /** The payload as JSON. */
+  readonly body: string;
+}
+
+export type BroadcastListener = (body: string) => void;
+
+/** The part of a transport that asks. */
+export interface Requester {
+  /** Asks the service that owns the pattern. Rejects with SERVICE_UNAVAILABLE where no answer comes in time. */
+  request(pattern: string, body: string, timeoutMs: number): Promise<string>;
+}
+
+/** Moves messages between services. One implementation over RabbitMQ, one inside a process. */
+export interface Transport extends Requester {
+  /** Resolves once the event is safe with the broker, or, in one process, was handled. */
+  publishEvent(message: EventMessage): Promise<void>;
+  /** Tells every process, best effort. */
+  broadcast(pattern: string, body: string): void;
+  onBroadcast(pattern: string, listener: BroadcastListener): void;
+  isConnected(): boolean;
+  /** The Nest microservice strategy by which the named service receives RPCs and events. */
+  createServer(service: string): Server & CustomTransportStrategy;
+  close(): Promise<void>;
+}
+
+export const TRANSPORT = Symbol('Transport');

@@ -1,0 +1,5 @@
+export { JsonLogger } from './logger.js';
+export { Metrics } from './metrics.js';
+export { ObservabilityModule } from './observability.module.js';
+export { Readiness } from './readiness.js';
+export { currentRequestId, runInRequestContext } from './request-context.js';

@@ -1,0 +1,49 @@
+import type { LoggerService } from '@nestjs/common';
+import { pino, type Logger as Pino, type LoggerOptions } from 'pino';
+import { currentRequestId } from './request-context.js';
+
+type Level = 'debug' | 'info' | 'warn' | 'error';
+
+/** Nest's logger as JSON lines: one object per line with service, context and request id. */
+export class JsonLogger implements LoggerService {
+  readonly #pino: Pino;
+
+  constructor(service: string, level: Level) {
+    const options: LoggerOptions = {
+      level,
+      base: { service },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      mixin: () => {
+        const requestId = currentRequestId();
+        return requestId === undefined ? {} : { requestId };
+      },
+    };
+    this.#pino = pino(options, pino.destination({ fd: 2, sync: true }));
+  }
+
+  log(message: unknown, ...rest: unknown[]): void {
+    this.#write('info', message, rest);
+  }
+
+  error(message: unknown, ...rest: unknown[]): void {
+    this.#write('error', message, rest);
+  }
+
+  warn(message: unknown, ...rest: unknown[]): void {
+    this.#write('warn', message, rest);
+  }
+
+  debug(message: unknown, ...rest: unknown[]): void {
+    this.#write('debug', message, rest);
+  }
+
+  /** Nest passes the context as the last argument, and sometimes a stack before it. */
+  #write(level: Level, message: unknown, rest: unknown[]): void {
+    const context = rest.at(-1);
+    const fields: Record<string, unknown> = typeof context === 'string' ? { context } : {};
+    for (const extra of rest) if (extra instanceof Error) fields['err'] = pino.stdSerializers.err(extra);
+    if (message instanceof Error) this.#pino[level]({ ...fields, err: pino.stdSerializers.err(message) }, message.message);
+    else this.#pino[level](fields, typeof message === 'string' ? message : JSON.stringify(message));
+  }
+}

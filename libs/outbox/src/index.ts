@@ -1,0 +1,4 @@
+export { Inbox } from './inbox.js';
+export { OutboxModule } from './outbox.module.js';
+export { createOutboxTables } from './outbox.schema.js';
+export { Outbox } from './outbox.writer.js';

@@ -1,0 +1,124 @@
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Database, type Tx } from '#database';
+import { EventPublisher } from '#messaging';
+import { Metrics } from '#observability';
+import { OUTBOX_SCHEMA } from './outbox.schema.js';
+
+const BATCH_SIZE = 100;
+/** Rows of a process that died before it could relay them wait this long at most, in milliseconds. */
+const POLL_INTERVAL_MS = 1_000;
+const FIRST_RETRY_SECONDS = 1;
+const LONGEST_RETRY_SECONDS = 300;
+
+interface OutboxRow {
+  readonly id: string;
+  readonly message_id: string;
+  readonly pattern: string;
+  readonly payload: unknown;
+}
+
+/**
+ * Moves committed events to the broker, in the order of their rows, at least once: a row is deleted only after the broker
+ * has confirmed it. One relay per schema works at a time (an advisory lock), so the order holds over replicas too.
+ */
+@Injectable()
+export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger('Outbox');
+  private isStopping = false;
+  private isAwake = false;
+  private endWait: (() => void) | undefined;
+  private loop: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly database: Database,
+    private readonly publisher: EventPublisher,
+    private readonly metrics: Metrics,
+    @Inject(OUTBOX_SCHEMA) private readonly schema: string,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.loop = this.run();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.isStopping = true;
+    this.wake();
+    await this.loop;
+  }
+
+  /** Tells the relay that rows may be waiting. */
+  wake(): void {
+    this.isAwake = true;
+    this.endWait?.();
+  }
+
+  private async run(): Promise<void> {
+    while (!this.isStopping) {
+      const isMoreWaiting = await this.relayBatch().catch((error: unknown) => {
+        this.logger.debug(`paused: ${error instanceof Error ? error.message : String(error)}`);
+        return false;
+      });
+      if (!isMoreWaiting) await this.pause();
+    }
+  }
+
+  private async pause(): Promise<void> {
+    if (!this.isAwake) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, POLL_INTERVAL_MS);
+        this.endWait = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.isAwake = false;
+    this.endWait = undefined;
+  }
+
+  private async relayBatch(): Promise<boolean> {
+    if (!this.publisher.isConnected() || !this.database.dataSource.isInitialized) return false;
+    return this.database.transaction(async (tx) => {
+      if (!(await this.isTheOneRelay(tx))) return false;
+      const rows = await tx.query<OutboxRow>(
+        `SELECT id, message_id, pattern, payload FROM ${this.schema}.outbox WHERE available_at <= now() ORDER BY id LIMIT $1`,
+        [BATCH_SIZE],
+      );
+      const outcomes = await Promise.allSettled(rows.map((row) => this.publish(row)));
+      await this.settle(tx, rows, outcomes);
+      return rows.length === BATCH_SIZE;
+    });
+  }
+
+  private async isTheOneRelay(tx: Tx): Promise<boolean> {
+    const [row] = await tx.query<{ locked: boolean }>('SELECT pg_try_advisory_xact_lock(hashtext($1)) AS locked', [
+      `${this.schema}.outbox`,
+    ]);
+    return row?.locked === true;
+  }
+
+  private publish({ message_id: id, pattern, payload }: OutboxRow): Promise<void> {
+    return this.publisher.publish({ id, pattern, body: JSON.stringify(payload) });
+  }
+
+  private async settle(tx: Tx, rows: readonly OutboxRow[], outcomes: readonly PromiseSettledResult<void>[]): Promise<void> {
+    const idsWith = (status: string) => rows.filter((_, index) => outcomes[index]?.status === status).map(({ id }) => id);
+    const published = idsWith('fulfilled');
+    const failed = idsWith('rejected');
+    if (published.length > 0) await tx.query(`DELETE FROM ${this.schema}.outbox WHERE id = ANY($1)`, [published]);
+    if (failed.length > 0) await this.postpone(tx, failed);
+    this.metrics.outboxPublished.inc({ outcome: 'ok' }, published.length);
+    this.metrics.outboxPublished.inc({ outcome: 'failed' }, failed.length);
+  }
+
+  private async postpone(tx: Tx, ids: readonly string[]): Promise<void> {
+    this.logger.warn(`${ids.length} events could not be published; they are kept and tried again`);
+    await tx.query(
+      `UPDATE ${this.schema}.outbox
+          SET attempts = attempts + 1,
+              available_at = now() + make_interval(secs => LEAST($2 * power(2, LEAST(attempts, 20)), $3))
+        WHERE id = ANY($1)`,
+      [ids, FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS],
+    );
+  }
+}

@@ -1,0 +1,23 @@
+/** DI token: the PostgreSQL schema that holds the service's `outbox` and `inbox`. */
+export const OUTBOX_SCHEMA = Symbol('OutboxSchema');
+
+/** The tables, for a service's first migration. Frozen: later changes are migrations of their own. */
+export function createOutboxTables(schema: string): string[] {
+  return [
+    `CREATE TABLE ${schema}.outbox (
+       id           bigint GENERATED ALWAYS AS IDENTITY,
+       message_id   uuid NOT NULL DEFAULT gen_random_uuid(),
+       pattern      text NOT NULL,
+       payload      jsonb NOT NULL,
+       attempts     integer NOT NULL DEFAULT 0,
+       available_at timestamptz NOT NULL DEFAULT now(),
+       CONSTRAINT outbox_pkey PRIMARY KEY (id)
+     )`,
+    `CREATE TABLE ${schema}.inbox (
+       message_id  uuid NOT NULL,
+       received_at timestamptz NOT NULL DEFAULT now(),
+       CONSTRAINT inbox_pkey PRIMARY KEY (message_id)
+     )`,
+    `CREATE INDEX inbox_received_at_idx ON ${schema}.inbox (received_at)`,
+  ];
+}

@@ -1,0 +1,1 @@
+export { Sealer } from './sealer.js';

@@ -1,0 +1,116 @@
+// npm run services: every service as a process of its own, against real PostgreSQL and RabbitMQ.
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { ensureBuilt, fail, ROOT } from './prepare.mjs';
+
+const SERVICES = ['gateway', 'accounts', 'auth-linking', 'mail', 'push-delivery'];
+const READY_POLL_MS = 100;
+const READY_TIMEOUT_MS = 30_000;
+const HELP = `Usage: npm run services -- [--gateway=N] [--accounts=N] [--auth-linking=N] [--mail=N] [--push-delivery=N]
+
+Runs each service as a process of its own against PostgreSQL (DATABASE_URL) and RabbitMQ (AMQP_URL), after bringing the
+database up to date. N: replicas, 1 by default, 0 for none. Gateways listen on GATEPOST_PORT (8080) and the ports after it,
+the other services' health on free ports. Prints one JSON line per process once it is ready: service, pid, port.
+`;
+
+const { values } = parseArgs({
+  options: { help: { type: 'boolean' }, ...Object.fromEntries(SERVICES.map((name) => [name, { type: 'string', default: '1' }])) },
+});
+if (values.help) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
+for (const name of SERVICES) if (!/^\d{1,2}$/.test(values[name])) fail(`--${name} takes a number of replicas.`);
+
+ensureBuilt();
+const env = { ...process.env, GATEPOST_SECRET: process.env.GATEPOST_SECRET || keptSecret() };
+await migrate();
+
+const firstPort = Number(process.env.GATEPOST_PORT || 8080);
+const children = [];
+let isStopping = false;
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop(0));
+
+const starts = SERVICES.flatMap((service) =>
+  Array.from({ length: Number(values[service]) }, (_, replica) => start(service, service === 'gateway' ? firstPort + replica : 0)),
+);
+await Promise.all(starts);
+
+/** Starts a process, and prints its line when it is ready. */
+async function start(service, port) {
+  const child = spawn(process.execPath, [join(ROOT, 'dist', 'apps', service, 'src', 'main.js')], {
+    env: { ...env, GATEPOST_PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    // Ctrl-C reaches us alone; we pass it on once.
+    detached: true,
+  });
+  children.push(child);
+  child.once('exit', (code, signal) => {
+    if (isStopping) return;
+    process.stderr.write(`${service} (process ${child.pid}) ended: ${signal ?? `status ${code}`}\n`);
+    if (children.every(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null)) process.exit(1);
+  });
+  const listening = await listeningPort(child);
+  if (listening === undefined || !(await isReady(child, listening))) return stop(1);
+  process.stdout.write(`${JSON.stringify({ service, pid: child.pid, port: listening })}\n`);
+}
+
+/** Passes the process's log on, and finds in it the port that the process took. */
+function listeningPort(child) {
+  return new Promise((resolve) => {
+    child.once('exit', () => resolve(undefined));
+    child.stderr.setEncoding('utf8').on('data', (chunk) => {
+      process.stderr.write(chunk);
+      const [, port] = /listens on port (\d+)/.exec(chunk) ?? [];
+      if (port !== undefined) resolve(Number(port));
+    });
+  });
+}
+
+async function isReady(child, port) {
+  const deadline = Date.now() + READY_TIMEOUT_MS;
+  let problems = 'no answer';
+  while (Date.now() < deadline && child.exitCode === null && !isStopping) {
+    const response = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
+    if (response?.ok) return true;
+    if (response) problems = (await response.json()).problems.join('; ');
+    await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
+  }
+  if (!isStopping) process.stderr.write(`process ${child.pid} is not ready: ${problems}\n`);
+  return isStopping;
+}
+
+async function stop(status) {
+  if (isStopping) return;
+  isStopping = true;
+  // Gateways first: what they have in hand still needs the services behind them.
+  const gatewayCount = Number(values.gateway);
+  await Promise.all(children.slice(0, gatewayCount).map(ended));
+  await Promise.all(children.slice(gatewayCount).map(ended));
+  process.exit(status);
+}
+
+function ended(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return undefined;
+  child.kill('SIGTERM');
+  return new Promise((resolve) => child.once('exit', resolve));
+}
+
+/** Services need one secret together; made once, kept with the data. */
+function keptSecret() {
+  const folder = process.env.GATEPOST_DATA_DIR || join(ROOT, 'data');
+  const file = join(folder, 'services-secret');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
+  return readFileSync(file, 'utf8').trim();
+}
+
+function migrate() {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(ROOT, 'dist', 'apps', 'cli', 'src', 'main.js'), 'migrate', '--quiet'], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+    child.once('exit', (code) => (code === 0 ? resolve() : process.exit(1)));
+  });
+}
