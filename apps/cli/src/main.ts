@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { Command } from 'commander';
 import { StartError } from '#bootstrap';
 import { ConfigError, loadConfig } from '#config';
@@ -7,6 +8,8 @@ import { cliEnvironment } from './cli.config.js';
 import { appsCommand } from './commands/apps.command.js';
 import { migrateCommand } from './commands/migrate.command.js';
 import { connectToServer } from './operator-connection.js';
+
+Logger.overrideLogger(false);
 
 const program = new Command('gatepost')
   .usage('<command>')
