@@ -10,6 +10,8 @@ export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const OLDEST_NODE = [20, 19];
 const INSTALL_STAMP = join(ROOT, 'node_modules', '.gatepost-install');
 const BUILD_STAMP = join(ROOT, 'dist', '.gatepost-build');
+const LOCK = join(ROOT, '.prepare.lock');
+const LOCK_POLL_MS = 200;
 const SOURCE_FOLDERS = ['apps', 'libs'];
 const BUILD_FILES = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
 
@@ -26,7 +28,49 @@ export function run(command, args, env = {}) {
   if (status !== 0) process.exit(status ?? 1);
 }
 
+/** Runs `work` while no other command of this clone installs or builds. */
+function alone(work) {
+  for (;;) {
+    try {
+      writeFileSync(LOCK, String(process.pid), { flag: 'wx' });
+      break;
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error;
+    }
+    if (!isHeld(LOCK)) rmSync(LOCK, { force: true });
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_POLL_MS);
+  }
+  const release = () => rmSync(LOCK, { force: true });
+  process.once('exit', release);
+  try {
+    work();
+  } finally {
+    release();
+    process.off('exit', release);
+  }
+}
+
+function isHeld(lock) {
+  try {
+    process.kill(Number(readFileSync(lock, 'utf8')), 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
 export function ensureInstalled() {
+  alone(install);
+}
+
+export function ensureBuilt() {
+  alone(() => {
+    install();
+    build();
+  });
+}
+
+function install() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_NODE;
   if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
@@ -42,8 +86,7 @@ export function ensureInstalled() {
   writeFileSync(INSTALL_STAMP, wanted);
 }
 
-export function ensureBuilt() {
-  ensureInstalled();
+function build() {
   const wanted = sourceState();
   if (isStamped(BUILD_STAMP, wanted)) return;
   process.stderr.write('Building …\n');

@@ -4,6 +4,9 @@ import { currentRequestId } from './request-context.js';
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
+/** Nest tells every module and route at the start; that interests nobody but who looks for a fault. */
+const FRAMEWORK_CONTEXTS = new Set<unknown>(['InstanceLoader', 'NestApplication', 'NestFactory', 'NestMicroservice', 'RouterExplorer', 'RoutesResolver']);
+
 /** Nest's logger as JSON lines: one object per line with service, context and request id. */
 export class JsonLogger implements LoggerService {
   readonly #pino: Pino;
@@ -23,7 +26,7 @@ export class JsonLogger implements LoggerService {
   }
 
   log(message: unknown, ...rest: unknown[]): void {
-    this.#write('info', message, rest);
+    this.#write(FRAMEWORK_CONTEXTS.has(rest.at(-1)) ? 'debug' : 'info', message, rest);
   }
 
   error(message: unknown, ...rest: unknown[]): void {

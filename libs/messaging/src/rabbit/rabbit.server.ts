@@ -5,6 +5,7 @@ import { appError } from '#errors';
 import type { Metrics } from '#observability';
 import { encodeError } from '../envelope.js';
 import { answerRequest } from '../handlers.js';
+import { reportErrors } from './channel-errors.js';
 import { EventConsumer } from './event-consumer.js';
 import { InFlight } from './in-flight.js';
 import type { Topology } from './topology.js';
@@ -38,6 +39,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       confirm: true,
       setup: (channel: ConfirmChannel) => this.#consume(channel),
     });
+    reportErrors(this.#channel);
     // The broker may be away: the process serves its health meanwhile, and consumes as soon as it can.
     callback();
   }

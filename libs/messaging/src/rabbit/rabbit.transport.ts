@@ -4,6 +4,7 @@ import type { Channel } from 'amqplib';
 import { appError } from '#errors';
 import type { Metrics } from '#observability';
 import type { BroadcastListener, EventMessage, Transport } from '../transport.js';
+import { reportErrors } from './channel-errors.js';
 import { RabbitServer } from './rabbit.server.js';
 import { RpcChannel } from './rpc-channel.js';
 import { Topology } from './topology.js';
@@ -45,6 +46,7 @@ export class RabbitTransport implements Transport {
       setup: (channel: Channel) => this.#topology.declareEventExchange(channel),
     });
     this.#broadcastChannel = this.#connection.createChannel({ setup: (channel: Channel) => this.#listen(channel) });
+    for (const channel of [this.#rpcChannel, this.#eventChannel, this.#broadcastChannel]) reportErrors(channel);
   }
 
   request(pattern: string, body: string, timeoutMs: number): Promise<string> {
@@ -72,7 +74,7 @@ export class RabbitTransport implements Transport {
   }
 
   isConnected(): boolean {
-    return this.#connection.isConnected();
+    return this.#connection.isConnected() && this.#rpc.isOpen();
   }
 
   createServer(service: string): RabbitServer {

@@ -34,6 +34,10 @@ export class RpcChannel {
     this.#channel = channel;
   }
 
+  isOpen(): boolean {
+    return this.#channel !== undefined;
+  }
+
   request(pattern: string, body: string, timeoutMs: number): Promise<string> {
     const channel = this.#channel;
     if (channel === undefined) return Promise.reject(unavailable('not connected to the message broker'));
