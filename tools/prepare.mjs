@@ -81,7 +81,10 @@ function install() {
   process.stderr.write('Installing packages (once) …\n');
   // npm's own output would drown what this command prints; it appears where the installation fails.
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
-  const { status, stderr, stdout } = spawnSync(npm, ['ci', '--include=dev', '--no-audit', '--no-fund'], { cwd: ROOT, encoding: 'utf8' });
+  const { status, stderr, stdout } = spawnSync(npm, ['ci', '--include=dev', '--no-audit', '--no-fund'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
   if (status !== 0) fail(`${stdout}${stderr}\nThe packages could not be installed.`);
   writeFileSync(INSTALL_STAMP, wanted);
 }
@@ -106,7 +109,10 @@ function hash(content) {
 
 /** Names, sizes and times of everything the build reads: quick to look up, different after every edit. */
 function sourceState() {
-  const files = [...BUILD_FILES.map((name) => join(ROOT, name)), ...SOURCE_FOLDERS.flatMap((name) => filesBelow(join(ROOT, name)))];
+  const files = [
+    ...BUILD_FILES.map((name) => join(ROOT, name)),
+    ...SOURCE_FOLDERS.flatMap((name) => filesBelow(join(ROOT, name))),
+  ];
   const lines = files.map((file) => {
     const { size, mtimeMs } = statSync(file);
     return `${file} ${size} ${mtimeMs}`;

@@ -17,7 +17,10 @@ the other services' health on free ports. Prints one JSON line per process once 
 `;
 
 const { values } = parseArgs({
-  options: { help: { type: 'boolean' }, ...Object.fromEntries(SERVICES.map((name) => [name, { type: 'string', default: '1' }])) },
+  options: {
+    help: { type: 'boolean' },
+    ...Object.fromEntries(SERVICES.map((name) => [name, { type: 'string', default: '1' }])),
+  },
 });
 if (values.help) {
   process.stdout.write(HELP);
@@ -35,7 +38,9 @@ let isStopping = false;
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop(0));
 
 const starts = SERVICES.flatMap((service) =>
-  Array.from({ length: Number(values[service]) }, (_, replica) => start(service, service === 'gateway' ? firstPort + replica : 0)),
+  Array.from({ length: Number(values[service]) }, (_, replica) =>
+    start(service, service === 'gateway' ? firstPort + replica : 0),
+  ),
 );
 await Promise.all(starts);
 
@@ -110,7 +115,10 @@ function keptSecret() {
 
 function migrate() {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(ROOT, 'dist', 'apps', 'cli', 'src', 'main.js'), 'migrate', '--quiet'], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+    const child = spawn(process.execPath, [join(ROOT, 'dist', 'apps', 'cli', 'src', 'main.js'), 'migrate', '--quiet'], {
+      env,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
     child.once('exit', (code) => (code === 0 ? resolve() : process.exit(1)));
   });
 }

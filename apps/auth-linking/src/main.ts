@@ -5,5 +5,11 @@ const schema = serviceEnvironment.extend(brokerEnvironment.shape);
 
 await run(() => {
   const env = loadConfig(schema, process.env);
-  return startService({ name: 'auth-linking', serves: [], imports: [], env, transport: overRabbit('auth-linking', env) });
+  return startService({
+    name: 'auth-linking',
+    serves: [],
+    imports: [],
+    env,
+    transport: overRabbit('auth-linking', env),
+  });
 });

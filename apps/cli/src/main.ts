@@ -27,7 +27,9 @@ try {
   await program.parseAsync();
 } catch (error) {
   const isPlain = error instanceof StartError || error instanceof ConfigError || error instanceof AppError;
-  process.stderr.write(`${error instanceof Error ? (isPlain ? error.message : (error.stack ?? error.message)) : String(error)}\n`);
+  process.stderr.write(
+    `${error instanceof Error ? (isPlain ? error.message : (error.stack ?? error.message)) : String(error)}\n`,
+  );
   process.exitCode = 1;
 }
 

@@ -24,7 +24,12 @@ const POLL_MS = 20;
  * the services behind the broker.
  * @throws StartError where neither answers
  */
-export async function connectToServer({ amqpUrl, defaultAmqpUrl, namespace, dataDirectory }: OperatorTarget): Promise<OperatorConnection> {
+export async function connectToServer({
+  amqpUrl,
+  defaultAmqpUrl,
+  namespace,
+  dataDirectory,
+}: OperatorTarget): Promise<OperatorConnection> {
   const socket = amqpUrl === undefined ? await OperatorSocket.open(operatorSocketPath(dataDirectory)) : undefined;
   if (socket !== undefined) {
     return { rpc: new RpcClient(socket), close: () => Promise.resolve(socket.close()) };
@@ -38,7 +43,9 @@ async function untilConnected(transport: RabbitTransport, dataDirectory: string)
   const deadline = Date.now() + CONNECT_TIMEOUT_MS;
   while (!transport.isConnected()) {
     if (Date.now() > deadline) {
-      throw new StartError(`No server found: none runs on the data in ${dataDirectory} (GATEPOST_DATA_DIR), and no message broker answers at AMQP_URL.`);
+      throw new StartError(
+        `No server found: none runs on the data in ${dataDirectory} (GATEPOST_DATA_DIR), and no message broker answers at AMQP_URL.`,
+      );
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }

@@ -5,5 +5,11 @@ const schema = serviceEnvironment.extend(brokerEnvironment.shape);
 
 await run(() => {
   const env = loadConfig(schema, process.env);
-  return startService({ name: 'push-delivery', serves: [], imports: [], env, transport: overRabbit('push-delivery', env) });
+  return startService({
+    name: 'push-delivery',
+    serves: [],
+    imports: [],
+    env,
+    transport: overRabbit('push-delivery', env),
+  });
 });

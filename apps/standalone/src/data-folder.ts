@@ -1,5 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { chownSync, existsSync, lstatSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ROOT_ONLY_FALLBACK } from './embedded-postgres/postgres-binaries.js';
 import { canReach, type PostgresUser } from './embedded-postgres/postgres-user.js';
@@ -22,7 +31,8 @@ export class DataFolder {
   /** A random text that is made once and kept in a file only we can read. */
   keptSecret(name: string): string {
     const file = this.file(name);
-    if (!existsSync(file)) writeFileSync(file, `${randomBytes(SECRET_BYTES).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
+    if (!existsSync(file))
+      writeFileSync(file, `${randomBytes(SECRET_BYTES).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
     return readFileSync(file, 'utf8').trim();
   }
 

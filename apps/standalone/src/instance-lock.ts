@@ -13,7 +13,8 @@ import type { DataFolder } from './data-folder.js';
  */
 export async function lockDataFolder({ path }: DataFolder, requester: () => Requester | undefined): Promise<Server> {
   const socketPath = operatorSocketPath(path);
-  if (isSocketPathTooLong(socketPath)) throw new StartError(`The path ${socketPath} is too long for a socket: choose a shorter GATEPOST_DATA_DIR.`);
+  if (isSocketPathTooLong(socketPath))
+    throw new StartError(`The path ${socketPath} is too long for a socket: choose a shorter GATEPOST_DATA_DIR.`);
   const listen = () => serveOperators(socketPath, Object.values(applicationsRpc), requester);
   try {
     return await listen();
@@ -23,7 +24,9 @@ export async function lockDataFolder({ path }: DataFolder, requester: () => Requ
   const other = await OperatorSocket.open(socketPath);
   if (other !== undefined) {
     other.close();
-    throw new StartError(`Gatepost is already running on the data in ${path}: stop it first, or choose another GATEPOST_DATA_DIR and GATEPOST_PORT.`);
+    throw new StartError(
+      `Gatepost is already running on the data in ${path}: stop it first, or choose another GATEPOST_DATA_DIR and GATEPOST_PORT.`,
+    );
   }
   // Its process was killed and could not remove it.
   rmSync(socketPath, { force: true });

@@ -56,14 +56,23 @@ function embeddedPostgres(folder: DataFolder): EmbeddedPostgres {
   });
 }
 
-function startServices(env: Environment, folder: DataFolder, databaseUrl: string, transport: InProcessTransport): Promise<RunningService> {
+function startServices(
+  env: Environment,
+  folder: DataFolder,
+  databaseUrl: string,
+  transport: InProcessTransport,
+): Promise<RunningService> {
   const gateway = gatewayConfig(env);
   const accounts = accountsConfig({
     ...env,
     DATABASE_URL: databaseUrl,
     GATEPOST_SECRET: env.GATEPOST_SECRET ?? new Secret(folder.keptSecret('secret')),
   });
-  const initialApplication = { id: env.GATEPOST_APP_ID, appKey: env.GATEPOST_APP_KEY, masterKey: env.GATEPOST_MASTER_KEY };
+  const initialApplication = {
+    id: env.GATEPOST_APP_ID,
+    appKey: env.GATEPOST_APP_KEY,
+    masterKey: env.GATEPOST_MASTER_KEY,
+  };
   return startService({
     name: 'standalone',
     serves: ['accounts'],
@@ -82,6 +91,8 @@ async function welcome({ app }: RunningService, baseUrl: string): Promise<void> 
 
 function closed(lock: Server): Promise<void> {
   return new Promise((resolve) => {
-    lock.close(() => { resolve(); });
+    lock.close(() => {
+      resolve();
+    });
   });
 }

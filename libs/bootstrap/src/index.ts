@@ -1,2 +1,8 @@
 export { run, StartError } from './run.js';
-export { brokerEnvironment, overRabbit, type RunningService, serviceEnvironment, startService } from './start-service.js';
+export {
+  brokerEnvironment,
+  overRabbit,
+  type RunningService,
+  serviceEnvironment,
+  startService,
+} from './start-service.js';

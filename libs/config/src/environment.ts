@@ -23,11 +23,13 @@ export const environment = z.object({
     .enum(['production', 'development', 'test'])
     .default('development')
     .describe('In production the URLs of the servers have no defaults.'),
-  GATEPOST_PORT: wholeNumber(0, 65_535)
-    .default(8080)
-    .describe('TCP port of the HTTP server. 0 takes a free one.'),
+  GATEPOST_PORT: wholeNumber(0, 65_535).default(8080).describe('TCP port of the HTTP server. 0 takes a free one.'),
   GATEPOST_HOST: z.string().min(1).default('0.0.0.0').describe('Address the HTTP server listens on.'),
-  GATEPOST_DATA_DIR: z.string().min(1).default('./data').describe('Folder in which the standalone server keeps everything.'),
+  GATEPOST_DATA_DIR: z
+    .string()
+    .min(1)
+    .default('./data')
+    .describe('Folder in which the standalone server keeps everything.'),
   GATEPOST_BASE_URL: httpUrl
     .optional()
     .describe('Public address of the API, for Location headers and links. Default: http://localhost:<port>.'),
@@ -56,9 +58,14 @@ export const environment = z.object({
     .regex(/^[a-z][a-z0-9_-]{0,40}$/, 'must be lower case letters, digits, _ or -')
     .default('gatepost')
     .describe('Prefix of every queue, exchange and Redis key, so that several deployments can share servers.'),
-  GATEPOST_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('Least level that is logged.'),
+  GATEPOST_LOG_LEVEL: z
+    .enum(['debug', 'info', 'warn', 'error'])
+    .default('info')
+    .describe('Least level that is logged.'),
   DATABASE_URL: databaseUrl.default('postgres://postgres:postgres@localhost:5432/postgres').describe('PostgreSQL.'),
-  REDIS_URL: url(/^rediss?$/, 'redis://host:6379').default('redis://localhost:6379').describe('Redis.'),
+  REDIS_URL: url(/^rediss?$/, 'redis://host:6379')
+    .default('redis://localhost:6379')
+    .describe('Redis.'),
   AMQP_URL: url(/^amqps?$/, 'amqp://user:password@host:5672')
     .default('amqp://guest:guest@localhost:5672')
     .describe('RabbitMQ.'),

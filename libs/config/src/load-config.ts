@@ -8,7 +8,9 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 
   constructor(readonly problems: readonly string[]) {
-    super(`The environment has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n  ${problems.join('\n  ')}`);
+    super(
+      `The environment has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n  ${problems.join('\n  ')}`,
+    );
   }
 }
 
@@ -20,7 +22,9 @@ function unknownKeys(env: NodeJS.ProcessEnv): string[] {
 
 function missingInProduction(shape: z.core.$ZodShape, env: NodeJS.ProcessEnv): string[] {
   if (env['NODE_ENV'] !== 'production') return [];
-  return SERVER_URLS.filter((key) => Object.hasOwn(shape, key) && !env[key]).map((key) => `${key}: must be set in production`);
+  return SERVER_URLS.filter((key) => Object.hasOwn(shape, key) && !env[key]).map(
+    (key) => `${key}: must be set in production`,
+  );
 }
 
 /**

@@ -3,8 +3,14 @@ import { z } from 'zod';
 /** Settings of an application with their defaults. Their meaning: `docs/decisions.md` and the API page. */
 export const applicationSettings = z.object({
   verifyEmailOnSignUp: z.boolean().default(false).describe('A given or changed e-mail address starts as unverified.'),
-  forbidUnverifiedEmailLogin: z.boolean().default(false).describe('Refuse logins of users whose address is unverified (216).'),
-  forbidUnverifiedPhoneLogin: z.boolean().default(false).describe('Refuse logins of users whose phone number is unverified (215).'),
+  forbidUnverifiedEmailLogin: z
+    .boolean()
+    .default(false)
+    .describe('Refuse logins of users whose address is unverified (216).'),
+  forbidUnverifiedPhoneLogin: z
+    .boolean()
+    .default(false)
+    .describe('Refuse logins of users whose phone number is unverified (215).'),
   reloginAfterPasswordChange: z.boolean().default(true).describe('A password change makes a new session token.'),
   requireOldPassword: z.boolean().default(false).describe('A user changes the password only with the old one.'),
   hideContact: z.boolean().default(false).describe('Hide e-mail address and phone number from other users.'),

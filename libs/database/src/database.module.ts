@@ -1,4 +1,11 @@
-import { type DynamicModule, Inject, Logger, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  type DynamicModule,
+  Inject,
+  Logger,
+  Module,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import { Readiness } from '#observability';
 import { createDataSource, type DatabaseOptions } from './data-source.js';
 import { Database } from './database.js';

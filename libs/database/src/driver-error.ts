@@ -4,9 +4,19 @@ import { appError } from '#errors';
 /** SQLSTATE classes and codes that say "not now": connection, resources, operator intervention, lock and time limits. */
 const TRANSIENT_SQLSTATE = /^(08|53|57)|^(40001|40P01|55P03|25006)$/;
 const UNIQUE_VIOLATION = '23505';
-const NETWORK_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT', 'EHOSTUNREACH']);
+const NETWORK_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENOENT',
+  'EHOSTUNREACH',
+]);
 /** Texts of node-postgres errors that carry no code. */
-const CONNECTION_TEXT = /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Driver not Connected|is not established/i;
+const CONNECTION_TEXT =
+  /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Driver not Connected|is not established/i;
 
 interface DriverError {
   readonly code?: unknown;

@@ -45,5 +45,10 @@ function isWireError(value: unknown): value is WireError {
 export function fromWireError(value: unknown): AppError {
   if (!isWireError(value)) return appError('INTERNAL', { cause: new Error('malformed error on the wire') });
   const { name, code, status, message, retryAfterSeconds } = value;
-  return new AppError(name, { code, status, message, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) });
+  return new AppError(name, {
+    code,
+    status,
+    message,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  });
 }

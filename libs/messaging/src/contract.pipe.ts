@@ -15,5 +15,7 @@ export class ContractPipe implements PipeTransform {
 
 function describe(error: z.ZodError): string {
   const [first] = error.issues;
-  return first === undefined ? 'The request is malformed.' : `${first.path.join('.') || 'The request'}: ${first.message}`;
+  return first === undefined
+    ? 'The request is malformed.'
+    : `${first.path.join('.') || 'The request'}: ${first.message}`;
 }

@@ -20,7 +20,8 @@ export async function answerRequest(text: string, find: FindHandler, outcomes?: 
   try {
     const request = decodeRequest(text);
     const handler = find(request.pattern);
-    if (handler === null) throw appError('SERVICE_UNAVAILABLE', { cause: new Error(`no handler for ${request.pattern}`) });
+    if (handler === null)
+      throw appError('SERVICE_UNAVAILABLE', { cause: new Error(`no handler for ${request.pattern}`) });
     pattern = request.pattern;
     return encodeReply(await invokeInContext(handler, request));
   } catch (thrown) {
@@ -33,10 +34,15 @@ export async function answerRequest(text: string, find: FindHandler, outcomes?: 
 }
 
 function invokeInContext(handler: MessageHandler, { requestId, data }: RequestEnvelope): Promise<unknown> {
-  return requestId === undefined ? invoke(handler, data) : runInRequestContext({ requestId }, () => invoke(handler, data));
+  return requestId === undefined
+    ? invoke(handler, data)
+    : runInRequestContext({ requestId }, () => invoke(handler, data));
 }
 
 /** Hands an event to its handler; rejects where it could not be handled. */
-export async function deliverEvent({ id, body }: Omit<EventMessage, 'pattern'>, handler: MessageHandler): Promise<void> {
+export async function deliverEvent(
+  { id, body }: Omit<EventMessage, 'pattern'>,
+  handler: MessageHandler,
+): Promise<void> {
   await runInRequestContext({ requestId: id }, () => invoke(handler, { id, payload: JSON.parse(body) as unknown }));
 }

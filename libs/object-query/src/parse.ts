@@ -19,7 +19,10 @@ export function parseWhere(where: unknown): Condition {
 
 /** Reads an `order` such as `age,-createdAt`. @throws AppError INVALID_QUERY */
 export function parseOrder(order: string | undefined): SortKey[] {
-  const keys = (order ?? '').split(',').map((key) => key.trim()).filter((key) => key !== '');
+  const keys = (order ?? '')
+    .split(',')
+    .map((key) => key.trim())
+    .filter((key) => key !== '');
   if (keys.length > MAX_SORT_KEYS) throw invalid(`order may hold ${MAX_SORT_KEYS} keys at most.`);
   return keys.map(parseSortKey);
 }

@@ -5,7 +5,14 @@ import { currentRequestId } from './request-context.js';
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
 /** Nest tells every module and route at the start; that interests nobody but who looks for a fault. */
-const FRAMEWORK_CONTEXTS = new Set<unknown>(['InstanceLoader', 'NestApplication', 'NestFactory', 'NestMicroservice', 'RouterExplorer', 'RoutesResolver']);
+const FRAMEWORK_CONTEXTS = new Set<unknown>([
+  'InstanceLoader',
+  'NestApplication',
+  'NestFactory',
+  'NestMicroservice',
+  'RouterExplorer',
+  'RoutesResolver',
+]);
 
 /** Nest's logger as JSON lines: one object per line with service, context and request id. */
 export class JsonLogger implements LoggerService {
@@ -46,7 +53,8 @@ export class JsonLogger implements LoggerService {
     const context = rest.at(-1);
     const fields: Record<string, unknown> = typeof context === 'string' ? { context } : {};
     for (const extra of rest) if (extra instanceof Error) fields['err'] = pino.stdSerializers.err(extra);
-    if (message instanceof Error) this.#pino[level]({ ...fields, err: pino.stdSerializers.err(message) }, message.message);
+    if (message instanceof Error)
+      this.#pino[level]({ ...fields, err: pino.stdSerializers.err(message) }, message.message);
     else this.#pino[level](fields, typeof message === 'string' ? message : JSON.stringify(message));
   }
 }

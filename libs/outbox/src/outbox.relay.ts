@@ -101,8 +101,13 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     return this.publisher.publish({ id, pattern, body: JSON.stringify(payload) });
   }
 
-  private async settle(tx: Tx, rows: readonly OutboxRow[], outcomes: readonly PromiseSettledResult<void>[]): Promise<void> {
-    const idsWith = (status: string) => rows.filter((_, index) => outcomes[index]?.status === status).map(({ id }) => id);
+  private async settle(
+    tx: Tx,
+    rows: readonly OutboxRow[],
+    outcomes: readonly PromiseSettledResult<void>[],
+  ): Promise<void> {
+    const idsWith = (status: string) =>
+      rows.filter((_, index) => outcomes[index]?.status === status).map(({ id }) => id);
     const published = idsWith('fulfilled');
     const failed = idsWith('rejected');
     if (published.length > 0) await tx.query(`DELETE FROM ${this.schema}.outbox WHERE id = ANY($1)`, [published]);

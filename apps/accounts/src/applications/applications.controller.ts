@@ -8,7 +8,9 @@ export class ApplicationsController {
   constructor(private readonly applications: ApplicationsService) {}
 
   @RpcHandler(accountsRpc.findApplication)
-  async find({ appId }: RpcData<typeof accountsRpc.findApplication>): Promise<RpcReply<typeof accountsRpc.findApplication>> {
+  async find({
+    appId,
+  }: RpcData<typeof accountsRpc.findApplication>): Promise<RpcReply<typeof accountsRpc.findApplication>> {
     return { application: await this.applications.find(appId) };
   }
 
@@ -28,12 +30,19 @@ export class ApplicationsController {
   }
 
   @RpcHandler(applicationsRpc.changeSetting)
-  async changeSetting({ id, name, value }: RpcData<typeof applicationsRpc.changeSetting>): Promise<RpcReply<typeof applicationsRpc.changeSetting>> {
+  async changeSetting({
+    id,
+    name,
+    value,
+  }: RpcData<typeof applicationsRpc.changeSetting>): Promise<RpcReply<typeof applicationsRpc.changeSetting>> {
     return { settings: await this.applications.changeSetting(id, name, value) };
   }
 
   @RpcHandler(applicationsRpc.rotateKeys)
-  async rotateKeys({ id, ...which }: RpcData<typeof applicationsRpc.rotateKeys>): Promise<RpcReply<typeof applicationsRpc.rotateKeys>> {
+  async rotateKeys({
+    id,
+    ...which
+  }: RpcData<typeof applicationsRpc.rotateKeys>): Promise<RpcReply<typeof applicationsRpc.rotateKeys>> {
     return { application: await this.applications.rotateKeys(id, which) };
   }
 }

@@ -19,7 +19,10 @@ export class ApplicationsRepository {
   constructor(private readonly database: Database) {}
 
   async find(id: string): Promise<ApplicationRow | undefined> {
-    const [row] = await this.database.query<ApplicationRow>(`SELECT ${COLUMNS} FROM accounts.applications WHERE id = $1`, [id]);
+    const [row] = await this.database.query<ApplicationRow>(
+      `SELECT ${COLUMNS} FROM accounts.applications WHERE id = $1`,
+      [id],
+    );
     return row;
   }
 
@@ -28,7 +31,10 @@ export class ApplicationsRepository {
   }
 
   /** @returns undefined where the id is taken */
-  async insert(tx: Tx, { id, name, sealedAppKey, sealedMasterKey }: Omit<ApplicationRow, 'settings' | 'createdAt'>): Promise<ApplicationRow | undefined> {
+  async insert(
+    tx: Tx,
+    { id, name, sealedAppKey, sealedMasterKey }: Omit<ApplicationRow, 'settings' | 'createdAt'>,
+  ): Promise<ApplicationRow | undefined> {
     const [row] = await tx.query<ApplicationRow>(
       `INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $2, $3, $4)
        ON CONFLICT ON CONSTRAINT applications_pkey DO NOTHING RETURNING ${COLUMNS}`,
@@ -53,7 +59,12 @@ export class ApplicationsRepository {
   }
 
   /** Replaces the keys that are given. */
-  async replaceKeys(tx: Tx, id: string, sealedAppKey: string | null, sealedMasterKey: string | null): Promise<ApplicationRow | undefined> {
+  async replaceKeys(
+    tx: Tx,
+    id: string,
+    sealedAppKey: string | null,
+    sealedMasterKey: string | null,
+  ): Promise<ApplicationRow | undefined> {
     const [row] = await tx.query<ApplicationRow>(
       `UPDATE accounts.applications
           SET sealed_app_key = COALESCE($2, sealed_app_key), sealed_master_key = COALESCE($3, sealed_master_key)

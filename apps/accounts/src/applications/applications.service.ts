@@ -61,7 +61,8 @@ export class ApplicationsService {
   async create(wanted: NewApplication): Promise<Application> {
     const sealed = this.seal(wanted);
     const row = await this.database.transaction((tx) => this.repository.insert(tx, sealed));
-    if (row === undefined) throw appError('UNIQUE_FIELD_TAKEN', { message: `The application id "${sealed.id}" is taken.` });
+    if (row === undefined)
+      throw appError('UNIQUE_FIELD_TAKEN', { message: `The application id "${sealed.id}" is taken.` });
     return this.open(row);
   }
 

@@ -7,10 +7,13 @@ import { appError } from '#errors';
  */
 export function parseSetting(name: string, text: string): Partial<ApplicationSettings> {
   if (!isSettingName(name)) {
-    throw appError('NOT_SUPPORTED', { message: `There is no setting "${name}". Settings: ${SETTING_NAMES.join(', ')}.` });
+    throw appError('NOT_SUPPORTED', {
+      message: `There is no setting "${name}". Settings: ${SETTING_NAMES.join(', ')}.`,
+    });
   }
   const value = applicationSettings.shape[name].safeParse(jsonOrText(text));
-  if (!value.success) throw appError('INCORRECT_TYPE', { message: `${name}: ${value.error.issues[0]?.message ?? 'invalid value'}` });
+  if (!value.success)
+    throw appError('INCORRECT_TYPE', { message: `${name}: ${value.error.issues[0]?.message ?? 'invalid value'}` });
   return { [name]: value.data };
 }
 

@@ -37,6 +37,9 @@ function isAbsent(value: unknown): boolean {
 }
 
 function parseIdentifier(identifier: LoginIdentifier, value: JsonObject[string] | undefined): string {
-  if (typeof value !== 'string') throw appError(identifier === 'username' ? 'INVALID_USERNAME' : identifier === 'email' ? 'INVALID_EMAIL' : 'INVALID_PHONE');
+  if (typeof value !== 'string')
+    throw appError(
+      identifier === 'username' ? 'INVALID_USERNAME' : identifier === 'email' ? 'INVALID_EMAIL' : 'INVALID_PHONE',
+    );
   return identifier === 'mobilePhoneNumber' ? parsePhoneNumber(value) : value;
 }

@@ -42,7 +42,9 @@ export class LoginService {
 
   private async judge(password: string, { passwordHash }: UserRow): Promise<void> {
     const isRight =
-      passwordHash === null ? await this.passwords.verifyNothing(password) : await this.passwords.verify(password, passwordHash);
+      passwordHash === null
+        ? await this.passwords.verifyNothing(password)
+        : await this.passwords.verify(password, passwordHash);
     if (!isRight) throw appError('PASSWORD_MISMATCH');
   }
 

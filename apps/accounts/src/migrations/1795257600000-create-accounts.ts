@@ -4,7 +4,13 @@ import { createOutboxTables } from '#outbox';
 
 export class CreateAccounts1795257600000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    const statements = [createApplications, createUsers, indexUsersByCreation, indexUsersByField, ...createOutboxTables('accounts')];
+    const statements = [
+      createApplications,
+      createUsers,
+      indexUsersByCreation,
+      indexUsersByField,
+      ...createOutboxTables('accounts'),
+    ];
     for (const statement of statements) await runner.query(statement);
   }
 

@@ -27,9 +27,10 @@ export class UpdatePasswordService {
     const oldPassword = parsePassword(passwords['old_password']);
     const newPassword = parsePassword(passwords['new_password']);
     const judged = await this.access.loadForWrite(caller, objectId);
-    const isRight = judged.passwordHash === null
-      ? await this.passwords.verifyNothing(oldPassword)
-      : await this.passwords.verify(oldPassword, judged.passwordHash);
+    const isRight =
+      judged.passwordHash === null
+        ? await this.passwords.verifyNothing(oldPassword)
+        : await this.passwords.verify(oldPassword, judged.passwordHash);
     if (!isRight) throw appError('PASSWORD_MISMATCH');
 
     const { reloginAfterPasswordChange } = await this.applications.settingsOf(caller.appId);
@@ -42,6 +43,10 @@ export class UpdatePasswordService {
       return { ...current, ...touched(current, this.clock.now()), passwordHash, ...session?.columns };
     });
     if (user === undefined) throw this.access.missing(caller);
-    return { updatedAt: user.updatedAt.toISOString(), objectId, sessionToken: session?.token ?? this.sessions.reveal(user) };
+    return {
+      updatedAt: user.updatedAt.toISOString(),
+      objectId,
+      sessionToken: session?.token ?? this.sessions.reveal(user),
+    };
   }
 }

@@ -22,7 +22,8 @@ export class UserAccess {
   assertMayWrite(caller: Caller, user: UserRow): void {
     if (caller.isMaster) return;
     if (!this.isOwner(caller, user)) throw appError('SESSION_REQUIRED');
-    if (!grants(user.acl, 'write', user.objectId)) throw appError('FORBIDDEN', { message: "Forbidden writing by object's ACL." });
+    if (!grants(user.acl, 'write', user.objectId))
+      throw appError('FORBIDDEN', { message: "Forbidden writing by object's ACL." });
   }
 
   /** The user, where the caller may write it. @throws AppError as `assertMayWrite`; USER_NOT_FOUND to the master key */
@@ -42,7 +43,8 @@ export class UserAccess {
   async viewer(caller: Caller, user: UserRow): Promise<UserView['viewer']> {
     if (caller.isMaster) return 'master';
     const isOwner = this.isOwner(caller, user);
-    if (!grants(user.acl, 'read', isOwner ? user.objectId : await this.readerId(caller, user))) throw appError('USER_NOT_FOUND');
+    if (!grants(user.acl, 'read', isOwner ? user.objectId : await this.readerId(caller, user)))
+      throw appError('USER_NOT_FOUND');
     return isOwner ? 'owner' : 'other';
   }
 

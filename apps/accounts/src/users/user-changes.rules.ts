@@ -31,14 +31,54 @@ const MAX_NESTING = 32;
 const REMOVED = Symbol('removed');
 
 const parsers = new Map<string, FieldParser>([
-  ['username', (draft, value) => { draft.username = parseUsername(value); }],
-  ['password', (draft, value) => { draft.password = parsePassword(value); }],
-  ['email', (draft, value) => { draft.email = isNothing(value) ? null : parseEmail(value); }],
-  ['mobilePhoneNumber', (draft, value) => { draft.mobilePhoneNumber = isNothing(value) ? null : parsePhoneNumber(value); }],
-  ['emailVerified', (draft, value, isMaster) => { draft.emailVerified = parseMasterFlag('emailVerified', value, isMaster); }],
-  ['mobilePhoneVerified', (draft, value, isMaster) => { draft.mobilePhoneVerified = parseMasterFlag('mobilePhoneVerified', value, isMaster); }],
-  ['ACL', (draft, value) => { draft.acl = value === null || isRemoval(value) ? null : parseAcl(value); }],
-  ['authData', (_, value) => { refuseAuthData(value); }],
+  [
+    'username',
+    (draft, value) => {
+      draft.username = parseUsername(value);
+    },
+  ],
+  [
+    'password',
+    (draft, value) => {
+      draft.password = parsePassword(value);
+    },
+  ],
+  [
+    'email',
+    (draft, value) => {
+      draft.email = isNothing(value) ? null : parseEmail(value);
+    },
+  ],
+  [
+    'mobilePhoneNumber',
+    (draft, value) => {
+      draft.mobilePhoneNumber = isNothing(value) ? null : parsePhoneNumber(value);
+    },
+  ],
+  [
+    'emailVerified',
+    (draft, value, isMaster) => {
+      draft.emailVerified = parseMasterFlag('emailVerified', value, isMaster);
+    },
+  ],
+  [
+    'mobilePhoneVerified',
+    (draft, value, isMaster) => {
+      draft.mobilePhoneVerified = parseMasterFlag('mobilePhoneVerified', value, isMaster);
+    },
+  ],
+  [
+    'ACL',
+    (draft, value) => {
+      draft.acl = value === null || isRemoval(value) ? null : parseAcl(value);
+    },
+  ],
+  [
+    'authData',
+    (_, value) => {
+      refuseAuthData(value);
+    },
+  ],
 ]);
 
 /**
@@ -99,13 +139,16 @@ function parseMasterFlag(key: string, value: JsonValue, isMaster: boolean): bool
 
 /** Empty authData means none; it must never open a session (threats, authData bypass). */
 function refuseAuthData(value: JsonValue): void {
-  const isEmpty = value === null || (typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length === 0);
-  if (!isEmpty) throw appError('NOT_SUPPORTED', { message: 'Third-party accounts (authData) are not supported by this version.' });
+  const isEmpty =
+    value === null || (typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length === 0);
+  if (!isEmpty)
+    throw appError('NOT_SUPPORTED', { message: 'Third-party accounts (authData) are not supported by this version.' });
 }
 
 function assertStorable(value: JsonValue, depth: number): void {
   if (depth > MAX_NESTING) throw incorrect(`Values may be nested ${MAX_NESTING} levels deep at most.`);
-  if (typeof value === 'string' && !isStorableText(value)) throw incorrect('Strings must be valid Unicode without NUL characters.');
+  if (typeof value === 'string' && !isStorableText(value))
+    throw incorrect('Strings must be valid Unicode without NUL characters.');
   if (typeof value === 'number' && !Number.isFinite(value)) throw incorrect('Numbers must be finite.');
   if (typeof value !== 'object' || value === null) return;
   if (Array.isArray(value)) {

@@ -59,6 +59,11 @@ export class UserWriter {
   }
 
   private async tellOfEmail(tx: Tx, appId: string, { objectId, email, emailVerified }: UserRow): Promise<void> {
-    await this.outbox.add(tx, events.emailChanged, { appId, userId: objectId, email, needsVerification: emailVerified === false });
+    await this.outbox.add(tx, events.emailChanged, {
+      appId,
+      userId: objectId,
+      email,
+      needsVerification: emailVerified === false,
+    });
   }
 }

@@ -42,7 +42,9 @@ function presentContact(user: UserRow, { viewer, hideContact }: UserView): JsonO
 }
 
 function presentAcl(user: UserRow, { viewer, returnAcl }: UserView): JsonObject {
-  return user.acl === null || (viewer === 'other' && returnAcl !== true) ? {} : { ACL: user.acl as unknown as JsonValue };
+  return user.acl === null || (viewer === 'other' && returnAcl !== true)
+    ? {}
+    : { ACL: user.acl as unknown as JsonValue };
 }
 
 function pick(whole: JsonObject, keys: readonly string[]): JsonObject {

@@ -45,17 +45,29 @@ export class UsersController {
   }
 
   @RpcHandler(accountsRpc.updateUser)
-  async update({ caller, objectId, changes, ...options }: RpcData<Accounts['updateUser']>): Promise<RpcReply<Accounts['updateUser']>> {
+  async update({
+    caller,
+    objectId,
+    changes,
+    ...options
+  }: RpcData<Accounts['updateUser']>): Promise<RpcReply<Accounts['updateUser']>> {
     return { result: await this.updateUserService.update(caller, objectId, changes, options) };
   }
 
   @RpcHandler(accountsRpc.updatePassword)
-  async updatePassword({ caller, objectId, passwords }: RpcData<Accounts['updatePassword']>): Promise<RpcReply<Accounts['updatePassword']>> {
+  async updatePassword({
+    caller,
+    objectId,
+    passwords,
+  }: RpcData<Accounts['updatePassword']>): Promise<RpcReply<Accounts['updatePassword']>> {
     return { result: await this.updatePasswordService.updatePassword(caller, objectId, passwords) };
   }
 
   @RpcHandler(accountsRpc.refreshSessionToken)
-  async refreshSessionToken({ caller, objectId }: RpcData<Accounts['refreshSessionToken']>): Promise<RpcReply<Accounts['refreshSessionToken']>> {
+  async refreshSessionToken({
+    caller,
+    objectId,
+  }: RpcData<Accounts['refreshSessionToken']>): Promise<RpcReply<Accounts['refreshSessionToken']>> {
     return { user: await this.users.refreshSessionToken(caller, objectId) };
   }
 

@@ -32,25 +32,39 @@ export class UsersRepository {
   constructor(private readonly database: Database) {}
 
   find(appId: string, objectId: string, on: Queryable = this.database): Promise<UserRow | undefined> {
-    return first(on.query<UserRow>(`SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2`, [appId, objectId]));
+    return first(
+      on.query<UserRow>(`SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2`, [
+        appId,
+        objectId,
+      ]),
+    );
   }
 
   /** Reads the user and keeps others from changing it until the transaction ends. */
   lock(tx: Tx, appId: string, objectId: string): Promise<UserRow | undefined> {
     return first(
-      tx.query<UserRow>(`SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2 FOR UPDATE`, [appId, objectId]),
+      tx.query<UserRow>(`SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2 FOR UPDATE`, [
+        appId,
+        objectId,
+      ]),
     );
   }
 
   findBySessionToken(appId: string, tokenHash: Buffer): Promise<UserRow | undefined> {
     return first(
-      this.database.query<UserRow>(`SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND session_token_hash = $2`, [appId, tokenHash]),
+      this.database.query<UserRow>(
+        `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND session_token_hash = $2`,
+        [appId, tokenHash],
+      ),
     );
   }
 
   findByIdentifier(appId: string, identifier: LoginIdentifier, value: string): Promise<UserRow | undefined> {
     return first(
-      this.database.query<UserRow>(`SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND ${IDENTIFIER_COLUMNS[identifier]} = $2`, [appId, value]),
+      this.database.query<UserRow>(
+        `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND ${IDENTIFIER_COLUMNS[identifier]} = $2`,
+        [appId, value],
+      ),
     );
   }
 
@@ -63,8 +77,15 @@ export class UsersRepository {
   }
 
   async count(appId: string, query: ObjectQuery): Promise<number> {
-    const { where, parameters } = compileQuery({ ...query, order: [], limit: undefined, skip: undefined }, USER_QUERY_FIELDS, [appId]);
-    const [row] = await this.database.query<{ count: string }>(`SELECT count(*) FROM accounts.users WHERE app_id = $1 AND ${where}`, parameters);
+    const { where, parameters } = compileQuery(
+      { ...query, order: [], limit: undefined, skip: undefined },
+      USER_QUERY_FIELDS,
+      [appId],
+    );
+    const [row] = await this.database.query<{ count: string }>(
+      `SELECT count(*) FROM accounts.users WHERE app_id = $1 AND ${where}`,
+      parameters,
+    );
     return Number(row?.count ?? 0);
   }
 
@@ -96,12 +117,10 @@ export class UsersRepository {
 
   /** Replaces a hash by one of the same password, unless the password was changed meanwhile. */
   async rehash(tx: Tx, appId: string, user: UserRow, passwordHash: string): Promise<void> {
-    await tx.query('UPDATE accounts.users SET password_hash = $4 WHERE app_id = $1 AND object_id = $2 AND password_hash = $3', [
-      appId,
-      user.objectId,
-      user.passwordHash,
-      passwordHash,
-    ]);
+    await tx.query(
+      'UPDATE accounts.users SET password_hash = $4 WHERE app_id = $1 AND object_id = $2 AND password_hash = $3',
+      [appId, user.objectId, user.passwordHash, passwordHash],
+    );
   }
 
   async remove(tx: Tx, appId: string, objectId: string): Promise<void> {

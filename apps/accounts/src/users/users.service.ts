@@ -33,7 +33,11 @@ export class UsersService {
   ) {}
 
   /** GET /1.1/users/<objectId> */
-  async get(caller: Caller, objectId: string, options: { keys?: string[] | undefined; returnAcl: boolean }): Promise<JsonObject> {
+  async get(
+    caller: Caller,
+    objectId: string,
+    options: { keys?: string[] | undefined; returnAcl: boolean },
+  ): Promise<JsonObject> {
     const user = await this.users.find(caller.appId, objectId);
     if (user === undefined) throw appError('USER_NOT_FOUND');
     const viewer = await this.access.viewer(caller, user);

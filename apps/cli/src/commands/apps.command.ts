@@ -15,7 +15,9 @@ export function appsCommand(withServer: WithServer): Command {
     .option('--id <id>', 'its id (made up where not given)')
     .description('create an application and print its keys')
     .action((name: string, { id }: { id?: string }) =>
-      withServer(async (rpc) => { printKeys((await rpc.call(applicationsRpc.create, { name, id })).application); }),
+      withServer(async (rpc) => {
+        printKeys((await rpc.call(applicationsRpc.create, { name, id })).application);
+      }),
     );
   apps
     .command('list')
@@ -23,7 +25,8 @@ export function appsCommand(withServer: WithServer): Command {
     .action(() =>
       withServer(async (rpc) => {
         const { applications } = await rpc.call(applicationsRpc.list, {});
-        if (applications.length === 0) print('There is no application yet. Make one: npm run gatepost -- apps create NAME');
+        if (applications.length === 0)
+          print('There is no application yet. Make one: npm run gatepost -- apps create NAME');
         for (const application of applications) printKeys(application);
       }),
     );
@@ -72,5 +75,7 @@ function printKeys({ id, name, appKey, masterKey }: Application): void {
 }
 
 function describeSettings(): string {
-  return SETTING_NAMES.map((name) => `  ${name.padEnd(28)} ${applicationSettings.shape[name].description ?? ''}`).join('\n');
+  return SETTING_NAMES.map((name) => `  ${name.padEnd(28)} ${applicationSettings.shape[name].description ?? ''}`).join(
+    '\n',
+  );
 }

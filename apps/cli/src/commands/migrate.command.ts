@@ -12,9 +12,13 @@ export function migrateCommand(databaseUrls: () => { accounts: string }): Comman
       const databases = [accountsDatabase(databaseUrls().accounts, 1)];
       for (const database of databases) {
         const applied = await migrate(database).catch((cause: unknown) => {
-          throw new StartError(`The schema ${database.schema} cannot be migrated: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+          throw new StartError(
+            `The schema ${database.schema} cannot be migrated: ${cause instanceof Error ? cause.message : String(cause)}`,
+            { cause },
+          );
         });
-        if (!quiet) process.stdout.write(`${database.schema}: ${applied.length === 0 ? 'up to date' : applied.join(', ')}\n`);
+        if (!quiet)
+          process.stdout.write(`${database.schema}: ${applied.length === 0 ? 'up to date' : applied.join(', ')}\n`);
       }
     });
 }

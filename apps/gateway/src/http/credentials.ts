@@ -45,7 +45,10 @@ export function readSessionToken(headers: IncomingHttpHeaders): string | undefin
 }
 
 /** How the credentials sign for the application; undefined where they are wrong. */
-export function judgeCredentials({ key, masterKey, sign }: Credentials, application: Application): Signature | undefined {
+export function judgeCredentials(
+  { key, masterKey, sign }: Credentials,
+  application: Application,
+): Signature | undefined {
   if (masterKey !== undefined) return isSame(masterKey, application.masterKey) ? 'master' : undefined;
   if (key !== undefined) return judgeKey(key, application);
   return sign === undefined ? undefined : judgeSign(sign, application);
@@ -64,7 +67,9 @@ function judgeSign(sign: string, { appKey, masterKey }: Application): Signature 
   const [, digest, timestamp, master] = SIGN.exec(sign) ?? [];
   if (digest === undefined || timestamp === undefined) return undefined;
   const key = master === undefined ? appKey : masterKey;
-  const expected = createHash('md5').update(timestamp + key).digest('hex');
+  const expected = createHash('md5')
+    .update(timestamp + key)
+    .digest('hex');
   if (!isSame(digest.toLowerCase(), expected)) return undefined;
   return master === undefined ? 'app' : 'master';
 }

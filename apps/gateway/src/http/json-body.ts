@@ -34,7 +34,8 @@ function parse(text: string): JsonValue {
 function assertHarmless(root: JsonValue): void {
   let level: JsonValue[] = [root];
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > MAX_NESTING) throw appError('MALFORMED_JSON', { message: `Values may be nested ${MAX_NESTING} levels deep at most.` });
+    if (depth > MAX_NESTING)
+      throw appError('MALFORMED_JSON', { message: `Values may be nested ${MAX_NESTING} levels deep at most.` });
     level = level.flatMap(childrenOf);
   }
 }

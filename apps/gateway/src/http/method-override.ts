@@ -42,7 +42,8 @@ export class MethodOverrideController {
 function overriddenRequest(request: FastifyRequest): InjectOptions {
   const body = asJsonObject(request.body);
   const method = body['_method'] ?? 'POST';
-  if (typeof method !== 'string' || !METHODS.has(method)) throw appError('MALFORMED_JSON', { message: 'Unknown _method.' });
+  if (typeof method !== 'string' || !METHODS.has(method))
+    throw appError('MALFORMED_JSON', { message: 'Unknown _method.' });
   const payload = Object.fromEntries(Object.entries(body).filter(([key]) => !key.startsWith('_')));
   const headers = { ...headersOf(request, body), 'content-type': 'application/json' };
   const url = request.originalUrl;
@@ -68,7 +69,9 @@ function credentialHeaders(body: JsonObject): Record<string, string> {
 }
 
 function withQuery(url: string, payload: JsonObject): string {
-  const query = new URLSearchParams(Object.entries(payload).map(([key, value]): [string, string] => [key, textOf(value)]));
+  const query = new URLSearchParams(
+    Object.entries(payload).map(([key, value]): [string, string] => [key, textOf(value)]),
+  );
   if (query.size === 0) return url;
   return `${url}${url.includes('?') ? '&' : '?'}${query.toString()}`;
 }

@@ -16,7 +16,9 @@ export const Caller = createParamDecorator((_: unknown, context: ExecutionContex
 });
 
 /** The body as a JSON object. */
-export const JsonBody = createParamDecorator((_: unknown, context: ExecutionContext): JsonObject => asJsonObject(requestOf(context).body));
+export const JsonBody = createParamDecorator((_: unknown, context: ExecutionContext): JsonObject =>
+  asJsonObject(requestOf(context).body),
+);
 
 /** The user id of the path; what cannot be one belongs to no user. */
 export const UserId = createParamDecorator((_: unknown, context: ExecutionContext): string => {
@@ -26,4 +28,7 @@ export const UserId = createParamDecorator((_: unknown, context: ExecutionContex
 });
 
 /** The URL's parameters. */
-export const QueryParams = createParamDecorator((_: unknown, context: ExecutionContext): Record<string, unknown> => requestOf(context).query as Record<string, unknown>);
+export const QueryParams = createParamDecorator(
+  (_: unknown, context: ExecutionContext): Record<string, unknown> =>
+    requestOf(context).query as Record<string, unknown>,
+);

@@ -16,20 +16,30 @@ export class UsersController {
 
   @Post()
   @HttpCode(HttpStatus.CREATED)
-  async signUp(@Caller() caller: CallerValue, @JsonBody() fields: JsonObject, @Res({ passthrough: true }) reply: FastifyReply): Promise<JsonObject> {
+  async signUp(
+    @Caller() caller: CallerValue,
+    @JsonBody() fields: JsonObject,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<JsonObject> {
     const { user } = await this.rpc.call(accountsRpc.signUp, { caller, fields });
     void reply.header('location', `${this.config.baseUrl}/1.1/users/${String(user['objectId'])}`);
     return user;
   }
 
   @Get()
-  async list(@Caller() caller: CallerValue, @QueryParams() params: Record<string, unknown>): Promise<{ results: JsonObject[]; count?: number }> {
+  async list(
+    @Caller() caller: CallerValue,
+    @QueryParams() params: Record<string, unknown>,
+  ): Promise<{ results: JsonObject[]; count?: number }> {
     const { users, count } = await this.rpc.call(accountsRpc.listUsers, { caller, ...parseUserListQuery(params) });
     return { results: users, ...(count === undefined ? {} : { count }) };
   }
 
   @Get('me')
-  async getCurrent(@Caller() caller: CallerValue, @Res({ passthrough: true }) reply: FastifyReply): Promise<JsonObject> {
+  async getCurrent(
+    @Caller() caller: CallerValue,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<JsonObject> {
     const { user } = await this.rpc.call(accountsRpc.getCurrentUser, { caller });
     return withLastModified(reply, user);
   }
@@ -65,7 +75,11 @@ export class UsersController {
   }
 
   @Put(':objectId/updatePassword')
-  async updatePassword(@Caller() caller: CallerValue, @UserId() objectId: string, @JsonBody() passwords: JsonObject): Promise<JsonObject> {
+  async updatePassword(
+    @Caller() caller: CallerValue,
+    @UserId() objectId: string,
+    @JsonBody() passwords: JsonObject,
+  ): Promise<JsonObject> {
     const { result } = await this.rpc.call(accountsRpc.updatePassword, { caller, objectId, passwords });
     return result;
   }

@@ -18,7 +18,14 @@ const STATE_LINE = 7;
 /** Longest path of a folder in which PostgreSQL can make its socket, in bytes. */
 const MAX_SOCKET_FOLDER_BYTES = 85;
 /** Small: one process of ours is its only client. */
-const SETTINGS = { listen_addresses: '', max_connections: '50', shared_buffers: '64MB', unix_socket_permissions: '0700', log_timezone: 'UTC', timezone: 'UTC' };
+const SETTINGS = {
+  listen_addresses: '',
+  max_connections: '50',
+  shared_buffers: '64MB',
+  unix_socket_permissions: '0700',
+  log_timezone: 'UTC',
+  timezone: 'UTC',
+};
 
 export interface EmbeddedPostgresOptions {
   readonly binaries: PostgresBinaries;
@@ -76,12 +83,24 @@ export class EmbeddedPostgres {
     try {
       await execute(
         this.options.binaries.initdb,
-        ['-D', this.options.folder, '-U', SUPERUSER, `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--encoding=UTF8', '--locale=C'],
+        [
+          '-D',
+          this.options.folder,
+          '-U',
+          SUPERUSER,
+          `--pwfile=${passwordFile}`,
+          '--auth=scram-sha-256',
+          '--encoding=UTF8',
+          '--locale=C',
+        ],
         this.#spawnOptions(),
       );
     } catch (cause) {
       rmSync(this.options.folder, { recursive: true, force: true });
-      throw new StartError(`PostgreSQL could not be set up: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+      throw new StartError(
+        `PostgreSQL could not be set up: ${cause instanceof Error ? cause.message : String(cause)}`,
+        { cause },
+      );
     } finally {
       rmSync(join(passwordFile, '..'), { recursive: true, force: true });
     }
@@ -91,7 +110,11 @@ export class EmbeddedPostgres {
   async #stopLeftover(): Promise<void> {
     const [pid] = this.#postmasterLines();
     if (pid === undefined || !isPostgres(Number(pid))) return;
-    await execute(this.options.binaries.pgCtl, ['stop', '-D', this.options.folder, '-m', 'fast', '-w'], this.#spawnOptions());
+    await execute(
+      this.options.binaries.pgCtl,
+      ['stop', '-D', this.options.folder, '-m', 'fast', '-w'],
+      this.#spawnOptions(),
+    );
   }
 
   #makeSocketFolder(): string {
@@ -109,7 +132,9 @@ export class EmbeddedPostgres {
 
   async #untilReady(child: ChildProcess): Promise<void> {
     let failure: Error | undefined;
-    child.once('error', (error) => { failure = error; });
+    child.once('error', (error) => {
+      failure = error;
+    });
     const deadline = Date.now() + START_TIMEOUT_MS;
     while (Date.now() < deadline) {
       const lines = this.#postmasterLines();
@@ -131,7 +156,11 @@ export class EmbeddedPostgres {
   #spawnOptions() {
     const { user } = this.options;
     // Its working folder must be one that its user can enter.
-    return { cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC', PATH: process.env['PATH'] }, ...(user === undefined ? {} : user) };
+    return {
+      cwd: '/',
+      env: { LC_ALL: 'C', TZ: 'UTC', PATH: process.env['PATH'] },
+      ...(user === undefined ? {} : user),
+    };
   }
 }
 

@@ -21,7 +21,8 @@ export interface PostgresBinaries {
 export function postgresBinaries(user: PostgresUser | undefined): PostgresBinaries {
   const packageFolder = findPackage();
   const native = join(packageFolder, 'native');
-  const home = user === undefined || canReach(user, join(native, 'bin')) ? native : copyOf(native, versionOf(packageFolder));
+  const home =
+    user === undefined || canReach(user, join(native, 'bin')) ? native : copyOf(native, versionOf(packageFolder));
   const binary = (name: string) => join(home, 'bin', name);
   return { initdb: binary('initdb'), postgres: binary('postgres'), pgCtl: binary('pg_ctl') };
 }
@@ -33,7 +34,10 @@ function findPackage(): string {
   try {
     return dirname(dirname(require.resolve(name)));
   } catch (cause) {
-    throw new StartError(`There is no embedded PostgreSQL for ${process.platform}-${process.arch} (package ${name}). Run the services with a PostgreSQL of your own.`, { cause });
+    throw new StartError(
+      `There is no embedded PostgreSQL for ${process.platform}-${process.arch} (package ${name}). Run the services with a PostgreSQL of your own.`,
+      { cause },
+    );
   }
 }
 

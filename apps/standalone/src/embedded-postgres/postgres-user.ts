@@ -21,7 +21,9 @@ export function postgresUser(): PostgresUser | undefined {
     const [, , uid, gid] = users.find(([candidate]) => candidate === name) ?? [];
     if (Number(uid) > 0) return { uid: Number(uid), gid: Number(gid) };
   }
-  throw new StartError('PostgreSQL cannot run as root and this machine has neither a user "postgres" nor "nobody". Start Gatepost as an ordinary user.');
+  throw new StartError(
+    'PostgreSQL cannot run as root and this machine has neither a user "postgres" nor "nobody". Start Gatepost as an ordinary user.',
+  );
 }
 
 /** Whether the user can enter the folder and everything above it. */

@@ -52,10 +52,14 @@ export class EventConsumer {
   async #putAside(channel: ConfirmChannel, message: ConsumeMessage, error: unknown): Promise<void> {
     const failures = Number(message.properties.headers?.[ATTEMPT_HEADER] ?? 0) + 1;
     const isDead = failures > this.topology.retryDelaysMs.length;
-    const queue = isDead ? this.topology.deadLetterQueue(this.service) : this.topology.retryQueue(this.service, failures);
+    const queue = isDead
+      ? this.topology.deadLetterQueue(this.service)
+      : this.topology.retryQueue(this.service, failures);
     const reason = error instanceof Error ? error.message : String(error);
     const { messageId, type } = message.properties;
-    this.logger.warn(`event ${String(messageId)} (${String(type)}) failed, attempt ${failures}${isDead ? ', dead' : ''}: ${reason}`);
+    this.logger.warn(
+      `event ${String(messageId)} (${String(type)}) failed, attempt ${failures}${isDead ? ', dead' : ''}: ${reason}`,
+    );
     channel.sendToQueue(queue, message.content, {
       persistent: true,
       messageId: String(messageId),

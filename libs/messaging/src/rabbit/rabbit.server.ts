@@ -63,8 +63,16 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   async #consume(channel: ConfirmChannel): Promise<void> {
     await this.topology.declareRpcQueue(channel, this.service);
     this.#live = channel;
-    channel.once('close', () => { if (this.#live === channel) this.#live = undefined; });
-    const rpc = await channel.consume(this.topology.rpcQueue(this.service), (message) => { this.#receive(channel, message); }, { noAck: true });
+    channel.once('close', () => {
+      if (this.#live === channel) this.#live = undefined;
+    });
+    const rpc = await channel.consume(
+      this.topology.rpcQueue(this.service),
+      (message) => {
+        this.#receive(channel, message);
+      },
+      { noAck: true },
+    );
     this.#consumerTags = [rpc.consumerTag];
     const patterns = this.#eventPatterns();
     if (patterns.length === 0) return;
@@ -79,7 +87,11 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       return;
     }
     const answered = answerRequest(message.content.toString(), (pattern) => this.#rpcHandler(pattern), this.outcomes);
-    this.#inFlight.add(answered.then((text) => { reply(channel, message, text); }));
+    this.#inFlight.add(
+      answered.then((text) => {
+        reply(channel, message, text);
+      }),
+    );
   }
 
   #rpcHandler(pattern: string): MessageHandler | null {

@@ -54,7 +54,8 @@ export class RabbitTransport implements Transport {
   }
 
   async publishEvent({ id, pattern, body }: EventMessage): Promise<void> {
-    if (!this.isConnected()) throw appError('SERVICE_UNAVAILABLE', { cause: new Error('not connected to the message broker') });
+    if (!this.isConnected())
+      throw appError('SERVICE_UNAVAILABLE', { cause: new Error('not connected to the message broker') });
     await this.#eventChannel.publish(this.#topology.eventExchange, pattern, Buffer.from(body), {
       persistent: true,
       messageId: id,
@@ -93,7 +94,8 @@ export class RabbitTransport implements Transport {
     await channel.consume(
       queue,
       (message) => {
-        for (const listener of this.#listeners.get(String(message?.properties.type)) ?? []) listener(message?.content.toString() ?? '');
+        for (const listener of this.#listeners.get(String(message?.properties.type)) ?? [])
+          listener(message?.content.toString() ?? '');
       },
       { noAck: true },
     );
@@ -108,8 +110,14 @@ function openConnection({ url, connectionName }: RabbitTransportOptions): AmqpCo
     // Without noDelay a round trip waits 40 ms for Nagle's algorithm.
     connectionOptions: { noDelay: true, clientProperties: { connection_name: connectionName } },
   });
-  connection.on('connectFailed', ({ err }) => { logger.warn(`cannot connect: ${err.message}`); });
-  connection.on('disconnect', ({ err }) => { logger.warn(`disconnected: ${err.message}`); });
-  connection.on('connect', () => { logger.log('connected'); });
+  connection.on('connectFailed', ({ err }) => {
+    logger.warn(`cannot connect: ${err.message}`);
+  });
+  connection.on('disconnect', ({ err }) => {
+    logger.warn(`disconnected: ${err.message}`);
+  });
+  connection.on('connect', () => {
+    logger.log('connected');
+  });
   return connection;
 }

@@ -28,9 +28,19 @@ export class RpcChannel {
 
   /** Called with each new channel, the first and those after a reconnect. */
   async open(channel: Channel): Promise<void> {
-    await channel.consume(DIRECT_REPLY_TO, (message) => { this.#settle(message); }, { noAck: true });
-    channel.on('return', (message: Message) => { this.#fail(message, 'no such service runs'); });
-    channel.on('close', () => { this.#lose(channel); });
+    await channel.consume(
+      DIRECT_REPLY_TO,
+      (message) => {
+        this.#settle(message);
+      },
+      { noAck: true },
+    );
+    channel.on('return', (message: Message) => {
+      this.#fail(message, 'no such service runs');
+    });
+    channel.on('close', () => {
+      this.#lose(channel);
+    });
     this.#channel = channel;
   }
 

@@ -57,7 +57,10 @@ export class Topology {
   /** Declares what a service needs to receive the events of the given patterns. */
   async declareEventQueues(channel: ConfirmChannel, service: string, patterns: readonly string[]): Promise<void> {
     await this.declareEventExchange(channel);
-    await channel.assertQueue(this.deadLetterQueue(service), { durable: true, arguments: { 'x-queue-type': 'quorum' } });
+    await channel.assertQueue(this.deadLetterQueue(service), {
+      durable: true,
+      arguments: { 'x-queue-type': 'quorum' },
+    });
     await channel.assertQueue(this.eventQueue(service), {
       durable: true,
       arguments: { ...movedSafelyTo(this.deadLetterQueue(service)), 'x-delivery-limit': EVENT_DELIVERY_LIMIT },

@@ -18,8 +18,12 @@ export class OperatorSocket implements Requester {
   static async open(path: string): Promise<OperatorSocket | undefined> {
     const socket = createConnection(path);
     const isOpen = await new Promise<boolean>((resolve) => {
-      socket.once('connect', () => { resolve(true); });
-      socket.once('error', () => { resolve(false); });
+      socket.once('connect', () => {
+        resolve(true);
+      });
+      socket.once('error', () => {
+        resolve(false);
+      });
     });
     if (!isOpen) return undefined;
     socket.on('error', () => socket.destroy());

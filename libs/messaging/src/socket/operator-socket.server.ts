@@ -10,7 +10,11 @@ import type { Requester } from '../transport.js';
  * Only the given contracts can be asked. Whoever may open the socket's folder may ask.
  * @throws the error of `listen`, such as EADDRINUSE where the socket exists
  */
-export async function serveOperators(path: string, contracts: readonly RpcContract[], requester: () => Requester | undefined): Promise<Server> {
+export async function serveOperators(
+  path: string,
+  contracts: readonly RpcContract[],
+  requester: () => Requester | undefined,
+): Promise<Server> {
   const allowed = new Map(contracts.map((contract) => [contract.pattern, contract]));
   const server = createServer((socket) => {
     answerLines(socket, (line) => answer(line, allowed, requester())).catch(() => socket.destroy());
@@ -30,7 +34,11 @@ async function answerLines(socket: Socket, respond: (line: string) => Promise<st
   for await (const line of createInterface({ input: socket })) socket.write(`${await respond(line)}\n`);
 }
 
-async function answer(line: string, allowed: ReadonlyMap<string, RpcContract>, requester: Requester | undefined): Promise<string> {
+async function answer(
+  line: string,
+  allowed: ReadonlyMap<string, RpcContract>,
+  requester: Requester | undefined,
+): Promise<string> {
   try {
     const contract = allowed.get(decodeRequest(line).pattern);
     if (contract === undefined) throw appError('FORBIDDEN', { message: 'Operators cannot ask this.' });
