@@ -37,9 +37,10 @@ export class DatabaseModule implements OnApplicationBootstrap, OnApplicationShut
     };
   }
 
-  onApplicationBootstrap(): void {
+  /** Waits for the first attempt only: a database that is there is used at once, one that is away stops no start. */
+  async onApplicationBootstrap(): Promise<void> {
     this.readiness.register('postgresql', () => this.check());
-    this.connecting = this.connect();
+    if (!(await this.tryToConnect())) this.connecting = this.keepConnecting();
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -54,14 +55,20 @@ export class DatabaseModule implements OnApplicationBootstrap, OnApplicationShut
     if (pending) throw new Error(`schema ${this.options.schema} is not migrated: run "npm run gatepost -- migrate"`);
   }
 
-  private async connect(): Promise<void> {
-    while (!this.isClosing && !this.database.dataSource.isInitialized) {
-      try {
-        await this.database.dataSource.initialize();
-      } catch (error) {
-        this.logger.warn(`cannot connect: ${error instanceof Error ? error.message : String(error)}`);
-        await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
-      }
+  private async keepConnecting(): Promise<void> {
+    while (!this.isClosing) {
+      await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
+      if (await this.tryToConnect()) return;
+    }
+  }
+
+  private async tryToConnect(): Promise<boolean> {
+    try {
+      await this.database.dataSource.initialize();
+      return true;
+    } catch (error) {
+      this.logger.warn(`cannot connect: ${error instanceof Error ? error.message : String(error)}`);
+      return false;
     }
   }
 }

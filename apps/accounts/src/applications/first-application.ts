@@ -1,5 +1,6 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type { Application } from '#contracts';
+import { Readiness } from '#observability';
 import { ACCOUNTS_CONFIG, type AccountsConfig, type InitialApplication } from '../accounts.config.js';
 import { ApplicationsService } from './applications.service.js';
 
@@ -10,16 +11,22 @@ const RETRY_MS = 500;
 export class FirstApplication implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('Applications');
   private isStopping = false;
+  private isSettled = false;
   private creation: Promise<Application | undefined> = Promise.resolve(undefined);
 
   constructor(
     private readonly applications: ApplicationsService,
+    private readonly readiness: Readiness,
     @Inject(ACCOUNTS_CONFIG) private readonly config: AccountsConfig,
   ) {}
 
   onApplicationBootstrap(): void {
     const { initialApplication } = this.config;
-    if (initialApplication !== undefined) this.creation = this.create(initialApplication);
+    if (initialApplication === undefined) return;
+    this.readiness.register('first application', () => {
+      if (!this.isSettled) throw new Error('not created yet');
+    });
+    this.creation = this.create(initialApplication);
   }
 
   onApplicationShutdown(): void {
@@ -36,6 +43,7 @@ export class FirstApplication implements OnApplicationBootstrap, OnApplicationSh
     while (!this.isStopping) {
       try {
         const application = await this.applications.createFirst(wanted);
+        this.isSettled = true;
         if (application !== undefined) this.logger.log(`created the application ${application.id}`);
         return application;
       } catch (error) {

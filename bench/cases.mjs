@@ -1,0 +1,37 @@
+// What is asked, and of whom. `request` makes autocannon's options for a contestant.
+const BOTH = ['services', 'standalone'];
+
+export const CASES = {
+  me: {
+    connections: 32,
+    entrants: ['bare', ...BOTH],
+    target: { services: 1 / 3, standalone: 1 / 2 },
+    request: () => ({ path: '/1.1/users/me' }),
+  },
+  get: {
+    connections: 32,
+    entrants: ['bare', ...BOTH],
+    target: { services: 1 / 3, standalone: 1 / 2 },
+    request: ({ user }) => ({ path: `/1.1/users/${user.objectId}` }),
+  },
+  put: {
+    connections: 32,
+    entrants: ['bare', ...BOTH],
+    target: {},
+    request: ({ user }) => ({ path: `/1.1/users/${user.objectId}`, method: 'PUT', body: { level: 7 } }),
+  },
+  login: {
+    connections: 16,
+    entrants: ['bare', ...BOTH],
+    target: {},
+    watchesLag: true,
+    request: ({ user }) => ({ path: '/1.1/login', method: 'POST', body: { username: user.username, password: user.password } }),
+  },
+  signup: {
+    connections: 16,
+    entrants: BOTH,
+    target: {},
+    watchesLag: true,
+    request: () => ({ path: '/1.1/users', method: 'POST', body: { username: 'bench-[<id>]', password: 'correct horse' } }),
+  },
+};

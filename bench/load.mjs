@@ -1,0 +1,35 @@
+// Load from a process of its own: autocannon's command line, its result as JSON.
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { ROOT } from '../tools/prepare.mjs';
+
+const AUTOCANNON = join(ROOT, 'node_modules', 'autocannon', 'autocannon.js');
+const WARM_UP_SECONDS = 3;
+
+export const warmUp = (benchCase, entrant) => measure(benchCase, entrant, WARM_UP_SECONDS);
+
+/** Requests per second, latencies in milliseconds, and how many answers were not 2xx. */
+export async function measure({ connections, request }, entrant, seconds) {
+  const { path, method = 'GET', body } = request(entrant);
+  const headers = Object.entries({ 'content-type': 'application/json', ...entrant.headers }).flatMap(([name, value]) => ['-H', `${name}=${value}`]);
+  const payload = body === undefined ? [] : ['-b', JSON.stringify(body), '-I'];
+  const args = ['-j', '-c', String(connections), '-d', String(seconds), '-m', method, ...headers, ...payload, `${entrant.url}${path}`];
+  const result = JSON.parse(await output(process.execPath, [AUTOCANNON, ...args]));
+  return { perSecond: result['2xx'] / result.duration, p50: result.latency.p50, p99: result.latency.p99, others: result.non2xx + result.errors };
+}
+
+function output(command, args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk) => (text += chunk));
+    child.once('error', reject);
+    child.once('exit', (code) => (code === 0 ? resolve(text) : reject(new Error(`the load generator ended with ${code}`))));
+  });
+}
+
+export function median(numbers) {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}

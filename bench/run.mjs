@@ -1,0 +1,50 @@
+// npm run bench: Gatepost in both shapes beside a bare server that does the same statements, in one run.
+import { parseArgs } from 'node:util';
+import { fail } from '../tools/prepare.mjs';
+import { CASES } from './cases.mjs';
+import { measure, median, warmUp } from './load.mjs';
+import { printReport } from './report.mjs';
+import { startContestants } from './contestants.mjs';
+
+const HELP = `Usage: npm run bench -- [--seconds=5] [--rounds=3] [--cases=me,get,put,login,signup]
+
+Measures requests per second at 32 in flight (passwords: 16) of the services (one gateway, one accounts), of the standalone
+server and of a bare Fastify + node-postgres server, round by round in turn, each load generator a process of its own.
+Needs PostgreSQL (DATABASE_URL) and RabbitMQ (AMQP_URL); works in a database of its own and drops it.
+`;
+
+const { values } = parseArgs({
+  options: {
+    help: { type: 'boolean' },
+    seconds: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '3' },
+    cases: { type: 'string', default: Object.keys(CASES).join(',') },
+  },
+});
+if (values.help) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
+const names = values.cases.split(',');
+for (const name of names) if (!Object.hasOwn(CASES, name)) fail(`There is no case "${name}". Cases: ${Object.keys(CASES).join(', ')}.`);
+const seconds = Number(values.seconds);
+const rounds = Number(values.rounds);
+
+const contestants = await startContestants();
+try {
+  const results = [];
+  for (const name of names) {
+    const entrants = contestants.list.filter(({ kind }) => CASES[name].entrants.includes(kind));
+    for (const entrant of entrants) await warmUp(CASES[name], entrant);
+    for (const entrant of entrants) await entrant.resetLag();
+    for (let round = 1; round <= rounds; round += 1) {
+      for (const entrant of entrants) {
+        process.stderr.write(`${name}: ${entrant.kind}, round ${round} of ${rounds}\n`);
+        results.push({ name, kind: entrant.kind, ...(await measure(CASES[name], entrant, seconds)) });
+      }
+    }
+  }
+  await printReport({ names, results, contestants, median });
+} finally {
+  await contestants.stop();
+}
