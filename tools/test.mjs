@@ -1,0 +1,125 @@
+// npm test: everything that can be checked and tested, against real servers.
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ensureBuilt, ensureInstalled, fail, ROOT } from './prepare.mjs';
+
+const HELP = `Usage: npm test [-- <arguments of vitest>]
+
+Installs what is missing, provides PostgreSQL, Redis and RabbitMQ, then runs in this order: npm run check (format, lint,
+types, boundaries, unused), and the unit, database, broker and end-to-end tests.
+
+Servers: those that answer at DATABASE_URL, REDIS_URL and AMQP_URL or their default local ports; else containers, where a
+Docker engine runs; else private ones from installed programs; else, as root with apt-get, from the system's packages.
+The tests work in a database, queues and key prefixes of their own and remove them afterwards.
+
+With arguments only the tests run that they select:
+  npm test -- --project unit            the unit tests (projects: unit, database, broker, e2e, journeys)
+  npm test -- users                     the tests whose file names contain "users"
+  npm test -- -t 'signs up'             the tests whose names match
+`;
+
+const RUN_ID = randomBytes(4).toString('hex');
+const INTERRUPTED = 130;
+const vitestArguments = process.argv.slice(2);
+
+if (vitestArguments.includes('--help') || vitestArguments.includes('-h')) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
+
+const startedAt = Date.now();
+let current;
+let isInterrupted = false;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    isInterrupted = true;
+    current?.kill(signal);
+  });
+}
+
+ensureInstalled();
+ensureBuilt();
+const { provideServers } = await import('./test/servers.mjs');
+const { cleanUp, createDatabase } = await import('./test/cleanup.mjs');
+
+const servers = await provideServers({ tell }).catch((error) => fail(error.message));
+const run = {
+  urls: servers.urls,
+  database: `gatepost_test_${RUN_ID}`,
+  namespace: `gatepost-test-${RUN_ID}`,
+  folder: makeFolder(),
+};
+const isPassed = await runAll().catch((error) => {
+  process.stderr.write(`${error.stack}\n`);
+  return false;
+});
+for (const problem of await cleanUp(run)) process.stderr.write(`Not everything could be removed: ${problem}\n`);
+await servers.stop();
+tell(`${isPassed ? 'passed' : isInterrupted ? 'interrupted' : 'FAILED'} after ${seconds(startedAt)}`);
+process.exit(isPassed ? 0 : isInterrupted ? INTERRUPTED : 1);
+
+async function runAll() {
+  await createDatabase(run.urls.DATABASE_URL, run.database);
+  const steps = [
+    ...(vitestArguments.length > 0 ? [] : [['npm run check', npm(), ['run', '--silent', 'check']]]),
+    ['tests', process.execPath, [join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...vitestArguments]],
+  ];
+  for (const [name, command, args] of steps) {
+    if (isInterrupted || !(await step(name, command, args))) return false;
+  }
+  return !isInterrupted;
+}
+
+async function step(name, command, args) {
+  tell(`${name} …`);
+  const stepStartedAt = Date.now();
+  const isPassed = await runCommand(command, args);
+  tell(`${name}: ${isPassed ? 'passed' : 'FAILED'} (${seconds(stepStartedAt)})`);
+  return isPassed;
+}
+
+function runCommand(command, args) {
+  return new Promise((resolve) => {
+    current = spawn(command, args, { cwd: ROOT, stdio: 'inherit', env: testEnvironment() });
+    current.once('error', (error) => {
+      process.stderr.write(`${command} cannot be run: ${error.message}\n`);
+      resolve(false);
+    });
+    current.once('exit', (status) => resolve(status === 0));
+  });
+}
+
+/** What tests are told; nothing of the caller's own Gatepost may leak into them. */
+function testEnvironment() {
+  const foreign = Object.keys(process.env).filter((name) => name.startsWith('GATEPOST_'));
+  return {
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.includes(name))),
+    ...run.urls,
+    NODE_ENV: 'test',
+    TEST_DATABASE: run.database,
+    TEST_NAMESPACE: run.namespace,
+    TEST_FOLDER: run.folder,
+  };
+}
+
+function makeFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 'gatepost-test-'));
+  // PostgreSQL runs as another user where we are root, and must be able to enter.
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
+function npm() {
+  return process.platform === 'win32' ? 'npm.cmd' : 'npm';
+}
+
+function seconds(since) {
+  return `${((Date.now() - since) / 1000).toFixed(1)} s`;
+}
+
+function tell(line) {
+  process.stderr.write(`[npm test] ${line}\n`);
+}

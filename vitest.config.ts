@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import swc from 'unplugin-swc';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+
+interface TsConfig {
+  readonly compilerOptions: { readonly paths: Readonly<Record<string, readonly [string]>> };
+}
+
+const fromHere = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const { compilerOptions } = JSON.parse(readFileSync(fromHere('tsconfig.json'), 'utf8')) as TsConfig;
+/** Library names lead to the sources, as in the compiler's paths. */
+const alias = Object.entries(compilerOptions.paths).map(([name, [path]]) => ({
+  find: name,
+  replacement: fromHere(path),
+}));
+
+const SECOND = 1_000;
+
+/** One size of test: where it stands and how long one may take. */
+function project(
+  name: string,
+  include: string[],
+  timeouts: { test: number; hook: number },
+): TestProjectInlineConfiguration {
+  return {
+    plugins: [
+      swc.vite({
+        tsconfigFile: false,
+        jsc: {
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: true },
+          target: 'es2022',
+          keepClassNames: true,
+        },
+        module: { type: 'es6' },
+      }),
+    ],
+    resolve: { alias },
+    test: {
+      name,
+      include,
+      environment: 'node',
+      testTimeout: timeouts.test,
+      hookTimeout: timeouts.hook,
+      teardownTimeout: timeouts.hook,
+    },
+  };
+}
+
+export default defineConfig({
+  test: {
+    passWithNoTests: false,
+    maxWorkers: 3,
+    reporters: ['default'],
+    projects: [
+      project('unit', ['{apps,libs}/*/src/**/*.spec.ts'], { test: 2 * SECOND, hook: 5 * SECOND }),
+      project('database', ['{apps,libs}/*/src/**/*.db-spec.ts'], { test: 10 * SECOND, hook: 30 * SECOND }),
+      project('broker', ['libs/*/test/**/*.broker-spec.ts'], { test: 30 * SECOND, hook: 60 * SECOND }),
+      project('e2e', ['apps/*/test/**/*.e2e-spec.ts'], { test: 30 * SECOND, hook: 60 * SECOND }),
+      project('journeys', ['test/journeys/**/*.e2e-spec.ts'], { test: 60 * SECOND, hook: 90 * SECOND }),
+    ],
+  },
+});
