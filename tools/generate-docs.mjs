@@ -1,0 +1,195 @@
+// Writes docs/errors.md and docs/contracts.md from the code. With --check it only compares, and fails where they differ.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ensureBuilt, fail, ROOT } from './prepare.mjs';
+
+const HELP = `Usage: node tools/generate-docs.mjs [--check]
+
+Writes docs/errors.md from libs/errors and docs/contracts.md from libs/contracts.
+--check  writes nothing, and fails where a page differs from the code
+`;
+
+if (process.argv.includes('--help')) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
+
+ensureBuilt();
+const { z } = await import('zod');
+const { ERRORS } = await import('#errors');
+const contracts = await import('#contracts');
+
+/** Shapes with a name of their own: told once, then referred to. */
+const SHAPES = new Map(
+  Object.entries(contracts).flatMap(([name, value]) => (value instanceof z.ZodType ? [[value, name]] : [])),
+);
+const ANY_OBJECT = 'jsonObject';
+
+const pages = new Map([
+  ['docs/errors.md', errorsPage()],
+  ['docs/contracts.md', contractsPage()],
+]);
+if (process.argv.includes('--check')) check();
+else write();
+
+function write() {
+  mkdirSync(join(ROOT, 'docs'), { recursive: true });
+  for (const [path, text] of pages) writeFileSync(join(ROOT, path), text);
+}
+
+function check() {
+  const outdated = [...pages].filter(([path, text]) => contentOf(join(ROOT, path)) !== text).map(([path]) => path);
+  if (outdated.length > 0) fail(`${outdated.join(', ')}: different from the code. Run: npm run generate`);
+}
+
+function contentOf(file) {
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+}
+
+function errorsPage() {
+  const rows = Object.entries(ERRORS).map(
+    ([name, { code, status, message, retryAfterSeconds, logLevel = 'not logged' }]) => [
+      code,
+      status,
+      message,
+      retryAfterSeconds === undefined ? '' : `${retryAfterSeconds} s`,
+      logLevel,
+      `\`${name}\``,
+    ],
+  );
+  rows.sort(([code], [otherCode]) => code - otherCode);
+  return page(
+    'Errors',
+    'libs/errors/src/errors.ts',
+    `Every failed request is answered with \`{"code": <integer>, "error": "<text>"}\`. Programs decide by \`code\`; the text
+is for people, and is often more precise than the one below. Every error an endpoint can answer is in the
+[API](api.md).`,
+    table(['code', 'HTTP status', 'text', 'Retry-After', 'log level', 'name in the code'], rows),
+  );
+}
+
+function contractsPage() {
+  const all = Object.values(contracts).flatMap((value) => (isGroup(value) ? Object.values(value) : []));
+  const rpcs = all.filter(({ request }) => request !== undefined);
+  const messages = all.filter(({ payload }) => payload !== undefined);
+  const isEvent = ({ pattern }) => /\.v\d+$/.test(pattern);
+  const shapes = [...SHAPES].filter(([, name]) => name !== ANY_OBJECT);
+  return page(
+    'Contracts',
+    'libs/contracts',
+    `What crosses from one process to another. A name with \`?\` may be left out. How messages travel is in the
+[architecture](architecture.md#messages).`,
+    '## RPCs',
+    'One question, one answer. The first part of the pattern names the service that answers.',
+    ...rpcs.map(rpcSection),
+    '## Events',
+    'Committed facts. They leave through the outbox of the service that caused them and arrive at least once.',
+    table(['pattern', 'payload'], messages.filter(isEvent).map(messageRow)),
+    '## Broadcasts',
+    'Hints to every process, best effort. Nothing depends on one arriving.',
+    table(['pattern', 'payload'], messages.filter((message) => !isEvent(message)).map(messageRow)),
+    '## Shapes',
+    `\`${ANY_OBJECT}\` is any JSON object. The others:`,
+    ...shapes.map(([schema, name]) => `### ${name}\n\n${fieldTable(jsonSchemaOf(schema, schema))}`),
+  );
+}
+
+function isGroup(value) {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.values(value).every((entry) => typeof entry?.pattern === 'string')
+  );
+}
+
+function rpcSection({ pattern, timeoutMs, request, reply }) {
+  return [
+    `### ${pattern}`,
+    `The caller waits ${timeoutMs / 1000} s.`,
+    table(
+      ['', 'fields'],
+      [
+        ['request', inline(jsonSchemaOf(request))],
+        ['reply', inline(jsonSchemaOf(reply))],
+      ],
+    ),
+  ].join('\n\n');
+}
+
+function messageRow({ pattern, payload }) {
+  return [`\`${pattern}\``, inline(jsonSchemaOf(payload))];
+}
+
+/** The schema as JSON Schema, in which a named shape is only its title; `root` itself is told in full. */
+function jsonSchemaOf(schema, root) {
+  return z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema }) => {
+      const name = SHAPES.get(zodSchema);
+      if (name !== undefined && zodSchema !== root) jsonSchema.title = name;
+    },
+  });
+}
+
+function inline(schema) {
+  const fields = Object.entries(schema.properties ?? {});
+  if (fields.length === 0) return 'none';
+  return fields
+    .map(([name, field]) => `\`${name}${isRequired(schema, name) ? '' : '?'}\` ${typeOf(field)}`)
+    .join('<br>');
+}
+
+function fieldTable(schema) {
+  const hasDefaults = Object.values(schema.properties).some((field) => field.default !== undefined);
+  const rows = Object.entries(schema.properties).map(([name, field]) => [
+    `\`${name}${hasDefaults || isRequired(schema, name) ? '' : '?'}\``,
+    typeOf(field),
+    ...(hasDefaults ? [`\`${JSON.stringify(field.default)}\``, field.description ?? ''] : []),
+  ]);
+  return table(hasDefaults ? ['field', 'type', 'default', 'meaning'] : ['field', 'type'], rows);
+}
+
+function isRequired({ required = [] }, name) {
+  return required.includes(name);
+}
+
+function typeOf(schema) {
+  if (schema.title !== undefined)
+    return schema.title === ANY_OBJECT ? ANY_OBJECT : `[${schema.title}](#${schema.title.toLowerCase()})`;
+  if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(' or ');
+  if (Array.isArray(schema.type)) return schema.type.join(' or ');
+  if (schema.type === 'array') {
+    return `list${limits(schema.minItems, schema.maxItems, 'entries')} of ${typeOf(schema.items)}`;
+  }
+  if (schema.type === 'string')
+    return schema.format === 'date-time'
+      ? 'ISO 8601 time'
+      : `string${limits(schema.minLength, schema.maxLength, 'characters')}`;
+  if (schema.type === 'integer') return `integer${limits(safe(schema.minimum), safe(schema.maximum), '')}`;
+  return schema.type ?? 'any JSON';
+}
+
+/** A bound that zod adds to every integer says nothing. */
+function safe(bound) {
+  return Number.isSafeInteger(bound) && Math.abs(bound) !== Number.MAX_SAFE_INTEGER ? bound : undefined;
+}
+
+function limits(min, max, unit) {
+  if (min === undefined && max === undefined) return '';
+  return ` (${[range(min, max), unit].join(' ').trim()})`;
+}
+
+function range(min, max) {
+  if (max === undefined) return `at least ${min}`;
+  return min === undefined ? `at most ${max}` : `${min} to ${max}`;
+}
+
+function page(title, source, ...parts) {
+  return `${[`# ${title}`, `<!-- Made from ${source} by "npm run generate". Do not edit. -->`, ...parts].join('\n\n')}\n`;
+}
+
+function table(head, rows) {
+  const line = (cells) => `| ${cells.map((cell) => String(cell).replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
