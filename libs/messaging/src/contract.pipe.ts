@@ -1,5 +1,5 @@
-import { type PipeTransform } from '@nestjs/common';
-import { z } from 'zod';
+import type { PipeTransform } from '@nestjs/common';
+import type { z } from 'zod';
 import { appError } from '#errors';
 
 /** Parses what came over a transport against the contract: the trust border of a service. */

@@ -57,15 +57,15 @@ export class InProcessTransport implements Transport {
 
   async #deliver(message: EventMessage): Promise<void> {
     for (const server of this.#servers) {
-      const handler = server.getHandlerByPattern(message.pattern);
+      const handler = server.getHandlers().get(message.pattern);
       if (handler?.isEventHandler) await deliverEvent(message, handler);
     }
   }
 
   #find(pattern: string): MessageHandler | null {
     for (const server of this.#servers) {
-      const handler = server.getHandlerByPattern(pattern);
-      if (handler !== null) return handler;
+      const handler = server.getHandlers().get(pattern);
+      if (handler !== undefined) return handler;
     }
     return null;
   }

@@ -56,14 +56,13 @@ export class EventConsumer {
       ? this.topology.deadLetterQueue(this.service)
       : this.topology.retryQueue(this.service, failures);
     const reason = error instanceof Error ? error.message : String(error);
-    const { messageId, type } = message.properties;
-    this.logger.warn(
-      `event ${String(messageId)} (${String(type)}) failed, attempt ${failures}${isDead ? ', dead' : ''}: ${reason}`,
-    );
+    const messageId = String(message.properties.messageId);
+    const type = String(message.properties.type);
+    this.logger.warn(`event ${messageId} (${type}) failed, attempt ${failures}${isDead ? ', dead' : ''}: ${reason}`);
     channel.sendToQueue(queue, message.content, {
       persistent: true,
-      messageId: String(messageId),
-      type: String(type),
+      messageId,
+      type,
       headers: { [ATTEMPT_HEADER]: failures, [REASON_HEADER]: reason.slice(0, 500) },
     });
     await channel.waitForConfirms();

@@ -1,11 +1,11 @@
 import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
-import type { AmqpConnectionManager, ChannelWrapper } from 'amqp-connection-manager';
+import type { AmqpConnectionManager } from 'amqp-connection-manager';
 import type { Channel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 import { appError } from '#errors';
 import type { Metrics } from '#observability';
 import { encodeError } from '../envelope.js';
 import { answerRequest } from '../handlers.js';
-import { reportErrors } from './channel-errors.js';
+import { ConsumingChannel } from './consuming-channel.js';
 import { EventConsumer } from './event-consumer.js';
 import { InFlight } from './in-flight.js';
 import type { Topology } from './topology.js';
@@ -21,9 +21,7 @@ const DRAIN_TIMEOUT_MS = 15_000;
  */
 export class RabbitServer extends Server implements CustomTransportStrategy {
   readonly #inFlight = new InFlight();
-  #channel: ChannelWrapper | undefined;
-  #consumerTags: string[] = [];
-  #live: Channel | undefined;
+  readonly #channels: ConsumingChannel[] = [];
 
   constructor(
     private readonly connection: AmqpConnectionManager,
@@ -35,21 +33,22 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   listen(callback: () => void): void {
-    this.#channel = this.connection.createChannel({
-      confirm: true,
-      setup: (channel: ConfirmChannel) => this.#consume(channel),
-    });
-    reportErrors(this.#channel);
+    this.#channels.push(ConsumingChannel.plain(this.connection, (channel) => this.#consumeRpc(channel)));
+    const patterns = [...this.messageHandlers.keys()].filter((pattern) => this.#handler(pattern, 'event') !== null);
+    if (patterns.length > 0) {
+      this.#channels.push(
+        ConsumingChannel.confirming(this.connection, (channel) => this.#consumeEvents(channel, patterns)),
+      );
+    }
     // The broker may be away: the process serves its health meanwhile, and consumes as soon as it can.
     callback();
   }
 
   /** Stops to take work, finishes what is in hand, then leaves. */
   async close(): Promise<void> {
-    const live = this.#live;
-    if (live !== undefined) await Promise.all(this.#consumerTags.map((tag) => live.cancel(tag).catch(() => undefined)));
+    await Promise.all(this.#channels.map((channel) => channel.stopConsuming()));
     await this.#inFlight.settled(DRAIN_TIMEOUT_MS);
-    await this.#channel?.close();
+    await Promise.all(this.#channels.map((channel) => channel.close()));
   }
 
   on(): never {
@@ -60,33 +59,30 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     throw new Error('not supported: the connection belongs to the transport');
   }
 
-  async #consume(channel: ConfirmChannel): Promise<void> {
+  async #consumeRpc(channel: Channel): Promise<string> {
     await this.topology.declareRpcQueue(channel, this.service);
-    this.#live = channel;
-    channel.once('close', () => {
-      if (this.#live === channel) this.#live = undefined;
-    });
-    const rpc = await channel.consume(
-      this.topology.rpcQueue(this.service),
-      (message) => {
-        this.#receive(channel, message);
-      },
-      { noAck: true },
-    );
-    this.#consumerTags = [rpc.consumerTag];
-    const patterns = this.#eventPatterns();
-    if (patterns.length === 0) return;
-    const events = new EventConsumer(this.topology, this.service, (pattern) => this.#eventHandler(pattern));
-    this.#consumerTags.push(await events.start(channel, patterns, this.#inFlight));
+    const receive = (message: ConsumeMessage | null) => {
+      if (message !== null) this.#receive(channel, message);
+    };
+    const { consumerTag } = await channel.consume(this.topology.rpcQueue(this.service), receive, { noAck: true });
+    return consumerTag;
   }
 
-  #receive(channel: Channel, message: ConsumeMessage | null): void {
-    if (message === null) return;
+  #consumeEvents(channel: ConfirmChannel, patterns: readonly string[]): Promise<string> {
+    const consumer = new EventConsumer(this.topology, this.service, (pattern) => this.#handler(pattern, 'event'));
+    return consumer.start(channel, patterns, this.#inFlight);
+  }
+
+  #receive(channel: Channel, message: ConsumeMessage): void {
     if (this.#inFlight.count >= MAX_RPC_IN_FLIGHT) {
       reply(channel, message, encodeError(appError('SERVICE_UNAVAILABLE')));
       return;
     }
-    const answered = answerRequest(message.content.toString(), (pattern) => this.#rpcHandler(pattern), this.outcomes);
+    const answered = answerRequest(
+      message.content.toString(),
+      (pattern) => this.#handler(pattern, 'rpc'),
+      this.outcomes,
+    );
     this.#inFlight.add(
       answered.then((text) => {
         reply(channel, message, text);
@@ -94,18 +90,9 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     );
   }
 
-  #rpcHandler(pattern: string): MessageHandler | null {
-    const handler = this.getHandlerByPattern(pattern);
-    return handler?.isEventHandler ? null : handler;
-  }
-
-  #eventHandler(pattern: string): MessageHandler | null {
-    const handler = this.getHandlerByPattern(pattern);
-    return handler?.isEventHandler ? handler : null;
-  }
-
-  #eventPatterns(): string[] {
-    return [...this.messageHandlers].filter(([, handler]) => handler.isEventHandler).map(([pattern]) => pattern);
+  #handler(pattern: string, kind: 'rpc' | 'event'): MessageHandler | null {
+    const handler = this.messageHandlers.get(pattern);
+    return handler !== undefined && handler.isEventHandler === (kind === 'event') ? handler : null;
   }
 }
 
