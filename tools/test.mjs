@@ -58,8 +58,14 @@ const isPassed = await runAll().catch((error) => {
 });
 for (const problem of await cleanUp(run)) process.stderr.write(`Not everything could be removed: ${problem}\n`);
 await servers.stop();
-tell(`${isPassed ? 'passed' : isInterrupted ? 'interrupted' : 'FAILED'} after ${seconds(startedAt)}`);
-process.exit(isPassed ? 0 : isInterrupted ? INTERRUPTED : 1);
+const { outcome, status } = verdict(isPassed);
+tell(`${outcome} after ${seconds(startedAt)}`);
+process.exit(status);
+
+function verdict(isPassed) {
+  if (isPassed) return { outcome: 'passed', status: 0 };
+  return isInterrupted ? { outcome: 'interrupted', status: INTERRUPTED } : { outcome: 'FAILED', status: 1 };
+}
 
 async function runAll() {
   await createDatabase(run.urls.DATABASE_URL, run.database);

@@ -26,18 +26,20 @@ AMQP_URL is set, to the services behind that message broker. "migrate" opens DAT
 try {
   await program.parseAsync();
 } catch (error) {
-  const isPlain = error instanceof StartError || error instanceof ConfigError || error instanceof AppError;
-  process.stderr.write(
-    `${error instanceof Error ? (isPlain ? error.message : (error.stack ?? error.message)) : String(error)}\n`,
-  );
+  process.stderr.write(`${describe(error)}\n`);
   process.exitCode = 1;
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const isPlain = error instanceof StartError || error instanceof ConfigError || error instanceof AppError;
+  return isPlain ? error.message : (error.stack ?? error.message);
 }
 
 async function withServer(work: (rpc: RpcClient) => Promise<void>): Promise<void> {
   const env = loadConfig(cliEnvironment, process.env);
   const connection = await connectToServer({
-    amqpUrl: process.env['AMQP_URL'],
-    defaultAmqpUrl: env.AMQP_URL,
+    amqpUrl: env.AMQP_URL,
     namespace: env.GATEPOST_NAMESPACE,
     dataDirectory: env.GATEPOST_DATA_DIR,
   });

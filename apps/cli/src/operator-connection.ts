@@ -1,17 +1,17 @@
 import { StartError } from '#bootstrap';
 import { operatorSocketPath } from '#config';
 import { OperatorSocket, RabbitTransport, RpcClient } from '#messaging';
+import { DEFAULT_AMQP_URL } from './cli.config.js';
 
 /** How the command line reaches the running server. */
 export interface OperatorConnection {
   readonly rpc: RpcClient;
-  close(): Promise<void>;
+  close(): Promise<void> | void;
 }
 
 export interface OperatorTarget {
   /** Where the operator names a broker, the services behind it are meant. */
   readonly amqpUrl: string | undefined;
-  readonly defaultAmqpUrl: string;
   readonly namespace: string;
   readonly dataDirectory: string;
 }
@@ -24,17 +24,22 @@ const POLL_MS = 20;
  * the services behind the broker.
  * @throws StartError where neither answers
  */
-export async function connectToServer({
-  amqpUrl,
-  defaultAmqpUrl,
-  namespace,
-  dataDirectory,
-}: OperatorTarget): Promise<OperatorConnection> {
+export async function connectToServer(target: OperatorTarget): Promise<OperatorConnection> {
+  const { amqpUrl, namespace, dataDirectory } = target;
   const socket = amqpUrl === undefined ? await OperatorSocket.open(operatorSocketPath(dataDirectory)) : undefined;
   if (socket !== undefined) {
-    return { rpc: new RpcClient(socket), close: () => Promise.resolve(socket.close()) };
+    return {
+      rpc: new RpcClient(socket),
+      close: () => {
+        socket.close();
+      },
+    };
   }
-  const transport = new RabbitTransport({ url: amqpUrl ?? defaultAmqpUrl, namespace, connectionName: 'gatepost-cli' });
+  const transport = new RabbitTransport({
+    url: amqpUrl ?? DEFAULT_AMQP_URL,
+    namespace,
+    connectionName: 'gatepost-cli',
+  });
   await untilConnected(transport, dataDirectory);
   return { rpc: new RpcClient(transport), close: () => transport.close() };
 }

@@ -3,12 +3,11 @@ import { application, applicationSettings } from './application.schema.js';
 import { caller } from './caller.schema.js';
 import { jsonObject } from './json.schema.js';
 import { rpc } from './rpc.js';
+import { visibleUser } from './visible-user.schema.js';
 
 /** Passwords wait for the hashing threads: longer than other calls, still within a client's patience. */
 const PASSWORD_TIMEOUT_MS = 10_000;
 
-/** A user as the asking party may see it. */
-const visibleUser = jsonObject;
 const objectId = z.string().min(1).max(64);
 const keys = z.array(z.string().max(256)).max(100).optional();
 

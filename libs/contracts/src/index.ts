@@ -5,3 +5,4 @@ export * from './event.js';
 export * from './events.contract.js';
 export * from './json.schema.js';
 export * from './rpc.js';
+export * from './visible-user.schema.js';

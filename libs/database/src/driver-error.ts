@@ -25,7 +25,7 @@ interface DriverError {
 }
 
 function driverErrorOf(error: unknown): DriverError {
-  return error instanceof QueryFailedError ? (error.driverError as DriverError) : ((error ?? {}) as DriverError);
+  return error instanceof QueryFailedError ? (error.driverError as DriverError) : (error ?? {});
 }
 
 /** A failure of the connection as SERVICE_UNAVAILABLE; any other error as it is. */

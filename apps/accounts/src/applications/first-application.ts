@@ -2,7 +2,7 @@ import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplica
 import type { Application } from '#contracts';
 import { Readiness } from '#observability';
 import { ACCOUNTS_CONFIG, type AccountsConfig, type InitialApplication } from '../accounts.config.js';
-import { ApplicationsService } from './applications.service.js';
+import { ApplicationsService, type NewApplication } from './applications.service.js';
 
 const RETRY_MS = 500;
 
@@ -41,16 +41,22 @@ export class FirstApplication implements OnApplicationBootstrap, OnApplicationSh
   private async create({ id, appKey, masterKey }: InitialApplication): Promise<Application | undefined> {
     const wanted = { name: 'My app', id, appKey: appKey?.reveal(), masterKey: masterKey?.reveal() };
     while (!this.isStopping) {
-      try {
-        const application = await this.applications.createFirst(wanted);
-        this.isSettled = true;
-        if (application !== undefined) this.logger.log(`created the application ${application.id}`);
-        return application;
-      } catch (error) {
-        this.logger.debug(`not yet: ${error instanceof Error ? error.message : String(error)}`);
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-      }
+      const application = await this.tryToCreate(wanted);
+      if (this.isSettled) return application;
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
     return undefined;
+  }
+
+  private async tryToCreate(wanted: NewApplication): Promise<Application | undefined> {
+    try {
+      const application = await this.applications.createFirst(wanted);
+      this.isSettled = true;
+      if (application !== undefined) this.logger.log(`created the application ${application.id}`);
+      return application;
+    } catch (error) {
+      this.logger.debug(`not yet: ${error instanceof Error ? error.message : String(error)}`);
+      return undefined;
+    }
   }
 }

@@ -1,8 +1,7 @@
 import type { ApplicationSettings, JsonObject } from '#contracts';
-import { appError } from '#errors';
-import { parsePhoneNumber } from '../users/user-identifier.rules.js';
+import { appError, type ErrorName } from '#errors';
+import { type LoginIdentifier, parsePhoneNumber } from '../users/user-identifier.rules.js';
 import type { UserRow } from '../users/user.row.js';
-import type { LoginIdentifier } from '../users/users.repository.js';
 
 export interface Credentials {
   readonly identifier: LoginIdentifier;
@@ -12,6 +11,12 @@ export interface Credentials {
 
 /** SDKs send whole user objects: username wins over email over mobilePhoneNumber (decisions, identifier at login). */
 const IDENTIFIERS: readonly LoginIdentifier[] = ['username', 'email', 'mobilePhoneNumber'];
+
+const INVALID_IDENTIFIERS: Readonly<Record<LoginIdentifier, ErrorName>> = {
+  username: 'INVALID_USERNAME',
+  email: 'INVALID_EMAIL',
+  mobilePhoneNumber: 'INVALID_PHONE',
+};
 
 /** Reads the body of a login. @throws AppError with the code of what is missing or of a wrong type */
 export function parseCredentials(body: JsonObject): Credentials {
@@ -37,9 +42,6 @@ function isAbsent(value: unknown): boolean {
 }
 
 function parseIdentifier(identifier: LoginIdentifier, value: JsonObject[string] | undefined): string {
-  if (typeof value !== 'string')
-    throw appError(
-      identifier === 'username' ? 'INVALID_USERNAME' : identifier === 'email' ? 'INVALID_EMAIL' : 'INVALID_PHONE',
-    );
+  if (typeof value !== 'string') throw appError(INVALID_IDENTIFIERS[identifier]);
   return identifier === 'mobilePhoneNumber' ? parsePhoneNumber(value) : value;
 }

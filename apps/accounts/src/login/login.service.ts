@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller, JsonObject } from '#contracts';
+import type { Caller, JsonObject, VisibleUser } from '#contracts';
 import { appError } from '#errors';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
@@ -23,7 +23,7 @@ export class LoginService {
   ) {}
 
   /** @throws AppError USER_NOT_FOUND, PASSWORD_MISMATCH, EMAIL_UNVERIFIED, PHONE_UNVERIFIED */
-  async logIn({ appId }: Caller, body: JsonObject): Promise<JsonObject> {
+  async logIn({ appId }: Caller, body: JsonObject): Promise<VisibleUser> {
     const credentials = parseCredentials(body);
     const user = await this.find(appId, credentials);
     await this.judge(credentials.password, user);

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller, JsonObject } from '#contracts';
+import type { Caller, JsonObject, VisibleUser } from '#contracts';
 import { appError } from '#errors';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { Clock } from '../clock.js';
@@ -26,7 +26,7 @@ export class SignUpService {
   ) {}
 
   /** @returns the new user as its owner sees it, with its session token */
-  async signUp({ appId, isMaster }: Caller, fields: JsonObject): Promise<JsonObject> {
+  async signUp({ appId, isMaster }: Caller, fields: JsonObject): Promise<VisibleUser> {
     const { username, password } = requireCredentials(fields);
     const changes = parseUserChanges({ ...fields, username, password }, isMaster);
     const settings = await this.applications.settingsOf(appId);

@@ -147,18 +147,22 @@ function refuseAuthData(value: JsonValue): void {
 
 function assertStorable(value: JsonValue, depth: number): void {
   if (depth > MAX_NESTING) throw incorrect(`Values may be nested ${MAX_NESTING} levels deep at most.`);
-  if (typeof value === 'string' && !isStorableText(value))
-    throw incorrect('Strings must be valid Unicode without NUL characters.');
-  if (typeof value === 'number' && !Number.isFinite(value)) throw incorrect('Numbers must be finite.');
-  if (typeof value !== 'object' || value === null) return;
-  if (Array.isArray(value)) {
-    for (const item of value) assertStorable(item, depth + 1);
-    return;
-  }
+  if (Array.isArray(value)) for (const item of value) assertStorable(item, depth + 1);
+  else if (typeof value === 'object' && value !== null) assertStorableMembers(value, depth);
+  else assertStorableScalar(value);
+}
+
+function assertStorableMembers(value: JsonObject, depth: number): void {
   for (const [key, item] of Object.entries(value)) {
     assertNestedKey(key);
     assertStorable(item, depth + 1);
   }
+}
+
+function assertStorableScalar(value: JsonValue): void {
+  if (typeof value === 'string' && !isStorableText(value))
+    throw incorrect('Strings must be valid Unicode without NUL characters.');
+  if (typeof value === 'number' && !Number.isFinite(value)) throw incorrect('Numbers must be finite.');
 }
 
 function assertNestedKey(key: string): void {

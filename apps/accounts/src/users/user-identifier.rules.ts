@@ -1,6 +1,9 @@
 import type { JsonValue } from '#contracts';
 import { appError } from '#errors';
 
+/** The fields by which a user logs in. */
+export type LoginIdentifier = 'username' | 'email' | 'mobilePhoneNumber';
+
 const MAX_USERNAME_LENGTH = 255;
 /** RFC 5321: 64 before the @, 255 after it, 254 together. */
 const MAX_EMAIL_LENGTH = 254;

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '#contracts';
+import type { JsonObject, VisibleUser } from '#contracts';
 import type { UserRow } from './user.row.js';
 
 /** How a user is looked at. */
@@ -17,8 +17,8 @@ export interface UserView {
 const ALWAYS_SHOWN = ['objectId', 'createdAt', 'updatedAt'];
 
 /** The public JSON of a user. An allow-list: what is not named here never leaves the service. */
-export function presentUser(user: UserRow, view: UserView): JsonObject {
-  const whole: JsonObject = {
+export function presentUser(user: UserRow, view: UserView): VisibleUser {
+  const whole = {
     ...user.fields,
     ...(view.sessionToken === undefined ? {} : { sessionToken: view.sessionToken }),
     objectId: user.objectId,
@@ -42,15 +42,13 @@ function presentContact(user: UserRow, { viewer, hideContact }: UserView): JsonO
 }
 
 function presentAcl(user: UserRow, { viewer, returnAcl }: UserView): JsonObject {
-  return user.acl === null || (viewer === 'other' && returnAcl !== true)
-    ? {}
-    : { ACL: user.acl as unknown as JsonValue };
+  return user.acl === null || (viewer === 'other' && returnAcl !== true) ? {} : { ACL: user.acl };
 }
 
-function pick(whole: JsonObject, keys: readonly string[]): JsonObject {
+function pick(whole: VisibleUser, keys: readonly string[]): VisibleUser {
   const excluded = new Set(keys.filter((key) => key.startsWith('-')).map((key) => key.slice(1)));
   const included = new Set([...keys.filter((key) => !key.startsWith('-')), ...ALWAYS_SHOWN]);
   const isShown = (key: string) =>
     ALWAYS_SHOWN.includes(key) || (excluded.size > 0 ? !excluded.has(key) : included.has(key));
-  return Object.fromEntries(Object.entries(whole).filter(([key]) => isShown(key)));
+  return Object.fromEntries(Object.entries(whole).filter(([key]) => isShown(key))) as VisibleUser;
 }

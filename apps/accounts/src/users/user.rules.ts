@@ -14,7 +14,8 @@ type VerificationSettings = Pick<ApplicationSettings, 'verifyEmailOnSignUp'>;
 export function nextEmail(current: EmailState, changes: UserChanges, settings: VerificationSettings): EmailState {
   const email = changes.email === undefined ? current.email : changes.email;
   if (email === null) return { email, emailVerified: null };
-  const kept = email === current.email ? current.emailVerified : settings.verifyEmailOnSignUp ? false : null;
+  const unknown = settings.verifyEmailOnSignUp ? false : null;
+  const kept = email === current.email ? current.emailVerified : unknown;
   return { email, emailVerified: changes.emailVerified ?? kept };
 }
 

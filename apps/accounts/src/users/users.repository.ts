@@ -2,11 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Tx, violatedUniqueConstraint } from '#database';
 import { type AppError, appError, type ErrorName } from '#errors';
 import { compileQuery, type ObjectQuery } from '#object-query';
+import type { LoginIdentifier } from './user-identifier.rules.js';
 import { USER_QUERY_FIELDS } from './user-query.fields.js';
 import type { UserRow } from './user.row.js';
-
-/** The columns by which a user logs in. */
-export type LoginIdentifier = 'username' | 'email' | 'mobilePhoneNumber';
 
 const COLUMNS = `
   object_id AS "objectId", username, email, email_verified AS "emailVerified",

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller, JsonObject } from '#contracts';
+import type { Caller, VisibleUser } from '#contracts';
 import { appError } from '#errors';
 import { parseOrder, parseWhere } from '#object-query';
 import { ApplicationsService } from '../applications/applications.service.js';
@@ -37,7 +37,7 @@ export class UsersService {
     caller: Caller,
     objectId: string,
     options: { keys?: string[] | undefined; returnAcl: boolean },
-  ): Promise<JsonObject> {
+  ): Promise<VisibleUser> {
     const user = await this.users.find(caller.appId, objectId);
     if (user === undefined) throw appError('USER_NOT_FOUND');
     const viewer = await this.access.viewer(caller, user);
@@ -46,7 +46,7 @@ export class UsersService {
   }
 
   /** GET /1.1/users/me: the user of the session token, with that token. */
-  async getCurrent({ appId, sessionToken }: Caller): Promise<JsonObject> {
+  async getCurrent({ appId, sessionToken }: Caller): Promise<VisibleUser> {
     if (sessionToken === undefined) throw appError('USER_NOT_FOUND');
     const user = await this.users.findBySessionToken(appId, this.sessions.hash(sessionToken));
     if (user === undefined) throw appError('USER_NOT_FOUND');
@@ -54,7 +54,7 @@ export class UsersService {
   }
 
   /** GET /1.1/users. Query permission on `_User` is off: only the master key queries. */
-  async list({ appId, isMaster }: Caller, list: UserList): Promise<{ users: JsonObject[]; count?: number }> {
+  async list({ appId, isMaster }: Caller, list: UserList): Promise<{ users: VisibleUser[]; count?: number }> {
     if (!isMaster) throw appError('FORBIDDEN', { message: "Forbidden to find by class '_User' permissions." });
     const query = { where: parseWhere(list.where), order: parseOrder(list.order), limit: list.limit, skip: list.skip };
     const rows = list.limit === 0 ? [] : await this.users.list(appId, query);
@@ -65,7 +65,7 @@ export class UsersService {
   }
 
   /** PUT /1.1/users/<objectId>/refreshSessionToken: the old token is dead once this returns. */
-  async refreshSessionToken(caller: Caller, objectId: string): Promise<JsonObject> {
+  async refreshSessionToken(caller: Caller, objectId: string): Promise<VisibleUser> {
     const session = this.sessions.create(objectId);
     const user = await this.writer.change(caller.appId, objectId, (current) => {
       if (!caller.isMaster && !this.access.isOwner(caller, current)) throw appError('SESSION_REQUIRED');

@@ -9,8 +9,12 @@ const print = (text: string) => process.stdout.write(`${text}\n`);
 /** `gatepost apps …` */
 export function appsCommand(withServer: WithServer): Command {
   const apps = new Command('apps').description('create, show and change applications');
-  apps
-    .command('create')
+  for (const command of [create, list, show, set, rotateKeys]) apps.addCommand(command(withServer));
+  return apps;
+}
+
+function create(withServer: WithServer): Command {
+  return new Command('create')
     .argument('<name>', 'its name, for people')
     .option('--id <id>', 'its id (made up where not given)')
     .description('create an application and print its keys')
@@ -19,30 +23,34 @@ export function appsCommand(withServer: WithServer): Command {
         printKeys((await rpc.call(applicationsRpc.create, { name, id })).application);
       }),
     );
-  apps
-    .command('list')
-    .description('list all applications with their keys')
-    .action(() =>
-      withServer(async (rpc) => {
-        const { applications } = await rpc.call(applicationsRpc.list, {});
-        if (applications.length === 0)
-          print('There is no application yet. Make one: npm run gatepost -- apps create NAME');
-        for (const application of applications) printKeys(application);
-      }),
-    );
-  apps
-    .command('show')
+}
+
+function list(withServer: WithServer): Command {
+  return new Command('list').description('list all applications with their keys').action(() =>
+    withServer(async (rpc) => {
+      const { applications } = await rpc.call(applicationsRpc.list, {});
+      if (applications.length === 0)
+        print('There is no application yet. Make one: npm run gatepost -- apps create NAME');
+      for (const application of applications) printKeys(application);
+    }),
+  );
+}
+
+function show(withServer: WithServer): Command {
+  return new Command('show')
     .argument('<app-id>')
     .description('show an application, its keys and its settings')
     .action((id: string) =>
       withServer(async (rpc) => {
         const { application } = await rpc.call(applicationsRpc.get, { id });
         printKeys(application);
-        for (const name of SETTING_NAMES) print(`  ${name.padEnd(28)} ${JSON.stringify(application.settings[name])}`);
+        for (const name of SETTING_NAMES) print(settingLine(name, JSON.stringify(application.settings[name])));
       }),
     );
-  apps
-    .command('set')
+}
+
+function set(withServer: WithServer): Command {
+  return new Command('set')
     .argument('<app-id>')
     .argument('<name>', 'the setting')
     .argument('<value>', 'its new value')
@@ -54,8 +62,10 @@ export function appsCommand(withServer: WithServer): Command {
         print(`${name} is ${value}.`);
       }),
     );
-  apps
-    .command('rotate-keys')
+}
+
+function rotateKeys(withServer: WithServer): Command {
+  return new Command('rotate-keys')
     .argument('<app-id>')
     .option('--app-key', 'only the application key')
     .option('--master-key', 'only the master key')
@@ -67,7 +77,6 @@ export function appsCommand(withServer: WithServer): Command {
         printKeys((await rpc.call(applicationsRpc.rotateKeys, { id, ...which })).application);
       }),
     );
-  return apps;
 }
 
 function printKeys({ id, name, appKey, masterKey }: Application): void {
@@ -75,7 +84,10 @@ function printKeys({ id, name, appKey, masterKey }: Application): void {
 }
 
 function describeSettings(): string {
-  return SETTING_NAMES.map((name) => `  ${name.padEnd(28)} ${applicationSettings.shape[name].description ?? ''}`).join(
-    '\n',
-  );
+  const { shape } = applicationSettings;
+  return SETTING_NAMES.map((name) => settingLine(name, shape[name].description ?? '')).join('\n');
+}
+
+function settingLine(name: string, text: string): string {
+  return `  ${name.padEnd(28)} ${text}`;
 }

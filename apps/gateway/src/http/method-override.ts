@@ -49,7 +49,7 @@ function overriddenRequest(request: FastifyRequest): InjectOptions {
   const url = request.originalUrl;
   return method === 'GET'
     ? { method, headers, url: withQuery(url, payload) }
-    : { method: method as 'POST' | 'PUT' | 'DELETE', headers, url, payload: JSON.stringify(payload) };
+    : { method, headers, url, payload: JSON.stringify(payload) };
 }
 
 /** Credentials of the body count only where the headers have none. */

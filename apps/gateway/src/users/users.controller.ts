@@ -1,6 +1,6 @@
 import { Controller, Delete, Get, HttpCode, HttpStatus, Inject, Post, Put, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { accountsRpc, type Caller as CallerValue, type JsonObject } from '#contracts';
+import { accountsRpc, type Caller as CallerValue, type JsonObject, type VisibleUser } from '#contracts';
 import { RpcClient } from '#messaging';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { Caller, JsonBody, QueryParams, UserId } from '../http/request.decorators.js';
@@ -22,7 +22,7 @@ export class UsersController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<JsonObject> {
     const { user } = await this.rpc.call(accountsRpc.signUp, { caller, fields });
-    void reply.header('location', `${this.config.baseUrl}/1.1/users/${String(user['objectId'])}`);
+    void reply.header('location', `${this.config.baseUrl}/1.1/users/${user.objectId}`);
     return user;
   }
 
@@ -90,7 +90,7 @@ export class UsersController {
   }
 }
 
-function withLastModified(reply: FastifyReply, user: JsonObject): JsonObject {
-  void reply.header('last-modified', new Date(String(user['updatedAt'])).toUTCString());
+function withLastModified(reply: FastifyReply, user: VisibleUser): JsonObject {
+  void reply.header('last-modified', new Date(user.updatedAt).toUTCString());
   return user;
 }

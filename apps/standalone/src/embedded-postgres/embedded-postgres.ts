@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { StartError } from '#bootstrap';
-import { type PostgresBinaries } from './postgres-binaries.js';
+import type { PostgresBinaries } from './postgres-binaries.js';
 import type { PostgresUser } from './postgres-user.js';
 
 const execute = promisify(execFile);
@@ -26,6 +26,8 @@ const SETTINGS = {
   log_timezone: 'UTC',
   timezone: 'UTC',
 };
+/** All that its programs see: variables such as PGOPTIONS or LC_COLLATE of whoever starts us must not change the cluster. */
+const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' };
 
 export interface EmbeddedPostgresOptions {
   readonly binaries: PostgresBinaries;
@@ -68,7 +70,7 @@ export class EmbeddedPostgres {
   /** Stops it after it has written everything down ("fast" shutdown). */
   async stop(): Promise<void> {
     const child = this.#process;
-    if (child !== undefined && child.exitCode === null && child.signalCode === null) {
+    if (child?.exitCode === null && child.signalCode === null) {
       const exited = new Promise((resolve) => child.once('exit', resolve));
       child.kill('SIGINT');
       await exited;
@@ -156,11 +158,7 @@ export class EmbeddedPostgres {
   #spawnOptions() {
     const { user } = this.options;
     // Its working folder must be one that its user can enter.
-    return {
-      cwd: '/',
-      env: { LC_ALL: 'C', TZ: 'UTC', PATH: process.env['PATH'] },
-      ...(user === undefined ? {} : user),
-    };
+    return { cwd: '/', env: ENVIRONMENT, ...user };
   }
 }
 

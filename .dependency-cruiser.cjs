@@ -1,0 +1,165 @@
+// Which file may import which. A rule's comment says what to do instead.
+const SPEC = String.raw`\.(?:spec|db-spec|e2e-spec)\.ts$`;
+const TEST_FOLDER = String.raw`^(?:test|bench|libs/testing)/|^(?:apps|libs)/[^/]+/test/`;
+const TESTS = [SPEC, TEST_FOLDER];
+const SQL_DRIVERS = '(?:^|/)node_modules/(?:typeorm|pg|pg-[^/]+)/';
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-circular',
+      comment: 'Move what both sides need into a third file.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'no-orphans',
+      comment: 'Nothing imports the file and it imports nothing: remove it, or wire it up.',
+      severity: 'error',
+      from: { orphan: true, pathNot: [...TESTS, String.raw`/main\.ts$`, String.raw`\.d\.ts$`] },
+      to: {},
+    },
+    {
+      name: 'no-unresolvable',
+      comment: 'The import leads nowhere.',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: 'no-undeclared-packages',
+      comment: 'Add the package to dependencies; the runtime image has no others.',
+      severity: 'error',
+      from: { path: '^(?:apps|libs)/', pathNot: TESTS },
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown', 'npm-dev'], dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'apps-do-not-import-apps',
+      comment:
+        'Services talk by RPC and events of libs/contracts. What two apps share moves into a lib of its own purpose.',
+      severity: 'error',
+      from: { path: '^apps/([^/]+)/', pathNot: [...TESTS, '^apps/(?:standalone|cli)/'] },
+      to: { path: '^apps/', pathNot: '^apps/$1/' },
+    },
+    {
+      name: 'standalone-imports-modules-only',
+      comment:
+        "Standalone wires the other apps' modules, configurations, databases and HTTP server, and holds no logic.",
+      severity: 'error',
+      from: { path: '^apps/standalone/', pathNot: TESTS },
+      to: {
+        path: '^apps/(?!standalone/)',
+        pathNot: [String.raw`\.(?:module|config|database)\.ts$`, '/http-server\\.ts$', '/first-application\\.ts$'],
+      },
+    },
+    {
+      name: 'cli-imports-databases-only',
+      comment: 'The command line migrates databases; everything else it asks of the services by RPC.',
+      severity: 'error',
+      from: { path: '^apps/cli/', pathNot: TESTS },
+      to: { path: '^apps/(?!cli/)', pathNot: String.raw`\.database\.ts$` },
+    },
+    {
+      name: 'libs-do-not-import-apps',
+      comment: 'A lib knows nobody who uses it: pass in what it needs.',
+      severity: 'error',
+      from: { path: '^libs/', pathNot: TESTS },
+      to: { path: '^apps/' },
+    },
+    {
+      name: 'errors-is-a-leaf',
+      comment: 'Everyone imports libs/errors, so it imports nothing of ours.',
+      severity: 'error',
+      from: { path: '^libs/errors/', pathNot: TESTS },
+      to: { path: '^(?:apps|libs)/', pathNot: '^libs/errors/' },
+    },
+    {
+      name: 'contracts-is-a-leaf',
+      comment: 'Contracts are shapes that cross processes: they import nothing of ours but libs/errors.',
+      severity: 'error',
+      from: { path: '^libs/contracts/', pathNot: TESTS },
+      to: { path: '^(?:apps|libs)/', pathNot: '^libs/(?:contracts|errors)/' },
+    },
+    {
+      name: 'gateway-has-no-database',
+      comment: 'The gateway owns no table: ask the service that does, by RPC.',
+      severity: 'error',
+      from: { path: '^apps/gateway/', pathNot: TESTS },
+      to: { path: ['^libs/(?:database|outbox|object-query)/', SQL_DRIVERS] },
+    },
+    {
+      name: 'controllers-skip-no-layer',
+      comment: 'A controller calls a service (or, in the gateway, RpcClient), never a repository or the database.',
+      severity: 'error',
+      from: { path: String.raw`\.controller\.ts$` },
+      to: { path: [String.raw`\.(?:repository|store)\.ts$`, '^libs/(?:database|outbox)/', SQL_DRIVERS] },
+    },
+    {
+      name: 'rules-are-pure',
+      comment:
+        'Rules decide on plain values. They know other rules, rows, types, contracts, errors and object-query: no I/O, no package, and not even a type of a repository or a service (put the shape into a *.row.ts or *.types.ts).',
+      severity: 'error',
+      from: { path: String.raw`\.rules\.ts$` },
+      to: { pathNot: [String.raw`\.(?:rules|row|types)\.ts$`, '^libs/(?:contracts|errors|object-query)/'] },
+    },
+    {
+      name: 'only-repositories-query',
+      comment: 'SQL stands in repositories and migrations. Services know Database and Tx as types that they hand on.',
+      severity: 'error',
+      from: {
+        path: '^(?:apps|libs)/',
+        pathNot: [...TESTS, '^libs/database/', String.raw`^apps/[^/]+/src/migrations/`],
+      },
+      to: { path: SQL_DRIVERS },
+    },
+    {
+      name: 'broker-through-messaging',
+      comment: 'Only libs/messaging speaks to the broker: use RpcClient, RpcHandler, EventHandler or Broadcasts.',
+      severity: 'error',
+      from: { path: '^(?:apps|libs)/', pathNot: [...TESTS, '^libs/messaging/', String.raw`/main\.ts$`] },
+      to: { path: '(?:^|/)node_modules/(?:amqplib|amqp-connection-manager|@nestjs/microservices)/' },
+    },
+    {
+      name: 'redis-through-stores',
+      comment: 'Only a *.store.ts speaks to Redis, in atomic commands.',
+      severity: 'error',
+      from: { path: '^(?:apps|libs)/', pathNot: [...TESTS, String.raw`\.store\.ts$`] },
+      to: { path: '(?:^|/)node_modules/ioredis/' },
+    },
+    {
+      name: 'libs-through-index-only',
+      comment: 'Import #name. What the index does not export is private to the lib.',
+      severity: 'error',
+      from: { path: '^(?:apps/|bench/|test/|libs/([^/]+)/)' },
+      to: { path: '^libs/', pathNot: [String.raw`^libs/[^/]+/src/index\.ts$`, '^libs/$1/'] },
+    },
+    {
+      name: 'testing-only-from-tests',
+      comment: 'libs/testing starts servers and makes fixtures: production code has no use for it.',
+      severity: 'error',
+      from: { path: '^(?:apps|libs)/', pathNot: TESTS },
+      to: { path: '^libs/testing/' },
+    },
+    {
+      name: 'tests-are-not-imported',
+      comment: 'What two tests share belongs in libs/testing.',
+      severity: 'error',
+      from: {},
+      to: { path: SPEC },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^(?:dist|coverage|data)/' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    combinedDependencies: false,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+      extensions: ['.ts', '.js', '.mjs', '.cjs', '.json', '.d.ts'],
+    },
+  },
+};

@@ -1,0 +1,190 @@
+// Rules for every file of ours. Boundaries between apps, libs and layers are in .dependency-cruiser.cjs.
+import comments from '@eslint-community/eslint-plugin-eslint-comments/configs';
+import js from '@eslint/js';
+import { defineConfig, globalIgnores } from 'eslint/config';
+import globals from 'globals';
+import tseslint from 'typescript-eslint';
+
+const CODE = ['**/*.ts', '**/*.mjs', '**/*.cjs'];
+const TESTS = ['**/*.spec.ts', '**/*-spec.ts', '**/test/**', 'libs/testing/**', 'bench/**', 'vitest*.config.ts'];
+
+const TODO = /\b(?:TODO|FIXME|XXX|HACK)\b(?!\(#\d+\))/;
+
+/** A promise to do something later must say where it is kept. */
+const todoNamesIssue = {
+  meta: { type: 'suggestion', schema: [], messages: { bare: 'Write TODO(#12): a TODO names the issue that ends it.' } },
+  create: (context) => ({
+    Program() {
+      const bare = context.sourceCode.getAllComments().filter(({ value }) => TODO.test(value));
+      for (const { loc } of bare) context.report({ loc, messageId: 'bare' });
+    },
+  }),
+};
+
+const forwardRef = {
+  name: '@nestjs/common',
+  importNames: ['forwardRef'],
+  message: 'It hides a cycle: move what both sides need into a third file.',
+};
+const broker = {
+  group: ['amqplib', 'amqp-connection-manager', '@nestjs/microservices'],
+  message:
+    'Only libs/messaging speaks to the broker: use RpcClient, RpcHandler, EventHandler or Broadcasts of #messaging.',
+};
+const redis = {
+  group: ['ioredis'],
+  message: 'Only a *.store.ts speaks to Redis, in atomic commands: put the command into the store of its feature.',
+};
+const sql = {
+  group: ['typeorm', 'pg'],
+  message: 'Only libs/database and migrations know the driver: use Database and Tx of #database.',
+};
+const restrictImports = (...patterns) => ['error', { paths: [forwardRef], patterns }];
+
+const tooManyParameters = [
+  {
+    selector: ':function[params.length>4]:not(MethodDefinition[kind="constructor"] > FunctionExpression)',
+    message: 'At most 4 parameters: what belongs together becomes one object.',
+  },
+  {
+    selector: 'MethodDefinition[kind="constructor"] > FunctionExpression[params.length>6]',
+    message: 'At most 6 dependencies: split the class.',
+  },
+];
+const timeAndChance = [
+  {
+    selector: 'NewExpression[callee.name="Date"][arguments.length=0]',
+    message: 'Time is injected: take it from Clock, or as a parameter.',
+  },
+  {
+    selector: 'CallExpression[callee.object.name="Date"][callee.property.name="now"]',
+    message: 'Time is injected: take it from Clock, or as a parameter.',
+  },
+  {
+    selector: 'CallExpression[callee.object.name="Math"][callee.property.name="random"]',
+    message: 'Chance is injected: pass what was drawn as a parameter.',
+  },
+];
+const sqlInService = {
+  selector: 'CallExpression[callee.property.name="query"]',
+  message: 'SQL stands in repositories: give the statement a name there.',
+};
+const controllerLogic = {
+  selector: ':matches(TryStatement, ForStatement, ForInStatement, ForOfStatement, WhileStatement, DoWhileStatement)',
+  message: 'A controller passes on and answers: loops belong to a service, errors to the filter.',
+};
+
+export default defineConfig(
+  globalIgnores(['coverage/', 'data/', 'dist/']),
+
+  {
+    name: 'all code',
+    files: CODE,
+    extends: [js.configs.recommended, comments.recommended],
+    plugins: { gatepost: { rules: { 'todo-names-issue': todoNamesIssue } } },
+    linterOptions: { reportUnusedDisableDirectives: 'error', reportUnusedInlineConfigs: 'error' },
+    languageOptions: { globals: globals.node },
+    rules: {
+      complexity: ['error', 10],
+      eqeqeq: 'error',
+      'max-depth': ['error', 3],
+      'max-lines': ['error', { max: 300, skipBlankLines: false, skipComments: false }],
+      'max-lines-per-function': ['error', { max: 50, skipBlankLines: false, skipComments: false }],
+      'no-nested-ternary': 'error',
+      'no-else-return': ['error', { allowElseIf: false }],
+      'no-restricted-imports': restrictImports(broker, redis, sql),
+      'no-restricted-syntax': ['error', ...tooManyParameters],
+      'no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_', ignoreRestSiblings: true }],
+      'object-shorthand': 'error',
+      'prefer-const': 'error',
+      'prefer-template': 'error',
+      '@eslint-community/eslint-comments/disable-enable-pair': ['error', { allowWholeFile: true }],
+      '@eslint-community/eslint-comments/require-description': 'error',
+      'gatepost/todo-names-issue': 'error',
+    },
+  },
+
+  {
+    name: 'TypeScript',
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        {
+          object: 'process',
+          property: 'env',
+          message:
+            'The environment is read once: loadConfig in main.ts, then injected. Add the variable to libs/config.',
+        },
+      ],
+      'max-depth': ['error', 2],
+      'no-unused-vars': 'off',
+      // It leaves files with decorators alone: there a type-only import would take away what Nest injects by.
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/explicit-module-boundary-types': 'error',
+      // Nest's modules and controllers are classes, whatever is in them.
+      '@typescript-eslint/no-extraneous-class': ['error', { allowWithDecorator: true }],
+      '@typescript-eslint/no-import-type-side-effects': 'error',
+      // Nest's options are typed as classes, and given as literals.
+      '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': 'error',
+      '@typescript-eslint/naming-convention': [
+        'error',
+        {
+          selector: 'typeLike',
+          format: ['PascalCase'],
+          custom: { regex: '^I[A-Z][a-z]|(?:Dto|Helper|Impl|Manager|Utils?)$', match: false },
+        },
+      ],
+    },
+  },
+
+  {
+    name: 'where the environment is read',
+    files: ['apps/*/src/main.ts', 'libs/config/src/**', ...TESTS],
+    rules: { 'no-restricted-properties': 'off' },
+  },
+  {
+    name: 'services and rules',
+    files: ['**/*.service.ts', '**/*.rules.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...tooManyParameters, ...timeAndChance, sqlInService] },
+  },
+  {
+    name: 'controllers',
+    files: ['**/*.controller.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...tooManyParameters, sqlInService, controllerLogic] },
+  },
+  {
+    name: 'the broker',
+    files: ['libs/messaging/**', 'apps/*/src/main.ts'],
+    rules: { 'no-restricted-imports': restrictImports(redis, sql) },
+  },
+  {
+    name: 'Redis',
+    files: ['**/*.store.ts'],
+    rules: { 'no-restricted-imports': restrictImports(broker, sql) },
+  },
+  {
+    name: 'SQL',
+    files: ['libs/database/**', 'apps/*/src/migrations/**'],
+    rules: { 'no-restricted-imports': restrictImports(broker, redis) },
+  },
+
+  {
+    name: 'tests',
+    files: TESTS,
+    rules: {
+      // A `describe` is a function of any length, and a table of cases a file of any length.
+      'max-lines': ['error', 500],
+      'max-lines-per-function': 'off',
+      'max-depth': ['error', 3],
+      // Tests look at the servers behind the libraries, and import the real drivers for it.
+      'no-restricted-imports': restrictImports(),
+      '@typescript-eslint/no-non-null-assertion': 'off',
+    },
+  },
+);
