@@ -43,7 +43,6 @@ function project(
       environment: 'node',
       testTimeout: timeouts.test,
       hookTimeout: timeouts.hook,
-      teardownTimeout: timeouts.hook,
     },
   };
 }

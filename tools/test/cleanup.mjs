@@ -107,9 +107,8 @@ async function deleteKeys(url, namespace) {
   const client = new Redis(url, { retryStrategy: null });
   client.on('error', () => undefined);
   try {
-    for await (const keys of client.scanStream({ match: `${namespace}*`, count: 1000 })) {
-      if (keys.length > 0) await client.unlink(keys);
-    }
+    const pages = client.scanStream({ match: `${namespace}*`, count: 1000 });
+    for await (const keys of pages) await Promise.all(keys.map((key) => client.unlink(key)));
   } finally {
     client.disconnect();
   }

@@ -135,7 +135,7 @@ async function ready(kind, url, home, processes) {
   } catch (error) {
     const log = readFileSync(join(home, 'log.txt'), 'utf8').trim().split('\n').slice(-5).join('\n');
     await stop();
-    throw new Error(`a private ${kind} could not be started: ${error.message}\n${log}`);
+    throw new Error(`a private ${kind} could not be started: ${error.message}\n${log}`, { cause: error });
   }
 }
 

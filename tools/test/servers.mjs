@@ -48,15 +48,11 @@ async function provide(server, { tell, isPrivate }) {
   if (!isPrivate && (await answers(kind, url))) return { url, how: `the one at ${withoutPassword(url)}` };
   const problems = [];
   for (const [how, start] of waysToStart(kind, name, tell)) {
-    try {
-      const started = await start();
-      if (started !== undefined) return { ...started, how };
-    } catch (error) {
-      problems.push(`${how}: ${error.message}`);
-    }
+    const started = await start().catch((error) => void problems.push(`${how}: ${error.message}`));
+    if (started !== undefined) return { ...started, how };
   }
   throw new Error(
-    `${name} is missing: none answers at ${variable} (${withoutPassword(url)}), no Docker engine runs, and none could be started from installed programs or packages (${problems.join('; ') || 'not installed, and packages can be installed by root with apt-get only'}).`,
+    `${name} is missing: none answers at ${variable} (${withoutPassword(url)}), no Docker engine runs, and none could be started from installed programs or packages (${problems.join('; ') || 'not installed, and only root can install packages, with apt-get'}).`,
   );
 }
 
@@ -67,7 +63,7 @@ function waysToStart(kind, name, tell) {
     ['a private one, from installed programs', () => startPrivate()],
     [
       'a private one, from the system packages',
-      () => (canInstall() ? installAndStart(kind, name, tell, startPrivate) : undefined),
+      async () => (canInstall() ? installAndStart(kind, name, tell, startPrivate) : undefined),
     ],
   ];
 }

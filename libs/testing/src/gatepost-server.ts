@@ -1,0 +1,174 @@
+import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:net';
+import { afterAll, beforeAll } from 'vitest';
+import { ApiClient, type AppKeys } from './api-client.js';
+import { TestProcess } from './test-process.js';
+import { newDatabase, newFolder, newNamespace, testRun } from './test-run.js';
+
+/** Cheap hashing: the tests are about everything else. */
+const TEST_PASSWORD_COST = '4';
+const READY_TIMEOUT_MS = 60_000;
+
+/** A whole Gatepost under test, of either shape. */
+export interface GatepostServer {
+  /** One per gateway. */
+  readonly baseUrls: readonly string[];
+  readonly app: AppKeys;
+  readonly processes: readonly ServiceProcess[];
+  /** The main process. */
+  readonly main: TestProcess;
+  /** The environment it was started with; with it the command line finds it. */
+  readonly env: Readonly<Record<string, string>>;
+  stop(): Promise<void>;
+}
+
+export interface ServiceProcess {
+  readonly service: string;
+  readonly pid: number;
+  readonly port: number;
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+/** Keys of the application that a server under test creates. */
+export function newAppKeys(): AppKeys {
+  const random = () => randomBytes(12).toString('hex');
+  return { id: random(), appKey: random(), masterKey: random() };
+}
+
+/** Runs `npm run services` in a database and a namespace of its own. */
+export async function startServices(
+  replicas: Readonly<Record<string, number>>,
+  env: Environment = {},
+): Promise<GatepostServer> {
+  const { amqpUrl, redisUrl } = testRun();
+  const app = newAppKeys();
+  const firstPort = await freePorts(replicas['gateway'] ?? 1);
+  const all = {
+    ...appEnvironment(app),
+    DATABASE_URL: await newDatabase(),
+    REDIS_URL: redisUrl,
+    AMQP_URL: amqpUrl,
+    GATEPOST_NAMESPACE: newNamespace(),
+    GATEPOST_SECRET: randomBytes(32).toString('hex'),
+    GATEPOST_PORT: String(firstPort),
+    GATEPOST_DATA_DIR: newFolder('services'),
+    ...env,
+  };
+  const counts = { 'auth-linking': 0, mail: 0, 'push-delivery': 0, ...replicas };
+  const main = TestProcess.start(
+    'tools/services.mjs',
+    Object.entries(counts).map(([name, count]) => `--${name}=${count}`),
+    all,
+  );
+  const expected = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  await main.untilPrinted(new RegExp(`(?:\\{.*\\}\\s+){${expected}}`), READY_TIMEOUT_MS);
+  const processes = main.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as ServiceProcess);
+  const gateways = processes.filter(({ service }) => service === 'gateway').sort((a, b) => a.port - b.port);
+  return server(app, main, all, { processes, baseUrls: gateways.map(({ port }) => `http://127.0.0.1:${port}`) });
+}
+
+/** Runs the standalone server over a data folder of its own. */
+export async function startStandalone(env: Environment = {}): Promise<GatepostServer> {
+  const app = newAppKeys();
+  const port = await freePorts(1);
+  const all = { ...appEnvironment(app), GATEPOST_PORT: String(port), GATEPOST_DATA_DIR: newFolder('data'), ...env };
+  const main = TestProcess.start('tools/start.mjs', [], all);
+  await main.untilPrinted(/Gatepost is ready at/, READY_TIMEOUT_MS);
+  const processes = [{ service: 'standalone', pid: main.pid, port: Number(all.GATEPOST_PORT) }];
+  return server(app, main, all, { processes, baseUrls: [`http://127.0.0.1:${all.GATEPOST_PORT}`] });
+}
+
+/** Starts a server before the tests of a suite, and stops it after them. */
+export function useServer(start: () => Promise<GatepostServer>): () => GatepostServer {
+  let server: GatepostServer | undefined;
+  beforeAll(async () => {
+    server = await start();
+  });
+  afterAll(() => server?.stop());
+  return () => {
+    if (server === undefined) throw new Error('the server is there once the tests run');
+    return server;
+  };
+}
+
+/** Runs the operator's command line against the server. */
+export async function gatepost(
+  { env }: Pick<GatepostServer, 'env'>,
+  ...args: string[]
+): Promise<{ status: number | null; stdout: string; stderr: string }> {
+  const command = TestProcess.start('tools/gatepost.mjs', args, env);
+  const { status } = await command.exited;
+  return { status, stdout: command.stdout, stderr: command.stderr };
+}
+
+/** A client of the first gateway with the application key. */
+export function appClient({ baseUrls, app }: GatepostServer, gateway = 0): ApiClient {
+  return ApiClient.forApp(baseUrls[gateway % baseUrls.length] ?? '', app);
+}
+
+/** A client of the first gateway with the master key. */
+export function masterClient({ baseUrls, app }: GatepostServer): ApiClient {
+  return ApiClient.forMaster(baseUrls[0] ?? '', app);
+}
+
+function server(
+  app: AppKeys,
+  main: TestProcess,
+  env: Environment,
+  rest: Pick<GatepostServer, 'processes' | 'baseUrls'>,
+): GatepostServer {
+  return {
+    ...rest,
+    app,
+    main,
+    env,
+    stop: async () => {
+      await main.stop();
+    },
+  };
+}
+
+function appEnvironment({ id, appKey, masterKey }: AppKeys): Record<string, string> {
+  return {
+    GATEPOST_APP_ID: id,
+    GATEPOST_APP_KEY: appKey,
+    GATEPOST_MASTER_KEY: masterKey,
+    GATEPOST_PASSWORD_COST: TEST_PASSWORD_COST,
+    GATEPOST_LOG_LEVEL: 'info',
+    GATEPOST_HOST: '127.0.0.1',
+  };
+}
+
+/** The first of so many free ports in a row. */
+export async function freePorts(count: number): Promise<number> {
+  for (;;) {
+    const [first, release] = await occupy(0);
+    const others = await Promise.allSettled(Array.from({ length: count - 1 }, (_, index) => occupy(first + index + 1)));
+    await release();
+    for (const other of others) if (other.status === 'fulfilled') await other.value[1]();
+    if (others.every(({ status }) => status === 'fulfilled')) return first;
+  }
+}
+
+function occupy(port: number): Promise<[number, () => Promise<void>]> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => {
+      const { port: taken } = server.address() as { port: number };
+      resolve([
+        taken,
+        () =>
+          new Promise((closed) =>
+            server.close(() => {
+              closed();
+            }),
+          ),
+      ]);
+    });
+  });
+}

@@ -1,0 +1,16 @@
+export { ApiClient, type ApiReply, type AppKeys, type Json } from './api-client.js';
+export { eventually } from './eventually.js';
+export {
+  appClient,
+  freePorts,
+  gatepost,
+  type GatepostServer,
+  masterClient,
+  newAppKeys,
+  startServices,
+  startStandalone,
+  useServer,
+} from './gatepost-server.js';
+export { TcpProxy } from './tcp-proxy.js';
+export { ROOT, TestProcess } from './test-process.js';
+export { newDatabase, newFolder, newNamespace, testRun } from './test-run.js';

@@ -1,0 +1,81 @@
+import { createConnection, createServer, type Server, type Socket } from 'node:net';
+
+/** Stands between a service and its server, and can take the server away: for one service, at a moment of our choice. */
+export class TcpProxy {
+  readonly #sockets = new Set<Socket>();
+  #isAway = false;
+  #isSilent = false;
+
+  private constructor(
+    private readonly server: Server,
+    readonly port: number,
+  ) {}
+
+  /** A proxy to the host and port of the URL (with the port that the scheme has by default). */
+  static async to(target: URL, defaultPort: number): Promise<TcpProxy> {
+    const to = { host: target.hostname, port: target.port === '' ? defaultPort : Number(target.port) };
+    const server = createServer((socket) => {
+      proxy.#carry(socket, createConnection(to));
+    });
+    const port = await new Promise<number>((resolve) => {
+      server.listen(0, '127.0.0.1', () => {
+        resolve((server.address() as { port: number }).port);
+      });
+    });
+    const proxy = new TcpProxy(server, port);
+    return proxy;
+  }
+
+  /** The URL with the proxy's address in place of the server's. */
+  urlFor(target: string): string {
+    const url = new URL(target);
+    url.hostname = '127.0.0.1';
+    url.port = String(this.port);
+    return url.href;
+  }
+
+  /** Breaks all connections, and refuses new ones. */
+  takeAway(): void {
+    this.#isAway = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** Connections stay open, but nothing gets through: what a lost network looks like. */
+  silence(): void {
+    this.#isSilent = true;
+    for (const socket of this.#sockets) socket.pause();
+  }
+
+  /** Everything gets through again. */
+  bringBack(): void {
+    this.#isAway = false;
+    this.#isSilent = false;
+    for (const socket of this.#sockets) socket.resume();
+  }
+
+  async close(): Promise<void> {
+    this.takeAway();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  #carry(client: Socket, server: Socket): void {
+    const pair = [client, server];
+    const destroy = () => {
+      for (const socket of pair) {
+        this.#sockets.delete(socket);
+        socket.destroy();
+      }
+    };
+    for (const socket of pair) {
+      this.#sockets.add(socket);
+      socket.setNoDelay(true).on('error', destroy).on('close', destroy);
+    }
+    if (this.#isAway) {
+      destroy();
+      return;
+    }
+    client.pipe(server);
+    server.pipe(client);
+    if (this.#isSilent) for (const socket of pair) socket.pause();
+  }
+}

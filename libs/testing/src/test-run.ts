@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+
+/** The servers of a test run, and the names and the folder that are its own. `npm test` makes them and removes them. */
+export interface TestRun {
+  readonly databaseUrl: string;
+  readonly redisUrl: string;
+  readonly amqpUrl: string;
+  /** Begins the name of every database of the run. */
+  readonly database: string;
+  /** Begins every namespace of the run. */
+  readonly namespace: string;
+  readonly folder: string;
+}
+
+/** The run that this test belongs to. @throws Error where the test was not started by `npm test` */
+export function testRun(): TestRun {
+  return {
+    databaseUrl: variable('DATABASE_URL'),
+    redisUrl: variable('REDIS_URL'),
+    amqpUrl: variable('AMQP_URL'),
+    database: variable('TEST_DATABASE'),
+    namespace: variable('TEST_NAMESPACE'),
+    folder: variable('TEST_FOLDER'),
+  };
+}
+
+function variable(name: string): string {
+  const value = process.env[name];
+  if (value === undefined || value === '') throw new Error(`${name} is not set: run the tests by "npm test -- <file>"`);
+  return value;
+}
+
+const unique = (): string => randomBytes(4).toString('hex');
+
+/** A namespace of its own; what stands under it at the broker is deleted after the run. */
+export function newNamespace(): string {
+  const { namespace, folder } = testRun();
+  const name = `${namespace}-${unique()}`;
+  mkdirSync(join(folder, 'namespaces'), { recursive: true });
+  writeFileSync(join(folder, 'namespaces', name), '');
+  return name;
+}
+
+/** Creates an empty database, dropped after the run. @returns its URL */
+export async function newDatabase(): Promise<string> {
+  const { databaseUrl, database } = testRun();
+  const name = `${database}_${unique()}`;
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    await client.query(`CREATE DATABASE ${name}`);
+  } finally {
+    await client.end();
+  }
+  const url = new URL(databaseUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+/** A folder that PostgreSQL's user can enter too, removed after the run. */
+export function newFolder(name: string): string {
+  const folder = mkdtempSync(join(testRun().folder, `${name}-`));
+  chmodSync(folder, 0o755);
+  return folder;
+}
