@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import type { z } from 'zod';
 import { environment, type Secret } from '#config';
 
@@ -14,6 +15,7 @@ export const accountsEnvironment = environment
     GATEPOST_PASSWORD_COST: true,
     GATEPOST_PASSWORD_QUEUE_LIMIT: true,
     GATEPOST_SECRET: true,
+    UV_THREADPOOL_SIZE: true,
   })
   .required({ GATEPOST_SECRET: true });
 
@@ -30,6 +32,8 @@ export interface AccountsConfig {
   readonly secret: Secret;
   readonly passwordCost: number;
   readonly passwordQueueLimit: number;
+  /** Passwords hashed at once: one per core, as far as there are threads. */
+  readonly passwordConcurrency: number;
   readonly objectLimitBytes: number;
   readonly initialApplication: InitialApplication | undefined;
 }
@@ -44,6 +48,7 @@ export function accountsConfig(env: z.output<typeof accountsEnvironment>): Accou
     secret: env.GATEPOST_SECRET,
     passwordCost: env.GATEPOST_PASSWORD_COST,
     passwordQueueLimit: env.GATEPOST_PASSWORD_QUEUE_LIMIT,
+    passwordConcurrency: Math.min(availableParallelism(), env.UV_THREADPOOL_SIZE),
     objectLimitBytes: env.GATEPOST_BODY_LIMIT_BYTES,
     initialApplication:
       env.GATEPOST_APP_ID === undefined

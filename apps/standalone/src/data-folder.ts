@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ROOT_ONLY_FALLBACK } from './embedded-postgres/postgres-binaries.js';
+import { makeFallbackFolder, ROOT_ONLY_FALLBACK } from './embedded-postgres/postgres-binaries.js';
 import { canReach, type PostgresUser } from './embedded-postgres/postgres-user.js';
 
 const SECRET_BYTES = 32;
@@ -53,7 +53,7 @@ export class DataFolder {
     }
     const isReachable = canReach(user, this.path);
     const home = isReachable ? folder : join(ROOT_ONLY_FALLBACK, `data-${randomBytes(4).toString('hex')}`);
-    if (!isReachable) mkdirSync(ROOT_ONLY_FALLBACK, { recursive: true, mode: 0o755 });
+    if (!isReachable) makeFallbackFolder();
     mkdirSync(home, { mode: 0o700 });
     chownSync(home, user.uid, user.gid);
     if (!isReachable) symlinkSync(home, folder);

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { availableParallelism } from 'node:os';
 import { Inject, Injectable } from '@nestjs/common';
 import bcrypt from 'bcrypt';
 import { appError } from '#errors';
@@ -22,7 +21,7 @@ export class PasswordHasher {
 
   constructor(@Inject(ACCOUNTS_CONFIG) config: AccountsConfig, metrics: Metrics) {
     this.#cost = config.passwordCost;
-    this.#queue = new BoundedQueue(availableParallelism(), config.passwordQueueLimit, (length) => {
+    this.#queue = new BoundedQueue(config.passwordConcurrency, config.passwordQueueLimit, (length) => {
       metrics.passwordQueue.set(length);
     });
   }

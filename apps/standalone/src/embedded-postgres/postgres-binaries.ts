@@ -1,6 +1,6 @@
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { StartError } from '#bootstrap';
 import { canReach, type PostgresUser } from './postgres-user.js';
 
@@ -21,6 +21,7 @@ export interface PostgresBinaries {
 export function postgresBinaries(user: PostgresUser | undefined): PostgresBinaries {
   const packageFolder = findPackage();
   const native = join(packageFolder, 'native');
+  restoreLinks(packageFolder);
   const home =
     user === undefined || canReach(user, join(native, 'bin')) ? native : copyOf(native, versionOf(packageFolder));
   const binary = (name: string) => join(home, 'bin', name);
@@ -41,8 +42,24 @@ function findPackage(): string {
   }
 }
 
+/** Packages cannot hold symbolic links; the package's install script makes them, where npm was allowed to run it. */
+function restoreLinks(packageFolder: string): void {
+  const list = join(packageFolder, 'native', 'pg-symlinks.json');
+  if (!existsSync(list)) return;
+  for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]) {
+    const link = join(packageFolder, target);
+    if (!existsSync(link)) symlinkSync(relative(dirname(link), join(packageFolder, source)), link);
+  }
+}
+
 function versionOf(packageFolder: string): string {
   return (JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8')) as { version: string }).version;
+}
+
+/** Whatever root's umask is, PostgreSQL's user must be able to enter it. */
+export function makeFallbackFolder(): void {
+  mkdirSync(ROOT_ONLY_FALLBACK, { recursive: true });
+  chmodSync(ROOT_ONLY_FALLBACK, 0o755);
 }
 
 /** Copies in one step, so that a start that was interrupted leaves no half copy behind. */
@@ -50,7 +67,7 @@ function copyOf(native: string, version: string): string {
   const copy = join(ROOT_ONLY_FALLBACK, `postgresql-${version}`);
   if (existsSync(copy)) return copy;
   const partial = `${copy}.${process.pid}`;
-  mkdirSync(ROOT_ONLY_FALLBACK, { recursive: true, mode: 0o755 });
+  makeFallbackFolder();
   rmSync(partial, { recursive: true, force: true });
   cpSync(native, partial, { recursive: true, verbatimSymlinks: true });
   renameSync(partial, copy);
