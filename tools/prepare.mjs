@@ -22,7 +22,7 @@ export function fail(message) {
 }
 
 /** Runs a command in the project's folder with its output shown; fails as it fails. */
-export function run(command, args, env = {}) {
+function run(command, args, env = {}) {
   const { status, error } = spawnSync(command, args, { cwd: ROOT, stdio: 'inherit', env: { ...process.env, ...env } });
   if (error) fail(`${command} cannot be run: ${error.message}`);
   if (status !== 0) process.exit(status ?? 1);

@@ -4,7 +4,6 @@ export { EventPublisher } from './event.publisher.js';
 export { InProcessTransport } from './in-process/in-process.transport.js';
 export { MessagingModule } from './messaging.module.js';
 export { RabbitTransport } from './rabbit/rabbit.transport.js';
-export { Topology } from './rabbit/topology.js';
 export { RpcHandler } from './rpc-handler.decorator.js';
 export { RpcClient } from './rpc.client.js';
 export { serveOperators } from './socket/operator-socket.server.js';

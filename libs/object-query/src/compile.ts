@@ -4,7 +4,7 @@ import type { Condition, ObjectQuery, SortKey } from './query.js';
 
 type ColumnType = 'text' | 'boolean' | 'date';
 
-export interface QueryColumn {
+interface QueryColumn {
   readonly sql: string;
   readonly type: ColumnType;
 }

@@ -5,7 +5,7 @@ const RPC_QUEUE_IDLE_MS = 60_000;
 /** Deliveries of one event without an answer (a consumer that dies on it) before it is dead-lettered. */
 const EVENT_DELIVERY_LIMIT = 20;
 /** Waiting times before the 2nd, 3rd, … attempt to handle an event, in milliseconds. */
-export const RETRY_DELAYS_MS: readonly number[] = [1_000, 10_000, 60_000, 600_000];
+const RETRY_DELAYS_MS: readonly number[] = [1_000, 10_000, 60_000, 600_000];
 
 /**
  * Every exchange and queue, by name. RPC: one classic queue per service, transient messages. Events: one topic
