@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import {
+  chmodSync,
   chownSync,
   existsSync,
   lstatSync,
@@ -21,7 +22,10 @@ export class DataFolder {
 
   constructor(path: string) {
     this.path = resolve(path);
-    mkdirSync(this.path, { recursive: true, mode: 0o700 });
+    if (existsSync(this.path)) return;
+    mkdirSync(this.path, { recursive: true });
+    // As root, PostgreSQL's user has to pass through to its own folder; the files beside it stay ours alone.
+    chmodSync(this.path, process.getuid?.() === 0 ? 0o711 : 0o700);
   }
 
   file(name: string): string {
