@@ -1,5 +1,5 @@
 // Which file may import which. A rule's comment says what to do instead.
-const SPEC = String.raw`\.(?:[a-z0-9]+-)?spec\.ts$`;
+const SPEC = String.raw`[.-]spec\.ts$`;
 const TEST_FOLDER = String.raw`^(?:test|bench|libs/testing)/|^(?:apps|libs)/[^/]+/test/`;
 const TESTS = [SPEC, TEST_FOLDER];
 const SQL_DRIVERS = '(?:^|/)node_modules/(?:typeorm|pg|pg-[^/]+)/';

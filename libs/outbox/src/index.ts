@@ -1,3 +1,4 @@
+/** @public As EventHandler of libs/messaging. */
 export { Inbox } from './inbox.js';
 export { OutboxModule } from './outbox.module.js';
 export { createOutboxTables } from './outbox.schema.js';
