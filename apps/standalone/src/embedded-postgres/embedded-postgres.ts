@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -42,6 +42,8 @@ export interface EmbeddedPostgresOptions {
 export class EmbeddedPostgres {
   #process: ChildProcess | undefined;
   #socketFolder: string | undefined;
+  /** A socket folder that is ours to remove; never the cluster's own. */
+  #temporaryFolder: string | undefined;
 
   constructor(private readonly options: EmbeddedPostgresOptions) {}
 
@@ -75,7 +77,7 @@ export class EmbeddedPostgres {
       child.kill('SIGINT');
       await exited;
     }
-    if (this.#socketFolder?.startsWith(tmpdir())) rmSync(this.#socketFolder, { recursive: true, force: true });
+    if (this.#temporaryFolder !== undefined) rmSync(this.#temporaryFolder, { recursive: true, force: true });
   }
 
   async #initialise(): Promise<void> {
@@ -121,10 +123,10 @@ export class EmbeddedPostgres {
 
   #makeSocketFolder(): string {
     if (Buffer.byteLength(this.options.folder) <= MAX_SOCKET_FOLDER_BYTES) return this.options.folder;
-    const folder = mkdtempSync(join(tmpdir(), 'gatepost-'));
-    chmodSync(folder, 0o700);
-    this.#giveToUser(folder);
-    return folder;
+    // mkdtemp makes a folder that only its owner can enter.
+    this.#temporaryFolder = mkdtempSync(join(tmpdir(), 'gatepost-'));
+    this.#giveToUser(this.#temporaryFolder);
+    return this.#temporaryFolder;
   }
 
   #giveToUser(...paths: string[]): void {
