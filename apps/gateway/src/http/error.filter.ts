@@ -2,8 +2,6 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, HttpSta
 import type { FastifyReply } from 'fastify';
 import { AppError, appError } from '#errors';
 
-const BODY_TOO_LARGE = 'FST_ERR_CTP_BODY_TOO_LARGE';
-
 /** Writes every error body: `{code, error}` (specification, Errors). */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
@@ -32,12 +30,9 @@ export function sendError(reply: FastifyReply, error: AppError): void {
 /** What Nest and Fastify throw themselves, as errors of ours: a client's mistake stays a 4xx. */
 export function fromHttp(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;
-  const { code, statusCode } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as {
-    code?: unknown;
-    statusCode?: unknown;
-  };
+  const { statusCode } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as { statusCode?: unknown };
   const status = thrown instanceof HttpException ? thrown.getStatus() : statusCode;
-  if (code === BODY_TOO_LARGE) return appError('PAYLOAD_TOO_LARGE');
+  if (status === HttpStatus.PAYLOAD_TOO_LARGE) return appError('PAYLOAD_TOO_LARGE');
   if (status === HttpStatus.NOT_FOUND) return appError('NOT_FOUND');
   if (typeof status === 'number' && status >= 400 && status < 500)
     return appError('MALFORMED_JSON', { message: 'The request is malformed.' });

@@ -16,10 +16,11 @@ export function parseJsonBody(text: string): JsonValue {
   return value ?? {};
 }
 
-/** @throws AppError MALFORMED_JSON where the body is no JSON object */
+/** The body as an object; no body at all is an empty one. @throws AppError MALFORMED_JSON where it is no JSON object */
 export function asJsonObject(body: unknown): JsonObject {
-  if (typeof body !== 'object' || Array.isArray(body)) throw appError('MALFORMED_JSON');
-  return (body ?? {}) as JsonObject;
+  const value = body ?? {};
+  if (typeof value !== 'object' || Array.isArray(value)) throw appError('MALFORMED_JSON');
+  return value as JsonObject;
 }
 
 function parse(text: string): JsonValue {
