@@ -1,5 +1,6 @@
 export { ApiClient, type ApiReply, type AppKeys, type Json } from './api-client.js';
 export { eventually } from './eventually.js';
+export { createApplication, setSetting, signUp, type TestUser, unique, uniquePhone } from './fixtures.js';
 export {
   appClient,
   freePorts,

@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto';
+import type { ApiClient, AppKeys, Json } from './api-client.js';
+import { gatepost, type GatepostServer } from './gatepost-server.js';
+
+/** A user that was signed up for a test. */
+export interface TestUser {
+  readonly id: string;
+  readonly username: string;
+  readonly password: string;
+  readonly session: string;
+  /** The body of the sign-up's answer. */
+  readonly body: Json;
+}
+
+/** A text that no other test uses. */
+export function unique(prefix: string): string {
+  return `${prefix}-${randomBytes(6).toString('hex')}`;
+}
+
+/** A phone number that no other test uses. */
+export function uniquePhone(): string {
+  return `+86139${String(randomBytes(4).readUInt32BE() % 100_000_000).padStart(8, '0')}`;
+}
+
+/** Signs up a user. @throws Error where it is refused */
+export async function signUp(api: ApiClient, fields: Json = {}): Promise<TestUser> {
+  const account = { username: unique('user'), password: 'correct horse', ...fields };
+  const { status, body } = await api.post('/1.1/users', account);
+  if (status !== 201) throw new Error(`the sign-up was answered ${status}: ${JSON.stringify(body)}`);
+  return {
+    id: String(body['objectId']),
+    username: account.username,
+    password: account.password,
+    session: String(body['sessionToken']),
+    body,
+  };
+}
+
+/** Creates another application through the command line, so that a test can change its settings. */
+export async function createApplication(server: GatepostServer): Promise<AppKeys> {
+  const { status, stdout, stderr } = await gatepost(server, 'apps', 'create', unique('app'));
+  const [, id, appKey, masterKey] = /id\s+(\S+)\s+key\s+(\S+)\s+master key\s+(\S+)/.exec(stdout) ?? [];
+  if (status !== 0 || id === undefined || appKey === undefined || masterKey === undefined) {
+    throw new Error(`apps create failed: ${stdout}${stderr}`);
+  }
+  return { id, appKey, masterKey };
+}
+
+/** Changes a setting through the command line. @throws Error where it is refused */
+export async function setSetting(server: GatepostServer, app: AppKeys, name: string, value: string): Promise<void> {
+  const { status, stderr } = await gatepost(server, 'apps', 'set', app.id, name, value);
+  if (status !== 0) throw new Error(`apps set failed: ${stderr}`);
+}

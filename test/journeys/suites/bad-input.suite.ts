@@ -1,0 +1,183 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type ApiClient, appClient, type GatepostServer, signUp, type TestUser, unique } from '#testing';
+
+const nested = (depth: number, value: unknown): unknown => (depth === 0 ? value : { a: nested(depth - 1, value) });
+const deepText = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
+const MEGABYTE = 1_048_576;
+
+/** Whatever comes in: a clear 4xx with its code, and nothing is changed. */
+export function describeBadInput(server: () => GatepostServer): void {
+  describe('bad input', () => {
+    let api: ApiClient;
+    let user: TestUser;
+    const put = (body: unknown) => api.put(`/1.1/users/${user.id}`, body, { session: user.session });
+    const state = async () => (await api.get('/1.1/users/me', { session: user.session })).body;
+
+    beforeAll(async () => {
+      api = appClient(server());
+      user = await signUp(api, { color: 'red' });
+    });
+
+    const malformed: [string, string, number][] = [
+      ['text that is no JSON', 'hello', 107],
+      ['JSON that is cut off', '{"color": "blu', 107],
+      ['a trailing comma', '{"color": "blue",}', 107],
+      ['a list', '[{"color": "blue"}]', 107],
+      ['a string', '"blue"', 107],
+      ['a number', '1', 107],
+      ['true', 'true', 107],
+      ['nesting of 100,000 levels', deepText(100_000), 107],
+      ['lists nested 100,000 levels', `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 107],
+      ['a __proto__ key', '{"__proto__": {"isAdmin": true}}', 105],
+      ['a nested __proto__ key', '{"a": {"b": [{"__proto__": {"isAdmin": true}}]}}', 105],
+      ['a byte order mark and garbage', '\ufeff{', 107],
+    ];
+    it.each(malformed)('refuses %s', async (_, body, code) => {
+      const before = await state();
+      for (const reply of [await put(body), await api.post('/1.1/users', body), await api.post('/1.1/login', body)]) {
+        expect([reply.status, reply.body['code']]).toEqual([400, code]);
+      }
+      expect(await state()).toEqual(before);
+    });
+
+    const refused: [string, unknown, number][] = [
+      ['constructor as a key', { constructor: 1 }, 105],
+      ['prototype as a key', { prototype: { x: 1 } }, 105],
+      ['a nested constructor', { a: { constructor: { prototype: 1 } } }, 105],
+      ['a key with a dot', { 'a.b': 1 }, 105],
+      ['a key with $', { $set: { color: 'blue' } }, 105],
+      ['a key that begins with a digit', { '1a': 1 }, 105],
+      ['a key that begins with _', { _rperm: [] }, 105],
+      ['an empty key', { '': 1 }, 105],
+      ['a key of 1000 letters', { ['k'.repeat(1000)]: 1 }, 105],
+      ['a key with a NUL byte', { 'a\0': 1 }, 105],
+      ['a nested key with $', { a: { $gt: 1 } }, 121],
+      ['a nested key with a dot', { a: { 'b.c': 1 } }, 121],
+      ['an unknown operation', { color: { __op: 'Explode' } }, 111],
+      ['an operation without a name', { color: { __op: null } }, 111],
+      ['a nested operation', { a: { b: { __op: 'Delete' } } }, 111],
+      ['a NUL byte in a value', { color: 'a\0b' }, 111],
+      ['a NUL byte in a nested key', { a: { 'b\0': 1 } }, 105],
+      ['half of a surrogate pair', { color: '\ud800' }, 111],
+      ['the other half', { color: ['x\udc00'] }, 111],
+      ['33 levels of nesting', { a: nested(33, 1) }, 111],
+      ['objectId', { objectId: 'x' }, 117],
+      ['createdAt', { createdAt: '2020-01-01T00:00:00.000Z' }, 117],
+      ['updatedAt', { updatedAt: null }, 117],
+      ['sessionToken', { sessionToken: { __op: 'Delete' } }, 117],
+      ['salt', { salt: 'x' }, 117],
+      ['className', { className: 'Other' }, 117],
+      ['emailVerified', { emailVerified: true }, 117],
+      ['a username that is an object', { username: { __op: 'Delete' } }, 217],
+      ['a username with a NUL byte', { username: 'a\0' }, 217],
+      ['a username with half of a surrogate pair', { username: 'a\ud83d' }, 217],
+      ['a password that is null', { password: null }, 218],
+      ['an ACL key that is no user', { ACL: { 'not a user!': { read: true } } }, 123],
+      ['an ACL that is a string', { ACL: 'public' }, 123],
+      ['an ACL whose value is a string', { ACL: { '*': { read: 'true' } } }, 123],
+      ['authData that is a string', { authData: 'x' }, 1],
+    ];
+    it.each(refused)('refuses %s', async (_, body, code) => {
+      const before = await state();
+      const update = await put(body);
+      expect([update.status, update.body['code']]).toEqual([400, code]);
+      const creation = await api.post('/1.1/users', { username: unique('bad'), password: 'p', ...(body as object) });
+      expect(creation.status).toBe(400);
+      expect(await state()).toEqual(before);
+    });
+
+    it('does not pollute prototypes', async () => {
+      await put('{"a": {"constructor": {"prototype": {"polluted": true}}}}');
+      await put('{"__proto__": {"polluted": true}}');
+      const other = await signUp(api);
+      expect(other.body['polluted']).toBeUndefined();
+    });
+
+    it('takes 32 levels of nesting and 50 levels of where it has no meaning', async () => {
+      const value = nested(31, 'deep');
+      expect((await put({ deep: value })).status).toBe(200);
+      expect((await state())['deep']).toEqual(value);
+      await put({ deep: { __op: 'Delete' } });
+    });
+
+    it('refuses a body over the limit with 413', async () => {
+      const before = await state();
+      const big = JSON.stringify({ color: 'x'.repeat(MEGABYTE) });
+      for (const reply of [await put(big), await api.post('/1.1/users', big), await api.post('/1.1/login', big)]) {
+        expect([reply.status, reply.body['code']]).toEqual([413, 413]);
+      }
+      expect(await state()).toEqual(before);
+    });
+
+    it('refuses an object that grows over the limit', async () => {
+      const half = 'x'.repeat(MEGABYTE * 0.6);
+      expect((await put({ first: half })).status).toBe(200);
+      const { status, body } = await put({ second: half });
+      expect([status, body['code']]).toEqual([400, 116]);
+      expect((await put({ first: { __op: 'Delete' } })).status).toBe(200);
+    });
+
+    it('counts an empty body, and null, as no fields', async () => {
+      for (const body of ['', 'null', '{}', undefined]) expect((await put(body)).status).toBe(200);
+      expect((await api.post('/1.1/login', 'null')).body['code']).toBe(200);
+    });
+
+    it('reads JSON whatever the content type says', async () => {
+      for (const type of [
+        'application/json;charset=utf-8',
+        'application/x-www-form-urlencoded',
+        'application/octet-stream',
+      ]) {
+        const reply = await api.put(
+          `/1.1/users/${user.id}`,
+          { color: 'red' },
+          { session: user.session, headers: { 'content-type': type } },
+        );
+        expect(reply.status).toBe(200);
+      }
+    });
+
+    it.each([
+      ['GET', '/1.1/unknown'],
+      ['GET', '/1.1/classes/Other'],
+      ['POST', '/1.1/users/me/unknown'],
+      ['PATCH', '/1.1/users'],
+      ['DELETE', '/1.1/users'],
+      ['GET', '/1.1/'],
+      ['POST', '/1.1/roles'],
+    ])('answers 404 with code 101 to %s %s', async (method, path) => {
+      const { status, body } = await api.send(method, path, method === 'GET' ? {} : { body: {} });
+      expect([status, body['code']]).toEqual([404, 101]);
+    });
+
+    it.each([
+      '/',
+      '/1.1',
+      '/2/users',
+      '/healthz/x',
+      '/%zz',
+      '/1.1/users/%zz',
+      '/1.1/users/%ff',
+      '//',
+      '/1.1/../etc/passwd',
+      '/method-override',
+    ])('answers 4xx to GET %s', async (path) => {
+      const { status } = await api.get(path);
+      expect(status).toBeGreaterThanOrEqual(400);
+      expect(status).toBeLessThan(500);
+    });
+
+    it('tells neither stacks nor files nor the software in an error', async () => {
+      const replies = [
+        await put('{'),
+        await api.get('/1.1/nope'),
+        await put({ color: { __op: 'X' } }),
+        await api.get('/%zz'),
+      ];
+      for (const { body, headers } of replies) {
+        expect(JSON.stringify(body)).not.toMatch(/\bat \w+|node_modules|\.js|fastify|nest|typeorm|postgres|sql/i);
+        expect(headers.get('x-powered-by') ?? headers.get('server')).toBeNull();
+      }
+    });
+  });
+}
