@@ -15,12 +15,18 @@ const COLUMNS = `object_id AS "objectId", username, email, email_verified AS "em
 const present = ({ fields, ...user }) => ({ ...fields, ...user });
 
 fastify.get('/1.1/users/me', async () => {
-  const { rows } = await pool.query(`SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND session_token_hash = $2`, [APP_ID, tokenHash]);
+  const { rows } = await pool.query(
+    `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND session_token_hash = $2`,
+    [APP_ID, tokenHash],
+  );
   return present(rows[0]);
 });
 
 fastify.get('/1.1/users/:id', async (request) => {
-  const { rows } = await pool.query(`SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2`, [APP_ID, request.params.id]);
+  const { rows } = await pool.query(`SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2`, [
+    APP_ID,
+    request.params.id,
+  ]);
   return present(rows[0]);
 });
 
@@ -33,7 +39,10 @@ fastify.put('/1.1/users/:id', async (request) => {
 });
 
 fastify.post('/1.1/login', async (request) => {
-  const { rows } = await pool.query(`SELECT ${COLUMNS}, password_hash FROM accounts.users WHERE app_id = $1 AND username = $2`, [APP_ID, request.body.username]);
+  const { rows } = await pool.query(
+    `SELECT ${COLUMNS}, password_hash FROM accounts.users WHERE app_id = $1 AND username = $2`,
+    [APP_ID, request.body.username],
+  );
   const { password_hash: stored, ...user } = rows[0];
   const digest = createHash('sha256').update(request.body.password).digest('base64');
   await bcrypt.compare(digest, stored.slice(stored.indexOf(':') + 1));

@@ -25,13 +25,21 @@ export const CASES = {
     entrants: ['bare', ...BOTH],
     target: {},
     watchesLag: true,
-    request: ({ user }) => ({ path: '/1.1/login', method: 'POST', body: { username: user.username, password: user.password } }),
+    request: ({ user }) => ({
+      path: '/1.1/login',
+      method: 'POST',
+      body: { username: user.username, password: user.password },
+    }),
   },
   signup: {
     connections: 16,
     entrants: BOTH,
     target: {},
     watchesLag: true,
-    request: () => ({ path: '/1.1/users', method: 'POST', body: { username: 'bench-[<id>]', password: 'correct horse' } }),
+    request: () => ({
+      path: '/1.1/users',
+      method: 'POST',
+      body: { username: 'bench-[<id>]', password: 'correct horse' },
+    }),
   },
 };

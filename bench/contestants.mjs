@@ -11,7 +11,11 @@ import { ensureBuilt, ROOT } from '../tools/prepare.mjs';
 import { residentMb } from './report.mjs';
 
 const SECRET = randomBytes(32).toString('hex');
-const APP = { GATEPOST_APP_ID: 'benchmark', GATEPOST_APP_KEY: 'benchmark-key', GATEPOST_MASTER_KEY: 'benchmark-master' };
+const APP = {
+  GATEPOST_APP_ID: 'benchmark',
+  GATEPOST_APP_KEY: 'benchmark-key',
+  GATEPOST_MASTER_KEY: 'benchmark-master',
+};
 const USER = { username: 'bench', password: 'correct horse', email: 'bench@example.com', nickname: 'Bench', level: 1 };
 const SERVER_URL = process.env.DATABASE_URL || 'postgres://postgres:postgres@localhost:5432/postgres';
 const IDLE_SECONDS = 3;
@@ -23,7 +27,10 @@ export async function startContestants() {
   const folder = mkdtempSync(join(tmpdir(), 'gatepost-bench-'));
   const processes = [];
   const launch = (name, script, env) => {
-    const child = spawn(process.execPath, [join(ROOT, script)], { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, GATEPOST_LOG_LEVEL: 'warn', ...env } });
+    const child = spawn(process.execPath, [join(ROOT, script)], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, GATEPOST_LOG_LEVEL: 'warn', ...env },
+    });
     processes.push({ name, child });
     return child;
   };
@@ -34,8 +41,17 @@ export async function startContestants() {
   };
   try {
     const databaseUrl = withDatabase(run);
-    const ports = { gateway: await freePort(), accounts: await freePort(), standalone: await freePort(), bare: await freePort() };
-    const standalone = launch('standalone', 'dist/apps/standalone/src/main.js', { ...APP, GATEPOST_PORT: ports.standalone, GATEPOST_DATA_DIR: join(folder, 'data') });
+    const ports = {
+      gateway: await freePort(),
+      accounts: await freePort(),
+      standalone: await freePort(),
+      bare: await freePort(),
+    };
+    const standalone = launch('standalone', 'dist/apps/standalone/src/main.js', {
+      ...APP,
+      GATEPOST_PORT: ports.standalone,
+      GATEPOST_DATA_DIR: join(folder, 'data'),
+    });
     await ready(ports.standalone);
     await sleep(IDLE_SECONDS * 1000);
     const standaloneIdleMb = residentMb(standalone.pid);
@@ -48,11 +64,27 @@ export async function startContestants() {
 
     const services = await contestant('services', ports.gateway, { accounts: ports.accounts, gateway: ports.gateway });
     const alone = await contestant('standalone', ports.standalone, { standalone: ports.standalone });
-    launch('bare', 'bench/bare-server.mjs', { DATABASE_URL: databaseUrl, PORT: ports.bare, APP_ID: APP.GATEPOST_APP_ID, TOKEN_HASH: tokenHash(services.user.sessionToken) });
-    const bare = { ...services, kind: 'bare', url: `http://127.0.0.1:${ports.bare}`, resetLag: () => {}, lags: async () => [] };
+    launch('bare', 'bench/bare-server.mjs', {
+      DATABASE_URL: databaseUrl,
+      PORT: ports.bare,
+      APP_ID: APP.GATEPOST_APP_ID,
+      TOKEN_HASH: tokenHash(services.user.sessionToken),
+    });
+    const bare = {
+      ...services,
+      kind: 'bare',
+      url: `http://127.0.0.1:${ports.bare}`,
+      resetLag: () => {},
+      lags: async () => [],
+    };
     await answering(bare.url);
     const list = [bare, services, alone];
-    return { list, standaloneIdleMb, stop, longestLags: async () => (await Promise.all(list.map(({ lags }) => lags()))).flat() };
+    return {
+      list,
+      standaloneIdleMb,
+      stop,
+      longestLags: async () => (await Promise.all(list.map(({ lags }) => lags()))).flat(),
+    };
   } catch (error) {
     await stop();
     throw error;
@@ -61,7 +93,10 @@ export async function startContestants() {
 
 function migrate(env) {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [join(ROOT, 'dist/apps/cli/src/main.js'), 'migrate', '--quiet'], { stdio: 'inherit', env: { ...process.env, ...env } });
+    const child = spawn(process.execPath, [join(ROOT, 'dist/apps/cli/src/main.js'), 'migrate', '--quiet'], {
+      stdio: 'inherit',
+      env: { ...process.env, ...env },
+    });
     child.once('exit', (code) => (code === 0 ? resolve() : reject(new Error('the database could not be migrated'))));
   });
 }
@@ -69,10 +104,20 @@ function migrate(env) {
 async function contestant(kind, port, metricPorts) {
   const url = `http://127.0.0.1:${port}`;
   const keys = { 'x-lc-id': APP.GATEPOST_APP_ID, 'x-lc-key': APP.GATEPOST_APP_KEY };
-  const response = await fetch(`${url}/1.1/users`, { method: 'POST', headers: { ...keys, 'content-type': 'application/json' }, body: JSON.stringify(USER) });
+  const response = await fetch(`${url}/1.1/users`, {
+    method: 'POST',
+    headers: { ...keys, 'content-type': 'application/json' },
+    body: JSON.stringify(USER),
+  });
   const user = { ...USER, ...(await response.json()) };
   if (response.status !== 201) throw new Error(`${kind}: sign-up answered ${response.status} ${JSON.stringify(user)}`);
-  const lags = () => Promise.all(Object.entries(metricPorts).map(async ([name, metricPort]) => [kind === name ? name : `${kind}: ${name}`, await lagMs(metricPort)]));
+  const lags = () =>
+    Promise.all(
+      Object.entries(metricPorts).map(async ([name, metricPort]) => [
+        kind === name ? name : `${kind}: ${name}`,
+        await lagMs(metricPort),
+      ]),
+    );
   return { kind, url, user, headers: { ...keys, 'x-lc-session': user.sessionToken }, lags, resetLag: lags };
 }
 

@@ -11,11 +11,29 @@ export const warmUp = (benchCase, entrant) => measure(benchCase, entrant, WARM_U
 /** Requests per second, latencies in milliseconds, and how many answers were not 2xx. */
 export async function measure({ connections, request }, entrant, seconds) {
   const { path, method = 'GET', body } = request(entrant);
-  const headers = Object.entries({ 'content-type': 'application/json', ...entrant.headers }).flatMap(([name, value]) => ['-H', `${name}=${value}`]);
+  const headers = Object.entries({ 'content-type': 'application/json', ...entrant.headers }).flatMap(
+    ([name, value]) => ['-H', `${name}=${value}`],
+  );
   const payload = body === undefined ? [] : ['-b', JSON.stringify(body), '-I'];
-  const args = ['-j', '-c', String(connections), '-d', String(seconds), '-m', method, ...headers, ...payload, `${entrant.url}${path}`];
+  const args = [
+    '-j',
+    '-c',
+    String(connections),
+    '-d',
+    String(seconds),
+    '-m',
+    method,
+    ...headers,
+    ...payload,
+    `${entrant.url}${path}`,
+  ];
   const result = JSON.parse(await output(process.execPath, [AUTOCANNON, ...args]));
-  return { perSecond: result['2xx'] / result.duration, p50: result.latency.p50, p99: result.latency.p99, others: result.non2xx + result.errors };
+  return {
+    perSecond: result['2xx'] / result.duration,
+    p50: result.latency.p50,
+    p99: result.latency.p99,
+    others: result.non2xx + result.errors,
+  };
 }
 
 function output(command, args) {
@@ -24,7 +42,9 @@ function output(command, args) {
     let text = '';
     child.stdout.setEncoding('utf8').on('data', (chunk) => (text += chunk));
     child.once('error', reject);
-    child.once('exit', (code) => (code === 0 ? resolve(text) : reject(new Error(`the load generator ended with ${code}`))));
+    child.once('exit', (code) =>
+      code === 0 ? resolve(text) : reject(new Error(`the load generator ended with ${code}`)),
+    );
   });
 }
 

@@ -26,25 +26,31 @@ if (values.help) {
   process.exit(0);
 }
 const names = values.cases.split(',');
-for (const name of names) if (!Object.hasOwn(CASES, name)) fail(`There is no case "${name}". Cases: ${Object.keys(CASES).join(', ')}.`);
+for (const name of names)
+  if (!Object.hasOwn(CASES, name)) fail(`There is no case "${name}". Cases: ${Object.keys(CASES).join(', ')}.`);
 const seconds = Number(values.seconds);
 const rounds = Number(values.rounds);
 
 const contestants = await startContestants();
 try {
   const results = [];
-  for (const name of names) {
-    const entrants = contestants.list.filter(({ kind }) => CASES[name].entrants.includes(kind));
-    for (const entrant of entrants) await warmUp(CASES[name], entrant);
-    for (const entrant of entrants) await entrant.resetLag();
-    for (let round = 1; round <= rounds; round += 1) {
-      for (const entrant of entrants) {
-        process.stderr.write(`${name}: ${entrant.kind}, round ${round} of ${rounds}\n`);
-        results.push({ name, kind: entrant.kind, ...(await measure(CASES[name], entrant, seconds)) });
-      }
-    }
-  }
+  for (const name of names) results.push(...(await measureCase(name)));
   await printReport({ names, results, contestants, median });
 } finally {
   await contestants.stop();
+}
+
+/** Measures a case with everyone who takes part in it, round by round in turn. */
+async function measureCase(name) {
+  const results = [];
+  const entrants = contestants.list.filter(({ kind }) => CASES[name].entrants.includes(kind));
+  for (const entrant of entrants) await warmUp(CASES[name], entrant);
+  for (const entrant of entrants) await entrant.resetLag();
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const entrant of entrants) {
+      process.stderr.write(`${name}: ${entrant.kind}, round ${round} of ${rounds}\n`);
+      results.push({ name, kind: entrant.kind, ...(await measure(CASES[name], entrant, seconds)) });
+    }
+  }
+  return results;
 }

@@ -57,6 +57,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   options.prepare?.(app);
   const transport = app.get<Transport>(TRANSPORT);
   for (const service of options.serves) app.connectMicroservice({ strategy: transport.createServer(service) });
+  // First what the handlers need, then their messages.
+  await app.init();
   await app.startAllMicroservices();
   await app.listen(env.GATEPOST_PORT, env.GATEPOST_HOST);
   const { port } = app.getHttpServer().address() as { port: number };

@@ -17,13 +17,14 @@ const SCHEME = 'bcrypt-sha256:';
 export class PasswordHasher {
   readonly #queue: BoundedQueue;
   readonly #cost: number;
-  #dummyHash: Promise<string> | undefined;
+  readonly #dummyHash: Promise<string>;
 
   constructor(@Inject(ACCOUNTS_CONFIG) config: AccountsConfig, metrics: Metrics) {
     this.#cost = config.passwordCost;
     this.#queue = new BoundedQueue(config.passwordConcurrency, config.passwordQueueLimit, (length) => {
       metrics.passwordQueue.set(length);
     });
+    this.#dummyHash = this.hash('nobody has this password');
   }
 
   async hash(password: string): Promise<string> {
@@ -37,7 +38,6 @@ export class PasswordHasher {
 
   /** Takes as long as `verify`, for a user who does not exist or has no password: timing must not tell them apart. */
   async verifyNothing(password: string): Promise<false> {
-    this.#dummyHash ??= this.hash('nobody has this password');
     await this.verify(password, await this.#dummyHash);
     return false;
   }

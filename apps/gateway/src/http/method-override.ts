@@ -6,7 +6,7 @@ import { appError } from '#errors';
 import { readCredentials } from './credentials.js';
 import { asJsonObject } from './json-body.js';
 
-const OVERRIDE_PATH = '/method-override';
+export const OVERRIDE_PATH = '/method-override';
 const METHODS = new Set(['GET', 'POST', 'PUT', 'DELETE']);
 /** Members of the body that stand for headers. */
 const BODY_CREDENTIALS: Readonly<Record<string, string>> = {
@@ -46,10 +46,10 @@ function overriddenRequest(request: FastifyRequest): InjectOptions {
     throw appError('MALFORMED_JSON', { message: 'Unknown _method.' });
   const payload = Object.fromEntries(Object.entries(body).filter(([key]) => !key.startsWith('_')));
   const headers = { ...headersOf(request, body), 'content-type': 'application/json' };
-  const url = request.originalUrl;
+  const { originalUrl: url, ip: remoteAddress } = request;
   return method === 'GET'
-    ? { method, headers, url: withQuery(url, payload) }
-    : { method, headers, url, payload: JSON.stringify(payload) };
+    ? { method, headers, remoteAddress, url: withQuery(url, payload) }
+    : { method, headers, remoteAddress, url, payload: JSON.stringify(payload) };
 }
 
 /** Credentials of the body count only where the headers have none. */

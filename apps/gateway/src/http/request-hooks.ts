@@ -4,6 +4,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '#contracts';
 import { Metrics, runInRequestContext } from '#observability';
 import { Authenticator } from './authenticator.js';
+import { readCredentials } from './credentials.js';
+import { OVERRIDE_PATH } from './method-override.js';
 
 const API_PREFIX = '/1.1/';
 /** What may be asked without credentials. */
@@ -35,9 +37,7 @@ export function addRequestHooks(app: NestFastifyApplication): void {
     runInRequestContext({ requestId: request.id }, done);
   });
   fastify.addHook('onRequest', async (request) => {
-    if (isApi(request) && !OPEN_ROUTES.has(request.routeOptions.url ?? '')) {
-      request.caller = await authenticator.authenticate(request.headers);
-    }
+    if (mustSignNow(request)) request.caller = await authenticator.authenticate(request.headers);
   });
   fastify.addHook('onResponse', (request, reply, done) => {
     metrics.httpRequests.observe(labelsOf(request, reply), reply.elapsedTime / 1000);
@@ -45,8 +45,16 @@ export function addRequestHooks(app: NestFastifyApplication): void {
   });
 }
 
-function isApi(request: FastifyRequest): boolean {
-  return request.url.startsWith(API_PREFIX);
+/** The route decides, not the URL's text: an escaped URL reaches the same route. */
+function isApi({ routeOptions, url }: FastifyRequest): boolean {
+  return (routeOptions.url ?? url).startsWith(API_PREFIX);
+}
+
+/** Whether wrong credentials end the request before its body is read. An override may bring them in its body. */
+function mustSignNow(request: FastifyRequest): boolean {
+  const route = request.routeOptions.url ?? '';
+  if (route === OVERRIDE_PATH) return readCredentials(request.headers) !== undefined;
+  return isApi(request) && !OPEN_ROUTES.has(route);
 }
 
 function labelsOf(request: FastifyRequest, reply: FastifyReply): { method: string; route: string; status: string } {
