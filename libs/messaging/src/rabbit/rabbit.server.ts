@@ -92,7 +92,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   #handler(pattern: string, kind: 'rpc' | 'event'): MessageHandler | null {
     const handler = this.messageHandlers.get(pattern);
-    return handler !== undefined && handler.isEventHandler === (kind === 'event') ? handler : null;
+    return handler?.isEventHandler === (kind === 'event') ? handler : null;
   }
 }
 
