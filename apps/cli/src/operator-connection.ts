@@ -40,18 +40,18 @@ export async function connectToServer(target: OperatorTarget): Promise<OperatorC
     namespace,
     connectionName: 'gatepost-cli',
   });
-  await untilConnected(transport, dataDirectory);
+  if (!(await isConnectedInTime(transport))) {
+    await transport.close();
+    throw new StartError(
+      `No server found: none runs on the data in ${dataDirectory} (GATEPOST_DATA_DIR), and no message broker answers at AMQP_URL.`,
+    );
+  }
   return { rpc: new RpcClient(transport), close: () => transport.close() };
 }
 
-async function untilConnected(transport: RabbitTransport, dataDirectory: string): Promise<void> {
+async function isConnectedInTime(transport: RabbitTransport): Promise<boolean> {
   const deadline = Date.now() + CONNECT_TIMEOUT_MS;
-  while (!transport.isConnected()) {
-    if (Date.now() > deadline) {
-      throw new StartError(
-        `No server found: none runs on the data in ${dataDirectory} (GATEPOST_DATA_DIR), and no message broker answers at AMQP_URL.`,
-      );
-    }
+  while (!transport.isConnected() && Date.now() < deadline)
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
+  return transport.isConnected();
 }
