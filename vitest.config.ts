@@ -41,6 +41,7 @@ function project(
       name,
       include,
       environment: 'node',
+      setupFiles: [fromHere('libs/testing/src/quiet.setup.ts')],
       testTimeout: timeouts.test,
       hookTimeout: timeouts.hook,
     },

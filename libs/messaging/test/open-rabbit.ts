@@ -1,0 +1,10 @@
+import { RabbitTransport } from '#messaging';
+import { testRun } from '#testing';
+
+/** Short, so that a test sees all attempts. */
+export const RETRY_DELAYS_MS = [50, 100];
+
+/** A RabbitMQ transport of the test run's broker, or of the one at the URL. */
+export function openRabbit(namespace: string, url: string = testRun().amqpUrl): RabbitTransport {
+  return new RabbitTransport({ url, namespace, connectionName: 'gatepost-test', retryDelaysMs: RETRY_DELAYS_MS });
+}

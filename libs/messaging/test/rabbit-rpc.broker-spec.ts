@@ -1,0 +1,138 @@
+import type { INestMicroservice } from '@nestjs/common';
+import amqplib, { type Channel, type ChannelModel } from 'amqplib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { RpcClient, type RabbitTransport } from '#messaging';
+import { eventually, newNamespace, TcpProxy, testRun } from '#testing';
+import { Topology } from '../src/rabbit/topology.js';
+import { openRabbit } from './open-rabbit.js';
+import { impatientHold, SampleBehaviour, sampleRpc, startSample } from './sample-service.js';
+
+const MAX_RPC_IN_FLIGHT = 2_000;
+
+describe('RPC over RabbitMQ', () => {
+  let namespace: string;
+  let proxy: TcpProxy;
+  let asking: RabbitTransport;
+  let client: RpcClient;
+  let connection: ChannelModel;
+  let channel: Channel;
+  let behaviour: SampleBehaviour;
+  let sample: INestMicroservice | undefined;
+
+  const start = async () => {
+    sample = await startSample(openRabbit(namespace), behaviour);
+    await eventually(() => client.call(sampleRpc.echo, { text: '' }));
+  };
+  const rpcQueue = () => new Topology(namespace).rpcQueue('sample');
+
+  beforeEach(async () => {
+    namespace = newNamespace();
+    proxy = await TcpProxy.to(new URL(testRun().amqpUrl), 5672);
+    asking = openRabbit(namespace, proxy.urlFor(testRun().amqpUrl));
+    client = new RpcClient(asking);
+    connection = await amqplib.connect(testRun().amqpUrl);
+    channel = await connection.createChannel();
+    behaviour = new SampleBehaviour();
+    sample = undefined;
+    await eventually(() => {
+      expect(asking.isConnected()).toBe(true);
+    });
+  });
+  afterEach(async () => {
+    behaviour.release();
+    proxy.bringBack();
+    await sample?.close();
+    await asking.close();
+    await connection.close();
+    await proxy.close();
+  });
+
+  it('drops a request from the queue when its caller has given up', async () => {
+    await new Topology(namespace).declareRpcQueue(channel, 'sample');
+    await expect(client.call(impatientHold, {})).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    await eventually(async () => {
+      expect((await channel.checkQueue(rpcQueue())).messageCount).toBe(0);
+    });
+    await start();
+    expect(behaviour.calls).toBe(1);
+  });
+
+  it('takes only so many requests at once, and tells the others at once to come back', async () => {
+    await start();
+    const held = Array.from({ length: MAX_RPC_IN_FLIGHT + 50 }, () =>
+      client.call(sampleRpc.hold, {}).then(
+        () => 'ok',
+        (error: unknown) => (error as AppError).errorName,
+      ),
+    );
+    const firstAnswer = await Promise.race(held);
+    expect(firstAnswer).toBe('SERVICE_UNAVAILABLE');
+    behaviour.release();
+    const outcomes = await Promise.all(held);
+    expect(outcomes.filter((outcome) => outcome === 'ok')).toHaveLength(MAX_RPC_IN_FLIGHT);
+  });
+
+  it('answers what is in hand when it closes, and takes nothing more', async () => {
+    await start();
+    const inHand = Promise.all(Array.from({ length: 20 }, () => client.call(sampleRpc.hold, {})));
+    inHand.catch(() => undefined);
+    await eventually(() => {
+      expect(behaviour.calls).toBe(21);
+    });
+    const closing = sample!.close();
+    await eventually(async () => {
+      expect((await channel.checkQueue(rpcQueue())).consumerCount).toBe(0);
+    });
+    behaviour.release();
+    await expect(inHand).resolves.toHaveLength(20);
+    await closing;
+    sample = undefined;
+  });
+
+  it('hands no request to a replica that closes while another serves', async () => {
+    await start();
+    const leaving = await startSample(openRabbit(namespace), behaviour);
+    await eventually(async () => {
+      expect((await channel.checkQueue(rpcQueue())).consumerCount).toBe(2);
+    });
+    const calls = Array.from({ length: 300 }, async (_, index) => {
+      if (index === 100) void leaving.close();
+      return client.call(sampleRpc.echo, { text: String(index) });
+    });
+    await expect(Promise.all(calls)).resolves.toHaveLength(300);
+    await eventually(async () => {
+      expect((await channel.checkQueue(rpcQueue())).consumerCount).toBe(1);
+    });
+  });
+
+  it('fails what is pending at once when the connection is lost, refuses new calls at once, and recovers by itself', async () => {
+    await start();
+    const pending = Promise.allSettled(Array.from({ length: 10 }, () => client.call(sampleRpc.hold, {})));
+    await eventually(() => {
+      expect(behaviour.calls).toBe(11);
+    });
+    const lostAt = Date.now();
+    proxy.takeAway();
+    for (const outcome of await pending)
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { errorName: 'SERVICE_UNAVAILABLE' } });
+    await expect(client.call(sampleRpc.echo, { text: '' })).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    expect(Date.now() - lostAt).toBeLessThan(1_500);
+    expect(asking.isConnected()).toBe(false);
+    proxy.bringBack();
+    await eventually(async () => {
+      expect(await client.call(sampleRpc.echo, { text: 'back' })).toMatchObject({ text: 'back' });
+    }, 15_000);
+  });
+
+  it('fails by its deadline where the network swallows everything', async () => {
+    await start();
+    proxy.silence();
+    const startedAt = Date.now();
+    await expect(client.call(impatientHold, {})).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    expect(Date.now() - startedAt).toBeLessThan(2_000);
+    proxy.bringBack();
+    await eventually(async () => {
+      expect(await client.call(sampleRpc.echo, { text: 'back' })).toMatchObject({ text: 'back' });
+    }, 15_000);
+  });
+});

@@ -1,0 +1,93 @@
+import { Controller, type INestMicroservice, Inject, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { z } from 'zod';
+import { event, rpc, type RpcData, type RpcReply } from '#contracts';
+import { appError } from '#errors';
+import { currentRequestId, Metrics, ObservabilityModule } from '#observability';
+import { EventHandler, MessagingModule, type ReceivedEvent, RpcHandler, type Transport } from '#messaging';
+
+/** The contracts of a service that exists in tests only. */
+export const sampleRpc = {
+  echo: rpc(
+    'sample.echo',
+    z.object({ text: z.string() }),
+    z.object({ text: z.string(), requestId: z.string().nullable() }),
+  ),
+  fail: rpc('sample.fail', z.object({ how: z.enum(['known', 'unknown', 'late']) }), z.object({})),
+  hold: rpc('sample.hold', z.object({}), z.object({ held: z.literal(true) }), 3_000),
+  missing: rpc('sample.missing', z.object({}), z.object({}), 3_000),
+};
+export const impatientHold = rpc('sample.hold', z.object({}), z.object({ held: z.literal(true) }), 250);
+export const nobodysRpc = rpc('nobody.echo', z.object({}), z.object({}), 20_000);
+export const sampleEvents = {
+  happened: event('sample.happened.v1', z.object({ value: z.string() })),
+};
+
+type Happened = ReceivedEvent<typeof sampleEvents.happened>;
+
+/** What the sample service has seen, and what it does. */
+export class SampleBehaviour {
+  readonly events: Happened[] = [];
+  calls = 0;
+  onEvent: (event: Happened) => Promise<void> | void = () => undefined;
+  #release: () => void = () => undefined;
+  #held = new Promise<void>((resolve) => {
+    this.#release = resolve;
+  });
+
+  /** Lets all held calls go on, those to come too. */
+  release(): void {
+    this.#release();
+  }
+
+  async hold(): Promise<void> {
+    await this.#held;
+  }
+}
+
+@Controller()
+class SampleController {
+  constructor(@Inject(SampleBehaviour) private readonly behaviour: SampleBehaviour) {}
+
+  @RpcHandler(sampleRpc.echo)
+  echo({ text }: RpcData<typeof sampleRpc.echo>): Promise<RpcReply<typeof sampleRpc.echo>> {
+    this.behaviour.calls += 1;
+    return Promise.resolve({ text, requestId: currentRequestId() ?? null });
+  }
+
+  @RpcHandler(sampleRpc.fail)
+  fail({ how }: RpcData<typeof sampleRpc.fail>): Promise<RpcReply<typeof sampleRpc.fail>> {
+    if (how === 'unknown') return Promise.reject(new TypeError('secret text: password=hunter2'));
+    if (how === 'late') return Promise.reject(appError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 7 }));
+    return Promise.reject(appError('USERNAME_TAKEN', { message: 'a text of its own' }));
+  }
+
+  @RpcHandler(sampleRpc.hold)
+  async hold(_: RpcData<typeof sampleRpc.hold>): Promise<RpcReply<typeof sampleRpc.hold>> {
+    this.behaviour.calls += 1;
+    await this.behaviour.hold();
+    return { held: true };
+  }
+
+  @EventHandler(sampleEvents.happened)
+  async happened(happened: Happened): Promise<void> {
+    this.behaviour.events.push(happened);
+    await this.behaviour.onEvent(happened);
+  }
+}
+
+/** Runs the sample service over the transport. Closing it closes the transport too. */
+export async function startSample(transport: Transport, behaviour: SampleBehaviour): Promise<INestMicroservice> {
+  @Module({
+    imports: [ObservabilityModule.forRoot(new Metrics()), MessagingModule.forRoot(transport)],
+    controllers: [SampleController],
+    providers: [{ provide: SampleBehaviour, useValue: behaviour }],
+  })
+  class SampleModule {}
+  const app = await NestFactory.createMicroservice(SampleModule, {
+    strategy: transport.createServer('sample'),
+    logger: false,
+  });
+  await app.listen();
+  return app;
+}

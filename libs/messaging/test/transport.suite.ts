@@ -1,0 +1,117 @@
+import type { INestMicroservice } from '@nestjs/common';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { event } from '#contracts';
+import { Broadcasts, RpcClient, type Transport } from '#messaging';
+import { runInRequestContext } from '#observability';
+import { eventually } from '#testing';
+import { impatientHold, nobodysRpc, SampleBehaviour, sampleRpc, startSample } from './sample-service.js';
+
+/** Both ends of one transport; in one process they are the same object. */
+export interface TransportPair {
+  readonly asking: Transport;
+  readonly answering: Transport;
+}
+
+const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', status: 503, retryAfterSeconds: 1 };
+
+/** What every transport promises: one suite, run against each. */
+export function describeTransport(name: string, open: () => TransportPair): void {
+  describe(`RPC over ${name}`, () => {
+    const behaviour = new SampleBehaviour();
+    let pair: TransportPair;
+    let client: RpcClient;
+    let sample: INestMicroservice;
+
+    beforeAll(async () => {
+      pair = open();
+      client = new RpcClient(pair.asking);
+      sample = await startSample(pair.answering, behaviour);
+      await eventually(() => client.call(sampleRpc.echo, { text: 'are you there?' }));
+    });
+    afterAll(async () => {
+      behaviour.release();
+      await sample.close();
+      if (pair.asking !== pair.answering) await pair.asking.close();
+    });
+
+    it('brings the reply', async () => {
+      const texts = ['', 'plain', 'ä 😀 \u2028 "\\', 'x'.repeat(200_000)];
+      const replies = await Promise.all(texts.map((text) => client.call(sampleRpc.echo, { text })));
+      expect(replies.map(({ text }) => text)).toEqual(texts);
+    });
+
+    it('carries the request id to the other side, and none where there is none', async () => {
+      const reply = await runInRequestContext({ requestId: 'request-1' }, () =>
+        client.call(sampleRpc.echo, { text: '' }),
+      );
+      expect(reply.requestId).toBe('request-1');
+      expect((await client.call(sampleRpc.echo, { text: '' })).requestId).toBeNull();
+    });
+
+    it('keeps name, code, status, text and retry time of an error', async () => {
+      await expect(client.call(sampleRpc.fail, { how: 'known' })).rejects.toMatchObject({
+        errorName: 'USERNAME_TAKEN',
+        code: 202,
+        status: 400,
+        message: 'a text of its own',
+      });
+      await expect(client.call(sampleRpc.fail, { how: 'late' })).rejects.toMatchObject({
+        status: 503,
+        retryAfterSeconds: 7,
+      });
+    });
+
+    it('turns an unknown error into INTERNAL and tells nothing of it', async () => {
+      const error: unknown = await client.call(sampleRpc.fail, { how: 'unknown' }).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ errorName: 'INTERNAL', status: 500 });
+      expect((error as Error).message).not.toMatch(/secret|hunter2|TypeError/);
+    });
+
+    it('refuses malformed data at the receiver, before its handler', async () => {
+      const before = behaviour.calls;
+      await expect(client.call(sampleRpc.echo, { text: 7 } as never)).rejects.toMatchObject({
+        errorName: 'INCORRECT_TYPE',
+        code: 111,
+      });
+      await expect(client.call(sampleRpc.echo, null as never)).rejects.toMatchObject({ errorName: 'INCORRECT_TYPE' });
+      expect(behaviour.calls).toBe(before);
+    });
+
+    it('answers a text that is no request with INTERNAL', async () => {
+      for (const text of ['', 'no json', '[]', '{"pattern": 1}']) {
+        expect(JSON.parse(await pair.asking.request('sample.echo', text, 2_000))).toMatchObject({
+          error: { name: 'INTERNAL' },
+        });
+      }
+    });
+
+    it('is SERVICE_UNAVAILABLE after the deadline', async () => {
+      const startedAt = Date.now();
+      await expect(client.call(impatientHold, {})).rejects.toMatchObject(UNAVAILABLE);
+      expect(Date.now() - startedAt).toBeGreaterThanOrEqual(240);
+      expect(Date.now() - startedAt).toBeLessThan(2_500);
+    });
+
+    it('is SERVICE_UNAVAILABLE at once where no such service runs, or it has no such handler', async () => {
+      const startedAt = Date.now();
+      await expect(client.call(nobodysRpc, {})).rejects.toMatchObject(UNAVAILABLE);
+      await expect(client.call(sampleRpc.missing, {})).rejects.toMatchObject(UNAVAILABLE);
+      expect(Date.now() - startedAt).toBeLessThan(5_000);
+    });
+
+    it('broadcasts to every process, ill-formed hints to nobody', async () => {
+      const hint = event('hint.given', z.object({ value: z.string() }));
+      const heard = { asking: vi.fn(), answering: vi.fn() };
+      new Broadcasts(pair.asking).on(hint, heard.asking);
+      new Broadcasts(pair.answering).on(hint, heard.answering);
+      new Broadcasts(pair.answering).send(hint, { value: 7 } as never);
+      await eventually(() => {
+        new Broadcasts(pair.answering).send(hint, { value: 'x' });
+        expect(heard.asking).toHaveBeenCalledWith({ value: 'x' });
+        expect(heard.answering).toHaveBeenCalledWith({ value: 'x' });
+      });
+      expect([...heard.asking.mock.calls, ...heard.answering.mock.calls].flat()).not.toContainEqual({ value: 7 });
+    });
+  });
+}
