@@ -90,7 +90,7 @@ function contractsPage() {
     table(['pattern', 'payload'], messages.filter((message) => !isEvent(message)).map(messageRow)),
     '## Shapes',
     `\`${ANY_OBJECT}\` is any JSON object. The others:`,
-    ...shapes.map(([schema, name]) => `### ${name}\n\n${fieldTable(jsonSchemaOf(schema, schema))}`),
+    ...shapes.map(([schema, name]) => `### ${name}\n\n${shapeText(jsonSchemaOf(schema, schema))}`),
   );
 }
 
@@ -138,6 +138,11 @@ function inline(schema) {
   return fields
     .map(([name, field]) => `\`${name}${isRequired(schema, name) ? '' : '?'}\` ${typeOf(field)}`)
     .join('<br>');
+}
+
+/** Its fields, or, where they are open, what is said of it. */
+function shapeText(schema) {
+  return schema.properties === undefined ? schema.description : fieldTable(schema);
 }
 
 function fieldTable(schema) {
