@@ -4,7 +4,7 @@ import { privateServers } from './private-servers.mjs';
 import { answers } from './probe.mjs';
 import { canInstall, install } from './system-packages.mjs';
 
-export const SERVERS = [
+const SERVERS = [
   {
     kind: 'postgresql',
     name: 'PostgreSQL',

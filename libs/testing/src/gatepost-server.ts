@@ -22,7 +22,7 @@ export interface GatepostServer {
   stop(): Promise<void>;
 }
 
-export interface ServiceProcess {
+interface ServiceProcess {
   readonly service: string;
   readonly pid: number;
   readonly port: number;
