@@ -2,6 +2,7 @@ import type { INestMicroservice } from '@nestjs/common';
 import amqplib, { type Channel, type ChannelModel } from 'amqplib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RpcClient, type RabbitTransport } from '#messaging';
+import type { AppError } from '#errors';
 import { eventually, newNamespace, TcpProxy, testRun } from '#testing';
 import { Topology } from '../src/rabbit/topology.js';
 import { openRabbit } from './open-rabbit.js';

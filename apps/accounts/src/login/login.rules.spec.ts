@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { applicationSettings, type JsonObject } from '#contracts';
+import type { UserRow } from '../users/user.row.js';
+import { assertMayLogIn, parseCredentials } from './login.rules.js';
+
+describe('parseCredentials', () => {
+  it.each<[JsonObject, string, string]>([
+    [{ username: 'ada', password: 'p' }, 'username', 'ada'],
+    [{ email: 'a@b.co', password: 'p' }, 'email', 'a@b.co'],
+    [{ mobilePhoneNumber: '13912345678', password: 'p' }, 'mobilePhoneNumber', '+8613912345678'],
+    [{ username: 'ada', email: 'a@b.co', mobilePhoneNumber: '1', password: 'p' }, 'username', 'ada'],
+    [{ username: null, email: 'a@b.co', mobilePhoneNumber: '1', password: 'p' }, 'email', 'a@b.co'],
+  ])('reads %j', (body, identifier, value) => {
+    expect(parseCredentials(body)).toEqual({ identifier, value, password: 'p' });
+  });
+
+  it.each<[JsonObject, string]>([
+    [{}, 'USERNAME_MISSING'],
+    [{ username: '', password: 'p' }, 'USERNAME_MISSING'],
+    [{ username: 'a' }, 'PASSWORD_MISSING'],
+    [{ username: 'a', password: '' }, 'PASSWORD_MISSING'],
+    [{ username: 'a', password: 7 }, 'INVALID_PASSWORD'],
+    [{ username: { $ne: '' }, password: 'p' }, 'INVALID_USERNAME'],
+    [{ email: ['a'], password: 'p' }, 'INVALID_EMAIL'],
+    [{ mobilePhoneNumber: {}, password: 'p' }, 'INVALID_PHONE'],
+    [{ mobilePhoneNumber: 'x', password: 'p' }, 'INVALID_PHONE'],
+  ])('refuses %j', (body, errorName) => {
+    expect(() => parseCredentials(body)).toThrow(expect.objectContaining({ errorName }) as Error);
+  });
+});
+
+describe('assertMayLogIn', () => {
+  const settings = applicationSettings.parse({});
+  const user = { emailVerified: null, mobilePhoneNumber: null, mobilePhoneVerified: false } as UserRow;
+  const outcome = (of: Partial<UserRow>, on: Partial<typeof settings>) => {
+    try {
+      assertMayLogIn({ ...user, ...of }, { ...settings, ...on });
+      return 'in';
+    } catch (error) {
+      return (error as { errorName: string }).errorName;
+    }
+  };
+
+  it.each<[Partial<UserRow>, Partial<typeof settings>, string]>([
+    [{ emailVerified: false }, {}, 'in'],
+    [{ emailVerified: false }, { forbidUnverifiedEmailLogin: true }, 'EMAIL_UNVERIFIED'],
+    [{ emailVerified: null }, { forbidUnverifiedEmailLogin: true }, 'in'],
+    [{ emailVerified: true }, { forbidUnverifiedEmailLogin: true }, 'in'],
+    [{ mobilePhoneNumber: '+861' }, { forbidUnverifiedPhoneLogin: true }, 'PHONE_UNVERIFIED'],
+    [{ mobilePhoneNumber: '+861', mobilePhoneVerified: true }, { forbidUnverifiedPhoneLogin: true }, 'in'],
+    [{ mobilePhoneNumber: null }, { forbidUnverifiedPhoneLogin: true }, 'in'],
+  ])('%j under %j: %s', (of, on, expected) => {
+    expect(outcome(of, on)).toBe(expected);
+  });
+});

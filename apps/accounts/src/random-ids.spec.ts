@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { newAppId, newAppKey, newObjectId, newSessionToken } from './random-ids.js';
+
+describe('ids', () => {
+  it('of objects are 24 hexadecimal digits that grow with the time', () => {
+    const [earlier, later] = [newObjectId(new Date(1_000_000)), newObjectId(new Date(2_000_000))];
+    expect(earlier).toMatch(/^[0-9a-f]{24}$/);
+    expect(earlier < later).toBe(true);
+  });
+
+  it.each([
+    ['session tokens', newSessionToken, /^[0-9a-z]{25}$/],
+    ['application ids', newAppId, /^[0-9A-Za-z]{24}$/],
+    ['application keys', newAppKey, /^[0-9A-Za-z]{24}$/],
+  ])('%s have their form, and no two are the same', (_, make, form) => {
+    const made = Array.from({ length: 1_000 }, make);
+    for (const text of made) expect(text).toMatch(form);
+    expect(new Set(made).size).toBe(made.length);
+  });
+});

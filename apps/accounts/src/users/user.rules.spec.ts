@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest';
+import type { UserRow } from './user.row.js';
+import { applyChanges, assertObjectSize, nextEmail, nextPhone, touched } from './user.rules.js';
+
+const none = { set: {}, unset: [] };
+const on = { verifyEmailOnSignUp: true };
+const off = { verifyEmailOnSignUp: false };
+const EARLIER = new Date('2026-01-01T00:00:00.000Z');
+const NOW = new Date('2026-01-02T00:00:00.000Z');
+
+const user: UserRow = {
+  objectId: 'id',
+  username: 'ada',
+  email: 'ada@example.com',
+  emailVerified: true,
+  mobilePhoneNumber: '+8613912345678',
+  mobilePhoneVerified: true,
+  passwordHash: 'hash',
+  sessionTokenHash: Buffer.alloc(0),
+  sealedSessionToken: '',
+  acl: null,
+  fields: { color: 'red', size: 3 },
+  createdAt: EARLIER,
+  updatedAt: EARLIER,
+};
+
+describe('nextEmail (specification, emailVerified)', () => {
+  const without = { email: null, emailVerified: null };
+  const verified = { email: 'a@b.co', emailVerified: true };
+
+  it.each<[string, Parameters<typeof nextEmail>, ReturnType<typeof nextEmail>]>([
+    [
+      'set while verification is on',
+      [without, { ...none, email: 'a@b.co' }, on],
+      { email: 'a@b.co', emailVerified: false },
+    ],
+    [
+      'set while verification is off',
+      [without, { ...none, email: 'a@b.co' }, off],
+      { email: 'a@b.co', emailVerified: null },
+    ],
+    [
+      'changed while verification is on',
+      [verified, { ...none, email: 'c@d.ee' }, on],
+      { email: 'c@d.ee', emailVerified: false },
+    ],
+    [
+      'changed while verification is off',
+      [verified, { ...none, email: 'c@d.ee' }, off],
+      { email: 'c@d.ee', emailVerified: null },
+    ],
+    ['changed in case only', [verified, { ...none, email: 'A@b.co' }, on], { email: 'A@b.co', emailVerified: false }],
+    ['set to what it is', [verified, { ...none, email: 'a@b.co' }, on], verified],
+    ['left alone', [verified, none, on], verified],
+    ['removed', [verified, { ...none, email: null }, on], without],
+    ['absent, and left alone', [without, none, on], without],
+    ['declared verified by the master key', [without, { ...none, email: 'a@b.co', emailVerified: true }, on], verified],
+    ['removed, though declared verified', [verified, { ...none, email: null, emailVerified: true }, on], without],
+  ])('an address %s', (_, args, expected) => {
+    expect(nextEmail(...args)).toEqual(expected);
+  });
+});
+
+describe('nextPhone', () => {
+  const verified = { mobilePhoneNumber: '+861', mobilePhoneVerified: true };
+
+  it.each<[string, Parameters<typeof nextPhone>, ReturnType<typeof nextPhone>]>([
+    ['left alone', [verified, none], verified],
+    ['set to what it is', [verified, { ...none, mobilePhoneNumber: '+861' }], verified],
+    [
+      'changed',
+      [verified, { ...none, mobilePhoneNumber: '+862' }],
+      { mobilePhoneNumber: '+862', mobilePhoneVerified: false },
+    ],
+    [
+      'removed',
+      [verified, { ...none, mobilePhoneNumber: null }],
+      { mobilePhoneNumber: null, mobilePhoneVerified: false },
+    ],
+    [
+      'removed, though declared verified',
+      [verified, { ...none, mobilePhoneNumber: null, mobilePhoneVerified: true }],
+      { mobilePhoneNumber: null, mobilePhoneVerified: false },
+    ],
+  ])('a number %s', (_, args, expected) => {
+    expect(nextPhone(...args)).toEqual(expected);
+  });
+});
+
+describe('applyChanges', () => {
+  it('sets, removes and keeps custom fields, and touches the time', () => {
+    const changed = applyChanges(user, { set: { color: 'blue', new: 1 }, unset: ['size', 'unknown'] }, off, NOW);
+    expect(changed).toEqual({ ...user, fields: { color: 'blue', new: 1 }, updatedAt: NOW });
+    expect(user.fields).toEqual({ color: 'red', size: 3 });
+  });
+
+  it('never touches password and session token', () => {
+    const changed = applyChanges(user, { ...none, password: 'new' }, off, NOW);
+    expect([changed.passwordHash, changed.sealedSessionToken]).toEqual(['hash', '']);
+  });
+
+  it('removes an ACL only where null is given', () => {
+    const withAcl = { ...user, acl: { '*': { read: true as const } } };
+    expect(applyChanges(withAcl, none, off, NOW).acl).toEqual(withAcl.acl);
+    expect(applyChanges(withAcl, { ...none, acl: null }, off, NOW).acl).toBeNull();
+  });
+});
+
+describe('touched', () => {
+  it('never goes back, nor stands still', () => {
+    expect(touched({ updatedAt: EARLIER }, NOW).updatedAt).toEqual(NOW);
+    expect(touched({ updatedAt: NOW }, NOW).updatedAt.getTime()).toBe(NOW.getTime() + 1);
+    expect(touched({ updatedAt: NOW }, EARLIER).updatedAt.getTime()).toBe(NOW.getTime() + 1);
+  });
+});
+
+describe('assertObjectSize', () => {
+  it('counts bytes, not characters', () => {
+    expect(() => {
+      assertObjectSize({ a: 'x'.repeat(20) }, 30);
+    }).not.toThrow();
+    expect(() => {
+      assertObjectSize({ a: 'ä'.repeat(20) }, 30);
+    }).toThrow(expect.objectContaining({ errorName: 'OBJECT_TOO_LARGE' }) as Error);
+  });
+});

@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { asJsonObject, parseJsonBody } from './json-body.js';
+
+describe('parseJsonBody', () => {
+  it.each<[string, unknown]>([
+    ['', {}],
+    ['  \n', {}],
+    ['null', {}],
+    ['{"a": [1, {"b": null}]}', { a: [1, { b: null }] }],
+    ['[]', []],
+  ])('reads %j', (text, value) => {
+    expect(parseJsonBody(text)).toEqual(value);
+  });
+
+  it.each([
+    ['{', 'MALFORMED_JSON'],
+    ['{"a": NaN}', 'MALFORMED_JSON'],
+    ['undefined', 'MALFORMED_JSON'],
+    ['{"__proto__": 1}', 'INVALID_KEY_NAME'],
+    ['{"a": [{"b": {"__proto__": {}}}]}', 'INVALID_KEY_NAME'],
+    [`${'['.repeat(100)}${']'.repeat(100)}`, 'MALFORMED_JSON'],
+    [`${'['.repeat(200_000)}${']'.repeat(200_000)}`, 'MALFORMED_JSON'],
+  ])('refuses %.40s', (text, errorName) => {
+    expect(() => parseJsonBody(text)).toThrow(expect.objectContaining({ errorName }) as Error);
+  });
+});
+
+describe('asJsonObject', () => {
+  it('takes no body for an empty object', () => {
+    expect([asJsonObject(undefined), asJsonObject(null), asJsonObject({ a: 1 })]).toEqual([{}, {}, { a: 1 }]);
+  });
+
+  it.each([[[]], ['text'], [7], [true]])('refuses %j', (body) => {
+    expect(() => asJsonObject(body)).toThrow(expect.objectContaining({ errorName: 'MALFORMED_JSON' }) as Error);
+  });
+});

@@ -1,0 +1,102 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { environment } from './environment.js';
+import { ConfigError, loadConfig } from './load-config.js';
+
+const schema = environment.pick({
+  GATEPOST_PORT: true,
+  GATEPOST_SECRET: true,
+  GATEPOST_BASE_URL: true,
+  DATABASE_URL: true,
+  AMQP_URL: true,
+});
+const SECRET = 'a secret of more than thirty-two characters';
+
+function problemsOf(env: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    loadConfig(schema, env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+describe('loadConfig', () => {
+  it('gives defaults for what is not set, and takes an empty value for not set', () => {
+    const config = loadConfig(schema, { GATEPOST_PORT: '', GATEPOST_SECRET: '' });
+    expect(config.GATEPOST_PORT).toBe(8080);
+    expect(config.GATEPOST_SECRET).toBeUndefined();
+    expect(config.DATABASE_URL).toBe('postgres://postgres:postgres@localhost:5432/postgres');
+  });
+
+  it('gives numbers as numbers, and URLs without a slash at their end', () => {
+    const config = loadConfig(schema, { GATEPOST_PORT: '0', GATEPOST_BASE_URL: 'https://api.example.com/' });
+    expect([config.GATEPOST_PORT, config.GATEPOST_BASE_URL]).toEqual([0, 'https://api.example.com']);
+  });
+
+  it('cannot be changed afterwards', () => {
+    expect(Object.isFrozen(loadConfig(schema, {}))).toBe(true);
+  });
+
+  it.each([
+    ['GATEPOST_PORT', '65536'],
+    ['GATEPOST_PORT', '-1'],
+    ['GATEPOST_PORT', '80a'],
+    ['GATEPOST_PORT', '1e3'],
+    ['GATEPOST_SECRET', 'too short'],
+    ['GATEPOST_BASE_URL', 'ftp://example.com'],
+    ['GATEPOST_BASE_URL', 'api.example.net'],
+    ['DATABASE_URL', 'mysql://localhost/db'],
+    ['AMQP_URL', 'localhost:5672'],
+  ])('refuses %s=%s by name, never by value', (name, value) => {
+    const problems = problemsOf({ [name]: value });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(new RegExp(`^${name}: `));
+    expect(problems[0]).not.toContain(value);
+  });
+
+  it('lists all problems in one message', () => {
+    const env = { GATEPOST_PORT: 'x', GATEPOST_SECRET: 'short', GATEPOST_PROT: '1', DATABASE_URL: 'nowhere' };
+    expect(
+      problemsOf(env)
+        .map((problem) => problem.split(':')[0])
+        .sort(),
+    ).toEqual(['DATABASE_URL', 'GATEPOST_PORT', 'GATEPOST_PROT', 'GATEPOST_SECRET']);
+    expect(() => loadConfig(schema, env)).toThrow(/^The environment has 4 problems:\n/);
+  });
+
+  it('refuses a variable of ours that no app knows, and ignores those of others', () => {
+    expect(problemsOf({ GATEPOST_PASWORD_COST: '10', OTHER: 'x' })).toEqual([
+      'GATEPOST_PASWORD_COST: unknown variable (a typing error?)',
+    ]);
+  });
+
+  it('ignores variables of ours that belong to other apps', () => {
+    expect(problemsOf({ GATEPOST_DRAIN_SECONDS: '5' })).toEqual([]);
+  });
+
+  it('demands the server URLs in production', () => {
+    expect(problemsOf({ NODE_ENV: 'production' })).toEqual([
+      'DATABASE_URL: must be set in production',
+      'AMQP_URL: must be set in production',
+    ]);
+  });
+});
+
+describe('a secret', () => {
+  const { GATEPOST_SECRET: secret } = loadConfig(schema, { GATEPOST_SECRET: SECRET });
+
+  it('shows as *** in texts, JSON and inspection, and is given by reveal only', () => {
+    expect([String(secret), JSON.stringify({ secret }), inspect({ secret })].join(' ')).not.toContain('secret of');
+    expect(String(secret)).toBe('***');
+    expect(secret?.reveal()).toBe(SECRET);
+  });
+});
+
+describe('the environment', () => {
+  it('describes every variable', () => {
+    for (const [name, field] of Object.entries(environment.shape))
+      expect([name, field.description ?? '']).not.toEqual([name, '']);
+  });
+});

@@ -1,0 +1,38 @@
+import { describe, expect, it, vi } from 'vitest';
+import { Readiness } from './readiness.js';
+
+describe('Readiness', () => {
+  it('is ready where every part is', async () => {
+    const readiness = new Readiness();
+    readiness.register('one', () => undefined);
+    readiness.register('two', () => Promise.resolve());
+    expect(await readiness.problems()).toEqual([]);
+  });
+
+  it('names each part that cannot serve, with its reason', async () => {
+    const readiness = new Readiness();
+    readiness.register('good', () => undefined);
+    readiness.register('broken', () => {
+      throw new Error('on fire');
+    });
+    readiness.register('away', () => Promise.reject(new Error('not connected')));
+    expect(await readiness.problems()).toEqual(['broken: on fire', 'away: not connected']);
+  });
+
+  it('does not wait for a part that gives no answer', async () => {
+    vi.useFakeTimers();
+    const readiness = new Readiness();
+    readiness.register('silent', () => new Promise(() => undefined));
+    const problems = readiness.problems();
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await problems).toEqual(['silent: no answer']);
+    vi.useRealTimers();
+  });
+
+  it('is "draining" from then on, whatever the parts say', async () => {
+    const readiness = new Readiness();
+    readiness.register('good', () => undefined);
+    readiness.startDraining();
+    expect(await readiness.problems()).toEqual(['draining']);
+  });
+});
