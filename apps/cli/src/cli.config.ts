@@ -1,14 +1,12 @@
 import { environment } from '#config';
 
-/** The variables of the command line. */
-export const cliEnvironment = environment
-  .pick({
-    DATABASE_URL: true,
-    GATEPOST_ACCOUNTS_DATABASE_URL: true,
-    GATEPOST_DATA_DIR: true,
-    GATEPOST_NAMESPACE: true,
-  })
+/** What the command line needs to find the running server. */
+export const serverEnvironment = environment
+  .pick({ GATEPOST_DATA_DIR: true, GATEPOST_NAMESPACE: true })
   // Without its default: whether the operator names a broker decides which server is meant.
   .extend({ AMQP_URL: environment.shape.AMQP_URL.unwrap().optional() });
+
+/** What `migrate` opens. */
+export const databaseEnvironment = environment.pick({ DATABASE_URL: true, GATEPOST_ACCOUNTS_DATABASE_URL: true });
 
 export const DEFAULT_AMQP_URL = environment.shape.AMQP_URL.parse(undefined);

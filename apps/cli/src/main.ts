@@ -4,7 +4,7 @@ import { StartError } from '#bootstrap';
 import { ConfigError, loadConfig } from '#config';
 import { AppError } from '#errors';
 import type { RpcClient } from '#messaging';
-import { cliEnvironment } from './cli.config.js';
+import { databaseEnvironment, serverEnvironment } from './cli.config.js';
 import { appsCommand } from './commands/apps.command.js';
 import { migrateCommand } from './commands/migrate.command.js';
 import { connectToServer } from './operator-connection.js';
@@ -37,7 +37,7 @@ function describe(error: unknown): string {
 }
 
 async function withServer(work: (rpc: RpcClient) => Promise<void>): Promise<void> {
-  const env = loadConfig(cliEnvironment, process.env);
+  const env = loadConfig(serverEnvironment, process.env);
   const connection = await connectToServer({
     amqpUrl: env.AMQP_URL,
     namespace: env.GATEPOST_NAMESPACE,
@@ -51,6 +51,6 @@ async function withServer(work: (rpc: RpcClient) => Promise<void>): Promise<void
 }
 
 function databaseUrls(): { accounts: string } {
-  const env = loadConfig(cliEnvironment, process.env);
+  const env = loadConfig(databaseEnvironment, process.env);
   return { accounts: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL };
 }

@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { renameSync, rmSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { StartError } from '#bootstrap';
 import { isSocketPathTooLong, operatorSocketPath } from '#config';
@@ -21,14 +21,32 @@ export async function lockDataFolder({ path }: DataFolder, requester: () => Requ
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
   }
-  const other = await OperatorSocket.open(socketPath);
-  if (other !== undefined) {
-    other.close();
-    throw new StartError(
-      `Gatepost is already running on the data in ${path}: stop it first, or choose another GATEPOST_DATA_DIR and GATEPOST_PORT.`,
-    );
-  }
-  // Its process was killed and could not remove it.
-  rmSync(socketPath, { force: true });
+  await removeStaleSocket(socketPath, path);
   return listen();
+}
+
+/**
+ * Removes the socket of a process that was killed. It is first moved aside, in one step, and asked there: of several
+ * starters one gets it, and a socket that lives after all goes back.
+ */
+async function removeStaleSocket(socketPath: string, folder: string): Promise<void> {
+  await assertNobodyListens(socketPath, folder);
+  const aside = `${socketPath}.${process.pid}`;
+  renameSync(socketPath, aside);
+  try {
+    await assertNobodyListens(aside, folder);
+  } catch (error) {
+    renameSync(aside, socketPath);
+    throw error;
+  }
+  rmSync(aside);
+}
+
+async function assertNobodyListens(socketPath: string, folder: string): Promise<void> {
+  const other = await OperatorSocket.open(socketPath);
+  if (other === undefined) return;
+  other.close();
+  throw new StartError(
+    `Gatepost is already running on the data in ${folder}: stop it first, or choose another GATEPOST_DATA_DIR and GATEPOST_PORT.`,
+  );
 }

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { environment, SERVER_URLS } from './environment.js';
 
 const OWN_PREFIX = 'GATEPOST_';
@@ -20,11 +20,11 @@ function unknownKeys(env: NodeJS.ProcessEnv): string[] {
     .map((key) => `${key}: unknown variable (a typing error?)`);
 }
 
+/** What an app takes as optional is the app's own affair; only the defaults for development end here. */
 function missingInProduction(shape: z.core.$ZodShape, env: NodeJS.ProcessEnv): string[] {
   if (env['NODE_ENV'] !== 'production') return [];
-  return SERVER_URLS.filter((key) => Object.hasOwn(shape, key) && !env[key]).map(
-    (key) => `${key}: must be set in production`,
-  );
+  const missing = SERVER_URLS.filter((key) => shape[key] instanceof z.ZodDefault && !env[key]);
+  return missing.map((key) => `${key}: must be set in production`);
 }
 
 /**

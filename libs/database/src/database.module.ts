@@ -51,8 +51,9 @@ export class DatabaseModule implements OnApplicationBootstrap, OnApplicationShut
 
   private async check(): Promise<void> {
     await this.database.query('SELECT 1');
-    const pending = await this.database.dataSource.showMigrations();
-    if (pending) throw new Error(`schema ${this.options.schema} is not migrated: run "npm run gatepost -- migrate"`);
+    // It fails where not even the schema is there yet.
+    const isPending = await this.database.dataSource.showMigrations().catch(() => true);
+    if (isPending) throw new Error(`schema ${this.options.schema} is not migrated: run "npm run gatepost -- migrate"`);
   }
 
   private async keepConnecting(): Promise<void> {

@@ -14,9 +14,25 @@ const NETWORK_CODES = new Set([
   'ENOENT',
   'EHOSTUNREACH',
 ]);
-/** Texts of node-postgres errors that carry no code. */
+/** Texts of node-postgres and TypeORM errors that carry no code. */
 const CONNECTION_TEXT =
   /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Driver not Connected|is not established/i;
+const SHOWN_SQL_LENGTH = 200;
+
+/** A statement that PostgreSQL refused. It names the statement, never its values: those may be secrets, and it is logged. */
+export class StatementError extends Error {
+  override readonly name = 'StatementError';
+
+  constructor(
+    readonly sqlState: string,
+    readonly constraint: string | undefined,
+    sql: string,
+  ) {
+    super(
+      `SQLSTATE ${sqlState}${constraint === undefined ? '' : ` (${constraint})`} in: ${sql.slice(0, SHOWN_SQL_LENGTH)}`,
+    );
+  }
+}
 
 interface DriverError {
   readonly code?: unknown;
@@ -24,21 +40,25 @@ interface DriverError {
   readonly constraint?: unknown;
 }
 
-function driverErrorOf(error: unknown): DriverError {
-  return error instanceof QueryFailedError ? (error.driverError as DriverError) : (error ?? {});
-}
-
-/** A failure of the connection as SERVICE_UNAVAILABLE; any other error as it is. */
+/** A failure of the connection as SERVICE_UNAVAILABLE, a refused statement as StatementError. */
 export function translateDriverError(error: unknown): unknown {
-  const { code, message } = driverErrorOf(error);
-  const isTransient =
-    (typeof code === 'string' && (NETWORK_CODES.has(code) || TRANSIENT_SQLSTATE.test(code))) ||
-    (typeof message === 'string' && CONNECTION_TEXT.test(message));
-  return isTransient ? appError('SERVICE_UNAVAILABLE', { cause: error }) : error;
+  const { code, message, constraint }: DriverError =
+    error instanceof QueryFailedError ? (error.driverError as DriverError) : (error ?? {});
+  if (isTransient(code, message)) {
+    return appError('SERVICE_UNAVAILABLE', {
+      cause: new Error(`PostgreSQL: ${typeof code === 'string' ? code : String(message)}`),
+    });
+  }
+  if (!(error instanceof QueryFailedError)) return error;
+  return new StatementError(String(code), typeof constraint === 'string' ? constraint : undefined, error.query);
 }
 
 /** The name of the unique constraint that an error says was violated. */
 export function violatedUniqueConstraint(error: unknown): string | undefined {
-  const { code, constraint } = driverErrorOf(error);
-  return code === UNIQUE_VIOLATION && typeof constraint === 'string' ? constraint : undefined;
+  return error instanceof StatementError && error.sqlState === UNIQUE_VIOLATION ? error.constraint : undefined;
+}
+
+function isTransient(code: unknown, message: unknown): boolean {
+  if (typeof code === 'string') return NETWORK_CODES.has(code) || TRANSIENT_SQLSTATE.test(code);
+  return typeof message === 'string' && CONNECTION_TEXT.test(message);
 }

@@ -53,6 +53,7 @@ const table = {
   INVALID_PASSWORD: { code: 218, status: 400, message: 'Password must be a non-blank string.' },
   UNAUTHORIZED: { code: 401, status: 401, message: 'Unauthorized.' },
   FORBIDDEN: { code: 403, status: 403, message: 'Forbidden.' },
+  HEADERS_TOO_LARGE: { code: 413, status: 431, message: 'The request headers are too large.' },
   PAYLOAD_TOO_LARGE: { code: 413, status: 413, message: 'The request body is too large.' },
   SERVICE_UNAVAILABLE: {
     code: 503,

@@ -13,8 +13,17 @@ export class Broadcasts {
 
   on<C extends EventContract>(contract: C, listener: (payload: EventPayload<C>) => void): void {
     this.transport.onBroadcast(contract.pattern, (body) => {
-      const payload = contract.payload.safeParse(JSON.parse(body));
+      const payload = contract.payload.safeParse(jsonOf(body));
       if (payload.success) listener(payload.data as EventPayload<C>);
     });
+  }
+}
+
+/** A hint that is no JSON is none. */
+function jsonOf(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
   }
 }

@@ -94,7 +94,13 @@ function columnValue(type: ColumnType, value: JsonValue): unknown {
 function dateOf(value: JsonValue): Date | undefined {
   const iso = typeof value === 'object' && value !== null && !Array.isArray(value) ? value['iso'] : value;
   const date = typeof iso === 'string' ? new Date(iso) : undefined;
-  return date === undefined || Number.isNaN(date.getTime()) ? undefined : date;
+  return date !== undefined && isStorableDate(date) ? date : undefined;
+}
+
+/** A time of the common era with a year of four digits; invalid dates have no year. */
+function isStorableDate(date: Date): boolean {
+  const year = date.getUTCFullYear();
+  return year >= 1 && year <= 9999;
 }
 
 /** A custom field equals the value, or is an array that holds it. Containment lets the GIN index find the rows. */

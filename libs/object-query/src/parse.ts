@@ -1,6 +1,7 @@
 import type { JsonValue } from '#contracts';
 import { appError } from '#errors';
 import type { Condition, SortKey } from './query.js';
+import { isStorableJson } from './storable-text.js';
 
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;
 const MAX_CONDITIONS = 100;
@@ -38,7 +39,7 @@ function parseCondition(field: string, value: JsonValue): Condition {
   if (field.startsWith('$')) throw invalid(`Unknown operator ${field.slice(0, 32)}.`);
   assertFieldName(field);
   assertNoOperator(value);
-  if (!isStorable(value)) throw invalid('Values must be valid Unicode without NUL characters.');
+  if (!isStorableJson(value)) throw invalid('Values must be valid Unicode without NUL characters.');
   return { kind: 'equals', field, value };
 }
 
@@ -50,9 +51,4 @@ function assertNoOperator(value: JsonValue): void {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
   const operator = Object.keys(value).find((key) => key.startsWith('$') || key === '__op');
   if (operator !== undefined) throw invalid(`Unknown operator ${operator.slice(0, 32)}.`);
-}
-
-function isStorable(value: JsonValue): boolean {
-  const text = JSON.stringify(value);
-  return !/\\u0000|\\ud[89a-f]/i.test(text);
 }

@@ -18,8 +18,9 @@ interface OutboxRow {
 }
 
 /**
- * Moves committed events to the broker, in the order of their rows, at least once: a row is deleted only after the broker
- * has confirmed it. One relay per schema works at a time (an advisory lock), so the order holds over replicas too.
+ * Moves committed events to the broker at least once: a row is deleted only after the broker has confirmed it. One relay
+ * per schema works at a time (an advisory lock) and takes rows in their order, so events keep it over replicas too; only
+ * an event that the broker refuses is tried again later, behind others.
  */
 @Injectable()
 export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdown {

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { Readiness } from '#observability';
 import { ApplicationsController } from './applications.controller.js';
 import { ApplicationsRepository } from './applications.repository.js';
 import { ApplicationsService } from './applications.service.js';
@@ -9,4 +10,8 @@ import { FirstApplication } from './first-application.js';
   providers: [ApplicationsService, ApplicationsRepository, FirstApplication],
   exports: [ApplicationsService, FirstApplication],
 })
-export class ApplicationsModule {}
+export class ApplicationsModule {
+  constructor(readiness: Readiness, applications: ApplicationsService) {
+    readiness.register('secret', () => applications.assertSecretFits());
+  }
+}

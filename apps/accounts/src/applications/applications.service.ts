@@ -26,6 +26,8 @@ export class ApplicationsService {
   readonly #settings = new LRUCache<string, ApplicationSettings>({
     max: MAX_CACHED_APPLICATIONS,
     ttl: SETTINGS_TTL_MS,
+    // A change in the middle of a look-up drops the entry; whoever waits still gets an answer.
+    ignoreFetchAbort: true,
     fetchMethod: async (id) => applicationSettings.parse((await this.repository.find(id))?.settings ?? {}),
   });
 
@@ -52,6 +54,12 @@ export class ApplicationsService {
 
   async get(id: string): Promise<Application> {
     return this.openKnown(id, await this.repository.find(id));
+  }
+
+  /** @throws Error where the stored keys were sealed with another secret: then nobody could be let in */
+  async assertSecretFits(): Promise<void> {
+    const [row] = await this.repository.list();
+    if (row !== undefined) this.open(row);
   }
 
   async list(): Promise<Application[]> {

@@ -55,7 +55,9 @@ export class FirstApplication implements OnApplicationBootstrap, OnApplicationSh
       if (application !== undefined) this.logger.log(`created the application ${application.id}`);
       return application;
     } catch (error) {
-      this.logger.debug(`not yet: ${error instanceof Error ? error.message : String(error)}`);
+      this.logger.warn(
+        `the first application cannot be created yet: ${error instanceof Error ? error.message : String(error)}`,
+      );
       return undefined;
     }
   }

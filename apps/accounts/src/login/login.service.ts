@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, VisibleUser } from '#contracts';
 import { appError } from '#errors';
+import { isStorableText } from '#object-query';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { SessionTokens } from '../sessions/session-tokens.js';
 import { presentUser } from '../users/user.presenter.js';
-import { isStorableText } from '../users/user-identifier.rules.js';
 import type { UserRow } from '../users/user.row.js';
 import { UserWriter } from '../users/user-writer.js';
 import { UsersRepository } from '../users/users.repository.js';

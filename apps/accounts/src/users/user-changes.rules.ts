@@ -1,7 +1,8 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { appError, type ErrorName } from '#errors';
+import { isStorableText } from '#object-query';
 import { type Acl, parseAcl } from '../acl/acl.rules.js';
-import { isStorableText, parseEmail, parsePhoneNumber, parseUsername } from './user-identifier.rules.js';
+import { parseEmail, parsePhoneNumber, parseUsername } from './user-identifier.rules.js';
 
 /** What a request wants of a user: checked, but not yet compared with the stored one. Absent: stays as it is. */
 export interface UserChanges {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonValue } from '#contracts';
-import { isStorableText, parseEmail, parsePhoneNumber, parseUsername } from './user-identifier.rules.js';
+import { parseEmail, parsePhoneNumber, parseUsername } from './user-identifier.rules.js';
 
 describe('parseUsername', () => {
   it.each(['a', 'Ada Lovelace', '名前', 'a@b', 'u'.repeat(255)])('takes %.20j', (value) => {
@@ -82,17 +82,5 @@ describe('parsePhoneNumber', () => {
     [],
   ])('refuses %j', (value) => {
     expect(() => parsePhoneNumber(value)).toThrow(expect.objectContaining({ errorName: 'INVALID_PHONE' }) as Error);
-  });
-});
-
-describe('isStorableText', () => {
-  it.each([
-    ['text', true],
-    ['😀', true],
-    ['a\0', false],
-    ['\ud800', false],
-    ['\udc00x', false],
-  ])('says of %j: %s', (text, isStorable) => {
-    expect(isStorableText(text)).toBe(isStorable);
   });
 });

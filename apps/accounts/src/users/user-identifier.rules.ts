@@ -1,5 +1,6 @@
 import type { JsonValue } from '#contracts';
 import { appError } from '#errors';
+import { isStorableText } from '#object-query';
 
 /** The fields by which a user logs in. */
 export type LoginIdentifier = 'username' | 'email' | 'mobilePhoneNumber';
@@ -13,11 +14,6 @@ const INTERNATIONAL_PHONE = /^\+[1-9]\d{5,14}$/;
 const NATIONAL_PHONE = /^\d{6,13}$/;
 /** Numbers without a prefix are Chinese: the service that this API comes from takes them so. */
 const DEFAULT_PREFIX = '+86';
-
-/** Whether PostgreSQL can store the text: no NUL, no half of a surrogate pair. */
-export function isStorableText(text: string): boolean {
-  return !text.includes('\0') && text.isWellFormed();
-}
 
 /** @throws AppError INVALID_USERNAME */
 export function parseUsername(value: JsonValue): string {

@@ -17,6 +17,8 @@ export class ApplicationDirectory {
   readonly #entries = new LRUCache<string, Entry>({
     max: MAX_ENTRIES,
     ttl: TTL_MS,
+    // A change in the middle of a look-up drops the entry; whoever waits still gets an answer.
+    ignoreFetchAbort: true,
     fetchMethod: (appId) => this.rpc.call(accountsRpc.findApplication, { appId }),
   });
 

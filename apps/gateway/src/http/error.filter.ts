@@ -14,10 +14,10 @@ export class ErrorFilter implements ExceptionFilter {
   }
 
   private report(error: AppError): void {
-    if (error.logLevel === 'debug') return;
-    const cause = error.cause instanceof Error ? error.cause : error;
-    if (error.logLevel === 'error') this.logger.error(cause);
-    else this.logger.warn(`${error.message} (${cause.message})`);
+    // What comes from a service has no cause any more: it was logged there.
+    if (!(error.cause instanceof Error) || error.logLevel === 'debug') return;
+    if (error.logLevel === 'error') this.logger.error(error.cause);
+    else this.logger.warn(`${error.message} (${error.cause.message})`);
   }
 }
 

@@ -2,6 +2,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../gateway.config.js';
 import { fromHttp, sendError } from './error.filter.js';
+import { answerUnreadable } from './unreadable-request.js';
 import { parseJsonBody } from './json-body.js';
 import { routeMethodOverride } from './method-override.js';
 import { addRequestHooks, requestIdOf } from './request-hooks.js';
@@ -9,6 +10,8 @@ import { addRequestHooks, requestIdOf } from './request-hooks.js';
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400;
 /** Longer than the idle time-out of common load balancers, so that they close first. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+/** A request must have arrived whole within this time. */
+const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_PARAM_LENGTH = 512;
 const CORS_HEADERS = [
   'Content-Type',
@@ -27,6 +30,8 @@ export function createHttpServer({ bodyLimitBytes }: GatewayConfig): FastifyAdap
   return new FastifyAdapter({
     bodyLimit: bodyLimitBytes,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    clientErrorHandler: answerUnreadable,
     return503OnClosing: false,
     skipMiddie: true,
     requestIdHeader: false,

@@ -10,10 +10,14 @@ const FORBIDDEN_KEY = '__proto__';
  * @throws AppError MALFORMED_JSON, INVALID_KEY_NAME
  */
 export function parseJsonBody(text: string): JsonValue {
-  if (text.trim() === '') return {};
+  return text.trim() === '' ? {} : (parseJson(text) ?? {});
+}
+
+/** Parses JSON of a client that everything behind can walk and pass on. @throws AppError MALFORMED_JSON, INVALID_KEY_NAME */
+export function parseJson(text: string): JsonValue {
   const value = parse(text);
   assertHarmless(value);
-  return value ?? {};
+  return value;
 }
 
 /** The body as an object; no body at all is an empty one. @throws AppError MALFORMED_JSON where it is no JSON object */

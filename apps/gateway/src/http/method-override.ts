@@ -23,14 +23,20 @@ const HEADER_VALUE = /^[\x20-\x7e]{1,1024}$/;
  */
 export function routeMethodOverride(request: IncomingMessage): string {
   const isOverride = request.method === 'POST' && (request.headers['content-type'] ?? '').startsWith('text/plain');
-  return isOverride ? OVERRIDE_PATH : (request.url ?? '/');
+  if (!isOverride) return request.url ?? '/';
+  overridden.add(request);
+  return OVERRIDE_PATH;
 }
+
+/** The route below is for rewritten requests alone: one that named its path itself would be sent on to itself for ever. */
+const overridden = new WeakSet<IncomingMessage>();
 
 @Controller()
 export class MethodOverrideController {
   /** Sends the request on through the same routes, hooks and checks that every request passes. */
   @Post(OVERRIDE_PATH)
   async dispatch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    if (!overridden.has(request.raw)) throw appError('NOT_FOUND');
     const answer = await request.server.inject(overriddenRequest(request));
     for (const [name, value] of Object.entries(answer.headers)) {
       if (value !== undefined && name !== 'content-length' && name !== 'connection') void reply.header(name, value);

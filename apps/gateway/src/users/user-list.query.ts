@@ -1,4 +1,5 @@
 import { appError } from '#errors';
+import { parseJson } from '../http/json-body.js';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
@@ -20,7 +21,7 @@ export function parseUserListQuery(params: Record<string, unknown>): UserListQue
   const order = textParam(params, 'order');
   const keys = parseKeys(params);
   return {
-    ...(where === undefined ? {} : { where: parseJson(where) }),
+    ...(where === undefined ? {} : { where: parseWhere(where) }),
     ...(order === undefined ? {} : { order }),
     ...(keys === undefined ? {} : { keys }),
     limit: parseLimit(textParam(params, 'limit')),
@@ -54,9 +55,9 @@ function parseSkip(text: string | undefined): number {
   return Number(text);
 }
 
-function parseJson(text: string): unknown {
+function parseWhere(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     throw invalid('where must be JSON.');
   }

@@ -45,9 +45,10 @@ export class ConsumingChannel {
 
   async #follow(channel: Channel, consuming: Promise<string>): Promise<void> {
     const tag = await consuming;
-    this.#stopConsuming = () => channel.cancel(tag);
+    const stopConsuming = () => channel.cancel(tag);
+    this.#stopConsuming = stopConsuming;
     channel.once('close', () => {
-      this.#stopConsuming = undefined;
+      if (this.#stopConsuming === stopConsuming) this.#stopConsuming = undefined;
     });
   }
 }

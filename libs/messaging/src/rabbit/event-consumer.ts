@@ -37,8 +37,8 @@ export class EventConsumer {
       await this.#deliver(message).catch((error: unknown) => this.#putAside(channel, message, error));
       channel.ack(message);
     } catch (error) {
-      // The channel closed under us: the broker gives the message to another consumer.
       this.logger.warn(`event ${String(message.properties.messageId)} goes back to the queue: ${String(error)}`);
+      giveBack(channel, message);
     }
   }
 
@@ -66,5 +66,14 @@ export class EventConsumer {
       headers: { [ATTEMPT_HEADER]: failures, [REASON_HEADER]: reason.slice(0, 500) },
     });
     await channel.waitForConfirms();
+  }
+}
+
+/** Lets the broker deliver the message again; where the channel closed under us, it does so by itself. */
+function giveBack(channel: ConfirmChannel, message: ConsumeMessage): void {
+  try {
+    channel.nack(message);
+  } catch {
+    // IllegalOperationError: the channel is closed.
   }
 }

@@ -1,3 +1,5 @@
+import { settledWithin } from './settled-within.js';
+
 /** Counts work in hand, and waits for its end. */
 export class InFlight {
   readonly #running = new Set<Promise<unknown>>();
@@ -15,11 +17,6 @@ export class InFlight {
 
   /** Resolves when all work has ended, or when the time is over. */
   async settled(timeoutMs: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise((resolve) => {
-      timer = setTimeout(resolve, timeoutMs);
-    });
-    await Promise.race([Promise.allSettled(this.#running), timeout]);
-    clearTimeout(timer);
+    await settledWithin(this.#running, timeoutMs);
   }
 }

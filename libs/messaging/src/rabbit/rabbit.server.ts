@@ -8,12 +8,15 @@ import { answerRequest } from '../handlers.js';
 import { ConsumingChannel } from './consuming-channel.js';
 import { EventConsumer } from './event-consumer.js';
 import { InFlight } from './in-flight.js';
+import { settledWithin } from './settled-within.js';
 import type { Topology } from './topology.js';
 
 /** RPCs that one process works on at once; over it the caller is told to come back. */
 const MAX_RPC_IN_FLIGHT = 2_000;
 /** How long a closing service waits for work in hand, in milliseconds. */
 const DRAIN_TIMEOUT_MS = 15_000;
+/** How long it waits for the broker's word on a cancelled consumer or a closed channel. */
+const CLOSE_TIMEOUT_MS = 2_000;
 
 /**
  * Receives a service's RPCs and events. RPCs are taken without acknowledgement (their caller has a deadline, so a lost
@@ -46,9 +49,15 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   /** Stops to take work, finishes what is in hand, then leaves. */
   async close(): Promise<void> {
-    await Promise.all(this.#channels.map((channel) => channel.stopConsuming()));
+    await settledWithin(
+      this.#channels.map((channel) => channel.stopConsuming()),
+      CLOSE_TIMEOUT_MS,
+    );
     await this.#inFlight.settled(DRAIN_TIMEOUT_MS);
-    await Promise.all(this.#channels.map((channel) => channel.close()));
+    await settledWithin(
+      this.#channels.map((channel) => channel.close()),
+      CLOSE_TIMEOUT_MS,
+    );
   }
 
   on(): never {

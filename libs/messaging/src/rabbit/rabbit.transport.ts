@@ -7,11 +7,13 @@ import type { BroadcastListener, EventMessage, Transport } from '../transport.js
 import { reportErrors } from './channel-errors.js';
 import { RabbitServer } from './rabbit.server.js';
 import { RpcChannel } from './rpc-channel.js';
+import { settledWithin } from './settled-within.js';
 import { Topology } from './topology.js';
 
 const HEARTBEAT_SECONDS = 10;
 const RECONNECT_SECONDS = 1;
 const PUBLISH_TIMEOUT_MS = 5_000;
+const CLOSE_TIMEOUT_MS = 2_000;
 
 export interface RabbitTransportOptions {
   readonly url: string;
@@ -83,8 +85,13 @@ export class RabbitTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#rpcChannel, this.#eventChannel, this.#broadcastChannel].map((channel) => channel.close()));
-    await this.#connection.close();
+    // A broker that goes away at the same moment never confirms a close: waiting for it has an end.
+    const channels = [this.#rpcChannel, this.#eventChannel, this.#broadcastChannel];
+    await settledWithin(
+      channels.map((channel) => channel.close()),
+      CLOSE_TIMEOUT_MS,
+    );
+    await settledWithin([this.#connection.close()], CLOSE_TIMEOUT_MS);
   }
 
   async #listen(channel: Channel): Promise<void> {
@@ -94,11 +101,14 @@ export class RabbitTransport implements Transport {
     await channel.consume(
       queue,
       (message) => {
-        for (const listener of this.#listeners.get(String(message?.properties.type)) ?? [])
-          listener(message?.content.toString() ?? '');
+        if (message !== null) this.#hear(String(message.properties.type), message.content.toString());
       },
       { noAck: true },
     );
+  }
+
+  #hear(pattern: string, body: string): void {
+    for (const listener of this.#listeners.get(pattern) ?? []) listener(body);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Channel, ConsumeMessage, Message } from 'amqplib';
+import type { Channel, ConsumeMessage, Message, Options } from 'amqplib';
 import { appError } from '#errors';
 import type { Topology } from './topology.js';
 
@@ -60,26 +60,33 @@ export class RpcChannel {
         reject(unavailable(`${pattern} gave no answer in ${timeoutMs} ms`));
       }, timeoutMs);
       this.#pending.set(id, { resolve, reject, timer });
+      this.#send(channel, service, body, { correlationId: id, expiration: timeoutMs });
+    });
+  }
+
+  #send(channel: Channel, service: string, body: string, options: Options.Publish & { correlationId: string }): void {
+    try {
       channel.publish('', this.topology.rpcQueue(service), Buffer.from(body), {
-        correlationId: id,
+        ...options,
         replyTo: DIRECT_REPLY_TO,
-        expiration: timeoutMs,
         mandatory: true,
       });
-    });
+    } catch {
+      // IllegalOperationError: the channel has just closed.
+      this.#take(options.correlationId)?.reject(unavailable('the connection to the message broker was lost'));
+    }
   }
 
   #settle(message: ConsumeMessage | null): void {
     if (message === null) return;
-    this.#take(message)?.resolve(message.content.toString());
+    this.#take(String(message.properties.correlationId))?.resolve(message.content.toString());
   }
 
   #fail(message: Message, reason: string): void {
-    this.#take(message)?.reject(unavailable(reason));
+    this.#take(String(message.properties.correlationId))?.reject(unavailable(reason));
   }
 
-  #take(message: Message): PendingRequest | undefined {
-    const id = String(message.properties.correlationId);
+  #take(id: string): PendingRequest | undefined {
     const pending = this.#pending.get(id);
     if (pending === undefined) return undefined;
     clearTimeout(pending.timer);
