@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -5,6 +6,8 @@ import type { z } from 'zod';
 import { environment } from '#config';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
 import { JsonLogger, Metrics, ObservabilityModule, Readiness } from '#observability';
+
+const IDLE_CONNECTION_POLL_MS = 50;
 
 /** The variables that every process reads. */
 export const serviceEnvironment = environment.pick({
@@ -78,5 +81,12 @@ function rootModule({ imports, transport }: ServiceOptions, metrics: Metrics): D
 async function drain(app: NestFastifyApplication, seconds: number): Promise<void> {
   app.get(Readiness).startDraining();
   await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
-  await app.close();
+  // A connection that is busy now would be kept alive by its client after its answer: it goes as soon as it is idle.
+  const server: Server = app.getHttpServer();
+  const timer = setInterval(() => {
+    server.closeIdleConnections();
+  }, IDLE_CONNECTION_POLL_MS);
+  await app.close().finally(() => {
+    clearInterval(timer);
+  });
 }

@@ -37,7 +37,8 @@ export class JsonLogger implements LoggerService {
   }
 
   error(message: unknown, ...rest: unknown[]): void {
-    this.#write('error', message, rest);
+    // What goes wrong at a start is thrown as well, and told there in words for the operator.
+    this.#write(FRAMEWORK_CONTEXTS.has(rest.at(-1)) ? 'debug' : 'error', message, rest);
   }
 
   warn(message: unknown, ...rest: unknown[]): void {
