@@ -13,5 +13,5 @@ export {
   useServer,
 } from './gatepost-server.js';
 export { TcpProxy } from './tcp-proxy.js';
-export { ROOT, TestProcess } from './test-process.js';
+export { isAlive, TestProcess } from './test-process.js';
 export { newDatabase, newFolder, newNamespace, testRun } from './test-run.js';

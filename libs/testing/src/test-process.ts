@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { eventually } from './eventually.js';
 import { testRun } from './test-run.js';
 
 /** The project's folder. */
-export const ROOT = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
+const ROOT = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
 
 /** How a process ended. */
 export interface Exit {
@@ -93,6 +93,17 @@ export class TestProcess {
   #tail(): string {
     return `stdout: ${this.#stdout.slice(-2000)} stderr: ${this.#stderr.slice(-4000)}`;
   }
+}
+
+/** Whether a process runs. One that has ended and only waits to be noticed does not. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  const stat = `/proc/${pid}/stat`;
+  return !existsSync(stat) || !readFileSync(stat, 'utf8').includes(') Z ');
 }
 
 function noteOf(child: ChildProcess): string {

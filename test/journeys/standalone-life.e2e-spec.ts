@@ -1,0 +1,230 @@
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  ApiClient,
+  appClient,
+  eventually,
+  freePorts,
+  gatepost,
+  type GatepostServer,
+  newFolder,
+  signUp,
+  startStandalone,
+  TestProcess,
+  unique,
+  isAlive,
+} from '#testing';
+
+const READY_AGAIN_MS = 5_000;
+
+const folderOf = ({ env }: GatepostServer): string => env['GATEPOST_DATA_DIR'] ?? '';
+
+/** The process id of the embedded PostgreSQL. */
+function postgresPid(server: GatepostServer): number {
+  return Number(readFileSync(join(folderOf(server), 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]);
+}
+
+/** Starts the server once more, over the same data, as it was started before. */
+function startAgain({ env }: GatepostServer, changes: Record<string, string> = {}): Promise<GatepostServer> {
+  return startStandalone({ ...env, ...changes });
+}
+
+function capture(pattern: RegExp, text: string): string {
+  const [, found] = pattern.exec(text) ?? [];
+  if (found === undefined) throw new Error(`${String(pattern)} is not in: ${text}`);
+  return found;
+}
+
+/** The request of a printed curl line, so that the test needs no curl. */
+function parseCurl(text: string): { method: string; url: string; headers: Record<string, string>; body: string } {
+  const line = capture(/^\s*(curl .*)$/m, text);
+  const headers = [...line.matchAll(/-H '([^:']+): ([^']+)'/g)].map(([, name, value]) => [name, value] as const);
+  return {
+    method: capture(/-X (\w+)/, line),
+    url: capture(/(http\S+)/, line),
+    headers: Object.fromEntries(headers) as Record<string, string>,
+    body: capture(/-d '([^']+)'/, line),
+  };
+}
+
+describe('the life of the standalone server', () => {
+  it('prints keys and a first request that works as printed, once', async () => {
+    const made = { GATEPOST_APP_ID: '', GATEPOST_APP_KEY: '', GATEPOST_MASTER_KEY: '' };
+    const first = await startStandalone(made);
+    const printed = first.main.stdout;
+    const { method, url, headers, body } = parseCurl(printed);
+    const response = await fetch(url, { method, headers, body });
+    expect([response.status, await response.json()]).toMatchObject([201, { username: 'ada' }]);
+    const masterKey = capture(/Master key\s+(\S+)/, printed);
+    const keys = { 'x-lc-id': capture(/Application id\s+(\S+)/, printed), 'x-lc-key': `${masterKey},master` };
+    const master = new ApiClient(first.baseUrls[0] ?? '', keys);
+    expect((await master.get('/1.1/users?count=1&limit=0')).body['count']).toBe(1);
+    await first.stop();
+
+    const second = await startAgain(first, made);
+    expect(second.main.stdout).not.toContain(masterKey);
+    expect((await gatepost(second, 'apps', 'list')).stdout).toContain(masterKey);
+    await second.stop();
+  });
+
+  it('keeps its data, and is ready again in under 5 seconds', async () => {
+    const first = await startStandalone();
+    const user = await signUp(appClient(first), { color: 'red' });
+    expect(await first.main.stop()).toEqual({ status: 0, signal: null });
+
+    const startedAt = performance.now();
+    const second = await startAgain(first);
+    const readyAfterMs = performance.now() - startedAt;
+    process.stdout.write(`standalone server: ready again after ${readyAfterMs.toFixed(0)} ms\n`);
+    expect(readyAfterMs).toBeLessThan(READY_AGAIN_MS);
+    const again = ApiClient.forApp(second.baseUrls[0] ?? '', first.app);
+    expect((await again.get('/1.1/users/me', { session: user.session })).body['color']).toBe('red');
+    await second.stop();
+  });
+
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    '%s ends it with what is in flight done, and PostgreSQL too',
+    async (signal) => {
+      const server = await startStandalone({ GATEPOST_PASSWORD_COST: '10' });
+      const postgres = postgresPid(server);
+      let first: (() => void) | undefined;
+      const isFirstDone = new Promise<void>((resolve) => (first = resolve));
+      const replies = Array.from({ length: 10 }, async () => {
+        const { status } = await appClient(server).post('/1.1/users', { username: unique('flight'), password: 'p' });
+        first?.();
+        return status;
+      });
+      await isFirstDone;
+      const exit = server.main.stop(signal);
+      expect(await Promise.all(replies)).toEqual(replies.map(() => 201));
+      expect(await exit).toEqual({ status: 0, signal: null });
+      expect(isAlive(postgres)).toBe(false);
+      expect(existsSync(join(folderOf(server), 'gatepost.sock'))).toBe(false);
+    },
+  );
+
+  it('says in one line that another one runs on its data', async () => {
+    const first = await startStandalone();
+    const second = TestProcess.start('tools/start.mjs', [], {
+      ...first.env,
+      GATEPOST_PORT: String(await freePorts(1)),
+    });
+    expect(await second.exited).toEqual({ status: 1, signal: null });
+    expect(second.stderr.trim().split('\n')).toEqual([expect.stringMatching(/already running.*GATEPOST_DATA_DIR/)]);
+    expect((await appClient(first).get('/readyz')).status).toBe(200);
+    await first.stop();
+  });
+
+  it('says in one line that its port is in use, and leaves no PostgreSQL behind', async () => {
+    const blocker = createServer();
+    const port = await new Promise<number>((resolve) => {
+      blocker.listen(0, '127.0.0.1', () => {
+        resolve((blocker.address() as { port: number }).port);
+      });
+    });
+    const folder = newFolder('data');
+    const server = TestProcess.start('tools/start.mjs', [], {
+      GATEPOST_DATA_DIR: folder,
+      GATEPOST_PORT: String(port),
+      GATEPOST_HOST: '127.0.0.1',
+    });
+    expect(await server.exited).toEqual({ status: 1, signal: null });
+    expect(server.stderr.trim().split('\n')).toEqual([
+      expect.stringMatching(new RegExp(`Port ${port} is in use.*GATEPOST_PORT`)),
+    ]);
+    expect(existsSync(join(folder, 'postgres', 'postmaster.pid'))).toBe(false);
+    await new Promise((resolve) => blocker.close(resolve));
+  });
+
+  it('starts after kill -9, with every acknowledged write, though its PostgreSQL was left over', async () => {
+    const first = await startStandalone();
+    const postgres = postgresPid(first);
+    const users = await Promise.all(Array.from({ length: 10 }, () => signUp(appClient(first))));
+    await first.main.stop('SIGKILL');
+    const second = await startAgain(first);
+    const api = ApiClient.forApp(second.baseUrls[0] ?? '', first.app);
+    for (const user of users) expect((await api.get('/1.1/users/me', { session: user.session })).status).toBe(200);
+    expect(isAlive(postgres)).toBe(false);
+    await second.stop();
+  });
+
+  it('starts after kill -9 of both processes', async () => {
+    const first = await startStandalone();
+    const postgres = postgresPid(first);
+    const user = await signUp(appClient(first));
+    process.kill(postgres, 'SIGKILL');
+    await eventually(() => {
+      expect(isAlive(postgres)).toBe(false);
+    });
+    await first.main.stop('SIGKILL');
+    const second = await startAgain(first);
+    const api = ApiClient.forApp(second.baseUrls[0] ?? '', first.app);
+    expect((await api.get('/1.1/users/me', { session: user.session })).status).toBe(200);
+    await second.stop();
+  });
+
+  it.runIf(process.getuid?.() === 0)('works in a folder that only root can enter', async () => {
+    const closed = join(newFolder('closed'), 'inner');
+    mkdirSync(closed, { mode: 0o700 });
+    const server = await startStandalone({ GATEPOST_DATA_DIR: join(closed, 'data') });
+    const home = realpathSync(join(folderOf(server), 'postgres'));
+    try {
+      expect((await signUp(appClient(server))).id).toBeTruthy();
+    } finally {
+      await server.stop();
+      rmSync(home, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('what cannot start says why', () => {
+  it('lists all configuration errors in one message, by name and not by value', async () => {
+    const bad = {
+      GATEPOST_PORT: 'eighty',
+      GATEPOST_SECRET: 'short-secret',
+      GATEPOST_MASTERKEY: 'typo',
+      GATEPOST_DATA_DIR: newFolder('data'),
+    };
+    const server = TestProcess.start('tools/start.mjs', [], bad);
+    expect((await server.exited).status).toBe(1);
+    for (const name of ['GATEPOST_PORT', 'GATEPOST_SECRET', 'GATEPOST_MASTERKEY'])
+      expect(server.stderr).toContain(name);
+    expect(server.stderr).not.toMatch(/eighty|short-secret|'typo'|\n\s+at /);
+  });
+
+  it('a service that lacks what it needs', async () => {
+    const accounts = TestProcess.start('dist/apps/accounts/src/main.js', [], { GATEPOST_PORT: '0' });
+    expect((await accounts.exited).status).toBe(1);
+    expect(accounts.stderr).toMatch(/GATEPOST_SECRET/);
+    const production = TestProcess.start('dist/apps/mail/src/main.js', [], {
+      NODE_ENV: 'production',
+      GATEPOST_PORT: '0',
+    });
+    expect((await production.exited).status).toBe(1);
+    expect(production.stderr).toMatch(/AMQP_URL: must be set in production/);
+  });
+
+  it('the command line, where no server answers', async () => {
+    const { status, stderr } = await gatepost(
+      { env: { GATEPOST_DATA_DIR: newFolder('empty'), AMQP_URL: 'amqp://guest:guest@127.0.0.1:1' } },
+      'apps',
+      'list',
+    );
+    expect(status).toBe(1);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(stderr).toMatch(/AMQP_URL/);
+  });
+
+  it('the command line, with help for every command', async () => {
+    const env = { GATEPOST_DATA_DIR: newFolder('empty') };
+    for (const args of [['--help'], ['apps', '--help'], ['apps', 'set', '--help'], ['migrate', '--help']]) {
+      const { status, stdout } = await gatepost({ env }, ...args);
+      expect([status, stdout.includes('Usage: gatepost')]).toEqual([0, true]);
+    }
+    await eventually(async () => {
+      expect((await gatepost({ env }, 'apps', 'set', '--help')).stdout).toContain('verifyEmailOnSignUp');
+    });
+  });
+});
