@@ -60,10 +60,15 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   options.prepare?.(app);
   const transport = app.get<Transport>(TRANSPORT);
   for (const service of options.serves) app.connectMicroservice({ strategy: transport.createServer(service) });
-  // First what the handlers need, then their messages.
-  await app.init();
-  await app.startAllMicroservices();
-  await app.listen(env.GATEPOST_PORT, env.GATEPOST_HOST);
+  try {
+    // First what the handlers need, then their messages.
+    await app.init();
+    await app.startAllMicroservices();
+    await app.listen(env.GATEPOST_PORT, env.GATEPOST_HOST);
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
   const { port } = app.getHttpServer().address() as { port: number };
   new Logger('Service').log(`${options.name} listens on port ${port}`);
   return { app, port, stop: () => drain(app, env.GATEPOST_DRAIN_SECONDS) };

@@ -1,4 +1,10 @@
-import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
 import type { Application } from '#contracts';
 import { Readiness } from '#observability';
 import { ACCOUNTS_CONFIG, type AccountsConfig, type InitialApplication } from '../accounts.config.js';
@@ -8,7 +14,7 @@ const RETRY_MS = 500;
 
 /** Creates the configured application where the database has none, as soon as the database can be used. */
 @Injectable()
-export class FirstApplication implements OnApplicationBootstrap, OnApplicationShutdown {
+export class FirstApplication implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger('Applications');
   private isStopping = false;
   private isSettled = false;
@@ -29,8 +35,10 @@ export class FirstApplication implements OnApplicationBootstrap, OnApplicationSh
     this.creation = this.create(initialApplication);
   }
 
-  onApplicationShutdown(): void {
+  /** Before the database goes. */
+  async beforeApplicationShutdown(): Promise<void> {
     this.isStopping = true;
+    await this.creation;
   }
 
   /** The application that this start has created, if any. */
