@@ -1,9 +1,19 @@
-import type { DataSource, QueryRunner } from 'typeorm';
+import { Logger } from '@nestjs/common';
+import { Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg';
+import type { DatabaseOptions } from './database-options.js';
 import { translateDriverError } from './driver-error.js';
+
+const CONNECT_TIMEOUT_MS = 2_000;
+const STATEMENT_TIMEOUT_MS = 5_000;
+const IDLE_TRANSACTION_TIMEOUT_MS = 15_000;
 
 /** Runs SQL. Values are parameters, always; the text is written by us. */
 export interface Queryable {
-  query<Row>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
+  /**
+   * @param statementName keeps the statement prepared on its connection, under a name that stands for this text alone.
+   * For look-ups by a key: a prepared statement's plan no longer depends on the values.
+   */
+  query<Row>(sql: string, parameters?: readonly unknown[], statementName?: string): Promise<Row[]>;
 }
 
 /**
@@ -11,15 +21,15 @@ export interface Queryable {
  * Only `Database.transaction` makes it.
  */
 export class Tx implements Queryable {
-  readonly #runner: QueryRunner;
+  readonly #client: PoolClient;
   readonly #afterCommit: (() => void)[] = [];
 
-  constructor(runner: QueryRunner) {
-    this.#runner = runner;
+  constructor(client: PoolClient) {
+    this.#client = client;
   }
 
-  query<Row>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
-    return run<Row>(this.#runner, sql, parameters);
+  query<Row>(sql: string, parameters: readonly unknown[] = [], statementName?: string): Promise<Row[]> {
+    return run<Row>(this.#client, sql, parameters, statementName);
   }
 
   /** Calls back once the transaction is committed; never if it is rolled back. */
@@ -33,47 +43,75 @@ export class Tx implements Queryable {
   }
 }
 
-/** A service's own database. A lost connection surfaces as SERVICE_UNAVAILABLE. */
+/** A service's own database. It connects when it is asked; while it cannot, SERVICE_UNAVAILABLE. */
 export class Database implements Queryable {
-  constructor(readonly dataSource: DataSource) {}
+  readonly #pool: Pool;
 
-  async query<Row>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
-    const runner = this.dataSource.createQueryRunner();
-    try {
-      return await run<Row>(runner, sql, parameters);
-    } finally {
-      await runner.release();
-    }
+  constructor({ url, poolSize, applicationName }: DatabaseOptions) {
+    this.#pool = new Pool({
+      connectionString: url,
+      max: poolSize,
+      application_name: applicationName,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
+      keepAlive: true,
+    });
+    const logger = new Logger('PostgreSQL');
+    this.#pool.on('error', (error) => {
+      logger.warn(`an idle connection was lost: ${error.message}`);
+    });
+  }
+
+  query<Row>(sql: string, parameters: readonly unknown[] = [], statementName?: string): Promise<Row[]> {
+    return run<Row>(this.#pool, sql, parameters, statementName);
   }
 
   /** Commits what `work` did, or nothing of it where it throws. Never call another service inside. */
   async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    const runner = this.dataSource.createQueryRunner();
-    const tx = new Tx(runner);
+    const client = await this.#connect();
+    const tx = new Tx(client);
+    let isBroken = false;
     try {
-      await connected(runner.startTransaction());
+      await tx.query('BEGIN');
       const result = await work(tx);
-      await connected(runner.commitTransaction());
+      await tx.query('COMMIT');
       tx.committed();
       return result;
     } catch (error) {
-      if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
+      // A connection that cannot even roll back is not used again.
+      await client.query('ROLLBACK').catch(() => {
+        isBroken = true;
+      });
       throw error;
     } finally {
-      await runner.release();
+      client.release(isBroken);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  async #connect(): Promise<PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      throw translateDriverError(error, 'connect');
     }
   }
 }
 
-async function run<Row>(runner: QueryRunner, sql: string, parameters: readonly unknown[]): Promise<Row[]> {
-  const result = await connected(runner.query(sql, [...parameters], true));
-  return result.records as Row[];
+interface Runner {
+  query(config: QueryConfig): Promise<QueryResult>;
 }
 
-async function connected<T>(work: Promise<T>): Promise<T> {
+async function run<Row>(runner: Runner, text: string, parameters: readonly unknown[], name?: string): Promise<Row[]> {
+  const values = [...parameters];
   try {
-    return await work;
+    const { rows } = await runner.query(name === undefined ? { text, values } : { name, text, values });
+    return rows as Row[];
   } catch (error) {
-    throw translateDriverError(error);
+    throw translateDriverError(error, text);
   }
 }

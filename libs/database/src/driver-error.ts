@@ -1,4 +1,4 @@
-import { QueryFailedError } from 'typeorm';
+import { DatabaseError } from 'pg';
 import { appError } from '#errors';
 
 /** SQLSTATE classes and codes that say "not now": connection, resources, operator intervention, lock and time limits. */
@@ -14,9 +14,9 @@ const NETWORK_CODES = new Set([
   'ENOENT',
   'EHOSTUNREACH',
 ]);
-/** Texts of node-postgres and TypeORM errors that carry no code. */
+/** Texts of node-postgres errors that carry no code. */
 const CONNECTION_TEXT =
-  /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Driver not Connected|is not established/i;
+  /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after/i;
 const SHOWN_SQL_LENGTH = 200;
 
 /** A statement that PostgreSQL refused. It names the statement, never its values: those may be secrets, and it is logged. */
@@ -34,23 +34,21 @@ export class StatementError extends Error {
   }
 }
 
-interface DriverError {
+interface DriverFailure {
   readonly code?: unknown;
   readonly message?: unknown;
   readonly constraint?: unknown;
 }
 
 /** A failure of the connection as SERVICE_UNAVAILABLE, a refused statement as StatementError. */
-export function translateDriverError(error: unknown): unknown {
-  const { code, message, constraint }: DriverError =
-    error instanceof QueryFailedError ? (error.driverError as DriverError) : (error ?? {});
+export function translateDriverError(error: unknown, sql: string): unknown {
+  const { code, message, constraint }: DriverFailure = error ?? {};
   if (isTransient(code, message)) {
-    return appError('SERVICE_UNAVAILABLE', {
-      cause: new Error(`PostgreSQL: ${typeof code === 'string' ? code : String(message)}`),
-    });
+    const reason = typeof code === 'string' ? code : String(message);
+    return appError('SERVICE_UNAVAILABLE', { cause: new Error(`PostgreSQL: ${reason}`) });
   }
-  if (!(error instanceof QueryFailedError)) return error;
-  return new StatementError(String(code), typeof constraint === 'string' ? constraint : undefined, error.query);
+  if (!(error instanceof DatabaseError)) return error;
+  return new StatementError(String(code), typeof constraint === 'string' ? constraint : undefined, sql);
 }
 
 /** The name of the unique constraint that an error says was violated. */

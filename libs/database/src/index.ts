@@ -1,4 +1,4 @@
-export type { DatabaseOptions } from './data-source.js';
+export type { DatabaseOptions } from './database-options.js';
 export { DatabaseModule } from './database.module.js';
 export { Database, type Queryable, type Tx } from './database.js';
 export { violatedUniqueConstraint } from './driver-error.js';

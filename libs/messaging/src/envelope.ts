@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type AppError, appError, fromWireError, toWireError } from '#errors';
 
-const requestEnvelope = z.object({ pattern: z.string(), requestId: z.string().optional(), data: z.unknown() });
+const requestEnvelope = z.object({ pattern: z.string(), data: z.unknown() });
 const replyEnvelope = z.union([z.object({ error: z.unknown() }), z.object({ data: z.unknown() })]);
 
 export type RequestEnvelope = z.output<typeof requestEnvelope>;

@@ -1,8 +1,8 @@
 import type { MessageHandler } from '@nestjs/microservices';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { appError, toAppError } from '#errors';
-import { type Metrics, runInRequestContext } from '#observability';
-import { decodeRequest, encodeError, encodeReply, type RequestEnvelope } from './envelope.js';
+import type { Metrics } from '#observability';
+import { decodeRequest, encodeError, encodeReply } from './envelope.js';
 import type { EventMessage } from './transport.js';
 
 type FindHandler = (pattern: string) => MessageHandler | null;
@@ -23,7 +23,7 @@ export async function answerRequest(text: string, find: FindHandler, outcomes?: 
     if (handler === null)
       throw appError('SERVICE_UNAVAILABLE', { cause: new Error(`no handler for ${request.pattern}`) });
     pattern = request.pattern;
-    return encodeReply(await invokeInContext(handler, request));
+    return encodeReply(await invoke(handler, request.data));
   } catch (thrown) {
     const error = toAppError(thrown);
     outcome = error.errorName;
@@ -33,16 +33,10 @@ export async function answerRequest(text: string, find: FindHandler, outcomes?: 
   }
 }
 
-function invokeInContext(handler: MessageHandler, { requestId, data }: RequestEnvelope): Promise<unknown> {
-  return requestId === undefined
-    ? invoke(handler, data)
-    : runInRequestContext({ requestId }, () => invoke(handler, data));
-}
-
 /** Hands an event to its handler; rejects where it could not be handled. */
 export async function deliverEvent(
   { id, body }: Omit<EventMessage, 'pattern'>,
   handler: MessageHandler,
 ): Promise<void> {
-  await runInRequestContext({ requestId: id }, () => invoke(handler, { id, payload: JSON.parse(body) as unknown }));
+  await invoke(handler, { id, payload: JSON.parse(body) as unknown });
 }

@@ -1,21 +1,23 @@
-import { Catch, type ExceptionFilter, Logger } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
 import { type Observable, throwError } from 'rxjs';
-import { type AppError, toAppError } from '#errors';
+import { toAppError } from '#errors';
+import { reportError } from '#observability';
 
 /** Keeps our error code on its way through Nest, and logs the true cause of what has no code of its own, once. */
 @Catch()
 export class WireErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('Rpc');
 
-  catch(thrown: unknown): Observable<never> {
+  catch(thrown: unknown, host: ArgumentsHost): Observable<never> {
     const error = toAppError(thrown);
-    this.report(error);
+    reportError(this.logger, error, requestIdOf(host.switchToRpc().getData()));
     return throwError(() => error);
   }
+}
 
-  private report(error: AppError): void {
-    const cause = error.cause instanceof Error ? error.cause : error;
-    if (error.logLevel === 'error') this.logger.error(cause);
-    else if (error.logLevel === 'warn') this.logger.warn(`${error.message} (${cause.message})`);
-  }
+/** The id of the HTTP request for which a message came; an event's own id. */
+function requestIdOf(data: unknown): string | undefined {
+  const { caller, id } = (data ?? {}) as { caller?: { requestId?: unknown }; id?: unknown };
+  const requestId = caller?.requestId ?? id;
+  return typeof requestId === 'string' ? requestId : undefined;
 }

@@ -3,16 +3,12 @@ import { NestFactory } from '@nestjs/core';
 import { z } from 'zod';
 import { event, rpc, type RpcData, type RpcReply } from '#contracts';
 import { appError } from '#errors';
-import { currentRequestId, Metrics, ObservabilityModule } from '#observability';
+import { Metrics, ObservabilityModule } from '#observability';
 import { EventHandler, MessagingModule, type ReceivedEvent, RpcHandler, type Transport } from '#messaging';
 
 /** The contracts of a service that exists in tests only. */
 export const sampleRpc = {
-  echo: rpc(
-    'sample.echo',
-    z.object({ text: z.string() }),
-    z.object({ text: z.string(), requestId: z.string().nullable() }),
-  ),
+  echo: rpc('sample.echo', z.object({ text: z.string() }), z.object({ text: z.string() })),
   fail: rpc('sample.fail', z.object({ how: z.enum(['known', 'unknown', 'late']) }), z.object({})),
   hold: rpc('sample.hold', z.object({}), z.object({ held: z.literal(true) }), 3_000),
   missing: rpc('sample.missing', z.object({}), z.object({}), 3_000),
@@ -52,7 +48,7 @@ class SampleController {
   @RpcHandler(sampleRpc.echo)
   echo({ text }: RpcData<typeof sampleRpc.echo>): Promise<RpcReply<typeof sampleRpc.echo>> {
     this.behaviour.calls += 1;
-    return Promise.resolve({ text, requestId: currentRequestId() ?? null });
+    return Promise.resolve({ text });
   }
 
   @RpcHandler(sampleRpc.fail)

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { event } from '#contracts';
 import { Broadcasts, RpcClient, type Transport } from '#messaging';
-import { runInRequestContext } from '#observability';
 import { eventually } from '#testing';
 import { impatientHold, nobodysRpc, SampleBehaviour, sampleRpc, startSample } from './sample-service.js';
 
@@ -39,14 +38,6 @@ export function describeTransport(name: string, open: () => TransportPair): void
       const texts = ['', 'plain', 'ä 😀 \u2028 "\\', 'x'.repeat(200_000)];
       const replies = await Promise.all(texts.map((text) => client.call(sampleRpc.echo, { text })));
       expect(replies.map(({ text }) => text)).toEqual(texts);
-    });
-
-    it('carries the request id to the other side, and none where there is none', async () => {
-      const reply = await runInRequestContext({ requestId: 'request-1' }, () =>
-        client.call(sampleRpc.echo, { text: '' }),
-      );
-      expect(reply.requestId).toBe('request-1');
-      expect((await client.call(sampleRpc.echo, { text: '' })).requestId).toBeNull();
     });
 
     it('keeps name, code, status, text and retry time of an error', async () => {

@@ -1,5 +1,5 @@
+export { reportError } from './report-error.js';
 export { JsonLogger } from './logger.js';
 export { Metrics } from './metrics.js';
 export { ObservabilityModule } from './observability.module.js';
 export { Readiness } from './readiness.js';
-export { currentRequestId, runInRequestContext } from './request-context.js';

@@ -1,6 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
 import { pino, type Logger as Pino, type LoggerOptions } from 'pino';
-import { currentRequestId } from './request-context.js';
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
@@ -24,10 +23,6 @@ export class JsonLogger implements LoggerService {
       base: { service },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      mixin: () => {
-        const requestId = currentRequestId();
-        return requestId === undefined ? {} : { requestId };
-      },
     };
     this.#pino = pino(options, pino.destination({ fd: 2, sync: true }));
   }
@@ -49,13 +44,21 @@ export class JsonLogger implements LoggerService {
     this.#write('debug', message, rest);
   }
 
-  /** Nest passes the context as the last argument, and sometimes a stack before it. */
+  /** Nest passes the context as the last argument; before it come errors, and objects whose members become fields. */
   #write(level: Level, message: unknown, rest: unknown[]): void {
     const context = rest.at(-1);
     const fields: Record<string, unknown> = typeof context === 'string' ? { context } : {};
-    for (const extra of rest) if (extra instanceof Error) fields['err'] = pino.stdSerializers.err(extra);
-    if (message instanceof Error)
-      this.#pino[level]({ ...fields, err: pino.stdSerializers.err(message) }, message.message);
-    else this.#pino[level](fields, typeof message === 'string' ? message : JSON.stringify(message));
+    for (const extra of [message, ...rest]) Object.assign(fields, fieldsOf(extra));
+    this.#pino[level](fields, textOf(message));
   }
+}
+
+function fieldsOf(extra: unknown): object {
+  if (extra instanceof Error) return { err: pino.stdSerializers.err(extra) };
+  return typeof extra === 'object' && extra !== null ? extra : {};
+}
+
+function textOf(message: unknown): string {
+  if (message instanceof Error) return message.message;
+  return typeof message === 'string' ? message : JSON.stringify(message);
 }

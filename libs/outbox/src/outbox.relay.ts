@@ -78,7 +78,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
   }
 
   private async relayBatch(): Promise<boolean> {
-    if (!this.publisher.isConnected() || !this.database.dataSource.isInitialized) return false;
+    if (!this.publisher.isConnected()) return false;
     return this.database.transaction(async (tx) => {
       if (!(await this.isTheOneRelay(tx))) return false;
       const rows = await tx.query<OutboxRow>(

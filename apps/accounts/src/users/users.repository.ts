@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Tx, violatedUniqueConstraint } from '#database';
+import { Database, type Tx, violatedUniqueConstraint } from '#database';
 import { type AppError, appError, type ErrorName } from '#errors';
 import { compileQuery, type ObjectQuery } from '#object-query';
 import type { LoginIdentifier } from './user-identifier.rules.js';
@@ -29,41 +29,26 @@ const UNIQUE_ERRORS: Readonly<Record<string, ErrorName>> = {
 export class UsersRepository {
   constructor(private readonly database: Database) {}
 
-  find(appId: string, objectId: string, on: Queryable = this.database): Promise<UserRow | undefined> {
-    return first(
-      on.query<UserRow>(`SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2`, [
-        appId,
-        objectId,
-      ]),
-    );
+  find(appId: string, objectId: string): Promise<UserRow | undefined> {
+    const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2`;
+    return first(this.database.query<UserRow>(sql, [appId, objectId], 'users.find'));
   }
 
   /** Reads the user and keeps others from changing it until the transaction ends. */
   lock(tx: Tx, appId: string, objectId: string): Promise<UserRow | undefined> {
-    return first(
-      tx.query<UserRow>(`SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2 FOR UPDATE`, [
-        appId,
-        objectId,
-      ]),
-    );
+    const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2 FOR UPDATE`;
+    return first(tx.query<UserRow>(sql, [appId, objectId], 'users.lock'));
   }
 
   findBySessionToken(appId: string, tokenHash: Buffer): Promise<UserRow | undefined> {
-    return first(
-      this.database.query<UserRow>(
-        `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND session_token_hash = $2`,
-        [appId, tokenHash],
-      ),
-    );
+    const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND session_token_hash = $2`;
+    return first(this.database.query<UserRow>(sql, [appId, tokenHash], 'users.findBySessionToken'));
   }
 
   findByIdentifier(appId: string, identifier: LoginIdentifier, value: string): Promise<UserRow | undefined> {
-    return first(
-      this.database.query<UserRow>(
-        `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND ${IDENTIFIER_COLUMNS[identifier]} = $2`,
-        [appId, value],
-      ),
-    );
+    const column = IDENTIFIER_COLUMNS[identifier];
+    const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND ${column} = $2`;
+    return first(this.database.query<UserRow>(sql, [appId, value], `users.findBy.${column}`));
   }
 
   async list(appId: string, query: ObjectQuery): Promise<UserRow[]> {

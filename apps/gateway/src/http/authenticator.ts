@@ -5,13 +5,18 @@ import { appError } from '#errors';
 import { ApplicationDirectory } from './application.directory.js';
 import { judgeCredentials, readCredentials, readSessionToken } from './credentials.js';
 
+interface SignedRequest {
+  readonly id: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
 /** Lets in requests that know an application's key. */
 @Injectable()
 export class Authenticator {
   constructor(private readonly applications: ApplicationDirectory) {}
 
   /** @throws AppError UNAUTHORIZED where the credentials are missing or wrong */
-  async authenticate(headers: IncomingHttpHeaders): Promise<Caller> {
+  async authenticate({ id, headers }: SignedRequest): Promise<Caller> {
     const credentials = readCredentials(headers);
     const application = credentials === undefined ? null : await this.applications.find(credentials.appId);
     if (credentials === undefined || application === null) throw appError('UNAUTHORIZED');
@@ -19,6 +24,7 @@ export class Authenticator {
     if (signature === undefined) throw appError('UNAUTHORIZED');
     const sessionToken = readSessionToken(headers);
     return {
+      requestId: id,
       appId: application.id,
       isMaster: signature === 'master',
       ...(sessionToken === undefined ? {} : { sessionToken }),

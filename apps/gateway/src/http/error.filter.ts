@@ -1,6 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, HttpStatus, Logger } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, appError } from '#errors';
+import { reportError } from '#observability';
 
 /** Writes every error body: `{code, error}` (specification, Errors). */
 @Catch()
@@ -8,16 +9,10 @@ export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('Http');
 
   catch(thrown: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
     const error = fromHttp(thrown);
-    this.report(error);
-    sendError(host.switchToHttp().getResponse<FastifyReply>(), error);
-  }
-
-  private report(error: AppError): void {
-    // What comes from a service has no cause any more: it was logged there.
-    if (!(error.cause instanceof Error) || error.logLevel === 'debug') return;
-    if (error.logLevel === 'error') this.logger.error(error.cause);
-    else this.logger.warn(`${error.message} (${error.cause.message})`);
+    reportError(this.logger, error, http.getRequest<FastifyRequest>().id);
+    sendError(http.getResponse<FastifyReply>(), error);
   }
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '#contracts';
-import { Metrics, runInRequestContext } from '#observability';
+import { Metrics } from '#observability';
 import { Authenticator } from './authenticator.js';
 import { readCredentials } from './credentials.js';
 import { OVERRIDE_PATH } from './method-override.js';
@@ -34,10 +34,10 @@ export function addRequestHooks(app: NestFastifyApplication): void {
   fastify.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
     if (isApi(request)) void reply.headers({ 'cache-control': 'no-cache,no-store', pragma: 'no-cache' });
-    runInRequestContext({ requestId: request.id }, done);
+    done();
   });
   fastify.addHook('onRequest', async (request) => {
-    if (mustSignNow(request)) request.caller = await authenticator.authenticate(request.headers);
+    if (mustSignNow(request)) request.caller = await authenticator.authenticate(request);
   });
   fastify.addHook('onResponse', (request, reply, done) => {
     metrics.httpRequests.observe(labelsOf(request, reply), reply.elapsedTime / 1000);

@@ -1,0 +1,181 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Database, migrate } from '#database';
+import { parseOrder, parseWhere } from '#object-query';
+import { newDatabase, unique } from '#testing';
+import { accountsDatabase } from '../accounts.database.js';
+import type { UserRow } from './user.row.js';
+import { UsersRepository } from './users.repository.js';
+
+let database: Database;
+let users: UsersRepository;
+
+beforeAll(async () => {
+  const options = accountsDatabase(await newDatabase(), 10);
+  await migrate(options);
+  database = new Database(options);
+  users = new UsersRepository(database);
+});
+afterAll(() => database.close());
+
+async function newApp(): Promise<string> {
+  const id = unique('app');
+  await database.query(
+    'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
+    [id],
+  );
+  return id;
+}
+
+function row(changes: Partial<UserRow> = {}): UserRow {
+  const time = new Date('2026-01-01T00:00:00.123Z');
+  return {
+    objectId: randomBytes(12).toString('hex'),
+    username: unique('user'),
+    email: null,
+    emailVerified: null,
+    mobilePhoneNumber: null,
+    mobilePhoneVerified: false,
+    passwordHash: 'bcrypt-sha256:hash',
+    sessionTokenHash: randomBytes(32),
+    sealedSessionToken: 'sealed',
+    acl: null,
+    fields: {},
+    createdAt: time,
+    updatedAt: time,
+    ...changes,
+  };
+}
+
+describe('users in PostgreSQL', () => {
+  let app: string;
+  const insert = async (user: UserRow, into = app) => {
+    await database.transaction((tx) => users.insert(tx, into, user));
+    return user;
+  };
+
+  beforeEach(async () => {
+    app = await newApp();
+  });
+
+  it('come back as they were stored', async () => {
+    const user = await insert(
+      row({
+        email: 'a@b.co',
+        emailVerified: false,
+        mobilePhoneNumber: '+861',
+        mobilePhoneVerified: true,
+        passwordHash: null,
+        acl: { '*': { read: true } },
+        fields: { text: 'ä😀', list: [1, null, { a: [] }], big: 9_007_199_254_740_991 },
+      }),
+    );
+    expect(await users.find(app, user.objectId)).toEqual(user);
+    expect(await users.findBySessionToken(app, user.sessionTokenHash)).toEqual(user);
+    expect(await users.findByIdentifier(app, 'username', user.username)).toEqual(user);
+    expect(await users.findByIdentifier(app, 'email', 'a@b.co')).toEqual(user);
+    expect(await users.findByIdentifier(app, 'mobilePhoneNumber', '+861')).toEqual(user);
+  });
+
+  it.each([
+    ['username', 'USERNAME_TAKEN'],
+    ['email', 'EMAIL_TAKEN'],
+    ['mobilePhoneNumber', 'PHONE_TAKEN'],
+  ] as const)('have a %s of their own', async (field, errorName) => {
+    await insert(row({ [field]: 'the same' }));
+    await expect(insert(row({ [field]: 'the same' }))).rejects.toMatchObject({ errorName });
+    const other = await insert(row({ [field]: 'The same' }));
+    const update = database.transaction((tx) => users.update(tx, app, { ...other, [field]: 'the same' }));
+    await expect(update).rejects.toMatchObject({ errorName });
+  });
+
+  it('of one application are unknown to another, and may have the same names', async () => {
+    const [other, user] = [await newApp(), await insert(row({ email: 'a@b.co' }))];
+    await insert(user, other);
+    await database.transaction((tx) => users.remove(tx, other, user.objectId));
+    expect(await users.find(other, user.objectId)).toBeUndefined();
+    expect(await users.find(app, user.objectId)).toEqual(user);
+    expect(await users.findBySessionToken(other, user.sessionTokenHash)).toBeUndefined();
+    expect(await users.list(other, { where: parseWhere({}), order: [] })).toEqual([]);
+    expect(await users.count(other, { where: parseWhere({}), order: [] })).toBe(0);
+  });
+
+  it('may be many without e-mail address and phone number', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => insert(row())));
+    expect(await users.count(app, { where: parseWhere({ email: null }), order: [] })).toBe(5);
+  });
+
+  it('are updated in all that may change, and in nothing else', async () => {
+    const user = await insert(row());
+    const changed = { ...row(), objectId: user.objectId, email: 'n@e.ww', fields: { a: 1 }, updatedAt: new Date() };
+    await database.transaction((tx) => users.update(tx, app, changed));
+    expect(await users.find(app, user.objectId)).toEqual({ ...changed, createdAt: user.createdAt });
+  });
+
+  it('are locked for others until the transaction ends', async () => {
+    const user = await insert(row({ fields: { count: 0 } }));
+    await Promise.all(
+      Array.from({ length: 8 }, () =>
+        database.transaction(async (tx) => {
+          const current = await users.lock(tx, app, user.objectId);
+          await users.update(tx, app, { ...current!, fields: { count: Number(current?.fields['count']) + 1 } });
+        }),
+      ),
+    );
+    expect((await users.find(app, user.objectId))?.fields).toEqual({ count: 8 });
+  });
+
+  it('get another hash of the same password only while they have that password', async () => {
+    const user = await insert(row());
+    await database.transaction((tx) => users.rehash(tx, app, user, 'new'));
+    await database.transaction((tx) => users.rehash(tx, app, user, 'too late'));
+    expect((await users.find(app, user.objectId))?.passwordHash).toBe('new');
+  });
+
+  it('are listed in pages that neither overlap nor leave gaps', async () => {
+    const all = await Promise.all(Array.from({ length: 10 }, () => insert(row({ fields: { same: 1 } }))));
+    const pages = await Promise.all(
+      [0, 3, 6, 9].map((skip) =>
+        users.list(app, { where: parseWhere({ same: 1 }), order: parseOrder('same,-createdAt'), limit: 3, skip }),
+      ),
+    );
+    const ids = pages.flat().map(({ objectId }) => objectId);
+    expect(ids).toEqual(all.map(({ objectId }) => objectId).sort());
+  });
+
+  it('with a field among many are found by an index', async () => {
+    await database.query(
+      `INSERT INTO accounts.users (app_id, object_id, username, session_token_hash, sealed_session_token, fields, created_at, updated_at)
+       SELECT $1, lpad(to_hex(n), 24, '0'), 'bulk' || n, int8send(n), '', jsonb_build_object('number', n), now(), now()
+         FROM generate_series(1::bigint, 20000) AS n`,
+      [app],
+    );
+    await database.query('ANALYZE accounts.users');
+    const plan = await database.query<Record<string, string>>(
+      `EXPLAIN SELECT 1 FROM accounts.users WHERE app_id = '${app}' AND fields @> '{"number": 77}'`,
+    );
+    expect(JSON.stringify(plan)).toContain('users_fields_idx');
+    const found = await users.list(app, { where: parseWhere({ number: 77 }), order: [] });
+    expect(found.map(({ username }) => username)).toEqual(['bulk77']);
+  });
+});
+
+describe('the migrations of accounts', () => {
+  it('name every constraint and index by hand', async () => {
+    const named = await database.query<{ name: string }>(
+      `SELECT conname AS name FROM pg_constraint WHERE connamespace = 'accounts'::regnamespace AND contype IN ('p', 'u', 'f', 'c')
+       UNION SELECT indexname FROM pg_indexes WHERE schemaname = 'accounts'`,
+    );
+    const ours = named.map(({ name }) => name).filter((name) => !name.startsWith('PK_'));
+    expect(ours.length).toBeGreaterThan(5);
+    for (const name of ours) expect(name).toMatch(/^[a-z_]+_(pkey|key|fkey|idx|check)$/);
+  });
+
+  it('begin every unique index of users with the application', async () => {
+    const indexes = await database.query<{ definition: string }>(
+      `SELECT indexdef AS definition FROM pg_indexes WHERE schemaname = 'accounts' AND tablename = 'users' AND indexdef LIKE 'CREATE UNIQUE%'`,
+    );
+    expect(indexes.length).toBeGreaterThanOrEqual(5);
+    for (const { definition } of indexes) expect(definition).toMatch(/\(app_id, /);
+  });
+});

@@ -1,0 +1,10 @@
+import type { MigrationInterface } from 'typeorm';
+
+/** A service's database: where it is, its schema, and the migrations that make it. */
+export interface DatabaseOptions {
+  readonly url: string;
+  readonly schema: string;
+  readonly migrations: readonly (new () => MigrationInterface)[];
+  readonly poolSize: number;
+  readonly applicationName: string;
+}

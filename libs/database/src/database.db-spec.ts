@@ -1,0 +1,118 @@
+import { inspect } from 'node:util';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { eventually, newDatabase, TcpProxy } from '#testing';
+import { Database } from './database.js';
+import type { DatabaseOptions } from './database-options.js';
+import { violatedUniqueConstraint } from './driver-error.js';
+import { migrate } from './migrate.js';
+
+class CreateThings1700000000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('CREATE TABLE sample.things (name text, CONSTRAINT things_name_key UNIQUE (name))');
+  }
+
+  down(): Promise<void> {
+    throw new Error('forward only');
+  }
+}
+
+describe('a Database', () => {
+  let proxy: TcpProxy;
+  let options: DatabaseOptions;
+  let database: Database;
+
+  const names = async () =>
+    (await database.query<{ name: string }>('SELECT name FROM sample.things ORDER BY name')).map(({ name }) => name);
+  const insert = 'INSERT INTO sample.things (name) VALUES ($1)';
+
+  beforeEach(async () => {
+    const url = await newDatabase();
+    proxy = await TcpProxy.to(new URL(url), 5432);
+    options = {
+      url: proxy.urlFor(url),
+      schema: 'sample',
+      migrations: [CreateThings1700000000000],
+      poolSize: 3,
+      applicationName: 'test',
+    };
+    await migrate(options);
+    database = new Database(options);
+  });
+  afterEach(async () => {
+    proxy.bringBack();
+    await database.close();
+    await proxy.close();
+  });
+
+  it('commits what a transaction did, then calls back', async () => {
+    const callback = vi.fn();
+    const result = await database.transaction(async (tx) => {
+      await tx.query(insert, ['a']);
+      tx.afterCommit(callback);
+      expect(callback).not.toHaveBeenCalled();
+      return 'result';
+    });
+    expect([result, await names(), callback.mock.calls.length]).toEqual(['result', ['a'], 1]);
+  });
+
+  it('keeps nothing of a transaction that throws, and does not call back', async () => {
+    const callback = vi.fn();
+    const failing = database.transaction(async (tx) => {
+      tx.afterCommit(callback);
+      await tx.query(insert, ['a']);
+      throw new Error('no');
+    });
+    await expect(failing).rejects.toThrow('no');
+    expect([await names(), callback.mock.calls.length]).toEqual([[], 0]);
+  });
+
+  it('gives its connections back, whatever happened on them', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      await expect(database.query('SELECT nonsense')).rejects.toThrow();
+      await expect(database.transaction((tx) => tx.query('SELECT nonsense'))).rejects.toThrow();
+    }
+    expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('names the unique constraint that was violated', async () => {
+    await database.query(insert, ['a']);
+    const error: unknown = await database.query(insert, ['a']).catch((thrown: unknown) => thrown);
+    expect(violatedUniqueConstraint(error)).toBe('things_name_key');
+    expect(violatedUniqueConstraint(new Error('other'))).toBeUndefined();
+  });
+
+  it('takes values as parameters, whatever they look like', async () => {
+    const evil = "'); DROP TABLE sample.things; --";
+    await database.query(insert, [evil]);
+    expect(await names()).toEqual([evil]);
+  });
+
+  it('says SERVICE_UNAVAILABLE where the connection is lost, and works again when the server is back', async () => {
+    const lost = database.transaction(async (tx) => {
+      await tx.query(insert, ['a']);
+      proxy.takeAway();
+      await tx.query(insert, ['b']);
+    });
+    await expect(lost).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    await expect(database.query('SELECT 1')).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    proxy.bringBack();
+    await eventually(async () => {
+      expect(await names()).toEqual([]);
+    });
+  });
+
+  it('logs of a refused statement neither its values nor the text of PostgreSQL', async () => {
+    await database.query(insert, ['secret']);
+    const error = await database.query(insert, ['secret']).catch((thrown: unknown) => thrown as Error);
+    expect(inspect(error)).toContain('SQLSTATE 23505 (things_name_key) in: INSERT');
+    expect(inspect(error, { depth: 10 })).not.toContain('secret');
+  });
+
+  it('migrates once, however many migrate at the same time', async () => {
+    const url = await newDatabase();
+    const applied = await Promise.all(Array.from({ length: 4 }, () => migrate({ ...options, url })));
+    expect(applied.flat()).toEqual(['CreateThings1700000000000']);
+    expect(await migrate({ ...options, url })).toEqual([]);
+  });
+});

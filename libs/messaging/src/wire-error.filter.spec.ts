@@ -1,0 +1,42 @@
+import { type ArgumentsHost, Logger } from '@nestjs/common';
+import { lastValueFrom } from 'rxjs';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { appError } from '#errors';
+import { WireErrorFilter } from './wire-error.filter.js';
+
+const hostOf = (data: unknown) => ({ switchToRpc: () => ({ getData: () => data }) }) as unknown as ArgumentsHost;
+const pass = (thrown: unknown, data: unknown = {}) => lastValueFrom(new WireErrorFilter().catch(thrown, hostOf(data)));
+
+describe('WireErrorFilter', () => {
+  const error = vi.spyOn(Logger.prototype, 'error').mockReturnValue(undefined);
+  const warn = vi.spyOn(Logger.prototype, 'warn').mockReturnValue(undefined);
+
+  afterEach(() => {
+    vi.clearAllMocks();
+  });
+
+  it('lets an error of ours through as it is, and logs nothing', async () => {
+    const taken = appError('USERNAME_TAKEN');
+    await expect(pass(taken)).rejects.toBe(taken);
+    expect(error).not.toHaveBeenCalled();
+  });
+
+  it('logs what has no code with the id of the HTTP request, and hides its text', async () => {
+    const bug = new TypeError('secret');
+    await expect(pass(bug, { caller: { requestId: 'request-1' } })).rejects.toMatchObject({
+      errorName: 'INTERNAL',
+      message: 'Internal server error. No information available.',
+    });
+    expect(error).toHaveBeenCalledExactlyOnceWith(bug, { requestId: 'request-1' });
+  });
+
+  it("logs a failed event under the event's id", async () => {
+    await expect(pass(new Error('no'), { id: 'event-1', payload: {} })).rejects.toThrow();
+    expect(error).toHaveBeenCalledExactlyOnceWith(expect.any(Error), { requestId: 'event-1' });
+  });
+
+  it('warns of what is away, with the reason that the client does not see', async () => {
+    await expect(pass(appError('SERVICE_UNAVAILABLE', { cause: new Error('ECONNREFUSED') }))).rejects.toThrow();
+    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('ECONNREFUSED'), { requestId: undefined });
+  });
+});

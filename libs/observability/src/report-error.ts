@@ -1,0 +1,13 @@
+import type { Logger } from '@nestjs/common';
+import type { AppError } from '#errors';
+
+/**
+ * Logs the true cause of an error, as loudly as the error's row says. An error without a cause came from another
+ * process, which has logged it, or is a client's mistake.
+ */
+export function reportError(logger: Logger, error: AppError, requestId: string | undefined): void {
+  const { cause, logLevel, message } = error;
+  if (!(cause instanceof Error) || logLevel === 'debug') return;
+  if (logLevel === 'error') logger.error(cause, { requestId });
+  else logger.warn(`${message} (${cause.message})`, { requestId });
+}
