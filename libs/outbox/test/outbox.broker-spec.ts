@@ -112,7 +112,9 @@ describe('the outbox over RabbitMQ', () => {
     await eventually(() => {
       expect(values()).toEqual([2]);
     });
-    expect(await waiting(replica)).toBe(0);
+    await eventually(async () => {
+      expect(await waiting(replica)).toBe(0);
+    });
   });
 
   it('keeps events while the broker is away, and publishes them in their order later', async () => {
