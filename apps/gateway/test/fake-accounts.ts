@@ -1,0 +1,42 @@
+import { appError, toAppError, toWireError } from '#errors';
+import { InProcessTransport } from '#messaging';
+
+export const APPLICATION = {
+  id: 'fake-application',
+  name: 'fake',
+  appKey: 'fake-app-key',
+  masterKey: 'fake-master-key',
+  settings: {},
+  createdAt: '2026-01-01T00:00:00.000Z',
+};
+
+type Answer = (data: Record<string, unknown>) => unknown;
+
+/** Stands for the accounts service: knows one application, answers what it was told to, refuses everything unplanned. */
+export class FakeAccounts extends InProcessTransport {
+  readonly asked: { pattern: string; data: Record<string, unknown> }[] = [];
+  readonly #answers = new Map<string, Answer>([
+    ['accounts.findApplication', ({ appId }) => ({ application: appId === APPLICATION.id ? APPLICATION : null })],
+  ]);
+
+  answer(pattern: string, answer: Answer): void {
+    this.#answers.set(pattern, answer);
+  }
+
+  /** The questions other than for the application. */
+  get questions(): string[] {
+    return this.asked.map(({ pattern }) => pattern).filter((pattern) => pattern !== 'accounts.findApplication');
+  }
+
+  override request(pattern: string, body: string): Promise<string> {
+    const { data } = JSON.parse(body) as { data: Record<string, unknown> };
+    this.asked.push({ pattern, data });
+    try {
+      const answer = this.#answers.get(pattern);
+      if (answer === undefined) throw appError('INTERNAL', { message: `unplanned call of ${pattern}` });
+      return Promise.resolve(JSON.stringify({ data: answer(data) }));
+    } catch (thrown) {
+      return Promise.resolve(JSON.stringify({ error: toWireError(toAppError(thrown)) }));
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type RunningService, startService } from '#bootstrap';
+import { appError, ERRORS, type ErrorName } from '#errors';
+import { GatewayModule } from '../src/gateway.module.js';
+import { createHttpServer, prepareHttpServer } from '../src/http/http-server.js';
+import { APPLICATION, FakeAccounts } from './fake-accounts.js';
+
+const config = { baseUrl: 'https://api.example.com', bodyLimitBytes: 2_048 };
+const signed = { 'x-lc-id': APPLICATION.id, 'x-lc-key': APPLICATION.appKey };
+const user = {
+  objectId: 'a'.repeat(24),
+  createdAt: '2026-01-01T00:00:00.000Z',
+  updatedAt: '2026-01-01T00:00:00.000Z',
+  username: 'ada',
+};
+
+interface Sent {
+  readonly method?: string;
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+describe('the gateway, whole, with accounts faked at the contract', () => {
+  let accounts: FakeAccounts;
+  let service: RunningService;
+  const send = (path: string, init: Sent = {}) =>
+    fetch(`http://127.0.0.1:${service.port}${path}`, { ...init, headers: { ...signed, ...init.headers } });
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    send(path, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json', ...headers },
+    });
+
+  beforeAll(async () => {
+    accounts = new FakeAccounts();
+    service = await startService({
+      name: 'gateway',
+      serves: [],
+      imports: [GatewayModule.forRoot(config)],
+      env: {
+        GATEPOST_DRAIN_SECONDS: 0,
+        GATEPOST_HOST: '127.0.0.1',
+        GATEPOST_LOG_LEVEL: 'error',
+        GATEPOST_PORT: 0,
+      } as never,
+      transport: () => accounts,
+      http: createHttpServer(config),
+      prepare: prepareHttpServer,
+    });
+    // What is expected to go wrong needs no line in the log.
+    service.app.useLogger(false);
+  });
+  afterAll(() => service.stop());
+  beforeEach(() => {
+    accounts.asked.length = 0;
+    accounts.answer('accounts.signUp', () => ({ user }));
+    accounts.answer('accounts.logIn', () => ({ user }));
+    accounts.answer('accounts.getUser', () => ({ user }));
+  });
+
+  it('asks accounts once for a request, with who asks and what was sent', async () => {
+    const response = await post(
+      '/1.1/users',
+      { username: 'ada' },
+      { 'x-lc-session': 'token', 'x-request-id': 'request-0001' },
+    );
+    expect([response.status, await response.json()]).toEqual([201, user]);
+    expect(accounts.questions).toEqual(['accounts.signUp']);
+    expect(accounts.asked.at(-1)?.data).toEqual({
+      caller: { requestId: 'request-0001', appId: APPLICATION.id, isMaster: false, sessionToken: 'token' },
+      fields: { username: 'ada' },
+    });
+  });
+
+  it('takes the address of Location from its configuration', async () => {
+    const response = await post('/1.1/users', {}, { host: 'evil.example', 'x-forwarded-host': 'evil.example' });
+    expect(response.headers.get('location')).toBe(`https://api.example.com/1.1/users/${user.objectId}`);
+  });
+
+  it('answers 401 to wrong credentials without asking for anything else, or reading the body', async () => {
+    const wrong = { 'x-lc-key': 'wrong' };
+    for (const response of [
+      await post('/1.1/users', {}, wrong),
+      await post('/1.1/users', 'x'.repeat(10_000), wrong),
+      await send('/1.1/users/me', { headers: wrong }),
+      await send('/1.1/unknown', { headers: wrong }),
+    ]) {
+      expect([response.status, await response.json()]).toEqual([401, { code: 401, error: 'Unauthorized.' }]);
+    }
+    expect(accounts.questions).toEqual([]);
+  });
+
+  it('keeps what it knows of an application for a second, so that a request costs one question', async () => {
+    await Promise.all(Array.from({ length: 20 }, () => send(`/1.1/users/${user.objectId}`)));
+    const lookUps = accounts.asked.filter(({ pattern }) => pattern === 'accounts.findApplication');
+    expect(lookUps.length).toBeLessThanOrEqual(2);
+    expect(accounts.questions).toHaveLength(20);
+  });
+
+  it('asks no question where the request itself is wrong', async () => {
+    const answers = [
+      await post('/1.1/users', [1]),
+      await send('/1.1/users', { method: 'POST', body: '{', headers: { 'content-type': 'application/json' } }),
+      await send('/1.1/users/not!an!id'),
+      await send('/1.1/users?where={'),
+      await post('/1.1/users', { big: 'x'.repeat(config.bodyLimitBytes) }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400, 413]);
+    expect(accounts.questions).toEqual([]);
+  });
+
+  const rows = (Object.keys(ERRORS) as ErrorName[]).filter((name) => name !== 'INTERNAL');
+  it.each(rows)('answers the error %s with its status, code and text', async (name) => {
+    accounts.answer('accounts.logIn', () => {
+      throw appError(name);
+    });
+    const response = await post('/1.1/login', {});
+    const { status, code, message, retryAfterSeconds } = ERRORS[name];
+    expect([response.status, await response.json()]).toEqual([status, { code, error: message }]);
+    expect(response.headers.get('retry-after')).toBe(
+      retryAfterSeconds === undefined ? null : String(retryAfterSeconds),
+    );
+  });
+
+  it('answers an error of a newer accounts service with its own status and code', async () => {
+    accounts.answer('accounts.logIn', () => undefined);
+    accounts.request = () =>
+      Promise.resolve(
+        JSON.stringify({
+          error: { kind: 'AppError', name: 'LOCKED', code: 219, status: 400, message: 'locked', retryAfterSeconds: 9 },
+        }),
+      );
+    const response = await post('/1.1/login', {});
+    Reflect.deleteProperty(accounts, 'request');
+    expect([response.status, await response.json(), response.headers.get('retry-after')]).toEqual([
+      400,
+      { code: 219, error: 'locked' },
+      '9',
+    ]);
+  });
+
+  it.each<[string, () => unknown]>([
+    [
+      'throws a TypeError',
+      () => {
+        throw new TypeError('secret text');
+      },
+    ],
+    ['answers nonsense', () => ({ nonsense: 'secret text' })],
+  ])('answers 500 with a fixed text where accounts %s', async (_, answer) => {
+    accounts.answer('accounts.logIn', answer);
+    const response = await post('/1.1/login', {});
+    expect([response.status, await response.json()]).toEqual([500, { code: 1, error: ERRORS.INTERNAL.message }]);
+  });
+});
