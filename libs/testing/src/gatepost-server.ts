@@ -31,7 +31,7 @@ interface ServiceProcess {
 type Environment = Readonly<Record<string, string>>;
 
 /** Keys of the application that a server under test creates. */
-export function newAppKeys(): AppKeys {
+function newAppKeys(): AppKeys {
   const random = () => randomBytes(12).toString('hex');
   return { id: random(), appKey: random(), masterKey: random() };
 }

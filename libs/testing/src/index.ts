@@ -7,7 +7,6 @@ export {
   gatepost,
   type GatepostServer,
   masterClient,
-  newAppKeys,
   startServices,
   startStandalone,
   useServer,
