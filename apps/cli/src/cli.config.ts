@@ -6,6 +6,9 @@ export const serverEnvironment = environment
   // Without its default: whether the operator names a broker decides which server is meant.
   .extend({ AMQP_URL: environment.shape.AMQP_URL.unwrap().optional() });
 
+/** The keys that `apps create` gives a new application. */
+export const keysEnvironment = environment.pick({ GATEPOST_APP_KEY: true, GATEPOST_MASTER_KEY: true });
+
 /** What `migrate` opens. */
 export const databaseEnvironment = environment.pick({ DATABASE_URL: true, GATEPOST_ACCOUNTS_DATABASE_URL: true });
 

@@ -4,8 +4,8 @@ import { StartError } from '#bootstrap';
 import { ConfigError, loadConfig } from '#config';
 import { AppError } from '#errors';
 import type { RpcClient } from '#messaging';
-import { databaseEnvironment, serverEnvironment } from './cli.config.js';
-import { appsCommand } from './commands/apps.command.js';
+import { databaseEnvironment, keysEnvironment, serverEnvironment } from './cli.config.js';
+import { appsCommand, type GivenKeys } from './commands/apps.command.js';
 import { migrateCommand } from './commands/migrate.command.js';
 import { connectToServer } from './operator-connection.js';
 
@@ -20,7 +20,7 @@ const program = new Command('gatepost')
 It speaks to a running standalone server through its data folder (GATEPOST_DATA_DIR, ./data by default), or, where
 AMQP_URL is set, to the services behind that message broker. "migrate" opens DATABASE_URL itself.`,
   )
-  .addCommand(appsCommand(withServer))
+  .addCommand(appsCommand(withServer, givenKeys))
   .addCommand(migrateCommand(databaseUrls));
 
 try {
@@ -53,4 +53,9 @@ async function withServer(work: (rpc: RpcClient) => Promise<void>): Promise<void
 function databaseUrls(): { accounts: string } {
   const env = loadConfig(databaseEnvironment, process.env);
   return { accounts: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL };
+}
+
+function givenKeys(): GivenKeys {
+  const env = loadConfig(keysEnvironment, process.env);
+  return { appKey: env.GATEPOST_APP_KEY?.reveal(), masterKey: env.GATEPOST_MASTER_KEY?.reveal() };
 }

@@ -69,13 +69,14 @@ export const accountsRpc = {
 };
 
 const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
+const appKey = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, 'must be 8 to 64 letters, digits, _ or -');
 const appName = z.string().regex(/^[^\p{Cc}]{1,100}$/u, 'must be 1 to 100 characters');
 
 /** What operators ask; reachable over the broker and over standalone's socket only, never over HTTP. */
 export const applicationsRpc = {
   create: rpc(
     'accounts.createApplication',
-    z.object({ name: appName, id: appId.optional() }),
+    z.object({ name: appName, id: appId.optional(), appKey: appKey.optional(), masterKey: appKey.optional() }),
     z.object({ application }),
   ),
   list: rpc('accounts.listApplications', z.object({}), z.object({ applications: z.array(application) })),

@@ -59,7 +59,7 @@ export class Database implements Queryable {
     });
     const logger = new Logger('PostgreSQL');
     this.#pool.on('error', (error) => {
-      logger.warn(`an idle connection was lost: ${error.message}`);
+      if (!this.#pool.ending) logger.warn(`an idle connection was lost: ${error.message}`);
     });
   }
 

@@ -4,23 +4,34 @@ import type { RpcClient } from '#messaging';
 
 type WithServer = (work: (rpc: RpcClient) => Promise<void>) => Promise<void>;
 
+/** Keys that an application shall get. They come from the environment: arguments are seen by everyone on the machine. */
+export interface GivenKeys {
+  readonly appKey: string | undefined;
+  readonly masterKey: string | undefined;
+}
+
 const print = (text: string) => process.stdout.write(`${text}\n`);
 
 /** `gatepost apps …` */
-export function appsCommand(withServer: WithServer): Command {
+export function appsCommand(withServer: WithServer, givenKeys: () => GivenKeys): Command {
   const apps = new Command('apps').description('create, show and change applications');
-  for (const command of [create, list, show, set, rotateKeys]) apps.addCommand(command(withServer));
+  apps.addCommand(create(withServer, givenKeys));
+  for (const command of [list, show, set, rotateKeys]) apps.addCommand(command(withServer));
   return apps;
 }
 
-function create(withServer: WithServer): Command {
+function create(withServer: WithServer, givenKeys: () => GivenKeys): Command {
   return new Command('create')
     .argument('<name>', 'its name, for people')
-    .option('--id <id>', 'its id (made up where not given)')
+    .option('--id <id>', 'its id, such as that of an app already shipped (made up where not given)')
     .description('create an application and print its keys')
+    .addHelpText(
+      'after',
+      '\nGATEPOST_APP_KEY and GATEPOST_MASTER_KEY give it the keys it has already; otherwise they are made up.',
+    )
     .action((name: string, { id }: { id?: string }) =>
       withServer(async (rpc) => {
-        printKeys((await rpc.call(applicationsRpc.create, { name, id })).application);
+        printKeys((await rpc.call(applicationsRpc.create, { name, id, ...givenKeys() })).application);
       }),
     );
 }
