@@ -58,6 +58,10 @@ export class Database implements Queryable {
       keepAlive: true,
     });
     const logger = new Logger('PostgreSQL');
+    // A connection that is lost in use fails its query, and has no other listener: its event must not end the process.
+    this.#pool.on('connect', (client) => {
+      client.on('error', () => undefined);
+    });
     this.#pool.on('error', (error) => {
       if (!this.#pool.ending) logger.warn(`an idle connection was lost: ${error.message}`);
     });
