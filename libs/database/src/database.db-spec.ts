@@ -88,6 +88,20 @@ describe('a Database', () => {
     expect(await names()).toEqual([evil]);
   });
 
+  it('survives that the connection is lost in a transaction that waits for something else', async () => {
+    const lost = database.transaction(async (tx) => {
+      await tx.query(insert, ['a']);
+      proxy.takeAway();
+      await eventually(async () => {
+        await expect(database.query('SELECT 1')).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+      });
+      await tx.query(insert, ['b']);
+    });
+    await expect(lost).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    proxy.bringBack();
+    expect(await names()).toEqual([]);
+  });
+
   it('says SERVICE_UNAVAILABLE where the connection is lost, and works again when the server is back', async () => {
     const lost = database.transaction(async (tx) => {
       await tx.query(insert, ['a']);
