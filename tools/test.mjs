@@ -73,10 +73,10 @@ async function runAll() {
     ...(vitestArguments.length > 0 ? [] : [['npm run check', npm(), ['run', '--silent', 'check']]]),
     ['tests', process.execPath, [join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...vitestArguments]],
   ];
-  for (const [name, command, args] of steps) {
-    if (isInterrupted || !(await step(name, command, args))) return false;
-  }
-  return !isInterrupted;
+  // A step that fails does not hide what the later ones would show.
+  const outcomes = [];
+  for (const [name, command, args] of steps) outcomes.push(!isInterrupted && (await step(name, command, args)));
+  return outcomes.every((isPassed) => isPassed);
 }
 
 async function step(name, command, args) {

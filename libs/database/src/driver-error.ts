@@ -20,7 +20,7 @@ const CONNECTION_TEXT =
 const SHOWN_SQL_LENGTH = 200;
 
 /** A statement that PostgreSQL refused. It names the statement, never its values: those may be secrets, and it is logged. */
-export class StatementError extends Error {
+class StatementError extends Error {
   override readonly name = 'StatementError';
 
   constructor(
