@@ -1,6 +1,6 @@
 // Starts servers of our own from installed programs: own ports, own folders, stopped and removed afterwards.
 import { execFileSync, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import {
   accessSync,
   chmodSync,
@@ -172,14 +172,19 @@ function makeFolder(name) {
   return folder;
 }
 
-function freePort() {
-  return new Promise((resolve, reject) => {
+/** Below the ports that systems give to connections: one of those could take it between our look and its use. */
+async function freePort() {
+  for (;;) {
+    const port = randomInt(10_000, 32_000);
+    if (await isFree(port)) return port;
+  }
+}
+
+function isFree(port) {
+  return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
 }
 
