@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import {
+  accessSync,
   chmodSync,
   chownSync,
+  constants,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -10,7 +12,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { StartError } from '#bootstrap';
 import { makeFallbackFolder, ROOT_ONLY_FALLBACK } from './embedded-postgres/postgres-binaries.js';
 import { canReach, type PostgresUser } from './embedded-postgres/postgres-user.js';
 
@@ -22,10 +25,16 @@ export class DataFolder {
 
   constructor(path: string) {
     this.path = resolve(path);
-    if (existsSync(this.path)) return;
-    mkdirSync(this.path, { recursive: true });
-    // As root, PostgreSQL's user has to pass through to its own folder; the files beside it stay ours alone.
-    chmodSync(this.path, process.getuid?.() === 0 ? 0o711 : 0o700);
+    try {
+      if (!existsSync(this.path)) this.#make();
+      accessSync(this.path, constants.R_OK | constants.W_OK | constants.X_OK);
+    } catch (cause) {
+      const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
+      throw new StartError(
+        `The data folder ${this.path} cannot be used: ${reason}. Choose another with GATEPOST_DATA_DIR.`,
+        { cause },
+      );
+    }
   }
 
   file(name: string): string {
@@ -50,6 +59,12 @@ export class DataFolder {
     return realpathSync(folder);
   }
 
+  #make(): void {
+    makeFolders(this.path);
+    // As root, PostgreSQL's user has to pass through to its own folder; the files beside it stay ours alone.
+    chmodSync(this.path, process.getuid?.() === 0 ? 0o711 : 0o700);
+  }
+
   #makeDatabaseFolder(folder: string, user: PostgresUser | undefined): void {
     if (user === undefined) {
       mkdirSync(folder, { mode: 0o700 });
@@ -62,6 +77,12 @@ export class DataFolder {
     chownSync(home, user.uid, user.gid);
     if (!isReachable) symlinkSync(home, folder);
   }
+}
+
+/** Node's own recursive mkdir never ends where a file system such as /proc takes no folders. */
+function makeFolders(path: string): void {
+  if (!existsSync(dirname(path))) makeFolders(dirname(path));
+  mkdirSync(path);
 }
 
 function isThere(path: string): boolean {
