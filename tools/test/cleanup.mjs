@@ -12,7 +12,7 @@ const MOST_RETRIES = 8;
 
 /** Runs every step, whatever becomes of the others. @returns what could not be removed */
 export async function cleanUp({ urls, database, namespace, folder }) {
-  await endProcesses(join(folder, 'processes'));
+  await endProcesses(folder);
   const outcomes = await Promise.allSettled([
     dropDatabases(urls.DATABASE_URL, database),
     deleteQueues(urls.AMQP_URL, namespacesOf(folder, namespace)),
@@ -27,14 +27,32 @@ export async function createDatabase(url, database) {
   await withPostgres(url, (client) => client.query(`CREATE DATABASE ${database}`));
 }
 
-/** Test helpers note each process they start under its id, and remove the note when it ends. */
+/** First those that the tests have noted, as an operator would; then whatever of the run is still there. */
 async function endProcesses(folder) {
-  if (!existsSync(folder)) return;
-  const pids = readdirSync(folder).map(Number);
+  const noted = join(folder, 'processes');
+  await end(existsSync(noted) ? readdirSync(noted).map(Number) : []);
+  await end(strays(folder));
+}
+
+async function end(pids) {
   for (const pid of pids) signal(pid, 'SIGTERM');
   const deadline = Date.now() + END_TIMEOUT_MS;
   while (pids.some(isAlive) && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   for (const pid of pids) signal(pid, 'SIGKILL');
+}
+
+/** Processes that name the run's folder in their environment or their command (where the system tells of them). */
+function strays(folder) {
+  const pids = existsSync('/proc/self') ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [];
+  return pids.map(Number).filter((pid) => pid !== process.pid && namesFolder(pid, folder));
+}
+
+function namesFolder(pid, folder) {
+  try {
+    return ['environ', 'cmdline'].some((file) => readFileSync(`/proc/${pid}/${file}`, 'utf8').includes(folder));
+  } catch {
+    return false;
+  }
 }
 
 function signal(pid, name) {
