@@ -1,9 +1,8 @@
 import { renameSync, rmSync } from 'node:fs';
-import type { Server } from 'node:net';
 import { StartError } from '#bootstrap';
 import { isSocketPathTooLong, operatorSocketPath } from '#config';
 import { applicationsRpc } from '#contracts';
-import { OperatorSocket, type Requester, serveOperators } from '#messaging';
+import { OperatorSocket, type Requester, type ServedOperators, serveOperators } from '#messaging';
 import type { DataFolder } from './data-folder.js';
 
 /**
@@ -11,7 +10,10 @@ import type { DataFolder } from './data-folder.js';
  * as long as its process lives.
  * @throws StartError where another server runs on the folder
  */
-export async function lockDataFolder({ path }: DataFolder, requester: () => Requester | undefined): Promise<Server> {
+export async function lockDataFolder(
+  { path }: DataFolder,
+  requester: () => Requester | undefined,
+): Promise<ServedOperators> {
   const socketPath = operatorSocketPath(path);
   if (isSocketPathTooLong(socketPath))
     throw new StartError(`The path ${socketPath} is too long for a socket: choose a shorter GATEPOST_DATA_DIR.`);

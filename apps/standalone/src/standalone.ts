@@ -1,4 +1,3 @@
-import type { Server } from 'node:net';
 import type { z } from 'zod';
 import { type RunningService, startService } from '#bootstrap';
 import { Secret } from '#config';
@@ -31,7 +30,7 @@ export async function startStandalone(env: Environment): Promise<Pick<RunningSer
   const stop = async () => {
     await service?.stop();
     await postgres.stop();
-    await closed(lock);
+    await lock.close();
   };
   try {
     await postgres.start();
@@ -87,12 +86,4 @@ function startServices(
 async function welcome({ app }: RunningService, baseUrl: string): Promise<void> {
   const created = await app.get(FirstApplication).created();
   process.stdout.write(created === undefined ? welcomeBack(baseUrl) : firstWelcome(baseUrl, created));
-}
-
-function closed(lock: Server): Promise<void> {
-  return new Promise((resolve) => {
-    lock.close(() => {
-      resolve();
-    });
-  });
 }

@@ -7,6 +7,6 @@ export { MessagingModule } from './messaging.module.js';
 export { RabbitTransport } from './rabbit/rabbit.transport.js';
 export { RpcHandler } from './rpc-handler.decorator.js';
 export { RpcClient } from './rpc.client.js';
-export { serveOperators } from './socket/operator-socket.server.js';
+export { type ServedOperators, serveOperators } from './socket/operator-socket.server.js';
 export { OperatorSocket } from './socket/operator-socket.client.js';
 export { type Requester, TRANSPORT, type Transport } from './transport.js';

@@ -1,7 +1,11 @@
+import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
 import { createInterface, type Interface } from 'node:readline';
 import { appError } from '#errors';
 import type { Requester } from '../transport.js';
+
+/** The codes of a socket that is not there, and of one whose process is gone. */
+const NOBODY_LISTENS: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ECONNREFUSED']);
 
 /** The asking side of a running server's operator socket. One request at a time. */
 export class OperatorSocket implements Requester {
@@ -17,15 +21,12 @@ export class OperatorSocket implements Requester {
   /** @returns undefined where no server listens */
   static async open(path: string): Promise<OperatorSocket | undefined> {
     const socket = createConnection(path);
-    const isOpen = await new Promise<boolean>((resolve) => {
-      socket.once('connect', () => {
-        resolve(true);
-      });
-      socket.once('error', () => {
-        resolve(false);
-      });
-    });
-    if (!isOpen) return undefined;
+    try {
+      await once(socket, 'connect');
+    } catch (error) {
+      if (NOBODY_LISTENS.has((error as NodeJS.ErrnoException).code)) return undefined;
+      throw error;
+    }
     socket.on('error', () => socket.destroy());
     return new OperatorSocket(socket, createInterface({ input: socket }));
   }

@@ -1,3 +1,4 @@
+import { chmod } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { RpcContract } from '#contracts';
@@ -5,20 +6,37 @@ import { appError, toAppError } from '#errors';
 import { decodeRequest, encodeError } from '../envelope.js';
 import type { Requester } from '../transport.js';
 
+/** Who may ask: the user that runs the server. */
+const OWNER_ONLY = 0o600;
+
+/** A socket that operators can ask. */
+export interface ServedOperators {
+  /** Ends the open connections too: one that is idle would never end by itself. */
+  close(): Promise<void>;
+}
+
 /**
  * Lets operators of the same machine ask over a Unix socket: one request a line, one reply a line, in the order asked.
- * Only the given contracts can be asked. Whoever may open the socket's folder may ask.
+ * Only the given contracts can be asked, and only by the user of this process.
  * @throws the error of `listen`, such as EADDRINUSE where the socket exists
  */
 export async function serveOperators(
   path: string,
   contracts: readonly RpcContract[],
   requester: () => Requester | undefined,
-): Promise<Server> {
+): Promise<ServedOperators> {
   const allowed = new Map(contracts.map((contract) => [contract.pattern, contract]));
+  const sockets = new Set<Socket>();
   const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
     answerLines(socket, (line) => answer(line, allowed, requester())).catch(() => socket.destroy());
   });
+  await listen(server, path);
+  return { close: () => close(server, sockets) };
+}
+
+async function listen(server: Server, path: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(path, () => {
@@ -26,7 +44,13 @@ export async function serveOperators(
       resolve();
     });
   });
-  return server;
+  await chmod(path, OWNER_ONLY);
+}
+
+async function close(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve));
+  for (const socket of sockets) socket.destroySoon();
+  await closed;
 }
 
 async function answerLines(socket: Socket, respond: (line: string) => Promise<string>): Promise<void> {
