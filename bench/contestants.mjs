@@ -20,6 +20,11 @@ const USER = { username: 'bench', password: 'correct horse', email: 'bench@examp
 const SERVER_URL = process.env.DATABASE_URL || 'postgres://postgres:postgres@localhost:5432/postgres';
 const IDLE_SECONDS = 3;
 
+/** Settings of the caller's own Gatepost are not the benchmark's. */
+function outerEnvironment() {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GATEPOST_')));
+}
+
 export async function startContestants() {
   ensureBuilt();
   const run = `gatepost_bench_${randomBytes(4).toString('hex')}`;
@@ -29,7 +34,7 @@ export async function startContestants() {
   const launch = (name, script, env) => {
     const child = spawn(process.execPath, [join(ROOT, script)], {
       stdio: ['ignore', 'ignore', 'inherit'],
-      env: { ...process.env, GATEPOST_LOG_LEVEL: 'warn', ...env },
+      env: { ...outerEnvironment(), GATEPOST_LOG_LEVEL: 'warn', ...env },
     });
     processes.push({ name, child });
     return child;
@@ -74,7 +79,6 @@ export async function startContestants() {
       ...services,
       kind: 'bare',
       url: `http://127.0.0.1:${ports.bare}`,
-      resetLag: () => {},
       lags: async () => [],
     };
     await answering(bare.url);
@@ -83,7 +87,6 @@ export async function startContestants() {
       list,
       standaloneIdleMb,
       stop,
-      longestLags: async () => (await Promise.all(list.map(({ lags }) => lags()))).flat(),
     };
   } catch (error) {
     await stop();
@@ -95,7 +98,7 @@ function migrate(env) {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [join(ROOT, 'dist/apps/cli/src/main.js'), 'migrate', '--quiet'], {
       stdio: 'inherit',
-      env: { ...process.env, ...env },
+      env: { ...outerEnvironment(), ...env },
     });
     child.once('exit', (code) => (code === 0 ? resolve() : reject(new Error('the database could not be migrated'))));
   });
@@ -118,7 +121,7 @@ async function contestant(kind, port, metricPorts) {
         await lagMs(metricPort),
       ]),
     );
-  return { kind, url, user, headers: { ...keys, 'x-lc-session': user.sessionToken }, lags, resetLag: lags };
+  return { kind, url, user, headers: { ...keys, 'x-lc-session': user.sessionToken }, lags };
 }
 
 /** The longest lag since the last look: the metric starts anew with each. */

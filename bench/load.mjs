@@ -1,5 +1,6 @@
 // Load from a process of its own: autocannon's command line, its result as JSON.
 import { spawn } from 'node:child_process';
+import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../tools/prepare.mjs';
 
@@ -27,12 +28,15 @@ export async function measure({ connections, request }, entrant, seconds) {
     ...payload,
     `${entrant.url}${path}`,
   ];
+  const before = processorTimes();
   const result = JSON.parse(await output(process.execPath, [AUTOCANNON, ...args]));
+  const busy = busyShare(before, processorTimes());
   return {
     perSecond: result['2xx'] / result.duration,
     p50: result.latency.p50,
     p99: result.latency.p99,
     others: result.non2xx + result.errors,
+    busy,
   };
 }
 
@@ -52,4 +56,18 @@ export function median(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+function processorTimes() {
+  const times = cpus().map(({ times }) => times);
+  const sum = (pick) => times.reduce((total, time) => total + pick(time), 0);
+  return {
+    idle: sum(({ idle }) => idle),
+    all: sum(({ user, nice, sys, idle, irq }) => user + nice + sys + idle + irq),
+  };
+}
+
+/** How much of all cores was used meanwhile, by whatever process, from 0 to 1. */
+function busyShare(before, after) {
+  return 1 - (after.idle - before.idle) / (after.all - before.all);
 }

@@ -42,7 +42,7 @@ export interface AccountsConfig {
 export const ACCOUNTS_CONFIG = Symbol('AccountsConfig');
 
 export function accountsConfig(env: z.output<typeof accountsEnvironment>): AccountsConfig {
-  return {
+  return Object.freeze({
     databaseUrl: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL,
     databasePool: env.GATEPOST_DATABASE_POOL,
     secret: env.GATEPOST_SECRET,
@@ -54,5 +54,5 @@ export function accountsConfig(env: z.output<typeof accountsEnvironment>): Accou
       env.GATEPOST_APP_ID === undefined
         ? undefined
         : { id: env.GATEPOST_APP_ID, appKey: env.GATEPOST_APP_KEY, masterKey: env.GATEPOST_MASTER_KEY },
-  };
+  });
 }

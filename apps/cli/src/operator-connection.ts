@@ -43,7 +43,9 @@ export async function connectToServer(target: OperatorTarget): Promise<OperatorC
   if (!(await isConnectedInTime(transport))) {
     await transport.close();
     throw new StartError(
-      `No server found: none runs on the data in ${dataDirectory} (GATEPOST_DATA_DIR), and no message broker answers at AMQP_URL.`,
+      amqpUrl === undefined
+        ? `No server found: none runs on the data in ${dataDirectory} (GATEPOST_DATA_DIR), and no message broker answers at the usual local port (AMQP_URL).`
+        : 'No server found: no message broker answers at AMQP_URL.',
     );
   }
   return { rpc: new RpcClient(transport), close: () => transport.close() };

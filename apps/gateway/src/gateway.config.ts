@@ -18,8 +18,8 @@ export interface GatewayConfig {
 export const GATEWAY_CONFIG = Symbol('GatewayConfig');
 
 export function gatewayConfig(env: z.output<typeof gatewayEnvironment>): GatewayConfig {
-  return {
+  return Object.freeze({
     baseUrl: env.GATEPOST_BASE_URL ?? `http://localhost:${env.GATEPOST_PORT}`,
     bodyLimitBytes: env.GATEPOST_BODY_LIMIT_BYTES,
-  };
+  });
 }

@@ -8,7 +8,7 @@ import { ApplicationDirectory } from './http/application.directory.js';
 import { Authenticator } from './http/authenticator.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { MethodOverrideController } from './http/method-override.js';
-import { ServiceController } from './service/service.controller.js';
+import { PingController } from './ping/ping.controller.js';
 import { LoginController } from './users/login.controller.js';
 import { UsersController } from './users/users.controller.js';
 
@@ -24,7 +24,7 @@ export class GatewayModule {
   static forRoot(config: GatewayConfig): DynamicModule {
     return {
       module: GatewayModule,
-      controllers: [LoginController, MethodOverrideController, ServiceController, UsersController],
+      controllers: [LoginController, MethodOverrideController, PingController, UsersController],
       providers: [
         { provide: GATEWAY_CONFIG, useValue: config },
         { provide: APP_FILTER, useClass: ErrorFilter },

@@ -12,6 +12,7 @@ const url = (protocols: RegExp, example: string) =>
   z.url({ protocol: protocols, error: `must be a URL such as ${example}` });
 const httpUrl = url(/^https?$/, 'https://accounts.example.com').transform((value) => value.replace(/\/+$/, ''));
 const databaseUrl = url(/^postgres(ql)?$/, 'postgres://user:password@host:5432/database');
+const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
 const credential = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, 'must be 8 to 64 letters, digits, _ or -');
 
 /**
@@ -33,7 +34,7 @@ export const environment = z.object({
   GATEPOST_BASE_URL: httpUrl
     .optional()
     .describe('Public address of the API, for Location headers and links. Default: http://localhost:<port>.'),
-  GATEPOST_APP_ID: credential.optional().describe('Id of the application to create when there is none.'),
+  GATEPOST_APP_ID: appId.optional().describe('Id of the application to create when there is none.'),
   GATEPOST_APP_KEY: secret(credential).optional().describe('Its application key (made up where unset).'),
   GATEPOST_MASTER_KEY: secret(credential).optional().describe('Its master key (made up where unset).'),
   GATEPOST_SECRET: secret(z.string().min(32, 'must have at least 32 characters'))
@@ -46,13 +47,13 @@ export const environment = z.object({
   GATEPOST_PASSWORD_QUEUE_LIMIT: wholeNumber(1, 100_000)
     .default(128)
     .describe('Passwords that may wait to be hashed; over it a request gets 503 with Retry-After.'),
-  GATEPOST_BODY_LIMIT_BYTES: wholeNumber(1024, 16_777_216)
+  GATEPOST_BODY_LIMIT_BYTES: wholeNumber(1024, 8_388_608)
     .default(1_048_576)
-    .describe('Largest request body, and largest user object, in bytes.'),
+    .describe('Largest request body, and largest custom fields of one user together, in bytes.'),
   GATEPOST_DRAIN_SECONDS: wholeNumber(0, 300)
     .default(0)
     .describe('How long /readyz says "draining" after SIGTERM before the server stops to accept requests, in seconds.'),
-  GATEPOST_DATABASE_POOL: wholeNumber(1, 200).default(10).describe('PostgreSQL connections of one process.'),
+  GATEPOST_DATABASE_POOL: wholeNumber(2, 200).default(10).describe('PostgreSQL connections of one process.'),
   GATEPOST_ACCOUNTS_DATABASE_URL: databaseUrl
     .optional()
     .describe('Database of the accounts service, where it is not DATABASE_URL.'),

@@ -11,6 +11,21 @@ const PASSWORD_TIMEOUT_MS = 10_000;
 const objectId = z.string().min(1).max(64);
 const keys = z.array(z.string().max(256)).max(100).optional();
 
+export const MAX_LIST_LIMIT = 1000;
+export const MAX_LIST_SKIP = 1_000_000_000;
+
+/** What a query of users asks for. */
+export const userListQuery = z.object({
+  where: z.unknown().optional(),
+  order: z.string().max(1024).optional(),
+  limit: z.number().int().min(0).max(MAX_LIST_LIMIT),
+  skip: z.number().int().min(0).max(MAX_LIST_SKIP),
+  keys,
+  count: z.boolean(),
+});
+
+export type UserListQuery = z.output<typeof userListQuery>;
+
 export const accountsRpc = {
   findApplication: rpc(
     'accounts.findApplication',
@@ -37,15 +52,7 @@ export const accountsRpc = {
   getCurrentUser: rpc('accounts.getCurrentUser', z.object({ caller }), z.object({ user: visibleUser })),
   listUsers: rpc(
     'accounts.listUsers',
-    z.object({
-      caller,
-      where: z.unknown().optional(),
-      order: z.string().max(1024).optional(),
-      limit: z.number().int().min(0).max(1000),
-      skip: z.number().int().min(0).max(1_000_000_000),
-      keys,
-      count: z.boolean(),
-    }),
+    userListQuery.extend({ caller }),
     z.object({ users: z.array(visibleUser), count: z.number().int().optional() }),
   ),
   updateUser: rpc(

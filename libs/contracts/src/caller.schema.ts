@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** Who asks: the application whose key was shown, and the session token as it was sent (accounts judges it). */
 export const caller = z.object({
-  /** One id per HTTP request; every log line that it causes carries it, in whatever service. */
+  /** One id per HTTP request; the log lines of its errors carry it, in whatever service. */
   requestId: z.string().max(64),
   appId: z.string().min(1),
   /** The request was signed with the application's master key. */

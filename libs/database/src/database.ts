@@ -5,6 +5,8 @@ import { translateDriverError } from './driver-error.js';
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 5_000;
+/** A server that does not even say that a statement took too long is out of reach. */
+const SILENCE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 1_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 15_000;
 
 /** Runs SQL. Values are parameters, always; the text is written by us. */
@@ -54,6 +56,7 @@ export class Database implements Queryable {
       application_name: applicationName,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       statement_timeout: STATEMENT_TIMEOUT_MS,
+      query_timeout: SILENCE_TIMEOUT_MS,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
       keepAlive: true,
     });
@@ -75,12 +78,23 @@ export class Database implements Queryable {
   async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const client = await this.#connect();
     const tx = new Tx(client);
+    const result = await this.#inTransaction(client, () => work(tx));
+    tx.committed();
+    return result;
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  async #inTransaction<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
     let isBroken = false;
     try {
-      await tx.query('BEGIN');
-      const result = await work(tx);
-      await tx.query('COMMIT');
-      tx.committed();
+      await execute(client, { text: 'BEGIN' });
+      const result = await work();
+      const { command } = await execute(client, { text: 'COMMIT' });
+      // PostgreSQL answers so where a statement failed and `work` went on all the same.
+      if (command !== 'COMMIT') throw new Error('the transaction was rolled back: one of its statements had failed');
       return result;
     } catch (error) {
       // A connection that cannot even roll back is not used again.
@@ -91,10 +105,6 @@ export class Database implements Queryable {
     } finally {
       client.release(isBroken);
     }
-  }
-
-  async close(): Promise<void> {
-    await this.#pool.end();
   }
 
   async #connect(): Promise<PoolClient> {
@@ -112,10 +122,14 @@ interface Runner {
 
 async function run<Row>(runner: Runner, text: string, parameters: readonly unknown[], name?: string): Promise<Row[]> {
   const values = [...parameters];
+  const { rows } = await execute(runner, name === undefined ? { text, values } : { name, text, values });
+  return rows as Row[];
+}
+
+async function execute(runner: Runner, config: QueryConfig): Promise<QueryResult> {
   try {
-    const { rows } = await runner.query(name === undefined ? { text, values } : { name, text, values });
-    return rows as Row[];
+    return await runner.query(config);
   } catch (error) {
-    throw translateDriverError(error, text);
+    throw translateDriverError(error, config.text);
   }
 }

@@ -16,7 +16,7 @@ const NETWORK_CODES = new Set([
 ]);
 /** Texts of node-postgres errors that carry no code. */
 const CONNECTION_TEXT =
-  /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after/i;
+  /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Query read timeout/i;
 const SHOWN_SQL_LENGTH = 200;
 
 /** A statement that PostgreSQL refused. It names the statement, never its values: those may be secrets, and it is logged. */

@@ -2,6 +2,8 @@ import type { JsonValue } from '#contracts';
 import { appError } from '#errors';
 import type { Condition, ObjectQuery, SortKey } from './query.js';
 
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:?\d{2})?)?$/;
+
 type ColumnType = 'text' | 'boolean' | 'date';
 
 interface QueryColumn {
@@ -14,6 +16,8 @@ export interface QueryFields {
   readonly columns: ReadonlyMap<string, QueryColumn>;
   readonly hidden: ReadonlySet<string>;
   readonly jsonColumn: string;
+  /** By what rows are ordered where the query does not say. */
+  readonly defaultOrderColumn: string;
   /** Breaks ties of the order, so that pages neither overlap nor leave gaps. */
   readonly idColumn: string;
 }
@@ -64,7 +68,7 @@ function compileOrder(order: readonly SortKey[], fields: QueryFields, bind: Bind
     const column = columnOf(field, fields);
     return `${column?.sql ?? `${fields.jsonColumn} -> ${bind(field)}::text`} ${direction}`;
   });
-  return [...(keys.length === 0 ? ['created_at ASC'] : keys), `${fields.idColumn} ASC`].join(', ');
+  return [...(keys.length === 0 ? [`${fields.defaultOrderColumn} ASC`] : keys), `${fields.idColumn} ASC`].join(', ');
 }
 
 function columnOf(field: string, { columns, hidden }: QueryFields): QueryColumn | undefined {
@@ -93,7 +97,7 @@ function columnValue(type: ColumnType, value: JsonValue): unknown {
 /** A bare ISO string, or the API's Date type. */
 function dateOf(value: JsonValue): Date | undefined {
   const iso = typeof value === 'object' && value !== null && !Array.isArray(value) ? value['iso'] : value;
-  const date = typeof iso === 'string' ? new Date(iso) : undefined;
+  const date = typeof iso === 'string' && ISO_TIME.test(iso) ? new Date(iso) : undefined;
   return date !== undefined && isStorableDate(date) ? date : undefined;
 }
 

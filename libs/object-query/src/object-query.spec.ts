@@ -10,6 +10,7 @@ const fields: QueryFields = {
   ]),
   hidden: new Set(['secret']),
   jsonColumn: 'fields',
+  defaultOrderColumn: 'created_at',
   idColumn: 'id',
 };
 const compile = (where: unknown, order = '', rest: { limit?: number; skip?: number } = {}) =>

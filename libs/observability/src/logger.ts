@@ -13,7 +13,7 @@ const FRAMEWORK_CONTEXTS = new Set<unknown>([
   'RoutesResolver',
 ]);
 
-/** Nest's logger as JSON lines: one object per line with service, context and request id. */
+/** Nest's logger as JSON lines: one object per line with service and context, and a request id where the caller gives one. */
 export class JsonLogger implements LoggerService {
   readonly #pino: Pino;
 

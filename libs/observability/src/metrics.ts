@@ -35,7 +35,7 @@ export class Metrics {
   });
 
   constructor() {
-    // Event-loop lag is sampled every millisecond tick it can: the default of 10 ms hides short stalls.
+    // Sampled every 5 ms: the default of 10 hides short stalls.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 5 });
   }
 }

@@ -1,5 +1,6 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Database, type Tx } from '#database';
+import { AppError } from '#errors';
 import { EventPublisher } from '#messaging';
 import { Metrics } from '#observability';
 import { OUTBOX_SCHEMA } from './outbox.schema.js';
@@ -56,11 +57,17 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
   private async run(): Promise<void> {
     while (!this.isStopping) {
       const isMoreWaiting = await this.relayBatch().catch((error: unknown) => {
-        this.logger.debug(`paused: ${error instanceof Error ? error.message : String(error)}`);
+        this.reportPause(error);
         return false;
       });
       if (!isMoreWaiting) await this.pause();
     }
+  }
+
+  /** A database or broker that is away is told by /readyz; anything else would keep events back unseen. */
+  private reportPause(error: unknown): void {
+    const isAway = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
+    this.logger[isAway ? 'debug' : 'warn'](`paused: ${error instanceof Error ? error.message : String(error)}`);
   }
 
   private async pause(): Promise<void> {

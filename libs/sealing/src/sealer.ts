@@ -24,7 +24,7 @@ export class Sealer {
     this.#keyId = createHash('sha256').update(deriveKey(secret, 'key id')).digest('hex').slice(0, 8);
   }
 
-  /** @param context what the value belongs to (`users.session_token:<id>`): it opens only under the same one */
+  /** @param context what the value belongs to (`session token of <id>`): it opens only under the same one */
   seal(plain: string, context: string): string {
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv('aes-256-gcm', this.#sealingKey, iv).setAAD(Buffer.from(context));

@@ -26,6 +26,11 @@ export class ApplicationsRepository {
     return row;
   }
 
+  async findAny(): Promise<ApplicationRow | undefined> {
+    const [row] = await this.database.query<ApplicationRow>(`SELECT ${COLUMNS} FROM accounts.applications LIMIT 1`);
+    return row;
+  }
+
   list(): Promise<ApplicationRow[]> {
     return this.database.query<ApplicationRow>(`SELECT ${COLUMNS} FROM accounts.applications ORDER BY created_at, id`);
   }

@@ -43,7 +43,7 @@ export class ApplicationsService {
   /** Settings of an application, at most a second old. */
   async settingsOf(appId: string): Promise<ApplicationSettings> {
     const settings = await this.#settings.fetch(appId);
-    if (settings === undefined) throw appError('UNAUTHORIZED');
+    if (settings === undefined) throw appError('SERVICE_UNAVAILABLE');
     return settings;
   }
 
@@ -58,7 +58,7 @@ export class ApplicationsService {
 
   /** @throws Error where the stored keys were sealed with another secret: then nobody could be let in */
   async assertSecretFits(): Promise<void> {
-    const [row] = await this.repository.list();
+    const row = await this.repository.findAny();
     if (row !== undefined) this.open(row);
   }
 

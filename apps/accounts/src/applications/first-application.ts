@@ -18,6 +18,7 @@ export class FirstApplication implements OnApplicationBootstrap, BeforeApplicati
   private readonly logger = new Logger('Applications');
   private isStopping = false;
   private isSettled = false;
+  private lastReason = '';
   private creation: Promise<Application | undefined> = Promise.resolve(undefined);
 
   constructor(
@@ -63,10 +64,15 @@ export class FirstApplication implements OnApplicationBootstrap, BeforeApplicati
       if (application !== undefined) this.logger.log(`created the application ${application.id}`);
       return application;
     } catch (error) {
-      this.logger.warn(
-        `the first application cannot be created yet: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      this.tell(error instanceof Error ? error.message : String(error));
       return undefined;
     }
+  }
+
+  /** Each reason once: it is tried again twice a second. */
+  private tell(reason: string): void {
+    if (reason === this.lastReason) return;
+    this.lastReason = reason;
+    this.logger.warn(`the first application cannot be created yet: ${reason}`);
   }
 }

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { Caller, JsonObject, VisibleUser } from '#contracts';
 import { appError } from '#errors';
 import { isStorableText } from '#object-query';
@@ -14,6 +14,8 @@ import { assertMayLogIn, type Credentials, parseCredentials } from './login.rule
 /** POST /1.1/login. */
 @Injectable()
 export class LoginService {
+  private readonly logger = new Logger('Login');
+
   constructor(
     private readonly users: UsersRepository,
     private readonly writer: UserWriter,
@@ -28,7 +30,10 @@ export class LoginService {
     const user = await this.find(appId, credentials);
     await this.judge(credentials.password, user);
     assertMayLogIn(user, await this.applications.settingsOf(appId));
-    await this.rehashIfOutdated(appId, user, credentials.password);
+    await this.rehashIfOutdated(appId, user, credentials.password).catch((error: unknown) => {
+      // It is done at another login: this one was right.
+      this.logger.debug(`not hashed anew: ${error instanceof Error ? error.message : String(error)}`);
+    });
     return presentUser(user, { viewer: 'owner', sessionToken: this.sessions.reveal(user) });
   }
 

@@ -71,8 +71,9 @@ interface PreparedPassword {
   readonly columns: Partial<UserRow>;
 }
 
+/** What the request named, with the values it has now, and the id. */
 function changedFields(user: UserRow, names: readonly string[]): JsonObject {
-  const shown = presentUser(user, { viewer: 'owner', keys: names });
-  delete shown['createdAt'];
-  return shown;
+  const whole = presentUser(user, { viewer: 'owner' });
+  const shown = new Set(['objectId', 'updatedAt', ...names]);
+  return Object.fromEntries(Object.entries(whole).filter(([name]) => shown.has(name)));
 }

@@ -14,5 +14,6 @@ export const USER_QUERY_FIELDS: QueryFields = {
   ]),
   hidden: new Set(['password', 'salt', 'sessionToken', 'authData', 'ACL']),
   jsonColumn: 'fields',
+  defaultOrderColumn: 'created_at',
   idColumn: 'object_id',
 };

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller, VisibleUser } from '#contracts';
+import type { Caller, UserListQuery, VisibleUser } from '#contracts';
 import { appError } from '#errors';
 import { parseOrder, parseWhere } from '#object-query';
 import { ApplicationsService } from '../applications/applications.service.js';
@@ -10,15 +10,6 @@ import { presentUser } from './user.presenter.js';
 import { touched } from './user.rules.js';
 import { UserWriter } from './user-writer.js';
 import { UsersRepository } from './users.repository.js';
-
-export interface UserList {
-  readonly where?: unknown;
-  readonly order?: string | undefined;
-  readonly limit: number;
-  readonly skip: number;
-  readonly keys?: string[] | undefined;
-  readonly count: boolean;
-}
 
 /** Reads, removes and lists users, and renews their session tokens. */
 @Injectable()
@@ -54,7 +45,7 @@ export class UsersService {
   }
 
   /** GET /1.1/users. Query permission on `_User` is off: only the master key queries. */
-  async list({ appId, isMaster }: Caller, list: UserList): Promise<{ users: VisibleUser[]; count?: number }> {
+  async list({ appId, isMaster }: Caller, list: UserListQuery): Promise<{ users: VisibleUser[]; count?: number }> {
     if (!isMaster) throw appError('FORBIDDEN', { message: "Forbidden to find by class '_User' permissions." });
     const query = { where: parseWhere(list.where), order: parseOrder(list.order), limit: list.limit, skip: list.skip };
     const rows = list.limit === 0 ? [] : await this.users.list(appId, query);

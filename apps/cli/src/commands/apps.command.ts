@@ -25,13 +25,11 @@ function create(withServer: WithServer, givenKeys: () => GivenKeys): Command {
     .argument('<name>', 'its name, for people')
     .option('--id <id>', 'its id, such as that of an app already shipped (made up where not given)')
     .description('create an application and print its keys')
-    .addHelpText(
-      'after',
-      '\nGATEPOST_APP_KEY and GATEPOST_MASTER_KEY give it the keys it has already; otherwise they are made up.',
-    )
-    .action((name: string, { id }: { id?: string }) =>
+    .option('--given-keys', 'with the keys in GATEPOST_APP_KEY and GATEPOST_MASTER_KEY (made up where not given)')
+    .action((name: string, { id, givenKeys: isGiven }: { id?: string; givenKeys?: true }) =>
       withServer(async (rpc) => {
-        printKeys((await rpc.call(applicationsRpc.create, { name, id, ...givenKeys() })).application);
+        const keys = isGiven === true ? givenKeys() : {};
+        printKeys((await rpc.call(applicationsRpc.create, { name, id, ...keys })).application);
       }),
     );
 }

@@ -22,7 +22,7 @@ const HEADER_VALUE = /^[\x20-\x7e]{1,1024}$/;
  * request is routed to the controller below, and from there to where it wanted to go, as the request that it stands for.
  */
 export function routeMethodOverride(request: IncomingMessage): string {
-  const isOverride = request.method === 'POST' && (request.headers['content-type'] ?? '').startsWith('text/plain');
+  const isOverride = request.method === 'POST' && /^text\/plain\b/i.test(request.headers['content-type'] ?? '');
   if (!isOverride) return request.url ?? '/';
   overridden.add(request);
   return OVERRIDE_PATH;

@@ -1,6 +1,6 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import type { Caller as CallerValue, JsonObject } from '#contracts';
+import type { Caller as Caller, JsonObject } from '#contracts';
 import { appError } from '#errors';
 import { asJsonObject } from './json-body.js';
 
@@ -9,7 +9,7 @@ const OBJECT_ID = /^[A-Za-z0-9]{1,64}$/;
 const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<FastifyRequest>();
 
 /** Who asks: application, signature and session token, passed on with the RPC. */
-export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): CallerValue => {
+export const RequestCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
   const { caller } = requestOf(context);
   if (caller === undefined) throw appError('UNAUTHORIZED');
   return caller;

@@ -1,7 +1,7 @@
 import { Controller, HttpCode, HttpStatus, Post } from '@nestjs/common';
-import { accountsRpc, type Caller as CallerValue, type JsonObject } from '#contracts';
+import { accountsRpc, type Caller, type JsonObject } from '#contracts';
 import { RpcClient } from '#messaging';
-import { Caller, JsonBody } from '../http/request.decorators.js';
+import { RequestCaller, JsonBody } from '../http/request.decorators.js';
 
 @Controller('1.1/login')
 export class LoginController {
@@ -9,7 +9,7 @@ export class LoginController {
 
   @Post()
   @HttpCode(HttpStatus.OK)
-  async logIn(@Caller() caller: CallerValue, @JsonBody() credentials: JsonObject): Promise<JsonObject> {
+  async logIn(@RequestCaller() caller: Caller, @JsonBody() credentials: JsonObject): Promise<JsonObject> {
     const { user } = await this.rpc.call(accountsRpc.logIn, { caller, credentials });
     return user;
   }

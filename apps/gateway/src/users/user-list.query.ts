@@ -1,19 +1,8 @@
+import { MAX_LIST_LIMIT, MAX_LIST_SKIP, type UserListQuery } from '#contracts';
 import { appError } from '#errors';
 import { parseJson } from '../http/json-body.js';
 
 const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 1000;
-const MAX_SKIP = 1_000_000_000;
-
-/** The URL parameters of a query, as accounts takes them. */
-export interface UserListQuery {
-  readonly where?: unknown;
-  readonly order?: string;
-  readonly limit: number;
-  readonly skip: number;
-  readonly keys?: string[];
-  readonly count: boolean;
-}
 
 /** Reads the parameters of GET /1.1/users. @throws AppError INVALID_QUERY */
 export function parseUserListQuery(params: Record<string, unknown>): UserListQuery {
@@ -46,12 +35,12 @@ export function isOn(params: Record<string, unknown>, name: string): boolean {
 /** Out of bounds means the default: so the API has always read it. */
 function parseLimit(text: string | undefined): number {
   const limit = text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : DEFAULT_LIMIT;
-  return limit > MAX_LIMIT ? DEFAULT_LIMIT : limit;
+  return limit > MAX_LIST_LIMIT ? DEFAULT_LIMIT : limit;
 }
 
 function parseSkip(text: string | undefined): number {
   if (text === undefined || text === '') return 0;
-  if (!/^\d{1,10}$/.test(text) || Number(text) > MAX_SKIP) throw invalid('skip must be a whole number.');
+  if (!/^\d{1,10}$/.test(text) || Number(text) > MAX_LIST_SKIP) throw invalid('skip must be a whole number.');
   return Number(text);
 }
 

@@ -1,9 +1,9 @@
 import { Controller, Delete, Get, HttpCode, HttpStatus, Inject, Post, Put, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { accountsRpc, type Caller as CallerValue, type JsonObject, type VisibleUser } from '#contracts';
+import { accountsRpc, type Caller, type JsonObject, type VisibleUser } from '#contracts';
 import { RpcClient } from '#messaging';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { Caller, JsonBody, QueryParams, UserId } from '../http/request.decorators.js';
+import { RequestCaller, JsonBody, QueryParams, UserId } from '../http/request.decorators.js';
 import { isOn, parseKeys, parseUserListQuery } from './user-list.query.js';
 
 /** Users, under the path of the specification and under the one that SDKs call. */
@@ -17,7 +17,7 @@ export class UsersController {
   @Post()
   @HttpCode(HttpStatus.CREATED)
   async signUp(
-    @Caller() caller: CallerValue,
+    @RequestCaller() caller: Caller,
     @JsonBody() fields: JsonObject,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<JsonObject> {
@@ -28,7 +28,7 @@ export class UsersController {
 
   @Get()
   async list(
-    @Caller() caller: CallerValue,
+    @RequestCaller() caller: Caller,
     @QueryParams() params: Record<string, unknown>,
   ): Promise<{ results: JsonObject[]; count?: number }> {
     const { users, count } = await this.rpc.call(accountsRpc.listUsers, { caller, ...parseUserListQuery(params) });
@@ -37,7 +37,7 @@ export class UsersController {
 
   @Get('me')
   async getCurrent(
-    @Caller() caller: CallerValue,
+    @RequestCaller() caller: Caller,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<JsonObject> {
     const { user } = await this.rpc.call(accountsRpc.getCurrentUser, { caller });
@@ -46,7 +46,7 @@ export class UsersController {
 
   @Get(':objectId')
   async get(
-    @Caller() caller: CallerValue,
+    @RequestCaller() caller: Caller,
     @UserId() objectId: string,
     @QueryParams() params: Record<string, unknown>,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -58,7 +58,7 @@ export class UsersController {
 
   @Put(':objectId')
   async update(
-    @Caller() caller: CallerValue,
+    @RequestCaller() caller: Caller,
     @UserId() objectId: string,
     @JsonBody() changes: JsonObject,
     @QueryParams() params: Record<string, unknown>,
@@ -69,14 +69,14 @@ export class UsersController {
   }
 
   @Put(':objectId/refreshSessionToken')
-  async refreshSessionToken(@Caller() caller: CallerValue, @UserId() objectId: string): Promise<JsonObject> {
+  async refreshSessionToken(@RequestCaller() caller: Caller, @UserId() objectId: string): Promise<JsonObject> {
     const { user } = await this.rpc.call(accountsRpc.refreshSessionToken, { caller, objectId });
     return user;
   }
 
   @Put(':objectId/updatePassword')
   async updatePassword(
-    @Caller() caller: CallerValue,
+    @RequestCaller() caller: Caller,
     @UserId() objectId: string,
     @JsonBody() passwords: JsonObject,
   ): Promise<JsonObject> {
@@ -85,7 +85,7 @@ export class UsersController {
   }
 
   @Delete(':objectId')
-  async remove(@Caller() caller: CallerValue, @UserId() objectId: string): Promise<JsonObject> {
+  async remove(@RequestCaller() caller: Caller, @UserId() objectId: string): Promise<JsonObject> {
     return this.rpc.call(accountsRpc.removeUser, { caller, objectId });
   }
 }

@@ -2,7 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 
 /** What SDKs ask of the service itself; open to everyone. */
 @Controller('1.1')
-export class ServiceController {
+export class PingController {
   @Get('ping')
   ping(): { status: string } {
     return { status: 'ok' };
