@@ -16,45 +16,78 @@ const table = {
   NOT_SUPPORTED: { code: 1, status: 400, message: 'This server does not support the request.' },
   NOT_FOUND: { code: 101, status: 404, message: "Class or object doesn't exists." },
   INVALID_QUERY: { code: 102, status: 400, message: 'Invalid query.' },
+  INVALID_CLASS_NAME: { code: 103, status: 400, message: 'Invalid class name.' },
+  OBJECT_ID_MISSING: { code: 104, status: 400, message: 'Missing object id.' },
   INVALID_KEY_NAME: {
     code: 105,
     status: 400,
     message: "Invalid key name. Keys are case-sensitive and 'a-zA-Z0-9_' are the only valid characters.",
   },
+  MALFORMED_POINTER: { code: 106, status: 400, message: 'Malformed pointer.' },
   MALFORMED_JSON: { code: 107, status: 400, message: 'Malformed json object. A json dictionary is expected.' },
   INCORRECT_TYPE: { code: 111, status: 400, message: 'Field set to incorrect type.' },
+  INVALID_CHANNEL: {
+    code: 112,
+    status: 400,
+    message:
+      "Invalid channel name. A channel name is either an empty string (the broadcast channel) or contains only a-zA-Z0-9_=, '-' or chinese characters.",
+  },
+  KEY_REQUIRED: { code: 113, status: 400, message: 'Key is required.' },
+  INVALID_DEVICE_TOKEN: { code: 114, status: 400, message: 'Invalid device token.' },
   OBJECT_TOO_LARGE: { code: 116, status: 400, message: 'The object is too large.' },
   READ_ONLY_KEY: { code: 117, status: 400, message: 'The key is read only.' },
   CLIENT_NOT_ALLOWED: { code: 119, status: 400, message: "That operation isn't allowed for clients." },
   INVALID_NESTED_KEY: { code: 121, status: 400, message: "Nested keys must not contain '$' or '.'." },
   INVALID_ACL: { code: 123, status: 400, message: 'Invalid ACL.' },
+  QUERY_TIMED_OUT: { code: 124, status: 400, message: 'The query took too long.' },
   INVALID_EMAIL: { code: 125, status: 400, message: 'The email address was invalid.' },
+  INVALID_USER_ID: { code: 126, status: 400, message: 'Invalid user id.' },
   INVALID_PHONE: { code: 127, status: 400, message: 'The mobile phone number was invalid.' },
+  INVALID_RELATION: { code: 128, status: 400, message: 'Invalid relation data.' },
   UNIQUE_FIELD_TAKEN: {
     code: 137,
     status: 400,
     message: 'A unique field was given a value that is already taken.',
   },
+  INVALID_ROLE_NAME: { code: 139, status: 400, message: 'Invalid role name.' },
   USERNAME_MISSING: { code: 200, status: 400, message: 'Username is missing or empty' },
   PASSWORD_MISSING: { code: 201, status: 400, message: 'Password is missing or empty.' },
   USERNAME_TAKEN: { code: 202, status: 400, message: 'Username has already been taken.' },
   EMAIL_TAKEN: { code: 203, status: 400, message: 'Email has already been taken.' },
+  EMAIL_MISSING: { code: 204, status: 400, message: 'Email is missing or empty.' },
+  EMAIL_NOT_FOUND: { code: 205, status: 400, message: 'A user with the specified email was not found.' },
   SESSION_REQUIRED: {
     code: 206,
     status: 403,
     message: 'The user cannot be altered by a client without the session.',
   },
+  SIGN_UP_ONLY: { code: 207, status: 400, message: 'Users can only be created through sign up.' },
+  IDENTITY_TAKEN: { code: 208, status: 400, message: 'An existing account already linked to another user.' },
   PASSWORD_MISMATCH: { code: 210, status: 400, message: 'The username and password mismatch.' },
   USER_NOT_FOUND: { code: 211, status: 400, message: 'Could not find user.' },
+  PHONE_MISSING: { code: 212, status: 400, message: 'Mobile phone number is missing or empty.' },
+  PHONE_NOT_FOUND: { code: 213, status: 400, message: 'A user with the specified mobile phone number was not found.' },
   PHONE_TAKEN: { code: 214, status: 400, message: 'Mobile phone number has already been taken.' },
   PHONE_UNVERIFIED: { code: 215, status: 400, message: "Mobile phone number isn't verified." },
   EMAIL_UNVERIFIED: { code: 216, status: 400, message: "Email address isn't verified." },
   INVALID_USERNAME: { code: 217, status: 400, message: 'Username must be a non-blank string.' },
   INVALID_PASSWORD: { code: 218, status: 400, message: 'Password must be a non-blank string.' },
+  LOCKED_OUT: {
+    code: 219,
+    status: 400,
+    message:
+      'You have exceeded the maximum number of login attempts, please try again later, or consider resetting your password.',
+  },
+  IDENTITY_MISSING: { code: 250, status: 400, message: 'The linked account has no id.' },
+  INVALID_IDENTITY: { code: 251, status: 400, message: 'Invalid authData.' },
+  INVALID_WEIXIN_IDENTITY: { code: 252, status: 400, message: 'Invalid authData of weixin.' },
+  GEO_POINT_QUERY: { code: 302, status: 400, message: 'Invalid GeoPoint query.' },
+  NO_EFFECT: { code: 305, status: 400, message: 'No effect on updating/deleting a document.' },
   UNAUTHORIZED: { code: 401, status: 401, message: 'Unauthorized.' },
   FORBIDDEN: { code: 403, status: 403, message: 'Forbidden.' },
   HEADERS_TOO_LARGE: { code: 413, status: 431, message: 'The request headers are too large.' },
   PAYLOAD_TOO_LARGE: { code: 413, status: 413, message: 'The request body is too large.' },
+  TOO_MANY_REQUESTS: { code: 429, status: 429, message: 'Too many requests.', retryAfterSeconds: 60 },
   SERVICE_UNAVAILABLE: {
     code: 503,
     status: 503,
@@ -62,10 +95,22 @@ const table = {
     logLevel: 'warn',
     retryAfterSeconds: 1,
   },
+  SMS_SIGNATURE: { code: 600, status: 400, message: 'Invalid SMS signature.' },
+  SMS_TOO_FREQUENT: { code: 601, status: 400, message: "Can't send SMS too frequently." },
+  SMS_FAILED: { code: 602, status: 400, message: 'The SMS could not be sent.' },
+  INVALID_SMS_CODE: { code: 603, status: 400, message: 'Invalid SMS code.' },
+  SMS_TEMPLATE_MISSING: { code: 604, status: 400, message: 'The SMS template was not found.' },
+  SMS_TEMPLATE_UNVERIFIED: { code: 605, status: 400, message: 'The SMS template is not verified.' },
+  SMS_TEMPLATE_BROKEN: { code: 606, status: 400, message: 'The SMS template could not be rendered.' },
+  VALIDATE_TOKEN_MISSING: { code: 608, status: 400, message: 'Missing validate token.' },
+  UNKNOWN_QUERY_KEY: { code: 700, status: 400, message: 'Nonexistent query keys.' },
 } as const satisfies Record<string, ErrorDefinition>;
 
 /** The stable name of an error; callers decide by it, never by text or class. */
 export type ErrorName = keyof typeof table;
 
-/** Every error the server can answer, with its wire code and HTTP status (`docs/errors.md` is made from it). */
+/**
+ * The errors of the API, with wire code and HTTP status, those of endpoints to come included: client SDKs know the codes.
+ * `docs/errors.md` is made from it.
+ */
 export const ERRORS: Readonly<Record<ErrorName, ErrorDefinition>> = table;
