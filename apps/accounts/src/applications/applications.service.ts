@@ -9,7 +9,7 @@ import { newAppId, newAppKey } from '../random-ids.js';
 import { type ApplicationRow, ApplicationsRepository } from './applications.repository.js';
 import { parseSetting } from './setting.rules.js';
 
-/** Settings work everywhere within this time, in milliseconds (architecture, Applications and settings). */
+/** Settings work everywhere within this time, in milliseconds (docs/decisions.md). */
 const SETTINGS_TTL_MS = 1_000;
 const MAX_CACHED_APPLICATIONS = 10_000;
 

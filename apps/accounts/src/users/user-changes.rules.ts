@@ -138,7 +138,7 @@ function parseMasterFlag(key: string, value: JsonValue, isMaster: boolean): bool
   return value;
 }
 
-/** Empty authData means none; it must never open a session (threats, authData bypass). */
+/** Empty authData means none; it must never open a session (docs/security.md). */
 function refuseAuthData(value: JsonValue): void {
   const isEmpty =
     value === null || (typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length === 0);

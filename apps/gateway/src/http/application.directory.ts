@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { accountsRpc, type Application, broadcastHints } from '#contracts';
 import { Broadcasts, RpcClient } from '#messaging';
 
-/** An answer, "unknown" too, is kept for this time at most, in milliseconds (architecture, Applications and settings). */
+/** An answer, "unknown" too, is kept for this time at most, in milliseconds (docs/decisions.md). */
 const TTL_MS = 1_000;
 const MAX_ENTRIES = 10_000;
 

@@ -13,7 +13,7 @@ export interface Credentials {
 /** How a request was signed. */
 export type Signature = 'app' | 'master';
 
-/** Every name of a header, the modern one first (compatibility facts, aliases). */
+/** Every name of a header, the modern one first (docs/api.md, Application credentials). */
 const APP_ID_HEADERS = ['x-lc-id', 'x-avoscloud-application-id', 'x-uluru-application-id'];
 const KEY_HEADERS = ['x-lc-key', 'x-avoscloud-application-key', 'x-uluru-application-key'];
 const MASTER_KEY_HEADERS = ['x-avoscloud-master-key', 'x-uluru-master-key'];

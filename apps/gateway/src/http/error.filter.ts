@@ -11,7 +11,7 @@ export class ErrorFilter implements ExceptionFilter {
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const error = fromHttp(thrown);
-    reportError(this.logger, error, http.getRequest<FastifyRequest>().id);
+    reportError(this.logger, error, { requestId: http.getRequest<FastifyRequest>().id });
     sendError(http.getResponse<FastifyReply>(), error);
   }
 }
