@@ -1,13 +1,26 @@
 // Makes a fresh clone runnable: installs the packages and builds, each only where something has changed.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const OLDEST_NODE = [20, 19];
+const PACKAGE_LOCK = join(ROOT, 'package-lock.json');
+/** npm writes it last, with what it has installed. */
+const INSTALLED_LOCK = join(ROOT, 'node_modules', '.package-lock.json');
 const INSTALL_STAMP = join(ROOT, 'node_modules', '.gatepost-install');
 const BUILD_STAMP = join(ROOT, 'dist', '.gatepost-build');
 const LOCK = join(ROOT, '.prepare.lock');
@@ -30,16 +43,7 @@ function run(command, args, env = {}) {
 
 /** Runs `work` while no other command of this clone installs or builds. */
 function alone(work) {
-  for (;;) {
-    try {
-      writeFileSync(LOCK, String(process.pid), { flag: 'wx' });
-      break;
-    } catch (error) {
-      if (error.code !== 'EEXIST') throw error;
-    }
-    if (!isHeld(LOCK)) rmSync(LOCK, { force: true });
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_POLL_MS);
-  }
+  takeLock();
   const release = () => rmSync(LOCK, { force: true });
   process.once('exit', release);
   try {
@@ -50,12 +54,66 @@ function alone(work) {
   }
 }
 
-function isHeld(lock) {
+function takeLock() {
+  let isTold = false;
+  while (!isLockTaken()) {
+    const holder = contentOf(LOCK);
+    if (holder === undefined) continue;
+    if (isDead(Number(holder))) {
+      removeLockOf(holder);
+      continue;
+    }
+    if (!isTold) process.stderr.write(`Waiting for process ${holder}, which installs or builds …\n`);
+    isTold = true;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_POLL_MS);
+  }
+}
+
+/** The lock appears with its content, so that nobody finds it empty. */
+function isLockTaken() {
+  const own = `${LOCK}.${process.pid}`;
   try {
-    process.kill(Number(readFileSync(lock, 'utf8')), 0);
+    writeFileSync(own, String(process.pid));
+    linkSync(own, LOCK);
     return true;
   } catch (error) {
-    return error.code === 'EPERM';
+    if (error.code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    rmSync(own, { force: true });
+  }
+}
+
+/** Removes the lock of a process that was killed. Moved aside first: where another has taken it meanwhile, it goes back. */
+function removeLockOf(holder) {
+  const aside = `${LOCK}.${process.pid}`;
+  try {
+    renameSync(LOCK, aside);
+    if (contentOf(aside) !== holder) linkSync(aside, LOCK);
+  } catch (error) {
+    if (error.code !== 'ENOENT' && error.code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(aside, { force: true });
+  }
+}
+
+function isDead(pid) {
+  // Not a process id: nobody's lock.
+  if (!(pid > 0)) return true;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return error.code === 'ESRCH';
+  }
+}
+
+function contentOf(file) {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
   }
 }
 
@@ -76,17 +134,29 @@ function install() {
   if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
     fail(`Gatepost needs Node ${OLDEST_NODE.join('.')} or newer; this is ${process.versions.node}.`);
   }
-  const wanted = hash(readFileSync(join(ROOT, 'package-lock.json')));
+  const wanted = hash(readFileSync(PACKAGE_LOCK));
   if (isStamped(INSTALL_STAMP, wanted)) return;
-  process.stderr.write('Installing packages (once) …\n');
-  // npm's own output would drown what this command prints; it appears where the installation fails.
-  const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
-  const { status, stderr, stdout } = spawnSync(npm, ['ci', '--include=dev', '--no-audit', '--no-fund'], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  });
-  if (status !== 0) fail(`${stdout}${stderr}\nThe packages could not be installed.`);
+  if (!isInstalled()) {
+    process.stderr.write('Installing packages (once) …\n');
+    // npm's own output would drown what this command prints; it appears where the installation fails.
+    const npm = ['ci', '--include=dev', '--no-audit', '--no-fund'];
+    const { status, stderr, stdout, error } = spawnSync('npm', npm, { cwd: ROOT, encoding: 'utf8' });
+    if (error) fail(`npm cannot be run: ${error.message}`);
+    if (status !== 0) fail(`${stdout}${stderr}\nThe packages could not be installed.`);
+  }
   writeFileSync(INSTALL_STAMP, wanted);
+}
+
+/** Whether somebody's own `npm ci` has installed everything but what is for other platforms. */
+function isInstalled() {
+  if (!existsSync(INSTALLED_LOCK)) return false;
+  const packagesOf = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
+  const installed = packagesOf(INSTALLED_LOCK);
+  return Object.entries(packagesOf(PACKAGE_LOCK)).every(([path, wanted]) =>
+    installed[path] === undefined
+      ? path === '' || wanted.optional === true
+      : installed[path].integrity === wanted.integrity,
+  );
 }
 
 function build() {
@@ -100,7 +170,7 @@ function build() {
 }
 
 function isStamped(file, wanted) {
-  return existsSync(file) && readFileSync(file, 'utf8') === wanted;
+  return contentOf(file) === wanted;
 }
 
 function hash(content) {

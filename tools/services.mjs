@@ -1,7 +1,6 @@
 // npm run services: every service as a process of its own, against real PostgreSQL and RabbitMQ.
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ensureBuilt, fail, ROOT } from './prepare.mjs';
@@ -29,17 +28,20 @@ if (values.help) {
 for (const name of SERVICES) if (!/^\d{1,2}$/.test(values[name])) fail(`--${name} takes a number of replicas.`);
 
 ensureBuilt();
-const env = { ...process.env, GATEPOST_SECRET: process.env.GATEPOST_SECRET || keptSecret() };
+const { keptSecret } = await import('../dist/apps/standalone/src/kept-secret.js');
+const env = { ...process.env, GATEPOST_SECRET: process.env.GATEPOST_SECRET || servicesSecret() };
 await migrate();
 
 const firstPort = Number(process.env.GATEPOST_PORT || 8080);
 const children = [];
 let isStopping = false;
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop(0));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop(0));
+// What is written to a terminal that was closed must not end us before the services.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
 const starts = SERVICES.flatMap((service) =>
   Array.from({ length: Number(values[service]) }, (_, replica) =>
-    start(service, service === 'gateway' ? firstPort + replica : 0),
+    start(service, service === 'gateway' && firstPort !== 0 ? firstPort + replica : 0),
   ),
 );
 await Promise.all(starts);
@@ -48,7 +50,8 @@ await Promise.all(starts);
 async function start(service, port) {
   const child = spawn(process.execPath, [join(ROOT, 'dist', 'apps', service, 'src', 'main.js')], {
     env: { ...env, GATEPOST_PORT: String(port) },
-    stdio: ['ignore', 'ignore', 'pipe'],
+    // Over the channel it tells its port.
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     // Ctrl-C reaches us alone; we pass it on once.
     detached: true,
   });
@@ -58,34 +61,46 @@ async function start(service, port) {
     process.stderr.write(`${service} (process ${child.pid}) ended: ${signal ?? `status ${code}`}\n`);
     if (children.every(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null)) process.exit(1);
   });
+  const deadline = Date.now() + READY_TIMEOUT_MS;
   const listening = await listeningPort(child);
-  if (listening === undefined || !(await isReady(child, listening))) return stop(1);
+  if (listening === undefined || !(await isReady(child, listening, deadline))) return stop(1);
   process.stdout.write(`${JSON.stringify({ service, pid: child.pid, port: listening })}\n`);
 }
 
-/** Passes the process's log on, and finds in it the port that the process took. */
+/** The port that the process took, or undefined where it ends or takes too long. */
 function listeningPort(child) {
   return new Promise((resolve) => {
-    child.once('exit', () => resolve(undefined));
-    child.stderr.setEncoding('utf8').on('data', (chunk) => {
-      process.stderr.write(chunk);
-      const [, port] = /listens on port (\d+)/.exec(chunk) ?? [];
-      if (port !== undefined) resolve(Number(port));
-    });
+    const timer = setTimeout(() => {
+      process.stderr.write(`process ${child.pid} does not listen\n`);
+      resolve(undefined);
+    }, READY_TIMEOUT_MS);
+    const settle = (port) => {
+      clearTimeout(timer);
+      resolve(port);
+    };
+    child.once('exit', () => settle(undefined));
+    child.once('message', ({ port }) => settle(port));
   });
 }
 
-async function isReady(child, port) {
-  const deadline = Date.now() + READY_TIMEOUT_MS;
+async function isReady(child, port, deadline) {
   let problems = 'no answer';
   while (Date.now() < deadline && child.exitCode === null && !isStopping) {
-    const response = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
+    const response = await fetch(`http://${reachableHost()}:${port}/readyz`).catch(() => undefined);
     if (response?.ok) return true;
     if (response) problems = (await response.json()).problems.join('; ');
     await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
   }
   if (!isStopping) process.stderr.write(`process ${child.pid} is not ready: ${problems}\n`);
   return isStopping;
+}
+
+/** The address that services listen on, as it stands in a URL. */
+function reachableHost() {
+  const host = process.env.GATEPOST_HOST || '0.0.0.0';
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
 }
 
 async function stop(status) {
@@ -105,12 +120,14 @@ function ended(child) {
 }
 
 /** Services need one secret together; made once, kept with the data. */
-function keptSecret() {
+function servicesSecret() {
   const folder = process.env.GATEPOST_DATA_DIR || join(ROOT, 'data');
-  const file = join(folder, 'services-secret');
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
-  return readFileSync(file, 'utf8').trim();
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return keptSecret(join(folder, 'services-secret'));
+  } catch (error) {
+    return fail(error.message);
+  }
 }
 
 function migrate() {

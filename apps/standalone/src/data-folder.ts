@@ -7,17 +7,15 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  readFileSync,
+  readlinkSync,
   realpathSync,
   symlinkSync,
-  writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { StartError } from '#bootstrap';
 import { makeFallbackFolder, ROOT_ONLY_FALLBACK } from './embedded-postgres/postgres-binaries.js';
 import { canReach, type PostgresUser } from './embedded-postgres/postgres-user.js';
-
-const SECRET_BYTES = 32;
+import { keptSecret } from './kept-secret.js';
 
 /** The folder in which the standalone server keeps everything. */
 export class DataFolder {
@@ -43,10 +41,7 @@ export class DataFolder {
 
   /** A random text that is made once and kept in a file only we can read. */
   keptSecret(name: string): string {
-    const file = this.file(name);
-    if (!existsSync(file))
-      writeFileSync(file, `${randomBytes(SECRET_BYTES).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
-    return readFileSync(file, 'utf8').trim();
+    return keptSecret(this.file(name));
   }
 
   /**
@@ -56,7 +51,11 @@ export class DataFolder {
   databaseFolder(user: PostgresUser | undefined): string {
     const folder = this.file('postgres');
     if (!isThere(folder)) this.#makeDatabaseFolder(folder, user);
-    return realpathSync(folder);
+    // A link to nothing is not made good silently: the data it led to may only be elsewhere for now.
+    if (existsSync(folder)) return realpathSync(folder);
+    throw new StartError(
+      `${folder} is a link to ${readlinkSync(folder)}, which is not there: put that folder back, or remove the link to begin with an empty database.`,
+    );
   }
 
   #make(): void {

@@ -21,10 +21,14 @@ export async function lockDataFolder(
   try {
     return await listen();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    if (!hasCode(error, 'EADDRINUSE')) throw error;
   }
   await removeStaleSocket(socketPath, path);
-  return listen();
+  try {
+    return await listen();
+  } catch (error) {
+    throw hasCode(error, 'EADDRINUSE') ? alreadyRunning(path, error) : error;
+  }
 }
 
 /**
@@ -34,7 +38,13 @@ export async function lockDataFolder(
 async function removeStaleSocket(socketPath: string, folder: string): Promise<void> {
   await assertNobodyListens(socketPath, folder);
   const aside = `${socketPath}.${process.pid}`;
-  renameSync(socketPath, aside);
+  try {
+    renameSync(socketPath, aside);
+  } catch (error) {
+    // Another starter was faster: the folder is for the one that listens first.
+    if (hasCode(error, 'ENOENT')) return;
+    throw error;
+  }
   try {
     await assertNobodyListens(aside, folder);
   } catch (error) {
@@ -48,7 +58,16 @@ async function assertNobodyListens(socketPath: string, folder: string): Promise<
   const other = await OperatorSocket.open(socketPath);
   if (other === undefined) return;
   other.close();
-  throw new StartError(
+  throw alreadyRunning(folder);
+}
+
+function alreadyRunning(folder: string, cause?: unknown): StartError {
+  return new StartError(
     `Gatepost is already running on the data in ${folder}: stop it first, or choose another GATEPOST_DATA_DIR and GATEPOST_PORT.`,
+    { cause },
   );
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return (error as NodeJS.ErrnoException).code === code;
 }

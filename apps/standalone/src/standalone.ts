@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type RunningService, startService } from '#bootstrap';
+import { type RunningProcess, type RunningService, startService } from '#bootstrap';
 import { Secret } from '#config';
 import { migrate } from '#database';
 import { InProcessTransport } from '#messaging';
@@ -21,27 +21,32 @@ import { firstWelcome, welcomeBack } from './welcome.js';
 type Environment = z.output<typeof standaloneEnvironment>;
 
 /** Runs every service in this process, over embedded storage. */
-export async function startStandalone(env: Environment): Promise<Pick<RunningService, 'stop'>> {
+export async function startStandalone(env: Environment): Promise<RunningProcess> {
+  const { baseUrl } = gatewayConfig(env);
   const folder = new DataFolder(env.GATEPOST_DATA_DIR);
   const transport = new InProcessTransport();
   let service: RunningService | undefined;
+  let postgres: EmbeddedPostgres | undefined;
   const lock = await lockDataFolder(folder, () => (service === undefined ? undefined : transport));
-  const postgres = embeddedPostgres(folder);
   const stop = async () => {
-    await service?.stop();
-    await postgres.stop();
-    await lock.close();
+    try {
+      await service?.stop();
+    } finally {
+      await postgres?.stop();
+      await lock.close();
+    }
   };
   try {
+    postgres = embeddedPostgres(folder);
     await postgres.start();
     await migrate(accountsDatabase(postgres.url, env.GATEPOST_DATABASE_POOL));
     service = await startServices(env, folder, postgres.url, transport);
-    await welcome(service, gatewayConfig(env).baseUrl);
+    await welcome(service, baseUrl);
+    return { stop, lost: postgres.lost };
   } catch (error) {
     await stop();
     throw error;
   }
-  return { stop };
 }
 
 function embeddedPostgres(folder: DataFolder): EmbeddedPostgres {

@@ -1,4 +1,4 @@
-export { run, StartError } from './run.js';
+export { run, type RunningProcess, StartError } from './run.js';
 export {
   brokerEnvironment,
   overRabbit,

@@ -1,37 +1,50 @@
 import { ConfigError } from '#config';
-import type { RunningService } from './start-service.js';
 
-const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+/** SIGHUP: its terminal was closed. */
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** A start that failed for a reason the operator can mend; its message is one line and needs no stack. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
+/** What `run` needs to know of what it started. */
+export interface RunningProcess {
+  stop(): Promise<void>;
+  /** The port it listens on, for the process that started ours. */
+  readonly port?: number;
+  /** Resolves, with the reason, where it cannot go on. */
+  readonly lost?: Promise<Error>;
+}
+
 /**
- * Runs a process from `main.ts`: starts it, stops it on SIGINT and SIGTERM, and says in plain words why it cannot start.
- * Exit status: 0 after a clean stop, 1 where it could not start, 70 after an internal failure.
+ * Runs a process from `main.ts`: starts it, stops it on SIGINT, SIGTERM and SIGHUP, and says in plain words why it cannot
+ * start. Exit status: 0 after a clean stop, 1 where it could not start, 70 after an internal failure.
  */
-export async function run(start: () => Promise<Pick<RunningService, 'stop'>>): Promise<void> {
+export async function run(start: () => Promise<RunningProcess>): Promise<void> {
+  // What is written to a terminal that was closed, or to a reader that went away, must not end us half stopped.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const starting = Promise.resolve().then(start);
   let stopping: Promise<void> | undefined;
-  for (const signal of STOP_SIGNALS) {
-    process.on(signal, () => {
-      stopping ??= stop(starting);
-    });
-  }
+  const stopOnce = (status: number) => (stopping ??= stop(starting, status));
+  for (const signal of STOP_SIGNALS) process.on(signal, () => void stopOnce(0));
   try {
-    await starting;
+    const { port, lost } = await starting;
+    process.send?.({ port }, undefined, undefined, () => undefined);
+    void lost?.then((reason) => {
+      process.stderr.write(`${reason.message}\n`);
+      return stopOnce(70);
+    });
   } catch (error) {
     process.stderr.write(`${describe(error)}\n`);
     process.exit(1);
   }
 }
 
-async function stop(starting: Promise<Pick<RunningService, 'stop'>>): Promise<void> {
+async function stop(starting: Promise<RunningProcess>, status: number): Promise<void> {
   try {
     await (await starting).stop();
-    process.exit(0);
+    process.exit(status);
   } catch (error) {
     process.stderr.write(`${describe(error)}\n`);
     process.exit(70);

@@ -1,4 +1,3 @@
-import type { Server } from 'node:http';
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -6,8 +5,8 @@ import type { z } from 'zod';
 import { environment } from '#config';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
 import { JsonLogger, Metrics, ObservabilityModule, Readiness } from '#observability';
-
-const IDLE_CONNECTION_POLL_MS = 50;
+import { drainConnections } from './drain-connections.js';
+import type { RunningProcess } from './run.js';
 
 /** The variables that every process reads. */
 export const serviceEnvironment = environment.pick({
@@ -40,7 +39,7 @@ export interface ServiceOptions {
   readonly prepare?: (app: NestFastifyApplication) => void;
 }
 
-export interface RunningService {
+export interface RunningService extends RunningProcess {
   readonly app: NestFastifyApplication;
   readonly port: number;
   /** Drains: takes no new work, finishes what is in hand, then closes everything. */
@@ -86,12 +85,5 @@ function rootModule({ imports, transport }: ServiceOptions, metrics: Metrics): D
 async function drain(app: NestFastifyApplication, seconds: number): Promise<void> {
   app.get(Readiness).startDraining();
   await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
-  // A connection that is busy now would be kept alive by its client after its answer: it goes as soon as it is idle.
-  const server: Server = app.getHttpServer();
-  const timer = setInterval(() => {
-    server.closeIdleConnections();
-  }, IDLE_CONNECTION_POLL_MS);
-  await app.close().finally(() => {
-    clearInterval(timer);
-  });
+  await drainConnections(app.getHttpServer(), () => app.close());
 }

@@ -1,0 +1,104 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { StartError } from '#bootstrap';
+import { type PostgresOptions, spawnOptions } from './postgres-options.js';
+
+const execute = promisify(execFile);
+
+const START_TIMEOUT_MS = 30_000;
+const POLL_MS = 20;
+/** PostgreSQL writes its state into the eighth line of postmaster.pid. */
+const STATE_LINE = 7;
+
+/** One run of PostgreSQL's server process. */
+export class Postmaster {
+  /** Whoever ended it. */
+  readonly exited: Promise<void>;
+  readonly #child: ChildProcess;
+  #isGone = false;
+  #failure: Error | undefined;
+
+  constructor(
+    private readonly options: PostgresOptions,
+    settings: Readonly<Record<string, string>>,
+  ) {
+    const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const log = openSync(options.logFile, 'a', 0o600);
+    try {
+      // A session of its own: Ctrl-C in the terminal must reach us alone, who stop it after the last request.
+      this.#child = spawn(options.binaries.postgres, ['-D', options.folder, ...flags], {
+        ...spawnOptions(options),
+        detached: true,
+        stdio: ['ignore', 'ignore', log],
+      });
+    } finally {
+      closeSync(log);
+    }
+    this.exited = this.#untilGone();
+  }
+
+  /** @throws StartError where it ends, or takes too long */
+  async untilReady(): Promise<void> {
+    const deadline = performance.now() + START_TIMEOUT_MS;
+    while (performance.now() < deadline && !this.#isGone) {
+      const lines = postmasterLines(this.options.folder);
+      if (Number(lines[0]) === this.#child.pid && lines[STATE_LINE]?.trim() === 'ready') return;
+      await sleep(POLL_MS);
+    }
+    throw new StartError(`PostgreSQL did not start: ${this.#failure?.message ?? `see ${this.options.logFile}`}`);
+  }
+
+  /** Stops it after it has written everything down ("fast" shutdown). */
+  async stop(): Promise<void> {
+    this.#child.kill('SIGINT');
+    await this.exited;
+  }
+
+  #untilGone(): Promise<void> {
+    return new Promise((resolve) => {
+      const gone = (failure?: Error) => {
+        this.#isGone = true;
+        this.#failure = failure;
+        resolve();
+      };
+      this.#child.once('exit', () => {
+        gone();
+      });
+      // Where it could not even be run, it never exits.
+      this.#child.once('error', gone);
+    });
+  }
+}
+
+/** A server whose parent was killed goes on alone: it is stopped, so that ours can have the data. */
+export async function stopLeftover(options: PostgresOptions): Promise<void> {
+  const pid = Number(postmasterLines(options.folder)[0]);
+  if (!(await isServerOf(options.folder, pid))) return;
+  await execute(options.binaries.pgCtl, ['stop', '-D', options.folder, '-m', 'fast', '-w'], spawnOptions(options));
+}
+
+/** Whether the process is a server that we started over the folder, and not one that got the number later. */
+export async function isServerOf(folder: string, pid: number): Promise<boolean> {
+  if (!Number.isInteger(pid) || pid <= 1) return false;
+  return (await commandLine(pid)).includes(` -D ${folder} `);
+}
+
+async function commandLine(pid: number): Promise<string> {
+  try {
+    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    return (await execute('ps', ['-ww', '-o', 'command=', '-p', String(pid)])).stdout;
+  } catch {
+    return '';
+  }
+}
+
+function postmasterLines(folder: string): string[] {
+  try {
+    return readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n');
+  } catch {
+    return [];
+  }
+}
