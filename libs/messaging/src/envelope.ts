@@ -12,7 +12,7 @@ export function encodeRequest(envelope: RequestEnvelope): string {
 
 /** @throws AppError INTERNAL where the text is no request */
 export function decodeRequest(text: string): RequestEnvelope {
-  return requestEnvelope.parse(parse(text));
+  return parse(requestEnvelope, text);
 }
 
 export function encodeReply(data: unknown): string {
@@ -23,16 +23,16 @@ export function encodeError(error: AppError): string {
   return JSON.stringify({ error: toWireError(error) });
 }
 
-/** @throws AppError the one that the other side answered with */
+/** @throws AppError the one that the other side answered with, or INTERNAL where the text is no reply */
 export function decodeReply(text: string): unknown {
-  const reply = replyEnvelope.parse(parse(text));
+  const reply = parse(replyEnvelope, text);
   if ('error' in reply) throw fromWireError(reply.error);
   return reply.data;
 }
 
-function parse(text: string): unknown {
+function parse<T>(envelope: z.ZodType<T>, text: string): T {
   try {
-    return JSON.parse(text);
+    return envelope.parse(JSON.parse(text));
   } catch (cause) {
     throw appError('INTERNAL', { cause });
   }

@@ -1,12 +1,17 @@
+import { Logger } from '@nestjs/common';
 import type { MessageHandler } from '@nestjs/microservices';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { appError, toAppError } from '#errors';
-import type { Metrics } from '#observability';
+import { type Metrics, reportError } from '#observability';
 import { decodeRequest, encodeError, encodeReply } from './envelope.js';
+import { assertFits } from './message-size.js';
 import type { EventMessage } from './transport.js';
+import { UnparseableEvent } from './unparseable-event.js';
 
 type FindHandler = (pattern: string) => MessageHandler | null;
 type RpcOutcomes = Metrics['rpcHandled'];
+
+const logger = new Logger('Rpc');
 
 async function invoke(handler: MessageHandler, data: unknown): Promise<unknown> {
   const result: unknown = await handler(data);
@@ -18,12 +23,10 @@ export async function answerRequest(text: string, find: FindHandler, outcomes?: 
   let pattern = 'malformed';
   let outcome = 'ok';
   try {
-    const request = decodeRequest(text);
-    const handler = find(request.pattern);
-    if (handler === null)
-      throw appError('SERVICE_UNAVAILABLE', { cause: new Error(`no handler for ${request.pattern}`) });
-    pattern = request.pattern;
-    return encodeReply(await invoke(handler, request.data));
+    const asked = reporting(() => readRequest(text, find));
+    pattern = asked.pattern;
+    const result = await invoke(asked.handler, asked.data);
+    return reporting(() => fittingReply(result));
   } catch (thrown) {
     const error = toAppError(thrown);
     outcome = error.errorName;
@@ -33,10 +36,42 @@ export async function answerRequest(text: string, find: FindHandler, outcomes?: 
   }
 }
 
-/** Hands an event to its handler; rejects where it could not be handled. */
+/** The answer to an RPC that comes while too many are in hand. It is not even read. */
+export function refuseRequest(outcomes?: RpcOutcomes): string {
+  const error = appError('SERVICE_UNAVAILABLE', { cause: new Error('too many requests in hand') });
+  reportError(logger, error, {});
+  outcomes?.inc({ pattern: 'refused', outcome: error.errorName });
+  return encodeError(error);
+}
+
+/** Hands an event to its handler; rejects where it could not be handled, with UnparseableEvent where it never can be. */
 export async function deliverEvent(
   { id, body }: Omit<EventMessage, 'pattern'>,
   handler: MessageHandler,
 ): Promise<void> {
-  await invoke(handler, { id, payload: JSON.parse(body) as unknown });
+  await invoke(handler, { id, payload: UnparseableEvent.orJson(body) });
+}
+
+function readRequest(text: string, find: FindHandler) {
+  const { pattern, data } = decodeRequest(text);
+  const handler = find(pattern);
+  if (handler === null) throw appError('SERVICE_UNAVAILABLE', { cause: new Error(`no handler for ${pattern}`) });
+  return { pattern, data, handler };
+}
+
+function fittingReply(result: unknown): string {
+  const reply = encodeReply(result);
+  assertFits(reply);
+  return reply;
+}
+
+/** Reports what goes wrong around a handler; what it throws itself, its filter has reported. */
+function reporting<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (thrown) {
+    const error = toAppError(thrown);
+    reportError(logger, error, {});
+    throw error;
+  }
 }

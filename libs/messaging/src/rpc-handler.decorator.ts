@@ -10,7 +10,7 @@ type RpcMethod<C extends RpcContract> = (data: RpcData<C>) => Promise<RpcReply<C
 export function RpcHandler<C extends RpcContract>(contract: C) {
   const decorate = applyDecorators(
     MessagePattern(contract.pattern),
-    UsePipes(new ContractPipe(contract.request)),
+    UsePipes(ContractPipe.forRpc(contract.request)),
     UseFilters(WireErrorFilter),
   );
   return (target: object, key: string, descriptor: TypedPropertyDescriptor<RpcMethod<C>>): void => {

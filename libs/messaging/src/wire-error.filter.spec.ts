@@ -32,11 +32,16 @@ describe('WireErrorFilter', () => {
 
   it("logs a failed event under the event's id", async () => {
     await expect(pass(new Error('no'), { id: 'event-1', payload: {} })).rejects.toThrow();
-    expect(error).toHaveBeenCalledExactlyOnceWith(expect.any(Error), { requestId: 'event-1' });
+    expect(error).toHaveBeenCalledExactlyOnceWith(expect.any(Error), { messageId: 'event-1' });
+  });
+
+  it('takes no other id for one', async () => {
+    await expect(pass(new Error('no'), { id: 'application-1' })).rejects.toThrow();
+    expect(error).toHaveBeenCalledExactlyOnceWith(expect.any(Error), {});
   });
 
   it('warns of what is away, with the reason that the client does not see', async () => {
     await expect(pass(appError('SERVICE_UNAVAILABLE', { cause: new Error('ECONNREFUSED') }))).rejects.toThrow();
-    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('ECONNREFUSED'), { requestId: undefined });
+    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('ECONNREFUSED'), {});
   });
 });

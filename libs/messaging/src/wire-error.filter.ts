@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
 import { type Observable, throwError } from 'rxjs';
 import { toAppError } from '#errors';
-import { reportError } from '#observability';
+import { type ReportFields, reportError } from '#observability';
 
 /** Keeps our error code on its way through Nest, and logs the true cause of what has no code of its own, once. */
 @Catch()
@@ -10,14 +10,15 @@ export class WireErrorFilter implements ExceptionFilter {
 
   catch(thrown: unknown, host: ArgumentsHost): Observable<never> {
     const error = toAppError(thrown);
-    reportError(this.logger, error, requestIdOf(host.switchToRpc().getData()));
+    reportError(this.logger, error, originOf(host.switchToRpc().getData()));
     return throwError(() => error);
   }
 }
 
-/** The id of the HTTP request for which a message came; an event's own id. */
-function requestIdOf(data: unknown): string | undefined {
-  const { caller, id } = (data ?? {}) as { caller?: { requestId?: unknown }; id?: unknown };
-  const requestId = caller?.requestId ?? id;
-  return typeof requestId === 'string' ? requestId : undefined;
+/** The id of the HTTP request for which a message came; of an event, its own. */
+function originOf(data: unknown): ReportFields {
+  const { caller, id, payload } = (data ?? {}) as { caller?: { requestId?: unknown }; id?: unknown; payload?: unknown };
+  if (typeof caller?.requestId === 'string') return { requestId: caller.requestId };
+  // Other messages have an id of something else, such as an application.
+  return payload !== undefined && typeof id === 'string' ? { messageId: id } : {};
 }

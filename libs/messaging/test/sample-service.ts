@@ -10,6 +10,7 @@ import { EventHandler, MessagingModule, type ReceivedEvent, RpcHandler, type Tra
 export const sampleRpc = {
   echo: rpc('sample.echo', z.object({ text: z.string() }), z.object({ text: z.string() })),
   fail: rpc('sample.fail', z.object({ how: z.enum(['known', 'unknown', 'late']) }), z.object({})),
+  grow: rpc('sample.grow', z.object({ length: z.number() }), z.object({ text: z.string() })),
   hold: rpc('sample.hold', z.object({}), z.object({ held: z.literal(true) }), 3_000),
   missing: rpc('sample.missing', z.object({}), z.object({}), 3_000),
 };
@@ -56,6 +57,11 @@ class SampleController {
     if (how === 'unknown') return Promise.reject(new TypeError('secret text: password=hunter2'));
     if (how === 'late') return Promise.reject(appError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 7 }));
     return Promise.reject(appError('USERNAME_TAKEN', { message: 'a text of its own' }));
+  }
+
+  @RpcHandler(sampleRpc.grow)
+  grow({ length }: RpcData<typeof sampleRpc.grow>): Promise<RpcReply<typeof sampleRpc.grow>> {
+    return Promise.resolve({ text: 'x'.repeat(length) });
   }
 
   @RpcHandler(sampleRpc.hold)

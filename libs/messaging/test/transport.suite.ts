@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { event } from '#contracts';
 import { Broadcasts, RpcClient, type Transport } from '#messaging';
 import { eventually } from '#testing';
+import { MAX_MESSAGE_BYTES } from '../src/message-size.js';
 import { impatientHold, nobodysRpc, SampleBehaviour, sampleRpc, startSample } from './sample-service.js';
 
 /** Both ends of one transport; in one process they are the same object. */
@@ -38,6 +39,17 @@ export function describeTransport(name: string, open: () => TransportPair): void
       const texts = ['', 'plain', 'ä 😀 \u2028 "\\', 'x'.repeat(200_000)];
       const replies = await Promise.all(texts.map((text) => client.call(sampleRpc.echo, { text })));
       expect(replies.map(({ text }) => text)).toEqual(texts);
+    });
+
+    it('refuses questions and replies that are too long for a message, and goes on', async () => {
+      const tooLarge = { errorName: 'OBJECT_TOO_LARGE', code: 116 };
+      await expect(client.call(sampleRpc.echo, { text: 'x'.repeat(MAX_MESSAGE_BYTES) })).rejects.toMatchObject(
+        tooLarge,
+      );
+      await expect(client.call(sampleRpc.grow, { length: MAX_MESSAGE_BYTES })).rejects.toMatchObject(tooLarge);
+      expect((await client.call(sampleRpc.grow, { length: MAX_MESSAGE_BYTES - 100 })).text).toHaveLength(
+        MAX_MESSAGE_BYTES - 100,
+      );
     });
 
     it('keeps name, code, status, text and retry time of an error', async () => {

@@ -1,4 +1,4 @@
-export { reportError } from './report-error.js';
+export { type ReportFields, reportError } from './report-error.js';
 export { JsonLogger } from './logger.js';
 export { Metrics } from './metrics.js';
 export { ObservabilityModule } from './observability.module.js';

@@ -1,6 +1,7 @@
 import type { MessageHandler } from '@nestjs/microservices';
 import { appError } from '#errors';
 import { answerRequest, deliverEvent } from '../handlers.js';
+import { assertFits } from '../message-size.js';
 import type { BroadcastListener, EventMessage, Transport } from '../transport.js';
 import { InProcessServer } from './in-process.server.js';
 
@@ -15,6 +16,7 @@ export class InProcessTransport implements Transport {
   #lastEvent: Promise<void> = Promise.resolve();
 
   async request(pattern: string, body: string, timeoutMs: number): Promise<string> {
+    assertFits(body);
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {

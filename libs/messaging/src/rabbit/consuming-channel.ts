@@ -1,54 +1,36 @@
-import type { AmqpConnectionManager, ChannelWrapper } from 'amqp-connection-manager';
-import type { Channel, ConfirmChannel } from 'amqplib';
-import { reportErrors } from './channel-errors.js';
+import type { Channel } from 'amqplib';
+import type { LastingChannel } from './lasting-channel.js';
 
-/** Starts to consume on a fresh channel, the first and those after a reconnect. @returns the consumer tag */
-export type Consume<C extends Channel> = (channel: C) => Promise<string>;
+/** Starts to consume on a fresh channel; `lose` is for a consumer that the broker cancels. @returns the consumer tag */
+export type Consume<C extends Channel> = (channel: C, lose: () => void) => Promise<string>;
 
-type Follow = (channel: Channel, consuming: Promise<string>) => Promise<void>;
+type Open<C extends Channel> = (
+  setup: (channel: C, lose: () => void) => Promise<void>,
+) => Pick<LastingChannel<C>, 'current' | 'retire' | 'close'>;
 
 /** A channel with one consumer that can stop to take messages before the channel closes. */
-export class ConsumingChannel {
-  readonly #wrapper: ChannelWrapper;
-  #stopConsuming: (() => Promise<unknown>) | undefined;
+export class ConsumingChannel<C extends Channel> {
+  readonly #channel: ReturnType<Open<C>>;
+  /** Of the current channel's consumer. */
+  #tag = '';
 
-  private constructor(open: (follow: Follow) => ChannelWrapper) {
-    this.#wrapper = open((channel, consuming) => this.#follow(channel, consuming));
-    reportErrors(this.#wrapper);
+  constructor(open: Open<C>, consume: Consume<C>) {
+    this.#channel = open(async (channel, lose) => {
+      this.#tag = await consume(channel, lose);
+    });
   }
 
-  /** Without publisher confirms: for what is transient. */
-  static plain(connection: AmqpConnectionManager, consume: Consume<Channel>): ConsumingChannel {
-    return new ConsumingChannel((follow) =>
-      connection.createChannel({ setup: (channel: Channel) => follow(channel, consume(channel)) }),
-    );
-  }
-
-  /** With publisher confirms: for what must not be lost. */
-  static confirming(connection: AmqpConnectionManager, consume: Consume<ConfirmChannel>): ConsumingChannel {
-    return new ConsumingChannel((follow) =>
-      connection.createChannel({
-        confirm: true,
-        setup: (channel: ConfirmChannel) => follow(channel, consume(channel)),
-      }),
-    );
+  isConsuming(): boolean {
+    return this.#channel.current !== undefined;
   }
 
   /** From now on the broker sends nothing more; what it has sent can still be answered. */
   async stopConsuming(): Promise<void> {
-    await this.#stopConsuming?.().catch(() => undefined);
+    this.#channel.retire();
+    await this.#channel.current?.cancel(this.#tag).catch(() => undefined);
   }
 
   async close(): Promise<void> {
-    await this.#wrapper.close();
-  }
-
-  async #follow(channel: Channel, consuming: Promise<string>): Promise<void> {
-    const tag = await consuming;
-    const stopConsuming = () => channel.cancel(tag);
-    this.#stopConsuming = stopConsuming;
-    channel.once('close', () => {
-      if (this.#stopConsuming === stopConsuming) this.#stopConsuming = undefined;
-    });
+    await this.#channel.close();
   }
 }

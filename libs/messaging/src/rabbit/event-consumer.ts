@@ -1,17 +1,25 @@
 import { Logger } from '@nestjs/common';
 import type { MessageHandler } from '@nestjs/microservices';
 import type { ConfirmChannel, ConsumeMessage } from 'amqplib';
+import { AppError } from '#errors';
 import { deliverEvent } from '../handlers.js';
-import type { InFlight } from './in-flight.js';
+import { UnparseableEvent } from '../unparseable-event.js';
 import type { Topology } from './topology.js';
 
 const PREFETCH = 20;
 const ATTEMPT_HEADER = 'x-gatepost-attempt';
 const REASON_HEADER = 'x-gatepost-reason';
 
+interface ConsumerHooks {
+  /** Takes note of work in hand. */
+  readonly follow: (work: Promise<void>) => void;
+  /** Called when the broker has cancelled the consumer. */
+  readonly lose: () => void;
+}
+
 /**
  * Consumes a service's events: handled → acknowledged; failed → tried again after each of the topology's delays, then
- * dead-lettered with the reason. The copy for later is confirmed by the broker before the original is acknowledged.
+ * dead-lettered with the reason; unparseable → dead-lettered at once. The copy for later is confirmed by the broker before the original is acknowledged.
  */
 export class EventConsumer {
   private readonly logger = new Logger('Events');
@@ -23,11 +31,12 @@ export class EventConsumer {
   ) {}
 
   /** @returns the consumer tag */
-  async start(channel: ConfirmChannel, patterns: readonly string[], inFlight: InFlight): Promise<string> {
+  async start(channel: ConfirmChannel, patterns: readonly string[], hooks: ConsumerHooks): Promise<string> {
     await this.topology.declareEventQueues(channel, this.service, patterns);
     await channel.prefetch(PREFETCH);
     const consumer = await channel.consume(this.topology.eventQueue(this.service), (message) => {
-      if (message !== null) inFlight.add(this.#handle(channel, message));
+      if (message === null) hooks.lose();
+      else hooks.follow(this.#handle(channel, message));
     });
     return consumer.consumerTag;
   }
@@ -51,11 +60,11 @@ export class EventConsumer {
 
   async #putAside(channel: ConfirmChannel, message: ConsumeMessage, error: unknown): Promise<void> {
     const failures = Number(message.properties.headers?.[ATTEMPT_HEADER] ?? 0) + 1;
-    const isDead = failures > this.topology.retryDelaysMs.length;
+    const isDead = failures > this.topology.retryDelaysMs.length || UnparseableEvent.isBehind(error);
     const queue = isDead
       ? this.topology.deadLetterQueue(this.service)
       : this.topology.retryQueue(this.service, failures);
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     const messageId = String(message.properties.messageId);
     const type = String(message.properties.type);
     this.logger.warn(`event ${messageId} (${type}) failed, attempt ${failures}${isDead ? ', dead' : ''}: ${reason}`);
@@ -67,6 +76,12 @@ export class EventConsumer {
     });
     await channel.waitForConfirms();
   }
+}
+
+/** The true cause, which the public text of an error does not tell. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof AppError && error.cause instanceof Error ? error.cause : error;
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /** Lets the broker deliver the message again; where the channel closed under us, it does so by itself. */

@@ -1,13 +1,12 @@
 import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
 import type { AmqpConnectionManager } from 'amqp-connection-manager';
 import type { Channel, ConfirmChannel, ConsumeMessage } from 'amqplib';
-import { appError } from '#errors';
 import type { Metrics } from '#observability';
-import { encodeError } from '../envelope.js';
-import { answerRequest } from '../handlers.js';
+import { answerRequest, refuseRequest } from '../handlers.js';
 import { ConsumingChannel } from './consuming-channel.js';
 import { EventConsumer } from './event-consumer.js';
 import { InFlight } from './in-flight.js';
+import { LastingChannel } from './lasting-channel.js';
 import { settledWithin } from './settled-within.js';
 import type { Topology } from './topology.js';
 
@@ -24,7 +23,7 @@ const CLOSE_TIMEOUT_MS = 2_000;
  */
 export class RabbitServer extends Server implements CustomTransportStrategy {
   readonly #inFlight = new InFlight();
-  readonly #channels: ConsumingChannel[] = [];
+  #channels: Pick<ConsumingChannel<Channel>, 'isConsuming' | 'stopConsuming' | 'close'>[] = [];
 
   constructor(
     private readonly connection: AmqpConnectionManager,
@@ -36,26 +35,41 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   listen(callback: () => void): void {
-    this.#channels.push(ConsumingChannel.plain(this.connection, (channel) => this.#consumeRpc(channel)));
+    this.#channels.push(
+      new ConsumingChannel<Channel>(
+        (setup) => LastingChannel.plain(this.connection, setup),
+        (channel, lose) => this.#consumeRpc(channel, lose),
+      ),
+    );
     const patterns = [...this.messageHandlers.keys()].filter((pattern) => this.#handler(pattern, 'event') !== null);
     if (patterns.length > 0) {
       this.#channels.push(
-        ConsumingChannel.confirming(this.connection, (channel) => this.#consumeEvents(channel, patterns)),
+        new ConsumingChannel<ConfirmChannel>(
+          (setup) => LastingChannel.confirming(this.connection, setup),
+          (channel, lose) => this.#consumeEvents(channel, lose, patterns),
+        ),
       );
     }
     // The broker may be away: the process serves its health meanwhile, and consumes as soon as it can.
     callback();
   }
 
+  /** False where the service should receive and does not. */
+  isServing(): boolean {
+    return this.#channels.every((channel) => channel.isConsuming());
+  }
+
   /** Stops to take work, finishes what is in hand, then leaves. */
   async close(): Promise<void> {
+    const channels = this.#channels;
+    this.#channels = [];
     await settledWithin(
-      this.#channels.map((channel) => channel.stopConsuming()),
+      channels.map((channel) => channel.stopConsuming()),
       CLOSE_TIMEOUT_MS,
     );
     await this.#inFlight.settled(DRAIN_TIMEOUT_MS);
     await settledWithin(
-      this.#channels.map((channel) => channel.close()),
+      channels.map((channel) => channel.close()),
       CLOSE_TIMEOUT_MS,
     );
   }
@@ -68,23 +82,27 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     throw new Error('not supported: the connection belongs to the transport');
   }
 
-  async #consumeRpc(channel: Channel): Promise<string> {
+  async #consumeRpc(channel: Channel, lose: () => void): Promise<string> {
     await this.topology.declareRpcQueue(channel, this.service);
     const receive = (message: ConsumeMessage | null) => {
-      if (message !== null) this.#receive(channel, message);
+      if (message === null) lose();
+      else this.#receive(channel, message);
     };
     const { consumerTag } = await channel.consume(this.topology.rpcQueue(this.service), receive, { noAck: true });
     return consumerTag;
   }
 
-  #consumeEvents(channel: ConfirmChannel, patterns: readonly string[]): Promise<string> {
+  #consumeEvents(channel: ConfirmChannel, lose: () => void, patterns: readonly string[]): Promise<string> {
     const consumer = new EventConsumer(this.topology, this.service, (pattern) => this.#handler(pattern, 'event'));
-    return consumer.start(channel, patterns, this.#inFlight);
+    const follow = (work: Promise<void>) => {
+      this.#inFlight.add(work);
+    };
+    return consumer.start(channel, patterns, { follow, lose });
   }
 
   #receive(channel: Channel, message: ConsumeMessage): void {
     if (this.#inFlight.count >= MAX_RPC_IN_FLIGHT) {
-      reply(channel, message, encodeError(appError('SERVICE_UNAVAILABLE')));
+      reply(channel, message, refuseRequest(this.outcomes));
       return;
     }
     const answered = answerRequest(

@@ -1,10 +1,12 @@
 import { Logger } from '@nestjs/common';
-import { type AmqpConnectionManager, type ChannelWrapper, connect } from 'amqp-connection-manager';
-import type { Channel } from 'amqplib';
+import { type AmqpConnectionManager, connect } from 'amqp-connection-manager';
+import type { Channel, ConfirmChannel } from 'amqplib';
 import { appError } from '#errors';
 import type { Metrics } from '#observability';
 import type { BroadcastListener, EventMessage, Transport } from '../transport.js';
-import { reportErrors } from './channel-errors.js';
+import { assertFits } from '../message-size.js';
+import { confirmedPublish } from './confirmed-publish.js';
+import { LastingChannel } from './lasting-channel.js';
 import { RabbitServer } from './rabbit.server.js';
 import { RpcChannel } from './rpc-channel.js';
 import { settledWithin } from './settled-within.js';
@@ -12,7 +14,6 @@ import { Topology } from './topology.js';
 
 const HEARTBEAT_SECONDS = 10;
 const RECONNECT_SECONDS = 1;
-const PUBLISH_TIMEOUT_MS = 5_000;
 const CLOSE_TIMEOUT_MS = 2_000;
 
 export interface RabbitTransportOptions {
@@ -30,9 +31,10 @@ export class RabbitTransport implements Transport {
   readonly #connection: AmqpConnectionManager;
   readonly #topology: Topology;
   readonly #rpc: RpcChannel;
-  readonly #rpcChannel: ChannelWrapper;
-  readonly #eventChannel: ChannelWrapper;
-  readonly #broadcastChannel: ChannelWrapper;
+  readonly #rpcChannel: LastingChannel<Channel>;
+  readonly #eventChannel: LastingChannel<ConfirmChannel>;
+  readonly #broadcastChannel: LastingChannel<Channel>;
+  readonly #servers: RabbitServer[] = [];
   readonly #listeners = new Map<string, BroadcastListener[]>();
   readonly #metrics: Metrics | undefined;
 
@@ -41,14 +43,11 @@ export class RabbitTransport implements Transport {
     this.#topology = new Topology(options.namespace, options.retryDelaysMs);
     this.#connection = openConnection(options);
     this.#rpc = new RpcChannel(this.#topology);
-    this.#rpcChannel = this.#connection.createChannel({ setup: (channel: Channel) => this.#rpc.open(channel) });
-    this.#eventChannel = this.#connection.createChannel({
-      confirm: true,
-      publishTimeout: PUBLISH_TIMEOUT_MS,
-      setup: (channel: Channel) => this.#topology.declareEventExchange(channel),
-    });
-    this.#broadcastChannel = this.#connection.createChannel({ setup: (channel: Channel) => this.#listen(channel) });
-    for (const channel of [this.#rpcChannel, this.#eventChannel, this.#broadcastChannel]) reportErrors(channel);
+    this.#rpcChannel = LastingChannel.plain(this.#connection, (channel, lose) => this.#rpc.open(channel, lose));
+    this.#eventChannel = LastingChannel.confirming(this.#connection, (channel) =>
+      this.#topology.declareEventExchange(channel),
+    );
+    this.#broadcastChannel = LastingChannel.plain(this.#connection, (channel, lose) => this.#listen(channel, lose));
   }
 
   request(pattern: string, body: string, timeoutMs: number): Promise<string> {
@@ -56,32 +55,40 @@ export class RabbitTransport implements Transport {
   }
 
   async publishEvent({ id, pattern, body }: EventMessage): Promise<void> {
-    if (!this.isConnected())
+    assertFits(body);
+    const channel = this.#eventChannel.current;
+    if (channel === undefined)
       throw appError('SERVICE_UNAVAILABLE', { cause: new Error('not connected to the message broker') });
-    await this.#eventChannel.publish(this.#topology.eventExchange, pattern, Buffer.from(body), {
-      persistent: true,
-      messageId: id,
-      type: pattern,
-    });
+    const route = { exchange: this.#topology.eventExchange, routingKey: pattern };
+    await confirmedPublish(channel, route, Buffer.from(body), { persistent: true, messageId: id, type: pattern });
   }
 
   broadcast(pattern: string, body: string): void {
-    if (!this.isConnected()) return;
-    this.#broadcastChannel
-      .publish(this.#topology.broadcastExchange, pattern, Buffer.from(body), { type: pattern })
-      .catch(() => undefined);
+    try {
+      this.#broadcastChannel.current?.publish(this.#topology.broadcastExchange, pattern, Buffer.from(body), {
+        type: pattern,
+      });
+    } catch {
+      // IllegalOperationError: the channel has just closed.
+    }
   }
 
   onBroadcast(pattern: string, listener: BroadcastListener): void {
     this.#listeners.set(pattern, [...(this.#listeners.get(pattern) ?? []), listener]);
   }
 
+  /** Whether everything works: asking, publishing, and what this process serves. */
   isConnected(): boolean {
-    return this.#connection.isConnected() && this.#rpc.isOpen();
+    const channels = [this.#rpcChannel, this.#eventChannel];
+    return (
+      channels.every(({ current }) => current !== undefined) && this.#servers.every((server) => server.isServing())
+    );
   }
 
   createServer(service: string): RabbitServer {
-    return new RabbitServer(this.#connection, this.#topology, service, this.#metrics?.rpcHandled);
+    const server = new RabbitServer(this.#connection, this.#topology, service, this.#metrics?.rpcHandled);
+    this.#servers.push(server);
+    return server;
   }
 
   async close(): Promise<void> {
@@ -94,14 +101,15 @@ export class RabbitTransport implements Transport {
     await settledWithin([this.#connection.close()], CLOSE_TIMEOUT_MS);
   }
 
-  async #listen(channel: Channel): Promise<void> {
+  async #listen(channel: Channel, lose: () => void): Promise<void> {
     await this.#topology.declareBroadcastExchange(channel);
     const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true });
     await channel.bindQueue(queue, this.#topology.broadcastExchange, '#');
     await channel.consume(
       queue,
       (message) => {
-        if (message !== null) this.#hear(String(message.properties.type), message.content.toString());
+        if (message === null) lose();
+        else this.#hear(String(message.properties.type), message.content.toString());
       },
       { noAck: true },
     );

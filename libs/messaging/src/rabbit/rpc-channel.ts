@@ -1,5 +1,6 @@
 import type { Channel, ConsumeMessage, Message, Options } from 'amqplib';
 import { appError } from '#errors';
+import { assertFits } from '../message-size.js';
 import type { Topology } from './topology.js';
 
 /** RabbitMQ's pseudo queue: replies come back on the channel that asked, without a queue of their own. */
@@ -26,32 +27,28 @@ export class RpcChannel {
 
   constructor(private readonly topology: Topology) {}
 
-  /** Called with each new channel, the first and those after a reconnect. */
-  async open(channel: Channel): Promise<void> {
-    await channel.consume(
-      DIRECT_REPLY_TO,
-      (message) => {
-        this.#settle(message);
-      },
-      { noAck: true },
-    );
+  /** Called with each new channel, the first and those after a loss; `lose` is for one that brings no replies any more. */
+  async open(channel: Channel, lose: () => void): Promise<void> {
     channel.on('return', (message: Message) => {
       this.#fail(message, 'no such service runs');
     });
     channel.on('close', () => {
       this.#lose(channel);
     });
+    const receive = (message: ConsumeMessage | null) => {
+      if (message === null) lose();
+      else this.#settle(message);
+    };
+    await channel.consume(DIRECT_REPLY_TO, receive, { noAck: true });
     this.#channel = channel;
   }
 
-  isOpen(): boolean {
-    return this.#channel !== undefined;
-  }
-
-  request(pattern: string, body: string, timeoutMs: number): Promise<string> {
+  /** @throws AppError OBJECT_TOO_LARGE where the broker would close the channel on the message */
+  async request(pattern: string, body: string, timeoutMs: number): Promise<string> {
+    assertFits(body);
     const channel = this.#channel;
-    if (channel === undefined) return Promise.reject(unavailable('not connected to the message broker'));
-    if (this.#pending.size >= MAX_PENDING) return Promise.reject(unavailable('too many requests under way'));
+    if (channel === undefined) throw unavailable('not connected to the message broker');
+    if (this.#pending.size >= MAX_PENDING) throw unavailable('too many requests under way');
     const [service = ''] = pattern.split('.', 1);
     const id = String(++this.#lastId);
     return new Promise((resolve, reject) => {
@@ -77,8 +74,7 @@ export class RpcChannel {
     }
   }
 
-  #settle(message: ConsumeMessage | null): void {
-    if (message === null) return;
+  #settle(message: ConsumeMessage): void {
     this.#take(String(message.properties.correlationId))?.resolve(message.content.toString());
   }
 

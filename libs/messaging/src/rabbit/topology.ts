@@ -43,7 +43,12 @@ export class Topology {
   }
 
   async declareRpcQueue(channel: Channel, service: string): Promise<void> {
-    await channel.assertQueue(this.rpcQueue(service), { durable: true, expires: RPC_QUEUE_IDLE_MS });
+    await channel.assertQueue(this.rpcQueue(service), {
+      durable: true,
+      expires: RPC_QUEUE_IDLE_MS,
+      // A virtual host may have another default.
+      arguments: { 'x-queue-type': 'classic' },
+    });
   }
 
   async declareEventExchange(channel: Channel): Promise<void> {

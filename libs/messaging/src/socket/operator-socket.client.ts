@@ -7,6 +7,9 @@ import type { Requester } from '../transport.js';
 /** The codes of a socket that is not there, and of one whose process is gone. */
 const NOBODY_LISTENS: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ECONNREFUSED']);
 
+const closed = (cause?: unknown) =>
+  appError('SERVICE_UNAVAILABLE', { message: 'The server closed the connection.', cause });
+
 /** The asking side of a running server's operator socket. One request at a time. */
 export class OperatorSocket implements Requester {
   readonly #lines: AsyncIterator<string>;
@@ -34,8 +37,10 @@ export class OperatorSocket implements Requester {
   async request(_pattern: string, body: string, timeoutMs: number): Promise<string> {
     this.socket.write(`${body}\n`);
     this.socket.setTimeout(timeoutMs, () => this.socket.destroy());
-    const line = await this.#lines.next();
-    if (line.done) throw appError('SERVICE_UNAVAILABLE', { message: 'The server closed the connection.' });
+    const line = await this.#lines.next().catch((cause: unknown) => {
+      throw closed(cause);
+    });
+    if (line.done) throw closed();
     return line.value;
   }
 

@@ -1,0 +1,50 @@
+import { Logger } from '@nestjs/common';
+import type { MessageHandler } from '@nestjs/microservices';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Metrics } from '#observability';
+import { encodeRequest } from './envelope.js';
+import { answerRequest, refuseRequest } from './handlers.js';
+import { MAX_MESSAGE_BYTES } from './message-size.js';
+
+const returning = (value: unknown) => (() => Promise.resolve(value)) as MessageHandler;
+
+describe('answering a request', () => {
+  const error = vi.spyOn(Logger.prototype, 'error').mockReturnValue(undefined);
+  const warn = vi.spyOn(Logger.prototype, 'warn').mockReturnValue(undefined);
+  const outcomesOf = async ({ rpcHandled }: Metrics) => (await rpcHandled.get()).values.map(({ labels }) => labels);
+  const asked = encodeRequest({ pattern: 'sample.echo', data: {} });
+
+  afterEach(() => {
+    vi.clearAllMocks();
+  });
+
+  it.each(['', 'no json', '[]', '{"pattern":1}'])('reports %j, which is none, once', async (text) => {
+    expect(await answerRequest(text, () => null)).toContain('INTERNAL');
+    expect(error).toHaveBeenCalledExactlyOnceWith(expect.any(Error), {});
+  });
+
+  it('reports that there is no handler', async () => {
+    const metrics = new Metrics();
+    expect(await answerRequest(asked, () => null, metrics.rpcHandled)).toContain('SERVICE_UNAVAILABLE');
+    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('no handler for sample.echo'), {});
+    expect(await outcomesOf(metrics)).toEqual([{ pattern: 'malformed', outcome: 'SERVICE_UNAVAILABLE' }]);
+  });
+
+  it('reports and counts one that is refused', async () => {
+    const metrics = new Metrics();
+    expect(refuseRequest(metrics.rpcHandled)).toContain('SERVICE_UNAVAILABLE');
+    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('too many requests'), {});
+    expect(await outcomesOf(metrics)).toEqual([{ pattern: 'refused', outcome: 'SERVICE_UNAVAILABLE' }]);
+  });
+
+  it('leaves it to a handler to report its own errors', async () => {
+    await answerRequest(asked, () => () => Promise.reject(new Error('reported already')));
+    expect(error).not.toHaveBeenCalled();
+  });
+
+  it('is an error where the reply is no JSON, or too long for a message', async () => {
+    expect(await answerRequest(asked, () => returning(1n))).toContain('INTERNAL');
+    expect(error).toHaveBeenCalledOnce();
+    expect(await answerRequest(asked, () => returning('x'.repeat(MAX_MESSAGE_BYTES)))).toContain('OBJECT_TOO_LARGE');
+  });
+});

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { INestMicroservice } from '@nestjs/common';
+import amqplib, { type Channel, type ChannelModel } from 'amqplib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type RabbitTransport, RpcClient } from '#messaging';
+import { eventually, newNamespace, testRun } from '#testing';
+import { Topology } from '../src/rabbit/topology.js';
+import { openRabbit, RETRY_DELAYS_MS } from './open-rabbit.js';
+import { SampleBehaviour, sampleEvents, sampleRpc, startSample } from './sample-service.js';
+
+describe('a RabbitMQ channel that is lost while its connection lives', () => {
+  const { pattern } = sampleEvents.happened;
+  let topology: Topology;
+  let asking: RabbitTransport;
+  let serving: RabbitTransport;
+  let client: RpcClient;
+  let connection: ChannelModel;
+  let channel: Channel;
+  let behaviour: SampleBehaviour;
+  let sample: INestMicroservice | undefined;
+
+  const start = async () => {
+    sample = await startSample(serving, behaviour);
+  };
+  const served = () =>
+    eventually(async () => {
+      expect(await client.call(sampleRpc.echo, { text: 'here' })).toEqual({ text: 'here' });
+      expect([asking.isConnected(), serving.isConnected()]).toEqual([true, true]);
+    });
+  const lost = (transport: RabbitTransport) =>
+    eventually(() => {
+      expect(transport.isConnected()).toBe(false);
+    });
+  const publish = () => asking.publishEvent({ id: randomUUID(), pattern, body: '{"value":"x"}' });
+
+  beforeEach(async () => {
+    const namespace = newNamespace();
+    topology = new Topology(namespace, RETRY_DELAYS_MS);
+    asking = openRabbit(namespace);
+    serving = openRabbit(namespace);
+    client = new RpcClient(asking);
+    connection = await amqplib.connect(testRun().amqpUrl);
+    channel = await connection.createChannel();
+    behaviour = new SampleBehaviour();
+    sample = undefined;
+    await eventually(() => {
+      expect([asking.isConnected(), serving.isConnected()]).toEqual([true, true]);
+    });
+  });
+  afterEach(async () => {
+    await sample?.close();
+    await serving.close();
+    await asking.close();
+    await connection.close();
+  });
+
+  it('serves RPCs again after its queue was deleted', async () => {
+    await start();
+    await served();
+    await channel.deleteQueue(topology.rpcQueue('sample'));
+    await lost(serving);
+    await served();
+  });
+
+  it('receives events again after their queue was deleted', async () => {
+    await start();
+    await served();
+    await channel.deleteQueue(topology.eventQueue('sample'));
+    await lost(serving);
+    await served();
+    await publish();
+    await eventually(() => {
+      expect(behaviour.events).toHaveLength(1);
+    });
+  });
+
+  it('is not ready while its queue cannot be declared, and serves as soon as it can', async () => {
+    await channel.assertQueue(topology.rpcQueue('sample'), { durable: true });
+    await start();
+    await sleep(300);
+    expect(serving.isConnected()).toBe(false);
+    await channel.deleteQueue(topology.rpcQueue('sample'));
+    await served();
+  });
+
+  it('asks again after the broker closed it for a question', async () => {
+    await start();
+    await served();
+    await expect(asking.request('sample.echo', '{}', -1)).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    await lost(asking);
+    await served();
+  });
+
+  it('publishes again after the exchange was deleted', async () => {
+    await start();
+    await served();
+    await channel.deleteExchange(topology.eventExchange);
+    await expect(publish()).rejects.toThrow();
+    await eventually(publish);
+  });
+});
