@@ -20,6 +20,9 @@ import {
 /** Promised: 5 seconds. The test allows for a machine that is busy with other tests, and prints the figure. */
 const READY_AGAIN_MS = 15_000;
 
+/** PostgreSQL looks through its log first. */
+const REVIVED_MS = 20_000;
+
 const folderOf = ({ env }: GatepostServer): string => env['GATEPOST_DATA_DIR'] ?? '';
 
 /** The process id of the embedded PostgreSQL. */
@@ -85,7 +88,7 @@ describe('the life of the standalone server', () => {
     await second.stop();
   });
 
-  it.each(['SIGINT', 'SIGTERM'] as const)(
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     '%s ends it with what is in flight done, and PostgreSQL too',
     async (signal) => {
       const server = await startStandalone({ GATEPOST_PASSWORD_COST: '10' });
@@ -167,6 +170,29 @@ describe('the life of the standalone server', () => {
     await second.stop();
   });
 
+  it('starts PostgreSQL again where it ends by itself', async () => {
+    const server = await startStandalone();
+    const api = appClient(server).acceptingUnavailable();
+    const user = await signUp(api);
+    const postgres = postgresPid(server);
+    process.kill(postgres, 'SIGKILL');
+    await eventually(async () => {
+      expect((await api.get('/1.1/users/me', { session: user.session })).body['objectId']).toBe(user.id);
+    }, REVIVED_MS);
+    const revived = postgresPid(server);
+    expect(revived).not.toBe(postgres);
+    expect(await server.main.stop()).toEqual({ status: 0, signal: null });
+    expect(isAlive(revived)).toBe(false);
+  });
+
+  it('ends with status 70 where PostgreSQL cannot be started again', async () => {
+    const server = await startStandalone();
+    rmSync(join(folderOf(server), 'postgres', 'global', 'pg_control'));
+    process.kill(postgresPid(server), 'SIGKILL');
+    expect(await server.main.exited).toEqual({ status: 70, signal: null });
+    expect(server.main.stderr).toMatch(/^PostgreSQL ends again and again: see .*postgres\.log$/m);
+  });
+
   it.runIf(process.getuid?.() === 0)('works in a folder that only root can enter', async () => {
     const closed = join(newFolder('closed'), 'inner');
     mkdirSync(closed, { mode: 0o700 });
@@ -178,55 +204,5 @@ describe('the life of the standalone server', () => {
       await server.stop();
       rmSync(home, { recursive: true, force: true });
     }
-  });
-});
-
-describe('what cannot start says why', () => {
-  it('lists all configuration errors in one message, by name and not by value', async () => {
-    const bad = {
-      GATEPOST_PORT: 'eighty',
-      GATEPOST_SECRET: 'short-secret',
-      GATEPOST_MASTERKEY: 'typo',
-      GATEPOST_DATA_DIR: newFolder('data'),
-    };
-    const server = TestProcess.start('tools/start.mjs', [], bad);
-    expect((await server.exited).status).toBe(1);
-    for (const name of ['GATEPOST_PORT', 'GATEPOST_SECRET', 'GATEPOST_MASTERKEY'])
-      expect(server.stderr).toContain(name);
-    expect(server.stderr).not.toMatch(/eighty|short-secret|'typo'|\n\s+at /);
-  });
-
-  it('a service that lacks what it needs', async () => {
-    const accounts = TestProcess.start('dist/apps/accounts/src/main.js', [], { GATEPOST_PORT: '0' });
-    expect((await accounts.exited).status).toBe(1);
-    expect(accounts.stderr).toMatch(/GATEPOST_SECRET/);
-    const production = TestProcess.start('dist/apps/mail/src/main.js', [], {
-      NODE_ENV: 'production',
-      GATEPOST_PORT: '0',
-    });
-    expect((await production.exited).status).toBe(1);
-    expect(production.stderr).toMatch(/AMQP_URL: must be set in production/);
-  });
-
-  it('the command line, where no server answers', async () => {
-    const { status, stderr } = await gatepost(
-      { env: { GATEPOST_DATA_DIR: newFolder('empty'), AMQP_URL: 'amqp://guest:guest@127.0.0.1:1' } },
-      'apps',
-      'list',
-    );
-    expect(status).toBe(1);
-    expect(stderr.trim().split('\n')).toHaveLength(1);
-    expect(stderr).toMatch(/AMQP_URL/);
-  });
-
-  it('the command line, with help for every command', async () => {
-    const env = { GATEPOST_DATA_DIR: newFolder('empty') };
-    for (const args of [['--help'], ['apps', '--help'], ['apps', 'set', '--help'], ['migrate', '--help']]) {
-      const { status, stdout } = await gatepost({ env }, ...args);
-      expect([status, stdout.includes('Usage: gatepost')]).toEqual([0, true]);
-    }
-    await eventually(async () => {
-      expect((await gatepost({ env }, 'apps', 'set', '--help')).stdout).toContain('verifyEmailOnSignUp');
-    });
   });
 });

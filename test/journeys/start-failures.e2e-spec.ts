@@ -1,0 +1,95 @@
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { eventually, freePorts, gatepost, newFolder, TestProcess } from '#testing';
+
+/** Starts over a folder on which it must fail with a single line. @returns that line */
+async function failedStart(folder: string): Promise<string> {
+  const port = String(await freePorts(1));
+  const server = TestProcess.start('tools/start.mjs', [], { GATEPOST_DATA_DIR: folder, GATEPOST_PORT: port });
+  expect(await server.exited).toEqual({ status: 1, signal: null });
+  expect(server.stderr.trim().split('\n')).toHaveLength(1);
+  return server.stderr;
+}
+
+describe('what cannot start says why', () => {
+  it('lists all configuration errors in one message, by name and not by value', async () => {
+    const bad = {
+      GATEPOST_PORT: 'eighty',
+      GATEPOST_SECRET: 'short-secret',
+      GATEPOST_MASTERKEY: 'typo',
+      GATEPOST_DATA_DIR: newFolder('data'),
+    };
+    const server = TestProcess.start('tools/start.mjs', [], bad);
+    expect((await server.exited).status).toBe(1);
+    for (const name of ['GATEPOST_PORT', 'GATEPOST_SECRET', 'GATEPOST_MASTERKEY'])
+      expect(server.stderr).toContain(name);
+    expect(server.stderr).not.toMatch(/eighty|short-secret|'typo'|\n\s+at /);
+  });
+
+  it('a port of 0, where clients could not be told the address', async () => {
+    const server = TestProcess.start('tools/start.mjs', [], {
+      GATEPOST_PORT: '0',
+      GATEPOST_DATA_DIR: newFolder('data'),
+    });
+    expect((await server.exited).status).toBe(1);
+    expect(server.stderr.trim()).toBe(
+      'The environment has a problem:\n  GATEPOST_BASE_URL: must be set where GATEPOST_PORT is 0',
+    );
+  });
+
+  it('a database folder that is not whole, and stays as it is', async () => {
+    const folder = newFolder('data');
+    mkdirSync(join(folder, 'postgres', 'base'), { recursive: true });
+    expect(await failedStart(folder)).toMatch(/postgres is not empty, but has no PG_VERSION/);
+    expect(readdirSync(join(folder, 'postgres'))).toEqual(['base']);
+  });
+
+  it('a database folder that is a link to nothing', async () => {
+    const folder = newFolder('data');
+    symlinkSync(join(folder, 'elsewhere'), join(folder, 'postgres'));
+    expect(await failedStart(folder)).toMatch(/postgres is a link to .*elsewhere, which is not there/);
+    expect(existsSync(join(folder, 'gatepost.sock'))).toBe(false);
+  });
+
+  it('a secret that was cut off', async () => {
+    const folder = newFolder('data');
+    writeFileSync(join(folder, 'secret'), '');
+    expect(await failedStart(folder)).toMatch(/The secret in .*secret is cut off/);
+    expect(existsSync(join(folder, 'postgres', 'postmaster.pid'))).toBe(false);
+  });
+
+  it('a service that lacks what it needs', async () => {
+    const accounts = TestProcess.start('dist/apps/accounts/src/main.js', [], { GATEPOST_PORT: '0' });
+    expect((await accounts.exited).status).toBe(1);
+    expect(accounts.stderr).toMatch(/GATEPOST_SECRET/);
+    const production = TestProcess.start('dist/apps/mail/src/main.js', [], {
+      NODE_ENV: 'production',
+      GATEPOST_PORT: '0',
+    });
+    expect((await production.exited).status).toBe(1);
+    expect(production.stderr).toMatch(/AMQP_URL: must be set in production/);
+  });
+
+  it('the command line, where no server answers', async () => {
+    const { status, stderr } = await gatepost(
+      { env: { GATEPOST_DATA_DIR: newFolder('empty'), AMQP_URL: 'amqp://guest:guest@127.0.0.1:1' } },
+      'apps',
+      'list',
+    );
+    expect(status).toBe(1);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(stderr).toMatch(/AMQP_URL/);
+  });
+
+  it('the command line, with help for every command', async () => {
+    const env = { GATEPOST_DATA_DIR: newFolder('empty') };
+    for (const args of [['--help'], ['apps', '--help'], ['apps', 'set', '--help'], ['migrate', '--help']]) {
+      const { status, stdout } = await gatepost({ env }, ...args);
+      expect([status, stdout.includes('Usage: gatepost')]).toEqual([0, true]);
+    }
+    await eventually(async () => {
+      expect((await gatepost({ env }, 'apps', 'set', '--help')).stdout).toContain('verifyEmailOnSignUp');
+    });
+  });
+});
