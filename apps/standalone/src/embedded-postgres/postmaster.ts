@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { StartError } from '#bootstrap';
+import { isServerOf } from './is-server-of.js';
 import { type PostgresOptions, spawnOptions } from './postgres-options.js';
 
 const execute = promisify(execFile);
@@ -78,21 +79,6 @@ export async function stopLeftover(options: PostgresOptions): Promise<void> {
   const pid = Number(postmasterLines(options.folder)[0]);
   if (!(await isServerOf(options.folder, pid))) return;
   await execute(options.binaries.pgCtl, ['stop', '-D', options.folder, '-m', 'fast', '-w'], spawnOptions(options));
-}
-
-/** Whether the process is a server that we started over the folder, and not one that got the number later. */
-export async function isServerOf(folder: string, pid: number): Promise<boolean> {
-  if (!Number.isInteger(pid) || pid <= 1) return false;
-  return (await commandLine(pid)).includes(` -D ${folder} `);
-}
-
-async function commandLine(pid: number): Promise<string> {
-  try {
-    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-    return (await execute('ps', ['-ww', '-o', 'command=', '-p', String(pid)])).stdout;
-  } catch {
-    return '';
-  }
 }
 
 function postmasterLines(folder: string): string[] {

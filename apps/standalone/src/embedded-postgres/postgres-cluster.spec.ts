@@ -1,0 +1,56 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { StartError } from '#bootstrap';
+import { ensureCluster } from './postgres-cluster.js';
+
+describe('ensureCluster', () => {
+  let home: string;
+  let folder: string;
+  /** An initdb that does what the shell line says; its folder is "$2". */
+  const ensureWith = (initdb: string) => {
+    const binary = join(home, 'initdb');
+    writeFileSync(binary, `#!/bin/sh\n${initdb}\n`, { mode: 0o700 });
+    const binaries = { initdb: binary, postgres: '', pgCtl: '' };
+    return ensureCluster({ binaries, folder, password: 'p', logFile: '', user: undefined });
+  };
+
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'gatepost-cluster-'));
+    folder = join(home, 'postgres');
+    mkdirSync(folder);
+  });
+  afterEach(() => {
+    rmSync(home, { recursive: true });
+  });
+
+  it('makes a cluster in an empty folder, whatever a start that was cut has left beside it', async () => {
+    mkdirSync(`${folder}.new`);
+    writeFileSync(join(`${folder}.new`, 'PG_VERSION'), 'half');
+    await ensureWith('touch "$2/PG_VERSION"');
+    expect([readdirSync(folder), readdirSync(home).sort()]).toEqual([['PG_VERSION'], ['initdb', 'postgres']]);
+  });
+
+  it('leaves nothing behind where initdb fails', async () => {
+    await expect(ensureWith('touch "$2/PG_VERSION"; exit 1')).rejects.toThrow(StartError);
+    expect([readdirSync(folder), readdirSync(home).sort()]).toEqual([[], ['initdb', 'postgres']]);
+  });
+
+  it('touches nothing in a folder that holds something else', async () => {
+    writeFileSync(join(folder, 'pg_wal'), 'precious');
+    await expect(ensureWith('exit 1')).rejects.toThrow(/not empty, but has no PG_VERSION/);
+    expect(readdirSync(folder)).toEqual(['pg_wal']);
+  });
+
+  it('takes a cluster as it is', async () => {
+    writeFileSync(join(folder, 'PG_VERSION'), '18');
+    await ensureWith('exit 1');
+    expect(readdirSync(folder)).toEqual(['PG_VERSION']);
+  });
+
+  it('says where the folder cannot be read', async () => {
+    rmSync(folder, { recursive: true });
+    await expect(ensureWith('exit 1')).rejects.toThrow(/cannot be read: ENOENT/);
+  });
+});

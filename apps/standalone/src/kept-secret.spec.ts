@@ -1,0 +1,35 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { keptSecret } from './kept-secret.js';
+
+describe('keptSecret', () => {
+  let folder: string;
+  let file: string;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'gatepost-secret-'));
+    file = join(folder, 'secret');
+  });
+  afterEach(() => {
+    rmSync(folder, { recursive: true });
+  });
+
+  it('is made once, for its owner only', () => {
+    const secret = keptSecret(file);
+    expect(secret).toMatch(/^[\w-]{43}$/);
+    expect(keptSecret(file)).toBe(secret);
+    expect([readdirSync(folder), statSync(file).mode & 0o777]).toEqual([['secret'], 0o600]);
+  });
+
+  it.each(['', 'only-the-beginn'])('a file with %j in it is neither used nor replaced', (content) => {
+    writeFileSync(file, content);
+    expect(() => keptSecret(file)).toThrow(/is cut off/);
+    expect(readFileSync(file, 'utf8')).toBe(content);
+  });
+
+  it('says in one line where it cannot be kept', () => {
+    expect(() => keptSecret(join(folder, 'missing', 'secret'))).toThrow(/could not be made: ENOENT/);
+  });
+});
