@@ -11,5 +11,3 @@ export const keysEnvironment = environment.pick({ GATEPOST_APP_KEY: true, GATEPO
 
 /** What `migrate` opens. */
 export const databaseEnvironment = environment.pick({ DATABASE_URL: true, GATEPOST_ACCOUNTS_DATABASE_URL: true });
-
-export const DEFAULT_AMQP_URL = environment.shape.AMQP_URL.parse(undefined);

@@ -32,6 +32,8 @@ try {
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  if (error instanceof AppError && error.is('SERVICE_UNAVAILABLE') && error.cause !== undefined)
+    return `No accounts service answers (GATEPOST_NAMESPACE names which deployment is meant): ${error.message}`;
   const isPlain = error instanceof StartError || error instanceof ConfigError || error instanceof AppError;
   return isPlain ? error.message : (error.stack ?? error.message);
 }

@@ -1,7 +1,6 @@
 import { StartError } from '#bootstrap';
 import { operatorSocketPath } from '#config';
 import { OperatorSocket, RabbitTransport, RpcClient } from '#messaging';
-import { DEFAULT_AMQP_URL } from './cli.config.js';
 
 /** How the command line reaches the running server. */
 export interface OperatorConnection {
@@ -20,33 +19,36 @@ const CONNECT_TIMEOUT_MS = 3_000;
 const POLL_MS = 20;
 
 /**
- * Connects to the standalone server that runs on the data folder, or, where a broker is named or no such server runs, to
- * the services behind the broker.
- * @throws StartError where neither answers
+ * Connects to the services behind the broker where one is named, otherwise to the standalone server that runs on the data
+ * folder. It never guesses: a command must not reach another server than the one that is meant.
+ * @throws StartError where it does not answer
  */
-export async function connectToServer(target: OperatorTarget): Promise<OperatorConnection> {
-  const { amqpUrl, namespace, dataDirectory } = target;
-  const socket = amqpUrl === undefined ? await OperatorSocket.open(operatorSocketPath(dataDirectory)) : undefined;
-  if (socket !== undefined) {
-    return {
-      rpc: new RpcClient(socket),
-      close: () => {
-        socket.close();
-      },
-    };
+export function connectToServer(target: OperatorTarget): Promise<OperatorConnection> {
+  return target.amqpUrl === undefined
+    ? connectToStandalone(target.dataDirectory)
+    : connectToServices(target.amqpUrl, target.namespace);
+}
+
+async function connectToStandalone(dataDirectory: string): Promise<OperatorConnection> {
+  const socket = await OperatorSocket.open(operatorSocketPath(dataDirectory));
+  if (socket === undefined) {
+    throw new StartError(
+      `No server runs on the data in ${dataDirectory} (GATEPOST_DATA_DIR). For services, name their message broker in AMQP_URL.`,
+    );
   }
-  const transport = new RabbitTransport({
-    url: amqpUrl ?? DEFAULT_AMQP_URL,
-    namespace,
-    connectionName: 'gatepost-cli',
-  });
+  return {
+    rpc: new RpcClient(socket),
+    close: () => {
+      socket.close();
+    },
+  };
+}
+
+async function connectToServices(url: string, namespace: string): Promise<OperatorConnection> {
+  const transport = new RabbitTransport({ url, namespace, connectionName: 'gatepost-cli' });
   if (!(await isConnectedInTime(transport))) {
     await transport.close();
-    throw new StartError(
-      amqpUrl === undefined
-        ? `No server found: none runs on the data in ${dataDirectory} (GATEPOST_DATA_DIR), and no message broker answers at the usual local port (AMQP_URL).`
-        : 'No server found: no message broker answers at AMQP_URL.',
-    );
+    throw new StartError('No message broker answers at AMQP_URL.');
   }
   return { rpc: new RpcClient(transport), close: () => transport.close() };
 }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AppError } from '#errors';
 
 /** Resolves when the part can serve; rejects with the reason, in words an operator understands. */
 type ReadinessCheck = () => Promise<void> | void;
@@ -36,9 +37,15 @@ export class Readiness {
     const outcome = Promise.resolve()
       .then(check)
       .then(() => undefined)
-      .catch((error: unknown) => `${name}: ${error instanceof Error ? error.message : 'failed'}`);
+      .catch((error: unknown) => `${name}: ${reasonOf(error)}`);
     return Promise.race([outcome, timeout]).finally(() => {
       clearTimeout(timer);
     });
   }
+}
+
+/** Checks speak for operators in plain errors and errors of ours; what comes from deeper down may tell too much. */
+function reasonOf(error: unknown): string {
+  const isForOperators = error instanceof AppError || (error instanceof Error && error.name === 'Error');
+  return isForOperators ? error.message : 'failed';
 }

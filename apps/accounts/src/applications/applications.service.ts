@@ -91,6 +91,8 @@ export class ApplicationsService {
 
   /** Makes new keys. The old ones stop to work within a second. */
   async rotateKeys(id: string, which: { appKey: boolean; masterKey: boolean }): Promise<Application> {
+    // It opens the old keys: with another secret than theirs, new ones would only hide that everything else is lost.
+    await this.get(id);
     const fresh = (wanted: boolean, kind: KeyKind) => (wanted ? this.sealKey(id, kind, newAppKey()) : null);
     const row = await this.database.transaction((tx) =>
       this.repository.replaceKeys(tx, id, fresh(which.appKey, 'app'), fresh(which.masterKey, 'master')),

@@ -29,12 +29,13 @@ export class LoginService {
     const credentials = parseCredentials(body);
     const user = await this.find(appId, credentials);
     await this.judge(credentials.password, user);
-    assertMayLogIn(user, await this.applications.settingsOf(appId));
-    await this.rehashIfOutdated(appId, user, credentials.password).catch((error: unknown) => {
+    const current = await this.readAgain(appId, user, credentials.password);
+    assertMayLogIn(current, await this.applications.settingsOf(appId));
+    await this.rehashIfOutdated(appId, current, credentials.password).catch((error: unknown) => {
       // It is done at another login: this one was right.
       this.logger.debug(`not hashed anew: ${error instanceof Error ? error.message : String(error)}`);
     });
-    return presentUser(user, { viewer: 'owner', sessionToken: this.sessions.reveal(user) });
+    return presentUser(current, { viewer: 'owner', sessionToken: this.sessions.reveal(current) });
   }
 
   /** An unknown user costs as much time as a wrong password. */
@@ -51,6 +52,14 @@ export class LoginService {
         ? await this.passwords.verifyNothing(password)
         : await this.passwords.verify(password, passwordHash);
     if (!isRight) throw appError('PASSWORD_MISMATCH');
+  }
+
+  /** The user as it is now: hashing takes long enough for a token or a password to be replaced meanwhile. */
+  private async readAgain(appId: string, judged: UserRow, password: string): Promise<UserRow> {
+    const current = await this.users.find(appId, judged.objectId);
+    if (current === undefined) throw appError('USER_NOT_FOUND');
+    if (current.passwordHash !== judged.passwordHash) await this.judge(password, current);
+    return current;
   }
 
   private async rehashIfOutdated(appId: string, user: UserRow, password: string): Promise<void> {

@@ -57,9 +57,9 @@ export function prepareHttpServer(app: NestFastifyApplication): void {
   const fastify = app.getHttpAdapter().getInstance();
   fastify.removeAllContentTypeParsers();
   // Whatever a client calls it, a body of this API is JSON.
-  fastify.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => {
+  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
     try {
-      done(null, parseJsonBody(body.toString()));
+      done(null, parseJsonBody(body as Buffer));
     } catch (error) {
       done(error as Error);
     }

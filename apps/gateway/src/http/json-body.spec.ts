@@ -9,19 +9,25 @@ describe('parseJsonBody', () => {
     ['{"a": [1, {"b": null}]}', { a: [1, { b: null }] }],
     ['[]', []],
   ])('reads %j', (text, value) => {
-    expect(parseJsonBody(text)).toEqual(value);
+    expect(parseJsonBody(Buffer.from(text))).toEqual(value);
   });
 
   it.each([
     ['{', 'MALFORMED_JSON'],
     ['{"a": NaN}', 'MALFORMED_JSON'],
+    ['{"a": [1e400]}', 'INCORRECT_TYPE'],
     ['undefined', 'MALFORMED_JSON'],
     ['{"__proto__": 1}', 'INVALID_KEY_NAME'],
     ['{"a": [{"b": {"__proto__": {}}}]}', 'INVALID_KEY_NAME'],
     [`${'['.repeat(100)}${']'.repeat(100)}`, 'MALFORMED_JSON'],
     [`${'['.repeat(200_000)}${']'.repeat(200_000)}`, 'MALFORMED_JSON'],
   ])('refuses %.40s', (text, errorName) => {
-    expect(() => parseJsonBody(text)).toThrow(expect.objectContaining({ errorName }) as Error);
+    expect(() => parseJsonBody(Buffer.from(text))).toThrow(expect.objectContaining({ errorName }) as Error);
+  });
+
+  it('refuses bytes that are no UTF-8', () => {
+    const bytes = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')]);
+    expect(() => parseJsonBody(bytes)).toThrow(expect.objectContaining({ errorName: 'MALFORMED_JSON' }) as Error);
   });
 });
 

@@ -4,12 +4,14 @@ import type { JsonObject, JsonValue } from '#contracts';
 /** Deeper documents are refused before anything walks them recursively. */
 const MAX_NESTING = 64;
 const FORBIDDEN_KEY = '__proto__';
+const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Parses a request body. Nothing, and `null`, count as an empty object: SDKs send both.
  * @throws AppError MALFORMED_JSON, INVALID_KEY_NAME
  */
-export function parseJsonBody(text: string): JsonValue {
+export function parseJsonBody(bytes: Buffer): JsonValue {
+  const text = decode(bytes);
   return text.trim() === '' ? {} : (parseJson(text) ?? {});
 }
 
@@ -25,6 +27,15 @@ export function asJsonObject(body: unknown): JsonObject {
   const value = body ?? {};
   if (typeof value !== 'object' || Array.isArray(value)) throw appError('MALFORMED_JSON');
   return value as JsonObject;
+}
+
+/** Bytes that are no UTF-8 would become other characters in silence. */
+function decode(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw appError('MALFORMED_JSON', { message: 'The body must be UTF-8.' });
+  }
 }
 
 function parse(text: string): JsonValue {
@@ -46,6 +57,9 @@ function assertHarmless(root: JsonValue): void {
 }
 
 function childrenOf(value: JsonValue): JsonValue[] {
+  // 1e400 is JSON, but no number that could be stored or passed on.
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw appError('INCORRECT_TYPE', { message: 'Numbers must be finite.' });
   if (typeof value !== 'object' || value === null) return [];
   if (!Array.isArray(value) && Object.hasOwn(value, FORBIDDEN_KEY)) throw appError('INVALID_KEY_NAME');
   return Object.values(value);

@@ -37,6 +37,8 @@ export class MethodOverrideController {
   @Post(OVERRIDE_PATH)
   async dispatch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     if (!overridden.has(request.raw)) throw appError('NOT_FOUND');
+    if (!URL.canParse(request.originalUrl, 'http://localhost'))
+      throw appError('MALFORMED_JSON', { message: 'The URL is malformed.' });
     const answer = await request.server.inject(overriddenRequest(request));
     for (const [name, value] of Object.entries(answer.headers)) {
       if (value !== undefined && name !== 'content-length' && name !== 'connection') void reply.header(name, value);
