@@ -70,7 +70,7 @@ function verdict(isPassed) {
 async function runAll() {
   await createDatabase(run.urls.DATABASE_URL, run.database);
   const steps = [
-    ...(vitestArguments.length > 0 ? [] : [['npm run check', npm(), ['run', '--silent', 'check']]]),
+    ...(vitestArguments.length > 0 ? [] : [['npm run check', 'npm', ['run', '--silent', 'check']]]),
     ['tests', process.execPath, [join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...vitestArguments]],
   ];
   // A step that fails does not hide what the later ones would show.
@@ -116,10 +116,6 @@ function makeFolder() {
   // PostgreSQL runs as another user where we are root, and must be able to enter.
   chmodSync(folder, 0o755);
   return folder;
-}
-
-function npm() {
-  return process.platform === 'win32' ? 'npm.cmd' : 'npm';
 }
 
 function seconds(since) {

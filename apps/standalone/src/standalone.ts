@@ -1,8 +1,9 @@
 import type { z } from 'zod';
-import { type RunningProcess, type RunningService, startService } from '#bootstrap';
+import { type RunningProcess, type RunningService, startService, StartError } from '#bootstrap';
 import { Secret } from '#config';
 import { migrate } from '#database';
 import { InProcessTransport } from '#messaging';
+import { Readiness } from '#observability';
 import { accountsConfig } from '../../accounts/src/accounts.config.js';
 import { accountsDatabase } from '../../accounts/src/accounts.database.js';
 import { AccountsModule } from '../../accounts/src/accounts.module.js';
@@ -14,6 +15,7 @@ import { DataFolder } from './data-folder.js';
 import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
 import { postgresBinaries } from './embedded-postgres/postgres-binaries.js';
 import { postgresUser } from './embedded-postgres/postgres-user.js';
+import { assertPortIsFree } from './free-port.js';
 import { lockDataFolder } from './instance-lock.js';
 import type { standaloneEnvironment } from './standalone.config.js';
 import { firstWelcome, welcomeBack } from './welcome.js';
@@ -37,6 +39,7 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
     }
   };
   try {
+    await assertPortIsFree(env.GATEPOST_PORT, env.GATEPOST_HOST);
     postgres = embeddedPostgres(folder);
     await postgres.start();
     await migrate(accountsDatabase(postgres.url, env.GATEPOST_DATABASE_POOL));
@@ -90,5 +93,7 @@ function startServices(
 
 async function welcome({ app }: RunningService, baseUrl: string): Promise<void> {
   const created = await app.get(FirstApplication).created();
+  const problems = await app.get(Readiness).problems();
+  if (problems.length > 0) throw new StartError(`Gatepost cannot serve: ${problems.join('; ')}`);
   process.stdout.write(created === undefined ? welcomeBack(baseUrl) : firstWelcome(baseUrl, created));
 }

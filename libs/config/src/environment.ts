@@ -24,7 +24,9 @@ export const environment = z.object({
     .enum(['production', 'development', 'test'])
     .default('development')
     .describe('In production the URLs of the servers have no defaults.'),
-  GATEPOST_PORT: wholeNumber(0, 65_535).default(8080).describe('TCP port of the HTTP server. 0 takes a free one.'),
+  GATEPOST_PORT: wholeNumber(0, 65_535)
+    .default(8080)
+    .describe('TCP port of the HTTP server. 0 takes a free one (the gateway then needs GATEPOST_BASE_URL).'),
   GATEPOST_HOST: z.string().min(1).default('0.0.0.0').describe('Address the HTTP server listens on.'),
   GATEPOST_DATA_DIR: z
     .string()

@@ -15,6 +15,10 @@ const SETTINGS = {
   max_connections: '50',
   shared_buffers: '64MB',
   unix_socket_permissions: '0700',
+  // Statements hold people's names and addresses: its log names the error alone.
+  log_error_verbosity: 'terse',
+  log_min_error_statement: 'panic',
+  log_parameter_max_length_on_error: '0',
   log_timezone: 'UTC',
   timezone: 'UTC',
 };
