@@ -4,7 +4,9 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Metrics } from '#observability';
 import { encodeRequest } from './envelope.js';
 import { answerRequest, refuseRequest } from './handlers.js';
-import { MAX_MESSAGE_BYTES } from './message-size.js';
+
+/** The largest message that is sent (libs/messaging/README.md). */
+const MAX_MESSAGE_BYTES = 12 * 1_024 * 1_024;
 
 const returning = (value: unknown) => (() => Promise.resolve(value)) as MessageHandler;
 

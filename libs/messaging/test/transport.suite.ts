@@ -4,8 +4,10 @@ import { z } from 'zod';
 import { event } from '#contracts';
 import { Broadcasts, RpcClient, type Transport } from '#messaging';
 import { eventually } from '#testing';
-import { MAX_MESSAGE_BYTES } from '../src/message-size.js';
 import { impatientHold, nobodysRpc, SampleBehaviour, sampleRpc, startSample } from './sample-service.js';
+
+/** The largest message that is sent (libs/messaging/README.md). */
+const MAX_MESSAGE_BYTES = 12 * 1_024 * 1_024;
 
 /** Both ends of one transport; in one process they are the same object. */
 export interface TransportPair {
