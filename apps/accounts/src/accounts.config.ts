@@ -15,7 +15,6 @@ export const accountsEnvironment = environment
     GATEPOST_PASSWORD_COST: true,
     GATEPOST_PASSWORD_QUEUE_LIMIT: true,
     GATEPOST_SECRET: true,
-    UV_THREADPOOL_SIZE: true,
   })
   .required({ GATEPOST_SECRET: true });
 
@@ -32,7 +31,7 @@ export interface AccountsConfig {
   readonly secret: Secret;
   readonly passwordCost: number;
   readonly passwordQueueLimit: number;
-  /** Passwords hashed at once: one per core, as far as there are threads. */
+  /** Passwords hashed at once: one per core. */
   readonly passwordConcurrency: number;
   readonly objectLimitBytes: number;
   readonly initialApplication: InitialApplication | undefined;
@@ -48,7 +47,7 @@ export function accountsConfig(env: z.output<typeof accountsEnvironment>): Accou
     secret: env.GATEPOST_SECRET,
     passwordCost: env.GATEPOST_PASSWORD_COST,
     passwordQueueLimit: env.GATEPOST_PASSWORD_QUEUE_LIMIT,
-    passwordConcurrency: Math.min(availableParallelism(), env.UV_THREADPOOL_SIZE),
+    passwordConcurrency: availableParallelism(),
     objectLimitBytes: env.GATEPOST_BODY_LIMIT_BYTES,
     initialApplication:
       env.GATEPOST_APP_ID === undefined

@@ -43,9 +43,6 @@ export const environment = z.object({
     .optional()
     .describe('Seals secrets at rest. The standalone server makes and keeps one; services need the same one each.'),
   GATEPOST_PASSWORD_COST: wholeNumber(4, 15).default(10).describe('Cost of bcrypt, as the exponent of its rounds.'),
-  UV_THREADPOOL_SIZE: wholeNumber(1, 1024)
-    .default(4)
-    .describe('Threads of Node.js for hashing and files: on more than 4 cores set it to the number of cores plus 2.'),
   GATEPOST_PASSWORD_QUEUE_LIMIT: wholeNumber(1, 100_000)
     .default(128)
     .describe('Passwords that may wait to be hashed; over it a request gets 503 with Retry-After.'),

@@ -5,6 +5,7 @@ import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { BoundedQueue } from './bounded-queue.js';
+import { type HashingJob, HashingThread } from './hashing-thread.js';
 
 /** Names how a stored hash was made, so that others can be told apart later. */
 const SCHEME = 'bcrypt-sha256:';
@@ -17,6 +18,7 @@ const SCHEME = 'bcrypt-sha256:';
 export class PasswordHasher {
   readonly #queue: BoundedQueue;
   readonly #cost: number;
+  readonly #idleThreads: HashingThread[] = [];
   readonly #dummyHash: Promise<string>;
 
   constructor(@Inject(ACCOUNTS_CONFIG) config: AccountsConfig, metrics: Metrics) {
@@ -28,12 +30,12 @@ export class PasswordHasher {
   }
 
   async hash(password: string): Promise<string> {
-    return this.#limited(async () => SCHEME + (await bcrypt.hash(digest(password), this.#cost)));
+    return `${SCHEME}${await this.#limited({ text: digest(password), cost: this.#cost })}`;
   }
 
   async verify(password: string, stored: string): Promise<boolean> {
     if (!stored.startsWith(SCHEME)) throw new Error('the stored password has an unknown scheme');
-    return this.#limited(() => bcrypt.compare(digest(password), stored.slice(SCHEME.length)));
+    return (await this.#limited({ text: digest(password), hash: stored.slice(SCHEME.length) })) === true;
   }
 
   /** Takes as long as `verify`, for a user who does not exist or has no password: timing must not tell them apart. */
@@ -47,8 +49,17 @@ export class PasswordHasher {
     return bcrypt.getRounds(stored.slice(SCHEME.length)) !== this.#cost;
   }
 
-  #limited<T>(work: () => Promise<T>): Promise<T> {
-    return this.#queue.run(work) ?? Promise.reject(appError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 2 }));
+  #limited(job: HashingJob): Promise<string | boolean> {
+    const turn = this.#queue.run(() => this.#onThread(job));
+    return turn ?? Promise.reject(appError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 2 }));
+  }
+
+  /** The queue lets in as many at once as there shall be threads; one that fails is not used again. */
+  async #onThread(job: HashingJob): Promise<string | boolean> {
+    const thread = this.#idleThreads.pop() ?? new HashingThread();
+    const result = await thread.run(job);
+    this.#idleThreads.push(thread);
+    return result;
   }
 }
 
