@@ -1,13 +1,14 @@
 // Starts what is compared: the services, the standalone server and the bare server, each with one user signed up.
 import { spawn } from 'node:child_process';
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { ensureBuilt, ROOT } from '../tools/prepare.mjs';
+import { deleteQueues } from '../tools/test/cleanup.mjs';
 import { residentMb } from './report.mjs';
 
 const SECRET = randomBytes(32).toString('hex');
@@ -18,6 +19,7 @@ const APP = {
 };
 const USER = { username: 'bench', password: 'correct horse', email: 'bench@example.com', nickname: 'Bench', level: 1 };
 const SERVER_URL = process.env.DATABASE_URL || 'postgres://postgres:postgres@localhost:5432/postgres';
+const BROKER_URL = process.env.AMQP_URL || 'amqp://guest:guest@localhost:5672';
 const IDLE_SECONDS = 3;
 
 /** Settings of the caller's own Gatepost are not the benchmark's. */
@@ -30,6 +32,8 @@ export async function startContestants() {
   const run = `gatepost_bench_${randomBytes(4).toString('hex')}`;
   await administer(`CREATE DATABASE ${run}`);
   const folder = mkdtempSync(join(tmpdir(), 'gatepost-bench-'));
+  // PostgreSQL runs as another user where we are root, and must be able to pass.
+  chmodSync(folder, 0o755);
   const processes = [];
   const launch = (name, script, env) => {
     const child = spawn(process.execPath, [join(ROOT, script)], {
@@ -43,6 +47,7 @@ export async function startContestants() {
     for (const { child } of [...processes].reverse()) await ended(child);
     rmSync(folder, { recursive: true, force: true });
     await administer(`DROP DATABASE ${run} WITH (FORCE)`);
+    await deleteQueues(BROKER_URL, [run]);
   };
   try {
     const databaseUrl = withDatabase(run);

@@ -96,7 +96,7 @@ function namespacesOf(folder, namespace) {
 }
 
 /** AMQP cannot list queues, but deleting one that is not there is no error. The names: libs/messaging, topology.ts. */
-async function deleteQueues(url, namespaces) {
+export async function deleteQueues(url, namespaces) {
   const connection = await amqplib.connect(url);
   connection.on('error', () => undefined);
   try {
