@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { ROOT } from '../tools/prepare.mjs';
 
 const AUTOCANNON = join(ROOT, 'node_modules', 'autocannon', 'autocannon.js');
-const WARM_UP_SECONDS = 3;
+/** Until the engines have compiled what is hot: the slower a server, the longer it takes. */
+const WARM_UP_SECONDS = 6;
 
 export const warmUp = (benchCase, entrant) => measure(benchCase, entrant, WARM_UP_SECONDS);
 
