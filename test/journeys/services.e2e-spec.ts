@@ -1,29 +1,7 @@
 import { describe } from 'vitest';
 import { startServices, useServer } from '#testing';
-import { describeBadInput } from './suites/bad-input.suite.js';
-import { describeChanging } from './suites/changing.suite.js';
-import { describeConcurrency } from './suites/concurrency.suite.js';
-import { describeCredentials } from './suites/credentials.suite.js';
-import { describeListing } from './suites/listing.suite.js';
-import { describeLogin } from './suites/login.suite.js';
-import { describeReading } from './suites/reading.suite.js';
-import { describeSdk } from './suites/sdk.suite.js';
-import { describeServiceRoutes } from './suites/service-routes.suite.js';
-import { describeSettings } from './suites/settings.suite.js';
-import { describeSignUp } from './suites/sign-up.suite.js';
+import { describeApi } from './suites/api.suite.js';
 
 describe('the services, two of each', () => {
-  const server = useServer(() => startServices({ gateway: 2, accounts: 2 }));
-
-  describeSdk(server);
-  describeCredentials(server);
-  describeSignUp(server);
-  describeLogin(server);
-  describeReading(server);
-  describeChanging(server);
-  describeListing(server);
-  describeBadInput(server);
-  describeSettings(server);
-  describeConcurrency(server);
-  describeServiceRoutes(server);
+  describeApi(useServer(() => startServices({ gateway: 2, accounts: 2 })));
 });

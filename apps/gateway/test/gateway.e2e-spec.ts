@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RunningService, startService } from '#bootstrap';
 import { appError, ERRORS, type ErrorName } from '#errors';
@@ -57,6 +59,20 @@ describe('the gateway, whole, with accounts faked at the contract', () => {
     accounts.answer('accounts.signUp', () => ({ user }));
     accounts.answer('accounts.logIn', () => ({ user }));
     accounts.answer('accounts.getUser', () => ({ user }));
+  });
+
+  it.each(['/\\', 'http://['])('answers 400 to a text/plain form for the URL %s, which is none', async (url) => {
+    const socket = connect(service.port, '127.0.0.1');
+    socket.write(
+      `POST ${url} HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}`,
+    );
+    const answer = await text(socket);
+    expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
+    expect(answer).toMatch(/"code":\d+/);
+  });
+
+  it('answers 404 where the route of overridden requests is named itself', async () => {
+    expect((await post('/method-override', {})).status).toBe(404);
   });
 
   it('asks accounts once for a request, with who asks and what was sent', async () => {

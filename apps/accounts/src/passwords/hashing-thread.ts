@@ -51,6 +51,11 @@ export class HashingThread {
     this.#worker.unref();
   }
 
+  /** Ends the thread; it takes no more jobs. */
+  end(): void {
+    void this.#worker.terminate();
+  }
+
   /** Does one job; give it the next when this one is done. @returns the hash, or whether the password is right */
   async run(job: HashingJob): Promise<string | boolean> {
     this.#worker.ref();

@@ -57,9 +57,14 @@ export class PasswordHasher {
   /** The queue lets in as many at once as there shall be threads; one that fails is not used again. */
   async #onThread(job: HashingJob): Promise<string | boolean> {
     const thread = this.#idleThreads.pop() ?? new HashingThread();
-    const result = await thread.run(job);
-    this.#idleThreads.push(thread);
-    return result;
+    try {
+      const result = await thread.run(job);
+      this.#idleThreads.push(thread);
+      return result;
+    } catch (error) {
+      thread.end();
+      throw error;
+    }
   }
 }
 

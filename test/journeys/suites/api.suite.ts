@@ -1,0 +1,27 @@
+import type { GatepostServer } from '#testing';
+import { describeBadInput } from './bad-input.suite.js';
+import { describeChanging } from './changing.suite.js';
+import { describeConcurrency } from './concurrency.suite.js';
+import { describeCredentials } from './credentials.suite.js';
+import { describeListing } from './listing.suite.js';
+import { describeLogin } from './login.suite.js';
+import { describeReading } from './reading.suite.js';
+import { describeSdk } from './sdk.suite.js';
+import { describeServiceRoutes } from './service-routes.suite.js';
+import { describeSettings } from './settings.suite.js';
+import { describeSignUp } from './sign-up.suite.js';
+
+/** All that a client may expect, whatever shape the server runs in. */
+export function describeApi(server: () => GatepostServer): void {
+  describeSdk(server);
+  describeCredentials(server);
+  describeSignUp(server);
+  describeLogin(server);
+  describeReading(server);
+  describeChanging(server);
+  describeListing(server);
+  describeBadInput(server);
+  describeSettings(server);
+  describeConcurrency(server);
+  describeServiceRoutes(server);
+}
