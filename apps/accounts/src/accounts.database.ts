@@ -1,5 +1,6 @@
 import type { DatabaseOptions } from '#database';
 import { CreateAccounts1795257600000 } from './migrations/1795257600000-create-accounts.js';
+import { CreateRoles1795700000000 } from './migrations/1795700000000-create-roles.js';
 
 export const ACCOUNTS_SCHEMA = 'accounts';
 
@@ -10,6 +11,6 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
     poolSize,
     schema: ACCOUNTS_SCHEMA,
     applicationName: 'gatepost-accounts',
-    migrations: [CreateAccounts1795257600000],
+    migrations: [CreateAccounts1795257600000, CreateRoles1795700000000],
   };
 }

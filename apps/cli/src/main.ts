@@ -7,6 +7,7 @@ import type { RpcClient } from '#messaging';
 import { databaseEnvironment, keysEnvironment, serverEnvironment } from './cli.config.js';
 import { appsCommand, type GivenKeys } from './commands/apps.command.js';
 import { migrateCommand } from './commands/migrate.command.js';
+import { permissionsCommand } from './commands/permissions.command.js';
 import { connectToServer } from './operator-connection.js';
 
 Logger.overrideLogger(false);
@@ -21,7 +22,8 @@ It speaks to a running standalone server through its data folder (GATEPOST_DATA_
 AMQP_URL is set, to the services behind that message broker. "migrate" opens DATABASE_URL itself.`,
   )
   .addCommand(appsCommand(withServer, givenKeys))
-  .addCommand(migrateCommand(databaseUrls));
+  .addCommand(migrateCommand(databaseUrls))
+  .addCommand(permissionsCommand(withServer));
 
 try {
   await program.parseAsync();

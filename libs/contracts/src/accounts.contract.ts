@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { application, applicationSettings } from './application.schema.js';
 import { caller } from './caller.schema.js';
+import { CLASS_NAMES, CLASS_OPERATIONS, classPermission } from './class-permissions.schema.js';
 import { jsonObject } from './json.schema.js';
 import { rpc } from './rpc.js';
 import { visibleUser } from './visible-user.schema.js';
@@ -92,6 +93,16 @@ export const applicationsRpc = {
     'accounts.changeApplicationSetting',
     z.object({ id: appId, name: z.string().max(100), value: z.string().max(10_000) }),
     z.object({ settings: applicationSettings }),
+  ),
+  changePermission: rpc(
+    'accounts.changeClassPermission',
+    z.object({
+      id: appId,
+      className: z.enum(CLASS_NAMES),
+      operation: z.enum(CLASS_OPERATIONS),
+      permission: classPermission,
+    }),
+    z.object({ application }),
   ),
   rotateKeys: rpc(
     'accounts.rotateApplicationKeys',

@@ -1,4 +1,14 @@
 import { z } from 'zod';
+import { classPermissions } from './class-permissions.schema.js';
+
+const MAX_TEST_PHONES = 100;
+
+const testPhones = z
+  .record(
+    z.string().regex(/^\+[1-9]\d{5,14}$/, 'numbers must have the form +8613800000000'),
+    z.string().regex(/^\d{6}$/, 'codes must have 6 digits'),
+  )
+  .refine((phones) => Object.keys(phones).length <= MAX_TEST_PHONES, `at most ${MAX_TEST_PHONES} numbers`);
 
 /** Settings of an application with their defaults. Their meaning: `docs/decisions.md` and the API page. */
 export const applicationSettings = z.object({
@@ -13,7 +23,20 @@ export const applicationSettings = z.object({
     .describe('Refuse logins of users whose phone number is unverified (215).'),
   reloginAfterPasswordChange: z.boolean().default(true).describe('A password change makes a new session token.'),
   requireOldPassword: z.boolean().default(false).describe('A user changes the password only with the old one.'),
+  userQueryEnabled: z
+    .boolean()
+    .default(false)
+    .describe('Everyone may query users: the class permission _User.find by a short name.'),
   hideContact: z.boolean().default(false).describe('Hide e-mail address and phone number from other users.'),
+  quietProfile: z.boolean().default(false).describe('No answer tells whether an account exists.'),
+  allowClientPush: z.boolean().default(false).describe('Let requests with the application key send pushes.'),
+  requireVerifiedPlatforms: z
+    .boolean()
+    .default(false)
+    .describe('Refuse accounts of built-in platforms that nothing verifies.'),
+  testPhones: testPhones
+    .default({})
+    .describe('Numbers with a fixed code, to which nothing is sent: {"+8613800000000":"123456"}.'),
 });
 
 export type ApplicationSettings = z.output<typeof applicationSettings>;
@@ -25,6 +48,7 @@ export const application = z.object({
   appKey: z.string(),
   masterKey: z.string(),
   settings: applicationSettings,
+  classPermissions,
   createdAt: z.iso.datetime(),
 });
 

@@ -38,6 +38,14 @@ export class ApplicationsController {
     return { settings: await this.applications.changeSetting(id, name, value) };
   }
 
+  @RpcHandler(applicationsRpc.changePermission)
+  async changePermission({
+    id,
+    ...change
+  }: RpcData<typeof applicationsRpc.changePermission>): Promise<RpcReply<typeof applicationsRpc.changePermission>> {
+    return { application: await this.applications.changePermission(id, change) };
+  }
+
   @RpcHandler(applicationsRpc.rotateKeys)
   async rotateKeys({
     id,

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { ApplicationSettings } from '#contracts';
+import type { ApplicationSettings, ClassName, ClassOperation, ClassPermission } from '#contracts';
 import { Database, type Tx } from '#database';
 
 export interface ApplicationRow {
@@ -9,10 +9,13 @@ export interface ApplicationRow {
   readonly sealedMasterKey: string;
   /** Only what was set; the defaults are not stored. */
   readonly settings: Partial<ApplicationSettings>;
+  /** Only what was set, as well. */
+  readonly classPermissions: Partial<Record<ClassName, Partial<Record<ClassOperation, ClassPermission>>>>;
   readonly createdAt: Date;
 }
 
-const COLUMNS = `id, name, sealed_app_key AS "sealedAppKey", sealed_master_key AS "sealedMasterKey", settings, created_at AS "createdAt"`;
+const COLUMNS = `id, name, sealed_app_key AS "sealedAppKey", sealed_master_key AS "sealedMasterKey", settings,
+  class_permissions AS "classPermissions", created_at AS "createdAt"`;
 
 @Injectable()
 export class ApplicationsRepository {
@@ -38,7 +41,7 @@ export class ApplicationsRepository {
   /** @returns undefined where the id is taken */
   async insert(
     tx: Tx,
-    { id, name, sealedAppKey, sealedMasterKey }: Omit<ApplicationRow, 'settings' | 'createdAt'>,
+    { id, name, sealedAppKey, sealedMasterKey }: Omit<ApplicationRow, 'settings' | 'classPermissions' | 'createdAt'>,
   ): Promise<ApplicationRow | undefined> {
     const [row] = await tx.query<ApplicationRow>(
       `INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $2, $3, $4)
@@ -59,6 +62,22 @@ export class ApplicationsRepository {
     const [row] = await tx.query<ApplicationRow>(
       `UPDATE accounts.applications SET settings = settings || $2 WHERE id = $1 RETURNING ${COLUMNS}`,
       [id, JSON.stringify(changes)],
+    );
+    return row;
+  }
+
+  async changePermission(
+    tx: Tx,
+    id: string,
+    className: ClassName,
+    changes: Partial<Record<ClassOperation, ClassPermission>>,
+  ): Promise<ApplicationRow | undefined> {
+    const [row] = await tx.query<ApplicationRow>(
+      `UPDATE accounts.applications
+          SET class_permissions =
+                class_permissions || jsonb_build_object($2::text, COALESCE(class_permissions -> $2, '{}') || $3::jsonb)
+        WHERE id = $1 RETURNING ${COLUMNS}`,
+      [id, className, JSON.stringify(changes)],
     );
     return row;
   }

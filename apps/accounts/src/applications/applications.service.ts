@@ -1,6 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { type Application, applicationSettings, type ApplicationSettings, broadcastHints } from '#contracts';
+import {
+  type Application,
+  applicationSettings,
+  type ApplicationSettings,
+  broadcastHints,
+  type ClassName,
+  type ClassOperation,
+  type ClassPermission,
+  classPermissions,
+  type ClassPermissions,
+} from '#contracts';
 import { Database } from '#database';
 import { appError } from '#errors';
 import { Broadcasts } from '#messaging';
@@ -13,6 +23,15 @@ import { parseSetting } from './setting.rules.js';
 const SETTINGS_TTL_MS = 1_000;
 const MAX_CACHED_APPLICATIONS = 10_000;
 
+/** What an application lets happen. */
+type ApplicationPolicy = Pick<Application, 'settings' | 'classPermissions'>;
+
+export interface PermissionChange {
+  readonly className: ClassName;
+  readonly operation: ClassOperation;
+  readonly permission: ClassPermission;
+}
+
 export interface NewApplication {
   readonly name: string;
   readonly id?: string | undefined;
@@ -23,12 +42,12 @@ export interface NewApplication {
 /** Applications: their keys, sealed at rest, and their settings. */
 @Injectable()
 export class ApplicationsService {
-  readonly #settings = new LRUCache<string, ApplicationSettings>({
+  readonly #policies = new LRUCache<string, ApplicationPolicy>({
     max: MAX_CACHED_APPLICATIONS,
     ttl: SETTINGS_TTL_MS,
     // A change in the middle of a look-up drops the entry; whoever waits still gets an answer.
     ignoreFetchAbort: true,
-    fetchMethod: async (id) => applicationSettings.parse((await this.repository.find(id))?.settings ?? {}),
+    fetchMethod: async (id) => policyOf(await this.repository.find(id)),
   });
 
   constructor(
@@ -37,14 +56,17 @@ export class ApplicationsService {
     private readonly sealer: Sealer,
     private readonly broadcasts: Broadcasts,
   ) {
-    this.broadcasts.on(broadcastHints.applicationChanged, ({ appId }) => this.#settings.delete(appId));
+    this.broadcasts.on(broadcastHints.applicationChanged, ({ appId }) => this.#policies.delete(appId));
   }
 
   /** Settings of an application, at most a second old. */
   async settingsOf(appId: string): Promise<ApplicationSettings> {
-    const settings = await this.#settings.fetch(appId);
-    if (settings === undefined) throw appError('SERVICE_UNAVAILABLE');
-    return settings;
+    return (await this.policy(appId)).settings;
+  }
+
+  /** Class permissions of an application, at most a second old. */
+  async permissionsOf(appId: string): Promise<ClassPermissions> {
+    return (await this.policy(appId)).classPermissions;
   }
 
   async find(id: string): Promise<Application | null> {
@@ -84,9 +106,20 @@ export class ApplicationsService {
   }
 
   async changeSetting(id: string, name: string, value: string): Promise<ApplicationSettings> {
-    const changes = parseSetting(name, value);
+    const { userQueryEnabled, ...changes } = parseSetting(name, value);
+    if (userQueryEnabled !== undefined) {
+      const permission = userQueryEnabled ? 'everyone' : [];
+      return (await this.changePermission(id, { className: '_User', operation: 'find', permission })).settings;
+    }
     const row = await this.database.transaction((tx) => this.repository.changeSettings(tx, id, changes));
     return this.announce(this.openKnown(id, row)).settings;
+  }
+
+  async changePermission(id: string, { className, operation, permission }: PermissionChange): Promise<Application> {
+    const row = await this.database.transaction((tx) =>
+      this.repository.changePermission(tx, id, className, { [operation]: permission }),
+    );
+    return this.announce(this.openKnown(id, row));
   }
 
   /** Makes new keys. The old ones stop to work within a second. */
@@ -100,8 +133,14 @@ export class ApplicationsService {
     return this.announce(this.openKnown(id, row));
   }
 
+  private async policy(appId: string): Promise<ApplicationPolicy> {
+    const policy = await this.#policies.fetch(appId);
+    if (policy === undefined) throw appError('SERVICE_UNAVAILABLE');
+    return policy;
+  }
+
   private announce(application: Application): Application {
-    this.#settings.delete(application.id);
+    this.#policies.delete(application.id);
     this.broadcasts.send(broadcastHints.applicationChanged, { appId: application.id });
     return application;
   }
@@ -130,10 +169,18 @@ export class ApplicationsService {
       name: row.name,
       appKey: this.sealer.open(row.sealedAppKey, keyContext(row.id, 'app')),
       masterKey: this.sealer.open(row.sealedMasterKey, keyContext(row.id, 'master')),
-      settings: applicationSettings.parse(row.settings),
+      ...policyOf(row),
       createdAt: row.createdAt.toISOString(),
     };
   }
+}
+
+/** What was set, over the defaults. `userQueryEnabled` is no setting of its own but a class permission's short name. */
+function policyOf(row: ApplicationRow | undefined): ApplicationPolicy {
+  const permissions = classPermissions.parse(row?.classPermissions ?? {});
+  const userQueryEnabled = permissions._User.find === 'everyone';
+  const settings = applicationSettings.parse({ ...row?.settings, userQueryEnabled });
+  return { settings, classPermissions: permissions };
 }
 
 type KeyKind = 'app' | 'master';

@@ -9,6 +9,7 @@ const application: Application = {
   appKey: 'UtOCzqb67d3sN12Kts4URwy8',
   masterKey: 'DyJegPlemooo4X1tg94gQkw1',
   settings: {} as Application['settings'],
+  classPermissions: {} as Application['classPermissions'],
   createdAt: '2016-01-17T00:00:00.000Z',
 };
 const TIME = '1453014943466';
