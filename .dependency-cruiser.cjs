@@ -99,10 +99,12 @@ module.exports = {
     {
       name: 'rules-are-pure',
       comment:
-        'Rules decide on plain values. They know other rules, rows, types, contracts, errors and object-query: no I/O, no package, and not even a type of a repository or a service (put the shape into a *.row.ts or *.types.ts).',
+        'Rules decide on plain values. They know other rules, rows, types, contracts, errors, object-values and object-query: no I/O, no package, and not even a type of a repository or a service (put the shape into a *.row.ts or *.types.ts).',
       severity: 'error',
       from: { path: String.raw`\.rules\.ts$` },
-      to: { pathNot: [String.raw`\.(?:rules|row|types)\.ts$`, '^libs/(?:contracts|errors|object-query)/'] },
+      to: {
+        pathNot: [String.raw`\.(?:rules|row|types)\.ts$`, '^libs/(?:contracts|errors|object-query|object-values)/'],
+      },
     },
     {
       name: 'only-repositories-query',

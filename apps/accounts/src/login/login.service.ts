@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Caller, JsonObject, VisibleUser } from '#contracts';
 import { appError } from '#errors';
-import { isStorableText } from '#object-query';
+import { isStorableText } from '#object-values';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { SessionTokens } from '../sessions/session-tokens.js';

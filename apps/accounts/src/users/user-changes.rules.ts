@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '#contracts';
-import { appError, type ErrorName } from '#errors';
-import { isStorableText } from '#object-query';
+import { appError } from '#errors';
+import { invalidFieldName, isFieldName, isJsonObject, parseValue } from '#object-values';
 import { type Acl, parseAcl } from '../acl/acl.rules.js';
 import { parseEmail, parsePhoneNumber, parseUsername } from './user-identifier.rules.js';
 
@@ -23,10 +23,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Draft = Mutable<UserChanges> & { unset: string[] };
 type FieldParser = (draft: Draft, value: JsonValue, isMaster: boolean) => void;
 
-const KEY_NAME = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;
-const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 const SERVER_OWNED = new Set(['objectId', 'createdAt', 'updatedAt', 'sessionToken', 'salt', 'className']);
-const MAX_NESTING = 32;
 
 /** A value that stands for "remove the field". */
 const REMOVED = Symbol('removed');
@@ -104,7 +101,7 @@ export function parsePassword(value: JsonValue | undefined): string {
 
 function parseCustomField(draft: Draft, key: string, value: JsonValue): void {
   if (SERVER_OWNED.has(key)) throw appError('READ_ONLY_KEY', { message: `The key is read only: ${key}.` });
-  if (!KEY_NAME.test(key) || FORBIDDEN_KEYS.has(key)) throw invalidKey(key);
+  if (!isFieldName(key)) throw invalidFieldName(key);
   const parsed = parseOperation(key, value);
   if (parsed === REMOVED) draft.unset.push(key);
   else draft.set[key] = parsed;
@@ -115,12 +112,11 @@ function parseOperation(key: string, value: JsonValue): JsonValue | typeof REMOV
   if (isOperation(value)) {
     throw appError('INCORRECT_TYPE', { message: `Unknown operation on ${key}.` });
   }
-  assertStorable(value, 0);
-  return value;
+  return parseValue(value);
 }
 
 function isOperation(value: JsonValue): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.hasOwn(value, '__op');
+  return isJsonObject(value) && Object.hasOwn(value, '__op');
 }
 
 function isRemoval(value: JsonValue): boolean {
@@ -144,41 +140,4 @@ function refuseAuthData(value: JsonValue): void {
     value === null || (typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length === 0);
   if (!isEmpty)
     throw appError('NOT_SUPPORTED', { message: 'Third-party accounts (authData) are not supported by this version.' });
-}
-
-function assertStorable(value: JsonValue, depth: number): void {
-  if (depth > MAX_NESTING) throw incorrect(`Values may be nested ${MAX_NESTING} levels deep at most.`);
-  if (Array.isArray(value)) for (const item of value) assertStorable(item, depth + 1);
-  else if (typeof value === 'object' && value !== null) assertStorableMembers(value, depth);
-  else assertStorableScalar(value);
-}
-
-function assertStorableMembers(value: JsonObject, depth: number): void {
-  for (const [key, item] of Object.entries(value)) {
-    assertNestedKey(key);
-    assertStorable(item, depth + 1);
-  }
-}
-
-function assertStorableScalar(value: JsonValue): void {
-  if (typeof value === 'string' && !isStorableText(value))
-    throw incorrect('Strings must be valid Unicode without NUL characters.');
-  if (typeof value === 'number' && !Number.isFinite(value)) throw incorrect('Numbers must be finite.');
-}
-
-function assertNestedKey(key: string): void {
-  if (FORBIDDEN_KEYS.has(key) || !isStorableText(key)) throw invalidKey(key);
-  if (key.startsWith('$') || key.includes('.')) throw wrong('INVALID_NESTED_KEY');
-  if (key === '__op') throw incorrect('Operations cannot be nested.');
-}
-
-const invalidKey = (key: string) =>
-  appError('INVALID_KEY_NAME', {
-    message: `Invalid key name. Keys are case-sensitive and 'a-zA-Z0-9_' are the only valid characters. The column is: '${printable(key)}'.`,
-  });
-const incorrect = (message: string) => appError('INCORRECT_TYPE', { message });
-const wrong = (name: ErrorName) => appError(name);
-
-function printable(text: string): string {
-  return text.slice(0, 64).replaceAll(/[^\x20-\x7e]/g, '?');
 }

@@ -1,6 +1,6 @@
 import type { JsonValue } from '#contracts';
 import { appError } from '#errors';
-import { isStorableText } from '#object-query';
+import { isStorableText } from '#object-values';
 
 /** The fields by which a user logs in. */
 export type LoginIdentifier = 'username' | 'email' | 'mobilePhoneNumber';

@@ -1,0 +1,7 @@
+export { dateOf } from './date-value.js';
+export { assertNestedKey, invalidFieldName, isFieldName } from './field-name.js';
+export { type GeoPoint, geoPointOf } from './geo-point-value.js';
+export { isJsonObject } from './json-object.js';
+export { parseValue } from './parse-value.js';
+export { parsePointer, type Pointer } from './pointer-value.js';
+export { isStorableJson, isStorableText } from './storable-text.js';
