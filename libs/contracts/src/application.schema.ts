@@ -48,7 +48,7 @@ export const application = z.object({
   appKey: z.string(),
   masterKey: z.string(),
   settings: applicationSettings,
-  classPermissions,
+  classPermissions: classPermissions.prefault({}),
   createdAt: z.iso.datetime(),
 });
 

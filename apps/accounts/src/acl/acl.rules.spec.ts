@@ -36,17 +36,18 @@ describe('parseAcl', () => {
 });
 
 describe('grants', () => {
-  const acl = { '*': { read: true }, owner: { write: true } } as const;
+  const acl = { '*': { read: true }, owner: { write: true }, 'role:editors': { write: true } } as const;
 
   it.each<[Parameters<typeof grants>, boolean]>([
-    [[null, 'write', undefined], true],
-    [[{}, 'read', 'owner'], false],
-    [[acl, 'read', undefined], true],
-    [[acl, 'write', undefined], false],
-    [[acl, 'write', 'owner'], true],
-    [[acl, 'write', 'other'], false],
-    [[acl, 'write', '__proto__'], false],
-    [[acl, 'write', 'constructor'], false],
+    [[null, 'write', []], true],
+    [[{}, 'read', ['*', 'owner']], false],
+    [[acl, 'read', ['*']], true],
+    [[acl, 'write', ['*']], false],
+    [[acl, 'write', ['*', 'owner']], true],
+    [[acl, 'write', ['*', 'other']], false],
+    [[acl, 'write', ['*', 'other', 'role:editors']], true],
+    [[acl, 'write', ['*', 'editors', 'role:Editors']], false],
+    [[acl, 'write', ['__proto__', 'constructor']], false],
   ])('%j: %s', (args, isGranted) => {
     expect(grants(...args)).toBe(isGranted);
   });

@@ -6,7 +6,6 @@ type Permission = 'read' | 'write';
 /** Who may read or write one object (specification, Access control list). */
 export type Acl = Readonly<Record<string, Readonly<Partial<Record<Permission, true>>>>>;
 
-const PUBLIC = '*';
 const GRANTEE = /^(\*|[A-Za-z0-9]{1,64}|role:[A-Za-z0-9_]{1,128})$/;
 const PERMISSIONS: ReadonlySet<string> = new Set<Permission>(['read', 'write']);
 const MAX_ENTRIES = 1_000;
@@ -18,14 +17,9 @@ export function parseAcl(value: JsonValue): Acl {
   return value as unknown as Acl;
 }
 
-/** Whether the ACL grants a permission to a user, or to everyone where the id is undefined. No ACL grants all. */
-export function grants(acl: Acl | null, permission: Permission, userId: string | undefined): boolean {
-  if (acl === null) return true;
-  return isGrantedTo(acl, PUBLIC, permission) || (userId !== undefined && isGrantedTo(acl, userId, permission));
-}
-
-function isGrantedTo(acl: Acl, grantee: string, permission: Permission): boolean {
-  return Object.hasOwn(acl, grantee) && acl[grantee]?.[permission] === true;
+/** Whether the ACL grants a permission to one of the grantees: `*`, user ids, `role:<name>`. No ACL grants all. */
+export function grants(acl: Acl | null, permission: Permission, grantees: readonly string[]): boolean {
+  return acl === null || grantees.some((grantee) => Object.hasOwn(acl, grantee) && acl[grantee]?.[permission] === true);
 }
 
 function isEntry([grantee, permissions]: [string, JsonValue]): boolean {

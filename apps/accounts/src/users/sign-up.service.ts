@@ -2,52 +2,45 @@ import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, VisibleUser } from '#contracts';
 import { appError } from '#errors';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { Clock } from '../clock.js';
+import { ClassAccess } from '../class-permissions/class-access.js';
+import type { PreparedWrite } from '../objects/prepared-write.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
-import { newObjectId } from '../random-ids.js';
-import { SessionTokens } from '../sessions/session-tokens.js';
 import { parseUserChanges } from './user-changes.rules.js';
+import { UserFactory } from './user.factory.js';
 import { presentUser } from './user.presenter.js';
-import { nextEmail, nextPhone } from './user.rules.js';
 import { UserWriter } from './user-writer.js';
-
-const NO_EMAIL = { email: null, emailVerified: null };
-const NO_PHONE = { mobilePhoneNumber: null, mobilePhoneVerified: false };
 
 /** POST /1.1/users with username and password. */
 @Injectable()
 export class SignUpService {
   constructor(
+    private readonly classes: ClassAccess,
     private readonly writer: UserWriter,
     private readonly applications: ApplicationsService,
     private readonly passwords: PasswordHasher,
-    private readonly sessions: SessionTokens,
-    private readonly clock: Clock,
+    private readonly factory: UserFactory,
   ) {}
 
   /** @returns the new user as its owner sees it, with its session token */
-  async signUp({ appId, isMaster }: Caller, fields: JsonObject): Promise<VisibleUser> {
+  async signUp(caller: Caller, fields: JsonObject): Promise<VisibleUser> {
+    const prepared = await this.prepare(caller, fields);
+    return this.writer.transaction((tx) => prepared.run(tx));
+  }
+
+  async prepare(caller: Caller, fields: JsonObject): Promise<PreparedWrite<VisibleUser>> {
     const { username, password } = requireCredentials(fields);
-    const changes = parseUserChanges({ ...fields, username, password }, isMaster);
-    const settings = await this.applications.settingsOf(appId);
+    const changes = { ...parseUserChanges({ ...fields, username, password }, caller.isMaster), username };
+    await this.classes.assertMay(caller, 'create', '_User');
+    const settings = await this.applications.settingsOf(caller.appId);
     const passwordHash = await this.passwords.hash(password);
-    const now = this.clock.now();
-    const objectId = newObjectId(now);
-    const session = this.sessions.create(objectId);
-    const user = {
-      objectId,
-      username,
-      ...nextEmail(NO_EMAIL, changes, settings),
-      ...nextPhone(NO_PHONE, changes),
-      passwordHash,
-      ...session.columns,
-      acl: changes.acl ?? null,
-      fields: changes.set,
-      createdAt: now,
-      updatedAt: now,
+    const { user, sessionToken } = this.factory.create(changes, passwordHash, settings);
+    return {
+      objectId: user.objectId,
+      run: async (tx) => {
+        await this.writer.create(tx, caller.appId, user);
+        return presentUser(user, { viewer: 'owner', sessionToken });
+      },
     };
-    await this.writer.create(appId, user);
-    return presentUser(user, { viewer: 'owner', sessionToken: session.token });
   }
 }
 

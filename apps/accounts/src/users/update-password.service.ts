@@ -2,12 +2,11 @@ import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject } from '#contracts';
 import { appError } from '#errors';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { Clock } from '../clock.js';
+import { NewPasswords } from '../passwords/new-passwords.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { SessionTokens } from '../sessions/session-tokens.js';
 import { UserAccess } from './user-access.js';
 import { parsePassword } from './user-changes.rules.js';
-import { touched } from './user.rules.js';
 import { UserWriter } from './user-writer.js';
 
 /** PUT /1.1/users/<objectId>/updatePassword. */
@@ -18,8 +17,8 @@ export class UpdatePasswordService {
     private readonly access: UserAccess,
     private readonly applications: ApplicationsService,
     private readonly passwords: PasswordHasher,
+    private readonly newPasswords: NewPasswords,
     private readonly sessions: SessionTokens,
-    private readonly clock: Clock,
   ) {}
 
   /** @throws AppError PASSWORD_MISMATCH where the old password is wrong; the master key has to know it too */
@@ -34,19 +33,20 @@ export class UpdatePasswordService {
     if (!isRight) throw appError('PASSWORD_MISMATCH');
 
     const { reloginAfterPasswordChange } = await this.applications.settingsOf(caller.appId);
-    const session = reloginAfterPasswordChange ? this.sessions.create(objectId) : undefined;
-    const passwordHash = await this.passwords.hash(newPassword);
-    const user = await this.writer.change(caller.appId, objectId, (current) => {
-      this.access.assertMayWrite(caller, current);
-      // The old password was judged before the lock: another change in between makes that judgement void.
-      if (current.passwordHash !== judged.passwordHash) throw appError('PASSWORD_MISMATCH');
-      return { ...current, ...touched(current, this.clock.now()), passwordHash, ...session?.columns };
-    });
+    const prepared = await this.newPasswords.prepare(objectId, newPassword, reloginAfterPasswordChange);
+    const user = await this.writer.transaction((tx) =>
+      this.writer.change(tx, caller.appId, objectId, async (current) => {
+        await this.access.assertMayWrite(caller, current, tx);
+        // The old password was judged before the lock: another change in between makes that judgement void.
+        if (current.passwordHash !== judged.passwordHash) throw appError('PASSWORD_MISMATCH');
+        return { ...current, ...prepared.columns };
+      }),
+    );
     if (user === undefined) throw this.access.missing(caller);
     return {
       updatedAt: user.updatedAt.toISOString(),
       objectId,
-      sessionToken: session?.token ?? this.sessions.reveal(user),
+      sessionToken: prepared.sessionToken ?? this.sessions.reveal(user),
     };
   }
 }

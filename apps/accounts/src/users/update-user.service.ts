@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import type { ApplicationSettings, Caller, JsonObject } from '#contracts';
 import { appError } from '#errors';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { Clock } from '../clock.js';
-import { PasswordHasher } from '../passwords/password-hasher.js';
-import { type NewSessionToken, SessionTokens } from '../sessions/session-tokens.js';
+import { ClassAccess } from '../class-permissions/class-access.js';
+import type { PreparedWrite } from '../objects/prepared-write.js';
+import { type NewPassword, NewPasswords } from '../passwords/new-passwords.js';
 import { UserAccess } from './user-access.js';
 import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
 import { presentUser } from './user.presenter.js';
@@ -21,29 +21,42 @@ export interface UpdateOptions {
 @Injectable()
 export class UpdateUserService {
   constructor(
+    private readonly classes: ClassAccess,
     private readonly writer: UserWriter,
     private readonly access: UserAccess,
     private readonly applications: ApplicationsService,
-    private readonly passwords: PasswordHasher,
-    private readonly sessions: SessionTokens,
-    private readonly clock: Clock,
+    private readonly newPasswords: NewPasswords,
   ) {}
 
   /** @returns the body of the answer (decisions, body of PUT) */
   async update(caller: Caller, objectId: string, fields: JsonObject, options: UpdateOptions): Promise<JsonObject> {
+    const prepared = await this.prepare(caller, objectId, fields, options);
+    return this.writer.transaction((tx) => prepared.run(tx));
+  }
+
+  async prepare(
+    caller: Caller,
+    objectId: string,
+    fields: JsonObject,
+    options: UpdateOptions,
+  ): Promise<PreparedWrite<JsonObject>> {
     const changes = parseUserChanges(fields, caller.isMaster);
+    await this.classes.assertMay(caller, 'update', '_User');
     const settings = await this.applications.settingsOf(caller.appId);
     const password = await this.preparePassword(caller, objectId, changes, settings);
-    const user = await this.writer.change(caller.appId, objectId, (current) => {
-      this.access.assertMayWrite(caller, current);
-      return { ...applyChanges(current, changes, settings, this.clock.now()), ...password?.columns };
-    });
-    if (user === undefined) throw this.access.missing(caller);
-    return {
-      updatedAt: user.updatedAt.toISOString(),
-      ...(options.returnNew ? changedFields(user, Object.keys(fields)) : {}),
-      ...(password?.session === undefined ? {} : { sessionToken: password.session.token }),
+    const run: PreparedWrite<JsonObject>['run'] = async (tx) => {
+      const user = await this.writer.change(tx, caller.appId, objectId, async (current) => {
+        await this.access.assertMayWrite(caller, current, tx);
+        return { ...applyChanges(current, changes, settings), ...password?.columns };
+      });
+      if (user === undefined) throw this.access.missing(caller);
+      return {
+        updatedAt: user.updatedAt.toISOString(),
+        ...(options.returnNew ? changedFields(user, Object.keys(fields)) : {}),
+        ...(password?.sessionToken === undefined ? {} : { sessionToken: password.sessionToken }),
+      };
     };
+    return { objectId, run };
   }
 
   /** Hashes a new password before the transaction, and only for a caller who may write. */
@@ -52,7 +65,7 @@ export class UpdateUserService {
     objectId: string,
     { password }: UserChanges,
     settings: ApplicationSettings,
-  ): Promise<PreparedPassword | undefined> {
+  ): Promise<NewPassword | undefined> {
     if (password === undefined) return undefined;
     await this.access.loadForWrite(caller, objectId);
     if (settings.requireOldPassword && !caller.isMaster) {
@@ -60,15 +73,8 @@ export class UpdateUserService {
         message: 'The setting requireOldPassword is on: change the password with updatePassword and the old one.',
       });
     }
-    const session = settings.reloginAfterPasswordChange ? this.sessions.create(objectId) : undefined;
-    const passwordHash = await this.passwords.hash(password);
-    return { session, columns: { passwordHash, ...session?.columns } };
+    return this.newPasswords.prepare(objectId, password, settings.reloginAfterPasswordChange);
   }
-}
-
-interface PreparedPassword {
-  readonly session: NewSessionToken | undefined;
-  readonly columns: Partial<UserRow>;
 }
 
 /** What the request named, with the values it has now, and the id. */

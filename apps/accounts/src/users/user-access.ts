@@ -1,7 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#contracts';
+import type { Tx } from '#database';
 import { type AppError, appError } from '#errors';
 import { grants } from '../acl/acl.rules.js';
+import { granteesOf } from '../principals/principal.rules.js';
+import { PrincipalsService } from '../principals/principals.service.js';
 import { SessionTokens } from '../sessions/session-tokens.js';
 import type { UserRow } from './user.row.js';
 import type { UserView } from './user.presenter.js';
@@ -13,16 +16,19 @@ export class UserAccess {
   constructor(
     private readonly users: UsersRepository,
     private readonly sessions: SessionTokens,
+    private readonly principals: PrincipalsService,
   ) {}
 
   /**
    * Only the user's own session and the master key write; the ACL restricts the session further, it never widens.
    * @throws AppError SESSION_REQUIRED where the session is missing, foreign or outdated; FORBIDDEN where the ACL refuses
    */
-  assertMayWrite(caller: Caller, user: UserRow): void {
+  async assertMayWrite(caller: Caller, user: UserRow, tx?: Tx): Promise<void> {
     if (caller.isMaster) return;
     if (!this.isOwner(caller, user)) throw appError('SESSION_REQUIRED');
-    if (!grants(user.acl, 'write', user.objectId))
+    if (grants(user.acl, 'write', ['*', user.objectId])) return;
+    const self = await this.principals.ofUser(caller.appId, user.objectId, tx);
+    if (!grants(user.acl, 'write', granteesOf(self)))
       throw appError('FORBIDDEN', { message: "Forbidden writing by object's ACL." });
   }
 
@@ -30,7 +36,7 @@ export class UserAccess {
   async loadForWrite(caller: Caller, objectId: string): Promise<UserRow> {
     const user = await this.users.find(caller.appId, objectId);
     if (user === undefined) throw this.missing(caller);
-    this.assertMayWrite(caller, user);
+    await this.assertMayWrite(caller, user);
     return user;
   }
 
@@ -42,19 +48,13 @@ export class UserAccess {
   /** How the caller sees the user. @throws AppError USER_NOT_FOUND where the ACL hides it */
   async viewer(caller: Caller, user: UserRow): Promise<UserView['viewer']> {
     if (caller.isMaster) return 'master';
-    const isOwner = this.isOwner(caller, user);
-    if (!grants(user.acl, 'read', isOwner ? user.objectId : await this.readerId(caller, user)))
+    const viewer = this.isOwner(caller, user) ? 'owner' : 'other';
+    if (user.acl !== null && !grants(user.acl, 'read', granteesOf(await this.principals.of(caller))))
       throw appError('USER_NOT_FOUND');
-    return isOwner ? 'owner' : 'other';
+    return viewer;
   }
 
   isOwner(caller: Caller, user: UserRow): boolean {
     return this.sessions.matches(caller.sessionToken, user.sessionTokenHash);
-  }
-
-  /** The caller's user id, looked up only where an ACL asks for it. */
-  private async readerId({ appId, sessionToken }: Caller, { acl }: UserRow): Promise<string | undefined> {
-    if (acl === null || sessionToken === undefined) return undefined;
-    return (await this.users.findBySessionToken(appId, this.sessions.hash(sessionToken)))?.objectId;
   }
 }

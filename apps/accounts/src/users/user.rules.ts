@@ -26,8 +26,8 @@ export function nextPhone(current: PhoneState, changes: UserChanges): PhoneState
   return { mobilePhoneNumber: number, mobilePhoneVerified: number !== null && (changes.mobilePhoneVerified ?? kept) };
 }
 
-/** The user with the changes applied. Password and session token are the caller's to replace. */
-export function applyChanges(user: UserRow, changes: UserChanges, settings: VerificationSettings, now: Date): UserRow {
+/** The user with the changes applied. Password, session token and `updatedAt` are the caller's to replace. */
+export function applyChanges(user: UserRow, changes: UserChanges, settings: VerificationSettings): UserRow {
   const fields = new Map(Object.entries(user.fields));
   for (const key of changes.unset) fields.delete(key);
   for (const [key, value] of Object.entries(changes.set)) fields.set(key, value);
@@ -38,7 +38,6 @@ export function applyChanges(user: UserRow, changes: UserChanges, settings: Veri
     username: changes.username ?? user.username,
     acl: changes.acl === undefined ? user.acl : changes.acl,
     fields: Object.fromEntries(fields),
-    ...touched(user, now),
   };
 }
 

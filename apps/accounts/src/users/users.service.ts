@@ -3,11 +3,10 @@ import type { Caller, UserListQuery, VisibleUser } from '#contracts';
 import { appError } from '#errors';
 import { parseOrder, parseWhere } from '#object-query';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { Clock } from '../clock.js';
+import { ClassAccess } from '../class-permissions/class-access.js';
 import { SessionTokens } from '../sessions/session-tokens.js';
 import { UserAccess } from './user-access.js';
 import { presentUser } from './user.presenter.js';
-import { touched } from './user.rules.js';
 import { UserWriter } from './user-writer.js';
 import { UsersRepository } from './users.repository.js';
 
@@ -15,12 +14,12 @@ import { UsersRepository } from './users.repository.js';
 @Injectable()
 export class UsersService {
   constructor(
+    private readonly classes: ClassAccess,
     private readonly users: UsersRepository,
     private readonly writer: UserWriter,
     private readonly access: UserAccess,
     private readonly sessions: SessionTokens,
     private readonly applications: ApplicationsService,
-    private readonly clock: Clock,
   ) {}
 
   /** GET /1.1/users/<objectId> */
@@ -29,6 +28,7 @@ export class UsersService {
     objectId: string,
     options: { keys?: string[] | undefined; returnAcl: boolean },
   ): Promise<VisibleUser> {
+    await this.classes.assertMay(caller, 'get', '_User');
     const user = await this.users.find(caller.appId, objectId);
     if (user === undefined) throw appError('USER_NOT_FOUND');
     const viewer = await this.access.viewer(caller, user);
@@ -58,19 +58,24 @@ export class UsersService {
   /** PUT /1.1/users/<objectId>/refreshSessionToken: the old token is dead once this returns. */
   async refreshSessionToken(caller: Caller, objectId: string): Promise<VisibleUser> {
     const session = this.sessions.create(objectId);
-    const user = await this.writer.change(caller.appId, objectId, (current) => {
-      if (!caller.isMaster && !this.access.isOwner(caller, current)) throw appError('SESSION_REQUIRED');
-      return { ...current, ...touched(current, this.clock.now()), ...session.columns };
-    });
+    const user = await this.writer.transaction((tx) =>
+      this.writer.change(tx, caller.appId, objectId, (current) => {
+        if (!caller.isMaster && !this.access.isOwner(caller, current)) throw appError('SESSION_REQUIRED');
+        return { ...current, ...session.columns };
+      }),
+    );
     if (user === undefined) throw this.access.missing(caller);
     return presentUser(user, { viewer: 'owner', sessionToken: session.token });
   }
 
   /** DELETE /1.1/users/<objectId> */
   async remove(caller: Caller, objectId: string): Promise<void> {
-    const isRemoved = await this.writer.remove(caller.appId, objectId, (current) => {
-      this.access.assertMayWrite(caller, current);
+    await this.classes.assertMay(caller, 'delete', '_User');
+    await this.writer.transaction(async (tx) => {
+      const isRemoved = await this.writer.remove(tx, caller.appId, objectId, (current) =>
+        this.access.assertMayWrite(caller, current, tx),
+      );
+      if (!isRemoved) throw this.access.missing(caller);
     });
-    if (!isRemoved) throw this.access.missing(caller);
   }
 }

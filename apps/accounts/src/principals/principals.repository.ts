@@ -1,0 +1,33 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Queryable } from '#database';
+
+/** Walks from the user's roles to those that name them in their relation `roles`. UNION ends it where roles form a ring. */
+const HELD_ROLES = `
+  WITH RECURSIVE held AS (
+    SELECT role_id FROM accounts.role_users WHERE app_id = $1 AND user_id = $2
+    UNION
+    SELECT parent.role_id FROM accounts.role_children AS parent JOIN held ON held.role_id = parent.child_id
+     WHERE parent.app_id = $1
+  )
+  SELECT name FROM accounts.roles WHERE app_id = $1 AND object_id IN (SELECT role_id FROM held)`;
+
+/** Finds out who a session token belongs to, and which roles a user has. */
+@Injectable()
+export class PrincipalsRepository {
+  constructor(private readonly database: Database) {}
+
+  async findUserId(appId: string, tokenHash: Buffer): Promise<string | undefined> {
+    const [row] = await this.database.query<{ id: string }>(
+      'SELECT object_id AS id FROM accounts.users WHERE app_id = $1 AND session_token_hash = $2',
+      [appId, tokenHash],
+      'principals.findUserId',
+    );
+    return row?.id;
+  }
+
+  /** @param within the transaction to ask in, where one is open: it must not wait for a second connection */
+  async rolesOf(appId: string, userId: string, within: Queryable = this.database): Promise<string[]> {
+    const rows = await within.query<{ name: string }>(HELD_ROLES, [appId, userId], 'principals.rolesOf');
+    return rows.map(({ name }) => name);
+  }
+}

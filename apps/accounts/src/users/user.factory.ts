@@ -1,0 +1,49 @@
+import { Injectable } from '@nestjs/common';
+import type { ApplicationSettings } from '#contracts';
+import { Clock } from '../clock.js';
+import { newObjectId } from '../random-ids.js';
+import { SessionTokens } from '../sessions/session-tokens.js';
+import type { UserChanges } from './user-changes.rules.js';
+import type { UserRow } from './user.row.js';
+import { applyChanges } from './user.rules.js';
+
+/** A user that is not stored yet. */
+export interface NewUser {
+  readonly user: UserRow;
+  readonly sessionToken: string;
+}
+
+/** Makes users: with an id, the time, and a session token. */
+@Injectable()
+export class UserFactory {
+  constructor(
+    private readonly sessions: SessionTokens,
+    private readonly clock: Clock,
+  ) {}
+
+  /** @param changes what the request wants of the user, its username among it */
+  create(
+    changes: UserChanges & { username: string },
+    passwordHash: string | null,
+    settings: ApplicationSettings,
+  ): NewUser {
+    const now = this.clock.now();
+    const objectId = newObjectId(now);
+    const session = this.sessions.create(objectId);
+    const blank: UserRow = {
+      objectId,
+      username: changes.username,
+      email: null,
+      emailVerified: null,
+      mobilePhoneNumber: null,
+      mobilePhoneVerified: false,
+      passwordHash,
+      ...session.columns,
+      acl: null,
+      fields: {},
+      createdAt: now,
+      updatedAt: now,
+    };
+    return { user: applyChanges(blank, changes, settings), sessionToken: session.token };
+  }
+}
