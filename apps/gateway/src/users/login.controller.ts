@@ -2,6 +2,8 @@ import { Controller, HttpCode, HttpStatus, Post } from '@nestjs/common';
 import { accountsRpc, type Caller, type JsonObject } from '#contracts';
 import { RpcClient } from '#messaging';
 import { RequestCaller, JsonBody } from '../http/request.decorators.js';
+import { Endpoint } from '../openapi/endpoint.decorator.js';
+import { loginEndpoints } from './users.endpoints.js';
 
 @Controller('1.1/login')
 export class LoginController {
@@ -9,6 +11,7 @@ export class LoginController {
 
   @Post()
   @HttpCode(HttpStatus.OK)
+  @Endpoint(loginEndpoints.logIn)
   async logIn(@RequestCaller() caller: Caller, @JsonBody() credentials: JsonObject): Promise<JsonObject> {
     const { user } = await this.rpc.call(accountsRpc.logIn, { caller, credentials });
     return user;

@@ -4,7 +4,9 @@ import { accountsRpc, type Caller, type JsonObject, type VisibleUser } from '#co
 import { RpcClient } from '#messaging';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { RequestCaller, JsonBody, QueryParams, UserId } from '../http/request.decorators.js';
+import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { isOn, parseKeys, parseUserListQuery } from './user-list.query.js';
+import { usersEndpoints } from './users.endpoints.js';
 
 /** Users, under the path of the specification and under the one that SDKs call. */
 @Controller(['1.1/users', '1.1/classes/_User'])
@@ -16,6 +18,7 @@ export class UsersController {
 
   @Post()
   @HttpCode(HttpStatus.CREATED)
+  @Endpoint(usersEndpoints.signUp)
   async signUp(
     @RequestCaller() caller: Caller,
     @JsonBody() fields: JsonObject,
@@ -27,6 +30,7 @@ export class UsersController {
   }
 
   @Get()
+  @Endpoint(usersEndpoints.list)
   async list(
     @RequestCaller() caller: Caller,
     @QueryParams() params: Record<string, unknown>,
@@ -36,6 +40,7 @@ export class UsersController {
   }
 
   @Get('me')
+  @Endpoint(usersEndpoints.getCurrent)
   async getCurrent(
     @RequestCaller() caller: Caller,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -45,6 +50,7 @@ export class UsersController {
   }
 
   @Get(':objectId')
+  @Endpoint(usersEndpoints.get)
   async get(
     @RequestCaller() caller: Caller,
     @UserId() objectId: string,
@@ -57,6 +63,7 @@ export class UsersController {
   }
 
   @Put(':objectId')
+  @Endpoint(usersEndpoints.update)
   async update(
     @RequestCaller() caller: Caller,
     @UserId() objectId: string,
@@ -69,12 +76,14 @@ export class UsersController {
   }
 
   @Put(':objectId/refreshSessionToken')
+  @Endpoint(usersEndpoints.refreshSessionToken)
   async refreshSessionToken(@RequestCaller() caller: Caller, @UserId() objectId: string): Promise<JsonObject> {
     const { user } = await this.rpc.call(accountsRpc.refreshSessionToken, { caller, objectId });
     return user;
   }
 
   @Put(':objectId/updatePassword')
+  @Endpoint(usersEndpoints.updatePassword)
   async updatePassword(
     @RequestCaller() caller: Caller,
     @UserId() objectId: string,
@@ -85,6 +94,7 @@ export class UsersController {
   }
 
   @Delete(':objectId')
+  @Endpoint(usersEndpoints.remove)
   async remove(@RequestCaller() caller: Caller, @UserId() objectId: string): Promise<JsonObject> {
     return this.rpc.call(accountsRpc.removeUser, { caller, objectId });
   }

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+
+/** Shapes of users as clients send and see them. They describe; accounts judges. */
+
+const username = z.string().min(1).max(255).describe('Unique; case counts.');
+const password = z.string().min(1).describe('Never in any answer.');
+const email = z.string().max(254).describe('Unique; case counts.');
+const mobilePhoneNumber = z.string().describe('`+` and 6 to 15 digits, unique. Without a prefix it counts as Chinese.');
+const timestamp = z.iso.datetime({ precision: 3 });
+const sessionToken = z.string().regex(/^[0-9a-z]{25}$/);
+const objectId = z.string().regex(/^[0-9a-f]{24}$/);
+
+export const acl = z
+  .record(z.string(), z.object({ read: z.literal(true).optional(), write: z.literal(true).optional() }))
+  .describe('Who may read and write: user ids, `*` for everybody, or `role:<name>`.');
+
+/** A user as its readers see it. */
+export const user = z
+  .looseObject({
+    objectId,
+    createdAt: timestamp,
+    updatedAt: timestamp,
+    username: username.optional(),
+    email: email.optional(),
+    emailVerified: z.boolean().nullable().optional(),
+    mobilePhoneNumber: mobilePhoneNumber.optional(),
+    mobilePhoneVerified: z.boolean().optional(),
+    ACL: acl.optional(),
+  })
+  .describe('A user. `keys` and settings can leave fields out; any other member is a custom field.');
+
+/** A user as it sees itself. */
+export const ownUser = user.extend({ sessionToken }).describe('A user with its session token.');
+
+/** Fields of a user that a client may set. */
+export const writableFields = z
+  .looseObject({
+    username: username.optional(),
+    password: password.optional(),
+    email: email.nullable().optional(),
+    mobilePhoneNumber: mobilePhoneNumber.nullable().optional(),
+    ACL: acl.nullable().optional(),
+  })
+  .describe('Fields of a user; any other member is a custom field.');
+
+export const signUpFields = writableFields
+  .extend({ username, password })
+  .describe('The new user; any other member is a custom field.');
+
+export const logInFields = z
+  .looseObject({
+    username: username.optional(),
+    email: email.optional(),
+    mobilePhoneNumber: mobilePhoneNumber.optional(),
+    password,
+  })
+  .describe('A password and one identifier. With several, the first of them in this order counts.');
+
+export const passwordChange = z.looseObject({ old_password: password, new_password: password });
+
+/** The answer to a changed user. */
+export const changedUser = z
+  .looseObject({ updatedAt: timestamp, objectId: objectId.optional(), sessionToken: sessionToken.optional() })
+  .describe('`objectId` and the changed fields only where they were asked for; `sessionToken` where it changed.');
+
+export const changedPassword = z.object({ updatedAt: timestamp, objectId, sessionToken });

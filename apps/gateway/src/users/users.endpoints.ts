@@ -1,0 +1,145 @@
+import { z } from 'zod';
+import type { ErrorName } from '#errors';
+import { describeEndpoints } from '../openapi/endpoint.decorator.js';
+import {
+  changedPassword,
+  changedUser,
+  logInFields,
+  ownUser,
+  passwordChange,
+  signUpFields,
+  user,
+  writableFields,
+} from './user.schemas.js';
+
+/** What the fields of a user can be refused for. */
+const FIELD_ERRORS = [
+  'NOT_SUPPORTED',
+  'INVALID_KEY_NAME',
+  'INCORRECT_TYPE',
+  'OBJECT_TOO_LARGE',
+  'READ_ONLY_KEY',
+  'INVALID_NESTED_KEY',
+  'INVALID_ACL',
+  'INVALID_EMAIL',
+  'INVALID_PHONE',
+  'USERNAME_TAKEN',
+  'EMAIL_TAKEN',
+  'PHONE_TAKEN',
+  'INVALID_USERNAME',
+  'INVALID_PASSWORD',
+] as const satisfies ErrorName[];
+
+const keys = z
+  .string()
+  .optional()
+  .describe(
+    '`keys=a,b`: only these fields, with `objectId`, `createdAt` and `updatedAt`; `keys=-a,-b`: all but these.',
+  );
+const on = z.enum(['1', 'true']).optional();
+const lastModified = { 'Last-Modified': 'The time of `updatedAt`.' };
+
+export const usersEndpoints = describeEndpoints('Users', {
+  signUp: {
+    summary: 'Sign up',
+    credentials: 'application',
+    body: signUpFields,
+    answers: {
+      201: {
+        description: 'The whole user, with its session token.',
+        body: ownUser,
+        headers: { Location: 'The absolute URL of the user.' },
+      },
+    },
+    errors: ['USERNAME_MISSING', 'PASSWORD_MISSING', ...FIELD_ERRORS],
+  },
+  list: {
+    summary: 'Query users',
+    credentials: 'master key',
+    query: z.object({
+      where: z.string().optional().describe('Conditions, as JSON: `{"level":1}`. 100 at most.'),
+      order: z.string().optional().describe('Sort keys, 10 at most: `level,-createdAt`. By `createdAt` unless given.'),
+      limit: z.string().optional().describe('0 to 1000; 100 where it is missing or anything else.'),
+      skip: z.string().optional().describe('0 to 1,000,000,000.'),
+      keys,
+      count: on.describe('Adds `count`, the number of all that match; with `limit=0` only it.'),
+    }),
+    answers: {
+      200: {
+        description: 'The users found.',
+        body: z.object({ results: z.array(user), count: z.int().min(0).optional() }),
+      },
+    },
+    errors: ['INVALID_QUERY', 'INVALID_KEY_NAME', 'FORBIDDEN'],
+  },
+  getCurrent: {
+    summary: 'Get the user of the session token',
+    description: 'The master key does not stand in for the session.',
+    credentials: 'session',
+    answers: { 200: { description: 'The user, with its session token.', body: ownUser, headers: lastModified } },
+    errors: ['USER_NOT_FOUND'],
+  },
+  get: {
+    summary: 'Get a user',
+    description: 'A user whom the ACL hides from the caller is answered like one who does not exist.',
+    credentials: 'application',
+    query: z.object({ keys, returnACL: on.describe('Others than the owner see the ACL too.') }),
+    answers: { 200: { description: 'The user.', body: user, headers: lastModified } },
+    errors: ['INVALID_QUERY', 'USER_NOT_FOUND'],
+  },
+  update: {
+    summary: 'Change a user',
+    description: 'Fields that are not sent stay as they are. `{"__op":"Delete"}` removes a field.',
+    credentials: 'session or master key',
+    query: z.object({
+      new: on.describe('The answer has the changed fields too.'),
+      fetchWhenSave: on.describe('The same as `new`.'),
+    }),
+    body: writableFields,
+    answers: { 200: { description: 'The time of the change.', body: changedUser } },
+    errors: [...FIELD_ERRORS, 'CLIENT_NOT_ALLOWED', 'USER_NOT_FOUND', 'SESSION_REQUIRED', 'FORBIDDEN'],
+  },
+  refreshSessionToken: {
+    summary: 'Get a new session token',
+    description: 'The old token is nobody’s from then on.',
+    credentials: 'session or master key',
+    answers: { 200: { description: 'The user, with its new session token.', body: ownUser } },
+    errors: ['USER_NOT_FOUND', 'SESSION_REQUIRED'],
+  },
+  updatePassword: {
+    summary: 'Change a password, knowing the old one',
+    credentials: 'session or master key',
+    body: passwordChange,
+    answers: {
+      200: { description: 'The session token: a new one, unless a setting keeps it.', body: changedPassword },
+    },
+    errors: ['PASSWORD_MISMATCH', 'USER_NOT_FOUND', 'INVALID_PASSWORD', 'SESSION_REQUIRED', 'FORBIDDEN'],
+  },
+  remove: {
+    summary: 'Delete a user',
+    credentials: 'session or master key',
+    answers: { 200: { description: 'Done.', body: z.object({}) } },
+    errors: ['USER_NOT_FOUND', 'SESSION_REQUIRED', 'FORBIDDEN'],
+  },
+});
+
+export const loginEndpoints = describeEndpoints('Users', {
+  logIn: {
+    summary: 'Log in with a password',
+    credentials: 'application',
+    body: logInFields,
+    answers: { 200: { description: 'The user, with its session token.', body: ownUser } },
+    errors: [
+      'INVALID_EMAIL',
+      'INVALID_PHONE',
+      'USERNAME_MISSING',
+      'PASSWORD_MISSING',
+      'PASSWORD_MISMATCH',
+      'USER_NOT_FOUND',
+      'PHONE_UNVERIFIED',
+      'EMAIL_UNVERIFIED',
+      'INVALID_USERNAME',
+      'INVALID_PASSWORD',
+    ],
+  },
+});
