@@ -1,44 +1,31 @@
 import type { JsonValue } from '#contracts';
 import { appError } from '#errors';
+import type { QueryClass, QueryColumn, QueryScope } from './query-class.js';
 import type { Condition, ObjectQuery, SortKey } from './query.js';
 
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:?\d{2})?)?$/;
 
-type ColumnType = 'text' | 'boolean' | 'date';
-
-interface QueryColumn {
-  readonly sql: string;
-  readonly type: ColumnType;
-}
-
-/** What of a table may be queried. Names that are neither here nor hidden are custom fields, kept in the JSON column. */
-export interface QueryFields {
-  readonly columns: ReadonlyMap<string, QueryColumn>;
-  readonly hidden: ReadonlySet<string>;
-  readonly jsonColumn: string;
-  /** By what rows are ordered where the query does not say. */
-  readonly defaultOrderColumn: string;
-  /** Breaks ties of the order, so that pages neither overlap nor leave gaps. */
-  readonly idColumn: string;
-}
-
-export interface CompiledQuery {
+export interface CompiledFind {
   readonly where: string;
   readonly orderBy: string;
+  /** LIMIT and OFFSET, where the query has them. */
   readonly limit: string;
   readonly parameters: readonly unknown[];
 }
 
+export interface CompiledCondition {
+  readonly sql: string;
+  readonly parameters: readonly unknown[];
+}
+
 /**
- * Turns a query into SQL. Every value and every custom field's name becomes a parameter; columns come from the list.
- * @param bound parameters that the statement has already; ours follow them
+ * The SQL that finds the rows of a class which match the query, belong to the scope's application and may be read by its grantees.
  * @throws AppError INVALID_QUERY where the query names a hidden field
  */
-export function compileQuery(query: ObjectQuery, fields: QueryFields, bound: readonly unknown[]): CompiledQuery {
-  const parameters = [...bound];
-  const bind = (value: unknown) => `$${parameters.push(value)}`;
-  const where = compileCondition(query.where, fields, bind);
-  const orderBy = compileOrder(query.order, fields, bind);
+export function compileFind(query: ObjectQuery, queryClass: QueryClass, scope: QueryScope): CompiledFind {
+  const { bind, parameters } = new Parameters();
+  const where = compileVisible(query.where, { queryClass, scope, bind });
+  const orderBy = compileOrder(query.order, queryClass, bind);
   const limit = [
     query.limit === undefined ? '' : `LIMIT ${bind(query.limit)}`,
     query.skip === undefined ? '' : `OFFSET ${bind(query.skip)}`,
@@ -46,32 +33,84 @@ export function compileQuery(query: ObjectQuery, fields: QueryFields, bound: rea
   return { where, orderBy, limit, parameters };
 }
 
+/** The condition by which `compileFind` finds, alone: for counting. @throws as compileFind */
+export function compileCount(where: Condition, queryClass: QueryClass, scope: QueryScope): CompiledCondition {
+  const { bind, parameters } = new Parameters();
+  return { sql: compileVisible(where, { queryClass, scope, bind }), parameters };
+}
+
+/**
+ * The condition for a row that the statement has chosen already, as in `SELECT 1 FROM … WHERE object_id = $1 AND <sql>`: neither the
+ * application nor the ACL of the row is asked. It may be SQL's NULL, which means no.
+ * @param bound parameters that the statement has already; ours follow them
+ */
+export function compileCondition(
+  where: Condition,
+  queryClass: QueryClass,
+  scope: QueryScope,
+  bound: readonly unknown[],
+): CompiledCondition {
+  const { bind, parameters } = new Parameters(bound);
+  return { sql: compileTree(where, { queryClass, scope, bind }), parameters };
+}
+
+class Parameters {
+  readonly parameters: unknown[];
+
+  constructor(bound: readonly unknown[] = []) {
+    this.parameters = [...bound];
+  }
+
+  readonly bind = (value: unknown): string => `$${this.parameters.push(value)}`;
+}
+
+interface Context {
+  readonly queryClass: QueryClass;
+  readonly scope: QueryScope;
+  readonly bind: Bind;
+}
+
+function compileVisible(where: Condition, context: Context): string {
+  const { queryClass, scope, bind } = context;
+  const isOfApp = `${queryClass.appColumn} = ${bind(scope.appId)}`;
+  return [isOfApp, ...compileReadable(context), compileTree(where, context)].join(' AND ');
+}
+
+function compileReadable({ queryClass: { aclColumn }, scope: { grantees }, bind }: Context): string[] {
+  if (grantees === 'master') return [];
+  const grants = grantees.map((grantee) => JSON.stringify({ [grantee]: { read: true } }));
+  return [`(${aclColumn} IS NULL OR ${aclColumn} @> ANY (${bind(grants)}::jsonb[]))`];
+}
+
 type Bind = (value: unknown) => string;
 
-function compileCondition(condition: Condition, fields: QueryFields, bind: Bind): string {
+function compileTree(condition: Condition, context: Context): string {
+  const { queryClass, bind } = context;
   switch (condition.kind) {
     case 'and': {
-      const parts = condition.conditions.map((part) => compileCondition(part, fields, bind));
+      const parts = condition.conditions.map((part) => compileTree(part, context));
       return parts.length === 0 ? 'TRUE' : `(${parts.join(' AND ')})`;
     }
     case 'equals': {
-      const column = columnOf(condition.field, fields);
+      const column = columnOf(condition.field, queryClass);
       return column === undefined
-        ? equalsJson(condition.field, condition.value, fields, bind)
+        ? equalsJson(condition.field, condition.value, queryClass, bind)
         : equalsColumn(column, condition.value, bind);
     }
   }
 }
 
-function compileOrder(order: readonly SortKey[], fields: QueryFields, bind: Bind): string {
+function compileOrder(order: readonly SortKey[], queryClass: QueryClass, bind: Bind): string {
   const keys = order.map(({ field, direction }) => {
-    const column = columnOf(field, fields);
-    return `${column?.sql ?? `${fields.jsonColumn} -> ${bind(field)}::text`} ${direction}`;
+    const column = columnOf(field, queryClass);
+    return `${column?.sql ?? `${queryClass.jsonColumn} -> ${bind(field)}::text`} ${direction}`;
   });
-  return [...(keys.length === 0 ? [`${fields.defaultOrderColumn} ASC`] : keys), `${fields.idColumn} ASC`].join(', ');
+  return [...(keys.length === 0 ? [`${queryClass.defaultOrderColumn} ASC`] : keys), `${queryClass.idColumn} ASC`].join(
+    ', ',
+  );
 }
 
-function columnOf(field: string, { columns, hidden }: QueryFields): QueryColumn | undefined {
+function columnOf(field: string, { columns, hidden }: QueryClass): QueryColumn | undefined {
   if (hidden.has(field)) throw appError('INVALID_QUERY', { message: `The field ${field} cannot be queried.` });
   return columns.get(field);
 }
@@ -83,7 +122,7 @@ function equalsColumn({ sql, type }: QueryColumn, value: JsonValue, bind: Bind):
 }
 
 /** The value as the column's type; undefined where it is of another type and so equals nothing. */
-function columnValue(type: ColumnType, value: JsonValue): unknown {
+function columnValue(type: QueryColumn['type'], value: JsonValue): unknown {
   switch (type) {
     case 'text':
       return typeof value === 'string' ? value : undefined;
@@ -108,7 +147,7 @@ function isStorableDate(date: Date): boolean {
 }
 
 /** A custom field equals the value, or is an array that holds it. Containment lets the GIN index find the rows. */
-function equalsJson(field: string, value: JsonValue, { jsonColumn }: QueryFields, bind: Bind): string {
+function equalsJson(field: string, value: JsonValue, { jsonColumn }: QueryClass, bind: Bind): string {
   if (value === null) return `COALESCE(${jsonColumn} -> ${bind(field)}::text, 'null') = 'null'`;
   const contains = (document: JsonValue) => `${jsonColumn} @> ${bind(JSON.stringify({ [field]: document }))}::jsonb`;
   const holds = contains([value]);

@@ -1,4 +1,5 @@
-export { compileQuery, type QueryFields } from './compile.js';
+export { compileCondition, compileCount, compileFind } from './compile.js';
 export { parseOrder, parseWhere } from './parse.js';
 export type { ObjectQuery } from './query.js';
+export type { QueryClass, QueryScope } from './query-class.js';
 export { isStorableText } from './storable-text.js';

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Tx, violatedUniqueConstraint } from '#database';
 import { type AppError, appError, type ErrorName } from '#errors';
-import { compileQuery, type ObjectQuery } from '#object-query';
+import { compileCount, compileFind, type ObjectQuery, type QueryScope } from '#object-query';
 import type { LoginIdentifier } from './user-identifier.rules.js';
-import { USER_QUERY_FIELDS } from './user-query.fields.js';
+import { userQueryClass } from './user-query.fields.js';
 import type { UserRow } from './user.row.js';
 
 const COLUMNS = `
@@ -23,6 +23,9 @@ const UNIQUE_ERRORS: Readonly<Record<string, ErrorName>> = {
   users_email_key: 'EMAIL_TAKEN',
   users_mobile_phone_number_key: 'PHONE_TAKEN',
 };
+
+const QUERY_CLASS = userQueryClass({ hideContact: false });
+const masterScope = (appId: string): QueryScope => ({ appId, grantees: 'master', classOf: () => QUERY_CLASS });
 
 /** Users of one application at a time: every statement is bound to it. */
 @Injectable()
@@ -52,21 +55,17 @@ export class UsersRepository {
   }
 
   async list(appId: string, query: ObjectQuery): Promise<UserRow[]> {
-    const { where, orderBy, limit, parameters } = compileQuery(query, USER_QUERY_FIELDS, [appId]);
+    const { where, orderBy, limit, parameters } = compileFind(query, QUERY_CLASS, masterScope(appId));
     return this.database.query<UserRow>(
-      `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND ${where} ORDER BY ${orderBy} ${limit}`,
+      `SELECT ${COLUMNS} FROM accounts.users WHERE ${where} ORDER BY ${orderBy} ${limit}`,
       parameters,
     );
   }
 
-  async count(appId: string, query: ObjectQuery): Promise<number> {
-    const { where, parameters } = compileQuery(
-      { ...query, order: [], limit: undefined, skip: undefined },
-      USER_QUERY_FIELDS,
-      [appId],
-    );
+  async count(appId: string, { where }: ObjectQuery): Promise<number> {
+    const { sql, parameters } = compileCount(where, QUERY_CLASS, masterScope(appId));
     const [row] = await this.database.query<{ count: string }>(
-      `SELECT count(*) FROM accounts.users WHERE app_id = $1 AND ${where}`,
+      `SELECT count(*) FROM accounts.users WHERE ${sql}`,
       parameters,
     );
     return Number(row?.count ?? 0);
