@@ -124,11 +124,21 @@ module.exports = {
       to: { path: '(?:^|/)node_modules/(?:amqplib|amqp-connection-manager|@nestjs/microservices)/' },
     },
     {
-      name: 'redis-through-stores',
-      comment: 'Only a *.store.ts speaks to Redis, in atomic commands.',
+      name: 'ioredis-through-redis',
+      comment: 'Only libs/redis makes connections to Redis: run a script over #redis.',
       severity: 'error',
-      from: { path: '^(?:apps|libs)/', pathNot: [...TESTS, String.raw`\.store\.ts$`] },
+      from: { path: '^(?:apps|libs)/', pathNot: [...TESTS, '^libs/redis/'] },
       to: { path: '(?:^|/)node_modules/ioredis/' },
+    },
+    {
+      name: 'redis-through-stores',
+      comment: 'Only a *.store.ts speaks to Redis, in scripts that stand there; modules wire it.',
+      severity: 'error',
+      from: {
+        path: '^(?:apps|libs)/',
+        pathNot: [...TESTS, '^libs/redis/', String.raw`(?:\.store|\.module|/main)\.ts$`],
+      },
+      to: { path: '^libs/redis/' },
     },
     {
       name: 'libs-through-index-only',

@@ -33,7 +33,8 @@ const broker = {
 };
 const redis = {
   group: ['ioredis'],
-  message: 'Only a *.store.ts speaks to Redis, in atomic commands: put the command into the store of its feature.',
+  message:
+    'Only libs/redis makes connections to Redis: put a script into the *.store.ts of its feature, and run it over #redis.',
 };
 const sql = {
   group: ['typeorm', 'pg'],
@@ -165,7 +166,7 @@ export default defineConfig(
   },
   {
     name: 'Redis',
-    files: ['**/*.store.ts'],
+    files: ['libs/redis/**'],
     rules: { 'no-restricted-imports': restrictImports(broker, sql) },
   },
   {

@@ -1,4 +1,4 @@
-// npm run services: every service as a process of its own, against real PostgreSQL and RabbitMQ.
+// npm run services: every service as a process of its own, against real PostgreSQL, Redis and RabbitMQ.
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,9 +10,10 @@ const READY_POLL_MS = 100;
 const READY_TIMEOUT_MS = 30_000;
 const HELP = `Usage: npm run services -- [--gateway=N] [--accounts=N] [--auth-linking=N] [--mail=N] [--push-delivery=N]
 
-Runs each service as a process of its own against PostgreSQL (DATABASE_URL) and RabbitMQ (AMQP_URL), after bringing the
-database up to date. N: replicas, 1 by default, 0 for none. Gateways listen on GATEPOST_PORT (8080) and the ports after it,
-the other services' health on free ports. Prints one JSON line per process once it is ready: service, pid, port.
+Runs each service as a process of its own against PostgreSQL (DATABASE_URL), Redis (REDIS_URL) and RabbitMQ (AMQP_URL),
+after bringing the database up to date. N: replicas, 1 by default, 0 for none. Gateways listen on GATEPOST_PORT (8080) and
+the ports after it, the other services' health on free ports. Prints one JSON line per process once it is ready: service,
+pid, port.
 `;
 
 const { values } = parseArgs({

@@ -1,19 +1,28 @@
 import { brokerEnvironment, overRabbit, run, serviceEnvironment, startService } from '#bootstrap';
 import { environment, loadConfig } from '#config';
+import { RedisModule } from '#redis';
 import { accountsConfig, accountsEnvironment } from './accounts.config.js';
 import { AccountsModule } from './accounts.module.js';
 
 const schema = accountsEnvironment
   .extend({ ...serviceEnvironment.shape, ...brokerEnvironment.shape })
-  // Checked from the start; the lockout counters will be its first use.
-  .extend({ REDIS_URL: environment.shape.REDIS_URL });
+  .extend(environment.pick({ REDIS_URL: true }).shape);
 
 await run(() => {
   const env = loadConfig(schema, process.env);
   return startService({
     name: 'accounts',
     serves: ['accounts'],
-    imports: [AccountsModule.forRoot(accountsConfig(env))],
+    imports: [
+      RedisModule.forRoot({
+        url: env.REDIS_URL,
+        namespace: env.GATEPOST_NAMESPACE,
+        connectionName: 'gatepost-accounts',
+        // Logins fail closed without it.
+        isRequired: true,
+      }),
+      AccountsModule.forRoot(accountsConfig(env)),
+    ],
     env,
     transport: overRabbit('accounts', env),
   });

@@ -1,0 +1,14 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * A Lua script: one move, which Redis makes as a whole. It must take the names of all its keys from KEYS, and the time from
+ * `TIME`: clocks of replicas differ.
+ */
+export class RedisScript {
+  /** The name under which Redis keeps the script. */
+  readonly sha1: string;
+
+  constructor(readonly lua: string) {
+    this.sha1 = createHash('sha1').update(lua).digest('hex');
+  }
+}

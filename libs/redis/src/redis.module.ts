@@ -1,0 +1,38 @@
+import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Readiness } from '#observability';
+import { Redis, type RedisOptions } from './redis.js';
+
+const REDIS_MODULE_OPTIONS = Symbol('RedisModuleOptions');
+
+export interface RedisModuleOptions extends RedisOptions {
+  /** Whether /readyz says that the process cannot serve without Redis. */
+  readonly isRequired: boolean;
+}
+
+/** Gives a service its `Redis`. */
+@Module({})
+export class RedisModule implements OnApplicationShutdown {
+  constructor(
+    private readonly redis: Redis,
+    @Inject(REDIS_MODULE_OPTIONS) { isRequired }: RedisModuleOptions,
+    readiness: Readiness,
+  ) {
+    if (isRequired) readiness.register('redis', () => redis.ping());
+  }
+
+  static forRoot(options: RedisModuleOptions): DynamicModule {
+    return {
+      module: RedisModule,
+      global: true,
+      providers: [
+        { provide: REDIS_MODULE_OPTIONS, useValue: options },
+        { provide: Redis, useFactory: () => new Redis(options) },
+      ],
+      exports: [Redis],
+    };
+  }
+
+  onApplicationShutdown(): void {
+    this.redis.close();
+  }
+}

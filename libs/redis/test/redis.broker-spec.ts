@@ -1,0 +1,118 @@
+import { Logger } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Readiness } from '#observability';
+import { Redis, RedisModule, RedisScript } from '#redis';
+import { eventually, newNamespace, TcpProxy, testRun, unique } from '#testing';
+
+const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', status: 503 };
+/** Promised: callers answer within a second. */
+const PATIENCE_MS = 1_000;
+
+const count = new RedisScript("return redis.call('INCRBY', KEYS[1], ARGV[1])");
+const nameOfKey = new RedisScript('return KEYS[1]');
+
+describe('a connection to Redis', () => {
+  const namespace = newNamespace();
+  let proxy: TcpProxy;
+  let redis: Redis;
+  let key: string;
+
+  const open = () => new Redis({ url: proxy.urlFor(testRun().redisUrl), namespace, connectionName: 'gatepost-test' });
+  const add = (number: number) => redis.run<number>(count, [key], [number]);
+  const untilConnected = () => eventually(() => redis.ping());
+  const timed = async (work: Promise<unknown>) => {
+    const startedAt = performance.now();
+    await expect(work).rejects.toMatchObject(UNAVAILABLE);
+    return performance.now() - startedAt;
+  };
+
+  beforeEach(async () => {
+    key = unique('counter');
+    proxy = await TcpProxy.to(new URL(testRun().redisUrl), 6379);
+    redis = open();
+    await untilConnected();
+  });
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    redis.close();
+    await proxy.close();
+  });
+
+  it('runs scripts, those that Redis does not know yet too', async () => {
+    const fresh = new RedisScript(`return '${unique('fresh')}' .. ARGV[1]`);
+    expect(await redis.run(fresh, [], ['!'])).toMatch(/^fresh-.*!$/);
+    expect([await add(2), await add(3)]).toEqual([2, 5]);
+  });
+
+  it('puts the namespace before every key', async () => {
+    expect(await redis.run(nameOfKey, [key], [])).toBe(`${namespace}:${key}`);
+  });
+
+  it('tells a mistake of ours from a server that cannot serve now', async () => {
+    const wrong = redis.run(new RedisScript("return redis.call('NOSUCH')"), [], []);
+    await expect(wrong).rejects.toMatchObject({ name: 'ReplyError' });
+    const full = new RedisScript("return redis.error_reply('OOM command not allowed when used memory > maxmemory')");
+    await expect(redis.run(full, [], [])).rejects.toMatchObject(UNAVAILABLE);
+  });
+
+  it('fails at once while Redis is away, and works again without a restart', async () => {
+    await add(1);
+    proxy.takeAway();
+    expect(await timed(add(1))).toBeLessThan(PATIENCE_MS);
+    for (let attempt = 0; attempt < 10; attempt += 1) expect(await timed(add(1))).toBeLessThan(PATIENCE_MS / 10);
+    proxy.bringBack();
+    await untilConnected();
+    expect(await add(1)).toBe(2);
+  });
+
+  it('fails within a second where Redis is silent, and works again without a restart', async () => {
+    proxy.silence();
+    const patience = await Promise.all(Array.from({ length: 20 }, () => timed(add(1))));
+    expect(Math.max(...patience)).toBeLessThan(PATIENCE_MS);
+    expect(await timed(add(1))).toBeLessThan(PATIENCE_MS);
+    proxy.bringBack();
+    await untilConnected();
+    expect(await add(0)).toBeLessThanOrEqual(20);
+  });
+
+  it('starts while Redis is away', async () => {
+    proxy.takeAway();
+    const early = open();
+    await expect(early.ping()).rejects.toMatchObject(UNAVAILABLE);
+    proxy.bringBack();
+    await eventually(() => early.ping());
+    early.close();
+  });
+
+  it('tells of an outage once, and of its end', async () => {
+    const [warn, log] = [vi.spyOn(Logger.prototype, 'warn'), vi.spyOn(Logger.prototype, 'log')];
+    proxy.takeAway();
+    await timed(add(1));
+    // Long enough for several attempts to connect.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    proxy.bringBack();
+    await untilConnected();
+    expect(warn.mock.calls).toEqual([[expect.stringMatching(/^not connected: /)]]);
+    expect(log.mock.calls).toEqual([['connected again']]);
+  });
+
+  it('is silent when it is closed', async () => {
+    const warn = vi.spyOn(Logger.prototype, 'warn');
+    redis.close();
+    await expect(redis.ping()).rejects.toMatchObject(UNAVAILABLE);
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  it.each([
+    [true, [expect.stringMatching(/^redis: /)]],
+    [false, []],
+  ])('makes a process unready while it is away: %s', async (isRequired, problems) => {
+    const readiness = new Readiness();
+    const options = { url: '', namespace, connectionName: '', isRequired };
+    const module = new RedisModule(redis, options, readiness);
+    expect(await readiness.problems()).toEqual([]);
+    proxy.takeAway();
+    expect(await readiness.problems()).toEqual(problems);
+    module.onApplicationShutdown();
+  });
+});
