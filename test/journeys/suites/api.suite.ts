@@ -5,6 +5,7 @@ import { describeConcurrency } from './concurrency.suite.js';
 import { describeCredentials } from './credentials.suite.js';
 import { describeListing } from './listing.suite.js';
 import { describeLogin } from './login.suite.js';
+import { describeUpdateOperations } from './operations.suite.js';
 import { describeReading } from './reading.suite.js';
 import { describeSdk } from './sdk.suite.js';
 import { describeServiceRoutes } from './service-routes.suite.js';
@@ -19,6 +20,7 @@ export function describeApi(server: () => GatepostServer): void {
   describeLogin(server);
   describeReading(server);
   describeChanging(server);
+  describeUpdateOperations(server);
   describeListing(server);
   describeBadInput(server);
   describeSettings(server);

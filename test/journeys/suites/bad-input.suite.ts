@@ -4,6 +4,7 @@ import { type ApiClient, appClient, type GatepostServer, signUp, type TestUser, 
 const nested = (depth: number, value: unknown): unknown => (depth === 0 ? value : { a: nested(depth - 1, value) });
 const deepText = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
 const MEGABYTE = 1_048_576;
+const USER = { __type: 'Pointer', className: '_User', objectId: 'a1' };
 
 /** Whatever comes in: a clear 4xx with its code, and nothing is changed. */
 export function describeBadInput(server: () => GatepostServer): void {
@@ -44,7 +45,16 @@ export function describeBadInput(server: () => GatepostServer): void {
       ['constructor as a key', { constructor: 1 }, 105],
       ['prototype as a key', { prototype: { x: 1 } }, 105],
       ['a nested constructor', { a: { constructor: { prototype: 1 } } }, 105],
-      ['a key with a dot', { 'a.b': 1 }, 105],
+      ['a path into a built-in field', { 'username.x': 1 }, 105],
+      ['a path into the ACL', { 'ACL.*': { read: true } }, 105],
+      ['a path into a field of the server', { 'sessionToken.x': 1 }, 117],
+      ['a path into authData', { 'authData.weixin': { __op: 'Delete' } }, 1],
+      ['a path that ends with a dot', { 'a.': 1 }, 105],
+      ['a path through a prototype', { 'a.__proto__.b': 1 }, 105],
+      ['a path through a constructor', { 'constructor.prototype.polluted': 1 }, 105],
+      ['a path with $', { 'a.$b': 1 }, 121],
+      ['a path of nine levels', { 'a.b.c.d.e.f.g.h.i': 1 }, 105],
+      ['a value and its part', { a: {}, 'a.b': 1 }, 105],
       ['a key with $', { $set: { color: 'blue' } }, 105],
       ['a key that begins with a digit', { '1a': 1 }, 105],
       ['a key that begins with _', { _rperm: [] }, 105],
@@ -68,7 +78,24 @@ export function describeBadInput(server: () => GatepostServer): void {
       ['salt', { salt: 'x' }, 117],
       ['className', { className: 'Other' }, 117],
       ['emailVerified', { emailVerified: true }, 117],
-      ['a username that is an object', { username: { __op: 'Delete' } }, 217],
+      ['a username that is an object', { username: {} }, 217],
+      ['an operation on a username', { username: { __op: 'Delete' } }, 111],
+      ['an operation on a password', { password: { __op: 'Increment', amount: 1 } }, 111],
+      ['an unfitting operation on an e-mail address', { email: { __op: 'Add', objects: ['a@b.co'] } }, 111],
+      ['an unfitting operation on an ACL', { ACL: { __op: 'AddUnique', objects: ['*'] } }, 111],
+      ['a relation', { friends: { __op: 'AddRelation', objects: [USER] } }, 111],
+      ['a relation to nothing', { friends: { __op: 'AddRelation', objects: [] } }, 128],
+      ['a Batch in a Batch', { a: { __op: 'Batch', ops: [{ __op: 'Batch', ops: [{ __op: 'Delete' }] }] } }, 111],
+      [
+        'a pollution within a Batch',
+        { a: { __op: 'Batch', ops: [{ __op: 'Add', objects: [{ constructor: 1 }] }] } },
+        105,
+      ],
+      ['an unknown type', { a: { __type: 'Set' } }, 111],
+      ['a date that is none', { a: { __type: 'Date', iso: '2026-02-30' } }, 111],
+      ['a place that is none', { a: { __type: 'GeoPoint', latitude: 91, longitude: 0 } }, 111],
+      ['bytes that are none', { a: { __type: 'Bytes', base64: '%' } }, 111],
+      ['a pointer to nothing', { a: { __type: 'Pointer', className: 'Post' } }, 106],
       ['a username with a NUL byte', { username: 'a\0' }, 217],
       ['a username with half of a surrogate pair', { username: 'a\ud83d' }, 217],
       ['a password that is null', { password: null }, 218],
@@ -89,6 +116,8 @@ export function describeBadInput(server: () => GatepostServer): void {
     it('does not pollute prototypes', async () => {
       await put('{"a": {"constructor": {"prototype": {"polluted": true}}}}');
       await put('{"__proto__": {"polluted": true}}');
+      await put({ '__proto__.polluted': true });
+      await put({ a: {}, 'b.constructor.prototype.polluted': { __op: 'Increment', amount: 1 } });
       const other = await signUp(api);
       expect(other.body['polluted']).toBeUndefined();
     });

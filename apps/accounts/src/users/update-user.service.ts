@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { ApplicationSettings, Caller, JsonObject } from '#contracts';
 import { appError } from '#errors';
+import { changedRoots } from '#object-ops';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
 import type { PreparedWrite } from '../objects/prepared-write.js';
@@ -52,7 +53,7 @@ export class UpdateUserService {
       if (user === undefined) throw this.access.missing(caller);
       return {
         updatedAt: user.updatedAt.toISOString(),
-        ...(options.returnNew ? changedFields(user, Object.keys(fields)) : {}),
+        ...(options.returnNew ? changedFields(user, changedRoots(fields)) : {}),
         ...(password?.sessionToken === undefined ? {} : { sessionToken: password.sessionToken }),
       };
     };

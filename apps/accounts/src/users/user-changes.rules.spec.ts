@@ -2,10 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
 import { parsePassword, parseUserChanges } from './user-changes.rules.js';
 
+const ADA = { __type: 'Pointer', className: '_User', objectId: 'a1' };
 const nested = (depth: number): JsonObject => (depth === 0 ? {} : { a: nested(depth - 1) });
 
 describe('parseUserChanges', () => {
-  it('sorts own fields, custom fields and removals', () => {
+  it('tells own fields from changes of custom ones', () => {
     const fields = {
       username: 'ada',
       password: 'p',
@@ -14,6 +15,7 @@ describe('parseUserChanges', () => {
       ACL: { '*': { read: true } },
       color: 'red',
       size: { __op: 'Delete' },
+      'stats.wins': { __op: 'Increment', amount: 1 },
     } satisfies JsonObject;
     expect(parseUserChanges(fields, false)).toEqual({
       username: 'ada',
@@ -21,8 +23,11 @@ describe('parseUserChanges', () => {
       email: 'ada@example.com',
       mobilePhoneNumber: '+8613912345678',
       acl: { '*': { read: true } },
-      set: { color: 'red' },
-      unset: ['size'],
+      custom: [
+        { path: ['color'], operation: { kind: 'set', value: 'red' } },
+        { path: ['size'], operation: { kind: 'delete' } },
+        { path: ['stats', 'wins'], operation: { kind: 'increment', amount: 1 } },
+      ],
     });
   });
 
@@ -45,7 +50,8 @@ describe('parseUserChanges', () => {
       h: [[{ x: [1, '2', null] }]],
       i: '😀\u2028',
     };
-    expect(parseUserChanges(values, false).set).toEqual(values);
+    const set = parseUserChanges(values, false).custom.map(({ path, operation }) => [path[0], operation]);
+    expect(set).toEqual(Object.entries(values).map(([key, value]) => [key, { kind: 'set', value }]));
   });
 
   it.each<[JsonObject, string]>([
@@ -58,7 +64,27 @@ describe('parseUserChanges', () => {
     [{ mobilePhoneVerified: true }, 'READ_ONLY_KEY'],
     [{ constructor: 1 }, 'INVALID_KEY_NAME'],
     [JSON.parse('{"__proto__": 1}') as JsonObject, 'INVALID_KEY_NAME'],
-    [{ 'a.b': 1 }, 'INVALID_KEY_NAME'],
+    ...['username', 'password', 'email', 'mobilePhoneNumber', 'ACL', 'emailVerified'].map(
+      (key): [JsonObject, string] => [{ [`${key}.x`]: 1 }, 'INVALID_KEY_NAME'],
+    ),
+    ...['objectId', 'createdAt', 'updatedAt', 'sessionToken', 'salt', 'className'].map((key): [JsonObject, string] => [
+      { [`${key}.x`]: { __op: 'Delete' } },
+      'READ_ONLY_KEY',
+    ]),
+    ...['username', 'password', 'email', 'mobilePhoneNumber', 'ACL'].flatMap((key): [JsonObject, string][] => [
+      [{ [key]: { __op: 'Increment', amount: 1 } }, 'INCORRECT_TYPE'],
+      [{ [key]: { __op: 'Batch', ops: [{ __op: 'Delete' }] } }, 'INCORRECT_TYPE'],
+      [{ [key]: { __op: 'Explode' } }, 'INCORRECT_TYPE'],
+    ]),
+    [{ username: { __op: 'Delete' } }, 'INCORRECT_TYPE'],
+    [{ password: { __op: 'Delete' } }, 'INCORRECT_TYPE'],
+    [{ emailVerified: { __op: 'Delete' } }, 'READ_ONLY_KEY'],
+    [{ 'authData.weixin': { openid: 'x' } }, 'NOT_SUPPORTED'],
+    [{ 'authData.weixin': { __op: 'Delete' } }, 'NOT_SUPPORTED'],
+    [{ friends: { __op: 'AddRelation', objects: [ADA] } }, 'INCORRECT_TYPE'],
+    [{ friends: { __op: 'Batch', ops: [{ __op: 'RemoveRelation', objects: [ADA] }] } }, 'INCORRECT_TYPE'],
+    [{ 'a.__proto__.b': 1 }, 'INVALID_KEY_NAME'],
+    [{ 'a.b': 1, a: 1 }, 'INVALID_KEY_NAME'],
     [{ _a: 1 }, 'INVALID_KEY_NAME'],
     [{ ä: 1 }, 'INVALID_KEY_NAME'],
     [{ a: { b: { prototype: 1 } } }, 'INVALID_KEY_NAME'],
@@ -93,8 +119,8 @@ describe('parseUserChanges', () => {
   });
 
   it('never lets authData through, and takes an empty one for none', () => {
-    expect(parseUserChanges({ authData: {} }, false)).toEqual({ set: {}, unset: [] });
-    expect(parseUserChanges({ authData: null }, false)).toEqual({ set: {}, unset: [] });
+    expect(parseUserChanges({ authData: {} }, false)).toEqual({ custom: [] });
+    expect(parseUserChanges({ authData: null }, false)).toEqual({ custom: [] });
     for (const authData of ['x', 7, [], [1], { weixin: {} }]) {
       expect(() => parseUserChanges({ authData }, false)).toThrow();
     }

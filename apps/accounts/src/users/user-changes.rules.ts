@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '#contracts';
-import { appError } from '#errors';
-import { invalidFieldName, isFieldName, isJsonObject, parseValue } from '#object-values';
+import { type AppError, appError } from '#errors';
+import { type FieldChange, isDelete, isOperation, parseChanges } from '#object-ops';
 import { type Acl, parseAcl } from '../acl/acl.rules.js';
 import { parseEmail, parsePhoneNumber, parseUsername } from './user-identifier.rules.js';
 
@@ -13,44 +13,39 @@ export interface UserChanges {
   readonly mobilePhoneNumber?: string | null;
   readonly mobilePhoneVerified?: boolean;
   readonly acl?: Acl | null;
-  /** Custom fields to set. */
-  readonly set: JsonObject;
-  /** Custom fields to remove. */
-  readonly unset: readonly string[];
+  /** Changes of custom fields. */
+  readonly custom: readonly FieldChange[];
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type Draft = Mutable<UserChanges> & { unset: string[] };
+type Draft = Mutable<Omit<UserChanges, 'custom'>>;
 type FieldParser = (draft: Draft, value: JsonValue, isMaster: boolean) => void;
 
 const SERVER_OWNED = new Set(['objectId', 'createdAt', 'updatedAt', 'sessionToken', 'salt', 'className']);
-
-/** A value that stands for "remove the field". */
-const REMOVED = Symbol('removed');
 
 const parsers = new Map<string, FieldParser>([
   [
     'username',
     (draft, value) => {
-      draft.username = parseUsername(value);
+      draft.username = parseUsername(plain('username', value));
     },
   ],
   [
     'password',
     (draft, value) => {
-      draft.password = parsePassword(value);
+      draft.password = parsePassword(plain('password', value));
     },
   ],
   [
     'email',
     (draft, value) => {
-      draft.email = isNothing(value) ? null : parseEmail(value);
+      draft.email = isNothing(value) ? null : parseEmail(plain('email', value));
     },
   ],
   [
     'mobilePhoneNumber',
     (draft, value) => {
-      draft.mobilePhoneNumber = isNothing(value) ? null : parsePhoneNumber(value);
+      draft.mobilePhoneNumber = isNothing(value) ? null : parsePhoneNumber(plain('mobilePhoneNumber', value));
     },
   ],
   [
@@ -68,7 +63,7 @@ const parsers = new Map<string, FieldParser>([
   [
     'ACL',
     (draft, value) => {
-      draft.acl = value === null || isRemoval(value) ? null : parseAcl(value);
+      draft.acl = value === null || isDelete(value) ? null : parseAcl(plain('ACL', value));
     },
   ],
   [
@@ -81,16 +76,17 @@ const parsers = new Map<string, FieldParser>([
 
 /**
  * Reads the fields of a sign-up or an update.
- * @throws AppError with the code of the first field that cannot be accepted
+ * @throws AppError with the code of the first field that cannot be accepted, the custom ones coming last
  */
 export function parseUserChanges(fields: JsonObject, isMaster: boolean): UserChanges {
-  const draft: Draft = { set: {}, unset: [] };
+  const draft: Draft = {};
+  const custom: [string, JsonValue][] = [];
   for (const [key, value] of Object.entries(fields)) {
     const parser = parsers.get(key);
-    if (parser !== undefined) parser(draft, value, isMaster);
-    else parseCustomField(draft, key, value);
+    if (parser === undefined) custom.push([key, value]);
+    else parser(draft, value, isMaster);
   }
-  return draft;
+  return { ...draft, custom: parseCustomFields(Object.fromEntries(custom)) };
 }
 
 /** A password as it was sent. @throws AppError INVALID_PASSWORD */
@@ -99,38 +95,36 @@ export function parsePassword(value: JsonValue | undefined): string {
   return value;
 }
 
-function parseCustomField(draft: Draft, key: string, value: JsonValue): void {
-  if (SERVER_OWNED.has(key)) throw appError('READ_ONLY_KEY', { message: `The key is read only: ${key}.` });
-  if (!isFieldName(key)) throw invalidFieldName(key);
-  const parsed = parseOperation(key, value);
-  if (parsed === REMOVED) draft.unset.push(key);
-  else draft.set[key] = parsed;
+function parseCustomFields(fields: JsonObject): readonly FieldChange[] {
+  for (const key of Object.keys(fields)) assertCustom(key);
+  const { values, relations } = parseChanges(fields);
+  const [relation] = relations;
+  if (relation !== undefined) throw incorrect(relation.field, 'Users have no relations.');
+  return values;
 }
 
-function parseOperation(key: string, value: JsonValue): JsonValue | typeof REMOVED {
-  if (isRemoval(value)) return REMOVED;
-  if (isOperation(value)) {
-    throw appError('INCORRECT_TYPE', { message: `Unknown operation on ${key}.` });
-  }
-  return parseValue(value);
+/** A key such as `ACL.x` names a part of what is ours. */
+function assertCustom(key: string): void {
+  const [field = ''] = key.split('.', 1);
+  if (SERVER_OWNED.has(field)) throw readOnly(field);
+  if (field === 'authData') throw authDataRefused();
+  if (parsers.has(field)) throw appError('INVALID_KEY_NAME', { message: `${field} is changed as a whole only.` });
 }
 
-function isOperation(value: JsonValue): value is JsonObject {
-  return isJsonObject(value) && Object.hasOwn(value, '__op');
-}
-
-function isRemoval(value: JsonValue): boolean {
-  return isOperation(value) && value['__op'] === 'Delete';
+/** The value of a field that knows no operations, but for the removal of some. */
+function plain(key: string, value: JsonValue): JsonValue {
+  if (isOperation(value)) throw incorrect(key, 'The operation cannot be used on this field.');
+  return value;
 }
 
 /** null, the empty string and the Delete operation all mean that there shall be none. */
 function isNothing(value: JsonValue): boolean {
-  return value === null || value === '' || isRemoval(value);
+  return value === null || value === '' || isDelete(value);
 }
 
 function parseMasterFlag(key: string, value: JsonValue, isMaster: boolean): boolean {
-  if (!isMaster) throw appError('READ_ONLY_KEY', { message: `The key is read only: ${key}.` });
-  if (typeof value !== 'boolean') throw appError('INCORRECT_TYPE', { message: `${key} must be true or false.` });
+  if (!isMaster) throw readOnly(key);
+  if (typeof value !== 'boolean') throw incorrect(key, 'The value is true or false.');
   return value;
 }
 
@@ -138,6 +132,19 @@ function parseMasterFlag(key: string, value: JsonValue, isMaster: boolean): bool
 function refuseAuthData(value: JsonValue): void {
   const isEmpty =
     value === null || (typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length === 0);
-  if (!isEmpty)
-    throw appError('NOT_SUPPORTED', { message: 'Third-party accounts (authData) are not supported by this version.' });
+  if (!isEmpty) throw authDataRefused();
+}
+
+function authDataRefused(): AppError {
+  return appError('NOT_SUPPORTED', {
+    message: 'Third-party accounts (authData) are not supported by this version.',
+  });
+}
+
+function readOnly(key: string): AppError {
+  return appError('READ_ONLY_KEY', { message: `The key is read only: ${key}.` });
+}
+
+function incorrect(key: string, message: string): AppError {
+  return appError('INCORRECT_TYPE', { message: `${key}: ${message}` });
 }

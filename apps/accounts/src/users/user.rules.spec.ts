@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { parseUserChanges } from './user-changes.rules.js';
 import type { UserRow } from './user.row.js';
 import { applyChanges, assertObjectSize, nextEmail, nextPhone, touched } from './user.rules.js';
 
-const none = { set: {}, unset: [] };
+const none = { custom: [] };
 const on = { verifyEmailOnSignUp: true };
 const off = { verifyEmailOnSignUp: false };
 const EARLIER = new Date('2026-01-01T00:00:00.000Z');
@@ -88,10 +89,26 @@ describe('nextPhone', () => {
 });
 
 describe('applyChanges', () => {
-  it('sets, removes and keeps custom fields', () => {
-    const changed = applyChanges(user, { set: { color: 'blue', new: 1 }, unset: ['size', 'unknown'] }, off);
-    expect(changed).toEqual({ ...user, fields: { color: 'blue', new: 1 } });
+  it('applies operations to custom fields', () => {
+    const { custom } = parseUserChanges(
+      {
+        color: 'blue',
+        size: { __op: 'Increment', amount: 1 },
+        'address.city': 'Ulm',
+        unknown: { __op: 'Delete' },
+      },
+      false,
+    );
+    const changed = applyChanges(user, { custom }, off);
+    expect(changed).toEqual({ ...user, fields: { color: 'blue', size: 4, address: { city: 'Ulm' } } });
     expect(user.fields).toEqual({ color: 'red', size: 3 });
+  });
+
+  it('refuses an operation that does not fit', () => {
+    const { custom } = parseUserChanges({ color: { __op: 'Increment', amount: 1 } }, false);
+    expect(() => applyChanges(user, { custom }, off)).toThrow(
+      expect.objectContaining({ errorName: 'INCORRECT_TYPE' }) as Error,
+    );
   });
 
   it('never touches password and session token', () => {

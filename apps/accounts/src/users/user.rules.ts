@@ -1,5 +1,6 @@
 import type { ApplicationSettings, JsonObject } from '#contracts';
 import { appError } from '#errors';
+import { applyChanges as applyFieldChanges } from '#object-ops';
 import type { UserChanges } from './user-changes.rules.js';
 import type { UserRow } from './user.row.js';
 
@@ -26,18 +27,18 @@ export function nextPhone(current: PhoneState, changes: UserChanges): PhoneState
   return { mobilePhoneNumber: number, mobilePhoneVerified: number !== null && (changes.mobilePhoneVerified ?? kept) };
 }
 
-/** The user with the changes applied. Password, session token and `updatedAt` are the caller's to replace. */
+/**
+ * The user with the changes applied. Password, session token and `updatedAt` are the caller's to replace.
+ * @throws AppError INCORRECT_TYPE where an operation does not fit what is stored
+ */
 export function applyChanges(user: UserRow, changes: UserChanges, settings: VerificationSettings): UserRow {
-  const fields = new Map(Object.entries(user.fields));
-  for (const key of changes.unset) fields.delete(key);
-  for (const [key, value] of Object.entries(changes.set)) fields.set(key, value);
   return {
     ...user,
     ...nextEmail(user, changes, settings),
     ...nextPhone(user, changes),
     username: changes.username ?? user.username,
     acl: changes.acl === undefined ? user.acl : changes.acl,
-    fields: Object.fromEntries(fields),
+    fields: applyFieldChanges(user.fields, changes.custom),
   };
 }
 
