@@ -84,7 +84,10 @@ function contractsPage() {
     ...rpcs.map(rpcSection),
     '## Events',
     'Committed facts. They leave through the outbox of the service that caused them and arrive at least once.',
-    table(['pattern', 'payload'], messages.filter(isEvent).map(messageRow)),
+    table(
+      ['pattern', 'payload', 'subscribers'],
+      messages.filter(isEvent).map((event) => [...messageRow(event), event.subscribers.join(', ') || 'none yet']),
+    ),
     '## Broadcasts',
     'Hints to every process, best effort. Nothing depends on one arriving.',
     table(['pattern', 'payload'], messages.filter((message) => !isEvent(message)).map(messageRow)),
@@ -150,9 +153,13 @@ function fieldTable(schema) {
   const rows = Object.entries(schema.properties).map(([name, field]) => [
     `\`${name}${hasDefaults || isRequired(schema, name) ? '' : '?'}\``,
     typeOf(field),
-    ...(hasDefaults ? [`\`${JSON.stringify(field.default)}\``, field.description ?? ''] : []),
+    ...(hasDefaults ? [defaultOf(field), field.description ?? ''] : []),
   ]);
   return table(hasDefaults ? ['field', 'type', 'default', 'meaning'] : ['field', 'type'], rows);
+}
+
+function defaultOf(field) {
+  return field.default === undefined ? '' : `\`${JSON.stringify(field.default)}\``;
 }
 
 function isRequired({ required = [] }, name) {
@@ -162,8 +169,8 @@ function isRequired({ required = [] }, name) {
 function typeOf(schema) {
   if (schema.title !== undefined)
     return schema.title === ANY_OBJECT ? ANY_OBJECT : `[${schema.title}](#${schema.title.toLowerCase()})`;
-  if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(' or ');
-  if (Array.isArray(schema.type)) return schema.type.join(' or ');
+  const alternatives = alternativesOf(schema);
+  if (alternatives !== undefined) return alternatives.join(' or ');
   if (schema.type === 'array') {
     return `list${limits(schema.minItems, schema.maxItems, 'entries')} of ${typeOf(schema.items)}`;
   }
@@ -173,6 +180,12 @@ function typeOf(schema) {
       : `string${limits(schema.minLength, schema.maxLength, 'characters')}`;
   if (schema.type === 'integer') return `integer${limits(safe(schema.minimum), safe(schema.maximum), '')}`;
   return schema.type ?? 'any JSON';
+}
+
+function alternativesOf({ anyOf, enum: values, type }) {
+  if (anyOf !== undefined) return anyOf.map(typeOf);
+  if (values !== undefined) return values.map((value) => `\`${value}\``);
+  return Array.isArray(type) ? type : undefined;
 }
 
 /** A bound that zod adds to every integer says nothing. */

@@ -1,5 +1,6 @@
 import { brokerEnvironment, overRabbit, run, serviceEnvironment, startService } from '#bootstrap';
 import { environment, loadConfig } from '#config';
+import { events } from '#contracts';
 import { RedisModule } from '#redis';
 import { accountsConfig, accountsEnvironment } from './accounts.config.js';
 import { AccountsModule } from './accounts.module.js';
@@ -24,6 +25,6 @@ await run(() => {
       AccountsModule.forRoot(accountsConfig(env)),
     ],
     env,
-    transport: overRabbit('accounts', env),
+    transport: overRabbit('accounts', env, Object.values(events)),
   });
 });

@@ -3,6 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { z } from 'zod';
 import { environment } from '#config';
+import type { EventContract } from '#contracts';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
 import { JsonLogger, Metrics, ObservabilityModule, Readiness } from '#observability';
 import { drainConnections } from './drain-connections.js';
@@ -19,9 +20,18 @@ export const serviceEnvironment = environment.pick({
 /** The variables of a process that reaches the others over RabbitMQ. */
 export const brokerEnvironment = environment.pick({ AMQP_URL: true, GATEPOST_NAMESPACE: true });
 
-/** The RabbitMQ transport of the named process. */
-export function overRabbit(name: string, env: z.output<typeof brokerEnvironment>): (metrics: Metrics) => Transport {
-  const options = { url: env.AMQP_URL, namespace: env.GATEPOST_NAMESPACE, connectionName: `gatepost-${name}` };
+/** The RabbitMQ transport of the named process. What it `publishes` waits for subscribers that have never run. */
+export function overRabbit(
+  name: string,
+  env: z.output<typeof brokerEnvironment>,
+  publishes: readonly EventContract[] = [],
+): (metrics: Metrics) => Transport {
+  const options = {
+    url: env.AMQP_URL,
+    namespace: env.GATEPOST_NAMESPACE,
+    connectionName: `gatepost-${name}`,
+    publishes,
+  };
   return (metrics) => new RabbitTransport({ ...options, metrics });
 }
 

@@ -17,7 +17,7 @@ type EventMethod<C extends EventContract> = (event: ReceivedEvent<C>) => Promise
 export function EventHandler<C extends EventContract>(contract: C) {
   const decorate = applyDecorators(
     EventPattern(contract.pattern) as MethodDecorator,
-    UsePipes(ContractPipe.forEvent(z.object({ id: z.string(), payload: contract.payload }))),
+    UsePipes(ContractPipe.forEvent(z.object({ id: z.uuid(), payload: contract.payload }))),
     UseFilters(WireErrorFilter),
   );
   return (target: object, key: string, descriptor: TypedPropertyDescriptor<EventMethod<C>>): void => {

@@ -1,5 +1,4 @@
 export { Broadcasts } from './broadcasts.js';
-/** @public No service consumes events yet; mail will be the first. */
 export { EventHandler, type ReceivedEvent } from './event-handler.decorator.js';
 export { EventPublisher } from './event.publisher.js';
 export { InProcessTransport } from './in-process/in-process.transport.js';

@@ -1,3 +1,4 @@
+import type { EventContract } from '#contracts';
 import { RabbitTransport } from '#messaging';
 import { testRun } from '#testing';
 
@@ -7,4 +8,16 @@ export const RETRY_DELAYS_MS = [50, 100];
 /** A RabbitMQ transport of the test run's broker, or of the one at the URL. */
 export function openRabbit(namespace: string, url: string = testRun().amqpUrl): RabbitTransport {
   return new RabbitTransport({ url, namespace, connectionName: 'gatepost-test', retryDelaysMs: RETRY_DELAYS_MS });
+}
+
+/** One that says which events it publishes. */
+export function openPublisher(namespace: string, publishes: readonly EventContract[]): RabbitTransport {
+  const { amqpUrl: url } = testRun();
+  return new RabbitTransport({
+    url,
+    namespace,
+    connectionName: 'gatepost-test',
+    retryDelaysMs: RETRY_DELAYS_MS,
+    publishes,
+  });
 }

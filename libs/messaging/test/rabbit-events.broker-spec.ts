@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RabbitTransport } from '#messaging';
 import { eventually, newNamespace, TcpProxy, testRun } from '#testing';
 import { Topology } from '../src/rabbit/topology.js';
-import { openRabbit, RETRY_DELAYS_MS } from './open-rabbit.js';
+import { openPublisher, openRabbit, RETRY_DELAYS_MS } from './open-rabbit.js';
 import { SampleBehaviour, sampleEvents, startSample } from './sample-service.js';
 
 describe('events over RabbitMQ', () => {
@@ -84,6 +84,23 @@ describe('events over RabbitMQ', () => {
     await eventually(() => {
       expect(behaviour.events.map(({ id }) => id)).toEqual(ids);
     });
+  });
+
+  it('wait for a subscriber that has never run, but not for one that nobody declared', async () => {
+    const declaring = openPublisher(namespace, Object.values(sampleEvents));
+    await eventually(() => {
+      expect(declaring.isConnected()).toBe(true);
+    });
+    await declaring.publishEvent({ id: randomUUID(), pattern: sampleEvents.ignored.pattern, body: '{}' });
+    const id = await publish('early');
+    await eventually(async () => {
+      expect(await messagesIn(topology.eventQueue('sample'))).toBe(1);
+    });
+    await start();
+    await eventually(() => {
+      expect(behaviour.events).toEqual([{ id, payload: { value: 'early' } }]);
+    });
+    await declaring.close();
   });
 
   it('are tried again after each delay, and then done', async () => {

@@ -17,7 +17,8 @@ export const sampleRpc = {
 export const impatientHold = rpc('sample.hold', z.object({}), z.object({ held: z.literal(true) }), 250);
 export const nobodysRpc = rpc('nobody.echo', z.object({}), z.object({}), 20_000);
 export const sampleEvents = {
-  happened: event('sample.happened.v1', z.object({ value: z.string() })),
+  happened: event('sample.happened.v1', z.object({ value: z.string() }), { subscribers: ['sample'] }),
+  ignored: event('sample.ignored.v1', z.object({})),
 };
 
 type Happened = ReceivedEvent<typeof sampleEvents.happened>;

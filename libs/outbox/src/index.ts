@@ -1,4 +1,4 @@
-/** @public As EventHandler of libs/messaging. */
+/** @public For the first consumer that keeps what it has done in a database. */
 export { Inbox } from './inbox.js';
 export { OutboxModule } from './outbox.module.js';
 export { createOutboxTables } from './outbox.schema.js';

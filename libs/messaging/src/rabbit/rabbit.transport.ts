@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { type AmqpConnectionManager, connect } from 'amqp-connection-manager';
 import type { Channel, ConfirmChannel } from 'amqplib';
+import type { EventContract } from '#contracts';
 import { appError } from '#errors';
 import type { Metrics } from '#observability';
 import type { BroadcastListener, EventMessage, Transport } from '../transport.js';
@@ -22,6 +23,8 @@ export interface RabbitTransportOptions {
   /** Shown in RabbitMQ's list of connections. */
   readonly connectionName: string;
   readonly metrics?: Metrics;
+  /** The events that this process publishes; none unless given. */
+  readonly publishes?: readonly EventContract[];
   /** See `RETRY_DELAYS_MS`. */
   readonly retryDelaysMs?: readonly number[];
 }
@@ -45,7 +48,7 @@ export class RabbitTransport implements Transport {
     this.#rpc = new RpcChannel(this.#topology);
     this.#rpcChannel = LastingChannel.plain(this.#connection, (channel, lose) => this.#rpc.open(channel, lose));
     this.#eventChannel = LastingChannel.confirming(this.#connection, (channel) =>
-      this.#topology.declareEventExchange(channel),
+      this.#topology.declareForPublishing(channel, options.publishes ?? []),
     );
     this.#broadcastChannel = LastingChannel.plain(this.#connection, (channel, lose) => this.#listen(channel, lose));
   }

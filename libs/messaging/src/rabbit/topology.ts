@@ -1,4 +1,5 @@
 import type { Channel, ConfirmChannel } from 'amqplib';
+import type { EventContract } from '#contracts';
 
 /** A queue of a service that nobody reads is removed by the broker after this time. */
 const RPC_QUEUE_IDLE_MS = 60_000;
@@ -57,6 +58,19 @@ export class Topology {
 
   async declareBroadcastExchange(channel: Channel): Promise<void> {
     await channel.assertExchange(this.broadcastExchange, 'topic', { durable: true });
+  }
+
+  /**
+   * Declares the event exchange, and the queues of everyone who subscribes to the events: what is published before a
+   * subscriber has ever run waits for it.
+   */
+  async declareForPublishing(channel: ConfirmChannel, published: readonly EventContract[]): Promise<void> {
+    await this.declareEventExchange(channel);
+    for (const service of new Set(published.flatMap(({ subscribers }) => subscribers))) {
+      const subscribed = published.filter(({ subscribers }) => subscribers.includes(service));
+      const patterns = subscribed.map(({ pattern }) => pattern);
+      await this.declareEventQueues(channel, service, patterns);
+    }
   }
 
   /** Declares what a service needs to receive the events of the given patterns. */
