@@ -51,8 +51,8 @@ await Promise.all(starts);
 async function start(service, port) {
   const child = spawn(process.execPath, [join(ROOT, 'dist', 'apps', service, 'src', 'main.js')], {
     env: { ...env, GATEPOST_PORT: String(port) },
-    // Over the channel it tells its port.
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    // What it shows a developer goes to our standard error: our standard output is for programs. Over the channel it tells its port.
+    stdio: ['ignore', 2, 'inherit', 'ipc'],
     // Ctrl-C reaches us alone; we pass it on once.
     detached: true,
   });

@@ -1,9 +1,17 @@
 import { brokerEnvironment, overRabbit, run, serviceEnvironment, startService } from '#bootstrap';
 import { loadConfig } from '#config';
+import { mailConfig, mailEnvironment } from './mail.config.js';
+import { MailModule } from './mail.module.js';
 
-const schema = serviceEnvironment.extend(brokerEnvironment.shape);
+const schema = mailEnvironment.extend({ ...serviceEnvironment.shape, ...brokerEnvironment.shape });
 
 await run(() => {
   const env = loadConfig(schema, process.env);
-  return startService({ name: 'mail', serves: [], imports: [], env, transport: overRabbit('mail', env) });
+  return startService({
+    name: 'mail',
+    serves: ['mail'],
+    imports: [MailModule.forRoot(mailConfig(env))],
+    env,
+    transport: overRabbit('mail', env),
+  });
 });

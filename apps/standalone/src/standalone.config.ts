@@ -14,6 +14,7 @@ export const standaloneEnvironment = environment
     GATEPOST_PASSWORD_COST: true,
     GATEPOST_PASSWORD_QUEUE_LIMIT: true,
     GATEPOST_SECRET: true,
+    NODE_ENV: true,
   })
   .extend(serviceEnvironment.shape)
   // A person reads this console: what goes well is told by the welcome, the log tells what does not.

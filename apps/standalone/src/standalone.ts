@@ -11,6 +11,8 @@ import { FirstApplication } from '../../accounts/src/applications/first-applicat
 import { gatewayConfig } from '../../gateway/src/gateway.config.js';
 import { GatewayModule } from '../../gateway/src/gateway.module.js';
 import { createHttpServer, prepareHttpServer } from '../../gateway/src/http/http-server.js';
+import { mailConfig } from '../../mail/src/mail.config.js';
+import { MailModule } from '../../mail/src/mail.module.js';
 import { DataFolder } from './data-folder.js';
 import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
 import { postgresBinaries } from './embedded-postgres/postgres-binaries.js';
@@ -70,11 +72,9 @@ function startServices(
   transport: InProcessTransport,
 ): Promise<RunningService> {
   const gateway = gatewayConfig(env);
-  const accounts = accountsConfig({
-    ...env,
-    DATABASE_URL: databaseUrl,
-    GATEPOST_SECRET: env.GATEPOST_SECRET ?? new Secret(folder.keptSecret('secret')),
-  });
+  const secret = env.GATEPOST_SECRET ?? new Secret(folder.keptSecret('secret'));
+  const accounts = accountsConfig({ ...env, DATABASE_URL: databaseUrl, GATEPOST_SECRET: secret });
+  const mail = mailConfig({ ...env, GATEPOST_SECRET: secret });
   const initialApplication = {
     id: env.GATEPOST_APP_ID,
     appKey: env.GATEPOST_APP_KEY,
@@ -82,8 +82,13 @@ function startServices(
   };
   return startService({
     name: 'standalone',
-    serves: ['accounts'],
-    imports: [GatewayModule.forRoot(gateway), AccountsModule.forRoot({ ...accounts, initialApplication })],
+    // One receiver takes the messages for all modules of the process: a second one would handle each event again.
+    serves: ['standalone'],
+    imports: [
+      GatewayModule.forRoot(gateway),
+      AccountsModule.forRoot({ ...accounts, initialApplication }),
+      MailModule.forRoot(mail),
+    ],
     env,
     transport: () => transport,
     http: createHttpServer(gateway),

@@ -7,16 +7,28 @@ import { testRun } from '#testing';
 import { AccountsModule } from '../../accounts/src/accounts.module.js';
 import { GatewayModule } from '../../gateway/src/gateway.module.js';
 import { createHttpServer, prepareHttpServer } from '../../gateway/src/http/http-server.js';
+import { MailModule } from '../../mail/src/mail.module.js';
 
-/** A transport that notes which handlers every service registers. */
+interface Handled {
+  readonly service: string;
+  readonly pattern: string;
+  readonly isEvent: boolean;
+}
+
+/** A transport that notes which handlers a service registers. */
 class NotingTransport extends InProcessTransport {
-  readonly handled: { pattern: string; isEvent: boolean }[] = [];
+  constructor(
+    private readonly service: string,
+    private readonly handled: Handled[],
+  ) {
+    super();
+  }
 
   override createServer(): ReturnType<InProcessTransport['createServer']> {
     const server = super.createServer();
     const addHandler = server.addHandler.bind(server);
     server.addHandler = (pattern: unknown, callback, isEvent = false, extras = {}) => {
-      this.handled.push({ pattern: String(pattern), isEvent });
+      this.handled.push({ service: this.service, pattern: String(pattern), isEvent });
       addHandler(pattern, callback, isEvent, extras);
     };
     return server;
@@ -27,47 +39,63 @@ const rpcContracts = Object.entries(contracts)
   .filter(([name]) => name.endsWith('Rpc'))
   .flatMap(([, group]) => Object.values(group as Record<string, contracts.RpcContract>));
 
+const SECRET = new Secret('a secret of thirty-two characters, or more');
+const env = {
+  GATEPOST_DRAIN_SECONDS: 0,
+  GATEPOST_HOST: '127.0.0.1',
+  GATEPOST_LOG_LEVEL: 'error',
+  GATEPOST_PORT: 0,
+} as never;
+
 describe('the contracts', () => {
-  const transport = new NotingTransport();
-  let service: RunningService;
+  const handled: Handled[] = [];
+  const running: RunningService[] = [];
 
   beforeAll(async () => {
     const gateway = { baseUrl: 'http://localhost', bodyLimitBytes: 1_048_576 };
     const accounts = {
       databaseUrl: testRun().databaseUrl,
       databasePool: 1,
-      secret: new Secret('a secret of thirty-two characters, or more'),
+      secret: SECRET,
       passwordCost: 4,
       passwordQueueLimit: 10,
       passwordConcurrency: 1,
       objectLimitBytes: 1_048_576,
       initialApplication: undefined,
     };
-    service = await startService({
-      name: 'contracts',
-      serves: ['accounts'],
-      imports: [GatewayModule.forRoot(gateway), AccountsModule.forRoot(accounts)],
-      env: {
-        GATEPOST_DRAIN_SECONDS: 0,
-        GATEPOST_HOST: '127.0.0.1',
-        GATEPOST_LOG_LEVEL: 'error',
-        GATEPOST_PORT: 0,
-      } as never,
-      transport: () => transport,
-      http: createHttpServer(gateway),
-      prepare: prepareHttpServer,
-    });
+    const mail = { secret: SECRET, textMessageFolder: testRun().folder, show: () => undefined };
+    running.push(
+      await startService({
+        name: 'accounts',
+        serves: ['accounts'],
+        imports: [GatewayModule.forRoot(gateway), AccountsModule.forRoot(accounts)],
+        env,
+        transport: () => new NotingTransport('accounts', handled),
+        http: createHttpServer(gateway),
+        prepare: prepareHttpServer,
+      }),
+      await startService({
+        name: 'mail',
+        serves: ['mail'],
+        imports: [MailModule.forRoot(mail)],
+        env,
+        transport: () => new NotingTransport('mail', handled),
+      }),
+    );
   });
-  afterAll(() => service.stop());
+  afterAll(() => Promise.all(running.map((service) => service.stop())));
 
   it('of RPCs have exactly one handler each, and there is no handler without a contract', () => {
-    const patterns = transport.handled.filter(({ isEvent }) => !isEvent).map(({ pattern }) => pattern);
+    const patterns = handled.filter(({ isEvent }) => !isEvent).map(({ pattern }) => pattern);
     expect(patterns.sort()).toEqual(rpcContracts.map(({ pattern }) => pattern).sort());
   });
 
-  it('of events are declared wherever one is handled', () => {
-    const declared = Object.values(contracts.events).map(({ pattern }) => pattern);
-    for (const { pattern } of transport.handled.filter(({ isEvent }) => isEvent)) expect(declared).toContain(pattern);
+  it('of events are handled by those services that they name as subscribers, and by no other', () => {
+    const declared = Object.values(contracts.events).flatMap(({ pattern, subscribers }) =>
+      subscribers.map((service) => ({ service, pattern, isEvent: true })),
+    );
+    const byPattern = (one: Handled, other: Handled) => one.pattern.localeCompare(other.pattern);
+    expect(handled.filter(({ isEvent }) => isEvent).sort(byPattern)).toEqual(declared.sort(byPattern));
   });
 
   it('are named service.verbNoun, and events noun.pastTense.vN', () => {

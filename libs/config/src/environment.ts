@@ -32,7 +32,7 @@ export const environment = z.object({
     .string()
     .min(1)
     .default('./data')
-    .describe('Folder in which the standalone server keeps everything.'),
+    .describe('Folder in which the standalone server keeps everything, and mail the messages that nothing else sends.'),
   GATEPOST_BASE_URL: httpUrl
     .optional()
     .describe('Public address of the API, for Location headers and links. Default: http://localhost:<port>.'),

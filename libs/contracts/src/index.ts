@@ -6,4 +6,5 @@ export * from './event.js';
 export * from './events.contract.js';
 export * from './json.schema.js';
 export * from './rpc.js';
+export * from './text-message.schema.js';
 export * from './visible-user.schema.js';

@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest';
+import { CODE_PURPOSES } from '#contracts';
+import { isTooLate, textOf } from './text-message.rules.js';
+
+describe('textOf', () => {
+  it.each([
+    ['generic', undefined, 10, '[Shop] 012345 is your verification code. It is valid for 10 minutes.'],
+    ['generic', 'a payment', 1, '[Shop] 012345 is your verification code for a payment. It is valid for 1 minute.'],
+    ['reset', undefined, 30, '[Shop] 012345 is your code to reset your password. It is valid for 30 minutes.'],
+  ] as const)('says for %s (%s, %i minutes): %s', (purpose, op, ttlMinutes, text) => {
+    expect(textOf({ name: 'Shop', purpose, ttlMinutes, ...(op === undefined ? {} : { op }) }, '012345')).toBe(text);
+  });
+
+  it('names every purpose differently, so that nobody gives away a code for something else', () => {
+    const texts = CODE_PURPOSES.map((purpose) => textOf({ name: 'Shop', purpose, ttlMinutes: 10 }, '012345'));
+    expect(new Set(texts).size).toBe(CODE_PURPOSES.length);
+  });
+});
+
+describe('isTooLate', () => {
+  it.each([
+    [-1, false],
+    [0, true],
+    [1, true],
+  ])('%i ms after the end of the code: %s', (late, expected) => {
+    const expiresAt = '2026-01-01T00:10:00.000Z';
+    expect(isTooLate({ expiresAt }, new Date(Date.parse(expiresAt) + late))).toBe(expected);
+  });
+});
