@@ -8,13 +8,21 @@ import { ApplicationDirectory } from './http/application.directory.js';
 import { Authenticator } from './http/authenticator.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { MethodOverrideController } from './http/method-override.js';
+import { OpenApiController } from './openapi/openapi.controller.js';
+import { OPERATIONS_ENDPOINTS } from './openapi/operations.endpoints.js';
+import { ENDPOINTS, endpointsOf, type RoutedEndpoint } from './openapi/routed-endpoints.js';
 import { PingController } from './ping/ping.controller.js';
 import { LoginController } from './users/login.controller.js';
 import { UsersController } from './users/users.controller.js';
 
+const CONTROLLERS = [LoginController, MethodOverrideController, OpenApiController, PingController, UsersController];
+
 /** The REST edge. */
 @Module({})
 export class GatewayModule {
+  /** Everything that a gateway answers. */
+  static readonly endpoints: readonly RoutedEndpoint[] = [...endpointsOf(CONTROLLERS), ...OPERATIONS_ENDPOINTS];
+
   constructor(readiness: Readiness, rpc: RpcClient) {
     readiness.register('accounts', async () => {
       await rpc.call(accountsRpc.findApplication, { appId: 'readiness' });
@@ -24,9 +32,10 @@ export class GatewayModule {
   static forRoot(config: GatewayConfig): DynamicModule {
     return {
       module: GatewayModule,
-      controllers: [LoginController, MethodOverrideController, PingController, UsersController],
+      controllers: CONTROLLERS,
       providers: [
         { provide: GATEWAY_CONFIG, useValue: config },
+        { provide: ENDPOINTS, useValue: GatewayModule.endpoints },
         { provide: APP_FILTER, useClass: ErrorFilter },
         ApplicationDirectory,
         Authenticator,

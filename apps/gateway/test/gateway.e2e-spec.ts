@@ -1,13 +1,11 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type RunningService, startService } from '#bootstrap';
+import type { RunningService } from '#bootstrap';
 import { appError, ERRORS, type ErrorName } from '#errors';
-import { GatewayModule } from '../src/gateway.module.js';
-import { createHttpServer, prepareHttpServer } from '../src/http/http-server.js';
 import { APPLICATION, FakeAccounts } from './fake-accounts.js';
+import { GATEWAY_CONFIG as config, startGateway } from './start-gateway.js';
 
-const config = { baseUrl: 'https://api.example.com', bodyLimitBytes: 2_048 };
 const signed = { 'x-lc-id': APPLICATION.id, 'x-lc-key': APPLICATION.appKey };
 const user = {
   objectId: 'a'.repeat(24),
@@ -36,22 +34,7 @@ describe('the gateway, whole, with accounts faked at the contract', () => {
 
   beforeAll(async () => {
     accounts = new FakeAccounts();
-    service = await startService({
-      name: 'gateway',
-      serves: [],
-      imports: [GatewayModule.forRoot(config)],
-      env: {
-        GATEPOST_DRAIN_SECONDS: 0,
-        GATEPOST_HOST: '127.0.0.1',
-        GATEPOST_LOG_LEVEL: 'error',
-        GATEPOST_PORT: 0,
-      } as never,
-      transport: () => accounts,
-      http: createHttpServer(config),
-      prepare: prepareHttpServer,
-    });
-    // What is expected to go wrong needs no line in the log.
-    service.app.useLogger(false);
+    service = await startGateway(accounts);
   });
   afterAll(() => service.stop());
   beforeEach(() => {

@@ -1,6 +1,7 @@
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../gateway.config.js';
+import { refuseUndescribedRoutes } from '../openapi/described-routes.js';
 import { fromHttp, sendError } from './error.filter.js';
 import { answerUnreadable } from './unreadable-request.js';
 import { parseJsonBody } from './json-body.js';
@@ -65,4 +66,5 @@ export function prepareHttpServer(app: NestFastifyApplication): void {
     }
   });
   addRequestHooks(app);
+  refuseUndescribedRoutes(app);
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { named } from '../openapi/shapes.js';
 
 /** Shapes of users as clients send and see them. They describe; accounts judges. */
 
@@ -10,42 +11,55 @@ const timestamp = z.iso.datetime({ precision: 3 });
 const sessionToken = z.string().regex(/^[0-9a-z]{25}$/);
 const objectId = z.string().regex(/^[0-9a-f]{24}$/);
 
-export const acl = z
-  .record(z.string(), z.object({ read: z.literal(true).optional(), write: z.literal(true).optional() }))
-  .describe('Who may read and write: user ids, `*` for everybody, or `role:<name>`.');
+export const acl = named(
+  'ACL',
+  z
+    .record(z.string(), z.object({ read: z.literal(true).optional(), write: z.literal(true).optional() }))
+    .describe('Who may read and write: user ids, `*` for everybody, or `role:<name>`.'),
+);
 
 /** A user as its readers see it. */
-export const user = z
-  .looseObject({
-    objectId,
-    createdAt: timestamp,
-    updatedAt: timestamp,
-    username: username.optional(),
-    email: email.optional(),
-    emailVerified: z.boolean().nullable().optional(),
-    mobilePhoneNumber: mobilePhoneNumber.optional(),
-    mobilePhoneVerified: z.boolean().optional(),
-    ACL: acl.optional(),
-  })
-  .describe('A user. `keys` and settings can leave fields out; any other member is a custom field.');
+export const user = named(
+  'User',
+  z
+    .looseObject({
+      objectId,
+      createdAt: timestamp,
+      updatedAt: timestamp,
+      username: username.optional(),
+      email: email.optional(),
+      emailVerified: z.boolean().nullable().optional(),
+      mobilePhoneNumber: mobilePhoneNumber.optional(),
+      mobilePhoneVerified: z.boolean().optional(),
+      ACL: acl.optional(),
+    })
+    .describe('A user. `keys` and settings can leave fields out; any other member is a custom field.'),
+);
 
 /** A user as it sees itself. */
-export const ownUser = user.extend({ sessionToken }).describe('A user with its session token.');
+export const ownUser = named(
+  'UserWithSession',
+  user.extend({ sessionToken }).describe('A user with its session token; any other member is a custom field.'),
+);
 
 /** Fields of a user that a client may set. */
-export const writableFields = z
-  .looseObject({
-    username: username.optional(),
-    password: password.optional(),
-    email: email.nullable().optional(),
-    mobilePhoneNumber: mobilePhoneNumber.nullable().optional(),
-    ACL: acl.nullable().optional(),
-  })
-  .describe('Fields of a user; any other member is a custom field.');
+export const writableFields = named(
+  'UserFields',
+  z
+    .looseObject({
+      username: username.optional(),
+      password: password.optional(),
+      email: email.nullable().optional(),
+      mobilePhoneNumber: mobilePhoneNumber.nullable().optional(),
+      ACL: acl.nullable().optional(),
+    })
+    .describe('Fields of a user; any other member is a custom field.'),
+);
 
-export const signUpFields = writableFields
-  .extend({ username, password })
-  .describe('The new user; any other member is a custom field.');
+export const signUpFields = named(
+  'SignUp',
+  writableFields.extend({ username, password }).describe('The new user; any other member is a custom field.'),
+);
 
 export const logInFields = z
   .looseObject({

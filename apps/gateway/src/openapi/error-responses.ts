@@ -1,0 +1,70 @@
+import { STATUS_CODES } from 'node:http';
+import { ERRORS, type ErrorName } from '#errors';
+import { COMMON_ERRORS } from './common-errors.js';
+import type { Header, Reference, Response } from './openapi.types.js';
+import type { RoutedEndpoint } from './routed-endpoints.js';
+
+export const COMMON_HEADERS: Readonly<Record<string, Header>> = {
+  'X-Request-Id': {
+    description: 'The id of the request in all logs: yours, if you sent one of 8 to 64 letters, digits, `-` or `_`.',
+    schema: { type: 'string' },
+  },
+  'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer' } },
+};
+
+/** A reference to a header that many answers have. */
+export const headerReference = (name: string): Reference => ({ $ref: `#/components/headers/${name}` });
+
+const COMMON_BY_STATUS = byStatus(COMMON_ERRORS.map(({ name }) => name));
+
+/** The answers with errors that many endpoints have in common, by name. */
+export const COMMON_RESPONSES: Readonly<Record<string, Response>> = Object.fromEntries(
+  [...COMMON_BY_STATUS].map(([status, names]) => [responseName(status), errorResponse(status, names)]),
+);
+
+/** All errors that an endpoint can answer, by status. */
+export function errorResponses(endpoint: RoutedEndpoint): Record<string, Response | Reference> {
+  const common = COMMON_ERRORS.filter(({ appliesTo }) => appliesTo(endpoint)).map(({ name }) => name);
+  const groups = byStatus([...new Set([...endpoint.errors, ...common])]);
+  return Object.fromEntries([...groups].map(([status, names]) => [status, responseOf(status, names)]));
+}
+
+function responseOf(status: number, names: readonly ErrorName[]): Response | Reference {
+  const common = COMMON_BY_STATUS.get(status) ?? [];
+  const isCommon = common.length === names.length && names.every((name) => common.includes(name));
+  return isCommon ? { $ref: `#/components/responses/${responseName(status)}` } : errorResponse(status, names);
+}
+
+function responseName(status: number): string {
+  return (STATUS_CODES[status] ?? String(status)).replaceAll(/\W/g, '');
+}
+
+function errorResponse(status: number, names: readonly ErrorName[]): Response {
+  const codes = [...new Set(names.map((name) => ERRORS[name].code))].sort((a, b) => a - b);
+  const mayRetry = names.some((name) => ERRORS[name].retryAfterSeconds !== undefined);
+  return {
+    description: STATUS_CODES[status] ?? '',
+    headers: {
+      'X-Request-Id': headerReference('X-Request-Id'),
+      ...(mayRetry ? { 'Retry-After': headerReference('Retry-After') } : {}),
+    },
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/Error', properties: { code: { enum: codes } } },
+        examples: Object.fromEntries(names.map((name) => [name, { value: exampleOf(name) }])),
+      },
+    },
+  };
+}
+
+function exampleOf(name: ErrorName): { code: number; error: string } {
+  return { code: ERRORS[name].code, error: ERRORS[name].message };
+}
+
+/** Statuses in order, and each one's errors in the order of their codes. */
+export function byStatus(names: readonly ErrorName[]): Map<number, ErrorName[]> {
+  const sorted = [...names].sort((a, b) => ERRORS[a].status - ERRORS[b].status || ERRORS[a].code - ERRORS[b].code);
+  const groups = new Map<number, ErrorName[]>();
+  for (const name of sorted) groups.set(ERRORS[name].status, [...(groups.get(ERRORS[name].status) ?? []), name]);
+  return groups;
+}

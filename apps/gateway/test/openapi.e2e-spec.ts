@@ -1,0 +1,96 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Controller, type DynamicModule, Get, Module, Post } from '@nestjs/common';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningService } from '#bootstrap';
+import type { OpenApiDocument } from '../src/openapi/openapi.types.js';
+import { FakeAccounts } from './fake-accounts.js';
+import { GATEWAY_CONFIG, startGateway } from './start-gateway.js';
+
+function moduleOf(controller: new () => object): DynamicModule {
+  @Module({})
+  class AnyModule {}
+  return { module: AnyModule, controllers: [controller] };
+}
+
+describe('what the gateway says of itself', () => {
+  let service: RunningService;
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    fetch(`http://127.0.0.1:${service.port}${path}`, { headers });
+
+  beforeAll(async () => {
+    service = await startGateway(new FakeAccounts());
+  });
+  afterAll(() => service.stop());
+
+  describe('GET /openapi.json', () => {
+    it('is a valid OpenAPI 3.1 document', async () => {
+      const { valid, errors } = await new Validator().validate(
+        (await (await get('/openapi.json')).json()) as Record<string, unknown>,
+      );
+      expect([valid, errors]).toEqual([true, undefined]);
+    });
+
+    it('names the configured address, and every path as it is called', async () => {
+      const { servers, paths } = (await (await get('/openapi.json')).json()) as OpenApiDocument;
+      expect(servers).toEqual([{ url: GATEWAY_CONFIG.baseUrl }]);
+      expect(Object.keys(paths)).toEqual(
+        expect.arrayContaining(['/1.1/users/{objectId}', '/1.1/classes/_User/{objectId}', '/docs', '/healthz']),
+      );
+    });
+
+    it('gives every operation an id of its own, and refers to nothing that is not there', async () => {
+      const text = await (await get('/openapi.json')).text();
+      const document = JSON.parse(text) as OpenApiDocument;
+      const ids = Object.values(document.paths).flatMap((item) => Object.values(item).map((each) => each.operationId));
+      expect(new Set(ids).size).toBe(ids.length);
+      for (const [, kind = '', name = ''] of text.matchAll(/"#\/components\/(\w+)\/([\w-]+)"/g))
+        expect(document.components).toHaveProperty([kind, name]);
+    });
+  });
+
+  it.each([
+    ['/openapi.json', 'application/json; charset=utf-8'],
+    ['/docs', 'text/html; charset=utf-8'],
+  ])('%s is open, may be kept for a while, and is not sent again to who has it', async (path, type) => {
+    const response = await get(path);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, type]);
+    expect(response.headers.get('cache-control')).toBe('public, max-age=300');
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    const again = await get(path, { 'if-none-match': response.headers.get('etag') ?? '' });
+    expect([again.status, await again.text()]).toEqual([304, '']);
+    expect((await get(path, { 'if-none-match': '"other"' })).status).toBe(200);
+  });
+
+  it('the page may run no script, load nothing, send no form and stand in no frame', async () => {
+    const policy = (await get('/docs')).headers.get('content-security-policy') ?? '';
+    expect(policy.split('; ').map((directive) => directive.split(' ')[0])).toEqual([
+      'default-src',
+      'style-src',
+      'base-uri',
+      'form-action',
+      'frame-ancestors',
+    ]);
+    expect(policy.replace(/'sha256-[\w+/=]+'/, "'none'").match(/'none'/g)).toHaveLength(5);
+  });
+
+  @Controller('1.1')
+  class UndescribedController {
+    @Get('secret-door')
+    open(): string {
+      return '';
+    }
+  }
+  @Controller('other')
+  class UndescribedElsewhere {
+    @Post()
+    open(): string {
+      return '';
+    }
+  }
+  it.each([
+    [UndescribedController, /GET \/1\.1\/secret-door/],
+    [UndescribedElsewhere, /POST \/other/],
+  ])('does not start with a route that has no description: %o', async (controller, reason) => {
+    await expect(startGateway(new FakeAccounts(), [moduleOf(controller)])).rejects.toThrow(reason);
+  });
+});

@@ -1,0 +1,31 @@
+import type { DynamicModule } from '@nestjs/common';
+import { type RunningService, startService } from '#bootstrap';
+import { GatewayModule } from '../src/gateway.module.js';
+import { createHttpServer, prepareHttpServer } from '../src/http/http-server.js';
+import type { FakeAccounts } from './fake-accounts.js';
+
+export const GATEWAY_CONFIG = { baseUrl: 'https://api.example.com', bodyLimitBytes: 2_048 };
+
+/** Starts a whole gateway, with accounts faked at the contract. */
+export async function startGateway(
+  accounts: FakeAccounts,
+  more: readonly DynamicModule[] = [],
+): Promise<RunningService> {
+  const service = await startService({
+    name: 'gateway',
+    serves: [],
+    imports: [GatewayModule.forRoot(GATEWAY_CONFIG), ...more],
+    env: {
+      GATEPOST_DRAIN_SECONDS: 0,
+      GATEPOST_HOST: '127.0.0.1',
+      GATEPOST_LOG_LEVEL: 'error',
+      GATEPOST_PORT: 0,
+    } as never,
+    transport: () => accounts,
+    http: createHttpServer(GATEWAY_CONFIG),
+    prepare: prepareHttpServer,
+  });
+  // What is expected to go wrong needs no line in the log.
+  service.app.useLogger(false);
+  return service;
+}
