@@ -73,6 +73,32 @@ export function describeSdk(server: () => GatepostServer): void {
       expect(again.updatedAt?.getTime()).toBeGreaterThanOrEqual(user.createdAt?.getTime() ?? Infinity);
     });
 
+    it('changes fields by operations, and within fields', async () => {
+      const user = await AV.User.become(firstToken);
+      user.increment('score', 2);
+      user.addUnique('tags', 'a');
+      user.bitOr('flags', 6);
+      user.set('address', { city: 'Ulm', zip: 89073 });
+      user.set('seen', new Date('2026-01-02T00:00:00.000Z'));
+      await user.save();
+      user.increment('score', -5);
+      user.add('tags', 'b');
+      user.bitXor('flags', 3);
+      user.set('address.city', 'Bonn');
+      user.unset('color');
+      await user.save(null, { fetchWhenSave: true });
+      user.remove('tags', 'a');
+      await user.save();
+      const again = await AV.User.become(firstToken);
+      expect(again.toJSON()).toMatchObject({
+        score: -3,
+        tags: ['b'],
+        flags: 5,
+        address: { city: 'Bonn', zip: 89073 },
+      });
+      expect([again.get('seen'), again.get('color')]).toEqual([new Date('2026-01-02T00:00:00.000Z'), undefined]);
+    });
+
     it('changes its password: the old token is dead, the new one works', async () => {
       const user = await AV.User.become(firstToken);
       await (user as WithUpdatePassword).updatePassword(account.password, 'second password');
