@@ -1,11 +1,14 @@
-// Writes docs/errors.md and docs/contracts.md from the code. With --check it only compares, and fails where they differ.
+// Writes docs/errors.md, docs/contracts.md and the tables of docs/api.md from the code. With --check it only compares, and fails where they differ.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { withEndpointTables } from './endpoint-tables.mjs';
+import { table } from './markdown.mjs';
 import { ensureBuilt, fail, ROOT } from './prepare.mjs';
 
 const HELP = `Usage: node tools/generate-docs.mjs [--check]
 
-Writes docs/errors.md from libs/errors and docs/contracts.md from libs/contracts.
+Writes docs/errors.md from libs/errors, docs/contracts.md from libs/contracts, and the tables of endpoints in docs/api.md
+from the gateway.
 --check  writes nothing, and fails where a page differs from the code
 `;
 
@@ -18,6 +21,9 @@ ensureBuilt();
 const { z } = await import('zod');
 const { ERRORS } = await import('#errors');
 const contracts = await import('#contracts');
+const { GatewayModule } = await import('../dist/apps/gateway/src/gateway.module.js');
+const { COMMON_ERRORS } = await import('../dist/apps/gateway/src/openapi/common-errors.js');
+const { TOPICS } = await import('../dist/apps/gateway/src/openapi/endpoint.decorator.js');
 
 /** Shapes with a name of their own: told once, then referred to. */
 const SHAPES = new Map(
@@ -28,6 +34,7 @@ const ANY_OBJECT = 'jsonObject';
 const pages = new Map([
   ['docs/errors.md', errorsPage()],
   ['docs/contracts.md', contractsPage()],
+  ['docs/api.md', apiPage()],
 ]);
 if (process.argv.includes('--check')) check();
 else write();
@@ -95,6 +102,15 @@ function contractsPage() {
     `\`${ANY_OBJECT}\` is any JSON object. The others:`,
     ...shapes.map(([schema, name]) => `### ${name}\n\n${shapeText(jsonSchemaOf(schema, schema))}`),
   );
+}
+
+function apiPage() {
+  return withEndpointTables(readFileSync(join(ROOT, 'docs/api.md'), 'utf8'), {
+    endpoints: GatewayModule.endpoints,
+    commonErrors: COMMON_ERRORS,
+    errors: ERRORS,
+    topics: TOPICS,
+  });
 }
 
 function isGroup(value) {
@@ -205,9 +221,4 @@ function range(min, max) {
 
 function page(title, source, ...parts) {
   return `${[`# ${title}`, `<!-- Made from ${source} by "npm run generate". Do not edit. -->`, ...parts].join('\n\n')}\n`;
-}
-
-function table(head, rows) {
-  const line = (cells) => `| ${cells.map((cell) => String(cell).replaceAll('|', '\\|')).join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }

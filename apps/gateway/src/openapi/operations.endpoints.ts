@@ -6,16 +6,16 @@ const { healthz, readyz, metrics } = describeEndpoints('Service', {
   healthz: {
     summary: 'Ask whether the process lives',
     credentials: 'none',
-    answers: { 200: { description: 'It does.', body: z.object({ status: z.literal('ok') }) } },
+    answers: { 200: { description: 'The process lives.', body: z.object({ status: z.literal('ok') }) } },
     errors: [],
   },
   readyz: {
     summary: 'Ask whether the process can serve',
     credentials: 'none',
     answers: {
-      200: { description: 'It can.', body: z.object({ status: z.literal('ready') }) },
+      200: { description: 'The process can serve.', body: z.object({ status: z.literal('ready') }) },
       503: {
-        description: 'It cannot, or it drains.',
+        description: 'It cannot, or drains.',
         body: z.object({ status: z.literal('unavailable'), problems: z.array(z.string()) }),
         headers: { 'Retry-After': 'Seconds.' },
       },

@@ -5,7 +5,7 @@ export const pingEndpoints = describeEndpoints('Service', {
   ping: {
     summary: 'Ask whether the API answers',
     credentials: 'none',
-    answers: { 200: { description: 'It does.', body: z.object({ status: z.literal('ok') }) } },
+    answers: { 200: { description: 'The API answers.', body: z.object({ status: z.literal('ok') }) } },
     errors: [],
   },
   date: {
