@@ -3,6 +3,8 @@ import { APP_FILTER } from '@nestjs/core';
 import { accountsRpc } from '#contracts';
 import { RpcClient } from '#messaging';
 import { Readiness } from '#observability';
+import { BatchController } from './batch/batch.controller.js';
+import { BatchService } from './batch/batch.service.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from './gateway.config.js';
 import { ApplicationDirectory } from './http/application.directory.js';
 import { Authenticator } from './http/authenticator.js';
@@ -15,7 +17,14 @@ import { PingController } from './ping/ping.controller.js';
 import { LoginController } from './users/login.controller.js';
 import { UsersController } from './users/users.controller.js';
 
-const CONTROLLERS = [LoginController, MethodOverrideController, OpenApiController, PingController, UsersController];
+const CONTROLLERS = [
+  BatchController,
+  LoginController,
+  MethodOverrideController,
+  OpenApiController,
+  PingController,
+  UsersController,
+];
 
 /** The REST edge. */
 @Module({})
@@ -39,6 +48,7 @@ export class GatewayModule {
         { provide: APP_FILTER, useClass: ErrorFilter },
         ApplicationDirectory,
         Authenticator,
+        BatchService,
       ],
     };
   }

@@ -28,15 +28,15 @@ export class FakeAccounts extends InProcessTransport {
     return this.asked.map(({ pattern }) => pattern).filter((pattern) => pattern !== 'accounts.findApplication');
   }
 
-  override request(pattern: string, body: string): Promise<string> {
+  override async request(pattern: string, body: string): Promise<string> {
     const { data } = JSON.parse(body) as { data: Record<string, unknown> };
     this.asked.push({ pattern, data });
     try {
       const answer = this.#answers.get(pattern);
       if (answer === undefined) throw appError('INTERNAL', { message: `unplanned call of ${pattern}` });
-      return Promise.resolve(JSON.stringify({ data: answer(data) }));
+      return JSON.stringify({ data: await answer(data) });
     } catch (thrown) {
-      return Promise.resolve(JSON.stringify({ error: toWireError(toAppError(thrown)) }));
+      return JSON.stringify({ error: toWireError(toAppError(thrown)) });
     }
   }
 }

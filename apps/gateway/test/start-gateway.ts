@@ -1,20 +1,23 @@
 import type { DynamicModule } from '@nestjs/common';
 import { type RunningService, startService } from '#bootstrap';
+import type { GatewayConfig } from '../src/gateway.config.js';
 import { GatewayModule } from '../src/gateway.module.js';
 import { createHttpServer, prepareHttpServer } from '../src/http/http-server.js';
 import type { FakeAccounts } from './fake-accounts.js';
 
-export const GATEWAY_CONFIG = { baseUrl: 'https://api.example.com', bodyLimitBytes: 2_048 };
+export const GATEWAY_CONFIG: GatewayConfig = { baseUrl: 'https://api.example.com', bodyLimitBytes: 2_048 };
 
 /** Starts a whole gateway, with accounts faked at the contract. */
 export async function startGateway(
   accounts: FakeAccounts,
   more: readonly DynamicModule[] = [],
+  given: Partial<GatewayConfig> = {},
 ): Promise<RunningService> {
+  const config = { ...GATEWAY_CONFIG, ...given };
   const service = await startService({
     name: 'gateway',
     serves: [],
-    imports: [GatewayModule.forRoot(GATEWAY_CONFIG), ...more],
+    imports: [GatewayModule.forRoot(config), ...more],
     env: {
       GATEPOST_DRAIN_SECONDS: 0,
       GATEPOST_HOST: '127.0.0.1',
@@ -22,7 +25,7 @@ export async function startGateway(
       GATEPOST_PORT: 0,
     } as never,
     transport: () => accounts,
-    http: createHttpServer(GATEWAY_CONFIG),
+    http: createHttpServer(config),
     prepare: prepareHttpServer,
   });
   // What is expected to go wrong needs no line in the log.

@@ -1,5 +1,6 @@
 import type { GatepostServer } from '#testing';
 import { describeBadInput } from './bad-input.suite.js';
+import { describeBatch } from './batch.suite.js';
 import { describeChanging } from './changing.suite.js';
 import { describeConcurrency } from './concurrency.suite.js';
 import { describeCredentials } from './credentials.suite.js';
@@ -22,6 +23,7 @@ export function describeApi(server: () => GatepostServer): void {
   describeChanging(server);
   describeUpdateOperations(server);
   describeListing(server);
+  describeBatch(server);
   describeBadInput(server);
   describeSettings(server);
   describeConcurrency(server);

@@ -19,7 +19,12 @@ export class ErrorFilter implements ExceptionFilter {
 /** Answers with an error, wherever in a request's way it came up. */
 export function sendError(reply: FastifyReply, error: AppError): void {
   if (error.retryAfterSeconds !== undefined) void reply.header('retry-after', String(error.retryAfterSeconds));
-  void reply.code(error.status).send({ code: error.code, error: error.message });
+  void reply.code(error.status).send(errorBody(error));
+}
+
+/** What an error looks like in an answer. */
+export function errorBody({ code, message }: AppError): { code: number; error: string } {
+  return { code, error: message };
 }
 
 /** What Nest and Fastify throw themselves, as errors of ours: a client's mistake stays a 4xx. */

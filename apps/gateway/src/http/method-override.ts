@@ -1,13 +1,13 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { Controller, Post, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest, InjectOptions } from 'fastify';
-import type { JsonObject, JsonValue } from '#contracts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { JsonObject } from '#contracts';
 import { appError } from '#errors';
 import { readCredentials } from './credentials.js';
 import { asJsonObject } from './json-body.js';
+import { dispatch, isMethod, type SubRequest } from './sub-request.js';
 
 export const OVERRIDE_PATH = '/method-override';
-const METHODS = new Set(['GET', 'POST', 'PUT', 'DELETE']);
 /** Members of the body that stand for headers. */
 const BODY_CREDENTIALS: Readonly<Record<string, string>> = {
   _ApplicationId: 'x-lc-id',
@@ -39,7 +39,7 @@ export class MethodOverrideController {
     if (!overridden.has(request.raw)) throw appError('NOT_FOUND');
     if (!URL.canParse(request.originalUrl, 'http://localhost'))
       throw appError('MALFORMED_JSON', { message: 'The URL is malformed.' });
-    const answer = await request.server.inject(overriddenRequest(request));
+    const answer = await dispatch(request, overriddenRequest(request));
     for (const [name, value] of Object.entries(answer.headers)) {
       if (value !== undefined && name !== 'content-length' && name !== 'connection') void reply.header(name, value);
     }
@@ -47,24 +47,14 @@ export class MethodOverrideController {
   }
 }
 
-function overriddenRequest(request: FastifyRequest): InjectOptions {
+function overriddenRequest(request: FastifyRequest): SubRequest {
   const body = asJsonObject(request.body);
   const method = body['_method'] ?? 'POST';
-  if (typeof method !== 'string' || !METHODS.has(method))
-    throw appError('MALFORMED_JSON', { message: 'Unknown _method.' });
-  const payload = Object.fromEntries(Object.entries(body).filter(([key]) => !key.startsWith('_')));
-  const headers = { ...headersOf(request, body), 'content-type': 'application/json' };
-  const { originalUrl: url, ip: remoteAddress } = request;
-  return method === 'GET'
-    ? { method, headers, remoteAddress, url: withQuery(url, payload) }
-    : { method, headers, remoteAddress, url, payload: JSON.stringify(payload) };
-}
-
-/** Credentials of the body count only where the headers have none. */
-function headersOf({ headers, id }: FastifyRequest, body: JsonObject): IncomingHttpHeaders {
-  const { 'content-length': _length, 'transfer-encoding': _encoding, ...kept } = headers;
-  const fromBody = readCredentials(headers) === undefined ? credentialHeaders(body) : {};
-  return { ...kept, ...fromBody, 'x-request-id': id };
+  if (!isMethod(method)) throw appError('MALFORMED_JSON', { message: 'Unknown _method.' });
+  const fields = Object.fromEntries(Object.entries(body).filter(([key]) => !key.startsWith('_')));
+  // Credentials of the body count only where the headers have none.
+  const headers = readCredentials(request.headers) === undefined ? credentialHeaders(body) : {};
+  return { method, url: request.originalUrl, headers, ...(method === 'GET' ? { params: fields } : { body: fields }) };
 }
 
 function credentialHeaders(body: JsonObject): Record<string, string> {
@@ -74,16 +64,4 @@ function credentialHeaders(body: JsonObject): Record<string, string> {
     if (typeof value === 'string' && HEADER_VALUE.test(value)) found[header] = value;
   }
   return found;
-}
-
-function withQuery(url: string, payload: JsonObject): string {
-  const query = new URLSearchParams(
-    Object.entries(payload).map(([key, value]): [string, string] => [key, textOf(value)]),
-  );
-  if (query.size === 0) return url;
-  return `${url}${url.includes('?') ? '&' : '?'}${query.toString()}`;
-}
-
-function textOf(value: JsonValue): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }

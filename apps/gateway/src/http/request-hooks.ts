@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '#contracts';
 import { Metrics } from '#observability';
 import { Authenticator } from './authenticator.js';
+import { clientAddressOf } from './client-address.js';
 import { readCredentials } from './credentials.js';
 import { OVERRIDE_PATH } from './method-override.js';
 
@@ -16,6 +17,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who asks; set for every request below /1.1 but the open ones. */
     caller?: Caller;
+    /** Where it came from, as far as that can be believed. */
+    clientAddress: string;
   }
 }
 
@@ -32,6 +35,8 @@ export function addRequestHooks(app: NestFastifyApplication): void {
   const fastify = app.getHttpAdapter().getInstance();
 
   fastify.addHook('onRequest', (request, reply, done) => {
+    // Later the connection may be gone, and its address with it.
+    request.clientAddress = clientAddressOf(request);
     void reply.header('x-request-id', request.id);
     if (isApi(request)) void reply.headers({ 'cache-control': 'no-cache,no-store', pragma: 'no-cache' });
     done();
