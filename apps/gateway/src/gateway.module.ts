@@ -14,6 +14,7 @@ import { OpenApiController } from './openapi/openapi.controller.js';
 import { OPERATIONS_ENDPOINTS } from './openapi/operations.endpoints.js';
 import { ENDPOINTS, endpointsOf, type RoutedEndpoint } from './openapi/routed-endpoints.js';
 import { PingController } from './ping/ping.controller.js';
+import { RolesController } from './roles/roles.controller.js';
 import { LoginController } from './users/login.controller.js';
 import { UsersController } from './users/users.controller.js';
 
@@ -23,6 +24,7 @@ const CONTROLLERS = [
   MethodOverrideController,
   OpenApiController,
   PingController,
+  RolesController,
   UsersController,
 ];
 

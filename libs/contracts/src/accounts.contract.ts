@@ -3,29 +3,9 @@ import { application, applicationSettings } from './application.schema.js';
 import { caller } from './caller.schema.js';
 import { CLASS_NAMES, CLASS_OPERATIONS, classPermission } from './class-permissions.schema.js';
 import { jsonObject } from './json.schema.js';
-import { rpc } from './rpc.js';
+import { objectId, objectReadOptions, objectRemoval, objectWriteOptions } from './objects.contract.js';
+import { PASSWORD_TIMEOUT_MS, rpc } from './rpc.js';
 import { visibleUser } from './visible-user.schema.js';
-
-/** Passwords wait for the hashing threads: longer than other calls, still within a client's patience. */
-const PASSWORD_TIMEOUT_MS = 10_000;
-
-const objectId = z.string().min(1).max(64);
-const keys = z.array(z.string().max(256)).max(100).optional();
-
-export const MAX_LIST_LIMIT = 1000;
-export const MAX_LIST_SKIP = 1_000_000_000;
-
-/** What a query of users asks for. */
-export const userListQuery = z.object({
-  where: z.unknown().optional(),
-  order: z.string().max(1024).optional(),
-  limit: z.number().int().min(0).max(MAX_LIST_LIMIT),
-  skip: z.number().int().min(0).max(MAX_LIST_SKIP),
-  keys,
-  count: z.boolean(),
-});
-
-export type UserListQuery = z.output<typeof userListQuery>;
 
 export const accountsRpc = {
   findApplication: rpc(
@@ -45,20 +25,11 @@ export const accountsRpc = {
     z.object({ user: visibleUser }),
     PASSWORD_TIMEOUT_MS,
   ),
-  getUser: rpc(
-    'accounts.getUser',
-    z.object({ caller, objectId, keys, returnAcl: z.boolean() }),
-    z.object({ user: visibleUser }),
-  ),
+  getUser: rpc('accounts.getUser', objectReadOptions.extend({ caller, objectId }), z.object({ user: visibleUser })),
   getCurrentUser: rpc('accounts.getCurrentUser', z.object({ caller }), z.object({ user: visibleUser })),
-  listUsers: rpc(
-    'accounts.listUsers',
-    userListQuery.extend({ caller }),
-    z.object({ users: z.array(visibleUser), count: z.number().int().optional() }),
-  ),
   updateUser: rpc(
     'accounts.updateUser',
-    z.object({ caller, objectId, changes: jsonObject, returnNew: z.boolean() }),
+    objectWriteOptions.extend({ caller, objectId, changes: jsonObject }),
     z.object({ result: jsonObject }),
     PASSWORD_TIMEOUT_MS,
   ),
@@ -73,7 +44,7 @@ export const accountsRpc = {
     z.object({ caller, objectId }),
     z.object({ user: visibleUser }),
   ),
-  removeUser: rpc('accounts.removeUser', z.object({ caller, objectId }), z.object({})),
+  removeUsers: rpc('accounts.removeUsers', objectRemoval, z.object({})),
 };
 
 const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');

@@ -13,6 +13,8 @@ export type RpcData<C extends RpcContract> = z.output<C['request']>;
 export type RpcReply<C extends RpcContract> = z.output<C['reply']>;
 
 const DEFAULT_TIMEOUT_MS = 5_000;
+/** Passwords wait for the hashing threads: longer than other calls, still within a client's patience. */
+export const PASSWORD_TIMEOUT_MS = 10_000;
 
 /** Defines an RPC; request and reply types follow from the schemas. Timeout: 5 seconds unless given. */
 export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(

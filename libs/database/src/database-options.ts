@@ -7,4 +7,6 @@ export interface DatabaseOptions {
   readonly migrations: readonly (new () => MigrationInterface)[];
   readonly poolSize: number;
   readonly applicationName: string;
+  /** Longer statements are given up, in milliseconds. 5 seconds unless given. */
+  readonly statementTimeoutMs?: number;
 }

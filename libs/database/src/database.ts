@@ -5,8 +5,8 @@ import { translateDriverError } from './driver-error.js';
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 5_000;
-/** A server that does not even say that a statement took too long is out of reach. */
-const SILENCE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 1_000;
+/** A server that, so long after it, does not even say that a statement took too long is out of reach. */
+const SILENCE_MS = 1_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 15_000;
 
 /** Runs SQL. Values are parameters, always; the text is written by us. */
@@ -49,14 +49,14 @@ export class Tx implements Queryable {
 export class Database implements Queryable {
   readonly #pool: Pool;
 
-  constructor({ url, poolSize, applicationName }: DatabaseOptions) {
+  constructor({ url, poolSize, applicationName, statementTimeoutMs = STATEMENT_TIMEOUT_MS }: DatabaseOptions) {
     this.#pool = new Pool({
       connectionString: url,
       max: poolSize,
       application_name: applicationName,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      statement_timeout: STATEMENT_TIMEOUT_MS,
-      query_timeout: SILENCE_TIMEOUT_MS,
+      statement_timeout: statementTimeoutMs,
+      query_timeout: statementTimeoutMs + SILENCE_MS,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
       keepAlive: true,
     });

@@ -1,9 +1,10 @@
 import { DatabaseError } from 'pg';
-import { appError } from '#errors';
+import { AppError, appError } from '#errors';
 
 /** SQLSTATE classes and codes that say "not now": connection, resources, operator intervention, lock and time limits. */
 const TRANSIENT_SQLSTATE = /^(08|53|57)|^(40001|40P01|55P03|25006)$/;
 const UNIQUE_VIOLATION = '23505';
+const FOREIGN_KEY_VIOLATION = '23503';
 const NETWORK_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -17,6 +18,7 @@ const NETWORK_CODES = new Set([
 /** Texts of node-postgres errors that carry no code. */
 const CONNECTION_TEXT =
   /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Query read timeout/i;
+const QUERY_CANCELED = '57014';
 const SHOWN_SQL_LENGTH = 200;
 
 /** A statement that PostgreSQL refused. It names the statement, never its values: those may be secrets, and it is logged. */
@@ -34,6 +36,13 @@ class StatementError extends Error {
   }
 }
 
+/** A failure that may be over at the next try. */
+class TransientFailure extends Error {
+  constructor(readonly reason: string) {
+    super(`PostgreSQL: ${reason}`);
+  }
+}
+
 interface DriverFailure {
   readonly code?: unknown;
   readonly message?: unknown;
@@ -45,15 +54,29 @@ export function translateDriverError(error: unknown, sql: string): unknown {
   const { code, message, constraint }: DriverFailure = error ?? {};
   if (isTransient(code, message)) {
     const reason = typeof code === 'string' ? code : String(message);
-    return appError('SERVICE_UNAVAILABLE', { cause: new Error(`PostgreSQL: ${reason}`) });
+    return appError('SERVICE_UNAVAILABLE', { cause: new TransientFailure(reason) });
   }
   if (!(error instanceof DatabaseError)) return error;
   return new StatementError(String(code), typeof constraint === 'string' ? constraint : undefined, sql);
 }
 
+/** Whether PostgreSQL gave up a statement because it took too long. */
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof AppError && error.cause instanceof TransientFailure && error.cause.reason === QUERY_CANCELED;
+}
+
 /** The name of the unique constraint that an error says was violated. */
 export function violatedUniqueConstraint(error: unknown): string | undefined {
-  return error instanceof StatementError && error.sqlState === UNIQUE_VIOLATION ? error.constraint : undefined;
+  return violatedConstraint(error, UNIQUE_VIOLATION);
+}
+
+/** The name of the foreign key that an error says was violated. */
+export function violatedForeignKey(error: unknown): string | undefined {
+  return violatedConstraint(error, FOREIGN_KEY_VIOLATION);
+}
+
+function violatedConstraint(error: unknown, sqlState: string): string | undefined {
+  return error instanceof StatementError && error.sqlState === sqlState ? error.constraint : undefined;
 }
 
 function isTransient(code: unknown, message: unknown): boolean {

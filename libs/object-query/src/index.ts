@@ -1,4 +1,4 @@
-export { compileCondition, compileCount, compileFind } from './compile.js';
+export { compileCondition, compileCount, type CompiledCondition, type CompiledFind, compileFind } from './compile.js';
 export { parseOrder, parseWhere } from './parse.js';
 export type { ObjectQuery } from './query.js';
 export type { QueryClass, QueryScope } from './query-class.js';

@@ -173,7 +173,10 @@ export function describeBadInput(server: () => GatepostServer): void {
       ['PATCH', '/1.1/users'],
       ['DELETE', '/1.1/users'],
       ['GET', '/1.1/'],
-      ['POST', '/1.1/roles'],
+      ['GET', '/1.1/users/strictlyQuery'],
+      ['GET', '/1.1/users/self/friends'],
+      ['POST', '/1.1/functions/hello'],
+      ['GET', '/1.1/requestCaptcha'],
     ])('answers 404 with code 101 to %s %s', async (method, path) => {
       const { status, body } = await api.send(method, path, method === 'GET' ? {} : { body: {} });
       expect([status, body['code']]).toEqual([404, 101]);

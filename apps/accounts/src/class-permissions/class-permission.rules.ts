@@ -1,4 +1,5 @@
-import type { ClassPermission } from '#contracts';
+import type { ClassName, ClassOperation, ClassPermission } from '#contracts';
+import { type AppError, appError } from '#errors';
 import { granteesOf, type Principal } from '../principals/principal.rules.js';
 
 /** Whether a class permission lets the principal in. */
@@ -6,4 +7,9 @@ export function isGranted(permission: ClassPermission, principal: Principal): bo
   if (permission === 'everyone') return true;
   if (permission === 'users') return principal.userId !== undefined;
   return granteesOf(principal).some((grantee) => permission.includes(grantee));
+}
+
+/** The answer to whom a class permission does not let in. */
+export function classForbidden(operation: ClassOperation, className: ClassName): AppError {
+  return appError('FORBIDDEN', { message: `Forbidden to ${operation} by class '${className}' permissions.` });
 }

@@ -27,13 +27,14 @@ export class SignUpService {
     return this.writer.transaction((tx) => prepared.run(tx));
   }
 
-  async prepare(caller: Caller, fields: JsonObject): Promise<PreparedWrite<VisibleUser>> {
+  /** @param objectId the id that the user shall get; made up unless given */
+  async prepare(caller: Caller, fields: JsonObject, objectId?: string): Promise<PreparedWrite<VisibleUser>> {
     const { username, password } = requireCredentials(fields);
     const changes = { ...parseUserChanges({ ...fields, username, password }, caller.isMaster), username };
     await this.classes.assertMay(caller, 'create', '_User');
     const settings = await this.applications.settingsOf(caller.appId);
     const passwordHash = await this.passwords.hash(password);
-    const { user, sessionToken } = this.factory.create(changes, passwordHash, settings);
+    const { user, sessionToken } = this.factory.create({ changes, passwordHash, settings, objectId });
     return {
       objectId: user.objectId,
       run: async (tx) => {

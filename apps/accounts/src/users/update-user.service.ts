@@ -1,22 +1,18 @@
 import { Injectable } from '@nestjs/common';
-import type { ApplicationSettings, Caller, JsonObject } from '#contracts';
+import type { ApplicationSettings, Caller, JsonObject, ObjectWriteOptions } from '#contracts';
 import { appError } from '#errors';
 import { changedRoots } from '#object-ops';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
+import { changedFields } from '../objects/object.rules.js';
 import type { PreparedWrite } from '../objects/prepared-write.js';
+import { UpdateConditions } from '../objects/update-conditions.js';
 import { type NewPassword, NewPasswords } from '../passwords/new-passwords.js';
 import { UserAccess } from './user-access.js';
 import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
 import { presentUser } from './user.presenter.js';
 import { applyChanges } from './user.rules.js';
-import type { UserRow } from './user.row.js';
 import { UserWriter } from './user-writer.js';
-
-export interface UpdateOptions {
-  /** Answer the changed fields with their new values (`new=true`, `fetchWhenSave=true`). */
-  readonly returnNew: boolean;
-}
 
 /** PUT /1.1/users/<objectId>. */
 @Injectable()
@@ -27,10 +23,11 @@ export class UpdateUserService {
     private readonly access: UserAccess,
     private readonly applications: ApplicationsService,
     private readonly newPasswords: NewPasswords,
+    private readonly conditions: UpdateConditions,
   ) {}
 
   /** @returns the body of the answer (decisions, body of PUT) */
-  async update(caller: Caller, objectId: string, fields: JsonObject, options: UpdateOptions): Promise<JsonObject> {
+  async update(caller: Caller, objectId: string, fields: JsonObject, options: ObjectWriteOptions): Promise<JsonObject> {
     const prepared = await this.prepare(caller, objectId, fields, options);
     return this.writer.transaction((tx) => prepared.run(tx));
   }
@@ -39,21 +36,23 @@ export class UpdateUserService {
     caller: Caller,
     objectId: string,
     fields: JsonObject,
-    options: UpdateOptions,
+    options: ObjectWriteOptions,
   ): Promise<PreparedWrite<JsonObject>> {
     const changes = parseUserChanges(fields, caller.isMaster);
     await this.classes.assertMay(caller, 'update', '_User');
+    const condition = await this.conditions.prepare(caller, '_User', options.where);
     const settings = await this.applications.settingsOf(caller.appId);
     const password = await this.preparePassword(caller, objectId, changes, settings);
     const run: PreparedWrite<JsonObject>['run'] = async (tx) => {
       const user = await this.writer.change(tx, caller.appId, objectId, async (current) => {
         await this.access.assertMayWrite(caller, current, tx);
+        await condition.assertMet(tx, objectId);
         return { ...applyChanges(current, changes, settings), ...password?.columns };
       });
       if (user === undefined) throw this.access.missing(caller);
       return {
         updatedAt: user.updatedAt.toISOString(),
-        ...(options.returnNew ? changedFields(user, changedRoots(fields)) : {}),
+        ...(options.returnNew ? changedFields(presentUser(user, { viewer: 'owner' }), changedRoots(fields)) : {}),
         ...(password?.sessionToken === undefined ? {} : { sessionToken: password.sessionToken }),
       };
     };
@@ -76,11 +75,4 @@ export class UpdateUserService {
     }
     return this.newPasswords.prepare(objectId, password, settings.reloginAfterPasswordChange);
   }
-}
-
-/** What the request named, with the values it has now, and the id. */
-function changedFields(user: UserRow, names: readonly string[]): JsonObject {
-  const whole = presentUser(user, { viewer: 'owner' });
-  const shown = new Set(['objectId', 'updatedAt', ...names]);
-  return Object.fromEntries(Object.entries(whole).filter(([name]) => shown.has(name)));
 }

@@ -4,8 +4,8 @@ import { Database, type Tx } from '#database';
 import { Outbox } from '#outbox';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { Clock } from '../clock.js';
+import { assertObjectSize, touched } from '../objects/object.rules.js';
 import type { UserRow } from './user.row.js';
-import { assertObjectSize, touched } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
 /** Sees the user locked, and refuses a change by throwing. */

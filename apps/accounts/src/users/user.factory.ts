@@ -13,6 +13,15 @@ export interface NewUser {
   readonly sessionToken: string;
 }
 
+/** What a new user is made of. */
+export interface UserDraft {
+  readonly changes: UserChanges & { readonly username: string };
+  readonly passwordHash: string | null;
+  readonly settings: ApplicationSettings;
+  /** Made up unless given. */
+  readonly objectId?: string | undefined;
+}
+
 /** Makes users: with an id, the time, and a session token. */
 @Injectable()
 export class UserFactory {
@@ -21,14 +30,9 @@ export class UserFactory {
     private readonly clock: Clock,
   ) {}
 
-  /** @param changes what the request wants of the user, its username among it */
-  create(
-    changes: UserChanges & { username: string },
-    passwordHash: string | null,
-    settings: ApplicationSettings,
-  ): NewUser {
+  create({ changes, passwordHash, settings, objectId: wantedId }: UserDraft): NewUser {
     const now = this.clock.now();
-    const objectId = newObjectId(now);
+    const objectId = wantedId ?? newObjectId(now);
     const session = this.sessions.create(objectId);
     const blank: UserRow = {
       objectId,

@@ -72,16 +72,4 @@ describe('presentUser', () => {
     expect('email' in shown || 'mobilePhoneNumber' in shown).toBe(false);
     expect(shown['createdAt']).toBe('2026-01-01T00:00:00.123Z');
   });
-
-  it.each<[string[], string[]]>([
-    [['color'], ['color', 'createdAt', 'objectId', 'updatedAt']],
-    [
-      ['passwordHash', 'password', 'constructor'],
-      ['createdAt', 'objectId', 'updatedAt'],
-    ],
-    [['-color', '-email', '-objectId'], OTHERS.filter((key) => key !== 'color' && key !== 'email')],
-    [[], OTHERS],
-  ])('shows the keys %j only', (keys, shown) => {
-    expect(keysOf(user, { viewer: 'other', keys })).toEqual(shown);
-  });
 });

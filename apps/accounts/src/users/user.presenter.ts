@@ -10,15 +10,11 @@ export interface UserView {
   readonly hideContact?: boolean;
   /** Show the ACL to others as well (`returnACL=true`). */
   readonly returnAcl?: boolean;
-  /** The `keys` parameter: names to show, or names with a leading minus to leave out. */
-  readonly keys?: readonly string[] | undefined;
 }
-
-const ALWAYS_SHOWN = ['objectId', 'createdAt', 'updatedAt'];
 
 /** The public JSON of a user. An allow-list: what is not named here never leaves the service. */
 export function presentUser(user: UserRow, view: UserView): VisibleUser {
-  const whole = {
+  return {
     ...user.fields,
     ...(view.sessionToken === undefined ? {} : { sessionToken: view.sessionToken }),
     objectId: user.objectId,
@@ -30,7 +26,6 @@ export function presentUser(user: UserRow, view: UserView): VisibleUser {
     createdAt: user.createdAt.toISOString(),
     updatedAt: user.updatedAt.toISOString(),
   };
-  return view.keys === undefined || view.keys.length === 0 ? whole : pick(whole, view.keys);
 }
 
 function presentContact(user: UserRow, { viewer, hideContact }: UserView): JsonObject {
@@ -43,12 +38,4 @@ function presentContact(user: UserRow, { viewer, hideContact }: UserView): JsonO
 
 function presentAcl(user: UserRow, { viewer, returnAcl }: UserView): JsonObject {
   return user.acl === null || (viewer === 'other' && returnAcl !== true) ? {} : { ACL: user.acl };
-}
-
-function pick(whole: VisibleUser, keys: readonly string[]): VisibleUser {
-  const excluded = new Set(keys.filter((key) => key.startsWith('-')).map((key) => key.slice(1)));
-  const included = new Set([...keys.filter((key) => !key.startsWith('-')), ...ALWAYS_SHOWN]);
-  const isShown = (key: string) =>
-    ALWAYS_SHOWN.includes(key) || (excluded.size > 0 ? !excluded.has(key) : included.has(key));
-  return Object.fromEntries(Object.entries(whole).filter(([key]) => isShown(key))) as VisibleUser;
 }

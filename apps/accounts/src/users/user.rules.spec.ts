@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { parseUserChanges } from './user-changes.rules.js';
 import type { UserRow } from './user.row.js';
-import { applyChanges, assertObjectSize, nextEmail, nextPhone, touched } from './user.rules.js';
+import { applyChanges, nextEmail, nextPhone } from './user.rules.js';
 
 const none = { custom: [] };
 const on = { verifyEmailOnSignUp: true };
 const off = { verifyEmailOnSignUp: false };
 const EARLIER = new Date('2026-01-01T00:00:00.000Z');
-const NOW = new Date('2026-01-02T00:00:00.000Z');
 
 const user: UserRow = {
   objectId: 'id',
@@ -120,24 +119,5 @@ describe('applyChanges', () => {
     const withAcl = { ...user, acl: { '*': { read: true as const } } };
     expect(applyChanges(withAcl, none, off).acl).toEqual(withAcl.acl);
     expect(applyChanges(withAcl, { ...none, acl: null }, off).acl).toBeNull();
-  });
-});
-
-describe('touched', () => {
-  it('never goes back, nor stands still', () => {
-    expect(touched({ updatedAt: EARLIER }, NOW).updatedAt).toEqual(NOW);
-    expect(touched({ updatedAt: NOW }, NOW).updatedAt.getTime()).toBe(NOW.getTime() + 1);
-    expect(touched({ updatedAt: NOW }, EARLIER).updatedAt.getTime()).toBe(NOW.getTime() + 1);
-  });
-});
-
-describe('assertObjectSize', () => {
-  it('counts bytes, not characters', () => {
-    expect(() => {
-      assertObjectSize({ a: 'x'.repeat(20) }, 30);
-    }).not.toThrow();
-    expect(() => {
-      assertObjectSize({ a: 'ä'.repeat(20) }, 30);
-    }).toThrow(expect.objectContaining({ errorName: 'OBJECT_TOO_LARGE' }) as Error);
   });
 });

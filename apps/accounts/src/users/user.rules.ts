@@ -1,5 +1,4 @@
-import type { ApplicationSettings, JsonObject } from '#contracts';
-import { appError } from '#errors';
+import type { ApplicationSettings } from '#contracts';
 import { applyChanges as applyFieldChanges } from '#object-ops';
 import type { UserChanges } from './user-changes.rules.js';
 import type { UserRow } from './user.row.js';
@@ -40,14 +39,4 @@ export function applyChanges(user: UserRow, changes: UserChanges, settings: Veri
     acl: changes.acl === undefined ? user.acl : changes.acl,
     fields: applyFieldChanges(user.fields, changes.custom),
   };
-}
-
-/** The time of a change. Clocks of replicas differ: no change makes a user look older. */
-export function touched({ updatedAt }: Pick<UserRow, 'updatedAt'>, now: Date): Pick<UserRow, 'updatedAt'> {
-  return { updatedAt: now > updatedAt ? now : new Date(updatedAt.getTime() + 1) };
-}
-
-/** @throws AppError OBJECT_TOO_LARGE */
-export function assertObjectSize(fields: JsonObject, limitBytes: number): void {
-  if (Buffer.byteLength(JSON.stringify(fields)) > limitBytes) throw appError('OBJECT_TOO_LARGE');
 }

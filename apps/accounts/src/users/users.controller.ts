@@ -2,6 +2,7 @@ import { Controller } from '@nestjs/common';
 import { accountsRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
 import { LoginService } from '../login/login.service.js';
+import { RemoveUsersService } from './remove-users.service.js';
 import { SignUpService } from './sign-up.service.js';
 import { UpdatePasswordService } from './update-password.service.js';
 import { UpdateUserService } from './update-user.service.js';
@@ -17,6 +18,7 @@ export class UsersController {
     private readonly loginService: LoginService,
     private readonly updateUserService: UpdateUserService,
     private readonly updatePasswordService: UpdatePasswordService,
+    private readonly removeUsersService: RemoveUsersService,
   ) {}
 
   @RpcHandler(accountsRpc.signUp)
@@ -39,11 +41,6 @@ export class UsersController {
     return { user: await this.users.getCurrent(caller) };
   }
 
-  @RpcHandler(accountsRpc.listUsers)
-  async list({ caller, ...list }: RpcData<Accounts['listUsers']>): Promise<RpcReply<Accounts['listUsers']>> {
-    return this.users.list(caller, list);
-  }
-
   @RpcHandler(accountsRpc.updateUser)
   async update({
     caller,
@@ -63,17 +60,13 @@ export class UsersController {
     return { result: await this.updatePasswordService.updatePassword(caller, objectId, passwords) };
   }
 
-  @RpcHandler(accountsRpc.refreshSessionToken)
-  async refreshSessionToken({
+  @RpcHandler(accountsRpc.removeUsers)
+  async remove({
     caller,
-    objectId,
-  }: RpcData<Accounts['refreshSessionToken']>): Promise<RpcReply<Accounts['refreshSessionToken']>> {
-    return { user: await this.users.refreshSessionToken(caller, objectId) };
-  }
-
-  @RpcHandler(accountsRpc.removeUser)
-  async remove({ caller, objectId }: RpcData<Accounts['removeUser']>): Promise<RpcReply<Accounts['removeUser']>> {
-    await this.users.remove(caller, objectId);
+    objectIds,
+    where,
+  }: RpcData<Accounts['removeUsers']>): Promise<RpcReply<Accounts['removeUsers']>> {
+    await this.removeUsersService.remove(caller, objectIds, where);
     return {};
   }
 }

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Tx, violatedUniqueConstraint } from '#database';
+import { Database, type Queryable, type Tx, violatedUniqueConstraint } from '#database';
 import { type AppError, appError, type ErrorName } from '#errors';
-import { compileCount, compileFind, type ObjectQuery, type QueryScope } from '#object-query';
+import type { CompiledCondition, CompiledFind } from '#object-query';
 import type { LoginIdentifier } from './user-identifier.rules.js';
-import { userQueryClass } from './user-query.fields.js';
 import type { UserRow } from './user.row.js';
 
 const COLUMNS = `
@@ -23,9 +22,6 @@ const UNIQUE_ERRORS: Readonly<Record<string, ErrorName>> = {
   users_email_key: 'EMAIL_TAKEN',
   users_mobile_phone_number_key: 'PHONE_TAKEN',
 };
-
-const QUERY_CLASS = userQueryClass({ hideContact: false });
-const masterScope = (appId: string): QueryScope => ({ appId, grantees: 'master', classOf: () => QUERY_CLASS });
 
 /** Users of one application at a time: every statement is bound to it. */
 @Injectable()
@@ -54,20 +50,20 @@ export class UsersRepository {
     return first(this.database.query<UserRow>(sql, [appId, value], `users.findBy.${column}`));
   }
 
-  async list(appId: string, query: ObjectQuery): Promise<UserRow[]> {
-    const { where, orderBy, limit, parameters } = compileFind(query, QUERY_CLASS, masterScope(appId));
-    return this.database.query<UserRow>(
+  findMany(appId: string, objectIds: readonly string[]): Promise<UserRow[]> {
+    const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = ANY($2)`;
+    return this.database.query<UserRow>(sql, [appId, objectIds], 'users.findMany');
+  }
+
+  list(within: Queryable, { where, orderBy, limit, parameters }: CompiledFind): Promise<UserRow[]> {
+    return within.query<UserRow>(
       `SELECT ${COLUMNS} FROM accounts.users WHERE ${where} ORDER BY ${orderBy} ${limit}`,
       parameters,
     );
   }
 
-  async count(appId: string, { where }: ObjectQuery): Promise<number> {
-    const { sql, parameters } = compileCount(where, QUERY_CLASS, masterScope(appId));
-    const [row] = await this.database.query<{ count: string }>(
-      `SELECT count(*) FROM accounts.users WHERE ${sql}`,
-      parameters,
-    );
+  async count(within: Queryable, { sql, parameters }: CompiledCondition): Promise<number> {
+    const [row] = await within.query<{ count: string }>(`SELECT count(*) FROM accounts.users WHERE ${sql}`, parameters);
     return Number(row?.count ?? 0);
   }
 

@@ -13,7 +13,8 @@ const PREFLIGHT_MAX_AGE_SECONDS = 86_400;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 /** A request must have arrived whole within this time. */
 const REQUEST_TIMEOUT_MS = 30_000;
-const MAX_PARAM_LENGTH = 512;
+/** A deletion may name many ids, joined by commas. */
+const MAX_PARAM_LENGTH = 8_192;
 const CORS_HEADERS = [
   'Content-Type',
   'Origin',

@@ -1,11 +1,11 @@
 import { Controller, Delete, Get, HttpCode, HttpStatus, Inject, Post, Put, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { accountsRpc, type Caller, type JsonObject, type VisibleUser } from '#contracts';
+import { accountsRpc, type Caller, type JsonObject, objectsRpc, type VisibleUser } from '#contracts';
 import { RpcClient } from '#messaging';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { RequestCaller, JsonBody, QueryParams, UserId } from '../http/request.decorators.js';
+import { JsonBody, QueryParams, RequestCaller, UserId, UserIds } from '../http/request.decorators.js';
+import { parseCondition, parseListQuery, parseReadOptions, parseWriteOptions } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
-import { isOn, parseKeys, parseUserListQuery } from './user-list.query.js';
 import { usersEndpoints } from './users.endpoints.js';
 
 /** Users, under the path of the specification and under the one that SDKs call. */
@@ -34,9 +34,8 @@ export class UsersController {
   async list(
     @RequestCaller() caller: Caller,
     @QueryParams() params: Record<string, unknown>,
-  ): Promise<{ results: JsonObject[]; count?: number }> {
-    const { users, count } = await this.rpc.call(accountsRpc.listUsers, { caller, ...parseUserListQuery(params) });
-    return { results: users, ...(count === undefined ? {} : { count }) };
+  ): Promise<{ results: JsonObject[]; count?: number | undefined }> {
+    return this.rpc.call(objectsRpc.find, { caller, className: '_User', ...parseListQuery(params) });
   }
 
   @Get('me')
@@ -57,8 +56,7 @@ export class UsersController {
     @QueryParams() params: Record<string, unknown>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<JsonObject> {
-    const options = { keys: parseKeys(params), returnAcl: isOn(params, 'returnACL') };
-    const { user } = await this.rpc.call(accountsRpc.getUser, { caller, objectId, ...options });
+    const { user } = await this.rpc.call(accountsRpc.getUser, { caller, objectId, ...parseReadOptions(params) });
     return withLastModified(reply, user);
   }
 
@@ -70,9 +68,8 @@ export class UsersController {
     @JsonBody() changes: JsonObject,
     @QueryParams() params: Record<string, unknown>,
   ): Promise<JsonObject> {
-    const returnNew = isOn(params, 'new') || isOn(params, 'fetchWhenSave');
-    const { result } = await this.rpc.call(accountsRpc.updateUser, { caller, objectId, changes, returnNew });
-    return result;
+    const request = { caller, objectId, changes, ...parseWriteOptions(params) };
+    return (await this.rpc.call(accountsRpc.updateUser, request)).result;
   }
 
   @Put(':objectId/refreshSessionToken')
@@ -95,8 +92,12 @@ export class UsersController {
 
   @Delete(':objectId')
   @Endpoint(usersEndpoints.remove)
-  async remove(@RequestCaller() caller: Caller, @UserId() objectId: string): Promise<JsonObject> {
-    return this.rpc.call(accountsRpc.removeUser, { caller, objectId });
+  async remove(
+    @RequestCaller() caller: Caller,
+    @UserIds() objectIds: string[],
+    @QueryParams() params: Record<string, unknown>,
+  ): Promise<JsonObject> {
+    return this.rpc.call(accountsRpc.removeUsers, { caller, objectIds, ...parseCondition(params) });
   }
 }
 

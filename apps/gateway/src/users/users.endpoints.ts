@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ErrorName } from '#errors';
+import { listOf, listParams, readParams, removeParams, writeParams } from '../objects/object.endpoints.js';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
 import {
   changedPassword,
@@ -32,13 +33,6 @@ const FIELD_ERRORS = [
   'INVALID_PASSWORD',
 ] as const satisfies ErrorName[];
 
-const keys = z
-  .string()
-  .optional()
-  .describe(
-    '`keys=a,b`: only these fields, with `objectId`, `createdAt` and `updatedAt`; `keys=-a,-b`: all but these.',
-  );
-const on = z.enum(['1', 'true']).optional();
 const lastModified = { 'Last-Modified': 'The time of `updatedAt`.' };
 
 export const usersEndpoints = describeEndpoints('Users', {
@@ -53,26 +47,20 @@ export const usersEndpoints = describeEndpoints('Users', {
         headers: { Location: 'The absolute URL of the user.' },
       },
     },
-    errors: ['USERNAME_MISSING', 'PASSWORD_MISSING', ...FIELD_ERRORS],
+    errors: ['USERNAME_MISSING', 'PASSWORD_MISSING', ...FIELD_ERRORS, 'FORBIDDEN'],
   },
   list: {
     summary: 'Query users',
-    credentials: 'master key',
-    query: z.object({
-      where: z.string().optional().describe('Conditions, as JSON: `{"level":1}`. 100 at most.'),
-      order: z.string().optional().describe('Sort keys, 10 at most: `level,-createdAt`. By `createdAt` unless given.'),
-      limit: z.string().optional().describe('0 to 1000; 100 where it is missing or anything else.'),
-      skip: z.string().optional().describe('0 to 1,000,000,000.'),
-      keys,
-      count: on.describe('Adds `count`, the number of all that match; with `limit=0` only it.'),
-    }),
+    description: 'For the master key, unless the class permission `find` (`userQueryEnabled`) lets others in.',
+    credentials: 'application',
+    query: listParams,
     answers: {
       200: {
         description: 'The users found.',
-        body: z.object({ results: z.array(user), count: z.int().min(0).optional() }),
+        body: listOf(user),
       },
     },
-    errors: ['INVALID_QUERY', 'INVALID_KEY_NAME', 'FORBIDDEN'],
+    errors: ['NOT_FOUND', 'INVALID_QUERY', 'INVALID_KEY_NAME', 'MALFORMED_POINTER', 'FORBIDDEN'],
   },
   getCurrent: {
     summary: 'Get the user of the session token',
@@ -85,21 +73,26 @@ export const usersEndpoints = describeEndpoints('Users', {
     summary: 'Get a user',
     description: 'A user whom the ACL hides from the caller is answered like one who does not exist.',
     credentials: 'application',
-    query: z.object({ keys, returnACL: on.describe('Others than the owner see the ACL too.') }),
+    query: readParams,
     answers: { 200: { description: 'The user.', body: user, headers: lastModified } },
-    errors: ['INVALID_QUERY', 'USER_NOT_FOUND'],
+    errors: ['INVALID_QUERY', 'INVALID_KEY_NAME', 'USER_NOT_FOUND', 'FORBIDDEN'],
   },
   update: {
     summary: 'Change a user',
     description: 'Fields that are not sent stay as they are. `{"__op":"Delete"}` removes a field.',
     credentials: 'session or master key',
-    query: z.object({
-      new: on.describe('The answer has the changed fields too.'),
-      fetchWhenSave: on.describe('The same as `new`.'),
-    }),
+    query: writeParams,
     body: writableFields,
     answers: { 200: { description: 'The time of the change.', body: changedUser } },
-    errors: [...FIELD_ERRORS, 'CLIENT_NOT_ALLOWED', 'USER_NOT_FOUND', 'SESSION_REQUIRED', 'FORBIDDEN'],
+    errors: [
+      ...FIELD_ERRORS,
+      'INVALID_QUERY',
+      'NO_EFFECT',
+      'CLIENT_NOT_ALLOWED',
+      'USER_NOT_FOUND',
+      'SESSION_REQUIRED',
+      'FORBIDDEN',
+    ],
   },
   refreshSessionToken: {
     summary: 'Get a new session token',
@@ -118,10 +111,12 @@ export const usersEndpoints = describeEndpoints('Users', {
     errors: ['PASSWORD_MISMATCH', 'USER_NOT_FOUND', 'INVALID_PASSWORD', 'SESSION_REQUIRED', 'FORBIDDEN'],
   },
   remove: {
-    summary: 'Delete a user',
+    summary: 'Delete users',
+    description: 'Several ids may be joined by commas: all of them go, or none.',
+    query: removeParams,
     credentials: 'session or master key',
     answers: { 200: { description: 'Done.', body: z.object({}) } },
-    errors: ['USER_NOT_FOUND', 'SESSION_REQUIRED', 'FORBIDDEN'],
+    errors: ['INVALID_QUERY', 'NO_EFFECT', 'USER_NOT_FOUND', 'SESSION_REQUIRED', 'FORBIDDEN'],
   },
 });
 

@@ -1,0 +1,43 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller, JsonObject, ObjectListQuery } from '#contracts';
+import { compileCount, compileFind, type ObjectQuery, parseOrder, parseWhere } from '#object-query';
+import { IncludeService } from './include.service.js';
+import { pickKeys } from './keys.rules.js';
+import { ObjectReaders } from './object-readers.js';
+import { Readings } from './readings.js';
+import type { StoredClassName } from './reading.js';
+
+/** GET /1.1/users, /1.1/roles and their aliases. */
+@Injectable()
+export class FindObjectsService {
+  constructor(
+    private readonly readings: Readings,
+    private readonly readers: ObjectReaders,
+    private readonly includes: IncludeService,
+  ) {}
+
+  /** @throws AppError FORBIDDEN by class permission, INVALID_QUERY, QUERY_TIMED_OUT */
+  async find(
+    caller: Caller,
+    className: StoredClassName,
+    list: ObjectListQuery,
+  ): Promise<{ results: JsonObject[]; count?: number }> {
+    const reading = await this.readings.of(caller, list.returnAcl);
+    const { scope } = reading;
+    const queryClass = scope.classOf(className);
+    const query: ObjectQuery = {
+      where: parseWhere(list.where),
+      order: parseOrder(list.order),
+      limit: list.limit,
+      skip: list.skip,
+    };
+    const reader = this.readers.of(className);
+    const found = list.limit === 0 ? [] : await reader.find(compileFind(query, queryClass, scope));
+    const results = found.map((object) => object.present(reading));
+    await this.includes.include(results, list.include, reading);
+    return {
+      results: results.map((object) => pickKeys(object, list.keys)),
+      ...(list.count ? { count: await reader.count(compileCount(query.where, queryClass, scope)) } : {}),
+    };
+  }
+}

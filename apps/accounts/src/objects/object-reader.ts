@@ -1,0 +1,19 @@
+import type { JsonObject } from '#contracts';
+import type { CompiledCondition, CompiledFind } from '#object-query';
+import type { Acl } from '../acl/acl.rules.js';
+import type { Reading } from './reading.js';
+
+/** A stored object that was read, not yet as anybody may see it. */
+export interface ReadObject {
+  readonly objectId: string;
+  readonly acl: Acl | null;
+  /** Its public JSON as this caller sees it. */
+  present(reading: Reading): JsonObject;
+}
+
+/** Reads the objects of one class. */
+export interface ObjectReader {
+  find(query: CompiledFind): Promise<ReadObject[]>;
+  count(condition: CompiledCondition): Promise<number>;
+  findMany(appId: string, objectIds: readonly string[]): Promise<ReadObject[]>;
+}

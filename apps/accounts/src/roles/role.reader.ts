@@ -1,0 +1,38 @@
+import { Injectable } from '@nestjs/common';
+import type { CompiledCondition, CompiledFind } from '#object-query';
+import type { ObjectReader, ReadObject } from '../objects/object-reader.js';
+import type { Reading } from '../objects/reading.js';
+import { QueryDatabase } from '../objects/query-database.js';
+import { presentRole } from './role.presenter.js';
+import type { RoleRow } from './role.row.js';
+import { RolesRepository } from './roles.repository.js';
+
+/** Roles as queries find them. */
+@Injectable()
+export class RoleReader implements ObjectReader {
+  constructor(
+    private readonly roles: RolesRepository,
+    private readonly database: QueryDatabase,
+  ) {}
+
+  async find(query: CompiledFind): Promise<ReadObject[]> {
+    return (await this.roles.list(this.database, query)).map(asReadObject);
+  }
+
+  count(condition: CompiledCondition): Promise<number> {
+    return this.roles.count(this.database, condition);
+  }
+
+  async findMany(appId: string, objectIds: readonly string[]): Promise<ReadObject[]> {
+    return (await this.roles.findMany(appId, objectIds)).map(asReadObject);
+  }
+}
+
+function asReadObject(role: RoleRow): ReadObject {
+  return {
+    objectId: role.objectId,
+    acl: role.acl,
+    present: ({ principal, returnAcl }: Reading) =>
+      presentRole(role, { showsAcl: principal === undefined || returnAcl }),
+  };
+}

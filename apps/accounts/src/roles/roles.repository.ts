@@ -1,0 +1,101 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Queryable, type Tx, violatedForeignKey, violatedUniqueConstraint } from '#database';
+import { appError } from '#errors';
+import type { CompiledCondition, CompiledFind } from '#object-query';
+import type { RoleRelation, RoleRow } from './role.row.js';
+
+const COLUMNS = `object_id AS "objectId", name, acl, fields, created_at AS "createdAt", updated_at AS "updatedAt"`;
+
+/** Where the pairs of a relation are kept. */
+const MEMBER_TABLES: Readonly<Record<RoleRelation, { readonly table: string; readonly member: string }>> = {
+  users: { table: 'accounts.role_users', member: 'user_id' },
+  roles: { table: 'accounts.role_children', member: 'child_id' },
+};
+
+/** Roles of one application at a time, and who belongs to them. */
+@Injectable()
+export class RolesRepository {
+  constructor(private readonly database: Database) {}
+
+  async find(appId: string, objectId: string): Promise<RoleRow | undefined> {
+    return (await this.findMany(appId, [objectId]))[0];
+  }
+
+  findMany(appId: string, objectIds: readonly string[]): Promise<RoleRow[]> {
+    const sql = `SELECT ${COLUMNS} FROM accounts.roles WHERE app_id = $1 AND object_id = ANY($2)`;
+    return this.database.query<RoleRow>(sql, [appId, objectIds], 'roles.findMany');
+  }
+
+  async lock(tx: Tx, appId: string, objectId: string): Promise<RoleRow | undefined> {
+    const sql = `SELECT ${COLUMNS} FROM accounts.roles WHERE app_id = $1 AND object_id = $2 FOR UPDATE`;
+    return (await tx.query<RoleRow>(sql, [appId, objectId], 'roles.lock'))[0];
+  }
+
+  list(within: Queryable, { where, orderBy, limit, parameters }: CompiledFind): Promise<RoleRow[]> {
+    return within.query<RoleRow>(
+      `SELECT ${COLUMNS} FROM accounts.roles WHERE ${where} ORDER BY ${orderBy} ${limit}`,
+      parameters,
+    );
+  }
+
+  async count(within: Queryable, { sql, parameters }: CompiledCondition): Promise<number> {
+    const [row] = await within.query<{ count: string }>(`SELECT count(*) FROM accounts.roles WHERE ${sql}`, parameters);
+    return Number(row?.count ?? 0);
+  }
+
+  /** @throws AppError UNIQUE_FIELD_TAKEN where the name is taken */
+  async insert(tx: Tx, appId: string, role: RoleRow): Promise<void> {
+    const { objectId, name, acl, fields, createdAt, updatedAt } = role;
+    try {
+      await tx.query(
+        `INSERT INTO accounts.roles (app_id, object_id, name, acl, fields, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+        [appId, objectId, name, JSON.stringify(acl), JSON.stringify(fields), createdAt, updatedAt],
+      );
+    } catch (error) {
+      throw violatedUniqueConstraint(error) === 'roles_name_key' ? appError('UNIQUE_FIELD_TAKEN') : error;
+    }
+  }
+
+  async update(tx: Tx, appId: string, { objectId, acl, fields, updatedAt }: RoleRow): Promise<void> {
+    await tx.query(
+      'UPDATE accounts.roles SET acl = $3, fields = $4, updated_at = $5 WHERE app_id = $1 AND object_id = $2',
+      [appId, objectId, JSON.stringify(acl), JSON.stringify(fields), updatedAt],
+    );
+  }
+
+  /** Its memberships go with it. */
+  async remove(tx: Tx, appId: string, objectId: string): Promise<void> {
+    await tx.query('DELETE FROM accounts.roles WHERE app_id = $1 AND object_id = $2', [appId, objectId]);
+  }
+
+  /** @throws AppError INVALID_RELATION where one of the members does not exist */
+  async addMembers(tx: Tx, appId: string, roleId: string, members: RoleMembers): Promise<void> {
+    const { table, member } = MEMBER_TABLES[members.relation];
+    try {
+      // In one order, so that two requests that add the same members cannot wait for each other.
+      await tx.query(
+        `INSERT INTO ${table} (app_id, role_id, ${member})
+         SELECT $1, $2, id FROM unnest($3::text[]) AS id ORDER BY id ON CONFLICT DO NOTHING`,
+        [appId, roleId, members.ids],
+      );
+    } catch (error) {
+      if (violatedForeignKey(error) === undefined) throw error;
+      throw appError('INVALID_RELATION', { message: `Some of the ${members.relation} do not exist.` });
+    }
+  }
+
+  async removeMembers(tx: Tx, appId: string, roleId: string, { relation, ids }: RoleMembers): Promise<void> {
+    const { table, member } = MEMBER_TABLES[relation];
+    await tx.query(`DELETE FROM ${table} WHERE app_id = $1 AND role_id = $2 AND ${member} = ANY($3)`, [
+      appId,
+      roleId,
+      ids,
+    ]);
+  }
+}
+
+export interface RoleMembers {
+  readonly relation: RoleRelation;
+  readonly ids: readonly string[];
+}

@@ -1,0 +1,19 @@
+import { Controller } from '@nestjs/common';
+import { accountsRpc, type RpcData, type RpcReply } from '#contracts';
+import { RpcHandler } from '#messaging';
+import { RefreshSessionService } from './refresh-session.service.js';
+
+type Accounts = typeof accountsRpc;
+
+@Controller()
+export class SessionsController {
+  constructor(private readonly sessions: RefreshSessionService) {}
+
+  @RpcHandler(accountsRpc.refreshSessionToken)
+  async refreshSessionToken({
+    caller,
+    objectId,
+  }: RpcData<Accounts['refreshSessionToken']>): Promise<RpcReply<Accounts['refreshSessionToken']>> {
+    return { user: await this.sessions.refresh(caller, objectId) };
+  }
+}

@@ -1,0 +1,47 @@
+import { Injectable } from '@nestjs/common';
+import type { CompiledCondition, CompiledFind } from '#object-query';
+import type { ObjectReader, ReadObject } from '../objects/object-reader.js';
+import { QueryDatabase } from '../objects/query-database.js';
+import type { Reading } from '../objects/reading.js';
+import { presentUser, type UserView } from './user.presenter.js';
+import type { UserRow } from './user.row.js';
+import { UsersRepository } from './users.repository.js';
+
+/** Users as queries find them. */
+@Injectable()
+export class UserReader implements ObjectReader {
+  constructor(
+    private readonly users: UsersRepository,
+    private readonly database: QueryDatabase,
+  ) {}
+
+  async find(query: CompiledFind): Promise<ReadObject[]> {
+    return (await this.users.list(this.database, query)).map(asReadObject);
+  }
+
+  count(condition: CompiledCondition): Promise<number> {
+    return this.users.count(this.database, condition);
+  }
+
+  async findMany(appId: string, objectIds: readonly string[]): Promise<ReadObject[]> {
+    return (await this.users.findMany(appId, objectIds)).map(asReadObject);
+  }
+}
+
+function asReadObject(user: UserRow): ReadObject {
+  return {
+    objectId: user.objectId,
+    acl: user.acl,
+    present: (reading) =>
+      presentUser(user, {
+        viewer: viewerOf(reading, user),
+        hideContact: reading.hideContact,
+        returnAcl: reading.returnAcl,
+      }),
+  };
+}
+
+function viewerOf({ principal }: Reading, { objectId }: UserRow): UserView['viewer'] {
+  if (principal === undefined) return 'master';
+  return principal.userId === objectId ? 'owner' : 'other';
+}

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+
+const on = z.enum(['1', 'true']).optional();
+
+/** Parameters of a GET of one object. */
+export const readParams = z.object({
+  keys: z
+    .string()
+    .optional()
+    .describe(
+      '`keys=a,b.c`: only these fields, with `objectId`, `createdAt` and `updatedAt`; `keys=-a,-b`: all but these.',
+    ),
+  include: z.string().optional().describe('`include=friend,friend.boss`: objects in the place of Pointers to them.'),
+  returnACL: on.describe('The ACL is shown to others than the owner too.'),
+});
+
+/** Parameters of a query. */
+export const listParams = readParams.extend({
+  where: z.string().optional().describe('[Conditions](#queries), as JSON.'),
+  order: z.string().optional().describe('Sort keys, 10 at most: `level,-createdAt`. By `createdAt` unless given.'),
+  limit: z.string().optional().describe('0 to 1000; 100 where it is missing or anything else.'),
+  skip: z.string().optional().describe('0 to 1,000,000,000.'),
+  count: on.describe('Adds `count`, the number of all that match; with `limit=0` only it.'),
+});
+
+const where = z
+  .string()
+  .optional()
+  .describe('[Conditions](#queries), as JSON: only an object that meets them is changed.');
+
+/** Parameters of a change. */
+export const writeParams = z.object({
+  new: on.describe('The answer has the changed fields too.'),
+  fetchWhenSave: on.describe('The same as `new`.'),
+  where,
+});
+
+/** Parameters of a deletion. */
+export const removeParams = z.object({ where });
+
+/** The answer to a query for objects of the given shape. */
+export const listOf = <Shape extends z.ZodType>(
+  shape: Shape,
+): z.ZodObject<{ results: z.ZodArray<Shape>; count: z.ZodOptional<z.ZodNumber> }> =>
+  z.object({ results: z.array(shape), count: z.number().int().min(0).optional() });

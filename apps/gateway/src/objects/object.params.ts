@@ -1,0 +1,92 @@
+import {
+  MAX_LIST_LIMIT,
+  MAX_LIST_SKIP,
+  type ObjectListQuery,
+  type ObjectReadOptions,
+  type ObjectWriteOptions,
+} from '#contracts';
+import { appError } from '#errors';
+import { parseJson } from '../http/json-body.js';
+
+type Params = Record<string, unknown>;
+
+const DEFAULT_LIMIT = 100;
+
+/** Reads the parameters of a query. @throws AppError INVALID_QUERY */
+export function parseListQuery(params: Params): ObjectListQuery {
+  const order = textParam(params, 'order');
+  return {
+    ...parseCondition(params),
+    ...(order === undefined ? {} : { order }),
+    ...parseReadOptions(params),
+    limit: parseLimit(textParam(params, 'limit')),
+    skip: parseSkip(textParam(params, 'skip')),
+    count: isOn(params, 'count'),
+  };
+}
+
+/** Reads the parameters of a GET of one object. @throws AppError INVALID_QUERY */
+export function parseReadOptions(params: Params): ObjectReadOptions {
+  const keys = parseKeys(params);
+  const include = textParam(params, 'include');
+  return {
+    ...(keys === undefined ? {} : { keys }),
+    ...(include === undefined || include === '' ? {} : { include }),
+    returnAcl: isOn(params, 'returnACL'),
+  };
+}
+
+/** Reads the parameters of a write. @throws AppError INVALID_QUERY */
+export function parseWriteOptions(params: Params): ObjectWriteOptions {
+  return { ...parseCondition(params), returnNew: returnsNew(params) };
+}
+
+/** The `where` of a request. @throws AppError INVALID_QUERY */
+export function parseCondition(params: Params): { where?: unknown } {
+  const where = textParam(params, 'where');
+  return where === undefined || where === '' ? {} : { where: parseWhere(where) };
+}
+
+/** Whether a write answers the object as it is now: `new=true`, or by its older name `fetchWhenSave=true`. */
+export function returnsNew(params: Params): boolean {
+  return isOn(params, 'new') || isOn(params, 'fetchWhenSave');
+}
+
+function parseKeys(params: Params): string[] | undefined {
+  return textParam(params, 'keys')
+    ?.split(',')
+    .map((key) => key.trim())
+    .filter((key) => key !== '');
+}
+
+function isOn(params: Params, name: string): boolean {
+  return params[name] === '1' || params[name] === 'true';
+}
+
+/** Out of bounds means the default: so the API has always read it. */
+function parseLimit(text: string | undefined): number {
+  const limit = text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : DEFAULT_LIMIT;
+  return limit > MAX_LIST_LIMIT ? DEFAULT_LIMIT : limit;
+}
+
+function parseSkip(text: string | undefined): number {
+  if (text === undefined || text === '') return 0;
+  if (!/^\d{1,10}$/.test(text) || Number(text) > MAX_LIST_SKIP) throw invalid('skip must be a whole number.');
+  return Number(text);
+}
+
+function parseWhere(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    throw invalid('where must be JSON.');
+  }
+}
+
+function textParam(params: Params, name: string): string | undefined {
+  const value = params[name];
+  if (value === undefined || typeof value === 'string') return value;
+  throw invalid(`${name} is given more than once.`);
+}
+
+const invalid = (message: string) => appError('INVALID_QUERY', { message });
