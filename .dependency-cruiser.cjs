@@ -103,7 +103,10 @@ module.exports = {
       severity: 'error',
       from: { path: String.raw`\.rules\.ts$` },
       to: {
-        pathNot: [String.raw`\.(?:rules|row|types)\.ts$`, '^libs/(?:contracts|errors|object-query|object-values)/'],
+        pathNot: [
+          String.raw`\.(?:rules|row|types)\.ts$`,
+          '^libs/(?:contracts|errors|object-ops|object-query|object-values)/',
+        ],
       },
     },
     {

@@ -1,5 +1,5 @@
 export { applyChanges } from './apply-changes.js';
-export type { FieldChange, ParsedChanges, RelationChange } from './change.js';
+export type { FieldChange, RelationChange } from './change.js';
 export { parseChanges } from './parse-changes.js';
 export { isDelete, isOperation } from './parse-operation.js';
 export { changedRoots } from './path.js';
