@@ -22,7 +22,7 @@ await run(() => {
         // Logins fail closed without it.
         isRequired: true,
       }),
-      AccountsModule.forRoot(accountsConfig(env)),
+      AccountsModule.forRoot(accountsConfig(env), { lockouts: 'redis' }),
     ],
     env,
     transport: overRabbit('accounts', env, Object.values(events)),

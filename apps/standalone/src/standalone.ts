@@ -86,7 +86,7 @@ function startServices(
     serves: ['standalone'],
     imports: [
       GatewayModule.forRoot(gateway),
-      AccountsModule.forRoot({ ...accounts, initialApplication }),
+      AccountsModule.forRoot({ ...accounts, initialApplication }, { lockouts: 'postgresql' }),
       MailModule.forRoot(mail),
     ],
     env,

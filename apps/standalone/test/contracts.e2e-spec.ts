@@ -68,7 +68,7 @@ describe('the contracts', () => {
       await startService({
         name: 'accounts',
         serves: ['accounts'],
-        imports: [GatewayModule.forRoot(gateway), AccountsModule.forRoot(accounts)],
+        imports: [GatewayModule.forRoot(gateway), AccountsModule.forRoot(accounts, { lockouts: 'postgresql' })],
         env,
         transport: () => new NotingTransport('accounts', handled),
         http: createHttpServer(gateway),

@@ -78,6 +78,8 @@ const table = {
     status: 400,
     message:
       'You have exceeded the maximum number of login attempts, please try again later, or consider resetting your password.',
+    // At most; the answer says how long it is still.
+    retryAfterSeconds: 900,
   },
   IDENTITY_MISSING: { code: 250, status: 400, message: 'The linked account has no id.' },
   INVALID_IDENTITY: { code: 251, status: 400, message: 'Invalid authData.' },

@@ -27,6 +27,12 @@ export class Metrics {
     registers: [this.registry],
   });
 
+  readonly lockouts = new Counter({
+    name: 'gatepost_lockouts_total',
+    help: 'Users locked out after too many failed logins',
+    registers: [this.registry],
+  });
+
   readonly outboxPublished = new Counter({
     name: 'gatepost_outbox_published_total',
     help: 'Events handed to the broker by the outbox relay, by outcome (ok or failed)',

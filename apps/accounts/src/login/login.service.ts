@@ -4,6 +4,7 @@ import { appError } from '#errors';
 import { isStorableText } from '#object-values';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
+import { PasswordJudge } from '../passwords/password-judge.js';
 import { SessionTokens } from '../sessions/session-tokens.js';
 import { presentUser } from '../users/user.presenter.js';
 import type { UserRow } from '../users/user.row.js';
@@ -21,14 +22,15 @@ export class LoginService {
     private readonly writer: UserWriter,
     private readonly applications: ApplicationsService,
     private readonly passwords: PasswordHasher,
+    private readonly judge: PasswordJudge,
     private readonly sessions: SessionTokens,
   ) {}
 
-  /** @throws AppError USER_NOT_FOUND, PASSWORD_MISMATCH, EMAIL_UNVERIFIED, PHONE_UNVERIFIED */
+  /** @throws AppError USER_NOT_FOUND, PASSWORD_MISMATCH, LOCKED_OUT, EMAIL_UNVERIFIED, PHONE_UNVERIFIED */
   async logIn({ appId }: Caller, body: JsonObject): Promise<VisibleUser> {
     const credentials = parseCredentials(body);
     const user = await this.find(appId, credentials);
-    await this.judge(credentials.password, user);
+    await this.judge.assertRight(appId, user, credentials.password);
     const current = await this.readAgain(appId, user, credentials.password);
     assertMayLogIn(current, await this.applications.settingsOf(appId));
     await this.rehashIfOutdated(appId, current, credentials.password).catch((error: unknown) => {
@@ -38,27 +40,25 @@ export class LoginService {
     return presentUser(current, { viewer: 'owner', sessionToken: this.sessions.reveal(current) });
   }
 
-  /** An unknown user costs as much time as a wrong password. */
-  private async find(appId: string, { identifier, value, password }: Credentials): Promise<UserRow> {
+  private async find(appId: string, credentials: Credentials): Promise<UserRow> {
+    const { identifier, value } = credentials;
     const user = isStorableText(value) ? await this.users.findByIdentifier(appId, identifier, value) : undefined;
-    if (user !== undefined) return user;
-    await this.passwords.verifyNothing(password);
-    throw appError('USER_NOT_FOUND');
+    return user ?? this.refuseUnknown(appId, credentials);
   }
 
-  private async judge(password: string, { passwordHash }: UserRow): Promise<void> {
-    const isRight =
-      passwordHash === null
-        ? await this.passwords.verifyNothing(password)
-        : await this.passwords.verify(password, passwordHash);
-    if (!isRight) throw appError('PASSWORD_MISMATCH');
+  /** An unknown user costs as much time as a wrong password and, where answers are quiet, is counted and locked alike. */
+  private async refuseUnknown(appId: string, { identifier, value, password }: Credentials): Promise<never> {
+    const { quietProfile } = await this.applications.settingsOf(appId);
+    if (quietProfile) return this.judge.assertNobodys(appId, `${identifier} ${value}`, password);
+    await this.passwords.verifyNothing(password);
+    throw appError('USER_NOT_FOUND');
   }
 
   /** The user as it is now: hashing takes long enough for a token or a password to be replaced meanwhile. */
   private async readAgain(appId: string, judged: UserRow, password: string): Promise<UserRow> {
     const current = await this.users.find(appId, judged.objectId);
     if (current === undefined) throw appError('USER_NOT_FOUND');
-    if (current.passwordHash !== judged.passwordHash) await this.judge(password, current);
+    if (current.passwordHash !== judged.passwordHash) await this.judge.assertRight(appId, current, password);
     return current;
   }
 

@@ -3,7 +3,7 @@ import type { Caller, JsonObject } from '#contracts';
 import { appError } from '#errors';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { NewPasswords } from '../passwords/new-passwords.js';
-import { PasswordHasher } from '../passwords/password-hasher.js';
+import { PasswordJudge } from '../passwords/password-judge.js';
 import { SessionTokens } from '../sessions/session-tokens.js';
 import { UserAccess } from './user-access.js';
 import { parsePassword } from './user-changes.rules.js';
@@ -16,21 +16,20 @@ export class UpdatePasswordService {
     private readonly writer: UserWriter,
     private readonly access: UserAccess,
     private readonly applications: ApplicationsService,
-    private readonly passwords: PasswordHasher,
+    private readonly judge: PasswordJudge,
     private readonly newPasswords: NewPasswords,
     private readonly sessions: SessionTokens,
   ) {}
 
-  /** @throws AppError PASSWORD_MISMATCH where the old password is wrong; the master key has to know it too */
+  /**
+   * @throws AppError PASSWORD_MISMATCH where the old password is wrong (the master key has to know it too); LOCKED_OUT where
+   * that or a login was wrong too often
+   */
   async updatePassword(caller: Caller, objectId: string, passwords: JsonObject): Promise<JsonObject> {
     const oldPassword = parsePassword(passwords['old_password']);
     const newPassword = parsePassword(passwords['new_password']);
     const judged = await this.access.loadForWrite(caller, objectId);
-    const isRight =
-      judged.passwordHash === null
-        ? await this.passwords.verifyNothing(oldPassword)
-        : await this.passwords.verify(oldPassword, judged.passwordHash);
-    if (!isRight) throw appError('PASSWORD_MISMATCH');
+    await this.judge.assertRight(caller.appId, judged, oldPassword);
 
     const { reloginAfterPasswordChange } = await this.applications.settingsOf(caller.appId);
     const prepared = await this.newPasswords.prepare(objectId, newPassword, reloginAfterPasswordChange);

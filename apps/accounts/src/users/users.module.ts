@@ -17,6 +17,7 @@ import { SaveAllService } from '../objects/save-all.service.js';
 import { UpdateConditions } from '../objects/update-conditions.js';
 import { NewPasswords } from '../passwords/new-passwords.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
+import { PasswordJudge } from '../passwords/password-judge.js';
 import { PrincipalsRepository } from '../principals/principals.repository.js';
 import { PrincipalsService } from '../principals/principals.service.js';
 import { RoleAccess } from '../roles/role-access.js';
@@ -70,7 +71,7 @@ const objects = [
 
 const access = [ClassAccess, PrincipalsRepository, PrincipalsService, RefreshSessionService, SessionTokens];
 
-const logins = [LoginService, NewPasswords, PasswordHasher];
+const logins = [LoginService, NewPasswords, PasswordHasher, PasswordJudge];
 
 /** Users and roles: their objects know each other, as members and as those who ask. */
 @Module({

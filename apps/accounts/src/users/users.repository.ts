@@ -55,6 +55,15 @@ export class UsersRepository {
     return this.database.query<UserRow>(sql, [appId, objectIds], 'users.findMany');
   }
 
+  /** The names of those users that exist, by id. */
+  async usernames(appId: string, objectIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.database.query<{ objectId: string; username: string }>(
+      'SELECT object_id AS "objectId", username FROM accounts.users WHERE app_id = $1 AND object_id = ANY ($2)',
+      [appId, objectIds],
+    );
+    return new Map(rows.map(({ objectId, username }) => [objectId, username]));
+  }
+
   list(within: Queryable, { where, orderBy, limit, parameters }: CompiledFind): Promise<UserRow[]> {
     return within.query<UserRow>(
       `SELECT ${COLUMNS} FROM accounts.users WHERE ${where} ORDER BY ${orderBy} ${limit}`,

@@ -108,7 +108,7 @@ export const usersEndpoints = describeEndpoints('Users', {
     answers: {
       200: { description: 'The session token: a new one, unless a setting keeps it.', body: changedPassword },
     },
-    errors: ['PASSWORD_MISMATCH', 'USER_NOT_FOUND', 'INVALID_PASSWORD', 'SESSION_REQUIRED', 'FORBIDDEN'],
+    errors: ['PASSWORD_MISMATCH', 'USER_NOT_FOUND', 'INVALID_PASSWORD', 'LOCKED_OUT', 'SESSION_REQUIRED', 'FORBIDDEN'],
   },
   remove: {
     summary: 'Delete users',
@@ -137,6 +137,7 @@ export const loginEndpoints = describeEndpoints('Users', {
       'EMAIL_UNVERIFIED',
       'INVALID_USERNAME',
       'INVALID_PASSWORD',
+      'LOCKED_OUT',
     ],
   },
 });

@@ -1,0 +1,47 @@
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { Database } from '#database';
+import { Redis } from '#redis';
+import { AttemptLines } from './attempt-lines.js';
+import { LOCKOUT_LIMITS } from './lockout.rules.js';
+import { LockoutService } from './lockout.service.js';
+import { LOCKOUT_STORE } from './lockout-store.js';
+import { PostgresLockoutStore } from './postgres-lockout.store.js';
+import { RedisLockoutStore } from './redis-lockout.store.js';
+
+/** Where failures are counted: Redis serves many processes, the database one alone. */
+export type LockoutStorage = 'redis' | 'postgresql';
+
+const MAX_WAITING = 1_000;
+/** Within a client's patience, and that of its RPC. */
+const MAX_WAIT_MS = 3_000;
+
+const STORES: Readonly<Record<LockoutStorage, Provider>> = {
+  redis: {
+    provide: LOCKOUT_STORE,
+    inject: [Redis],
+    useFactory: (redis: Redis) => new RedisLockoutStore(redis, LOCKOUT_LIMITS),
+  },
+  postgresql: {
+    provide: LOCKOUT_STORE,
+    inject: [Database],
+    useFactory: (database: Database) => new PostgresLockoutStore(database, LOCKOUT_LIMITS),
+  },
+};
+
+/** The lockout of users, for every way in. */
+@Module({})
+export class LockoutModule {
+  static forRoot(storage: LockoutStorage): DynamicModule {
+    const limits = { places: LOCKOUT_LIMITS.lockingFailure, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS };
+    return {
+      module: LockoutModule,
+      global: true,
+      providers: [
+        STORES[storage],
+        LockoutService,
+        { provide: AttemptLines, useFactory: () => new AttemptLines(limits) },
+      ],
+      exports: [LockoutService],
+    };
+  }
+}

@@ -1,0 +1,98 @@
+import { Logger } from '@nestjs/common';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { appError } from '#errors';
+import { Metrics } from '#observability';
+import { AttemptLines } from './attempt-lines.js';
+import { LockoutService } from './lockout.service.js';
+import type { LockoutStore } from './lockout-store.js';
+import type { ReserveOutcome, SettleOutcome } from './lockout.types.js';
+
+const user = { appId: 'app', userId: 'user' };
+const unavailable = appError('SERVICE_UNAVAILABLE');
+
+/** A store that answers as told; what is not planned fails. */
+class PlannedStore implements LockoutStore {
+  reserve = vi.fn<LockoutStore['reserve']>().mockRejectedValue(new Error('not planned'));
+  settle = vi.fn<LockoutStore['settle']>().mockRejectedValue(new Error('not planned'));
+  release = vi.fn<LockoutStore['release']>().mockRejectedValue(new Error('not planned'));
+  clear = vi.fn<LockoutStore['clear']>().mockRejectedValue(new Error('not planned'));
+  find = vi.fn<LockoutStore['find']>().mockRejectedValue(new Error('not planned'));
+  list = vi.fn<LockoutStore['list']>().mockRejectedValue(new Error('not planned'));
+}
+
+describe('LockoutService.judge', () => {
+  const metrics = new Metrics();
+  let store: PlannedStore;
+  let service: LockoutService;
+
+  const plan = (reserved: ReserveOutcome, settled?: SettleOutcome) => {
+    store.reserve.mockResolvedValue(reserved);
+    if (settled !== undefined) store.settle.mockResolvedValue(settled);
+  };
+  const judge = (isRight = true) => service.judge(user, () => Promise.resolve(isRight));
+
+  beforeAll(() => {
+    Logger.overrideLogger(false);
+  });
+  beforeEach(() => {
+    metrics.lockouts.reset();
+    store = new PlannedStore();
+    service = new LockoutService(store, new AttemptLines({ places: 7, maxWaiting: 10, maxWaitMs: 50 }), metrics);
+  });
+
+  it.each([true, false])('reserves, judges, settles, and tells the verdict: %s', async (isRight) => {
+    plan({ kind: 'reserved' }, { kind: 'judged', isLockNew: false });
+    expect(await judge(isRight)).toBe(isRight);
+    const [[, id]] = store.reserve.mock.calls as [[unknown, string]];
+    expect(store.settle.mock.calls).toEqual([[user, id, isRight]]);
+  });
+
+  it('does not judge while the user is locked, and says how long that is', async () => {
+    plan({ kind: 'locked', remainingMs: 1_001 });
+    const attempt = vi.fn<() => Promise<boolean>>();
+    await expect(service.judge(user, attempt)).rejects.toMatchObject({ errorName: 'LOCKED_OUT', retryAfterSeconds: 2 });
+    expect(attempt).not.toHaveBeenCalled();
+  });
+
+  it('refuses the failure that locks, and counts the lock', async () => {
+    plan({ kind: 'reserved' }, { kind: 'locked', remainingMs: 900_000, isLockNew: true });
+    await expect(judge(false)).rejects.toMatchObject({ errorName: 'LOCKED_OUT', retryAfterSeconds: 900 });
+    expect(await metrics.registry.getSingleMetricAsString('gatepost_lockouts_total')).toContain(' 1');
+  });
+
+  it.each([true, false])('tells no verdict that comes too late: %s', async (isRight) => {
+    plan({ kind: 'reserved' }, { kind: 'late', isLockNew: false });
+    await expect(judge(isRight)).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+  });
+
+  it('waits for a place', async () => {
+    store.reserve.mockResolvedValueOnce({ kind: 'full' }).mockResolvedValueOnce({ kind: 'reserved' });
+    store.settle.mockResolvedValue({ kind: 'judged', isLockNew: false });
+    expect(await judge()).toBe(true);
+    expect(new Set(store.reserve.mock.calls.map(([, id]) => id)).size).toBe(1);
+  });
+
+  it.each([
+    ['in vain', { kind: 'full' }, 'SERVICE_UNAVAILABLE'],
+    ['until the lock falls', { kind: 'locked', remainingMs: 5 }, 'LOCKED_OUT'],
+  ] as const)('waits %s', async (_, then, errorName) => {
+    store.reserve.mockResolvedValueOnce({ kind: 'full' }).mockResolvedValue(then);
+    await expect(judge()).rejects.toMatchObject({ errorName });
+  });
+
+  it('counts nothing where nothing was judged, and gives the place back', async () => {
+    plan({ kind: 'reserved' });
+    store.release.mockResolvedValue();
+    await expect(service.judge(user, () => Promise.reject(unavailable))).rejects.toBe(unavailable);
+    expect([store.release.mock.calls.length, store.settle.mock.calls.length]).toEqual([1, 0]);
+    store.release.mockRejectedValue(new Error('away'));
+    await expect(service.judge(user, () => Promise.reject(unavailable))).rejects.toBe(unavailable);
+  });
+
+  it('fails closed where the store is away, before and after the judgement', async () => {
+    store.reserve.mockRejectedValueOnce(unavailable).mockResolvedValue({ kind: 'reserved' });
+    store.settle.mockRejectedValue(unavailable);
+    await expect(judge()).rejects.toBe(unavailable);
+    await expect(judge()).rejects.toBe(unavailable);
+  });
+});

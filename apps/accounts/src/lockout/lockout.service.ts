@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { type AppError, appError } from '#errors';
+import { Metrics } from '#observability';
+import { AttemptLines } from './attempt-lines.js';
+import { retryAfterSeconds } from './lockout.rules.js';
+import { LOCKOUT_STORE, type LockoutStore } from './lockout-store.js';
+import type { Lockout, LockoutPage, LockoutStatus, LockoutSubject } from './lockout.types.js';
+
+/**
+ * Judges secrets (passwords, codes) under the lockout: more than 6 wrong ones of a user within 15 minutes lock every way
+ * in, for 15 minutes (specification, Login lockout). While the store is away nothing is judged.
+ */
+@Injectable()
+export class LockoutService {
+  private readonly logger = new Logger('Lockout');
+
+  constructor(
+    @Inject(LOCKOUT_STORE) private readonly store: LockoutStore,
+    private readonly lines: AttemptLines,
+    private readonly metrics: Metrics,
+  ) {}
+
+  /**
+   * Lets `attempt` judge a secret, and counts its verdict. Where it throws, nothing was judged and nothing counts.
+   * @returns the verdict
+   * @throws AppError LOCKED_OUT, until the lock ends; SERVICE_UNAVAILABLE where the verdict cannot be had or counted now
+   */
+  async judge(subject: LockoutSubject, attempt: () => Promise<boolean>): Promise<boolean> {
+    const id = randomUUID();
+    return this.lines.inTurn(
+      JSON.stringify([subject.appId, subject.userId]),
+      () => this.reserve(subject, id),
+      async () => this.settle(subject, id, await this.attempted(subject, id, attempt)),
+    );
+  }
+
+  /** Unlocks, and forgets the failures: a completed reset of the password does, and nothing else. */
+  async clear(subject: LockoutSubject): Promise<void> {
+    await this.store.clear(subject);
+  }
+
+  async find(subject: LockoutSubject): Promise<LockoutStatus> {
+    return this.store.find(subject);
+  }
+
+  /** The locked users of an application, in the order in which their locks end. */
+  async list(appId: string, page: LockoutPage): Promise<Lockout[]> {
+    return this.store.list(appId, page);
+  }
+
+  private async reserve(subject: LockoutSubject, id: string): Promise<boolean> {
+    const outcome = await this.store.reserve(subject, id);
+    if (outcome.kind === 'locked') throw lockedOut(outcome.remainingMs);
+    return outcome.kind === 'reserved';
+  }
+
+  private async attempted(subject: LockoutSubject, id: string, attempt: () => Promise<boolean>): Promise<boolean> {
+    try {
+      return await attempt();
+    } catch (error) {
+      await this.store.release(subject, id).catch((failure: unknown) => {
+        this.logger.debug(`a reservation is left to expire: ${failure instanceof Error ? failure.message : 'failed'}`);
+      });
+      throw error;
+    }
+  }
+
+  private async settle(subject: LockoutSubject, id: string, isRight: boolean): Promise<boolean> {
+    const outcome = await this.store.settle(subject, id, isRight);
+    if (outcome.isLockNew) this.metrics.lockouts.inc();
+    if (outcome.kind === 'locked') throw lockedOut(outcome.remainingMs);
+    // Its place may have been given to another: telling it would show one verdict too many.
+    if (outcome.kind === 'late') throw appError('SERVICE_UNAVAILABLE', { cause: new Error('judged too late') });
+    return isRight;
+  }
+}
+
+function lockedOut(remainingMs: number): AppError {
+  return appError('LOCKED_OUT', { retryAfterSeconds: retryAfterSeconds(remainingMs) });
+}

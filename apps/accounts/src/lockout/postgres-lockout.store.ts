@@ -1,0 +1,121 @@
+import type { Database, Tx } from '#database';
+import { type AttemptState, clear, expiryOf, type Move, release, reserve, settle, stateAt } from './lockout.rules.js';
+import type { LockoutStore } from './lockout-store.js';
+import type {
+  Lockout,
+  LockoutLimits,
+  LockoutPage,
+  LockoutStatus,
+  LockoutSubject,
+  ReserveOutcome,
+  SettleOutcome,
+} from './lockout.types.js';
+
+interface LockoutRow {
+  readonly attempts: Pick<AttemptState, 'failedAtMs' | 'reservations'>;
+  readonly lockedUntil: Date | null;
+  /** The database's time. */
+  readonly now: Date;
+}
+
+const NO_ATTEMPTS: AttemptState = { failedAtMs: [], reservations: [], lockedUntilMs: undefined };
+
+const COLUMNS = 'attempts, locked_until AS "lockedUntil", clock_timestamp() AS now';
+/** Makes the row where there is none, and keeps others from it until the transaction ends. Then the time is asked. */
+const LOCK = `
+  INSERT INTO accounts.lockouts (app_id, user_id, attempts, expires_at) VALUES ($1, $2, $3, clock_timestamp())
+  ON CONFLICT ON CONSTRAINT lockouts_pkey DO UPDATE SET user_id = excluded.user_id
+  RETURNING ${COLUMNS}`;
+const FIND = `SELECT ${COLUMNS} FROM accounts.lockouts WHERE app_id = $1 AND user_id = $2`;
+const UPDATE = `
+  UPDATE accounts.lockouts SET attempts = $3, locked_until = $4, expires_at = $5 WHERE app_id = $1 AND user_id = $2`;
+const REMOVE = 'DELETE FROM accounts.lockouts WHERE app_id = $1 AND user_id = $2';
+/** A move makes one row at most, so the table shrinks to those that matter. What others work on is left to them. */
+const REMOVE_EXPIRED = `
+  WITH expired AS MATERIALIZED (
+    SELECT app_id, user_id FROM accounts.lockouts WHERE expires_at <= clock_timestamp()
+     ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED)
+  DELETE FROM accounts.lockouts USING expired
+   WHERE lockouts.app_id = expired.app_id AND lockouts.user_id = expired.user_id`;
+const LIST = `
+  SELECT user_id AS "userId", locked_until AS "lockedUntil" FROM accounts.lockouts
+   WHERE app_id = $1 AND locked_until > clock_timestamp() AND (locked_until, user_id) > ($2, $3)
+   ORDER BY locked_until, user_id LIMIT $4`;
+
+/** The lockout of the standalone server: a row for each user who has failed lately, or is being judged. */
+export class PostgresLockoutStore implements LockoutStore {
+  constructor(
+    private readonly database: Database,
+    private readonly limits: LockoutLimits,
+  ) {}
+
+  async reserve(subject: LockoutSubject, id: string): Promise<ReserveOutcome> {
+    const { state, nowMs } = await this.#read(subject);
+    // A flood of attempts on a locked user costs no more than this.
+    if (state.lockedUntilMs !== undefined) return { kind: 'locked', remainingMs: state.lockedUntilMs - nowMs };
+    return this.#move(subject, (before, now) => reserve(before, id, now, this.limits));
+  }
+
+  async settle(subject: LockoutSubject, id: string, isRight: boolean): Promise<SettleOutcome> {
+    return this.#move(subject, (before, now) => settle(before, { id, isRight }, now, this.limits));
+  }
+
+  async release(subject: LockoutSubject, id: string): Promise<void> {
+    await this.#move(subject, (before) => ({ state: release(before, id), outcome: undefined }));
+  }
+
+  async clear(subject: LockoutSubject): Promise<void> {
+    await this.#move(subject, (before) => ({ state: clear(before), outcome: undefined }));
+  }
+
+  async find(subject: LockoutSubject): Promise<LockoutStatus> {
+    const { state } = await this.#read(subject);
+    return {
+      lockedUntil: state.lockedUntilMs === undefined ? undefined : new Date(state.lockedUntilMs),
+      failures: state.failedAtMs.length,
+    };
+  }
+
+  async list(appId: string, { limit, after }: LockoutPage): Promise<Lockout[]> {
+    const cursor = [after?.lockedUntil ?? new Date(0), after?.userId ?? ''];
+    return this.database.query<Lockout>(LIST, [appId, ...cursor, limit], 'lockouts.list');
+  }
+
+  async #read({ appId, userId }: LockoutSubject): Promise<{ state: AttemptState; nowMs: number }> {
+    const [row] = await this.database.query<LockoutRow>(FIND, [appId, userId], 'lockouts.find');
+    if (row === undefined) return { state: NO_ATTEMPTS, nowMs: 0 };
+    const nowMs = row.now.getTime();
+    return { state: stateAt(stateOf(row), nowMs, this.limits), nowMs };
+  }
+
+  #move<Outcome>(
+    subject: LockoutSubject,
+    decide: (before: AttemptState, nowMs: number) => Move<Outcome>,
+  ): Promise<Outcome> {
+    return this.database.transaction(async (tx) => {
+      const { appId, userId } = subject;
+      const [row] = await tx.query<LockoutRow>(LOCK, [appId, userId, JSON.stringify(NO_ATTEMPTS)], 'lockouts.lock');
+      if (row === undefined) throw new Error('a locked row was not returned');
+      const { state, outcome } = decide(stateOf(row), row.now.getTime());
+      await this.#write(tx, subject, state);
+      await tx.query(REMOVE_EXPIRED, [], 'lockouts.removeExpired');
+      return outcome;
+    });
+  }
+
+  async #write(tx: Tx, { appId, userId }: LockoutSubject, state: AttemptState): Promise<void> {
+    const expiresAtMs = expiryOf(state, this.limits);
+    if (expiresAtMs === undefined) {
+      await tx.query(REMOVE, [appId, userId], 'lockouts.remove');
+      return;
+    }
+    const { lockedUntilMs, ...attempts } = state;
+    const lockedUntil = lockedUntilMs === undefined ? null : new Date(lockedUntilMs);
+    const values = [appId, userId, JSON.stringify(attempts), lockedUntil, new Date(expiresAtMs)];
+    await tx.query(UPDATE, values, 'lockouts.update');
+  }
+}
+
+function stateOf({ attempts, lockedUntil }: LockoutRow): AttemptState {
+  return { ...attempts, lockedUntilMs: lockedUntil?.getTime() };
+}

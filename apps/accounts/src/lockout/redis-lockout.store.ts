@@ -1,0 +1,146 @@
+import { type Redis, RedisScript } from '#redis';
+import type { LockoutStore } from './lockout-store.js';
+import type {
+  Lockout,
+  LockoutLimits,
+  LockoutPage,
+  LockoutStatus,
+  LockoutSubject,
+  ReserveOutcome,
+  SettleOutcome,
+} from './lockout.types.js';
+
+/**
+ * How each move begins. Keys: times of failures by attempt, expiries of reservations by attempt, ends of locks by user;
+ * all three are sorted sets that Redis forgets when their last member is over. `lockedFor` is 0 where there is no lock.
+ */
+const BEGIN = `
+local failures, reservations, locks = KEYS[1], KEYS[2], KEYS[3]
+local user, attempt = ARGV[1], ARGV[2]
+local lockingFailure, windowMs, lockMs, reservationMs =
+  tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', failures, '-inf', now - windowMs)
+redis.call('ZREMRANGEBYSCORE', reservations, '-inf', now)
+redis.call('ZREMRANGEBYSCORE', locks, '-inf', now)
+local lockedUntil = redis.call('ZSCORE', locks, user)
+local lockedFor = lockedUntil and lockedUntil - now or 0
+`;
+
+const RESERVE = new RedisScript(`${BEGIN}
+if lockedFor > 0 then return { 'locked', lockedFor } end
+if redis.call('ZCARD', failures) + redis.call('ZCARD', reservations) >= lockingFailure then return { 'full', 0 } end
+redis.call('ZADD', reservations, now + reservationMs, attempt)
+redis.call('PEXPIRE', reservations, reservationMs)
+return { 'reserved', 0 }
+`);
+
+const SETTLE = new RedisScript(`${BEGIN}
+local isRight = ARGV[7] == '1'
+if lockedFor > 0 then return { 'locked', lockedFor, 0 } end
+local told = redis.call('ZREM', reservations, attempt) == 1 and 'judged' or 'late'
+if isRight then return { told, 0, 0 } end
+redis.call('ZADD', failures, now, attempt)
+redis.call('PEXPIRE', failures, windowMs)
+if redis.call('ZCARD', failures) < lockingFailure then return { told, 0, 0 } end
+redis.call('DEL', failures, reservations)
+redis.call('ZADD', locks, now + lockMs, user)
+redis.call('PEXPIRE', locks, lockMs)
+if told == 'late' then return { told, 0, 1 } end
+return { 'locked', lockMs, 1 }
+`);
+
+const RELEASE = new RedisScript(`${BEGIN}
+redis.call('ZREM', reservations, attempt)
+`);
+
+/** Attempts that are being judged keep their places. */
+const CLEAR = new RedisScript(`${BEGIN}
+redis.call('DEL', failures)
+redis.call('ZREM', locks, user)
+`);
+
+const FIND = new RedisScript(`${BEGIN}
+return { lockedUntil or '0', redis.call('ZCARD', failures) }
+`);
+
+/** Users with the same end stand in the order of their ids: those of the last one's end come first, then the later ones. */
+const LIST = new RedisScript(`
+local locks, limit, afterTime, afterUser = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', locks, '-inf', now)
+local found = {}
+for _, user in ipairs(redis.call('ZRANGEBYSCORE', locks, afterTime, afterTime)) do
+  if user > afterUser and #found < limit * 2 then
+    table.insert(found, user)
+    table.insert(found, afterTime)
+  end
+end
+local later = redis.call('ZRANGEBYSCORE', locks, '(' .. afterTime, '+inf', 'WITHSCORES', 'LIMIT', 0, limit - #found / 2)
+for _, value in ipairs(later) do table.insert(found, value) end
+return found
+`);
+
+/** The lockout of the services. */
+export class RedisLockoutStore implements LockoutStore {
+  readonly #limits: readonly number[];
+
+  constructor(
+    private readonly redis: Redis,
+    { lockingFailure, windowMs, lockMs, reservationMs }: LockoutLimits,
+  ) {
+    this.#limits = [lockingFailure, windowMs, lockMs, reservationMs];
+  }
+
+  async reserve(subject: LockoutSubject, id: string): Promise<ReserveOutcome> {
+    const [kind, remainingMs] = await this.#move<[ReserveOutcome['kind'], number]>(RESERVE, subject, id);
+    return kind === 'locked' ? { kind, remainingMs } : { kind };
+  }
+
+  async settle(subject: LockoutSubject, id: string, isRight: boolean): Promise<SettleOutcome> {
+    type Reply = [SettleOutcome['kind'], number, number];
+    const [kind, remainingMs, isNew] = await this.#move<Reply>(SETTLE, subject, id, isRight ? 1 : 0);
+    const isLockNew = isNew === 1;
+    return kind === 'locked' ? { kind, remainingMs, isLockNew } : { kind, isLockNew };
+  }
+
+  async release(subject: LockoutSubject, id: string): Promise<void> {
+    await this.#move(RELEASE, subject, id);
+  }
+
+  async clear(subject: LockoutSubject): Promise<void> {
+    await this.#move(CLEAR, subject);
+  }
+
+  async find(subject: LockoutSubject): Promise<LockoutStatus> {
+    const [lockedUntil, failures] = await this.#move<[string, number]>(FIND, subject);
+    return { lockedUntil: lockedUntil === '0' ? undefined : new Date(Number(lockedUntil)), failures };
+  }
+
+  async list(appId: string, { limit, after }: LockoutPage): Promise<Lockout[]> {
+    const cursor = [after?.lockedUntil.getTime() ?? 0, after?.userId ?? ''];
+    const found = await this.redis.run<string[]>(LIST, [locksKey(appId)], [limit, ...cursor]);
+    return Array.from({ length: found.length / 2 }, (_, index) => ({
+      userId: found[index * 2] ?? '',
+      lockedUntil: new Date(Number(found[index * 2 + 1])),
+    }));
+  }
+
+  #move<Reply>(script: RedisScript, { appId, userId }: LockoutSubject, id = '', ...rest: number[]): Promise<Reply> {
+    const user = `{${keyPart(appId)}}:${keyPart(userId)}`;
+    const keys = [`lockout:failures:${user}`, `lockout:reservations:${user}`, locksKey(appId)];
+    return this.redis.run<Reply>(script, keys, [userId, id, ...this.#limits, ...rest]);
+  }
+}
+
+/** The braces hold the keys of an application together, where Redis is a cluster. */
+function locksKey(appId: string): string {
+  return `lockout:locks:{${keyPart(appId)}}`;
+}
+
+/** Without braces and colons, so that no id can stand for another one's key. */
+function keyPart(id: string): string {
+  return encodeURIComponent(id);
+}
