@@ -1,9 +1,9 @@
-import type { JsonValue } from '#contracts';
-import { appError } from '#errors';
-import type { QueryClass, QueryColumn, QueryScope } from './query-class.js';
-import type { Condition, ObjectQuery, SortKey } from './query.js';
-
-const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:?\d{2})?)?$/;
+import { allOf, anyOf, type CompileContext, not, Statement } from './compile-context.js';
+import { compileField } from './compile-field.js';
+import { compileOrder } from './compile-order.js';
+import { isMemberOf } from './compile-relation.js';
+import type { Condition, ObjectQuery, SubQuery } from './query.js';
+import type { QueryClass, QueryScope } from './query-class.js';
 
 export interface CompiledFind {
   readonly where: string;
@@ -20,29 +20,26 @@ export interface CompiledCondition {
 
 /**
  * The SQL that finds the rows of a class which match the query, belong to the scope's application and may be read by its grantees.
- * @throws AppError INVALID_QUERY where the query names a hidden field
+ * Names of columns are not qualified: the statement has no other table.
+ * @throws AppError INVALID_QUERY where the query names what cannot be queried
  */
 export function compileFind(query: ObjectQuery, queryClass: QueryClass, scope: QueryScope): CompiledFind {
-  const { bind, parameters } = new Parameters();
-  const where = compileVisible(query.where, { queryClass, scope, bind });
-  const orderBy = compileOrder(query.order, queryClass, bind);
-  const limit = [
-    query.limit === undefined ? '' : `LIMIT ${bind(query.limit)}`,
-    query.skip === undefined ? '' : `OFFSET ${bind(query.skip)}`,
-  ].join(' ');
-  return { where, orderBy, limit, parameters };
+  const statement = new Statement();
+  return { ...compileQuery(query, contextOf(queryClass, scope, statement)), parameters: statement.parameters };
 }
 
 /** The condition by which `compileFind` finds, alone: for counting. @throws as compileFind */
 export function compileCount(where: Condition, queryClass: QueryClass, scope: QueryScope): CompiledCondition {
-  const { bind, parameters } = new Parameters();
-  return { sql: compileVisible(where, { queryClass, scope, bind }), parameters };
+  const statement = new Statement();
+  const sql = compileVisible(where, contextOf(queryClass, scope, statement));
+  return { sql, parameters: statement.parameters };
 }
 
 /**
  * The condition for a row that the statement has chosen already, as in `SELECT 1 FROM … WHERE object_id = $1 AND <sql>`: neither the
  * application nor the ACL of the row is asked. It may be SQL's NULL, which means no.
  * @param bound parameters that the statement has already; ours follow them
+ * @throws as compileFind
  */
 export function compileCondition(
   where: Condition,
@@ -50,108 +47,63 @@ export function compileCondition(
   scope: QueryScope,
   bound: readonly unknown[],
 ): CompiledCondition {
-  const { bind, parameters } = new Parameters(bound);
-  return { sql: compileTree(where, { queryClass, scope, bind }), parameters };
+  const statement = new Statement(bound);
+  const sql = compileTree(where, contextOf(queryClass, scope, statement));
+  return { sql, parameters: statement.parameters };
 }
 
-class Parameters {
-  readonly parameters: unknown[];
-
-  constructor(bound: readonly unknown[] = []) {
-    this.parameters = [...bound];
-  }
-
-  readonly bind = (value: unknown): string => `$${this.parameters.push(value)}`;
+function contextOf(queryClass: QueryClass, scope: QueryScope, statement: Statement): CompileContext {
+  return {
+    queryClass,
+    scope,
+    statement,
+    select: (query, column) =>
+      compileSelect(query, contextOf(scope.classOf(query.className), scope, statement), column),
+  };
 }
 
-interface Context {
-  readonly queryClass: QueryClass;
-  readonly scope: QueryScope;
-  readonly bind: Bind;
+function compileSelect(query: SubQuery, context: CompileContext, column: (within: CompileContext) => string): string {
+  const { where, orderBy, limit } = compileQuery(query, context);
+  return `SELECT ${column(context)} FROM ${context.queryClass.table} WHERE ${where} ORDER BY ${orderBy} ${limit}`;
 }
 
-function compileVisible(where: Condition, context: Context): string {
-  const { queryClass, scope, bind } = context;
-  const isOfApp = `${queryClass.appColumn} = ${bind(scope.appId)}`;
-  return [isOfApp, ...compileReadable(context), compileTree(where, context)].join(' AND ');
+function compileQuery(query: ObjectQuery, context: CompileContext): Omit<CompiledFind, 'parameters'> {
+  const { bind } = context.statement;
+  return {
+    where: compileVisible(query.where, context),
+    orderBy: compileOrder(query, context),
+    limit: [
+      ...(query.limit === undefined ? [] : [`LIMIT ${bind(query.limit)}`]),
+      ...(query.skip === undefined ? [] : [`OFFSET ${bind(query.skip)}`]),
+    ].join(' '),
+  };
 }
 
-function compileReadable({ queryClass: { aclColumn }, scope: { grantees }, bind }: Context): string[] {
-  if (grantees === 'master') return [];
+function compileVisible(where: Condition, context: CompileContext): string {
+  return `${compileReadable(context)} AND ${compileTree(where, context)}`;
+}
+
+function compileReadable({ queryClass, scope: { appId, grantees }, statement: { bind } }: CompileContext): string {
+  const isOfApp = `${queryClass.appColumn} = ${bind(appId)}`;
+  if (grantees === 'master') return isOfApp;
   const grants = grantees.map((grantee) => JSON.stringify({ [grantee]: { read: true } }));
-  return [`(${aclColumn} IS NULL OR ${aclColumn} @> ANY (${bind(grants)}::jsonb[]))`];
+  const { aclColumn } = queryClass;
+  return `${isOfApp} AND (${aclColumn} IS NULL OR ${aclColumn} @> ANY (${bind(grants)}::jsonb[]))`;
 }
 
-type Bind = (value: unknown) => string;
-
-function compileTree(condition: Condition, context: Context): string {
-  const { queryClass, bind } = context;
+function compileTree(condition: Condition, context: CompileContext): string {
   switch (condition.kind) {
-    case 'and': {
-      const parts = condition.conditions.map((part) => compileTree(part, context));
-      return parts.length === 0 ? 'TRUE' : `(${parts.join(' AND ')})`;
+    case 'and':
+      return allOf(condition.conditions.map((part) => compileTree(part, context)));
+    case 'or':
+      return anyOf(condition.conditions.map((part) => compileTree(part, context)));
+    case 'not':
+      return not(compileTree(condition.condition, context));
+    case 'related': {
+      const owners = contextOf(context.scope.classOf(condition.object.className), context.scope, context.statement);
+      return isMemberOf(condition, owners.queryClass, context, compileReadable(owners));
     }
-    case 'equals': {
-      const column = columnOf(condition.field, queryClass);
-      return column === undefined
-        ? equalsJson(condition.field, condition.value, queryClass, bind)
-        : equalsColumn(column, condition.value, bind);
-    }
+    case 'field':
+      return compileField(condition, context);
   }
-}
-
-function compileOrder(order: readonly SortKey[], queryClass: QueryClass, bind: Bind): string {
-  const keys = order.map(({ field, direction }) => {
-    const column = columnOf(field, queryClass);
-    return `${column?.sql ?? `${queryClass.jsonColumn} -> ${bind(field)}::text`} ${direction}`;
-  });
-  return [...(keys.length === 0 ? [`${queryClass.defaultOrderColumn} ASC`] : keys), `${queryClass.idColumn} ASC`].join(
-    ', ',
-  );
-}
-
-function columnOf(field: string, { columns, hidden }: QueryClass): QueryColumn | undefined {
-  if (hidden.has(field)) throw appError('INVALID_QUERY', { message: `The field ${field} cannot be queried.` });
-  return columns.get(field);
-}
-
-function equalsColumn({ sql, type }: QueryColumn, value: JsonValue, bind: Bind): string {
-  if (value === null) return `${sql} IS NULL`;
-  const comparable = columnValue(type, value);
-  return comparable === undefined ? 'FALSE' : `${sql} = ${bind(comparable)}`;
-}
-
-/** The value as the column's type; undefined where it is of another type and so equals nothing. */
-function columnValue(type: QueryColumn['type'], value: JsonValue): unknown {
-  switch (type) {
-    case 'text':
-      return typeof value === 'string' ? value : undefined;
-    case 'boolean':
-      return typeof value === 'boolean' ? value : undefined;
-    case 'date':
-      return dateOf(value);
-  }
-}
-
-/** A bare ISO string, or the API's Date type. */
-function dateOf(value: JsonValue): Date | undefined {
-  const iso = typeof value === 'object' && value !== null && !Array.isArray(value) ? value['iso'] : value;
-  const date = typeof iso === 'string' && ISO_TIME.test(iso) ? new Date(iso) : undefined;
-  return date !== undefined && isStorableDate(date) ? date : undefined;
-}
-
-/** A time of the common era with a year of four digits; invalid dates have no year. */
-function isStorableDate(date: Date): boolean {
-  const year = date.getUTCFullYear();
-  return year >= 1 && year <= 9999;
-}
-
-/** A custom field equals the value, or is an array that holds it. Containment lets the GIN index find the rows. */
-function equalsJson(field: string, value: JsonValue, { jsonColumn }: QueryClass, bind: Bind): string {
-  if (value === null) return `COALESCE(${jsonColumn} -> ${bind(field)}::text, 'null') = 'null'`;
-  const contains = (document: JsonValue) => `${jsonColumn} @> ${bind(JSON.stringify({ [field]: document }))}::jsonb`;
-  const holds = contains([value]);
-  if (typeof value !== 'object') return `(${contains(value)} OR ${holds})`;
-  const isSame = `${jsonColumn} -> ${bind(field)}::text = ${bind(JSON.stringify(value))}::jsonb`;
-  return `((${contains(value)} AND ${isSame}) OR ${holds})`;
 }

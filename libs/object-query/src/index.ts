@@ -1,5 +1,5 @@
-export { compileCondition, compileCount, type CompiledCondition, type CompiledFind, compileFind } from './compile.js';
-export { parseOrder, parseWhere } from './parse.js';
+export { type CompiledCondition, type CompiledFind, compileCondition, compileCount, compileFind } from './compile.js';
+export { parseWhere } from './parse.js';
+export { parseOrder } from './parse-order.js';
 export type { ObjectQuery } from './query.js';
 export type { QueryClass, QueryScope } from './query-class.js';
-export { isStorableText } from './storable-text.js';

@@ -1,54 +1,75 @@
 import type { JsonValue } from '#contracts';
-import { appError } from '#errors';
-import type { Condition, SortKey } from './query.js';
-import { isStorableJson } from './storable-text.js';
+import { isJsonObject, parsePointer } from '#object-values';
+import { BOUNDS, invalidQuery, QueryBudget } from './bounds.js';
+import { isFieldName } from '#object-values';
+import { parsePath } from './field-path.js';
+import { isOperators, parseOperators } from './parse-operators.js';
+import { parseQueryValue } from './parse-query-value.js';
+import { type Reading, readSubQuery } from './parse-sub-query.js';
+import type { Condition } from './query.js';
 
-const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;
-const MAX_CONDITIONS = 100;
-const MAX_SORT_KEYS = 10;
+type MemberParser = (value: JsonValue, reading: Reading) => Condition;
 
-const invalid = (message: string) => appError('INVALID_QUERY', { message });
+const logicalMembers = new Map<string, MemberParser>([
+  ['$and', (value, reading) => ({ kind: 'and', conditions: parseBranches('$and', value, reading) })],
+  ['$or', (value, reading) => parseOr('$or', value, reading)],
+  ['$nor', (value, reading) => ({ kind: 'not', condition: parseOr('$nor', value, reading) })],
+  ['$relatedTo', parseRelatedTo],
+]);
 
-/** Reads a `where` object. @throws AppError INVALID_QUERY where it is none, or names an unknown operator */
+/**
+ * Reads a `where`: an object, or a list of them that must all hold. Undefined and null hold for everything.
+ * @throws AppError INVALID_QUERY where it is none, names an unknown operator or passes a bound; INVALID_KEY_NAME;
+ *   MALFORMED_POINTER; GEO_POINT_QUERY
+ */
 export function parseWhere(where: unknown): Condition {
+  const reading: Reading = {
+    budget: new QueryBudget(),
+    nesting: 0,
+    subQueryDepth: 0,
+    readSubQuery: (value, within) => readSubQuery(value, within, parseTree),
+  };
+  return parseTree(where, reading);
+}
+
+function parseTree(where: unknown, reading: Reading): Condition {
   if (where === undefined || where === null) return { kind: 'and', conditions: [] };
-  if (typeof where !== 'object' || Array.isArray(where)) throw invalid('where must be a JSON object.');
-  const entries = Object.entries(where as Record<string, JsonValue>);
-  if (entries.length > MAX_CONDITIONS) throw invalid(`where may hold ${MAX_CONDITIONS} conditions at most.`);
-  return { kind: 'and', conditions: entries.map(([field, value]) => parseCondition(field, value)) };
+  if (!Array.isArray(where)) return parseObject(where, reading);
+  return { kind: 'and', conditions: where.map((member) => parseObject(member, reading)) };
 }
 
-/** Reads an `order` such as `age,-createdAt`. @throws AppError INVALID_QUERY */
-export function parseOrder(order: string | undefined): SortKey[] {
-  const keys = (order ?? '')
-    .split(',')
-    .map((key) => key.trim())
-    .filter((key) => key !== '');
-  if (keys.length > MAX_SORT_KEYS) throw invalid(`order may hold ${MAX_SORT_KEYS} keys at most.`);
-  return keys.map(parseSortKey);
+function parseObject(where: unknown, reading: Reading): Condition {
+  if (!isJsonObject(where)) throw invalidQuery('where must be a JSON object, or a list of them.');
+  const members = Object.entries(where);
+  if (members.length === 0) reading.budget.spendCondition();
+  return { kind: 'and', conditions: members.flatMap(([name, value]) => parseMember(name, value, reading)) };
 }
 
-function parseSortKey(key: string): SortKey {
-  const isDescending = key.startsWith('-');
-  const field = isDescending ? key.slice(1) : key;
-  assertFieldName(field);
-  return { field, direction: isDescending ? 'DESC' : 'ASC' };
+function parseMember(name: string, value: JsonValue, reading: Reading): readonly Condition[] {
+  const logical = logicalMembers.get(name);
+  if (logical !== undefined) return [logical(value, reading)];
+  if (name.startsWith('$')) throw invalidQuery(`Unknown operator ${name.slice(0, 32)}.`);
+  const field = parsePath(name);
+  if (isOperators(value)) return parseOperators(field, value, reading);
+  reading.budget.spendCondition();
+  return [{ kind: 'field', field, test: { kind: 'isAnyOf', values: [parseQueryValue(value)] } }];
 }
 
-function parseCondition(field: string, value: JsonValue): Condition {
-  if (field.startsWith('$')) throw invalid(`Unknown operator ${field.slice(0, 32)}.`);
-  assertFieldName(field);
-  assertNoOperator(value);
-  if (!isStorableJson(value)) throw invalid('Values must be valid Unicode without NUL characters.');
-  return { kind: 'equals', field, value };
+function parseOr(name: string, value: JsonValue, reading: Reading): Condition {
+  return { kind: 'or', conditions: parseBranches(name, value, reading) };
 }
 
-function assertFieldName(field: string): void {
-  if (!FIELD_NAME.test(field)) throw appError('INVALID_KEY_NAME');
+function parseBranches(name: string, value: JsonValue, reading: Reading): readonly Condition[] {
+  if (!Array.isArray(value) || value.length === 0) throw invalidQuery(`${name} takes a list of conditions.`);
+  const within = { ...reading, nesting: reading.nesting + 1 };
+  if (within.nesting > BOUNDS.nesting)
+    throw invalidQuery(`$and, $or and $nor may be nested ${BOUNDS.nesting} levels deep at most.`);
+  return value.map((branch) => parseObject(branch, within));
 }
 
-function assertNoOperator(value: JsonValue): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
-  const operator = Object.keys(value).find((key) => key.startsWith('$') || key === '__op');
-  if (operator !== undefined) throw invalid(`Unknown operator ${operator.slice(0, 32)}.`);
+function parseRelatedTo(value: JsonValue, { budget }: Reading): Condition {
+  budget.spendCondition();
+  const { object, key } = isJsonObject(value) ? value : {};
+  if (typeof key !== 'string' || !isFieldName(key)) throw invalidQuery('$relatedTo takes an object and a key.');
+  return { kind: 'related', object: parsePointer(object), key };
 }

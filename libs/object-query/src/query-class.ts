@@ -3,6 +3,8 @@ type ColumnType = 'text' | 'boolean' | 'date';
 export interface QueryColumn {
   readonly sql: string;
   readonly type: ColumnType;
+  /** Left out where every row has a value: an index serves the order then. */
+  readonly isNullable?: true;
 }
 
 /** A relation kept in a table of pairs: which objects of another class belong to an object of this one. */
@@ -28,6 +30,7 @@ export interface QueryClass {
   readonly appColumn: string;
   /** Breaks ties of the order, so that pages neither overlap nor leave gaps. */
   readonly idColumn: string;
+  /** An object, never NULL; indexed by `gin (… jsonb_path_ops)` where equality shall be quick. */
   readonly jsonColumn: string;
   /** Who may read a row; SQL's NULL means everybody. */
   readonly aclColumn: string;
@@ -40,6 +43,6 @@ export interface QueryScope {
   readonly appId: string;
   /** Names as ACLs use them: `*`, user ids, `role:<name>`. The master key sees all rows. */
   readonly grantees: 'master' | readonly string[];
-  /** The class that a sub-query names. @throws AppError where there is none, or the caller may not find in it */
+  /** The class that a sub-query or a pointer names. @throws AppError where there is none, or the caller may not find in it */
   classOf(className: string): QueryClass;
 }

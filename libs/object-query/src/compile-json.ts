@@ -1,0 +1,109 @@
+import type { JsonValue } from '#contracts';
+import { isJsonObject } from '#object-values';
+import { allOf, anyOf, type CompileContext, type TestCompilers } from './compile-context.js';
+import { isAtMostAway, isWithinBox } from './compile-geo.js';
+import { matchText, selectedValues } from './compile-value.js';
+import { documentCount, documentsOf, type JsonTarget } from './json-target.js';
+
+/** What may be asked of a custom field, or of a value within one. */
+export const jsonTests: TestCompilers<JsonTarget> = {
+  isAnyOf: ({ values }, target, context) => isAnyOfValues(values, target, context),
+  holdsAll: ({ values }, target, context) => holdsAllValues(values, target, context),
+  compares: ({ operator, value }, target, context) => {
+    const date = isJsonObject(value) ? value['iso'] : undefined;
+    return date === undefined
+      ? hasPath(target, `? (@ ${operator} $value)`, context, { value })
+      : hasPath(target, `? (@."__type" == "Date" && @."iso" ${operator} $value)`, context, { value: date });
+  },
+  exists: (_, target, context) => hasPath(target, '', context),
+  hasSize: ({ size }, target, context) =>
+    someItem(
+      itemsOf(target, '', context),
+      `CASE jsonb_typeof(item) WHEN 'array' THEN jsonb_array_length(item) END = ${context.statement.bind(size)}`,
+    ),
+  matches: (test, target, context) =>
+    someItem(itemsOf(target, '[*] ? (@.type() == "string")', context), matchText("(item #>> '{}')", test, context)),
+  isNear: (test, { path }, context) => isAtMostAway(test, path, context),
+  isWithin: (test, { path }, context) => isWithinBox(test, path, context),
+  isInQuery: ({ query }, target, context) => {
+    const pointers = '[*] ? (@."__type" == "Pointer" && @."className" == $className)';
+    const ids = context.select(query, ({ queryClass }) => queryClass.idColumn);
+    return someItem(
+      itemsOf(target, pointers, context, { className: query.className }),
+      `item ->> 'objectId' IN (${ids})`,
+    );
+  },
+  isSelected: (test, target, context) =>
+    someItem(
+      candidatesOf(target, context),
+      `item IN (SELECT value FROM ${selectedValues(test, context)} WHERE value IS NOT NULL)`,
+    ),
+};
+
+function isAnyOfValues(values: readonly JsonValue[], target: JsonTarget, context: CompileContext): string {
+  const set = values.filter((value) => value !== null);
+  return anyOf([
+    ...(set.length === 0 ? [] : [isOneOf(set, target, context)]),
+    ...(set.length === values.length ? [] : [isNothing(target, context)]),
+  ]);
+}
+
+/** Containment finds the rows by the GIN index; where it is not exact the values themselves are compared too. */
+function isOneOf(values: readonly JsonValue[], target: JsonTarget, context: CompileContext): string {
+  const { statement, queryClass } = context;
+  const isBounded = statement.spendDocuments(values.length * documentCount(target));
+  const isExact = isBounded && target.exactSteps === 0 && !values.some((value) => typeof value === 'object');
+  const documents = isBounded ? values.flatMap((value) => documentsOf(target, value)) : [];
+  const bindAll = (list: readonly JsonValue[]) => statement.bind(list.map((value) => JSON.stringify(value)));
+  return allOf([
+    ...(isBounded ? [`${queryClass.jsonColumn} @> ANY (${bindAll(documents)}::jsonb[])`] : []),
+    ...(isExact ? [] : [someItem(candidatesOf(target, context), `item = ANY (${bindAll(values)}::jsonb[])`)]),
+  ]);
+}
+
+function isNothing(target: JsonTarget, context: CompileContext): string {
+  return anyOf([`${hasPath(target, '', context)} IS NOT TRUE`, hasPath(target, '? (@ == null)', context)]);
+}
+
+function holdsAllValues(values: readonly JsonValue[], target: JsonTarget, context: CompileContext): string {
+  const [first, ...others] = values;
+  if (first === undefined) return 'FALSE';
+  const holdsFirst = isAnyOfValues([first], target, context);
+  if (others.length === 0) return holdsFirst;
+  const wanted = `unnest(${context.statement.bind(others.map((value) => JSON.stringify(value)))}::jsonb[]) AS wanted(value)`;
+  const held = `SELECT item FROM ${candidatesOf(target, context)}`;
+  return allOf([holdsFirst, `NOT EXISTS (SELECT FROM ${wanted} WHERE value NOT IN (${held}))`]);
+}
+
+/** Whether the path, and a filter of ours behind it, leads to anything. Values of the query come as variables. */
+function hasPath(target: JsonTarget, filter: string, context: CompileContext, variables: Variables = {}): string {
+  return `jsonb_path_exists(${pathArguments(target, filter, context, variables)})`;
+}
+
+/** What the path, and a filter of ours behind it, leads to, as the rows of `candidate(item)`. */
+function itemsOf(target: JsonTarget, filter: string, context: CompileContext, variables: Variables = {}): string {
+  return `jsonb_path_query(${pathArguments(target, filter, context, variables)}) AS candidate(item)`;
+}
+
+/** What equality compares with: the values at the path, and the items of those that are lists. */
+function candidatesOf(target: JsonTarget, context: CompileContext): string {
+  const [values, items] = ['', '[*]'].map(
+    (filter) => `SELECT jsonb_path_query(${pathArguments(target, filter, context, {})})`,
+  );
+  return `(${values} UNION ALL ${items}) AS candidate(item)`;
+}
+
+type Variables = Readonly<Record<string, JsonValue>>;
+
+function pathArguments(
+  { base, jsonPath }: JsonTarget,
+  filter: string,
+  { statement: { bind } }: CompileContext,
+  variables: Variables,
+): string {
+  return `${base}, ${bind(`${jsonPath}${filter}`)}::jsonpath, ${bind(JSON.stringify(variables))}::jsonb`;
+}
+
+function someItem(rows: string, condition: string): string {
+  return `EXISTS (SELECT FROM ${rows} WHERE ${condition})`;
+}
