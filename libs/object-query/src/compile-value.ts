@@ -39,7 +39,7 @@ export function columnAsJson({ sql, type }: QueryColumn): string {
 }
 
 /** The value of any field as JSON; NULL where there is none. @throws AppError INVALID_QUERY where nobody may ask for it */
-export function jsonValueOf(path: FieldPath, context: CompileContext): string {
+function jsonValueOf(path: FieldPath, context: CompileContext): string {
   const target = targetOf(path, context.queryClass);
   if (target.kind === 'relation') throw invalidQuery(`The field ${path[0]} is a relation, and has no value.`);
   return target.kind === 'column' ? columnAsJson(target.column) : jsonAt(path, context);
