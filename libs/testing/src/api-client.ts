@@ -1,10 +1,14 @@
+import { observeAnswer } from './observed-answers.js';
+
 /** A JSON object of an answer. */
 export type Json = Record<string, unknown>;
 
 export interface ApiReply {
   readonly status: number;
   readonly headers: Headers;
+  /** Empty where the answer is not JSON. */
   readonly body: Json;
+  readonly text: string;
 }
 
 export interface ApiRequest {
@@ -82,14 +86,29 @@ export class ApiClient {
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
+    observeAnswer(this.baseUrl, { ...addressOf(method, path, headers, body), status: response.status, text });
     const isExpected = response.status < 500 || (this.mayBeUnavailable && response.status === 503);
     if (!isExpected) throw new Error(`${method} ${path} answered ${response.status}: ${text.slice(0, 500)}`);
-    return { status: response.status, headers: response.headers, body: parse(text) };
+    return { status: response.status, headers: response.headers, body: parse(response, text), text };
   }
 }
 
-function parse(text: string): Json {
-  if (text === '') return {};
+/** What a request asks for, which its text/plain form says in the body. */
+function addressOf(
+  method: string,
+  url: string,
+  headers: ApiRequest['headers'],
+  body: unknown,
+): { method: string; path: string } {
+  const [path = ''] = url.split('?');
+  const isForm = headers?.['content-type']?.startsWith('text/plain') === true;
+  const { _method = 'POST' } = (isForm ? body : {}) as { _method?: unknown };
+  return { method: isForm && method === 'POST' ? String(_method) : method, path };
+}
+
+function parse(response: Response, text: string): Json {
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+  if (text === '' || !isJson) return {};
   const value: unknown = JSON.parse(text);
   if (typeof value !== 'object' || value === null) throw new Error(`not a JSON object: ${text.slice(0, 200)}`);
   return value as Json;

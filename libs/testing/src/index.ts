@@ -11,6 +11,7 @@ export {
   startStandalone,
   useServer,
 } from './gatepost-server.js';
+export { type ObservedAnswer, observedAnswers } from './observed-answers.js';
 export { TcpProxy } from './tcp-proxy.js';
 export { isAlive, TestProcess } from './test-process.js';
 export { newDatabase, newFolder, newNamespace, testRun } from './test-run.js';

@@ -4,6 +4,7 @@ import { describeBatch } from './batch.suite.js';
 import { describeChanging } from './changing.suite.js';
 import { describeConcurrency } from './concurrency.suite.js';
 import { describeCredentials } from './credentials.suite.js';
+import { describeApiDescription } from './description.suite.js';
 import { describeListing } from './listing.suite.js';
 import { describeLogin } from './login.suite.js';
 import { describeUpdateOperations } from './operations.suite.js';
@@ -28,4 +29,6 @@ export function describeApi(server: () => GatepostServer): void {
   describeSettings(server);
   describeConcurrency(server);
   describeServiceRoutes(server);
+  // Last: it judges what the tests above have seen.
+  describeApiDescription(server);
 }

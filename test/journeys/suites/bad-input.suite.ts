@@ -146,6 +146,15 @@ export function describeBadInput(server: () => GatepostServer): void {
       expect((await put({ first: { __op: 'Delete' } })).status).toBe(200);
     });
 
+    it('refuses a sign-up that is small on its way and over the limit when it is written out', async () => {
+      const numbers = `[${Array.from({ length: 100_000 }, () => '1e20').join(',')}]`;
+      const { status, body } = await api.post(
+        '/1.1/users',
+        `{"username":"${unique('big')}","password":"p","list":${numbers}}`,
+      );
+      expect([status, body['code']]).toEqual([400, 116]);
+    });
+
     it('counts an empty body, and null, as no fields', async () => {
       for (const body of ['', 'null', '{}', undefined]) expect((await put(body)).status).toBe(200);
       expect((await api.post('/1.1/login', 'null')).body['code']).toBe(200);

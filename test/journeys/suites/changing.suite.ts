@@ -60,6 +60,14 @@ export function describeChanging(server: () => GatepostServer): void {
       expect([body['email'], body['mobilePhoneNumber'], body['emailVerified']]).toEqual([undefined, undefined, null]);
     });
 
+    it('refuses an address or a number that is none, and a number that is taken', async () => {
+      const [user, other] = [await signUp(api), await signUp(api, { mobilePhoneNumber: uniquePhone() })];
+      const codeOf = async (body: unknown) => (await put(user, body, user.session)).body['code'];
+      expect(await codeOf({ email: 'nobody' })).toBe(125);
+      expect(await codeOf({ mobilePhoneNumber: 'call me' })).toBe(127);
+      expect(await codeOf({ mobilePhoneNumber: other.body['mobilePhoneNumber'] })).toBe(214);
+    });
+
     it('removes a custom field by Delete', async () => {
       const user = await signUp(api, { color: 'red', size: 3 });
       await put(user, { color: { __op: 'Delete' } }, user.session);
@@ -155,6 +163,20 @@ export function describeChanging(server: () => GatepostServer): void {
         expect([status, body]).toEqual([403, SESSION_REQUIRED]);
       }
     });
+
+    it('says to the master key that there is no such user', async () => {
+      const { status, body } = await master.put(`/1.1/users/${'a'.repeat(24)}/updatePassword`, {
+        old_password: 'old',
+        new_password: 'new',
+      });
+      expect([status, body['code']]).toEqual([400, 211]);
+    });
+
+    it('is refused by an ACL without write permission', async () => {
+      const user = await signUp(api, { ACL: { '*': { read: true } } });
+      const { status, body } = await change(user, { old_password: user.password, new_password: 'new' }, user.session);
+      expect([status, body['code']]).toEqual([403, 403]);
+    });
   });
 
   describe('PUT /1.1/users/<objectId>/refreshSessionToken', () => {
@@ -212,6 +234,13 @@ export function describeChanging(server: () => GatepostServer): void {
         211,
       );
       expect((await api.delete(`${path}/${user.id}`, { session: user.session })).body).toEqual(SESSION_REQUIRED);
+    });
+
+    it('is refused by an ACL without write permission', async () => {
+      const user = await signUp(api, { ACL: { '*': { read: true } } });
+      const { status, body } = await api.delete(`${path}/${user.id}`, { session: user.session });
+      expect([status, body['code']]).toEqual([403, 403]);
+      expect((await read(user))['objectId']).toBe(user.id);
     });
 
     it('needs the session of that user, or the master key', async () => {

@@ -42,6 +42,11 @@ export function describeReading(server: () => GatepostServer): void {
       },
     );
 
+    it('refuses a parameter that is given twice', async () => {
+      const { status, body } = await api.get(`${path}/${user.id}?keys=color&keys=size`);
+      expect([status, body['code']]).toEqual([400, 102]);
+    });
+
     it('answers 4xx to an id of 10 kB', async () => {
       const { status } = await api.get(`${path}/${'a'.repeat(10_000)}`);
       expect(status).toBeGreaterThanOrEqual(400);

@@ -18,11 +18,19 @@ export function describeServiceRoutes(server: () => GatepostServer): void {
       expect(Math.abs(Date.parse(String(body['iso'])) - Date.now())).toBeLessThan(60_000);
     });
 
+    it('/docs and /openapi.json describe the API, and are not sent twice', async () => {
+      for (const path of ['/docs', '/openapi.json']) {
+        const { status, headers, text } = await open().get(path);
+        expect([status, text.includes('/1.1/users/{objectId}/updatePassword')]).toEqual([200, true]);
+        const again = await open().get(path, { headers: { 'if-none-match': headers.get('etag') ?? '' } });
+        expect([again.status, again.text]).toEqual([304, '']);
+      }
+    });
+
     it('/metrics counts requests by route and status, and names no user', async () => {
       await appClient(server()).get('/1.1/users/me', { session: 'secret-session-token' });
-      const response = await fetch(`${server().baseUrls[0] ?? ''}/metrics`);
-      const text = await response.text();
-      expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
+      const { headers, text } = await open().get('/metrics');
+      expect(headers.get('content-type')).toMatch(/^text\/plain/);
       expect(text).toMatch(
         /gatepost_http_request_duration_seconds_count\{[^}]*route="\/1\.1\/users\/me"[^}]*status="400"[^}]*\} \d+/,
       );

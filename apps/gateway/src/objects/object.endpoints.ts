@@ -16,17 +16,14 @@ export const readParams = z.object({
 
 /** Parameters of a query. */
 export const listParams = readParams.extend({
-  where: z.string().optional().describe('[Conditions](#queries), as JSON.'),
+  where: z.string().optional().describe('Conditions, as JSON.'),
   order: z.string().optional().describe('Sort keys, 10 at most: `level,-createdAt`. By `createdAt` unless given.'),
   limit: z.string().optional().describe('0 to 1000; 100 where it is missing or anything else.'),
   skip: z.string().optional().describe('0 to 1,000,000,000.'),
   count: on.describe('Adds `count`, the number of all that match; with `limit=0` only it.'),
 });
 
-const where = z
-  .string()
-  .optional()
-  .describe('[Conditions](#queries), as JSON: only an object that meets them is changed.');
+const where = z.string().optional().describe('Conditions, as JSON: only an object that meets them is changed.');
 
 /** Parameters of a change. */
 export const writeParams = z.object({

@@ -82,6 +82,10 @@ describe('the endpoints of the gateway', () => {
     for (const { errors } of GatewayModule.endpoints) for (const name of errors) expect(ERRORS).toHaveProperty(name);
   });
 
+  it('are told in plain text, in which only `code` is marked', () => {
+    expect(JSON.stringify(openApiDocument(GatewayModule.endpoints, base))).not.toMatch(/\]\(|\*\*/);
+  });
+
   it('describe every parameter of the URL', () => {
     for (const { id, query } of GatewayModule.endpoints)
       for (const [name, field] of Object.entries<z.ZodType>(query?.shape ?? {}))

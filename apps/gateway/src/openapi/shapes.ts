@@ -30,7 +30,7 @@ export class ShapeWriter {
     const { $schema: _dialect, ...schema } = z.toJSONSchema(root, {
       io: 'input',
       override: ({ zodSchema, jsonSchema }) => {
-        dropEmptyBounds(jsonSchema);
+        dropNoise(jsonSchema);
         if (zodSchema !== root && names.has(zodSchema)) replace(jsonSchema, this.write(zodSchema));
       },
     });
@@ -38,10 +38,11 @@ export class ShapeWriter {
   }
 }
 
-/** zod bounds every integer by what JavaScript can count. */
-function dropEmptyBounds(schema: z.core.JSONSchema.BaseSchema): void {
+/** zod bounds every integer by what JavaScript can count, and spells out what a time looks like. */
+function dropNoise(schema: z.core.JSONSchema.BaseSchema): void {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  if (schema.format === 'date-time') delete schema.pattern;
 }
 
 function replace(target: object, source: object): void {

@@ -1,0 +1,101 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import {
+  ApiClient,
+  appClient,
+  type GatepostServer,
+  masterClient,
+  type ObservedAnswer,
+  observedAnswers,
+} from '#testing';
+import type { OpenApiDocument } from '../../../apps/gateway/src/openapi/openapi.types.js';
+import { ApiDescription } from './api-description.js';
+
+const OVER_THE_LIMIT = 'x'.repeat(1_100_000);
+
+/** What a request can be answered that reaches no route: it is not there, not readable, or its sender unknown. */
+const WITHOUT_ROUTE = ['400/107', '401/401', '404/101'];
+
+/**
+ * What the server says of its endpoints, held against all that the clients of this file saw. Comes last: what it knows are
+ * the answers to the tests before it.
+ */
+export function describeApiDescription(server: () => GatepostServer): void {
+  describe('what the API says of itself', () => {
+    let api: ApiDescription;
+    const seen = () => observedAnswers(server().baseUrls);
+
+    beforeAll(async () => {
+      const { body } = await new ApiClient(server().baseUrls[0] ?? '', {}).get('/openapi.json');
+      api = new ApiDescription(body as unknown as OpenApiDocument);
+    });
+
+    it('every endpoint that needs credentials refuses a request without', async () => {
+      const anonymous = new ApiClient(server().baseUrls[0] ?? '', {});
+      for (const { method, path, operation } of api.operations.filter(
+        ({ operation: { security } }) => security.length > 0,
+      )) {
+        const { status, body } = await anonymous.send(method, urlOf(path), {});
+        expect([status, body['code']], operation.operationId).toEqual([401, 401]);
+      }
+    });
+
+    it('every endpoint that takes a body refuses one that nobody can read', async () => {
+      const master = masterClient(server());
+      const unreadable: [string, number, number][] = [
+        ['hello', 400, 107],
+        ['{"__proto__": {"isAdmin": true}}', 400, 105],
+        ['{"level": 1e400}', 400, 111],
+        [OVER_THE_LIMIT, 413, 413],
+      ];
+      for (const { method, path, operation } of api.operations.filter((each) => each.method !== 'GET')) {
+        for (const [sent, status, code] of unreadable) {
+          const reply = await master.send(method, urlOf(path), { body: sent });
+          expect([reply.status, reply.body['code']], operation.operationId).toEqual([status, code]);
+        }
+      }
+    });
+
+    it('headers over 16 KiB are refused', async () => {
+      const { status, body } = await appClient(server()).get('/1.1/date', {
+        headers: { 'x-long': 'x'.repeat(20_000) },
+      });
+      expect([status, body['code']]).toEqual([431, 413]);
+    });
+
+    it('describes every answer that these tests saw', () => {
+      const strange = seen().filter((answer) => !isDescribed(api, answer));
+      expect(lines(strange)).toEqual([]);
+    });
+
+    it('describes the body of every answer that is no error', () => {
+      const mistakes = seen().flatMap((answer) => {
+        const operation = answer.status < 400 ? api.find(answer) : undefined;
+        const mistake = operation && api.mistakeOf(operation, answer);
+        return mistake === undefined ? [] : [`${answer.method} ${answer.path}: ${mistake}`];
+      });
+      expect([...new Set(mistakes)]).toEqual([]);
+    });
+  });
+}
+
+function isDescribed(api: ApiDescription, answer: ObservedAnswer): boolean {
+  const operation = api.find(answer);
+  if (operation === undefined) return answer.method === 'OPTIONS' || WITHOUT_ROUTE.includes(answerName(answer));
+  return api.answersOf(operation).includes(answerName(answer));
+}
+
+/** `200`, or `400/211`. */
+function answerName({ status, text }: ObservedAnswer): string {
+  const code = status < 400 ? undefined : /"code":(\d+)/.exec(text)?.[1];
+  return code === undefined ? String(status) : `${status}/${code}`;
+}
+
+/** The answers as short lines, each once. */
+function lines(answers: readonly ObservedAnswer[]): string[] {
+  return [...new Set(answers.map((answer) => `${answer.method} ${answer.path.slice(0, 200)} ${answerName(answer)}`))];
+}
+
+/** A URL of the path: an id that nobody has. */
+function urlOf(path: string): string {
+  return path.replaceAll(/\{\w+\}/g, 'a'.repeat(24));
+}
