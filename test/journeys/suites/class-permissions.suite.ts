@@ -1,0 +1,141 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import {
+  ApiClient,
+  type AppKeys,
+  createApplication,
+  eventually,
+  gatepost,
+  type GatepostServer,
+  setSetting,
+  signUp,
+  type TestUser,
+  unique,
+} from '#testing';
+
+const ACL = { '*': { read: true, write: true } };
+/** Settings and permissions work within a second. */
+const EFFECTIVE_MS = 3_000;
+
+/** Compatibility facts §7: what may be done with a class as a whole. */
+export function describeClassPermissions(server: () => GatepostServer): void {
+  describe('class permissions', () => {
+    let app: AppKeys;
+    let api: ApiClient;
+    let master: ApiClient;
+    let user: TestUser;
+    let member: TestUser;
+    let roleId: string;
+
+    const permit = async (className: string, operation: string, ...who: string[]) => {
+      const { status, stderr } = await gatepost(server(), 'permissions', 'set', app.id, className, operation, ...who);
+      expect([status, stderr]).toEqual([0, '']);
+    };
+    const forbidden = (operation: string, className: string) => ({
+      code: 403,
+      error: `Forbidden to ${operation} by class '${className}' permissions.`,
+    });
+
+    beforeAll(async () => {
+      app = await createApplication(server());
+      const baseUrl = server().baseUrls[0] ?? '';
+      [api, master] = [ApiClient.forApp(baseUrl, app), ApiClient.forMaster(baseUrl, app)];
+      user = await eventually(() => signUp(api));
+      member = await signUp(api);
+      const users = { __op: 'AddRelation', objects: [{ __type: 'Pointer', className: '_User', objectId: member.id }] };
+      roleId = String((await master.post('/1.1/roles', { name: 'staff', ACL, users })).body['objectId']);
+    });
+
+    /** One request per operation, by whom it is sent. */
+    const requests: Record<string, (session?: string) => Promise<{ status: number; body: unknown }>> = {
+      'find _User': (session) => api.get('/1.1/users', { session }),
+      'get _User': (session) => api.get(`/1.1/users/${user.id}`, { session }),
+      'create _User': (session) => api.post('/1.1/users', { username: unique('new'), password: 'p' }, { session }),
+      'update _User': (session) => api.put(`/1.1/users/${user.id}`, { color: 'red' }, { session }),
+      'find _Role': (session) => api.get('/1.1/roles', { session }),
+      'get _Role': (session) => api.get(`/1.1/roles/${roleId}`, { session }),
+      'create _Role': (session) => api.post('/1.1/roles', { name: unique('r').replace('-', '_'), ACL }, { session }),
+      'update _Role': (session) => api.put(`/1.1/roles/${roleId}`, { color: 'red' }, { session }),
+    };
+
+    it.each(Object.keys(requests))('of %s: nobody, logged-in users, a role, everyone', async (name) => {
+      const [operation = '', className = ''] = name.split(' ');
+      const send = requests[name]!;
+      const isForbidden = async (session?: string) =>
+        (await send(session)).status === 403 &&
+        JSON.stringify((await send(session)).body) === JSON.stringify(forbidden(operation, className));
+      const matrix = async () => [
+        await isForbidden(),
+        await isForbidden(user.session),
+        await isForbidden(member.session),
+      ];
+
+      await permit(className, operation, 'nobody');
+      await eventually(async () => {
+        expect(await matrix()).toEqual([true, true, true]);
+      }, EFFECTIVE_MS);
+      await permit(className, operation, 'users');
+      await eventually(async () => {
+        expect(await matrix()).toEqual([true, false, false]);
+      }, EFFECTIVE_MS);
+      await permit(className, operation, user.id, 'role:staff');
+      await eventually(async () => {
+        expect(await matrix()).toEqual([true, false, false]);
+      }, EFFECTIVE_MS);
+      await permit(className, operation, 'role:staff');
+      await eventually(async () => {
+        expect(await matrix()).toEqual([true, true, false]);
+      }, EFFECTIVE_MS);
+      await permit(className, operation, 'everyone');
+      await eventually(async () => {
+        expect(await matrix()).toEqual([false, false, false]);
+      }, EFFECTIVE_MS);
+    });
+
+    it.each([
+      ['_User', '/1.1/users/'],
+      ['_Role', '/1.1/roles/'],
+    ])('of delete %s refuse everyone but the master key', async (className, path) => {
+      const victim = await signUp(api);
+      const role = await master.post('/1.1/roles', { name: unique('r').replace('-', '_'), ACL });
+      const id = className === '_User' ? victim.id : String(role.body['objectId']);
+      await permit(className, 'delete', 'nobody');
+      await eventually(async () => {
+        const { status, body } = await api.delete(`${path}${id}`, { session: victim.session });
+        expect([status, body]).toEqual([403, forbidden('delete', className)]);
+      }, EFFECTIVE_MS);
+      expect((await master.delete(`${path}${id}`)).status).toBe(200);
+      await permit(className, 'delete', 'everyone');
+    });
+
+    it('let the master key in, whatever they say', async () => {
+      await permit('_User', 'find', 'nobody');
+      expect((await master.get('/1.1/users')).status).toBe(200);
+    });
+
+    it('of find _User are the setting userQueryEnabled by another name', async () => {
+      const shown = async () => (await gatepost(server(), 'apps', 'show', app.id)).stdout;
+      await setSetting(server(), app, 'userQueryEnabled', 'true');
+      expect(await shown()).toMatch(/userQueryEnabled\s+true/);
+      expect((await gatepost(server(), 'permissions', 'show', app.id)).stdout).toMatch(/_User\n\s+find\s+everyone/);
+      await eventually(async () => {
+        expect((await api.get('/1.1/users')).status).toBe(200);
+      }, EFFECTIVE_MS);
+      await permit('_User', 'find', 'users');
+      expect(await shown()).toMatch(/userQueryEnabled\s+false/);
+      await setSetting(server(), app, 'userQueryEnabled', 'false');
+      await eventually(async () => {
+        expect((await api.get('/1.1/users', { session: user.session })).status).toBe(403);
+      }, EFFECTIVE_MS);
+    });
+
+    it.each([
+      ['an unknown class', ['_Post', 'find', 'everyone']],
+      ['an unknown operation', ['_User', 'read', 'everyone']],
+      ['a malformed grantee', ['_User', 'find', 'role:a-b']],
+      ['everyone among others', ['_User', 'find', 'a!', 'everyone']],
+    ])('are not set to %s', async (_, args) => {
+      const { status, stderr } = await gatepost(server(), 'permissions', 'set', app.id, ...args);
+      expect([status, stderr.length > 0]).toEqual([1, true]);
+    });
+  });
+}
