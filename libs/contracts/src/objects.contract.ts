@@ -15,11 +15,11 @@ const storedClassName = z.enum(['_User', '_Role']);
 
 export const objectId = z.string().min(1).max(64);
 /** The parameter `keys`, split at its commas. */
-export const keys = z.array(z.string().max(256)).max(100).optional();
+const keys = z.array(z.string().max(256)).max(100).optional();
 /** The parameter `include`, as it was sent. */
-export const include = z.string().max(1024).optional();
+const include = z.string().max(1024).optional();
 /** The parameter `where`, parsed from JSON and no further: its reader judges it. */
-export const where = z.unknown().optional();
+const where = z.unknown().optional();
 
 /** What a query asks for. */
 const objectListQuery = z.object({

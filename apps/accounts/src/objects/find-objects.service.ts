@@ -5,7 +5,7 @@ import { IncludeService } from './include.service.js';
 import { pickKeys } from './keys.rules.js';
 import { ObjectReaders } from './object-readers.js';
 import { Readings } from './readings.js';
-import type { StoredClassName } from './reading.js';
+import type { StoredClassName } from './reading.types.js';
 
 /** GET /1.1/users, /1.1/roles and their aliases. */
 @Injectable()

@@ -6,7 +6,7 @@ import { IncludeService } from './include.service.js';
 import { pickKeys } from './keys.rules.js';
 import { ObjectReaders } from './object-readers.js';
 import { Readings } from './readings.js';
-import type { StoredClassName } from './reading.js';
+import type { StoredClassName } from './reading.types.js';
 
 /** GET of one object. */
 @Injectable()

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { appError } from '#errors';
 import { isFieldName, isJsonObject } from '#object-values';
-import type { StoredClassName } from './reading.js';
+import type { StoredClassName } from './reading.types.js';
 
 const MAX_PATHS = 10;
 const MAX_DEPTH = 3;

@@ -4,7 +4,7 @@ import { grants } from '../acl/acl.rules.js';
 import { objectsAt, parseInclude, pointersAt, type PointerSpot } from './include.rules.js';
 import type { ReadObject } from './object-reader.js';
 import { ObjectReaders } from './object-readers.js';
-import type { Reading, StoredClassName } from './reading.js';
+import type { Reading, StoredClassName } from './reading.types.js';
 
 const CLASS_NAMES: readonly StoredClassName[] = ['_User', '_Role'];
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { RoleReader } from '../roles/role.reader.js';
 import { UserReader } from '../users/user.reader.js';
 import type { ObjectReader } from './object-reader.js';
-import type { StoredClassName } from './reading.js';
+import type { StoredClassName } from './reading.types.js';
 
 /** The reader of each class. */
 @Injectable()

@@ -8,7 +8,7 @@ import { granteesOf } from '../principals/principal.rules.js';
 import { PrincipalsService } from '../principals/principals.service.js';
 import { ROLE_QUERY_CLASS } from '../roles/role-query.fields.js';
 import { userQueryClass } from '../users/user-query.fields.js';
-import type { Reading, StoredClassName } from './reading.js';
+import type { Reading, StoredClassName } from './reading.types.js';
 
 /** Resolves callers into what they may read. */
 @Injectable()

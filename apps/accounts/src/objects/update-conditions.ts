@@ -5,7 +5,7 @@ import { appError } from '#errors';
 import { compileCondition, parseWhere } from '#object-query';
 import { ObjectsRepository } from './objects.repository.js';
 import { Readings } from './readings.js';
-import type { StoredClassName } from './reading.js';
+import type { StoredClassName } from './reading.types.js';
 
 /** The condition of a write (`?where=`), to be asked once its object is locked. */
 export interface UpdateCondition {

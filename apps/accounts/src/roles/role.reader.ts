@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { CompiledCondition, CompiledFind } from '#object-query';
 import type { ObjectReader, ReadObject } from '../objects/object-reader.js';
-import type { Reading } from '../objects/reading.js';
+import type { Reading } from '../objects/reading.types.js';
 import { QueryDatabase } from '../objects/query-database.js';
 import { presentRole } from './role.presenter.js';
 import type { RoleRow } from './role.row.js';

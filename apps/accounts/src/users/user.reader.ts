@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CompiledCondition, CompiledFind } from '#object-query';
 import type { ObjectReader, ReadObject } from '../objects/object-reader.js';
 import { QueryDatabase } from '../objects/query-database.js';
-import type { Reading } from '../objects/reading.js';
+import type { Reading } from '../objects/reading.types.js';
 import { presentUser, type UserView } from './user.presenter.js';
 import type { UserRow } from './user.row.js';
 import { UsersRepository } from './users.repository.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parseUserChanges } from './user-changes.rules.js';
+import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
 import type { UserRow } from './user.row.js';
-import { applyChanges, nextEmail, nextPhone } from './user.rules.js';
+import { applyChanges } from './user.rules.js';
 
 const none = { custom: [] };
 const on = { verifyEmailOnSignUp: true };
@@ -24,7 +24,20 @@ const user: UserRow = {
   updatedAt: EARLIER,
 };
 
-describe('nextEmail (specification, emailVerified)', () => {
+type EmailState = Pick<UserRow, 'email' | 'emailVerified'>;
+type PhoneState = Pick<UserRow, 'mobilePhoneNumber' | 'mobilePhoneVerified'>;
+
+function nextEmail(current: EmailState, changes: UserChanges, settings: typeof on): EmailState {
+  const { email, emailVerified } = applyChanges({ ...user, ...current }, changes, settings);
+  return { email, emailVerified };
+}
+
+function nextPhone(current: PhoneState, changes: UserChanges): PhoneState {
+  const { mobilePhoneNumber, mobilePhoneVerified } = applyChanges({ ...user, ...current }, changes, off);
+  return { mobilePhoneNumber, mobilePhoneVerified };
+}
+
+describe('an address (specification, emailVerified)', () => {
   const without = { email: null, emailVerified: null };
   const verified = { email: 'a@b.co', emailVerified: true };
 
@@ -61,7 +74,7 @@ describe('nextEmail (specification, emailVerified)', () => {
   });
 });
 
-describe('nextPhone', () => {
+describe('a phone number', () => {
   const verified = { mobilePhoneNumber: '+861', mobilePhoneVerified: true };
 
   it.each<[string, Parameters<typeof nextPhone>, ReturnType<typeof nextPhone>]>([

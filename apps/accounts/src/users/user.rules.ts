@@ -11,7 +11,7 @@ type VerificationSettings = Pick<ApplicationSettings, 'verifyEmailOnSignUp'>;
  * The address and its state after a change. A new address starts as unverified where verification is on, and as null
  * where it is off; setting the address again that is there already changes nothing (specification, emailVerified).
  */
-export function nextEmail(current: EmailState, changes: UserChanges, settings: VerificationSettings): EmailState {
+function nextEmail(current: EmailState, changes: UserChanges, settings: VerificationSettings): EmailState {
   const email = changes.email === undefined ? current.email : changes.email;
   if (email === null) return { email, emailVerified: null };
   const unknown = settings.verifyEmailOnSignUp ? false : null;
@@ -20,7 +20,7 @@ export function nextEmail(current: EmailState, changes: UserChanges, settings: V
 }
 
 /** The phone number and its state after a change: another number is unverified. */
-export function nextPhone(current: PhoneState, changes: UserChanges): PhoneState {
+function nextPhone(current: PhoneState, changes: UserChanges): PhoneState {
   const number = changes.mobilePhoneNumber === undefined ? current.mobilePhoneNumber : changes.mobilePhoneNumber;
   const kept = number !== null && number === current.mobilePhoneNumber && current.mobilePhoneVerified;
   return { mobilePhoneNumber: number, mobilePhoneVerified: number !== null && (changes.mobilePhoneVerified ?? kept) };
