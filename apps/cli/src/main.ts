@@ -3,12 +3,12 @@ import { Command } from 'commander';
 import { StartError } from '#bootstrap';
 import { ConfigError, loadConfig } from '#config';
 import { AppError } from '#errors';
-import type { RpcClient } from '#messaging';
 import { databaseEnvironment, keysEnvironment, serverEnvironment } from './cli.config.js';
 import { appsCommand, type GivenKeys } from './commands/apps.command.js';
+import { lockoutsCommand } from './commands/lockouts.command.js';
 import { migrateCommand } from './commands/migrate.command.js';
 import { permissionsCommand } from './commands/permissions.command.js';
-import { connectToServer } from './operator-connection.js';
+import { connectToServer, type WithServer } from './operator-connection.js';
 
 Logger.overrideLogger(false);
 
@@ -22,6 +22,7 @@ It speaks to a running standalone server through its data folder (GATEPOST_DATA_
 AMQP_URL is set, to the services behind that message broker. "migrate" opens DATABASE_URL itself.`,
   )
   .addCommand(appsCommand(withServer, givenKeys))
+  .addCommand(lockoutsCommand(withServer))
   .addCommand(migrateCommand(databaseUrls))
   .addCommand(permissionsCommand(withServer));
 
@@ -40,7 +41,7 @@ function describe(error: unknown): string {
   return isPlain ? error.message : (error.stack ?? error.message);
 }
 
-async function withServer(work: (rpc: RpcClient) => Promise<void>): Promise<void> {
+async function withServer(work: Parameters<WithServer>[0]): Promise<void> {
   const env = loadConfig(serverEnvironment, process.env);
   const connection = await connectToServer({
     amqpUrl: env.AMQP_URL,

@@ -8,6 +8,9 @@ export interface OperatorConnection {
   close(): Promise<void> | void;
 }
 
+/** Does a command's work with the server, and ends the connection. */
+export type WithServer = (work: (rpc: RpcClient) => Promise<void>) => Promise<void>;
+
 export interface OperatorTarget {
   /** Where the operator names a broker, the services behind it are meant. */
   readonly amqpUrl: string | undefined;

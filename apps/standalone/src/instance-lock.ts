@@ -1,9 +1,12 @@
 import { renameSync, rmSync } from 'node:fs';
 import { StartError } from '#bootstrap';
 import { isSocketPathTooLong, operatorSocketPath } from '#config';
-import { applicationsRpc } from '#contracts';
+import { applicationsRpc, lockoutsRpc, type RpcContract } from '#contracts';
 import { OperatorSocket, type Requester, type ServedOperators, serveOperators } from '#messaging';
 import type { DataFolder } from './data-folder.js';
+
+/** What the command line may ask. */
+const OPERATOR_CONTRACTS = [applicationsRpc, lockoutsRpc].flatMap((group) => Object.values<RpcContract>(group));
 
 /**
  * Takes the data folder for this process. The operator socket is the lock: it is opened before anything else and answers
@@ -17,7 +20,7 @@ export async function lockDataFolder(
   const socketPath = operatorSocketPath(path);
   if (isSocketPathTooLong(socketPath))
     throw new StartError(`The path ${socketPath} is too long for a socket: choose a shorter GATEPOST_DATA_DIR.`);
-  const listen = () => serveOperators(socketPath, Object.values(applicationsRpc), requester);
+  const listen = () => serveOperators(socketPath, OPERATOR_CONTRACTS, requester);
   try {
     return await listen();
   } catch (error) {

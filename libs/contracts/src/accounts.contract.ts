@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { application, applicationSettings } from './application.schema.js';
+import { appId, application, applicationSettings } from './application.schema.js';
 import { caller } from './caller.schema.js';
 import { CLASS_NAMES, CLASS_OPERATIONS, classPermission } from './class-permissions.schema.js';
 import { jsonObject } from './json.schema.js';
@@ -47,7 +47,6 @@ export const accountsRpc = {
   removeUsers: rpc('accounts.removeUsers', objectRemoval, z.object({})),
 };
 
-const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
 const appKey = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, 'must be 8 to 64 letters, digits, _ or -');
 const appName = z.string().regex(/^[^\p{Cc}]{1,100}$/u, 'must be 1 to 100 characters');
 

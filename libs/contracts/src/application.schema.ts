@@ -42,6 +42,9 @@ export const applicationSettings = z.object({
 export type ApplicationSettings = z.output<typeof applicationSettings>;
 export const SETTING_NAMES = Object.keys(applicationSettings.shape) as (keyof ApplicationSettings)[];
 
+/** The id of an application, as operators write it. */
+export const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
+
 export const application = z.object({
   id: z.string(),
   name: z.string(),

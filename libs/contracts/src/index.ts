@@ -1,10 +1,17 @@
 export * from './accounts.contract.js';
-export * from './application.schema.js';
+export {
+  type Application,
+  application,
+  type ApplicationSettings,
+  applicationSettings,
+  SETTING_NAMES,
+} from './application.schema.js';
 export * from './caller.schema.js';
 export * from './class-permissions.schema.js';
 export * from './event.js';
 export * from './events.contract.js';
 export * from './json.schema.js';
+export * from './lockouts.contract.js';
 export {
   MAX_LIST_LIMIT,
   MAX_LIST_SKIP,

@@ -7,6 +7,7 @@ import { describeConcurrency } from './concurrency.suite.js';
 import { describeCredentials } from './credentials.suite.js';
 import { describeApiDescription } from './description.suite.js';
 import { describeListing } from './listing.suite.js';
+import { describeLockout } from './lockout.suite.js';
 import { describeLogin } from './login.suite.js';
 import { describeUpdateOperations } from './operations.suite.js';
 import { describeReading } from './reading.suite.js';
@@ -22,6 +23,7 @@ export function describeApi(server: () => GatepostServer): void {
   describeCredentials(server);
   describeSignUp(server);
   describeLogin(server);
+  describeLockout(server);
   describeReading(server);
   describeChanging(server);
   describeUpdateOperations(server);

@@ -4,6 +4,8 @@ import { ACCOUNTS_SCHEMA } from '../accounts.database.js';
 import { ApplicationsModule } from '../applications/applications.module.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
 import { Clock } from '../clock.js';
+import { LockoutsController } from '../lockout/lockouts.controller.js';
+import { LockoutsService } from '../lockout/lockouts.service.js';
 import { LoginService } from '../login/login.service.js';
 import { FindObjectsService } from '../objects/find-objects.service.js';
 import { GetObjectService } from '../objects/get-object.service.js';
@@ -71,12 +73,12 @@ const objects = [
 
 const access = [ClassAccess, PrincipalsRepository, PrincipalsService, RefreshSessionService, SessionTokens];
 
-const logins = [LoginService, NewPasswords, PasswordHasher, PasswordJudge];
+const logins = [LockoutsService, LoginService, NewPasswords, PasswordHasher, PasswordJudge];
 
 /** Users and roles: their objects know each other, as members and as those who ask. */
 @Module({
   imports: [ApplicationsModule, OutboxModule.forSchema(ACCOUNTS_SCHEMA)],
-  controllers: [ObjectsController, RolesController, SessionsController, UsersController],
+  controllers: [LockoutsController, ObjectsController, RolesController, SessionsController, UsersController],
   providers: [Clock, ...users, ...roles, ...objects, ...access, ...logins],
 })
 export class UsersModule {}

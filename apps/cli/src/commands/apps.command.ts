@@ -1,16 +1,13 @@
 import { Command } from 'commander';
 import { type Application, applicationSettings, applicationsRpc, SETTING_NAMES } from '#contracts';
-import type { RpcClient } from '#messaging';
-
-type WithServer = (work: (rpc: RpcClient) => Promise<void>) => Promise<void>;
+import type { WithServer } from '../operator-connection.js';
+import { print } from '../terminal.js';
 
 /** Keys that an application shall get. They come from the environment: arguments are seen by everyone on the machine. */
 export interface GivenKeys {
   readonly appKey: string | undefined;
   readonly masterKey: string | undefined;
 }
-
-const print = (text: string) => process.stdout.write(`${text}\n`);
 
 /** `gatepost apps …` */
 export function appsCommand(withServer: WithServer, givenKeys: () => GivenKeys): Command {

@@ -8,11 +8,8 @@ import {
   type ClassOperation,
   type ClassPermission,
 } from '#contracts';
-import type { RpcClient } from '#messaging';
-
-type WithServer = (work: (rpc: RpcClient) => Promise<void>) => Promise<void>;
-
-const print = (text: string) => process.stdout.write(`${text}\n`);
+import type { WithServer } from '../operator-connection.js';
+import { print } from '../terminal.js';
 
 /** `gatepost permissions …` */
 export function permissionsCommand(withServer: WithServer): Command {

@@ -1,0 +1,57 @@
+import { Command } from 'commander';
+import { type LockedUser, lockoutsRpc } from '#contracts';
+import type { WithServer } from '../operator-connection.js';
+import { print, quoted } from '../terminal.js';
+
+const PAGE_SIZE = 100;
+const MINUTE_MS = 60_000;
+
+/** `gatepost lockouts …` */
+export function lockoutsCommand(withServer: WithServer): Command {
+  return new Command('lockouts')
+    .description('show who is locked out after too many failed logins')
+    .addHelpText('after', '\nA lock ends by itself, or when its user resets the password. Nothing here ends it.')
+    .addCommand(list(withServer))
+    .addCommand(show(withServer));
+}
+
+function list(withServer: WithServer): Command {
+  return new Command('list')
+    .argument('<app-id>')
+    .description('list the locked users: until when, user id, username; the lock that ends first comes first')
+    .action((appId: string) =>
+      withServer(async (rpc) => {
+        let after: LockedUser | undefined;
+        do {
+          const { lockedUsers } = await rpc.call(lockoutsRpc.list, { appId, limit: PAGE_SIZE, after });
+          if (after === undefined && lockedUsers.length === 0) print(`Nobody is locked out of ${appId}.`);
+          for (const user of lockedUsers) print(lineOf(user));
+          after = lockedUsers.length < PAGE_SIZE ? undefined : lockedUsers.at(-1);
+        } while (after !== undefined);
+      }),
+    );
+}
+
+function show(withServer: WithServer): Command {
+  return new Command('show')
+    .argument('<app-id>')
+    .argument('<user>', 'an id or a username')
+    .description('show whether a user is locked, and until when')
+    .action((appId: string, wanted: string) =>
+      withServer(async (rpc) => {
+        const { userId, username, lockedUntil, failures } = await rpc.call(lockoutsRpc.get, { appId, user: wanted });
+        const user = `${quoted(username)} (${userId})`;
+        if (lockedUntil !== null)
+          print(`${user} is locked until ${lockedUntil}, for another ${minutesUntil(lockedUntil)} min.`);
+        else print(`${user} is not locked. Failed attempts that count now: ${failures}.`);
+      }),
+    );
+}
+
+function lineOf({ userId, username, lockedUntil }: LockedUser): string {
+  return `${lockedUntil}  ${userId.padEnd(24)}  ${username === null ? 'no user has this name' : quoted(username)}`;
+}
+
+function minutesUntil(time: string): number {
+  return Math.max(0, Math.ceil((Date.parse(time) - Date.now()) / MINUTE_MS));
+}
