@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { ERRORS, type ErrorName } from '#errors';
 import { COMMON_ERRORS } from './common-errors.js';
-import type { Header, Reference, Response } from './openapi.types.js';
+import type { Example, Header, Reference, Response } from './openapi.types.js';
 import type { RoutedEndpoint } from './routed-endpoints.js';
 
 export const COMMON_HEADERS: Readonly<Record<string, Header>> = {
@@ -15,11 +15,12 @@ export const COMMON_HEADERS: Readonly<Record<string, Header>> = {
 /** A reference to a header that many answers have. */
 export const headerReference = (name: string): Reference => ({ $ref: `#/components/headers/${name}` });
 
+const WHEN = new Map(COMMON_ERRORS.map(({ name, when }) => [name, when]));
 const COMMON_BY_STATUS = byStatus(COMMON_ERRORS.map(({ name }) => name));
 
 /** The answers with errors that many endpoints have in common, by name. */
 export const COMMON_RESPONSES: Readonly<Record<string, Response>> = Object.fromEntries(
-  [...COMMON_BY_STATUS].map(([status, names]) => [responseName(status), errorResponse(status, names)]),
+  [...COMMON_BY_STATUS].map(([status, names]) => [responseName(status), errorResponse(status, names, WHEN)]),
 );
 
 /** All errors that an endpoint can answer, by status. */
@@ -39,11 +40,15 @@ function responseName(status: number): string {
   return (STATUS_CODES[status] ?? String(status)).replaceAll(/\W/g, '');
 }
 
-function errorResponse(status: number, names: readonly ErrorName[]): Response {
+function errorResponse(
+  status: number,
+  names: readonly ErrorName[],
+  when: ReadonlyMap<ErrorName, string> = new Map(),
+): Response {
   const codes = [...new Set(names.map((name) => ERRORS[name].code))].sort((a, b) => a - b);
   const mayRetry = names.some((name) => ERRORS[name].retryAfterSeconds !== undefined);
   return {
-    description: STATUS_CODES[status] ?? '',
+    description: `${status} ${STATUS_CODES[status] ?? ''}`,
     headers: {
       'X-Request-Id': headerReference('X-Request-Id'),
       ...(mayRetry ? { 'Retry-After': headerReference('Retry-After') } : {}),
@@ -51,14 +56,15 @@ function errorResponse(status: number, names: readonly ErrorName[]): Response {
     content: {
       'application/json': {
         schema: { $ref: '#/components/schemas/Error', properties: { code: { enum: codes } } },
-        examples: Object.fromEntries(names.map((name) => [name, { value: exampleOf(name) }])),
+        examples: Object.fromEntries(names.map((name) => [name, exampleOf(name, when.get(name))])),
       },
     },
   };
 }
 
-function exampleOf(name: ErrorName): { code: number; error: string } {
-  return { code: ERRORS[name].code, error: ERRORS[name].message };
+function exampleOf(name: ErrorName, summary: string | undefined): Example {
+  const { code, message } = ERRORS[name];
+  return { ...(summary === undefined ? {} : { summary }), value: { code, error: message } };
 }
 
 /** Statuses in order, and each one's errors in the order of their codes. */

@@ -19,9 +19,14 @@ export interface Header {
   readonly schema: Schema;
 }
 
+export interface Example {
+  readonly summary?: string;
+  readonly value: unknown;
+}
+
 export interface MediaType {
   readonly schema: Schema;
-  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+  readonly examples?: Readonly<Record<string, Example>>;
 }
 
 export interface Response {

@@ -60,8 +60,9 @@ ${sections.map(({ name, anchor, routes }) => markup`<li><a href="#${anchor}">${n
 }
 
 function renderIntroduction({ info, servers, components }: OpenApiDocument): Markup {
-  const schemes = Object.values(components.securitySchemes).map(
-    ({ name, description }) => markup`<div><dt><code>${name}</code></dt><dd>${prose(description)}</dd></div>\n`,
+  const schemes = Object.entries(components.securitySchemes).map(
+    ([id, { name, description }]) =>
+      markup`<div><dt><code>${name}</code> <span class="type">${wordsOf(id)}</span></dt><dd>${prose(description)}</dd></div>\n`,
   );
   return markup`<h1>${info.title} API</h1>
 <p class="lead">${prose(info.description)}</p>
@@ -82,4 +83,9 @@ ${routes.map(renderRoute)}
 
 function anchorOf(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z]+/g, '-');
+}
+
+/** `applicationKey` as words. */
+function wordsOf(id: string): string {
+  return id.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }

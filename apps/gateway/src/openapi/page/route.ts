@@ -1,6 +1,6 @@
 import type { OpenApiDocument, Operation, Parameter, Response } from '../openapi.types.js';
 import { type Markup, markup, prose } from './markup.js';
-import { isErrorResponse, renderErrors } from './route.errors.js';
+import { isErrorResponse, renderErrors, renderStatus } from './route.errors.js';
 import { renderFields, renderType } from './shape.js';
 
 /** An operation with its address. */
@@ -40,8 +40,8 @@ export function renderRoute({ method, path, operation, aliases }: Route): Markup
   return markup`<article id="${operationId}" aria-labelledby="${operationId}-title">
 <h3 id="${operationId}-title"><a href="#${operationId}">${summary}</a></h3>
 <p class="address">${renderAddress(method, path)}</p>
-${aliases.map((alias) => markup`<p class="quiet">The same as <code>${alias}</code></p>\n`)}
-<p class="quiet">Credentials: ${credentialsOf(operation)}</p>
+${aliases.map((alias) => markup`<p class="quiet">Also as <code>${breakable(alias)}</code></p>\n`)}
+<p class="quiet">Credentials: <strong>${credentialsOf(operation)}</strong></p>
 ${description === undefined ? undefined : markup`<p>${prose(description)}</p>`}
 ${renderParameters(parameters)}
 ${body === undefined ? undefined : markup`<h4>Body</h4>${renderFields(body)}`}
@@ -53,7 +53,12 @@ ${renderErrors(operation.responses)}
 }
 
 function renderAddress(method: string, path: string): Markup {
-  return markup`<span class="method ${method}">${method.toUpperCase()}</span> <code>${path}</code>`;
+  return markup`<span class="method ${method}">${method.toUpperCase()}</span> <code>${breakable(path)}</code>`;
+}
+
+/** A path that may be broken after its slashes. */
+function breakable(path: string): Markup[] {
+  return path.split('/').map((part, index) => (index === 0 ? markup`${part}` : markup`/<wbr>${part}`));
 }
 
 function renderParameters(parameters: readonly Parameter[]): Markup | undefined {
@@ -70,7 +75,7 @@ function renderAnswer(status: string, response: Response): Markup | undefined {
   const headers = Object.entries(response.headers).flatMap(([name, header]) =>
     'description' in header ? [markup`<p class="quiet"><code>${name}</code>: ${prose(header.description)}</p>\n`] : [],
   );
-  return markup`<p><strong>${status}</strong> ${prose(response.description)}</p>
+  return markup`<p>${renderStatus(status)} ${prose(response.description)}</p>
 ${headers}${content?.[0] === 'application/json' ? renderFields(content[1].schema) : undefined}`;
 }
 

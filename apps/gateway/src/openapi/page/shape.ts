@@ -40,7 +40,7 @@ ${isOpen && description === undefined ? markup`<p class="quiet">Other members ma
 }
 
 function renderField(name: string, field: ShownSchema, isRequired: boolean): Markup {
-  return markup`<div><dt><code>${name}</code> ${renderType(field)}${isRequired ? undefined : markup` <span class="type">optional</span>`}</dt><dd>${prose(field.description ?? '')}</dd></div>
+  return markup`<div><dt><code>${name}</code> ${renderType(field)}${isRequired ? undefined : markup`<span class="type">, optional</span>`}</dt><dd>${prose(field.description ?? '')}</dd></div>
 `;
 }
 

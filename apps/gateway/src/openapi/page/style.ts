@@ -48,6 +48,7 @@ h4 { font-size: 0.8rem; margin: 1.2rem 0 0.3rem; color: var(--quiet); text-trans
 .skip:focus { left: 1rem; top: 1rem; padding: 0.5rem 1rem; background: var(--paper); }
 .lead { color: var(--quiet); }
 .quiet { color: var(--quiet); font-size: 0.92rem; }
+.quiet strong { color: var(--ink); font-weight: 600; }
 main { padding: 1.5rem 1rem 5rem; max-width: 50rem; }
 nav { padding: 1rem; background: var(--sheet); border-bottom: 1px solid var(--line); }
 nav ul, ul.contents { list-style: none; margin: 0; padding: 0; }
@@ -81,6 +82,16 @@ dl > div { padding: 0.45rem 0; border-top: 1px solid var(--line); }
 dl > div:first-child { border-top: 0; }
 dt { overflow-wrap: anywhere; }
 dd { margin: 0; color: var(--quiet); }
+.status {
+  display: inline-block;
+  padding: 0.05rem 0.5rem;
+  border: 1px solid var(--line);
+  border-radius: 0.4rem;
+  background: var(--sheet);
+  font: 700 0.85rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
+}
+.errors { margin: 0.6rem 0; }
+.errors dl { margin-top: 0.25rem; }
 .codes > div { display: grid; grid-template-columns: 3.2rem 1fr; gap: 0.5rem; padding: 0.25rem 0; border: 0; }
 .codes dd { color: inherit; }
 .type { color: var(--quiet); font-size: 0.88rem; }
@@ -95,6 +106,7 @@ dd { margin: 0; color: var(--quiet); }
   main { padding: 2.5rem 3rem 6rem; }
   main .contents { display: none; }
   article { padding: 1.4rem 1.5rem; }
+  .codes { display: grid; grid-template-columns: 1fr 1fr; column-gap: 1.5rem; align-items: start; }
 }
 @media print {
   nav { display: none; }
