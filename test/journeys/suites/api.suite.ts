@@ -10,6 +10,7 @@ import { describeListing } from './listing.suite.js';
 import { describeLockout } from './lockout.suite.js';
 import { describeLogin } from './login.suite.js';
 import { describeUpdateOperations } from './operations.suite.js';
+import { describeQueries } from './queries.suite.js';
 import { describeReading } from './reading.suite.js';
 import { describeRoles } from './roles.suite.js';
 import { describeSdk } from './sdk.suite.js';
@@ -28,6 +29,7 @@ export function describeApi(server: () => GatepostServer): void {
   describeChanging(server);
   describeUpdateOperations(server);
   describeListing(server);
+  describeQueries(server);
   describeBatch(server);
   describeBadInput(server);
   describeRoles(server);

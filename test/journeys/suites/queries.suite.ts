@@ -1,0 +1,203 @@
+import AV from 'leancloud-storage';
+import { beforeAll, describe, expect, it } from 'vitest';
+import {
+  ApiClient,
+  type AppKeys,
+  createApplication,
+  eventually,
+  gatepost,
+  type GatepostServer,
+  type Json,
+  setSetting,
+  signUp,
+  type TestUser,
+  unique,
+} from '#testing';
+
+const pointer = (className: string, objectId: string) => ({ __type: 'Pointer', className, objectId });
+
+/** Queries of clients, once the application lets them: what they find is what they may read. Compatibility facts §6. */
+export function describeQueries(server: () => GatepostServer): void {
+  describe('queries with the application key', () => {
+    let app: AppKeys;
+    let api: ApiClient;
+    let master: ApiClient;
+    let [ada, grace, hidden]: TestUser[] = [];
+    const query = (client: ApiClient, className: string, params: Json, session?: string) => {
+      const search = new URLSearchParams(
+        Object.entries(params).map(([name, value]): [string, string] => [
+          name,
+          typeof value === 'string' ? value : JSON.stringify(value),
+        ]),
+      );
+      return client.get(`/1.1/classes/${className}?${search.toString()}`, session === undefined ? {} : { session });
+    };
+    const names = async (params: Json, session?: string, className = '_User') =>
+      ((await query(api, className, { order: 'name', ...params }, session)).body['results'] as Json[]).map(
+        ({ name }) => name,
+      );
+
+    beforeAll(async () => {
+      app = await createApplication(server());
+      const baseUrl = server().baseUrls[0] ?? '';
+      [api, master] = [ApiClient.forApp(baseUrl, app), ApiClient.forMaster(baseUrl, app)];
+      await setSetting(server(), app, 'userQueryEnabled', 'true');
+      ada = await eventually(() => signUp(api, { name: 'ada', level: 1, email: `${unique('ada')}@example.com` }));
+      grace = await signUp(api, { name: 'grace', level: 2, friend: pointer('_User', ada.id) });
+      hidden = await signUp(api, { name: 'hidden', level: 3, ACL: {}, friend: pointer('_User', ada.id) });
+      await api.put(`/1.1/users/${ada.id}`, { friend: pointer('_User', hidden.id) }, { session: ada.session });
+      const users = (...ids: string[]) => ({ __op: 'AddRelation', objects: ids.map((id) => pointer('_User', id)) });
+      const ACL = { '*': { read: true } };
+      await master.post('/1.1/roles', { name: 'staff', ACL, users: users(ada.id, hidden.id) });
+      await master.post('/1.1/roles', { name: 'secret', ACL: {}, users: users(grace.id) });
+      await eventually(async () => {
+        expect((await query(api, '_User', {})).status).toBe(200);
+      }, 3_000);
+    });
+
+    it('find and count what the ACL lets the caller read, and nothing else', async () => {
+      expect(await names({})).toEqual(['ada', 'grace']);
+      expect(await names({ where: { level: { $gte: 2 } } })).toEqual(['grace']);
+      expect((await query(api, '_User', { count: '1', limit: '0' })).body).toEqual({ results: [], count: 2 });
+      expect((await query(master, '_User', { count: '1', limit: '0' })).body['count']).toBe(3);
+      expect(await names({}, hidden!.session)).toEqual(['ada', 'grace']);
+    });
+
+    it('show nobody a session token, a password or an ACL that was not asked for', async () => {
+      for (const client of [api, master]) {
+        const { body } = await query(client, '_User', { keys: 'sessionToken,password,passwordHash,salt,name' });
+        expect(JSON.stringify(body)).not.toMatch(/sessionToken|password|salt/);
+      }
+    });
+
+    it('do not look into what the caller cannot see by a sub-query', async () => {
+      const friendOf = (level: number) => ({ friend: { $inQuery: { className: '_User', where: { level } } } });
+      expect(await names({ where: friendOf(1) })).toEqual(['grace']);
+      expect(await names({ where: friendOf(3) })).toEqual([]);
+      const visible = await query(master, '_User', { where: friendOf(3) });
+      expect((visible.body['results'] as Json[]).map(({ name }) => name)).toEqual(['ada']);
+      expect(
+        await names({
+          where: { level: { $select: { key: 'level', query: { className: '_User', where: { name: 'hidden' } } } } },
+        }),
+      ).toEqual([]);
+    });
+
+    it('do not look into a class that may not be queried by a sub-query', async () => {
+      await gatepost(server(), 'permissions', 'set', app.id, '_Role', 'find', 'nobody');
+      await eventually(async () => {
+        const where = { level: { $select: { key: 'size', query: { className: '_Role', where: {} } } } };
+        expect((await query(api, '_User', { where })).status).toBe(403);
+      }, 3_000);
+      await gatepost(server(), 'permissions', 'set', app.id, '_Role', 'find', 'everyone');
+      await eventually(async () => {
+        expect((await query(api, '_Role', {})).status).toBe(200);
+      }, 3_000);
+    });
+
+    it.each([['password'], ['sessionToken'], ['authData.weixin.openid'], ['ACL'], ['salt']])(
+      'cannot ask about %s, in whatever part of them',
+      async (field) => {
+        const inner = { className: '_User', where: { [field]: 'x' } };
+        for (const params of [
+          { where: { [field]: { $regex: '^a' } } },
+          { where: { $or: [{ [field]: 'x' }, { level: 1 }] } },
+          { where: [{ level: 1 }, { [field]: { $exists: true } }] },
+          { where: { friend: { $inQuery: inner } } },
+          { where: { friend: { $notInQuery: inner } } },
+          { where: { level: { $select: { key: field, query: { className: '_User', where: {} } } } } },
+          { order: field },
+          { order: `-${field}` },
+          { where: { [field]: 'x' }, count: '1', limit: '0' },
+        ]) {
+          const { status, body } = await query(api, '_User', params);
+          expect([params, status, body['code']]).toEqual([params, 400, 102]);
+        }
+      },
+    );
+
+    it('find the roles of a user and the users of a role, as far as the caller sees them', async () => {
+      const held = async (user: TestUser) => names({ where: { users: pointer('_User', user.id) } }, undefined, '_Role');
+      expect([await held(ada!), await held(grace!)]).toEqual([['staff'], []]);
+      const [staff] = (await query(master, '_Role', { where: { name: 'staff' } })).body['results'] as Json[];
+      const [secret] = (await query(master, '_Role', { where: { name: 'secret' } })).body['results'] as Json[];
+      const members = (role: Json | undefined) => ({
+        $relatedTo: { object: pointer('_Role', String(role?.['objectId'])), key: 'users' },
+      });
+      expect(await names({ where: members(staff) })).toEqual(['ada']);
+      const all = await query(master, '_User', { where: members(secret) });
+      expect((all.body['results'] as Json[]).map(({ name }) => name)).toEqual(['grace']);
+    });
+
+    it('include what the caller may get, and leave a Pointer where he may not', async () => {
+      const { body } = await query(api, '_User', { where: { name: 'grace' }, include: 'friend,friend.friend' });
+      const [row] = body['results'] as { friend: Json }[];
+      expect(row?.friend).toMatchObject({ ...pointer('_User', ada!.id), name: 'ada', level: 1 });
+      expect(row?.friend['friend']).toEqual(pointer('_User', hidden!.id));
+      expect(JSON.stringify(body)).not.toContain('sessionToken');
+      const one = await api.get(`/1.1/users/${grace!.id}?include=friend&keys=friend.level`);
+      expect(one.body['friend']).toEqual({ ...pointer('_User', ada!.id), level: 1 });
+    });
+
+    it.each([
+      ['too many paths', { include: Array.from({ length: 11 }, (_, index) => `a${index}`).join(',') }, 102],
+      ['too long a path', { include: 'a.b.c.d' }, 102],
+      ['SQL in a path', { include: "friend'; --" }, 105],
+      ['a path to a prototype', { include: 'constructor.prototype' }, 105],
+    ])('refuse an include with %s', async (_, params, code) => {
+      const { status, body } = await query(api, '_User', params);
+      expect([status, body['code']]).toEqual([400, code]);
+    });
+
+    it('that cost too much are given up, and hurt nobody else', async () => {
+      const evil = { where: { username: { $regex: '(a*)*b(a*)*c(a*)*d(x+x+)+y' } } };
+      const started = performance.now();
+      const [slow, quick] = await Promise.all([
+        query(api, '_User', evil),
+        api.get('/1.1/users/me', { session: ada!.session }),
+      ]);
+      expect(performance.now() - started).toBeLessThan(5_000);
+      expect(quick.status).toBe(200);
+      expect([200, 400]).toContain(slow.status);
+    });
+
+    it('hide contact from where, order, keys and answers while hideContact is on', async () => {
+      await setSetting(server(), app, 'hideContact', 'true');
+      await eventually(async () => {
+        const { status, body } = await query(api, '_User', { where: { email: { $exists: true } } });
+        expect([status, body['code']]).toEqual([400, 102]);
+      }, 3_000);
+      for (const params of [{ order: 'email' }, { where: { mobilePhoneNumber: { $regex: '^' } } }])
+        expect((await query(api, '_User', params)).body['code']).toBe(102);
+      const { body } = await query(api, '_User', { keys: 'email,name' });
+      expect(JSON.stringify(body)).not.toContain('@');
+      const own = await query(api, '_User', { where: { name: 'ada' } }, ada!.session);
+      expect(JSON.stringify(own.body)).toContain('@');
+      expect((await query(master, '_User', { where: { email: { $exists: true } } })).status).toBe(200);
+      await setSetting(server(), app, 'hideContact', 'false');
+    });
+
+    it('serve the SDK: conditions, order, pages, sub-queries, includes and counts', async () => {
+      AV.init({ appId: app.id, appKey: app.appKey, serverURL: server().baseUrls[0] ?? '' });
+      const users = () => new AV.Query('_User');
+      const found = async (wanted: AV.Query<AV.Queriable>) =>
+        (await wanted.find()).map((user) => (user as AV.User).get('name') as string);
+      expect(await found(users().greaterThan('level', 1))).toEqual(['grace']);
+      expect(await found(users().startsWith('name', 'gr'))).toEqual(['grace']);
+      expect(await found(users().contains('name', 'd'))).toEqual(['ada']);
+      expect(await found(users().containedIn('level', [1, 2]).descending('level'))).toEqual(['grace', 'ada']);
+      expect(
+        await found(
+          AV.Query.or(users().equalTo('level', 1), users().equalTo('level', 2)).ascending('name').limit(1).skip(1),
+        ),
+      ).toEqual(['grace']);
+      expect(await found(users().matchesQuery('friend', users().equalTo('name', 'ada')))).toEqual(['grace']);
+      expect(await found(users().doesNotExist('friend'))).toEqual([]);
+      expect(await users().count()).toBe(2);
+      const grace = await users().equalTo('name', 'grace').include('friend').first();
+      expect(((grace as AV.User).get('friend') as AV.User).get('name')).toBe('ada');
+      const staff = await new AV.Query(AV.Role).equalTo('name', 'staff').first();
+      expect(await found((staff!).getUsers().query())).toEqual(['ada']);
+    });
+  });
+}
