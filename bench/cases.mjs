@@ -1,6 +1,18 @@
 // What is asked, and of whom. `request` makes autocannon's options for a contestant.
 const BOTH = ['services', 'standalone'];
 
+/** A query of the master key over all seeded users, one at a time: how long one takes is the question. */
+function queryCase(params) {
+  const search = new URLSearchParams(params);
+  return {
+    connections: 1,
+    entrants: BOTH,
+    target: {},
+    maxP50Ms: 9,
+    request: ({ masterHeaders }) => ({ path: `/1.1/users?${search}`, headers: masterHeaders }),
+  };
+}
+
 export const CASES = {
   me: {
     connections: 32,
@@ -20,6 +32,9 @@ export const CASES = {
     target: {},
     request: ({ user }) => ({ path: `/1.1/users/${user.objectId}`, method: 'PUT', body: { level: 7 } }),
   },
+  'query-username': queryCase({ where: '{"username":"bulk77777"}' }),
+  'query-field': queryCase({ where: '{"number":77777}' }),
+  'query-newest': queryCase({ order: '-createdAt', limit: '20' }),
   login: {
     connections: 16,
     entrants: ['bare', ...BOTH],

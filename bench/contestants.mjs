@@ -10,6 +10,7 @@ import pg from 'pg';
 import { ensureBuilt, ROOT } from '../tools/prepare.mjs';
 import { deleteQueues } from '../tools/test/cleanup.mjs';
 import { residentMb } from './report.mjs';
+import { embeddedDatabaseUrl, seedUsers } from './seed.mjs';
 
 const SECRET = randomBytes(32).toString('hex');
 const APP = {
@@ -65,12 +66,14 @@ export async function startContestants() {
     await ready(ports.standalone);
     await sleep(IDLE_SECONDS * 1000);
     const standaloneIdleMb = residentMb(standalone.pid);
+    await seedUsers(embeddedDatabaseUrl(join(folder, 'data')), APP.GATEPOST_APP_ID);
 
     const common = { DATABASE_URL: databaseUrl, GATEPOST_SECRET: SECRET, GATEPOST_NAMESPACE: run };
     await migrate(common);
     launch('accounts', 'dist/apps/accounts/src/main.js', { ...common, ...APP, GATEPOST_PORT: ports.accounts });
     launch('gateway', 'dist/apps/gateway/src/main.js', { ...common, GATEPOST_PORT: ports.gateway });
     await Promise.all([ready(ports.accounts), ready(ports.gateway)]);
+    await seedUsers(databaseUrl, APP.GATEPOST_APP_ID);
 
     const services = await contestant('services', ports.gateway, { accounts: ports.accounts, gateway: ports.gateway });
     const alone = await contestant('standalone', ports.standalone, { standalone: ports.standalone });
@@ -126,7 +129,9 @@ async function contestant(kind, port, metricPorts) {
         await lagMs(metricPort),
       ]),
     );
-  return { kind, url, user, headers: { ...keys, 'x-lc-session': user.sessionToken }, lags };
+  const headers = { ...keys, 'x-lc-session': user.sessionToken };
+  const masterHeaders = { ...keys, 'x-lc-key': `${APP.GATEPOST_MASTER_KEY},master` };
+  return { kind, url, user, headers, masterHeaders, lags };
 }
 
 /** The longest lag since the last look: the metric starts anew with each. */

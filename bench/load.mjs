@@ -12,8 +12,8 @@ export const warmUp = (benchCase, entrant) => measure(benchCase, entrant, WARM_U
 
 /** Requests per second, latencies in milliseconds, and how many answers were not 2xx. */
 export async function measure({ connections, request }, entrant, seconds) {
-  const { path, method = 'GET', body } = request(entrant);
-  const headers = Object.entries({ 'content-type': 'application/json', ...entrant.headers }).flatMap(
+  const { path, method = 'GET', body, headers: ownHeaders } = request(entrant);
+  const headers = Object.entries({ 'content-type': 'application/json', ...(ownHeaders ?? entrant.headers) }).flatMap(
     ([name, value]) => ['-H', `${name}=${value}`],
   );
   const payload = body === undefined ? [] : ['-b', JSON.stringify(body), '-I'];

@@ -47,11 +47,15 @@ function rateLine({ name, kind, ofCase, median }) {
   const rate = medianOf(kind, 'perSecond');
   const isCompared = kind !== 'bare' && ofCase.some((row) => row.kind === 'bare');
   const ratio = isCompared ? rate / medianOf('bare', 'perSecond') : undefined;
-  const target = CASES[name].target[kind];
-  const judgement = target === undefined ? '' : `≥ ${target.toFixed(2)} ${verdict(ratio >= target)}`;
+  const judgement = judge({ ...CASES[name], ratio, kind, p50: medianOf(kind, 'p50') });
   const others = ofCase.filter((row) => row.kind === kind).reduce((sum, row) => sum + row.others, 0);
   const latencies = `${medianOf(kind, 'p50')} | ${medianOf(kind, 'p99')}`;
   return `| ${name} | ${kind} | ${rate.toFixed(0)} | ${ratio?.toFixed(2) ?? ''} | ${judgement} | ${latencies} | ${others} | ${busyText(CASES[name], medianOf(kind, 'busy'))} |`;
+}
+
+function judge({ target, maxP50Ms, ratio, kind, p50 }) {
+  if (maxP50Ms !== undefined) return `p50 ≤ ${maxP50Ms} ms ${verdict(p50 <= maxP50Ms)}`;
+  return target[kind] === undefined ? '' : `≥ ${target[kind].toFixed(2)} ${verdict(ratio >= target[kind])}`;
 }
 
 function busyText({ watchesLag }, busy) {
