@@ -21,7 +21,7 @@ export function describeServiceRoutes(server: () => GatepostServer): void {
     it('/docs and /openapi.json describe the API, and are not sent twice', async () => {
       for (const path of ['/docs', '/openapi.json']) {
         const { status, headers, text } = await open().get(path);
-        expect([status, text.includes('/1.1/users/{objectId}/updatePassword')]).toEqual([200, true]);
+        expect([status, text.includes('updatePassword')]).toEqual([200, true]);
         const again = await open().get(path, { headers: { 'if-none-match': headers.get('etag') ?? '' } });
         expect([again.status, again.text]).toEqual([304, '']);
       }
