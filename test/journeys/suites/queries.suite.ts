@@ -197,7 +197,7 @@ export function describeQueries(server: () => GatepostServer): void {
       const grace = await users().equalTo('name', 'grace').include('friend').first();
       expect(((grace as AV.User).get('friend') as AV.User).get('name')).toBe('ada');
       const staff = await new AV.Query(AV.Role).equalTo('name', 'staff').first();
-      expect(await found((staff!).getUsers().query())).toEqual(['ada']);
+      expect(await found(staff!.getUsers().query())).toEqual(['ada']);
     });
   });
 }

@@ -99,6 +99,31 @@ export function describeSdk(server: () => GatepostServer): void {
       expect([again.get('seen'), again.get('color')]).toEqual([new Date('2026-01-02T00:00:00.000Z'), undefined]);
     });
 
+    it('hides itself from others by an ACL, and shows itself again', async () => {
+      const user = await AV.User.become(firstToken);
+      user.set('mood', 'calm');
+      user.setACL(new AV.ACL(user));
+      await user.save();
+      const asNobody = { sessionToken: 'nobody' };
+      const other = AV.Object.createWithoutData('_User', user.id ?? '');
+      await expect(other.fetch({}, asNobody)).rejects.toMatchObject({ code: 211 });
+      expect((await user.fetch()).get('mood')).toBe('calm');
+      const open = new AV.ACL(user);
+      open.setPublicReadAccess(true);
+      user.setACL(open);
+      await user.save();
+      expect((await other.fetch({}, asNobody)).get('mood')).toBe('calm');
+    });
+
+    it('saves only where a condition is met', async () => {
+      const user = await AV.User.become(firstToken);
+      const isCalm = new AV.Query<AV.User>('_User').equalTo('mood', 'calm');
+      user.set('mood', 'glad');
+      await user.save(null, { query: isCalm, fetchWhenSave: true });
+      user.set('mood', 'cross');
+      await expect(user.save(null, { query: isCalm })).rejects.toMatchObject({ code: 305 });
+    });
+
     it('changes its password: the old token is dead, the new one works', async () => {
       const user = await AV.User.become(firstToken);
       await (user as WithUpdatePassword).updatePassword(account.password, 'second password');
