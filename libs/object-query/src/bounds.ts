@@ -19,6 +19,8 @@ export const BOUNDS = {
   patternParts: 256,
   /** The same, with every repetition written out. */
   repeatedPatternParts: 1_000,
+  /** Anchors, word boundaries and look-arounds of a regular expression. */
+  patternPlaces: 12,
   patternNesting: 16,
 } as const;
 

@@ -24,10 +24,12 @@ export const columnTests: TestCompilers<QueryColumn> = {
   hasSize: () => 'FALSE',
   matches: (test, { sql, type }, context) => (type === 'text' ? matchText(sql, test, context) : 'FALSE'),
   isNear: () => {
-    throw invalidQuery('$nearSphere asks for a field that can hold a GeoPoint.');
+    throw invalidQuery('$nearSphere asks of a field that can hold a GeoPoint.');
   },
   isWithin: () => 'FALSE',
-  isInQuery: () => 'FALSE',
+  isInQuery: () => {
+    throw invalidQuery('$inQuery and $notInQuery ask of a field that can hold a Pointer.');
+  },
   isSelected: (test, column, context) => {
     const values = selectedValues(test, context);
     return column.type === 'text'

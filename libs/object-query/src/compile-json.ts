@@ -101,7 +101,7 @@ function pathArguments(
   { statement: { bind } }: CompileContext,
   variables: Variables,
 ): string {
-  return `${base}, ${bind(`${jsonPath}${filter}`)}::jsonpath, ${bind(JSON.stringify(variables))}::jsonb`;
+  return `${base()}, ${bind(`${jsonPath}${filter}`)}::jsonpath, ${bind(JSON.stringify(variables))}::jsonb`;
 }
 
 function someItem(rows: string, condition: string): string {

@@ -22,9 +22,10 @@ export const relationTests: TestCompilers<QueryRelation> = {
   },
   exists: (_, relation, context) => isOwner(relation, context),
   isInQuery: ({ query }, relation, context) => {
+    if (query.className !== relation.className)
+      throw invalidQuery(`The relation holds objects of the class ${relation.className}.`);
     const ids = context.select(query, ({ queryClass }) => queryClass.idColumn);
-    const isOfClass = query.className === relation.className;
-    return isOfClass ? isOwner(relation, context, `${relation.memberColumn} IN (${ids})`) : 'FALSE';
+    return isOwner(relation, context, `${relation.memberColumn} IN (${ids})`);
   },
   compares: refuse,
   hasSize: refuse,

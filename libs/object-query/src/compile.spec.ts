@@ -50,6 +50,16 @@ const compile = (where: unknown, order = '', rest: { limit?: number; skip?: numb
 const pointer = (className: string) => ({ __type: 'Pointer', className, objectId: 'evil' });
 const evil = "evil'; DROP TABLE users; --";
 
+/** Undefined where the query is refused as one that cannot be asked. */
+function orRefused<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    expect(error).toMatchObject({ errorName: 'INVALID_QUERY' });
+    return undefined;
+  }
+}
+
 describe('compileFind', () => {
   it('makes parameters of all that comes with the query', () => {
     const inner = { className: 'Shelf', where: { evilfield: evil, title: evil }, order: '-evilorder' };
@@ -128,6 +138,45 @@ describe('compileFind', () => {
     expect(compile({}, order).orderBy).toBe(orderBy);
   });
 
+  const place = { __type: 'GeoPoint', latitude: 1, longitude: 2 };
+  const thing = { __type: 'Pointer', className: 'Thing', objectId: 'a' };
+  const operations: object[] = [
+    { $in: [] },
+    { $in: [1, 'a', true, null, [1], { a: 1 }, thing] },
+    { $nin: [null] },
+    { $all: [] },
+    { $all: [1, 'a', [null]] },
+    { $all: [thing, thing] },
+    { $all: [null] },
+    { $gt: 1 },
+    { $lt: 'a' },
+    { $gte: { __type: 'Date', iso: '2026-01-01' } },
+    { $exists: false },
+    { $size: 1 },
+    { $regex: 'a', $options: 'i' },
+    { $nearSphere: place },
+    { $nearSphere: place, $maxDistance: 1 },
+    { $within: { $box: [place, place] } },
+    {
+      $inQuery: { className: 'Thing', where: { a: { $notInQuery: { className: 'Shelf', where: { things: thing } } } } },
+    },
+    { $dontSelect: { key: 'a.0', query: { className: 'Shelf', skip: 1 } } },
+    { $select: { key: 'title', query: { className: 'Shelf' } } },
+  ];
+  const fields = ['name', 'isOpen', 'createdAt', 'a', 'a.b', 'a.0', 'a.0.b', 'a.b.0.c.d', 'things'];
+
+  it.each(fields)('uses every parameter that it binds, whatever is asked of %s', (field) => {
+    for (const queryClass of [things, shelves]) {
+      for (const operation of operations) {
+        const query = { where: parseWhere([{ [field]: operation }, { b: 1 }]), order: parseOrder('-a.0.b,name') };
+        const compiled = orRefused(() => compileFind(query, queryClass, { ...scope, grantees: ['*'] }));
+        if (compiled === undefined) continue;
+        const used = new Set([compiled.where, compiled.orderBy].join(' ').match(/\$\d+/g));
+        expect([...used].sort()).toEqual(compiled.parameters.map((_, index) => `$${index + 1}`).sort());
+      }
+    }
+  });
+
   it('uses the index for equality on the deepest path, and does without where there are too many values', () => {
     expect(compile({ 'a.b.c.d.e.f.g.h': 1 }).where).toContain('fields @> ANY');
     const many = (path: string) => ({ [path]: { $in: Array.from({ length: 1_000 }, (_, index) => index) } });
@@ -197,6 +246,8 @@ describe('compileFind', () => {
     ['the order of a relation', inShelf({ order: 'things' })],
     ['the value of a relation', { a: { $select: { query: { className: 'Shelf' }, key: 'things' } } }],
     ['parts of a relation', inShelf({ where: { 'things.name': 'x' } })],
+    ['pointers of a column', { name: { $inQuery: { className: 'Shelf' } } }],
+    ['objects of another class in a relation', inShelf({ where: { things: { $inQuery: { className: 'Shelf' } } } })],
     ['the size of a relation', inShelf({ where: { things: { $size: 1 } } })],
     ['a relation by comparison', inShelf({ where: { things: { $gt: 'x' } } })],
   ])('refuses %s', (_, where, order) => {

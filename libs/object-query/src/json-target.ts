@@ -12,8 +12,8 @@ export interface JsonTarget {
   readonly path: FieldPath;
   /** How many steps are followed exactly. */
   readonly exactSteps: number;
-  /** The value that the exact steps lead to. */
-  readonly base: string;
+  /** The value that the exact steps lead to. Each call binds parameters, all of which the statement must use. */
+  readonly base: () => string;
   /** The rest as a JSON path. Every name in it is of characters that mean nothing there. */
   readonly jsonPath: string;
 }
@@ -22,7 +22,7 @@ export interface JsonTarget {
 export function jsonTarget(path: FieldPath, context: CompileContext): JsonTarget {
   const exactSteps = path.findLastIndex((step, index) => index > 0 && isPlace(step)) + 1;
   const [field, ...steps] = path.slice(0, exactSteps);
-  const base = field === undefined ? context.queryClass.jsonColumn : jsonAt([field, ...steps], context);
+  const base = () => (field === undefined ? context.queryClass.jsonColumn : jsonAt([field, ...steps], context));
   const names = path.slice(exactSteps).map((name) => `."${name}"`);
   return { path, exactSteps, base, jsonPath: `lax $${names.join('')}` };
 }

@@ -2,20 +2,22 @@ import { isStorableText } from '#object-values';
 import { BOUNDS, invalidQuery } from './bounds.js';
 import { parseCharacterClass } from './pattern-class.js';
 import { escapeLiteral, parseEscape } from './pattern-escape.js';
+import { inSequence, oneOf, type PatternPiece, repeated } from './pattern-piece.js';
 
 export interface PostgresPattern {
   readonly pattern: string;
   readonly ignoresCase: boolean;
 }
 
-interface Piece {
+/** Something that was read, and where it ends. */
+interface Ending {
   readonly pattern: string;
-  /** How many parts it has with every repetition written out. */
-  readonly parts: number;
+  readonly end: number;
 }
 
-/** A piece that a quantifier may follow, or one that matches between characters. */
-interface Atom extends Piece {
+interface Atom {
+  readonly piece: PatternPiece;
+  /** Whether a quantifier may follow. */
   readonly isRepeatable: boolean;
 }
 
@@ -25,7 +27,6 @@ const LEADING_FLAGS = /\(\?([imsx]+)\)/y;
 const INSIGNIFICANT = /(?:\s|#[^\n]*(?:\n|$))+/y;
 const GROUP = /\((?:\?(:|=|!|<=|<!))?(?![?*])/y;
 const QUANTIFIER = /(?:[*+?]|\{(\d{1,9})(?:,(\d{1,9})?)?\})/y;
-const MAX_REPETITIONS = 255;
 
 /**
  * Turns a regular expression as clients write it (PCRE, JavaScript) into PostgreSQL's advanced form. What PostgreSQL does not have, such as
@@ -51,19 +52,15 @@ function unquote(source: string): string {
 class PatternTranslator {
   readonly #text: string;
   readonly #flags: ReadonlySet<string>;
-  /** Characters that are no letters of the text, as PostgreSQL writes them. */
-  readonly #symbols: ReadonlyMap<string, string>;
+  readonly #anyCharacter: string;
   #position = 0;
   #parts = 0;
+  #places = 0;
 
   constructor(text: string, options: string) {
     this.#text = text;
     this.#flags = new Set(`${options}${this.#take(LEADING_FLAGS)?.[1] ?? ''}`);
-    this.#symbols = new Map([
-      ['^', '^'],
-      ['$', '$'],
-      ['.', this.#flags.has('s') ? '.' : '[^\\n]'],
-    ]);
+    this.#anyCharacter = this.#flags.has('s') ? '.' : '[^\\n]';
   }
 
   translate(): PostgresPattern {
@@ -74,18 +71,18 @@ class PatternTranslator {
     return { pattern: `***:${letters === '' ? '' : `(?${letters})`}${pattern}`, ignoresCase };
   }
 
-  #alternatives(depth: number): Piece {
+  #alternatives(depth: number): PatternPiece {
     if (depth > BOUNDS.patternNesting)
       throw invalidQuery(`A regular expression may be nested ${BOUNDS.patternNesting} levels deep at most.`);
     const branches = [this.#branch(depth)];
     while (this.#takeCharacter('|')) branches.push(this.#branch(depth));
-    return joined(branches, '|');
+    return oneOf(branches);
   }
 
-  #branch(depth: number): Piece {
-    const pieces: Piece[] = [];
+  #branch(depth: number): PatternPiece {
+    const pieces: PatternPiece[] = [];
     while (!this.#isAtEndOfBranch()) pieces.push(this.#quantified(this.#atom(depth)));
-    return joined(pieces, '');
+    return inSequence(pieces);
   }
 
   #isAtEndOfBranch(): boolean {
@@ -99,41 +96,55 @@ class PatternTranslator {
     if (this.#parts > BOUNDS.patternParts) throw tooLong();
     const character = String.fromCodePoint(this.#text.codePointAt(this.#position) ?? 0);
     if (character === '(') return this.#group(depth);
-    if (character === '[') return this.#read(parseCharacterClass(this.#text, this.#position), true);
+    if (character === '[') return this.#character(parseCharacterClass(this.#text, this.#position));
     if (character === '\\') return this.#escape();
     if (this.#take(QUANTIFIER) !== undefined) throw invalidQuery('The regular expression repeats nothing.');
     const end = this.#position + character.length;
-    return this.#read({ pattern: this.#symbols.get(character) ?? escapeLiteral(character), end }, !isAnchor(character));
+    if (character === '^' || character === '$') return this.#place({ pattern: character, end });
+    return this.#character({ pattern: character === '.' ? this.#anyCharacter : escapeLiteral(character), end });
   }
 
   #group(depth: number): Atom {
     const opening = this.#take(GROUP);
     if (opening === undefined) throw invalidQuery('A regular expression cannot hold such a group.');
-    const { pattern, parts } = this.#alternatives(depth + 1);
+    const inner = this.#alternatives(depth + 1);
     if (!this.#takeCharacter(')')) throw invalidQuery('A group of the regular expression is never closed.');
     const [, kind = ':'] = opening;
-    return { pattern: `(?${kind}${pattern})`, parts, isRepeatable: kind === ':' };
+    const pattern = `(?${kind}${inner.pattern})`;
+    if (kind !== ':') return this.#place({ pattern, end: this.#position }, inner.parts);
+    return { piece: { ...inner, pattern }, isRepeatable: true };
   }
 
   #escape(): Atom {
     const escape = parseEscape(this.#text, this.#position);
-    return this.#read(escape, escape.kind !== 'place');
+    return escape.kind === 'place' ? this.#place(escape) : this.#character(escape);
   }
 
-  #read({ pattern, end }: { pattern: string; end: number }, isRepeatable: boolean): Atom {
+  #character({ pattern, end }: Ending): Atom {
     this.#position = end;
-    return { pattern, parts: 1, isRepeatable };
+    return { piece: { pattern, parts: 1, holdsPlace: false, canBeEmpty: false }, isRepeatable: true };
+  }
+
+  #place({ pattern, end }: Ending, parts = 1): Atom {
+    this.#position = end;
+    this.#places += 1;
+    if (this.#places > BOUNDS.patternPlaces) {
+      throw invalidQuery(
+        `A regular expression may hold ${BOUNDS.patternPlaces} anchors, word boundaries and look-arounds at most.`,
+      );
+    }
+    return { piece: { pattern, parts, holdsPlace: true, canBeEmpty: true }, isRepeatable: false };
   }
 
   /** Whether a repetition takes much or little does not change whether the whole matches: the mark is dropped. */
-  #quantified({ pattern, parts, isRepeatable }: Atom): Piece {
+  #quantified({ piece, isRepeatable }: Atom): PatternPiece {
     this.#skipInsignificant();
-    const [quantifier, least, most = least] = this.#take(QUANTIFIER) ?? [];
-    if (quantifier === undefined) return { pattern, parts };
+    const [text, least, most] = this.#take(QUANTIFIER) ?? [];
+    if (text === undefined) return piece;
     this.#takeCharacter('?');
     if (!isRepeatable || this.#take(QUANTIFIER) !== undefined)
       throw invalidQuery('The regular expression repeats what cannot be repeated.');
-    return bounded({ pattern: `${pattern}${quantifier}`, parts: parts * repetitions(least, most) });
+    return repeated(piece, { text, least: toNumber(least), most: toNumber(most) });
   }
 
   #skipInsignificant(): void {
@@ -154,30 +165,8 @@ class PatternTranslator {
   }
 }
 
-function isAnchor(character: string): boolean {
-  return character === '^' || character === '$';
-}
-
-function repetitions(least: string | undefined, most: string | undefined): number {
-  if (least === undefined) return 1;
-  const [from, to] = [Number(least), Number(most)];
-  if (from > to) throw invalidQuery('A repetition of the regular expression ends before it begins.');
-  if (to > MAX_REPETITIONS)
-    throw invalidQuery(`A regular expression may repeat a part ${MAX_REPETITIONS} times at most.`);
-  return Math.max(to, 1);
-}
-
-function joined(pieces: readonly Piece[], separator: string): Piece {
-  const pattern = pieces.map((piece) => piece.pattern).join(separator);
-  return bounded({ pattern, parts: pieces.reduce((sum, { parts }) => sum + parts, 0) });
-}
-
-function bounded(piece: Piece): Piece {
-  if (piece.parts > BOUNDS.repeatedPatternParts)
-    throw invalidQuery(
-      `A regular expression may have ${BOUNDS.repeatedPatternParts} parts at most, repetitions written out.`,
-    );
-  return piece;
+function toNumber(digits: string | undefined): number | undefined {
+  return digits === undefined ? undefined : Number(digits);
 }
 
 const tooLong = () => invalidQuery(`A regular expression may have ${BOUNDS.patternParts} parts at most.`);
