@@ -69,7 +69,7 @@ export const applicationsRpc = {
     z.object({
       id: appId,
       className: z.enum(CLASS_NAMES),
-      operation: z.enum(CLASS_OPERATIONS),
+      operations: z.array(z.enum(CLASS_OPERATIONS)).min(1),
       permission: classPermission,
     }),
     z.object({ application }),

@@ -28,7 +28,7 @@ export function describeClassPermissions(server: () => GatepostServer): void {
 
     const permit = async (className: string, operation: string, ...who: string[]) => {
       const { status, stderr } = await gatepost(server(), 'permissions', 'set', app.id, className, operation, ...who);
-      expect([status, stderr]).toEqual([0, '']);
+      if (status !== 0) throw new Error(stderr);
     };
     const forbidden = (operation: string, className: string) => ({
       code: 403,
@@ -45,51 +45,61 @@ export function describeClassPermissions(server: () => GatepostServer): void {
       roleId = String((await master.post('/1.1/roles', { name: 'staff', ACL, users })).body['objectId']);
     });
 
-    /** One request per operation, by whom it is sent. */
-    const requests: Record<string, (session?: string) => Promise<{ status: number; body: unknown }>> = {
-      'find _User': (session) => api.get('/1.1/users', { session }),
-      'get _User': (session) => api.get(`/1.1/users/${user.id}`, { session }),
-      'create _User': (session) => api.post('/1.1/users', { username: unique('new'), password: 'p' }, { session }),
-      'update _User': (session) => api.put(`/1.1/users/${user.id}`, { color: 'red' }, { session }),
-      'find _Role': (session) => api.get('/1.1/roles', { session }),
-      'get _Role': (session) => api.get(`/1.1/roles/${roleId}`, { session }),
-      'create _Role': (session) => api.post('/1.1/roles', { name: unique('r').replace('-', '_'), ACL }, { session }),
-      'update _Role': (session) => api.put(`/1.1/roles/${roleId}`, { color: 'red' }, { session }),
+    /** One request per operation but delete, by whom it is sent. */
+    const requests: Record<string, Record<string, (session?: string) => Promise<{ status: number; body: unknown }>>> = {
+      _User: {
+        find: (session) => api.get('/1.1/users', { session }),
+        get: (session) => api.get(`/1.1/users/${user.id}`, { session }),
+        create: (session) => api.post('/1.1/users', { username: unique('new'), password: 'p' }, { session }),
+        update: (session) => api.put(`/1.1/users/${user.id}`, { color: 'red' }, { session }),
+      },
+      _Role: {
+        find: (session) => api.get('/1.1/roles', { session }),
+        get: (session) => api.get(`/1.1/roles/${roleId}`, { session }),
+        create: (session) => api.post('/1.1/roles', { name: unique('r').replace('-', '_'), ACL }, { session }),
+        update: (session) => api.put(`/1.1/roles/${roleId}`, { color: 'red' }, { session }),
+      },
     };
 
-    it.each(Object.keys(requests))('of %s: nobody, logged-in users, a role, everyone', async (name) => {
-      const [operation = '', className = ''] = name.split(' ');
-      const send = requests[name]!;
-      const isForbidden = async (session?: string) =>
-        (await send(session)).status === 403 &&
-        JSON.stringify((await send(session)).body) === JSON.stringify(forbidden(operation, className));
-      const matrix = async () => [
-        await isForbidden(),
-        await isForbidden(user.session),
-        await isForbidden(member.session),
-      ];
-
-      await permit(className, operation, 'nobody');
-      await eventually(async () => {
-        expect(await matrix()).toEqual([true, true, true]);
-      }, EFFECTIVE_MS);
-      await permit(className, operation, 'users');
-      await eventually(async () => {
-        expect(await matrix()).toEqual([true, false, false]);
-      }, EFFECTIVE_MS);
-      await permit(className, operation, user.id, 'role:staff');
-      await eventually(async () => {
-        expect(await matrix()).toEqual([true, false, false]);
-      }, EFFECTIVE_MS);
-      await permit(className, operation, 'role:staff');
-      await eventually(async () => {
-        expect(await matrix()).toEqual([true, true, false]);
-      }, EFFECTIVE_MS);
-      await permit(className, operation, 'everyone');
-      await eventually(async () => {
-        expect(await matrix()).toEqual([false, false, false]);
-      }, EFFECTIVE_MS);
-    });
+    it.each(Object.keys(requests))(
+      'of %s: nobody, logged-in users, listed users, a role, everyone',
+      async (className) => {
+        const operations = requests[className] ?? {};
+        /** Which operations are refused to nobody in particular, to a user, and to one with the role. */
+        const refusals = async () => {
+          const sessions = [undefined, user.session, member.session];
+          return Promise.all(
+            sessions.map(async (session) => {
+              const refused: string[] = [];
+              for (const [operation, send] of Object.entries(operations)) {
+                const { status, body } = await send(session);
+                if (status !== 403) continue;
+                // An update without the user's own session is refused by its own code.
+                if (JSON.stringify(body) === JSON.stringify(forbidden(operation, className))) refused.push(operation);
+              }
+              return refused;
+            }),
+          );
+        };
+        const all = Object.keys(operations);
+        for (const [who, expected] of [
+          [['nobody'], [all, all, all]],
+          [['users'], [all, [], []]],
+          [
+            [user.id, 'role:staff'],
+            [all, [], []],
+          ],
+          [['role:staff'], [all, all, []]],
+          [['everyone'], [[], [], []]],
+        ]) {
+          await permit(className, all.join(','), ...(who as string[]));
+          await eventually(async () => {
+            expect([who, await refusals()]).toEqual([who, expected]);
+          }, EFFECTIVE_MS);
+        }
+        if (className === '_User') await permit(className, 'find', 'nobody');
+      },
+    );
 
     it.each([
       ['_User', '/1.1/users/'],
@@ -132,7 +142,7 @@ export function describeClassPermissions(server: () => GatepostServer): void {
       ['an unknown class', ['_Post', 'find', 'everyone']],
       ['an unknown operation', ['_User', 'read', 'everyone']],
       ['a malformed grantee', ['_User', 'find', 'role:a-b']],
-      ['everyone among others', ['_User', 'find', 'a!', 'everyone']],
+      ['a malformed user id', ['_User', 'all', 'a!', 'everyone']],
     ])('are not set to %s', async (_, args) => {
       const { status, stderr } = await gatepost(server(), 'permissions', 'set', app.id, ...args);
       expect([status, stderr.length > 0]).toEqual([1, true]);

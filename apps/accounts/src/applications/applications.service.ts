@@ -28,7 +28,7 @@ type ApplicationPolicy = Pick<Application, 'settings' | 'classPermissions'>;
 
 export interface PermissionChange {
   readonly className: ClassName;
-  readonly operation: ClassOperation;
+  readonly operations: readonly ClassOperation[];
   readonly permission: ClassPermission;
 }
 
@@ -109,16 +109,15 @@ export class ApplicationsService {
     const { userQueryEnabled, ...changes } = parseSetting(name, value);
     if (userQueryEnabled !== undefined) {
       const permission = userQueryEnabled ? 'everyone' : [];
-      return (await this.changePermission(id, { className: '_User', operation: 'find', permission })).settings;
+      return (await this.changePermission(id, { className: '_User', operations: ['find'], permission })).settings;
     }
     const row = await this.database.transaction((tx) => this.repository.changeSettings(tx, id, changes));
     return this.announce(this.openKnown(id, row)).settings;
   }
 
-  async changePermission(id: string, { className, operation, permission }: PermissionChange): Promise<Application> {
-    const row = await this.database.transaction((tx) =>
-      this.repository.changePermission(tx, id, className, { [operation]: permission }),
-    );
+  async changePermission(id: string, { className, operations, permission }: PermissionChange): Promise<Application> {
+    const changes = Object.fromEntries(operations.map((operation) => [operation, permission]));
+    const row = await this.database.transaction((tx) => this.repository.changePermission(tx, id, className, changes));
     return this.announce(this.openKnown(id, row));
   }
 

@@ -35,19 +35,24 @@ function set(withServer: WithServer): Command {
   return new Command('set')
     .argument('<app-id>')
     .argument('<class>', CLASS_NAMES.join(', '))
-    .argument('<operation>', CLASS_OPERATIONS.join(', '))
+    .argument('<operations>', `${CLASS_OPERATIONS.join(', ')}: one, several joined by commas, or all`)
     .argument(
       '<who...>',
       'everyone; users (whoever is logged in); nobody; or user ids and role:<name>, with spaces between',
     )
     .description('change who may do it; it works everywhere within a second. The master key may do everything.')
-    .action((id: string, className: ClassName, operation: ClassOperation, who: string[]) =>
+    .action((id: string, className: ClassName, operations: string, who: string[]) =>
       withServer(async (rpc) => {
-        const change = { className, operation, permission: permissionOf(who) };
+        const change = { className, operations: operationsOf(operations), permission: permissionOf(who) };
         const { application } = await rpc.call(applicationsRpc.changePermission, { id, ...change });
         printClass(application, className);
       }),
     );
+}
+
+/** What is none, the server refuses. */
+function operationsOf(text: string): ClassOperation[] {
+  return text === 'all' ? [...CLASS_OPERATIONS] : (text.split(',') as ClassOperation[]);
 }
 
 function permissionOf(who: readonly string[]): ClassPermission {
