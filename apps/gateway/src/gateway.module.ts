@@ -14,6 +14,7 @@ import { OpenApiController } from './openapi/openapi.controller.js';
 import { OPERATIONS_ENDPOINTS } from './openapi/operations.endpoints.js';
 import { ENDPOINTS, endpointsOf, type RoutedEndpoint } from './openapi/routed-endpoints.js';
 import { PingController } from './ping/ping.controller.js';
+import { RateLimitsModule, type RequestCountStorage } from './rate-limits/rate-limits.module.js';
 import { RolesController } from './roles/roles.controller.js';
 import { LoginController } from './users/login.controller.js';
 import { UsersController } from './users/users.controller.js';
@@ -28,6 +29,11 @@ const CONTROLLERS = [
   UsersController,
 ];
 
+/** What differs between one process and many. */
+interface GatewayAdapters {
+  readonly requestCounts: RequestCountStorage;
+}
+
 /** The REST edge. */
 @Module({})
 export class GatewayModule {
@@ -40,9 +46,10 @@ export class GatewayModule {
     });
   }
 
-  static forRoot(config: GatewayConfig): DynamicModule {
+  static forRoot(config: GatewayConfig, { requestCounts }: GatewayAdapters): DynamicModule {
     return {
       module: GatewayModule,
+      imports: [RateLimitsModule.forRoot(config.rateLimits, requestCounts)],
       controllers: CONTROLLERS,
       providers: [
         { provide: GATEWAY_CONFIG, useValue: config },

@@ -1,10 +1,15 @@
 import { brokerEnvironment, overRabbit, run, serviceEnvironment, startService } from '#bootstrap';
-import { loadConfig } from '#config';
+import { environment, loadConfig } from '#config';
+import { RedisModule } from '#redis';
 import { gatewayConfig, gatewayEnvironment } from './gateway.config.js';
 import { GatewayModule } from './gateway.module.js';
 import { createHttpServer, prepareHttpServer } from './http/http-server.js';
 
-const schema = gatewayEnvironment.extend({ ...serviceEnvironment.shape, ...brokerEnvironment.shape });
+const schema = gatewayEnvironment.extend({
+  ...serviceEnvironment.shape,
+  ...brokerEnvironment.shape,
+  ...environment.pick({ REDIS_URL: true }).shape,
+});
 
 await run(() => {
   const env = loadConfig(schema, process.env);
@@ -12,7 +17,16 @@ await run(() => {
   return startService({
     name: 'gateway',
     serves: [],
-    imports: [GatewayModule.forRoot(config)],
+    imports: [
+      RedisModule.forRoot({
+        url: env.REDIS_URL,
+        namespace: env.GATEPOST_NAMESPACE,
+        connectionName: 'gatepost-gateway',
+        // Without it each process limits requests alone.
+        isRequired: false,
+      }),
+      GatewayModule.forRoot(config, { requestCounts: 'redis' }),
+    ],
     env,
     transport: overRabbit('gateway', env),
     http: createHttpServer(config),

@@ -1,11 +1,15 @@
 import type { DynamicModule } from '@nestjs/common';
 import { type RunningService, startService } from '#bootstrap';
-import type { GatewayConfig } from '../src/gateway.config.js';
+import { type GatewayConfig, gatewayConfig, gatewayEnvironment } from '../src/gateway.config.js';
 import { GatewayModule } from '../src/gateway.module.js';
 import { createHttpServer, prepareHttpServer } from '../src/http/http-server.js';
 import type { FakeAccounts } from './fake-accounts.js';
 
-export const GATEWAY_CONFIG: GatewayConfig = { baseUrl: 'https://api.example.com', bodyLimitBytes: 2_048 };
+export const GATEWAY_CONFIG: GatewayConfig = {
+  ...gatewayConfig(gatewayEnvironment.parse({})),
+  baseUrl: 'https://api.example.com',
+  bodyLimitBytes: 2_048,
+};
 
 /** Starts a whole gateway, with accounts faked at the contract. */
 export async function startGateway(
@@ -17,7 +21,7 @@ export async function startGateway(
   const service = await startService({
     name: 'gateway',
     serves: [],
-    imports: [GatewayModule.forRoot(config), ...more],
+    imports: [GatewayModule.forRoot(config, { requestCounts: 'memory' }), ...more],
     env: {
       GATEPOST_DRAIN_SECONDS: 0,
       GATEPOST_HOST: '127.0.0.1',

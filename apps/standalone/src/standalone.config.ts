@@ -13,7 +13,12 @@ export const standaloneEnvironment = environment
     GATEPOST_MASTER_KEY: true,
     GATEPOST_PASSWORD_COST: true,
     GATEPOST_PASSWORD_QUEUE_LIMIT: true,
+    GATEPOST_RATE_LIMIT_LOGINS: true,
+    GATEPOST_RATE_LIMIT_MESSAGES: true,
+    GATEPOST_RATE_LIMIT_REQUESTS: true,
+    GATEPOST_RATE_LIMIT_SIGN_UPS: true,
     GATEPOST_SECRET: true,
+    GATEPOST_TRUSTED_PROXIES: true,
     NODE_ENV: true,
   })
   .extend(serviceEnvironment.shape)

@@ -85,7 +85,7 @@ function startServices(
     // One receiver takes the messages for all modules of the process: a second one would handle each event again.
     serves: ['standalone'],
     imports: [
-      GatewayModule.forRoot(gateway),
+      GatewayModule.forRoot(gateway, { requestCounts: 'memory' }),
       AccountsModule.forRoot({ ...accounts, initialApplication }, { lockouts: 'postgresql' }),
       MailModule.forRoot(mail),
     ],

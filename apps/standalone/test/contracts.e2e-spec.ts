@@ -5,6 +5,7 @@ import * as contracts from '#contracts';
 import { InProcessTransport } from '#messaging';
 import { testRun } from '#testing';
 import { AccountsModule } from '../../accounts/src/accounts.module.js';
+import { gatewayConfig, gatewayEnvironment } from '../../gateway/src/gateway.config.js';
 import { GatewayModule } from '../../gateway/src/gateway.module.js';
 import { createHttpServer, prepareHttpServer } from '../../gateway/src/http/http-server.js';
 import { MailModule } from '../../mail/src/mail.module.js';
@@ -52,7 +53,7 @@ describe('the contracts', () => {
   const running: RunningService[] = [];
 
   beforeAll(async () => {
-    const gateway = { baseUrl: 'http://localhost', bodyLimitBytes: 1_048_576 };
+    const gateway = gatewayConfig(gatewayEnvironment.parse({}));
     const accounts = {
       databaseUrl: testRun().databaseUrl,
       databasePool: 1,
@@ -68,7 +69,10 @@ describe('the contracts', () => {
       await startService({
         name: 'accounts',
         serves: ['accounts'],
-        imports: [GatewayModule.forRoot(gateway), AccountsModule.forRoot(accounts, { lockouts: 'postgresql' })],
+        imports: [
+          GatewayModule.forRoot(gateway, { requestCounts: 'memory' }),
+          AccountsModule.forRoot(accounts, { lockouts: 'postgresql' }),
+        ],
         env,
         transport: () => new NotingTransport('accounts', handled),
         http: createHttpServer(gateway),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isProxy } from './proxy-address.js';
 import { Secret } from './secret.js';
 
 const secret = (schema: z.ZodString) => schema.transform((value) => new Secret(value));
@@ -11,6 +12,13 @@ const wholeNumber = (min: number, max: number) =>
 const url = (protocols: RegExp, example: string) =>
   z.url({ protocol: protocols, error: `must be a URL such as ${example}` });
 const httpUrl = url(/^https?$/, 'https://accounts.example.com').transform((value) => value.replace(/\/+$/, ''));
+const rateLimit = z
+  .string()
+  .regex(/^(?:off|[1-9]\d{0,8}\/[1-9]\d{0,4})$/, 'must be off, or a count and a time in seconds such as 30/3600');
+const proxies = z
+  .string()
+  .transform((text) => text.split(',').map((proxy) => proxy.trim()))
+  .pipe(z.array(z.string().refine(isProxy, 'must be addresses or networks such as 10.0.0.0/8, joined by commas')));
 const databaseUrl = url(/^postgres(ql)?$/, 'postgres://user:password@host:5432/database');
 const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
 const credential = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, 'must be 8 to 64 letters, digits, _ or -');
@@ -49,6 +57,21 @@ export const environment = z.object({
   GATEPOST_BODY_LIMIT_BYTES: wholeNumber(1024, 8_388_608)
     .default(1_048_576)
     .describe('Largest request body, and largest custom fields of one user together, in bytes.'),
+  GATEPOST_TRUSTED_PROXIES: proxies
+    .default([])
+    .describe(
+      'Addresses and networks (also loopback, linklocal, uniquelocal), joined by commas, from which X-Forwarded-For is believed.',
+    ),
+  GATEPOST_RATE_LIMIT_REQUESTS: rateLimit
+    .default('off')
+    .describe('Requests of one address to one application: a count and a time in seconds such as 3000/60, or off.'),
+  GATEPOST_RATE_LIMIT_LOGINS: rateLimit
+    .default('off')
+    .describe('The same for logins alone, and for changes of a password that name the old one.'),
+  GATEPOST_RATE_LIMIT_SIGN_UPS: rateLimit.default('off').describe('The same for sign-ups.'),
+  GATEPOST_RATE_LIMIT_MESSAGES: rateLimit
+    .default('30/3600')
+    .describe('The same for requests that send a mail or a text message.'),
   GATEPOST_DRAIN_SECONDS: wholeNumber(0, 300)
     .default(0)
     .describe('How long /readyz says "draining" after SIGTERM before the server stops to accept requests, in seconds.'),

@@ -33,6 +33,19 @@ export class Metrics {
     registers: [this.registry],
   });
 
+  readonly rateLimited = new Counter({
+    name: 'gatepost_rate_limited_total',
+    help: 'Requests refused because there were too many, by group',
+    labelNames: ['group'] as const,
+    registers: [this.registry],
+  });
+
+  readonly rateLimitFallbacks = new Counter({
+    name: 'gatepost_rate_limit_fallbacks_total',
+    help: 'Requests counted by this process alone, because Redis was away',
+    registers: [this.registry],
+  });
+
   readonly outboxPublished = new Counter({
     name: 'gatepost_outbox_published_total',
     help: 'Events handed to the broker by the outbox relay, by outcome (ok or failed)',

@@ -1,11 +1,12 @@
-import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
+import ipaddr from 'ipaddr.js';
 
 /**
  * The address that a request came from, as far as it can be believed: the connection's, or, where that belongs to a trusted
- * proxy, the one that the proxy names. `ips` begins at our end and stops at the first that is no proxy of ours; a proxy that
- * names no address counts as the client itself.
+ * proxy, the one that the proxy names. `ips` begins at our end and ends at the first that is no proxy of ours; where that is
+ * no address, the proxy itself counts as the client. Empty where the connection is gone.
  */
 export function clientAddressOf({ ip, ips = [ip] }: Pick<FastifyRequest, 'ip' | 'ips'>): string {
-  return ips.findLast((address) => isIP(address) !== 0) ?? '';
+  const address = ips.findLast((each) => ipaddr.isValid(each));
+  return address === undefined ? '' : ipaddr.process(address).toString();
 }

@@ -2,11 +2,13 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../gateway.config.js';
 import { refuseUndescribedRoutes } from '../openapi/described-routes.js';
+import { addRateLimits } from '../rate-limits/rate-limit.hook.js';
 import { fromHttp, sendError } from './error.filter.js';
-import { answerUnreadable } from './unreadable-request.js';
 import { parseJsonBody } from './json-body.js';
 import { routeMethodOverride } from './method-override.js';
 import { addRequestHooks, requestIdOf } from './request-hooks.js';
+import { warnOfUnknownProxy } from './unknown-proxy.js';
+import { answerUnreadable } from './unreadable-request.js';
 
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400;
 /** Longer than the idle time-out of common load balancers, so that they close first. */
@@ -28,7 +30,7 @@ const CORS_HEADERS = [
 ];
 
 /** The HTTP server of the API. */
-export function createHttpServer({ bodyLimitBytes }: GatewayConfig): FastifyAdapter {
+export function createHttpServer({ bodyLimitBytes, trustedProxies }: GatewayConfig): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: bodyLimitBytes,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
@@ -37,6 +39,8 @@ export function createHttpServer({ bodyLimitBytes }: GatewayConfig): FastifyAdap
     return503OnClosing: false,
     skipMiddie: true,
     requestIdHeader: false,
+    // The header is read from its end, and only as far as it was written by these.
+    trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     genReqId: requestIdOf,
     rewriteUrl: routeMethodOverride,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
@@ -52,7 +56,14 @@ export function prepareHttpServer(app: NestFastifyApplication): void {
     origin: '*',
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'],
     allowedHeaders: CORS_HEADERS,
-    exposedHeaders: ['Location', 'Retry-After', 'X-Request-Id'],
+    exposedHeaders: [
+      'Location',
+      'RateLimit-Limit',
+      'RateLimit-Remaining',
+      'RateLimit-Reset',
+      'Retry-After',
+      'X-Request-Id',
+    ],
     maxAge: PREFLIGHT_MAX_AGE_SECONDS,
     strictPreflight: false,
   });
@@ -66,6 +77,8 @@ export function prepareHttpServer(app: NestFastifyApplication): void {
       done(error as Error);
     }
   });
+  warnOfUnknownProxy(app);
   addRequestHooks(app);
+  addRateLimits(app);
   refuseUndescribedRoutes(app);
 }

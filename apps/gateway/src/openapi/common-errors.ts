@@ -19,6 +19,11 @@ export const COMMON_ERRORS: readonly CommonError[] = [
   { name: 'INCORRECT_TYPE', when: 'the body has a number without end, such as `1e400`', appliesTo: withBody },
   { name: 'UNAUTHORIZED', when: 'credentials are missing or wrong', appliesTo: withCredentials },
   { name: 'PAYLOAD_TOO_LARGE', when: 'the body is over the limit', appliesTo: withBody },
+  {
+    name: 'TOO_MANY_REQUESTS',
+    when: 'there were too many requests from one address; try again after `Retry-After`',
+    appliesTo: withCredentials,
+  },
   { name: 'HEADERS_TOO_LARGE', when: 'the headers are over 16 KiB', appliesTo: everywhere },
   { name: 'INTERNAL', when: 'the server made a mistake; its log says which', appliesTo: everywhere },
   {

@@ -65,7 +65,17 @@ describe('the document of endpoints', () => {
       return (response.content?.['application/json']?.schema as { properties: { code: { enum: number[] } } }).properties
         .code.enum;
     };
-    expect(Object.keys(operation?.responses ?? {})).toEqual(['201', '400', '401', '403', '413', '431', '500', '503']);
+    expect(Object.keys(operation?.responses ?? {})).toEqual([
+      '201',
+      '400',
+      '401',
+      '403',
+      '413',
+      '429',
+      '431',
+      '500',
+      '503',
+    ]);
     expect([codes('400'), codes('403')]).toEqual([[105, 107, 111, 211], [403]]);
     expect(codes('401')).toEqual({ $ref: '#/components/responses/Unauthorized' });
   });

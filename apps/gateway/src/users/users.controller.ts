@@ -6,6 +6,7 @@ import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { JsonBody, QueryParams, RequestCaller, UserId, UserIds } from '../http/request.decorators.js';
 import { parseCondition, parseListQuery, parseReadOptions, parseWriteOptions } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
+import { RateLimited } from '../rate-limits/rate-limited.decorator.js';
 import { usersEndpoints } from './users.endpoints.js';
 
 /** Users, under the path of the specification and under the one that SDKs call. */
@@ -18,6 +19,7 @@ export class UsersController {
 
   @Post()
   @HttpCode(HttpStatus.CREATED)
+  @RateLimited('signUps')
   @Endpoint(usersEndpoints.signUp)
   async signUp(
     @RequestCaller() caller: Caller,
@@ -80,6 +82,7 @@ export class UsersController {
   }
 
   @Put(':objectId/updatePassword')
+  @RateLimited('logins')
   @Endpoint(usersEndpoints.updatePassword)
   async updatePassword(
     @RequestCaller() caller: Caller,

@@ -51,6 +51,6 @@ describe('the page', () => {
     expect(page.replaceAll('<wbr>', '')).toContain('<code>/1.1/classes/Thing/{objectId}</code>');
     expect(page).toContain('application key and session, or master key');
     expect(page).toContain('Could not find user.');
-    expect(page).toMatch(/common errors<\/a> with 401, 413, 431, 500, 503/);
+    expect(page).toMatch(/common errors<\/a> with 401, 413, 429, 431, 500, 503/);
   });
 });

@@ -1,0 +1,14 @@
+import { describe, expect, it } from 'vitest';
+import { MemoryRequestCounter } from './memory-request-counter.js';
+
+describe('MemoryRequestCounter', () => {
+  it('forgets the key that was quiet for longest, where there are too many', async () => {
+    const counter = new MemoryRequestCounter(2);
+    await counter.count('first', 60);
+    await counter.count('second', 60);
+    await counter.count('first', 60);
+    await counter.count('third', 60);
+    expect((await counter.count('first', 60)).count).toBe(3);
+    expect((await counter.count('second', 60)).count).toBe(1);
+  });
+});

@@ -1,0 +1,33 @@
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { Metrics } from '#observability';
+import { Redis } from '#redis';
+import { FallbackRequestCounter } from './fallback-request-counter.js';
+import { MemoryRequestCounter } from './memory-request-counter.js';
+import { RATE_LIMITS, type RateLimits } from './rate-limit.js';
+import { RateLimiter } from './rate-limiter.js';
+import { RedisRequestCounter } from './redis-request-counter.store.js';
+import { REQUEST_COUNTER } from './request-counter.js';
+
+/** Where requests are counted: Redis serves many gateways, memory one alone. */
+export type RequestCountStorage = 'redis' | 'memory';
+
+const COUNTERS: Readonly<Record<RequestCountStorage, Provider>> = {
+  redis: {
+    provide: REQUEST_COUNTER,
+    inject: [Redis, Metrics],
+    useFactory: (redis: Redis, metrics: Metrics) =>
+      new FallbackRequestCounter(new RedisRequestCounter(redis), new MemoryRequestCounter(), metrics),
+  },
+  memory: { provide: REQUEST_COUNTER, useFactory: () => new MemoryRequestCounter() },
+};
+
+/** Limits of requests by application and client address. */
+@Module({})
+export class RateLimitsModule {
+  static forRoot(limits: RateLimits, storage: RequestCountStorage): DynamicModule {
+    return {
+      module: RateLimitsModule,
+      providers: [{ provide: RATE_LIMITS, useValue: limits }, COUNTERS[storage], RateLimiter],
+    };
+  }
+}

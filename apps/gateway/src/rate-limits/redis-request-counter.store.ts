@@ -1,0 +1,26 @@
+import { type Redis, RedisScript } from '#redis';
+import type { RequestCount, RequestCounter } from './request-counter.js';
+
+const KEY_PREFIX = 'rate-limits';
+
+const COUNT = new RedisScript(`
+local count = redis.call('INCR', KEYS[1])
+local left = redis.call('PTTL', KEYS[1])
+if left < 0 then
+  left = tonumber(ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], left)
+end
+return {count, left}
+`);
+
+/** Counts for all gateways together. */
+export class RedisRequestCounter implements RequestCounter {
+  constructor(private readonly redis: Redis) {}
+
+  /** @throws AppError SERVICE_UNAVAILABLE where Redis is away */
+  async count(key: string, windowSeconds: number): Promise<RequestCount> {
+    const values = [windowSeconds * 1_000];
+    const [count, resetMs] = await this.redis.run<[number, number]>(COUNT, [`${KEY_PREFIX}:${key}`], values);
+    return { count, resetMs };
+  }
+}
