@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   ApiClient,
@@ -5,6 +6,7 @@ import {
   eventually,
   type GatepostServer,
   type Json,
+  masterClient,
   newDatabase,
   signUp,
   startServices,
@@ -97,6 +99,24 @@ describe('services whose servers go away (architecture, Promises 4)', () => {
     await eventually(async () => {
       expect((await api.get(`/1.1/users/${'a'.repeat(24)}`)).body['code']).toBe(211);
     }, RECOVERY_MS);
+  });
+
+  it('a query that takes too long: 124, while everything else goes on', async () => {
+    const user = await signUp(api);
+    const locker = new pg.Client({ connectionString: running.env['DATABASE_URL'] });
+    await locker.connect();
+    try {
+      await locker.query('BEGIN');
+      await locker.query('LOCK TABLE accounts.roles IN ACCESS EXCLUSIVE MODE');
+      const query = masterClient(running).get('/1.1/roles');
+      expect((await api.get('/healthz')).status).toBe(200);
+      const { status, body } = await query;
+      expect([status, body['code']]).toEqual([400, 124]);
+    } finally {
+      await locker.end();
+    }
+    expect((await masterClient(running).get('/1.1/roles')).status).toBe(200);
+    expect((await api.get(`/1.1/users/${user.id}`)).status).toBe(200);
   });
 
   it('RabbitMQ gone: 503 at once with the reason, then all is well without a restart', async () => {

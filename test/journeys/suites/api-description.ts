@@ -22,6 +22,7 @@ export interface DescribedOperation {
 /** What a server says of its endpoints, as tests hold it against what they saw. */
 export class ApiDescription {
   readonly operations: readonly DescribedOperation[];
+  readonly #parsers = new Map<Schema, z.ZodType>();
 
   constructor(private readonly document: OpenApiDocument) {
     this.operations = Object.entries(document.paths).flatMap(([path, item]) =>
@@ -58,7 +59,9 @@ export class ApiDescription {
     const response = operation.responses[String(status)];
     const schema = response && this.#resolve(response).content?.['application/json']?.schema;
     if (schema === undefined || text === '') return undefined;
-    const { success, error } = this.#parserOf(schema).safeParse(JSON.parse(text));
+    const parser = this.#parsers.get(schema) ?? this.#parserOf(schema);
+    this.#parsers.set(schema, parser);
+    const { success, error } = parser.safeParse(JSON.parse(text));
     return success ? undefined : z.prettifyError(error);
   }
 

@@ -11,6 +11,7 @@ import { describeLockout } from './lockout.suite.js';
 import { describeLogin } from './login.suite.js';
 import { describeUpdateOperations } from './operations.suite.js';
 import { describeQueries } from './queries.suite.js';
+import { describeObjectRefusals } from './object-refusals.suite.js';
 import { describeReading } from './reading.suite.js';
 import { describeRoles } from './roles.suite.js';
 import { describeSdk } from './sdk.suite.js';
@@ -32,6 +33,7 @@ export function describeApi(server: () => GatepostServer): void {
   describeQueries(server);
   describeBatch(server);
   describeBadInput(server);
+  describeObjectRefusals(server);
   describeRoles(server);
   describeClassPermissions(server);
   describeSettings(server);

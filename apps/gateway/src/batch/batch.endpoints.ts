@@ -24,10 +24,10 @@ export const batchEndpoints = describeEndpoints('Batch', {
   run: {
     summary: 'Send several requests at once',
     description:
-      'They are run one after the other, with the headers of the batch, and each as if it had been sent alone: one that fails stops none of the others.',
+      'They are run one after the other, with the headers of the batch, and each as if it had been sent alone: one that fails stops none of the others. A batch within a batch is refused with code 1.',
     credentials: 'application',
     body: z.looseObject({ requests: z.array(entry).max(100) }),
     answers: { 200: { description: 'Their answers, in their order.', body: z.array(entryAnswer) } },
-    errors: ['NOT_SUPPORTED'],
+    errors: [],
   },
 });

@@ -1,6 +1,15 @@
 import { z } from 'zod';
 import type { ErrorName } from '#errors';
-import { listOf, listParams, readParams, removeParams, writeParams } from '../objects/object.endpoints.js';
+import {
+  CONDITION_ERRORS,
+  LIST_ERRORS,
+  listOf,
+  listParams,
+  READ_ERRORS,
+  readParams,
+  removeParams,
+  writeParams,
+} from '../objects/object.endpoints.js';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
 import { acl } from '../users/user.schemas.js';
 
@@ -61,7 +70,7 @@ export const rolesEndpoints = describeEndpoints('Roles', {
     credentials: 'application',
     query: listParams,
     answers: { 200: { description: 'The roles found.', body: listOf(role) } },
-    errors: ['NOT_FOUND', 'INVALID_QUERY', 'INVALID_KEY_NAME', 'MALFORMED_POINTER', 'FORBIDDEN'],
+    errors: [...LIST_ERRORS, 'FORBIDDEN'],
   },
   get: {
     summary: 'Get a role',
@@ -70,7 +79,7 @@ export const rolesEndpoints = describeEndpoints('Roles', {
     answers: {
       200: { description: 'The role; `{}` where there is none, or where its ACL hides it.', body: role.partial() },
     },
-    errors: ['NOT_FOUND', 'INVALID_QUERY', 'FORBIDDEN'],
+    errors: [...READ_ERRORS, 'NOT_FOUND', 'FORBIDDEN'],
   },
   update: {
     summary: 'Change a role, or who has it',
@@ -81,7 +90,7 @@ export const rolesEndpoints = describeEndpoints('Roles', {
     answers: {
       200: { description: 'The time of the change.', body: z.looseObject({ objectId, updatedAt: timestamp }) },
     },
-    errors: [...FIELD_ERRORS, 'NOT_FOUND', 'INVALID_QUERY', 'NO_EFFECT', 'FORBIDDEN'],
+    errors: [...FIELD_ERRORS, ...CONDITION_ERRORS, 'NO_EFFECT', 'FORBIDDEN'],
   },
   remove: {
     summary: 'Delete roles',
@@ -89,6 +98,6 @@ export const rolesEndpoints = describeEndpoints('Roles', {
     credentials: 'application',
     query: removeParams,
     answers: { 200: { description: 'Done.', body: z.object({}) } },
-    errors: ['NOT_FOUND', 'INVALID_QUERY', 'NO_EFFECT', 'FORBIDDEN'],
+    errors: [...CONDITION_ERRORS, 'NO_EFFECT', 'FORBIDDEN'],
   },
 });

@@ -1,6 +1,15 @@
 import { z } from 'zod';
 import type { ErrorName } from '#errors';
-import { listOf, listParams, readParams, removeParams, writeParams } from '../objects/object.endpoints.js';
+import {
+  CONDITION_ERRORS,
+  LIST_ERRORS,
+  listOf,
+  listParams,
+  READ_ERRORS,
+  readParams,
+  removeParams,
+  writeParams,
+} from '../objects/object.endpoints.js';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
 import {
   changedPassword,
@@ -60,7 +69,7 @@ export const usersEndpoints = describeEndpoints('Users', {
         body: listOf(user),
       },
     },
-    errors: ['NOT_FOUND', 'INVALID_QUERY', 'INVALID_KEY_NAME', 'MALFORMED_POINTER', 'FORBIDDEN'],
+    errors: [...LIST_ERRORS, 'FORBIDDEN'],
   },
   getCurrent: {
     summary: 'Get the user of the session token',
@@ -75,7 +84,7 @@ export const usersEndpoints = describeEndpoints('Users', {
     credentials: 'application',
     query: readParams,
     answers: { 200: { description: 'The user.', body: user, headers: lastModified } },
-    errors: ['INVALID_QUERY', 'INVALID_KEY_NAME', 'USER_NOT_FOUND', 'FORBIDDEN'],
+    errors: [...READ_ERRORS, 'USER_NOT_FOUND', 'FORBIDDEN'],
   },
   update: {
     summary: 'Change a user',
@@ -86,7 +95,7 @@ export const usersEndpoints = describeEndpoints('Users', {
     answers: { 200: { description: 'The time of the change.', body: changedUser } },
     errors: [
       ...FIELD_ERRORS,
-      'INVALID_QUERY',
+      ...CONDITION_ERRORS,
       'NO_EFFECT',
       'CLIENT_NOT_ALLOWED',
       'USER_NOT_FOUND',
@@ -116,7 +125,7 @@ export const usersEndpoints = describeEndpoints('Users', {
     query: removeParams,
     credentials: 'session or master key',
     answers: { 200: { description: 'Done.', body: z.object({}) } },
-    errors: ['INVALID_QUERY', 'NO_EFFECT', 'USER_NOT_FOUND', 'SESSION_REQUIRED', 'FORBIDDEN'],
+    errors: [...CONDITION_ERRORS, 'NO_EFFECT', 'USER_NOT_FOUND', 'SESSION_REQUIRED', 'FORBIDDEN'],
   },
 });
 
