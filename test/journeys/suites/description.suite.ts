@@ -18,6 +18,7 @@ const WITHOUT_ROUTE = ['400/107', '401/401', '404/101'];
 /** Described, but nothing that these suites could order; each has a test of its own elsewhere, or cannot have one. */
 const NOT_PROVOKED_HERE: Readonly<Record<string, string>> = {
   '431/413': 'the HTTP parser answers, before there is a route: tested once, below',
+  '429/429': 'limits need a server with its own settings; test/journeys/rate-limits.e2e-spec.ts',
   '500/1': 'a mistake of ours; that it is answered so: apps/gateway/test/gateway.e2e-spec.ts',
   '503/503': 'something is away; test/journeys/operations.e2e-spec.ts',
   '503': 'the same, of /readyz',
