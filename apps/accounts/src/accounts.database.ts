@@ -2,6 +2,7 @@ import type { DatabaseOptions } from '#database';
 import { CreateAccounts1795257600000 } from './migrations/1795257600000-create-accounts.js';
 import { CreateRoles1795700000000 } from './migrations/1795700000000-create-roles.js';
 import { CreateLockouts1795700100000 } from './migrations/1795700100000-create-lockouts.js';
+import { CreateSmsCodes1795700200000 } from './migrations/1795700200000-create-sms-codes.js';
 
 export const ACCOUNTS_SCHEMA = 'accounts';
 
@@ -12,6 +13,11 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
     poolSize,
     schema: ACCOUNTS_SCHEMA,
     applicationName: 'gatepost-accounts',
-    migrations: [CreateAccounts1795257600000, CreateRoles1795700000000, CreateLockouts1795700100000],
+    migrations: [
+      CreateAccounts1795257600000,
+      CreateRoles1795700000000,
+      CreateLockouts1795700100000,
+      CreateSmsCodes1795700200000,
+    ],
   };
 }

@@ -18,5 +18,7 @@ export function newObjectId(now: Date): string {
 
 /** 25 characters of 0-9a-z (129 bits), as the client SDKs know session tokens. */
 export const newSessionToken = (): string => randomText(BASE36, SESSION_TOKEN_LENGTH);
+/** 6 digits, as people type them from a text message. */
+export const newSmsCode = (): string => String(randomInt(1_000_000)).padStart(6, '0');
 export const newAppId = (): string => randomText(ALPHANUMERIC, APP_ID_LENGTH);
 export const newAppKey = (): string => randomText(ALPHANUMERIC, APP_KEY_LENGTH);

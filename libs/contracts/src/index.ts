@@ -23,6 +23,7 @@ export {
   type ObjectWrite,
   type ObjectWriteOptions,
 } from './objects.contract.js';
+export * from './phone-numbers.contract.js';
 export * from './roles.contract.js';
 export { rpc, type RpcContract, type RpcData, type RpcReply } from './rpc.js';
 export * from './text-message.schema.js';

@@ -15,6 +15,12 @@ const table = {
   INTERNAL: { code: 1, status: 500, message: 'Internal server error. No information available.', logLevel: 'error' },
   ROLE_ACL_REQUIRED: { code: 1, status: 400, message: 'Role ACL is required.' },
   NOT_SUPPORTED: { code: 1, status: 400, message: 'This server does not support the request.' },
+  SMS_TOO_FAST: {
+    code: 1,
+    status: 400,
+    message: 'SMS request too fast(1 request per 10s).',
+    retryAfterSeconds: 10,
+  },
   NOT_FOUND: { code: 101, status: 404, message: "Class or object doesn't exists." },
   INVALID_QUERY: { code: 102, status: 400, message: 'Invalid query.' },
   INVALID_CLASS_NAME: { code: 103, status: 400, message: 'Invalid class name.' },

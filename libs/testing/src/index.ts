@@ -12,6 +12,7 @@ export {
   useServer,
 } from './gatepost-server.js';
 export { type ObservedAnswer, observedAnswers } from './observed-answers.js';
+export { codeSentBy, type SentMessage, sentMessages } from './text-messages.js';
 export { TcpProxy } from './tcp-proxy.js';
 export { isAlive, TestProcess } from './test-process.js';
 export { newDatabase, newFolder, newNamespace, testRun } from './test-run.js';

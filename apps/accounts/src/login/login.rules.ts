@@ -29,6 +29,11 @@ export function parseCredentials(body: JsonObject): Credentials {
   return { identifier, value, password };
 }
 
+/** Whether a code is shown instead of a password. SDKs send whole user objects: with both, the password counts. */
+export function isLoginByCode({ password, smsCode }: JsonObject): boolean {
+  return isAbsent(password) && !isAbsent(smsCode);
+}
+
 /** @throws AppError EMAIL_UNVERIFIED or PHONE_UNVERIFIED where a setting keeps such users out */
 export function assertMayLogIn(user: UserRow, settings: ApplicationSettings): void {
   if (settings.forbidUnverifiedEmailLogin && user.emailVerified === false) throw appError('EMAIL_UNVERIFIED');

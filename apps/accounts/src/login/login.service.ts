@@ -49,7 +49,7 @@ export class LoginService {
   /** An unknown user costs as much time as a wrong password and, where answers are quiet, is counted and locked alike. */
   private async refuseUnknown(appId: string, { identifier, value, password }: Credentials): Promise<never> {
     const { quietProfile } = await this.applications.settingsOf(appId);
-    if (quietProfile) return this.judge.assertNobodys(appId, `${identifier} ${value}`, password);
+    if (quietProfile) return this.judge.assertNobodys(appId, [identifier, value], password);
     await this.passwords.verifyNothing(password);
     throw appError('USER_NOT_FOUND');
   }

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { appError } from '#errors';
-import { Sealer } from '#sealing';
 import { LockoutService } from '../lockout/lockout.service.js';
-import { nobodysId } from '../lockout/nobody.rules.js';
+import { Nobodies } from '../lockout/nobodies.js';
+import type { LoginIdentifier } from '../users/user-identifier.rules.js';
 import type { UserRow } from '../users/user.row.js';
 import { PasswordHasher } from './password-hasher.js';
 
@@ -12,7 +12,7 @@ export class PasswordJudge {
   constructor(
     private readonly lockouts: LockoutService,
     private readonly passwords: PasswordHasher,
-    private readonly sealer: Sealer,
+    private readonly nobodies: Nobodies,
   ) {}
 
   /** @throws AppError PASSWORD_MISMATCH where it is wrong; LOCKED_OUT, SERVICE_UNAVAILABLE as `LockoutService.judge` */
@@ -23,13 +23,10 @@ export class PasswordJudge {
     if (!isRight) throw appError('PASSWORD_MISMATCH');
   }
 
-  /**
-   * Answers for a name that nobody has as `assertRight` does for a user with another password, and locks it likewise.
-   * @param name the kind of identifier and its value
-   */
-  async assertNobodys(appId: string, name: string, password: string): Promise<never> {
-    const userId = nobodysId(this.sealer.lookupHash(JSON.stringify(['login name', appId, name])));
-    await this.lockouts.judge({ appId, userId }, () => this.passwords.verifyNothing(password));
+  /** Answers for a name that nobody has as `assertRight` does for a user with another password, and locks it likewise. */
+  async assertNobodys(appId: string, [identifier, value]: [LoginIdentifier, string], password: string): Promise<never> {
+    const subject = this.nobodies.subjectOf(appId, identifier, value);
+    await this.lockouts.judge(subject, () => this.passwords.verifyNothing(password));
     throw appError('PASSWORD_MISMATCH');
   }
 }

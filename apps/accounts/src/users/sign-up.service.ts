@@ -6,7 +6,7 @@ import { ClassAccess } from '../class-permissions/class-access.js';
 import type { PreparedWrite } from '../objects/prepared-write.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { parseUserChanges } from './user-changes.rules.js';
-import { UserFactory } from './user.factory.js';
+import { type UserDraft, UserFactory } from './user.factory.js';
 import { presentUser } from './user.presenter.js';
 import { UserWriter } from './user-writer.js';
 
@@ -31,9 +31,19 @@ export class SignUpService {
   async prepare(caller: Caller, fields: JsonObject, objectId?: string): Promise<PreparedWrite<VisibleUser>> {
     const { username, password } = requireCredentials(fields);
     const changes = { ...parseUserChanges({ ...fields, username, password }, caller.isMaster), username };
+    return this.prepareUser(caller, changes, objectId);
+  }
+
+  /** @param changes what the user shall have; without a password it gets none */
+  async prepareUser(
+    caller: Caller,
+    changes: UserDraft['changes'],
+    objectId?: string,
+  ): Promise<PreparedWrite<VisibleUser>> {
     await this.classes.assertMay(caller, 'create', '_User');
     const settings = await this.applications.settingsOf(caller.appId);
-    const passwordHash = await this.passwords.hash(password);
+    const { password } = changes;
+    const passwordHash = password === undefined ? null : await this.passwords.hash(password);
     const { user, sessionToken } = this.factory.create({ changes, passwordHash, settings, objectId });
     return {
       objectId: user.objectId,

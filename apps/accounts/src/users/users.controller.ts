@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { accountsRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { LoginService } from '../login/login.service.js';
+import { LoginMethodsService } from '../login/login-methods.service.js';
 import { RemoveUsersService } from './remove-users.service.js';
 import { SignUpService } from './sign-up.service.js';
 import { UpdatePasswordService } from './update-password.service.js';
@@ -15,7 +15,7 @@ export class UsersController {
   constructor(
     private readonly users: UsersService,
     private readonly signUpService: SignUpService,
-    private readonly loginService: LoginService,
+    private readonly logins: LoginMethodsService,
     private readonly updateUserService: UpdateUserService,
     private readonly updatePasswordService: UpdatePasswordService,
     private readonly removeUsersService: RemoveUsersService,
@@ -28,7 +28,7 @@ export class UsersController {
 
   @RpcHandler(accountsRpc.logIn)
   async logIn({ caller, credentials }: RpcData<Accounts['logIn']>): Promise<RpcReply<Accounts['logIn']>> {
-    return { user: await this.loginService.logIn(caller, credentials) };
+    return { user: await this.logins.logIn(caller, credentials) };
   }
 
   @RpcHandler(accountsRpc.getUser)

@@ -6,6 +6,8 @@ import { ClassAccess } from '../class-permissions/class-access.js';
 import { Clock } from '../clock.js';
 import { LockoutsController } from '../lockout/lockouts.controller.js';
 import { LockoutsService } from '../lockout/lockouts.service.js';
+import { Nobodies } from '../lockout/nobodies.js';
+import { LoginMethodsService } from '../login/login-methods.service.js';
 import { LoginService } from '../login/login.service.js';
 import { FindObjectsService } from '../objects/find-objects.service.js';
 import { GetObjectService } from '../objects/get-object.service.js';
@@ -20,6 +22,19 @@ import { UpdateConditions } from '../objects/update-conditions.js';
 import { NewPasswords } from '../passwords/new-passwords.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { PasswordJudge } from '../passwords/password-judge.js';
+import { CodeRedeemer } from '../phone-numbers/code-redeemer.js';
+import { CodeRequestsService } from '../phone-numbers/code-requests.service.js';
+import { PhoneEntryService } from '../phone-numbers/phone-entry.service.js';
+import { PhoneLoginService } from '../phone-numbers/phone-login.service.js';
+import { PhoneNumberResolver } from '../phone-numbers/phone-number.resolver.js';
+import { PhoneNumbersController } from '../phone-numbers/phone-numbers.controller.js';
+import { PhonePasswordResetService } from '../phone-numbers/phone-password-reset.service.js';
+import { PhoneVerificationService } from '../phone-numbers/phone-verification.service.js';
+import { SmsAllowancesRepository } from '../phone-numbers/sms-allowances.repository.js';
+import { SmsCodeJudge } from '../phone-numbers/sms-code.judge.js';
+import { SmsCodesRepository } from '../phone-numbers/sms-codes.repository.js';
+import { SmsCodesService } from '../phone-numbers/sms-codes.service.js';
+import { SmsSender } from '../phone-numbers/sms-sender.js';
 import { PrincipalsRepository } from '../principals/principals.repository.js';
 import { PrincipalsService } from '../principals/principals.service.js';
 import { RoleAccess } from '../roles/role-access.js';
@@ -73,12 +88,42 @@ const objects = [
 
 const access = [ClassAccess, PrincipalsRepository, PrincipalsService, RefreshSessionService, SessionTokens];
 
-const logins = [LockoutsService, LoginService, NewPasswords, PasswordHasher, PasswordJudge];
+const logins = [
+  LockoutsService,
+  LoginMethodsService,
+  LoginService,
+  NewPasswords,
+  Nobodies,
+  PasswordHasher,
+  PasswordJudge,
+];
+
+const phoneNumbers = [
+  CodeRedeemer,
+  CodeRequestsService,
+  PhoneEntryService,
+  PhoneLoginService,
+  PhoneNumberResolver,
+  PhonePasswordResetService,
+  PhoneVerificationService,
+  SmsAllowancesRepository,
+  SmsCodeJudge,
+  SmsCodesRepository,
+  SmsCodesService,
+  SmsSender,
+];
 
 /** Users and roles: their objects know each other, as members and as those who ask. */
 @Module({
   imports: [ApplicationsModule, OutboxModule.forSchema(ACCOUNTS_SCHEMA)],
-  controllers: [LockoutsController, ObjectsController, RolesController, SessionsController, UsersController],
-  providers: [Clock, ...users, ...roles, ...objects, ...access, ...logins],
+  controllers: [
+    LockoutsController,
+    ObjectsController,
+    PhoneNumbersController,
+    RolesController,
+    SessionsController,
+    UsersController,
+  ],
+  providers: [Clock, ...users, ...roles, ...objects, ...access, ...logins, ...phoneNumbers],
 })
 export class UsersModule {}

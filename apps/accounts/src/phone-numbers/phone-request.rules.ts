@@ -1,0 +1,101 @@
+import {
+  type JsonObject,
+  type JsonValue,
+  MAX_CODE_TTL_MINUTES,
+  type TextMessageOptions,
+  textMessageOptions,
+} from '#contracts';
+import { appError } from '#errors';
+import { parsePassword, parseUserChanges, type UserChanges } from '../users/user-changes.rules.js';
+import { parsePhoneNumber } from '../users/user-identifier.rules.js';
+
+/** Digits only in ASCII: what people type is compared with what we made. */
+const CODE = /^[0-9]{6}$/;
+/** Members of a body that are no variables of the message's template. */
+const NO_VARIABLES = new Set([
+  'mobilePhoneNumber',
+  'name',
+  'op',
+  'sign',
+  'smsType',
+  'template',
+  'ttl',
+  'validate_token',
+  'variables',
+]);
+
+/** The number of a request, in international format. @throws AppError PHONE_MISSING, INVALID_PHONE */
+export function requirePhoneNumber(body: JsonObject): string {
+  const number = findPhoneNumber(body);
+  if (number === undefined) throw appError('PHONE_MISSING');
+  return number;
+}
+
+/** The same, where it may be missing. @throws AppError INVALID_PHONE */
+export function findPhoneNumber({ mobilePhoneNumber }: JsonObject): string | undefined {
+  return isAbsent(mobilePhoneNumber) ? undefined : parsePhoneNumber(mobilePhoneNumber);
+}
+
+/** @throws AppError INVALID_SMS_CODE where it cannot be one of ours */
+export function parseSmsCode(value: JsonValue | undefined): string {
+  if (typeof value !== 'string' || !CODE.test(value)) throw appError('INVALID_SMS_CODE');
+  return value;
+}
+
+/** @throws AppError PASSWORD_MISSING, INVALID_PASSWORD */
+export function requireNewPassword({ password }: JsonObject): string {
+  if (isAbsent(password)) throw appError('PASSWORD_MISSING');
+  return parsePassword(password);
+}
+
+/** The user that somebody signs up by a number he has proven. @throws AppError as `parseUserChanges` */
+export function parsePhoneSignUp(
+  body: JsonObject,
+  mobilePhoneNumber: string,
+  isMaster: boolean,
+): UserChanges & { username: string } {
+  const { smsCode: _, username, password, ...others } = body;
+  const fields = {
+    ...others,
+    mobilePhoneNumber,
+    ...(isAbsent(username) ? {} : { username }),
+    ...(isAbsent(password) ? {} : { password }),
+  };
+  const changes = parseUserChanges(fields, isMaster);
+  return { ...changes, username: changes.username ?? mobilePhoneNumber, mobilePhoneVerified: true };
+}
+
+/** @throws AppError INCORRECT_TYPE */
+export function parseTtlMinutes({ ttl }: JsonObject, byDefault: number): number {
+  if (isAbsent(ttl)) return byDefault;
+  const isValid = typeof ttl === 'number' && Number.isInteger(ttl) && ttl >= 1 && ttl <= MAX_CODE_TTL_MINUTES;
+  if (!isValid) throw incorrect(`ttl: must be a whole number from 1 to ${MAX_CODE_TTL_MINUTES}.`);
+  return ttl;
+}
+
+/** What a request says of its message. @throws AppError INCORRECT_TYPE where something of it is too long or no text */
+export function parseMessageOptions(body: JsonObject): TextMessageOptions {
+  const { name, op, sign, smsType, template } = body;
+  const variables = Object.entries(body).filter(([key, value]) => !NO_VARIABLES.has(key) && !isAbsent(value));
+  const given = { name, op, sign, template, smsType: isAbsent(smsType) ? 'sms' : smsType };
+  const parsed = textMessageOptions.safeParse({
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => !isAbsent(value))),
+    ...(variables.length === 0 ? {} : { variables: Object.fromEntries(variables.map(asText)) }),
+  });
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw incorrect(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'invalid value'}.`);
+}
+
+/** Templates take text; a number that a client sends as one is as good. */
+function asText([key, value]: [string, JsonValue]): [string, JsonValue] {
+  return [key, typeof value === 'number' || typeof value === 'boolean' ? String(value) : value];
+}
+
+function isAbsent(value: JsonValue | undefined): value is undefined | null | '' {
+  return value === undefined || value === null || value === '';
+}
+
+function incorrect(message: string): Error {
+  return appError('INCORRECT_TYPE', { message });
+}

@@ -1,0 +1,116 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type Tx } from '#database';
+import type { SmsCodeKey, SmsCodeRow } from './sms-code.row.js';
+
+/** Wrong guesses after which a code is dead. */
+const MAX_WRONG_GUESSES = 5;
+/** Wrong codes without a number, of a whole application, after which the codes sent before them need their number. */
+const MAX_NUMBERLESS_GUESSES = 10;
+/** Old rows that one new code takes away. */
+const CLEANED_AT_ONCE = 20;
+
+/** The parameters of `OF_KEY`. */
+const keyOf = ({ appId, purpose, mobilePhoneNumber, userId = '' }: SmsCodeKey) => [
+  appId,
+  purpose,
+  mobilePhoneNumber,
+  userId,
+];
+const OF_KEY = 'app_id = $1 AND purpose = $2 AND mobile_phone_number = $3 AND user_id = $4';
+
+/** Codes that were sent to phone numbers. Whether one is right, and who uses it, is decided by single statements. */
+@Injectable()
+export class SmsCodesRepository {
+  constructor(private readonly database: Database) {}
+
+  /** Stores a code in place of the one before it. */
+  async put(tx: Tx, row: SmsCodeRow): Promise<void> {
+    const { appId, purpose, hash, numberlessHash = null, expiresAt } = row;
+    if (numberlessHash !== null) {
+      await tx.query(
+        `INSERT INTO accounts.sms_numberless_guesses (app_id, purpose) VALUES ($1, $2)
+         ON CONFLICT ON CONSTRAINT sms_numberless_guesses_pkey DO NOTHING`,
+        [appId, purpose],
+      );
+    }
+    await tx.query(
+      `INSERT INTO accounts.sms_codes AS codes
+         (app_id, purpose, mobile_phone_number, user_id, code_hash, expires_at, numberless_hash, numberless_guesses_before)
+       VALUES ($1, $2, $3, $4, $5, $6, $7,
+               (SELECT wrong FROM accounts.sms_numberless_guesses WHERE app_id = $1 AND purpose = $2))
+       ON CONFLICT ON CONSTRAINT sms_codes_pkey DO UPDATE
+         SET code_hash = EXCLUDED.code_hash, wrong_guesses = 0, expires_at = EXCLUDED.expires_at,
+             numberless_hash = EXCLUDED.numberless_hash,
+             numberless_guesses_before = EXCLUDED.numberless_guesses_before`,
+      [...keyOf(row), hash, expiresAt, numberlessHash],
+    );
+  }
+
+  /** Whether a live code of the key has the hash. A wrong one counts, and kills the code in the end. */
+  async guess(key: SmsCodeKey, hash: Buffer, now: Date): Promise<boolean> {
+    const [judged] = await this.database.query<{ isRight: boolean }>(
+      `UPDATE accounts.sms_codes SET wrong_guesses = wrong_guesses + (code_hash <> $5)::int
+        WHERE ${OF_KEY} AND expires_at > $6 AND wrong_guesses < ${MAX_WRONG_GUESSES}
+        RETURNING code_hash = $5 AS "isRight"`,
+      [...keyOf(key), hash, now],
+    );
+    return judged?.isRight ?? false;
+  }
+
+  /** Uses a code up. @returns false where there is no live code of the key with the hash: then nothing is changed */
+  async redeem(tx: Tx, key: SmsCodeKey, hash: Buffer, now: Date): Promise<boolean> {
+    const redeemed = await tx.query(
+      `DELETE FROM accounts.sms_codes
+        WHERE ${OF_KEY} AND code_hash = $5 AND expires_at > $6 AND wrong_guesses < ${MAX_WRONG_GUESSES}
+        RETURNING purpose`,
+      [...keyOf(key), hash, now],
+    );
+    return redeemed.length > 0;
+  }
+
+  /**
+   * The number of the one live code with the hash. A wrong one counts against every code of the application and purpose
+   * that could have been meant; once none can be meant any more, guesses change nothing.
+   */
+  async guessNumber(
+    tx: Tx,
+    { appId, purpose }: Pick<SmsCodeKey, 'appId' | 'purpose'>,
+    hash: Buffer,
+    now: Date,
+  ): Promise<string | undefined> {
+    const guessable = `codes.app_id = $1 AND codes.purpose = $2 AND codes.numberless_hash IS NOT NULL AND codes.expires_at > $3
+      AND codes.wrong_guesses < ${MAX_WRONG_GUESSES}`;
+    // Guesses take their turns at this row; who waited looks again.
+    const [guesses] = await tx.query<{ wrong: string }>(
+      `SELECT guesses.wrong FROM accounts.sms_numberless_guesses AS guesses
+        WHERE guesses.app_id = $1 AND guesses.purpose = $2 AND EXISTS (
+          SELECT 1 FROM accounts.sms_codes AS codes
+           WHERE ${guessable} AND codes.numberless_guesses_before > guesses.wrong - ${MAX_NUMBERLESS_GUESSES})
+          FOR UPDATE OF guesses`,
+      [appId, purpose, now],
+    );
+    if (guesses === undefined) return undefined;
+    const found = await tx.query<{ number: string }>(
+      `SELECT codes.mobile_phone_number AS number FROM accounts.sms_codes AS codes
+        WHERE ${guessable} AND codes.numberless_guesses_before > $5 - ${MAX_NUMBERLESS_GUESSES}
+          AND codes.numberless_hash = $4 LIMIT 2`,
+      [appId, purpose, now, hash, guesses.wrong],
+    );
+    // Two numbers with the same code: neither can be meant.
+    if (found.length === 1) return found[0]?.number;
+    await tx.query('UPDATE accounts.sms_numberless_guesses SET wrong = wrong + 1 WHERE app_id = $1 AND purpose = $2', [
+      appId,
+      purpose,
+    ]);
+    return undefined;
+  }
+
+  /** Takes away some of what has expired, where nobody else is at it. */
+  async removeExpired(tx: Tx, now: Date): Promise<void> {
+    await tx.query(
+      `DELETE FROM accounts.sms_codes WHERE ctid = ANY(ARRAY(
+         SELECT ctid FROM accounts.sms_codes WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${CLEANED_AT_ONCE} FOR UPDATE SKIP LOCKED))`,
+      [now],
+    );
+  }
+}

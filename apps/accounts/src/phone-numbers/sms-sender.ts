@@ -1,0 +1,71 @@
+import { Injectable } from '@nestjs/common';
+import { events, type TextMessageOptions } from '#contracts';
+import { Database, type Tx } from '#database';
+import { appError } from '#errors';
+import { Outbox } from '#outbox';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { Clock } from '../clock.js';
+import { SmsAllowancesRepository } from './sms-allowances.repository.js';
+import type { SmsCodeKey } from './sms-code.row.js';
+import { SmsCodesService } from './sms-codes.service.js';
+
+const MINUTE_MS = 60_000;
+
+/** A code that somebody asks for. */
+export interface CodeRequest {
+  readonly key: SmsCodeKey;
+  readonly ttlMinutes: number;
+  readonly message?: TextMessageOptions;
+}
+
+/** Sends codes to phone numbers: each is stored in one transaction with the event that brings it. */
+@Injectable()
+export class SmsSender {
+  constructor(
+    private readonly codes: SmsCodesService,
+    private readonly allowances: SmsAllowancesRepository,
+    private readonly applications: ApplicationsService,
+    private readonly database: Database,
+    private readonly outbox: Outbox,
+    private readonly clock: Clock,
+  ) {}
+
+  /** @throws AppError SMS_TOO_FAST, SMS_TOO_FREQUENT */
+  async send(request: CodeRequest): Promise<void> {
+    const { key, ttlMinutes } = request;
+    const code = await this.testCode(key);
+    const now = this.clock.now();
+    const expiresAt = new Date(now.getTime() + ttlMinutes * MINUTE_MS);
+    const event = code === undefined ? await this.eventOf(request, expiresAt) : undefined;
+    await this.database.transaction(async (tx) => {
+      if (event !== undefined) await this.takeAllowance(tx, key, now);
+      const sealedCode = await this.codes.create(tx, { key, code, expiresAt });
+      if (event !== undefined) await this.outbox.add(tx, events.smsRequested, { ...event, sealedCode });
+    });
+  }
+
+  /** Answers as `send` does, and sends nothing: so nobody learns which numbers have an account. */
+  async pretend(key: Omit<SmsCodeKey, 'purpose'>): Promise<void> {
+    if ((await this.testCode(key)) !== undefined) return;
+    await this.database.transaction((tx) => this.takeAllowance(tx, key, this.clock.now()));
+  }
+
+  /** The fixed code of a test number. Nothing is sent to those. */
+  private async testCode({ appId, mobilePhoneNumber }: Omit<SmsCodeKey, 'purpose'>): Promise<string | undefined> {
+    const { testPhones } = await this.applications.settingsOf(appId);
+    return Object.hasOwn(testPhones, mobilePhoneNumber) ? testPhones[mobilePhoneNumber] : undefined;
+  }
+
+  private async eventOf({ key, ttlMinutes, message = { smsType: 'sms' } }: CodeRequest, expiresAt: Date) {
+    const { appId, mobilePhoneNumber, purpose } = key;
+    const name = message.name ?? (await this.applications.get(appId)).name;
+    return { ...message, name, appId, mobilePhoneNumber, purpose, ttlMinutes, expiresAt: expiresAt.toISOString() };
+  }
+
+  private async takeAllowance(tx: Tx, key: Omit<SmsCodeKey, 'purpose'>, now: Date): Promise<void> {
+    const outcome = await this.allowances.take(tx, key, now);
+    if (outcome === 'tooFast') throw appError('SMS_TOO_FAST');
+    if (outcome === 'tooMany') throw appError('SMS_TOO_FREQUENT');
+    await this.allowances.removeExpired(tx, now);
+  }
+}
