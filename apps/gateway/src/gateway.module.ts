@@ -13,6 +13,7 @@ import { MethodOverrideController } from './http/method-override.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
 import { OPERATIONS_ENDPOINTS } from './openapi/operations.endpoints.js';
 import { ENDPOINTS, endpointsOf, type RoutedEndpoint } from './openapi/routed-endpoints.js';
+import { PhoneNumbersController } from './phone-numbers/phone-numbers.controller.js';
 import { PingController } from './ping/ping.controller.js';
 import { RateLimitsModule, type RequestCountStorage } from './rate-limits/rate-limits.module.js';
 import { RolesController } from './roles/roles.controller.js';
@@ -24,6 +25,7 @@ const CONTROLLERS = [
   LoginController,
   MethodOverrideController,
   OpenApiController,
+  PhoneNumbersController,
   PingController,
   RolesController,
   UsersController,

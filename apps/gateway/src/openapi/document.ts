@@ -11,6 +11,7 @@ const DESCRIPTION =
 
 /** The parameters that stand in paths. */
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
+  code: 'The six digits of the message.',
   objectId: 'The id of the object.',
 };
 

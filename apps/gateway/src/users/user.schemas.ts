@@ -4,10 +4,12 @@ import { named } from '../openapi/shapes.js';
 /** Shapes of users as clients send and see them. They describe; accounts judges. */
 
 const username = z.string().min(1).max(255).describe('Unique; case counts.');
-const password = z.string().min(1).describe('Never in any answer.');
+export const password = z.string().min(1).describe('Never in any answer.');
 const email = z.string().max(254).describe('Unique; case counts.');
-const mobilePhoneNumber = z.string().describe('`+` and 6 to 15 digits, unique. Without a prefix it counts as Chinese.');
-const timestamp = z.iso.datetime({ precision: 3 });
+export const mobilePhoneNumber = z
+  .string()
+  .describe('`+` and 6 to 15 digits, unique. Without a prefix it counts as Chinese.');
+export const timestamp = z.iso.datetime({ precision: 3 });
 const sessionToken = z.string().regex(/^[0-9a-z]{25}$/);
 const objectId = z.string().regex(/^[0-9a-f]{24}$/);
 
@@ -66,7 +68,8 @@ export const logInFields = z
     username: username.optional(),
     email: email.optional(),
     mobilePhoneNumber: mobilePhoneNumber.optional(),
-    password,
+    password: password.optional(),
+    smsCode: z.string().optional().describe('Instead of a password, with `mobilePhoneNumber`.'),
   })
   .describe('A password and one identifier. With several, the first of them in this order counts.');
 

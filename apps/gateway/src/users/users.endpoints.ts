@@ -23,7 +23,7 @@ import {
 } from './user.schemas.js';
 
 /** What the fields of a user can be refused for. */
-const FIELD_ERRORS = [
+export const FIELD_ERRORS = [
   'NOT_SUPPORTED',
   'INVALID_KEY_NAME',
   'MALFORMED_POINTER',
@@ -131,7 +131,8 @@ export const usersEndpoints = describeEndpoints('Users', {
 
 export const loginEndpoints = describeEndpoints('Users', {
   logIn: {
-    summary: 'Log in with a password',
+    summary: 'Log in with a password or a code',
+    description: 'The code is one of `requestLoginSmsCode`, together with the number. With both, the password counts.',
     credentials: 'application',
     body: logInFields,
     answers: { 200: { description: 'The user, with its session token.', body: ownUser } },
@@ -146,7 +147,10 @@ export const loginEndpoints = describeEndpoints('Users', {
       'EMAIL_UNVERIFIED',
       'INVALID_USERNAME',
       'INVALID_PASSWORD',
+      'PHONE_MISSING',
+      'PHONE_NOT_FOUND',
       'LOCKED_OUT',
+      'INVALID_SMS_CODE',
     ],
   },
 });
