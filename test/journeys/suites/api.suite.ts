@@ -10,6 +10,7 @@ import { describeListing } from './listing.suite.js';
 import { describeLockout } from './lockout.suite.js';
 import { describeLogin } from './login.suite.js';
 import { describeUpdateOperations } from './operations.suite.js';
+import { describePhoneNumbers } from './phone-numbers.suite.js';
 import { describeQueries } from './queries.suite.js';
 import { describeObjectRefusals } from './object-refusals.suite.js';
 import { describeReading } from './reading.suite.js';
@@ -32,6 +33,7 @@ export function describeApi(server: () => GatepostServer): void {
   describeListing(server);
   describeQueries(server);
   describeBatch(server);
+  describePhoneNumbers(server);
   describeBadInput(server);
   describeObjectRefusals(server);
   describeRoles(server);
