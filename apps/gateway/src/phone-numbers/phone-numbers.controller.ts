@@ -5,6 +5,7 @@ import { RpcClient } from '#messaging';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { JsonBody, RequestCaller } from '../http/request.decorators.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
+import { RateLimited } from '../rate-limits/rate-limited.decorator.js';
 import { phoneNumbersEndpoints } from './phone-numbers.endpoints.js';
 
 /** Phone numbers, and what the codes that are sent to them open. */
@@ -17,6 +18,7 @@ export class PhoneNumbersController {
 
   @Post('requestSmsCode')
   @HttpCode(HttpStatus.OK)
+  @RateLimited('messages')
   @Endpoint(phoneNumbersEndpoints.requestCode)
   requestCode(@RequestCaller() caller: Caller, @JsonBody() body: JsonObject): Promise<JsonObject> {
     return this.rpc.call(phoneNumbersRpc.requestCode, { caller, body });
@@ -24,6 +26,7 @@ export class PhoneNumbersController {
 
   @Post('verifySmsCode/:code')
   @HttpCode(HttpStatus.OK)
+  @RateLimited('logins')
   @Endpoint(phoneNumbersEndpoints.verifyCode)
   verifyCode(
     @RequestCaller() caller: Caller,
@@ -34,6 +37,7 @@ export class PhoneNumbersController {
   }
 
   @Post('usersByMobilePhone')
+  @RateLimited('logins')
   @Endpoint(phoneNumbersEndpoints.enter)
   async enter(
     @RequestCaller() caller: Caller,
@@ -48,6 +52,7 @@ export class PhoneNumbersController {
 
   @Post('requestLoginSmsCode')
   @HttpCode(HttpStatus.OK)
+  @RateLimited('messages')
   @Endpoint(phoneNumbersEndpoints.requestLoginCode)
   requestLoginCode(@RequestCaller() caller: Caller, @JsonBody() body: JsonObject): Promise<JsonObject> {
     return this.rpc.call(phoneNumbersRpc.requestLoginCode, { caller, body });
@@ -55,6 +60,7 @@ export class PhoneNumbersController {
 
   @Post('requestMobilePhoneVerify')
   @HttpCode(HttpStatus.OK)
+  @RateLimited('messages')
   @Endpoint(phoneNumbersEndpoints.requestVerification)
   requestVerification(@RequestCaller() caller: Caller, @JsonBody() body: JsonObject): Promise<JsonObject> {
     return this.rpc.call(phoneNumbersRpc.requestVerification, { caller, body });
@@ -62,6 +68,7 @@ export class PhoneNumbersController {
 
   @Post('verifyMobilePhone/:code')
   @HttpCode(HttpStatus.OK)
+  @RateLimited('logins')
   @Endpoint(phoneNumbersEndpoints.verify)
   async verify(
     @RequestCaller() caller: Caller,
@@ -74,12 +81,14 @@ export class PhoneNumbersController {
 
   @Post('requestPasswordResetBySmsCode')
   @HttpCode(HttpStatus.OK)
+  @RateLimited('messages')
   @Endpoint(phoneNumbersEndpoints.requestPasswordReset)
   requestPasswordReset(@RequestCaller() caller: Caller, @JsonBody() body: JsonObject): Promise<JsonObject> {
     return this.rpc.call(phoneNumbersRpc.requestPasswordReset, { caller, body });
   }
 
   @Put('resetPasswordBySmsCode/:code')
+  @RateLimited('logins')
   @Endpoint(phoneNumbersEndpoints.resetPassword)
   resetPassword(
     @RequestCaller() caller: Caller,
@@ -92,6 +101,7 @@ export class PhoneNumbersController {
   /** The Go SDK resets by POST. */
   @Post('resetPasswordBySmsCode/:code')
   @HttpCode(HttpStatus.OK)
+  @RateLimited('logins')
   @Endpoint(phoneNumbersEndpoints.resetPassword)
   resetPasswordByPost(
     @RequestCaller() caller: Caller,
@@ -103,6 +113,7 @@ export class PhoneNumbersController {
 
   @Post('requestChangePhoneNumber')
   @HttpCode(HttpStatus.OK)
+  @RateLimited('messages')
   @Endpoint(phoneNumbersEndpoints.requestChange)
   requestChange(@RequestCaller() caller: Caller, @JsonBody() body: JsonObject): Promise<JsonObject> {
     return this.rpc.call(phoneNumbersRpc.requestChange, { caller, body });
@@ -110,6 +121,7 @@ export class PhoneNumbersController {
 
   @Post('changePhoneNumber')
   @HttpCode(HttpStatus.OK)
+  @RateLimited('logins')
   @Endpoint(phoneNumbersEndpoints.change)
   change(@RequestCaller() caller: Caller, @JsonBody() body: JsonObject): Promise<JsonObject> {
     return this.rpc.call(phoneNumbersRpc.change, { caller, body });
