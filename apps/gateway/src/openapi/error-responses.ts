@@ -68,7 +68,7 @@ function exampleOf(name: ErrorName, summary: string | undefined): Example {
 }
 
 /** Statuses in order, and each one's errors in the order of their codes. */
-export function byStatus(names: readonly ErrorName[]): Map<number, ErrorName[]> {
+function byStatus(names: readonly ErrorName[]): Map<number, ErrorName[]> {
   const sorted = [...names].sort((a, b) => ERRORS[a].status - ERRORS[b].status || ERRORS[a].code - ERRORS[b].code);
   const groups = new Map<number, ErrorName[]>();
   for (const name of sorted) groups.set(ERRORS[name].status, [...(groups.get(ERRORS[name].status) ?? []), name]);
