@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { eventually, newDatabase, TcpProxy } from '#testing';
 import { Database } from './database.js';
 import type { DatabaseOptions } from './database-options.js';
-import { violatedUniqueConstraint } from './driver-error.js';
+import { isRefusedPattern, violatedUniqueConstraint } from './driver-error.js';
 import { migrate } from './migrate.js';
 
 class CreateThings1700000000000 implements MigrationInterface {
@@ -80,6 +80,17 @@ describe('a Database', () => {
     const error: unknown = await database.query(insert, ['a']).catch((thrown: unknown) => thrown);
     expect(violatedUniqueConstraint(error)).toBe('things_name_key');
     expect(violatedUniqueConstraint(new Error('other'))).toBeUndefined();
+  });
+
+  it('tells a regular expression that PostgreSQL refuses, and nothing else', async () => {
+    const refused = await database.query('SELECT $1 ~ $2', ['a', '(']).catch((error: unknown) => error);
+    expect(isRefusedPattern(refused)).toBe(true);
+    const other = await database.query('SELECT 1 / 0').catch((error: unknown) => error);
+    expect(isRefusedPattern(other)).toBe(false);
+  });
+
+  it('does without compiled statements', async () => {
+    expect(await database.query('SHOW jit')).toEqual([{ jit: 'off' }]);
   });
 
   it('takes values as parameters, whatever they look like', async () => {

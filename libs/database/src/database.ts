@@ -8,6 +8,8 @@ const STATEMENT_TIMEOUT_MS = 5_000;
 /** A server that, so long after it, does not even say that a statement took too long is out of reach. */
 const SILENCE_MS = 1_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 15_000;
+/** Compiling a statement takes longer than running any of ours. */
+const NO_JIT = '-c jit=off';
 
 /** Runs SQL. Values are parameters, always; the text is written by us. */
 export interface Queryable {
@@ -59,6 +61,7 @@ export class Database implements Queryable {
       query_timeout: statementTimeoutMs + SILENCE_MS,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
       keepAlive: true,
+      options: NO_JIT,
     });
     const logger = new Logger('PostgreSQL');
     // A connection that is lost in use fails its query, and has no other listener: its event must not end the process.

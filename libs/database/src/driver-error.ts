@@ -19,6 +19,7 @@ const NETWORK_CODES = new Set([
 const CONNECTION_TEXT =
   /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Query read timeout/i;
 const QUERY_CANCELED = '57014';
+const INVALID_REGULAR_EXPRESSION = '2201B';
 const SHOWN_SQL_LENGTH = 200;
 
 /** A statement that PostgreSQL refused. It names the statement, never its values: those may be secrets, and it is logged. */
@@ -63,6 +64,11 @@ export function translateDriverError(error: unknown, sql: string): unknown {
 /** Whether PostgreSQL gave up a statement because it took too long. */
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof AppError && error.cause instanceof TransientFailure && error.cause.reason === QUERY_CANCELED;
+}
+
+/** Whether PostgreSQL refused a regular expression: as none, or as too complex. */
+export function isRefusedPattern(error: unknown): boolean {
+  return error instanceof StatementError && error.sqlState === INVALID_REGULAR_EXPRESSION;
 }
 
 /** The name of the unique constraint that an error says was violated. */

@@ -1,20 +1,25 @@
 import { Injectable } from '@nestjs/common';
 import type { Tx } from '#database';
 import type { CompiledCondition, QueryClass } from '#object-query';
+import { queryFailure } from './query-failure.js';
 
 /** Questions that are the same for every class. */
 @Injectable()
 export class ObjectsRepository {
-  /** @param condition its first two parameters are the application and the object's id */
+  /**
+   * @param condition its first two parameters are the application and the object's id
+   * @throws AppError QUERY_TIMED_OUT; INVALID_QUERY where PostgreSQL refuses a regular expression
+   */
   async matches(
     tx: Tx,
     { table, appColumn, idColumn }: QueryClass,
     { sql, parameters }: CompiledCondition,
   ): Promise<boolean> {
-    const rows = await tx.query(
-      `SELECT 1 FROM ${table} WHERE ${appColumn} = $1 AND ${idColumn} = $2 AND ${sql}`,
-      parameters,
-    );
-    return rows.length > 0;
+    const statement = `SELECT 1 FROM ${table} WHERE ${appColumn} = $1 AND ${idColumn} = $2 AND ${sql}`;
+    try {
+      return (await tx.query(statement, parameters)).length > 0;
+    } catch (error) {
+      throw queryFailure(error);
+    }
   }
 }

@@ -1,8 +1,8 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { Database, isStatementTimeout } from '#database';
-import { appError } from '#errors';
+import { Database } from '#database';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { accountsDatabase } from '../accounts.database.js';
+import { queryFailure } from './query-failure.js';
 
 /** A query that takes longer helps nobody, in milliseconds. Less than the caller of an RPC waits. */
 const STATEMENT_TIMEOUT_MS = 3_000;
@@ -21,12 +21,12 @@ export class QueryDatabase extends Database implements OnApplicationShutdown {
     });
   }
 
-  /** @throws AppError QUERY_TIMED_OUT */
+  /** @throws AppError QUERY_TIMED_OUT; INVALID_QUERY where PostgreSQL refuses a regular expression */
   override async query<Row>(sql: string, parameters: readonly unknown[] = [], statementName?: string): Promise<Row[]> {
     try {
       return await super.query<Row>(sql, parameters, statementName);
     } catch (error) {
-      throw isStatementTimeout(error) ? appError('QUERY_TIMED_OUT') : error;
+      throw queryFailure(error);
     }
   }
 

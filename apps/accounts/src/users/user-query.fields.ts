@@ -3,9 +3,9 @@ import type { QueryClass } from '#object-query';
 const COLUMNS: QueryClass['columns'] = new Map([
   ['objectId', { sql: 'object_id', type: 'text' }],
   ['username', { sql: 'username', type: 'text' }],
-  ['email', { sql: 'email', type: 'text' }],
-  ['emailVerified', { sql: 'email_verified', type: 'boolean' }],
-  ['mobilePhoneNumber', { sql: 'mobile_phone_number', type: 'text' }],
+  ['email', { sql: 'email', type: 'text', isNullable: true }],
+  ['emailVerified', { sql: 'email_verified', type: 'boolean', isNullable: true }],
+  ['mobilePhoneNumber', { sql: 'mobile_phone_number', type: 'text', isNullable: true }],
   ['mobilePhoneVerified', { sql: 'mobile_phone_verified', type: 'boolean' }],
   ['createdAt', { sql: 'created_at', type: 'date' }],
   ['updatedAt', { sql: 'updated_at', type: 'date' }],

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Database, migrate, type Queryable } from '#database';
+import { compileCount, compileFind, parseOrder, parseWhere, type QueryScope } from '#object-query';
+import { newDatabase } from '#testing';
+import { accountsDatabase } from '../accounts.database.js';
+import { userQueryClass } from './user-query.fields.js';
+import { UsersRepository } from './users.repository.js';
+
+/** The figures stand in docs/adr/0014-queries.md. */
+const USERS = 100_000;
+const MAX_MILLISECONDS = 10;
+const RUNS = 5;
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Index Name'?: string;
+  readonly Plans?: readonly PlanNode[];
+}
+
+interface Explained {
+  readonly Plan: PlanNode;
+  readonly 'Planning Time': number;
+  readonly 'Execution Time': number;
+}
+
+const app = 'plans';
+let database: Database;
+let users: UsersRepository;
+
+beforeAll(async () => {
+  const options = { ...accountsDatabase(await newDatabase(), 4), statementTimeoutMs: 60_000 };
+  await migrate(options);
+  database = new Database(options);
+  users = new UsersRepository(database);
+  await database.query(
+    'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
+    [app],
+  );
+  await database.query(
+    `INSERT INTO accounts.users (app_id, object_id, username, email, session_token_hash, sealed_session_token, acl, fields, created_at, updated_at)
+     SELECT $1, lpad(to_hex(n), 24, '0'), 'user' || n, 'user' || n || '@example.com', int8send(n), '',
+            CASE n % 2 WHEN 0 THEN '{"*":{"read":true}}'::jsonb END,
+            jsonb_build_object(
+              'level', n % 1000, 'isNew', n % 2 = 0, 'nick', 'nick ' || n, 'tags', jsonb_build_array('all', 't' || n % 500),
+              'address', jsonb_build_object('city', 'city ' || n % 1000, 'street', 'street ' || n)),
+            timestamptz '2026-01-01' + n * interval '1 second', now()
+       FROM generate_series(1::bigint, $2) AS n`,
+    [app, USERS],
+  );
+  await database.query('VACUUM ANALYZE accounts.users');
+}, 120_000);
+afterAll(() => database.close());
+
+/** The plan of the statement as the repository words it, at the quickest of several runs. */
+async function explained(run: (within: Queryable) => Promise<unknown>): Promise<Explained> {
+  const runs: Explained[] = [];
+  const explaining: Queryable = {
+    query: async <Row>(sql: string, parameters?: readonly unknown[]) => {
+      const [row] = await database.query<{ 'QUERY PLAN': [Explained] }>(
+        `EXPLAIN (ANALYZE, FORMAT JSON) ${sql}`,
+        parameters,
+      );
+      runs.push(...(row?.['QUERY PLAN'] ?? []));
+      return [] as Row[];
+    },
+  };
+  for (let index = 0; index < RUNS; index += 1) await run(explaining);
+  return runs.reduce((best, each) => (milliseconds(each) < milliseconds(best) ? each : best));
+}
+
+function milliseconds(explanation: Explained): number {
+  return explanation['Planning Time'] + explanation['Execution Time'];
+}
+
+function nodes(plan: PlanNode): PlanNode[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodes)];
+}
+
+async function expectQuick(index: string, run: (within: Queryable) => Promise<unknown>): Promise<PlanNode> {
+  const best = await explained(run);
+  const indexes = nodes(best.Plan).map((node) => node['Index Name']);
+  expect(indexes.filter((name) => name !== undefined)).toContain(index);
+  expect(milliseconds(best)).toBeLessThan(MAX_MILLISECONDS);
+  return best.Plan;
+}
+
+type Case = [what: string, index: string, where: object, order?: string];
+
+describe.each<[string, QueryScope['grantees']]>([
+  ['the master key', 'master'],
+  ['a user', ['*', 'someone', 'role:staff']],
+])(`among ${USERS} users, a query by %s`, (_, grantees) => {
+  const queryClass = userQueryClass({ hideContact: false });
+  const scope: QueryScope = { appId: app, grantees, classOf: () => queryClass };
+  const find = (where: object, order = '', limit = 100) => {
+    const query = compileFind({ where: parseWhere(where), order: parseOrder(order), limit }, queryClass, scope);
+    return (within: Queryable) => users.list(within, query);
+  };
+
+  it.each<Case>([
+    ['a custom field', 'users_fields_idx', { level: 77 }],
+    ['a custom field that nobody has so', 'users_fields_idx', { level: -1 }],
+    ['a custom text', 'users_fields_idx', { nick: 'nick 77777' }],
+    ['an item of a list', 'users_fields_idx', { tags: 't77' }],
+    ['a path', 'users_fields_idx', { 'address.city': 'city 77' }],
+    ['one of several values', 'users_fields_idx', { level: { $in: [1, 2, 3] } }],
+    ['two custom fields', 'users_fields_idx', { level: 77, tags: 't77' }],
+    [
+      'either of two custom fields',
+      'users_fields_idx',
+      { $or: [{ nick: 'nick 5' }, { 'address.street': 'street 6' }] },
+    ],
+    ['a custom field, in an order of its own', 'users_fields_idx', { level: 77 }, '-nick'],
+    ['the name', 'users_username_key', { username: 'user77777' }],
+    ['one of several names', 'users_username_key', { username: { $in: ['user7', 'user77777', 'nobody'] } }],
+    ['the beginning of a name', 'users_username_key', { username: { $regex: '^\\Quser7777\\E' } }],
+    ['names from one on, in their order', 'users_username_key', { username: { $gte: 'user5' } }, 'username'],
+    ['the e-mail address', 'users_email_key', { email: 'user7@example.com' }],
+    ['ids', 'users_pkey', { objectId: { $in: ['000000000000000000000007', '000000000000000000000008'] } }],
+    ['nothing', 'users_created_at_idx', {}],
+    ['nothing, oldest first', 'users_created_at_idx', {}, 'createdAt'],
+    ['nothing, newest first', 'users_created_at_idx', {}, '-createdAt'],
+    ['a custom field that half of them have so', 'users_created_at_idx', { isNew: true }],
+    ['what a custom field is not', 'users_created_at_idx', { level: { $ne: 5 } }],
+    ['a range of a custom field', 'users_created_at_idx', { level: { $gt: 900 } }],
+    ['a time', 'users_created_at_idx', { createdAt: { $gt: '2026-01-01T20:00:00Z', $lt: '2026-01-01T20:01:00Z' } }],
+  ])('asking for %s is answered by %s within milliseconds', async (_what, index, where, order) => {
+    await expectQuick(index, find(where, order));
+  });
+
+  it('orders by no sorting', async () => {
+    for (const order of ['createdAt', '-createdAt', 'username', '-username']) {
+      const { Plan } = await explained(find({}, order));
+      expect(nodes(Plan).map((node) => node['Node Type'])).not.toContain('Sort');
+    }
+  });
+
+  it('counts by the index', async () => {
+    const condition = compileCount(parseWhere({ level: 77 }), queryClass, scope);
+    await expectQuick('users_fields_idx', (within) => users.count(within, condition));
+  });
+});
