@@ -1,8 +1,9 @@
 import type { FieldTestKind, FieldTestOf, SubQuery } from './query.js';
 import type { QueryClass, QueryScope } from './query-class.js';
 
-/** Documents that equality compares with in one query; beyond them it does without the index. */
-const MAX_DOCUMENTS = 10_000;
+/** Documents that one equality looks up in the index, and all of a query together; with more it does without. */
+const MAX_DOCUMENTS_AT_ONCE = 256;
+const MAX_DOCUMENTS = 2_560;
 
 /** What a statement has bound. */
 export class Statement {
@@ -18,7 +19,7 @@ export class Statement {
 
   /** Whether there is room for so many more documents; if so they are counted. */
   spendDocuments(count: number): boolean {
-    if (this.#documents + count > MAX_DOCUMENTS) return false;
+    if (count > MAX_DOCUMENTS_AT_ONCE || this.#documents + count > MAX_DOCUMENTS) return false;
     this.#documents += count;
     return true;
   }

@@ -40,7 +40,7 @@ function wayCount(step: string, index: number, exactSteps: number): number {
 
 /**
  * All that a JSON column can contain (`@>`) where the value stands at the path: in a member or in the members of a list, by itself or as
- * an item of a list. Beyond a place, and for values that are not scalar, containing one of them is necessary, but not enough.
+ * an item of a list. To contain one of them is necessary for equality, but not always enough.
  */
 export function documentsOf({ path, exactSteps }: JsonTarget, value: JsonValue): JsonValue[] {
   return path.reduceRight<JsonValue[]>(

@@ -103,6 +103,13 @@ describe.each<[string, QueryScope['grantees']]>([
     ['a custom text', 'users_fields_idx', { nick: 'nick 77777' }],
     ['an item of a list', 'users_fields_idx', { tags: 't77' }],
     ['a path', 'users_fields_idx', { 'address.city': 'city 77' }],
+    ['a deep path that nobody has', 'users_fields_idx', { 'a.b.c.d.e.f.g.h': 1 }],
+    [
+      'one of many values',
+      'users_fields_idx',
+      { nick: { $in: Array.from({ length: 100 }, (_, n) => `nick ${n * 700}`) } },
+    ],
+    ['an object', 'users_fields_idx', { address: { city: 'city 77', street: 'street 77' } }],
     ['one of several values', 'users_fields_idx', { level: { $in: [1, 2, 3] } }],
     ['two custom fields', 'users_fields_idx', { level: 77, tags: 't77' }],
     [
