@@ -1,10 +1,9 @@
-import { invalidFieldName, isFieldName } from '#object-values';
+import { invalidFieldName, isFieldName, reachesPrototype } from '#object-values';
 import { BOUNDS, invalidQuery } from './bounds.js';
 import type { FieldPath } from './query.js';
 
 /** None of these characters means anything in a JSON path's quoted name. */
 const STEP = /^[\p{L}\p{M}\p{N}_-]+$/u;
-const FORBIDDEN_STEPS = new Set(['__proto__', 'constructor', 'prototype']);
 const PLACE = /^(?:0|[1-9]\d{0,8})$/;
 
 /** Reads `field` or `field.member.0`. @throws AppError INVALID_KEY_NAME; INVALID_QUERY where it is too long */
@@ -24,5 +23,5 @@ export function isPlace(step: string): boolean {
 }
 
 function isStep(step: string): boolean {
-  return STEP.test(step) && !FORBIDDEN_STEPS.has(step);
+  return STEP.test(step) && !reachesPrototype(step);
 }

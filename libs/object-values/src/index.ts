@@ -1,5 +1,5 @@
 export { dateOf } from './date-value.js';
-export { assertNestedKey, invalidFieldName, isFieldName } from './field-name.js';
+export { assertNestedKey, invalidFieldName, isFieldName, reachesPrototype } from './field-name.js';
 export { type GeoPoint, geoPointOf } from './geo-point-value.js';
 export { isJsonObject } from './json-object.js';
 export { parseValue } from './parse-value.js';
