@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { StartError } from '#bootstrap';
 import { migrate } from '#database';
 import { accountsDatabase } from '../../../accounts/src/accounts.database.js';
+import { print } from '../terminal.js';
 
 /** `gatepost migrate`: the one command that opens databases. */
 export function migrateCommand(databaseUrls: () => { accounts: string }): Command {
@@ -17,8 +18,7 @@ export function migrateCommand(databaseUrls: () => { accounts: string }): Comman
             { cause },
           );
         });
-        if (!quiet)
-          process.stdout.write(`${database.schema}: ${applied.length === 0 ? 'up to date' : applied.join(', ')}\n`);
+        if (!quiet) print(`${database.schema}: ${applied.length === 0 ? 'up to date' : applied.join(', ')}`);
       }
     });
 }

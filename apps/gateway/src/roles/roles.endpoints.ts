@@ -11,10 +11,8 @@ import {
   writeParams,
 } from '../objects/object.endpoints.js';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
-import { acl } from '../users/user.schemas.js';
+import { acl, objectId, timestamp } from '../users/user.schemas.js';
 
-const timestamp = z.iso.datetime({ precision: 3 });
-const objectId = z.string().regex(/^[0-9a-f]{24}$/);
 const name = z
   .string()
   .regex(/^[A-Za-z0-9_]{1,128}$/)

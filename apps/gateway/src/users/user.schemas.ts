@@ -11,7 +11,7 @@ export const mobilePhoneNumber = z
   .describe('`+` and 6 to 15 digits, unique. Without a prefix it counts as Chinese.');
 export const timestamp = z.iso.datetime({ precision: 3 });
 const sessionToken = z.string().regex(/^[0-9a-z]{25}$/);
-const objectId = z.string().regex(/^[0-9a-f]{24}$/);
+export const objectId = z.string().regex(/^[0-9a-f]{24}$/);
 
 export const acl = named(
   'ACL',
