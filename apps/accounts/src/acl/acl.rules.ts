@@ -1,5 +1,6 @@
-import { appError } from '#errors';
 import type { JsonValue } from '#contracts';
+import { type AppError, appError } from '#errors';
+import { isJsonObject } from '#object-values';
 
 type Permission = 'read' | 'write';
 
@@ -12,7 +13,7 @@ const MAX_ENTRIES = 1_000;
 
 /** @throws AppError INVALID_ACL where the value is no ACL */
 export function parseAcl(value: JsonValue): Acl {
-  const entries = isObject(value) ? Object.entries(value) : undefined;
+  const entries = isJsonObject(value) ? Object.entries(value) : undefined;
   if (entries === undefined || entries.length > MAX_ENTRIES || !entries.every(isEntry)) throw appError('INVALID_ACL');
   return value as unknown as Acl;
 }
@@ -22,14 +23,15 @@ export function grants(acl: Acl | null, permission: Permission, grantees: readon
   return acl === null || grantees.some((grantee) => Object.hasOwn(acl, grantee) && acl[grantee]?.[permission] === true);
 }
 
+/** The answer to whom an ACL does not let write. */
+export function writeForbidden(): AppError {
+  return appError('FORBIDDEN', { message: "Forbidden writing by object's ACL." });
+}
+
 function isEntry([grantee, permissions]: [string, JsonValue]): boolean {
   return (
     GRANTEE.test(grantee) &&
-    isObject(permissions) &&
+    isJsonObject(permissions) &&
     Object.entries(permissions).every(([name, granted]) => PERMISSIONS.has(name) && granted === true)
   );
-}
-
-function isObject(value: JsonValue): value is Record<string, JsonValue> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 import type { ApplicationSettings, JsonObject } from '#contracts';
 import { appError, type ErrorName } from '#errors';
+import { isAbsent } from '../objects/object.rules.js';
 import { type LoginIdentifier, parsePhoneNumber } from '../users/user-identifier.rules.js';
 import type { UserRow } from '../users/user.row.js';
 
@@ -40,10 +41,6 @@ export function assertMayLogIn(user: UserRow, settings: ApplicationSettings): vo
   if (settings.forbidUnverifiedPhoneLogin && user.mobilePhoneNumber !== null && !user.mobilePhoneVerified) {
     throw appError('PHONE_UNVERIFIED');
   }
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null || value === '';
 }
 
 function parseIdentifier(identifier: LoginIdentifier, value: JsonObject[string] | undefined): string {

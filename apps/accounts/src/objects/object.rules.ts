@@ -1,9 +1,19 @@
-import type { JsonObject } from '#contracts';
-import { appError } from '#errors';
+import type { JsonObject, JsonValue } from '#contracts';
+import { type AppError, appError } from '#errors';
 
 /** The time of a change. Clocks of replicas differ: no change makes an object look older. */
 export function touched({ updatedAt }: { readonly updatedAt: Date }, now: Date): { updatedAt: Date } {
   return { updatedAt: now > updatedAt ? now : new Date(updatedAt.getTime() + 1) };
+}
+
+/** Whether a request leaves a member out: SDKs send `null` and the empty text for it too. */
+export function isAbsent(value: JsonValue | undefined): value is undefined | null | '' {
+  return value === undefined || value === null || value === '';
+}
+
+/** The refusal of a field that a request cannot set. */
+export function readOnlyKey(key: string): AppError {
+  return appError('READ_ONLY_KEY', { message: `The key is read only: ${key}.` });
 }
 
 /** @throws AppError OBJECT_TOO_LARGE */

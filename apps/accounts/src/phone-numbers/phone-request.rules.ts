@@ -6,6 +6,7 @@ import {
   textMessageOptions,
 } from '#contracts';
 import { appError } from '#errors';
+import { isAbsent } from '../objects/object.rules.js';
 import { parsePassword, parseUserChanges, type UserChanges } from '../users/user-changes.rules.js';
 import { parsePhoneNumber } from '../users/user-identifier.rules.js';
 
@@ -90,10 +91,6 @@ export function parseMessageOptions(body: JsonObject): TextMessageOptions {
 /** Templates take text; a number that a client sends as one is as good. */
 function asText([key, value]: [string, JsonValue]): [string, JsonValue] {
   return [key, typeof value === 'number' || typeof value === 'boolean' ? String(value) : value];
-}
-
-function isAbsent(value: JsonValue | undefined): value is undefined | null | '' {
-  return value === undefined || value === null || value === '';
 }
 
 function incorrect(message: string): Error {

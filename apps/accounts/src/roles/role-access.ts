@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#contracts';
-import { appError } from '#errors';
-import { grants } from '../acl/acl.rules.js';
+import { grants, writeForbidden } from '../acl/acl.rules.js';
 import { granteesOf } from '../principals/principal.rules.js';
 import { PrincipalsService } from '../principals/principals.service.js';
 import type { RoleRow } from './role.row.js';
@@ -18,7 +17,6 @@ export class RoleAccess {
 
   /** @throws AppError FORBIDDEN where the ACL refuses */
   assertMayWrite({ isMaster }: Caller, grantees: readonly string[], { acl }: RoleRow): void {
-    if (isMaster || grants(acl, 'write', grantees)) return;
-    throw appError('FORBIDDEN', { message: "Forbidden writing by object's ACL." });
+    if (!isMaster && !grants(acl, 'write', grantees)) throw writeForbidden();
   }
 }

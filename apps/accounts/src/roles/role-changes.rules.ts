@@ -1,8 +1,9 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { appError } from '#errors';
-import { type FieldChange, parseChanges, type RelationChange } from '#object-ops';
+import { changedRoots, type FieldChange, parseChanges, type RelationChange } from '#object-ops';
 import { isJsonObject } from '#object-values';
 import { type Acl, parseAcl } from '../acl/acl.rules.js';
+import { readOnlyKey } from '../objects/object.rules.js';
 import type { RoleRelation } from './role.row.js';
 
 /** What a request wants of a role: checked, but not yet compared with the stored one. Absent: stays as it is. */
@@ -29,8 +30,8 @@ const MEMBER_CLASSES: Readonly<Record<RoleRelation, string>> = { users: '_User',
  * @throws AppError with the code of the first field that cannot be accepted
  */
 export function parseRoleChanges({ name, ACL, ...fields }: JsonObject): RoleChanges {
-  const owned = Object.keys(fields).find((key) => SERVER_OWNED.has(rootOf(key)));
-  if (owned !== undefined) throw appError('READ_ONLY_KEY', { message: `The key is read only: ${owned}.` });
+  const owned = changedRoots(fields).find((field) => SERVER_OWNED.has(field));
+  if (owned !== undefined) throw readOnlyKey(owned);
   const asked = Object.entries(fields).filter(([key, value]) => !(isRelation(key) && isPlaceholder(value)));
   const { values, relations } = parseChanges(Object.fromEntries(asked));
   const misused = values.find(({ path }) => isFixed(path[0]));
@@ -75,8 +76,4 @@ function isPlaceholder(value: JsonValue): boolean {
 
 function isFixed(field: string): boolean {
   return isRelation(field) || field === 'name' || field === 'ACL';
-}
-
-function rootOf(key: string): string {
-  return key.split('.', 1)[0] ?? '';
 }

@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, ObjectWriteOptions } from '#contracts';
-import { appError } from '#errors';
 import { applyChanges, changedRoots } from '#object-ops';
 import { ClassAccess } from '../class-permissions/class-access.js';
 import { Clock } from '../clock.js';
-import { changedFields, inLockOrder } from '../objects/object.rules.js';
+import { changedFields, inLockOrder, readOnlyKey } from '../objects/object.rules.js';
 import type { PreparedWrite } from '../objects/prepared-write.js';
 import { UpdateConditions } from '../objects/update-conditions.js';
 import { RoleAccess } from './role-access.js';
@@ -106,6 +105,5 @@ export class RolesService {
 
 /** ACLs name a role by its name: another one would change who they mean. */
 function assertSameName(name: string | undefined, role: RoleRow): void {
-  if (name !== undefined && name !== role.name)
-    throw appError('READ_ONLY_KEY', { message: 'The key is read only: name.' });
+  if (name !== undefined && name !== role.name) throw readOnlyKey('name');
 }

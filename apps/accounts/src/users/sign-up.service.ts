@@ -3,6 +3,7 @@ import type { Caller, JsonObject, VisibleUser } from '#contracts';
 import { appError } from '#errors';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
+import { isAbsent } from '../objects/object.rules.js';
 import type { PreparedWrite } from '../objects/prepared-write.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { parseUserChanges } from './user-changes.rules.js';
@@ -56,9 +57,9 @@ export class SignUpService {
 }
 
 function requireCredentials({ username, password }: JsonObject): { username: string; password: string } {
-  if (username === undefined || username === null || username === '') throw appError('USERNAME_MISSING');
+  if (isAbsent(username)) throw appError('USERNAME_MISSING');
   if (typeof username !== 'string') throw appError('INVALID_USERNAME');
-  if (password === undefined || password === null || password === '') throw appError('PASSWORD_MISSING');
+  if (isAbsent(password)) throw appError('PASSWORD_MISSING');
   if (typeof password !== 'string') throw appError('INVALID_PASSWORD');
   return { username, password };
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '#contracts';
 import type { Tx } from '#database';
 import { type AppError, appError } from '#errors';
-import { grants } from '../acl/acl.rules.js';
+import { grants, writeForbidden } from '../acl/acl.rules.js';
 import { granteesOf } from '../principals/principal.rules.js';
 import { PrincipalsService } from '../principals/principals.service.js';
 import { SessionTokens } from '../sessions/session-tokens.js';
@@ -28,8 +28,7 @@ export class UserAccess {
     if (!this.isOwner(caller, user)) throw appError('SESSION_REQUIRED');
     if (grants(user.acl, 'write', ['*', user.objectId])) return;
     const self = await this.principals.ofUser(caller.appId, user.objectId, tx);
-    if (!grants(user.acl, 'write', granteesOf(self)))
-      throw appError('FORBIDDEN', { message: "Forbidden writing by object's ACL." });
+    if (!grants(user.acl, 'write', granteesOf(self))) throw writeForbidden();
   }
 
   /** The user, where the caller may write it. @throws AppError as `assertMayWrite`; USER_NOT_FOUND to the master key */

@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { type FieldChange, isDelete, isOperation, parseChanges } from '#object-ops';
 import { type Acl, parseAcl } from '../acl/acl.rules.js';
+import { readOnlyKey } from '../objects/object.rules.js';
 import { parseEmail, parsePhoneNumber, parseUsername } from './user-identifier.rules.js';
 
 /** What a request wants of a user: checked, but not yet compared with the stored one. Absent: stays as it is. */
@@ -106,7 +107,7 @@ function parseCustomFields(fields: JsonObject): readonly FieldChange[] {
 /** A key such as `ACL.x` names a part of what is ours. */
 function assertCustom(key: string): void {
   const [field = ''] = key.split('.', 1);
-  if (SERVER_OWNED.has(field)) throw readOnly(field);
+  if (SERVER_OWNED.has(field)) throw readOnlyKey(field);
   if (field === 'authData') throw authDataRefused();
   if (parsers.has(field)) throw appError('INVALID_KEY_NAME', { message: `${field} is changed as a whole only.` });
 }
@@ -123,7 +124,7 @@ function isNothing(value: JsonValue): boolean {
 }
 
 function parseMasterFlag(key: string, value: JsonValue, isMaster: boolean): boolean {
-  if (!isMaster) throw readOnly(key);
+  if (!isMaster) throw readOnlyKey(key);
   if (typeof value !== 'boolean') throw incorrect(key, 'The value is true or false.');
   return value;
 }
@@ -139,10 +140,6 @@ function authDataRefused(): AppError {
   return appError('NOT_SUPPORTED', {
     message: 'Third-party accounts (authData) are not supported by this version.',
   });
-}
-
-function readOnly(key: string): AppError {
-  return appError('READ_ONLY_KEY', { message: `The key is read only: ${key}.` });
 }
 
 function incorrect(key: string, message: string): AppError {
