@@ -152,6 +152,17 @@ describe('users in PostgreSQL', () => {
     expect(ids).toEqual(sorted.reverse());
   });
 
+  it.each([
+    ['email', ['', 'a@x.org', 'b@x.org']],
+    ['-email', ['b@x.org', 'a@x.org', '']],
+  ])('ordered by %s, those without come as the least', async (order, emails) => {
+    const group = unique('group');
+    for (const email of ['b@x.org', null, 'a@x.org'])
+      await insert(row({ email: email === null ? null : `${group}-${email}`, fields: { group } }));
+    const found = await list(app, { where: parseWhere({ group }), order: parseOrder(order) });
+    expect(found.map(({ email }) => email ?? '')).toEqual(emails.map((email) => email && `${group}-${email}`));
+  });
+
   it('with a field among many are found by an index', async () => {
     await database.query(
       `INSERT INTO accounts.users (app_id, object_id, username, session_token_hash, sealed_session_token, fields, created_at, updated_at)
