@@ -4,7 +4,9 @@ import { accountsRpc } from '#contracts';
 import { RpcClient } from '#messaging';
 import { Readiness } from '#observability';
 import { BatchController } from './batch/batch.controller.js';
+import { BatchSaveController } from './batch/batch-save.controller.js';
 import { BatchService } from './batch/batch.service.js';
+import { WriteLimits } from './batch/write-limits.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from './gateway.config.js';
 import { ApplicationDirectory } from './http/application.directory.js';
 import { Authenticator } from './http/authenticator.js';
@@ -22,6 +24,7 @@ import { UsersController } from './users/users.controller.js';
 
 const CONTROLLERS = [
   BatchController,
+  BatchSaveController,
   LoginController,
   MethodOverrideController,
   OpenApiController,
@@ -60,6 +63,7 @@ export class GatewayModule {
         ApplicationDirectory,
         Authenticator,
         BatchService,
+        WriteLimits,
       ],
     };
   }

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
+import { rolesEndpoints } from '../roles/roles.endpoints.js';
+import { usersEndpoints } from '../users/users.endpoints.js';
 
 const entry = z
   .looseObject({
@@ -20,6 +22,35 @@ const entryAnswer = z
   ])
   .describe('What one request was answered.');
 
+const write = z
+  .looseObject({
+    method: z.enum(['POST', 'PUT']),
+    path: z
+      .string()
+      .describe(
+        '`/1.1/users`, `/1.1/roles`, or their paths below `/1.1/classes`; with the id where the method is PUT.',
+      ),
+    params: z.record(z.string(), z.unknown()).optional().describe('Parameters of the write, such as `fetchWhenSave`.'),
+    new: z.boolean().optional().describe('The same as the parameter `new`.'),
+    body: z
+      .looseObject({
+        __internalId: z
+          .string()
+          .max(128)
+          .optional()
+          .describe('The key of the answer: the id, or what the client calls the new object.'),
+        __children: z
+          .array(z.looseObject({ className: z.string(), cid: z.string(), key: z.string() }))
+          .optional()
+          .describe('Fields (`key`) that become Pointers to other objects of the request (`cid`).'),
+      })
+      .describe('The fields to save; any other member is a field.'),
+  })
+  .describe('A new object, or a change of one.');
+
+/** Whose requests `batch/save` takes together. */
+const SAVING_ENDPOINTS = [usersEndpoints.signUp, usersEndpoints.update, rolesEndpoints.create, rolesEndpoints.update];
+
 export const batchEndpoints = describeEndpoints('Batch', {
   run: {
     summary: 'Send several requests at once',
@@ -29,5 +60,19 @@ export const batchEndpoints = describeEndpoints('Batch', {
     body: z.looseObject({ requests: z.array(entry).max(100) }),
     answers: { 200: { description: 'Their answers, in their order.', body: z.array(entryAnswer) } },
     errors: [],
+  },
+  save: {
+    summary: 'Save several objects, all or none',
+    description:
+      'The first write that cannot be done is answered as if it had been sent alone, and nothing is changed. Several changes of one object are made in their order.',
+    credentials: 'application',
+    body: z.looseObject({ requests: z.array(write).max(100) }),
+    answers: {
+      200: {
+        description: 'What each write would have been answered alone, by `__internalId`.',
+        body: z.record(z.string(), z.record(z.string(), z.unknown())),
+      },
+    },
+    errors: [...new Set(['NOT_SUPPORTED' as const, ...SAVING_ENDPOINTS.flatMap(({ errors }) => errors)])],
   },
 });

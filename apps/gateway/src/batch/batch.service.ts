@@ -5,7 +5,10 @@ import { AppError } from '#errors';
 import { asJsonObject } from '../http/json-body.js';
 import { dispatch, originsOf } from '../http/sub-request.js';
 import { BatchAnswer } from './batch-answer.js';
-import { entriesOf, parseEntry } from './batch-entry.js';
+import { requestsOf } from './batch-body.js';
+import { parseEntry } from './batch-entry.js';
+
+const MAX_ENTRIES = 100;
 
 /** Runs the requests of a batch as if each had been sent alone. */
 @Injectable()
@@ -17,7 +20,7 @@ export class BatchService {
    */
   async run(request: FastifyRequest): Promise<string> {
     const answer = new BatchAnswer();
-    for (const entry of entriesOf(asJsonObject(request.body))) {
+    for (const entry of requestsOf(asJsonObject(request.body), MAX_ENTRIES)) {
       if (isClientGone(request)) break;
       await this.#runEntry(request, entry, answer);
     }

@@ -68,13 +68,13 @@ function headersFrom({ headers, id }: FastifyRequest): IncomingHttpHeaders {
 }
 
 function withQuery(url: string, params: JsonObject): string {
-  const query = new URLSearchParams(
-    Object.entries(params).map(([key, value]): [string, string] => [key, textOf(value)]),
-  );
+  const query = new URLSearchParams(queryOf(params));
   if (query.size === 0) return url;
   return `${url}${url.includes('?') ? '&' : '?'}${query.toString()}`;
 }
 
-function textOf(value: JsonValue): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
+/** Parameters as a URL has them: what is no text becomes JSON. */
+export function queryOf(params: JsonObject): Record<string, string> {
+  const textOf = (value: JsonValue) => (typeof value === 'string' ? value : JSON.stringify(value));
+  return Object.fromEntries(Object.entries(params).map(([key, value]) => [key, textOf(value)]));
 }

@@ -5,6 +5,7 @@ import { FallbackRequestCounter } from './fallback-request-counter.js';
 import { MemoryRequestCounter } from './memory-request-counter.js';
 import { RATE_LIMITS, type RateLimits } from './rate-limit.js';
 import { RateLimiter } from './rate-limiter.js';
+import { RequestLimits } from './request-limits.js';
 import { RedisRequestCounter } from './redis-request-counter.store.js';
 import { REQUEST_COUNTER } from './request-counter.js';
 
@@ -27,7 +28,8 @@ export class RateLimitsModule {
   static forRoot(limits: RateLimits, storage: RequestCountStorage): DynamicModule {
     return {
       module: RateLimitsModule,
-      providers: [{ provide: RATE_LIMITS, useValue: limits }, COUNTERS[storage], RateLimiter],
+      providers: [{ provide: RATE_LIMITS, useValue: limits }, COUNTERS[storage], RateLimiter, RequestLimits],
+      exports: [RequestLimits],
     };
   }
 }

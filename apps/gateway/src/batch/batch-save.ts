@@ -1,0 +1,88 @@
+import { type JsonObject, type JsonValue, MAX_SAVED_OBJECTS, type ObjectWrite } from '#contracts';
+import { appError } from '#errors';
+import { queryOf } from '../http/sub-request.js';
+import { parseWriteOptions } from '../objects/object.params.js';
+import { isObject, malformed, requestsOf } from './batch-body.js';
+
+const CLASS_PATHS = new Map<string, ObjectWrite['className']>([
+  ['/1.1/users', '_User'],
+  ['/1.1/classes/_User', '_User'],
+  ['/1.1/roles', '_Role'],
+  ['/1.1/classes/_Role', '_Role'],
+]);
+const OBJECT_PATH = /^(.*)\/([A-Za-z0-9]{1,64})$/;
+const MAX_ID_LENGTH = 128;
+
+/**
+ * The writes that the body of POST /1.1/batch/save asks for.
+ * @throws AppError MALFORMED_JSON, INVALID_QUERY, or NOT_FOUND where a path leads to no class that can be saved
+ */
+export function parseWrites(body: JsonObject): ObjectWrite[] {
+  const writes = requestsOf(body, MAX_SAVED_OBJECTS).map(parseWrite);
+  assertIdsAreClear(writes);
+  return writes;
+}
+
+function parseWrite(request: JsonValue): ObjectWrite {
+  if (!isObject(request)) throw malformed('A request of a batch must be an object.');
+  if (typeof request['path'] !== 'string') throw malformed('A request of a batch needs a path.');
+  const [path = '', query] = request['path'].split('?', 2);
+  const target = targetOf(request['method'], path);
+  const { __internalId: internalId = target.objectId, __children: children, ...fields } = memberOf(request, 'body');
+  if (!isId(internalId)) throw malformed('The body of a request needs a short "__internalId".');
+  const params = { ...Object.fromEntries(new URLSearchParams(query)), ...queryOf(memberOf(request, 'params')) };
+  return {
+    ...target,
+    ...parseWriteOptions(request['new'] === true ? { ...params, new: 'true' } : params),
+    internalId,
+    fields,
+    children: parseChildren(children ?? []),
+  };
+}
+
+function memberOf(request: JsonObject, name: 'body' | 'params'): JsonObject {
+  const value = request[name] ?? {};
+  if (!isObject(value)) throw malformed(`The ${name} of a request must be an object.`);
+  return value;
+}
+
+/** The class, and the object where it is there already. */
+function targetOf(method: JsonValue | undefined, path: string): Pick<ObjectWrite, 'className' | 'objectId'> {
+  if (method !== 'POST' && method !== 'PUT') throw malformed('The method of a request must be POST or PUT.');
+  const [, classPath, objectId] = (method === 'PUT' ? OBJECT_PATH.exec(path) : [path, path]) ?? [];
+  const className = CLASS_PATHS.get(classPath ?? '');
+  if (className === undefined) throw appError('NOT_FOUND');
+  return { className, ...(objectId === undefined ? {} : { objectId }) };
+}
+
+function parseChildren(children: JsonValue): ObjectWrite['children'] {
+  if (!Array.isArray(children)) throw malformed('"__children" must be a list.');
+  return children.map((child) => {
+    const { className, cid, key } = isObject(child) ? child : {};
+    if (!isId(className) || !isId(cid) || !isId(key))
+      throw malformed('An entry of "__children" needs a className, a cid and a key.');
+    return { className, cid, key };
+  });
+}
+
+/** An object may be changed several times. Two objects under one id could not be told apart in the answer. */
+function assertIdsAreClear(writes: readonly ObjectWrite[]): void {
+  const objects = new Map<string, string | undefined>();
+  for (const { internalId, className, objectId } of writes) {
+    const object = objectId === undefined ? undefined : `${className} ${objectId}`;
+    if (objects.has(internalId) && (object === undefined || objects.get(internalId) !== object))
+      throw malformed('Two objects have the same "__internalId".');
+    objects.set(internalId, object);
+  }
+}
+
+function isId(value: JsonValue | undefined): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= MAX_ID_LENGTH;
+}
+
+/** What was answered to the writes, by internal id; later answers of one object add to its earlier ones. */
+export function resultsById(results: readonly { internalId: string; result: JsonObject }[]): JsonObject {
+  const byId = new Map<string, JsonObject>();
+  for (const { internalId, result } of results) byId.set(internalId, { ...byId.get(internalId), ...result });
+  return Object.fromEntries(byId);
+}
