@@ -10,7 +10,9 @@ import {
   signUp,
   type TestUser,
   unique,
+  uniquePhone,
 } from '#testing';
+import { PhoneClient } from './phone-client.js';
 
 const ACL = { '*': { read: true, write: true } };
 /** Settings and permissions work within a second. */
@@ -115,6 +117,18 @@ export function describeClassPermissions(server: () => GatepostServer): void {
       }, EFFECTIVE_MS);
       expect((await master.delete(`${path}${id}`)).status).toBe(200);
       await permit(className, 'delete', 'everyone');
+    });
+
+    it('of create _User are asked by a sign-up with a phone number too', async () => {
+      await permit('_User', 'create', 'nobody');
+      await eventually(async () => {
+        expect((await api.post('/1.1/users', { username: unique('new'), password: 'p' })).status).toBe(403);
+      }, EFFECTIVE_MS);
+      const phone = new PhoneClient(server(), uniquePhone(), app);
+      const smsCode = await phone.codeBy('requestSmsCode');
+      const { status, body } = await phone.post('usersByMobilePhone', { smsCode });
+      expect([status, body]).toEqual([403, forbidden('create', '_User')]);
+      await permit('_User', 'create', 'everyone');
     });
 
     it('let the master key in, whatever they say', async () => {

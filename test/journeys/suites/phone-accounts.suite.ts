@@ -112,13 +112,15 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       expect(phone.messages()).toEqual([]);
     });
 
-    it('end with the proof of the number', async () => {
+    it.each(['PUT', 'POST'])('end with the proof of the number: %s', async (method) => {
       const user = await phone.signUpProven();
       const code = await phone.codeBy('requestPasswordResetBySmsCode');
       await phone.api().put(`/1.1/users/${user.id}`, { mobilePhoneNumber: null }, { session: user.session });
-      const squatter = await phone.signUp();
       const body = { mobilePhoneNumber: phone.number, password: 'new password' };
-      expect(await refusal(reset(code, body))).toEqual([400, 215]);
+      const attempt = () => phone.api().send(method, `/1.1/resetPasswordBySmsCode/${code}`, { body });
+      expect(await refusal(attempt())).toEqual([400, 213]);
+      const squatter = await phone.signUp();
+      expect(await refusal(attempt())).toEqual([400, 215]);
       expect((await phone.me(squatter.session))['objectId']).toBe(squatter.id);
     });
   });
@@ -248,6 +250,10 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       const smsCode = await unverified.codeBy('requestLoginSmsCode');
       expect(await refusal(unverified.post('login', { smsCode }))).toEqual([400, 216]);
       expect(await refusal(unverified.post('login', { smsCode }))).toEqual([400, 216]);
+      const entering = someone();
+      await entering.signUpProven({ email: `${unique('mail')}@example.com` });
+      const entryCode = await entering.codeBy('requestSmsCode');
+      expect(await refusal(entering.post('usersByMobilePhone', { smsCode: entryCode }))).toEqual([400, 216]);
       await setSetting(server(), app, 'forbidUnverifiedEmailLogin', 'false');
       await settled(async () => {
         expect((await unverified.post('login', { smsCode })).status).toBe(200);

@@ -7,8 +7,10 @@ import {
   type Json,
   masterClient,
   signUp,
+  unique,
   uniquePhone,
 } from '#testing';
+import { PhoneClient, refusal } from './phone-client.js';
 
 const CODE = '123456';
 const BAD_NUMBERS: [string, unknown, number][] = [
@@ -65,6 +67,10 @@ export function describePhoneBadInput(server: () => GatepostServer): void {
     const numberless: [string, (body: Json) => Promise<ApiReply>][] = [
       ['verifyMobilePhone', (body) => api.post(`/1.1/verifyMobilePhone/${CODE}`, body)],
       ['resetPasswordBySmsCode', (body) => api.put(`/1.1/resetPasswordBySmsCode/${CODE}`, { password: 'p', ...body })],
+      [
+        'resetPasswordBySmsCode by POST',
+        (body) => api.post(`/1.1/resetPasswordBySmsCode/${CODE}`, { password: 'p', ...body }),
+      ],
     ];
 
     beforeAll(async () => {
@@ -98,6 +104,7 @@ export function describePhoneBadInput(server: () => GatepostServer): void {
               await api.post(`/1.1/verifySmsCode/${inPath}`, { mobilePhoneNumber }),
               await api.post(`/1.1/verifyMobilePhone/${inPath}`, { mobilePhoneNumber }),
               await api.put(`/1.1/resetPasswordBySmsCode/${inPath}`, { mobilePhoneNumber, password: 'p' }),
+              await api.post(`/1.1/resetPasswordBySmsCode/${inPath}`, { mobilePhoneNumber, password: 'p' }),
             ]),
       ];
       expect(replies.map(({ status, body }) => [status, body['code']])).toEqual(replies.map(() => [400, 603]));
@@ -166,11 +173,36 @@ export function describePhoneBadInput(server: () => GatepostServer): void {
       ['a number', 7, 218],
       ['an object', { $ne: '' }, 218],
     ])('resetPasswordBySmsCode refuses %s for a password', async (_, password, code) => {
-      const reply = await api.put(`/1.1/resetPasswordBySmsCode/${CODE}`, {
-        mobilePhoneNumber: uniquePhone(),
-        password,
-      });
+      const body = { mobilePhoneNumber: uniquePhone(), password };
+      for (const method of ['PUT', 'POST']) {
+        const reply = await api.send(method, `/1.1/resetPasswordBySmsCode/${CODE}`, { body });
+        expect([reply.status, reply.body['code']]).toEqual([400, code]);
+      }
+    });
+
+    it.each<[string, Json, number]>([
+      ['an entry of a third party', { authData: { weixin: { openid: '1' } } }, 1],
+      ['a pointer without an id', { owner: { __type: 'Pointer' } }, 106],
+      ['a nested name with $', { a: { $x: 1 } }, 121],
+      ['an ACL that is text', { ACL: 'public' }, 123],
+      ['an address that is none', { email: 'nobody' }, 125],
+      ['an operation on a relation without pointers', { friends: { __op: 'AddRelation', objects: [] } }, 128],
+      ['a username that is a number', { username: 7 }, 217],
+    ])('usersByMobilePhone refuses %s', async (_, fields, code) => {
+      const body = { mobilePhoneNumber: uniquePhone(), smsCode: CODE, ...fields };
+      const reply = await api.post('/1.1/usersByMobilePhone', body);
       expect([reply.status, reply.body['code']]).toEqual([400, code]);
+    });
+
+    it('usersByMobilePhone refuses an address that is taken, and fields over the limit, and leaves the code good', async () => {
+      const phone = new PhoneClient(server());
+      const { body: taken } = await signUp(api, { email: `${unique('taken')}@example.com` });
+      const smsCode = await phone.codeBy('requestSmsCode');
+      expect(await refusal(phone.post('usersByMobilePhone', { smsCode, email: taken['email'] }))).toEqual([400, 203]);
+      const numbers = Array.from({ length: 100_000 }, () => '1e20').join(',');
+      const large = `{"mobilePhoneNumber":"${phone.number}","smsCode":"${smsCode}","numbers":[${numbers}]}`;
+      expect(await refusal(api.post('/1.1/usersByMobilePhone', large))).toEqual([400, 116]);
+      expect((await phone.post('usersByMobilePhone', { smsCode })).status).toBe(201);
     });
 
     it.each(['requestChangePhoneNumber', 'changePhoneNumber'])('%s: the master key is no session', async (path) => {
