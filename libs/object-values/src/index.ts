@@ -4,4 +4,4 @@ export { type GeoPoint, geoPointOf } from './geo-point-value.js';
 export { isJsonObject } from './json-object.js';
 export { parseValue } from './parse-value.js';
 export { parsePointer, type Pointer } from './pointer-value.js';
-export { isStorableJson, isStorableText } from './storable-text.js';
+export { isStorableText } from './storable-text.js';

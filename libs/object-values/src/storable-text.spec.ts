@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isStorableJson, isStorableText } from './storable-text.js';
+import { isStorableText } from './storable-text.js';
 
 describe('isStorableText', () => {
   it.each([
@@ -10,16 +10,5 @@ describe('isStorableText', () => {
     ['\udc00x', false],
   ])('says of %j: %s', (text, isStorable) => {
     expect(isStorableText(text)).toBe(isStorable);
-  });
-});
-
-describe('isStorableJson', () => {
-  it.each([
-    [{ a: ['b', 1, null, true, { c: 'd' }] }, true],
-    [{ a: ['b\0'] }, false],
-    [[{ 'a\0': 1 }], false],
-    ['\ud800', false],
-  ])('says of %j: %s', (value, isStorable) => {
-    expect(isStorableJson(value)).toBe(isStorable);
   });
 });
