@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { StartError } from '#bootstrap';
+import { messageOf } from '#errors';
 import { syncFolder } from './sync-folder.js';
 
 const SECRET_BYTES = 32;
@@ -35,6 +36,5 @@ function make(file: string): void {
 }
 
 function notMade(file: string, cause: unknown): StartError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new StartError(`The secret ${file} could not be made: ${reason}`, { cause });
+  return new StartError(`The secret ${file} could not be made: ${messageOf(cause)}`, { cause });
 }

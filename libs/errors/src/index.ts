@@ -1,3 +1,4 @@
 export { AppError, appError } from './app-error.js';
 export { ERRORS, type ErrorName } from './errors.js';
+export { messageOf } from './message-of.js';
 export { fromWireError, toAppError, toWireError } from './wire-error.js';

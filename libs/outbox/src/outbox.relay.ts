@@ -1,6 +1,6 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Database, type Tx } from '#database';
-import { AppError } from '#errors';
+import { AppError, messageOf } from '#errors';
 import { EventPublisher } from '#messaging';
 import { Metrics } from '#observability';
 import { OUTBOX_SCHEMA } from './outbox.schema.js';
@@ -67,7 +67,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
   /** A database or broker that is away is told by /readyz; anything else would keep events back unseen. */
   private reportPause(error: unknown): void {
     const isAway = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
-    this.logger[isAway ? 'debug' : 'warn'](`paused: ${error instanceof Error ? error.message : String(error)}`);
+    this.logger[isAway ? 'debug' : 'warn'](`paused: ${messageOf(error)}`);
   }
 
   private async pause(): Promise<void> {

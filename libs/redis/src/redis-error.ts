@@ -1,5 +1,5 @@
 import { ReplyError } from 'ioredis';
-import { appError } from '#errors';
+import { appError, messageOf } from '#errors';
 
 /** Replies that say "not now": loading, a replica, no memory, a disk that is full, a password that does not fit, and the like. */
 const TRANSIENT_REPLY =
@@ -18,10 +18,6 @@ export function translateRedisError(error: unknown): unknown {
 /** Whether Redis does not know the script, because it was started anew or flushed. */
 export function isUnknownScript(error: unknown): boolean {
   return isReply(error) && messageOf(error).startsWith('NOSCRIPT');
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function isReply(error: unknown): boolean {

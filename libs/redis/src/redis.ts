@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { Redis as Client } from 'ioredis';
-import { isUnknownScript, messageOf, translateRedisError } from './redis-error.js';
+import { messageOf } from '#errors';
+import { isUnknownScript, translateRedisError } from './redis-error.js';
 import type { RedisScript } from './redis-script.js';
 
 const CONNECT_TIMEOUT_MS = 2_000;

@@ -6,6 +6,7 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import type { Application } from '#contracts';
+import { messageOf } from '#errors';
 import { Readiness } from '#observability';
 import { ACCOUNTS_CONFIG, type AccountsConfig, type InitialApplication } from '../accounts.config.js';
 import { ApplicationsService, type NewApplication } from './applications.service.js';
@@ -64,7 +65,7 @@ export class FirstApplication implements OnApplicationBootstrap, BeforeApplicati
       if (application !== undefined) this.logger.log(`created the application ${application.id}`);
       return application;
     } catch (error) {
-      this.tell(error instanceof Error ? error.message : String(error));
+      this.tell(messageOf(error));
       return undefined;
     }
   }

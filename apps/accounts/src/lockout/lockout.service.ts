@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { type AppError, appError } from '#errors';
+import { type AppError, appError, messageOf } from '#errors';
 import { Metrics } from '#observability';
 import { AttemptLines } from './attempt-lines.js';
 import { retryAfterSeconds } from './lockout.rules.js';
@@ -60,7 +60,7 @@ export class LockoutService {
       return await attempt();
     } catch (error) {
       await this.store.release(subject, id).catch((failure: unknown) => {
-        this.logger.debug(`a reservation is left to expire: ${failure instanceof Error ? failure.message : 'failed'}`);
+        this.logger.debug(`a reservation is left to expire: ${messageOf(failure)}`);
       });
       throw error;
     }

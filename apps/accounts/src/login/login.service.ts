@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Caller, JsonObject, VisibleUser } from '#contracts';
-import { appError } from '#errors';
+import { appError, messageOf } from '#errors';
 import { isStorableText } from '#object-values';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
@@ -35,7 +35,7 @@ export class LoginService {
     assertMayLogIn(current, await this.applications.settingsOf(appId));
     await this.rehashIfOutdated(appId, current, credentials.password).catch((error: unknown) => {
       // It is done at another login: this one was right.
-      this.logger.debug(`not hashed anew: ${error instanceof Error ? error.message : String(error)}`);
+      this.logger.debug(`not hashed anew: ${messageOf(error)}`);
     });
     return presentUser(current, { viewer: 'owner', sessionToken: this.sessions.reveal(current) });
   }

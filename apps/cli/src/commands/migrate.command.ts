@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { StartError } from '#bootstrap';
 import { migrate } from '#database';
+import { messageOf } from '#errors';
 import { accountsDatabase } from '../../../accounts/src/accounts.database.js';
 import { print } from '../terminal.js';
 
@@ -13,10 +14,7 @@ export function migrateCommand(databaseUrls: () => { accounts: string }): Comman
       const databases = [accountsDatabase(databaseUrls().accounts, 1)];
       for (const database of databases) {
         const applied = await migrate(database).catch((cause: unknown) => {
-          throw new StartError(
-            `The schema ${database.schema} cannot be migrated: ${cause instanceof Error ? cause.message : String(cause)}`,
-            { cause },
-          );
+          throw new StartError(`The schema ${database.schema} cannot be migrated: ${messageOf(cause)}`, { cause });
         });
         if (!quiet) print(`${database.schema}: ${applied.length === 0 ? 'up to date' : applied.join(', ')}`);
       }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { StartError } from '#bootstrap';
+import { messageOf } from '#errors';
 import { syncFolder } from '../sync-folder.js';
 import { giveToUser, type PostgresOptions, spawnOptions, SUPERUSER } from './postgres-options.js';
 
@@ -27,7 +28,7 @@ export async function ensureCluster(options: PostgresOptions): Promise<void> {
     syncFolder(dirname(options.folder));
   } catch (cause) {
     rmSync(partial, { recursive: true, force: true });
-    throw new StartError(`PostgreSQL could not be set up: ${reasonOf(cause)}`, { cause });
+    throw new StartError(`PostgreSQL could not be set up: ${messageOf(cause)}`, { cause });
   }
 }
 
@@ -44,7 +45,7 @@ function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch (cause) {
-    throw new StartError(`The database folder ${folder} cannot be read: ${reasonOf(cause)}`, { cause });
+    throw new StartError(`The database folder ${folder} cannot be read: ${messageOf(cause)}`, { cause });
   }
 }
 
@@ -71,8 +72,4 @@ async function initialise(options: PostgresOptions, folder: string): Promise<voi
   } finally {
     rmSync(passwordFolder, { recursive: true, force: true });
   }
-}
-
-function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { MessageHandler } from '@nestjs/microservices';
 import type { ConfirmChannel, ConsumeMessage } from 'amqplib';
-import { AppError } from '#errors';
+import { AppError, messageOf } from '#errors';
 import { deliverEvent } from '../handlers.js';
 import { UnparseableEvent } from '../unparseable-event.js';
 import type { Topology } from './topology.js';
@@ -80,8 +80,7 @@ export class EventConsumer {
 
 /** The true cause, which the public text of an error does not tell. */
 function reasonOf(error: unknown): string {
-  const cause = error instanceof AppError && error.cause instanceof Error ? error.cause : error;
-  return cause instanceof Error ? cause.message : String(cause);
+  return messageOf(error instanceof AppError && error.cause instanceof Error ? error.cause : error);
 }
 
 /** Lets the broker deliver the message again; where the channel closed under us, it does so by itself. */

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { AmqpConnectionManager } from 'amqp-connection-manager';
 import type { Channel, ChannelModel, ConfirmChannel } from 'amqplib';
+import { messageOf } from '#errors';
 
 /** Time between the loss of a channel and the next, so that an error that stays does not spin. */
 const REOPEN_MS = 1_000;
@@ -67,7 +68,7 @@ export class LastingChannel<C extends Channel> {
     try {
       this.#current = await this.#readied(connection);
     } catch (error) {
-      this.logger.warn(`channel: ${error instanceof Error ? error.message : String(error)}`);
+      this.logger.warn(`channel: ${messageOf(error)}`);
       this.#reopenLater();
     }
     this.#isOpening = false;
