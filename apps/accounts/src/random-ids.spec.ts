@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { newAppId, newAppKey, newObjectId, newSessionToken } from './random-ids.js';
+import { newAppId, newAppKey, newObjectId, newSessionToken, newUsername } from './random-ids.js';
 
 describe('ids', () => {
   it('of objects are 24 hexadecimal digits that grow with the time', () => {
@@ -10,6 +10,7 @@ describe('ids', () => {
 
   it.each([
     ['session tokens', newSessionToken, /^[0-9a-z]{25}$/],
+    ['usernames', newUsername, /^[0-9a-z]{20}$/],
     ['application ids', newAppId, /^[0-9A-Za-z]{24}$/],
     ['application keys', newAppKey, /^[0-9A-Za-z]{24}$/],
   ])('%s have their form, and no two are the same', (_, make, form) => {

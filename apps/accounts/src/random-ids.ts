@@ -3,6 +3,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 const BASE36 = '0123456789abcdefghijklmnopqrstuvwxyz';
 const ALPHANUMERIC = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const SESSION_TOKEN_LENGTH = 25;
+const USERNAME_LENGTH = 20;
 const APP_ID_LENGTH = 24;
 const APP_KEY_LENGTH = 24;
 
@@ -18,6 +19,8 @@ export function newObjectId(now: Date): string {
 
 /** 25 characters of 0-9a-z (129 bits), as the client SDKs know session tokens. */
 export const newSessionToken = (): string => randomText(BASE36, SESSION_TOKEN_LENGTH);
+/** 20 characters of 0-9a-z (103 bits), which nobody has yet. */
+export const newUsername = (): string => randomText(BASE36, USERNAME_LENGTH);
 /** 6 digits, as people type them from a text message. */
 export const newSmsCode = (): string => String(randomInt(1_000_000)).padStart(6, '0');
 export const newAppId = (): string => randomText(ALPHANUMERIC, APP_ID_LENGTH);

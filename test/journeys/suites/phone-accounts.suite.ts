@@ -219,6 +219,25 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       expect((await tester.post('login', { smsCode: CODE })).status).toBe(200);
     });
 
+    it('codes of test numbers cannot be found by asking for them again and again', async () => {
+      const tester = someone();
+      await setSetting(server(), app, 'testPhones', JSON.stringify({ [tester.number]: CODE }));
+      await tester.signUpProven();
+      await settled(async () => {
+        expect((await tester.post('requestPasswordResetBySmsCode')).status).toBe(200);
+        expect((await tester.post('requestPasswordResetBySmsCode')).status).toBe(200);
+      });
+      const reset = (code: string) =>
+        tester
+          .api()
+          .put(`/1.1/resetPasswordBySmsCode/${code}`, { mobilePhoneNumber: tester.number, password: 'taken over' });
+      for (let guess = 0; guess < 5; guess += 1) {
+        expect(await refusal(reset(wrong(CODE)))).toEqual([400, 603]);
+        expect((await tester.post('requestPasswordResetBySmsCode')).status).toBe(200);
+      }
+      expect(await refusal(reset(CODE))).toEqual([400, 603]);
+    });
+
     it('ten wrong codes without a number: from then on codes need theirs', async () => {
       const tester = someone();
       await setSetting(server(), app, 'testPhones', JSON.stringify({ [tester.number]: CODE }));
@@ -308,6 +327,13 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
             codes.push((await one.post(path, { smsCode: CODE })).body['code']);
           expect(codes).toEqual([603, 603, 603, 603, 603, 603, 219, 219]);
         }
+      });
+
+      it('wrong fields beside a wrong code tell nothing', async () => {
+        const { nobody, unproven, proven } = await people();
+        for (const one of [nobody, unproven, proven])
+          for (const wrongField of [{ username: 5 }, { password: 5 }, { objectId: 'mine' }, { ACL: 1 }])
+            expect(await refusal(one.post('usersByMobilePhone', { smsCode: CODE, ...wrongField }))).toEqual([400, 603]);
       });
 
       it('whoever has the number gets in, though others have guessed', async () => {

@@ -163,6 +163,15 @@ export function describePhoneCodes(server: () => GatepostServer): void {
       expect((await enter({})).status).toBe(201);
     });
 
+    it('lets the owner of a number in where somebody else calls himself by it', async () => {
+      const other = await signUp(phone.api(), { username: phone.number });
+      const smsCode = await phone.codeBy('requestSmsCode');
+      expect(await refusal(phone.post('usersByMobilePhone', { smsCode, username: phone.number }))).toEqual([400, 202]);
+      const { status, body } = await phone.post('usersByMobilePhone', { smsCode });
+      expect([status, body['username']]).toEqual([201, expect.stringMatching(/^[0-9a-z]{20}$/)]);
+      expect(body['objectId']).not.toBe(other.id);
+    });
+
     it('joins nobody to an account on which his number is unproven', async () => {
       const squatter = await phone.signUp();
       const smsCode = await phone.codeBy('requestSmsCode');

@@ -1,6 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, VisibleUser } from '#contracts';
+import { AppError } from '#errors';
+import { newUsername } from '../random-ids.js';
 import { SignUpService } from '../users/sign-up.service.js';
+import type { UserDraft } from '../users/user.factory.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { CodeRedeemer } from './code-redeemer.js';
 import { PhoneLoginService } from './phone-login.service.js';
@@ -37,8 +40,26 @@ export class PhoneEntryService {
   }
 
   private async signUp(caller: Caller, key: SmsCodeKey, code: string, body: JsonObject): Promise<VisibleUser> {
-    const changes = parsePhoneSignUp(body, key.mobilePhoneNumber, caller.isMaster);
+    // First of all: with an existing user wrong fields are no mistake, so they must not tell that there is none.
     await this.judge.assertNobodys(key, code);
+    const changes = parsePhoneSignUp(body, key.mobilePhoneNumber, caller.isMaster);
+    const { username } = changes;
+    if (username !== undefined) return this.create(caller, key, code, { ...changes, username });
+    try {
+      return await this.create(caller, key, code, { ...changes, username: key.mobilePhoneNumber });
+    } catch (error) {
+      // Somebody calls himself so, perhaps by the number he had before: its owner gets in all the same.
+      if (!(error instanceof AppError && error.is('USERNAME_TAKEN'))) throw error;
+      return this.create(caller, key, code, { ...changes, username: newUsername() });
+    }
+  }
+
+  private async create(
+    caller: Caller,
+    key: SmsCodeKey,
+    code: string,
+    changes: UserDraft['changes'],
+  ): Promise<VisibleUser> {
     const prepared = await this.signUps.prepareUser(caller, changes);
     return this.redeemer.redeem(key, code, (tx) => prepared.run(tx));
   }

@@ -50,11 +50,7 @@ export function requireNewPassword({ password }: JsonObject): string {
 }
 
 /** The user that somebody signs up by a number he has proven. @throws AppError as `parseUserChanges` */
-export function parsePhoneSignUp(
-  body: JsonObject,
-  mobilePhoneNumber: string,
-  isMaster: boolean,
-): UserChanges & { username: string } {
+export function parsePhoneSignUp(body: JsonObject, mobilePhoneNumber: string, isMaster: boolean): UserChanges {
   const { smsCode: _, username, password, ...others } = body;
   const fields = {
     ...others,
@@ -62,8 +58,7 @@ export function parsePhoneSignUp(
     ...(isAbsent(username) ? {} : { username }),
     ...(isAbsent(password) ? {} : { password }),
   };
-  const changes = parseUserChanges(fields, isMaster);
-  return { ...changes, username: changes.username ?? mobilePhoneNumber, mobilePhoneVerified: true };
+  return { ...parseUserChanges(fields, isMaster), mobilePhoneVerified: true };
 }
 
 /** @throws AppError INCORRECT_TYPE */

@@ -18,8 +18,8 @@ describe('codes in PostgreSQL', () => {
   let key: SmsCodeKey;
   let code: Buffer;
 
-  const put = (row: Partial<SmsCodeRow> = {}) =>
-    database.transaction((tx) => codes.put(tx, { ...key, hash: code, expiresAt: END, ...row }));
+  const put = (row: Partial<SmsCodeRow> = {}, now = NOW) =>
+    database.transaction((tx) => codes.put(tx, { ...key, hash: code, expiresAt: END, ...row }, now));
   const redeem = (of: SmsCodeKey = key, with_ = code, now = NOW) =>
     database.transaction((tx) => codes.redeem(tx, of, with_, now));
 
@@ -109,6 +109,22 @@ describe('codes in PostgreSQL', () => {
     expect(await redeem(key, next)).toBe(true);
   });
 
+  it('that come once more keep their wrong guesses, and are good again only after the end of the dead one', async () => {
+    const later = new Date(END.getTime() + 600_000);
+    await times(4, () => codes.guess(key, hash(), NOW));
+    await put();
+    expect(await codes.guess(key, code, NOW)).toBe(true);
+    await codes.guess(key, hash(), NOW);
+    await put({ expiresAt: later });
+    expect([await codes.guess(key, code, NOW), await redeem(), await codes.guess(key, code, END)]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    await put({ expiresAt: later }, END);
+    expect(await redeem(key, code, END)).toBe(true);
+  });
+
   it('go away some time after their end', async () => {
     const appId = key.appId;
     const count = async () =>
@@ -172,6 +188,12 @@ describe('codes in PostgreSQL', () => {
       const [fresh, mobilePhoneNumber] = [hash(), uniquePhone()];
       await put({ mobilePhoneNumber, numberlessHash: fresh });
       expect([await guessNumber(fresh), await guessNumber(numberless)]).toEqual([mobilePhoneNumber, undefined]);
+    });
+
+    it('that come once more gain no further guesses', async () => {
+      await times(10, () => guessNumber(hash()));
+      await put({ numberlessHash: numberless });
+      expect(await guessNumber(numberless)).toBeUndefined();
     });
 
     it('cannot be found where nobody ever asked for one', async () => {

@@ -17,14 +17,19 @@ const keyOf = ({ appId, purpose, mobilePhoneNumber, userId = '' }: SmsCodeKey) =
   userId,
 ];
 const OF_KEY = 'app_id = $1 AND purpose = $2 AND mobile_phone_number = $3 AND user_id = $4';
+/** Whether the code that is stored, and has not expired, comes once more. */
+const IS_SAME = 'codes.code_hash = EXCLUDED.code_hash AND codes.expires_at > $8';
 
 /** Codes that were sent to phone numbers. Whether one is right, and who uses it, is decided by single statements. */
 @Injectable()
 export class SmsCodesRepository {
   constructor(private readonly database: Database) {}
 
-  /** Stores a code in place of the one before it. */
-  async put(tx: Tx, row: SmsCodeRow): Promise<void> {
+  /**
+   * Stores a code in place of the one before it. The same one once more, as that of a test number, keeps its wrong guesses,
+   * and stays dead until its end: else who asks again and again could try all codes.
+   */
+  async put(tx: Tx, row: SmsCodeRow, now: Date): Promise<void> {
     const { appId, purpose, hash, numberlessHash = null, expiresAt } = row;
     if (numberlessHash !== null) {
       await tx.query(
@@ -39,10 +44,13 @@ export class SmsCodesRepository {
        VALUES ($1, $2, $3, $4, $5, $6, $7,
                (SELECT wrong FROM accounts.sms_numberless_guesses WHERE app_id = $1 AND purpose = $2))
        ON CONFLICT ON CONSTRAINT sms_codes_pkey DO UPDATE
-         SET code_hash = EXCLUDED.code_hash, wrong_guesses = 0, expires_at = EXCLUDED.expires_at,
-             numberless_hash = EXCLUDED.numberless_hash,
-             numberless_guesses_before = EXCLUDED.numberless_guesses_before`,
-      [...keyOf(row), hash, expiresAt, numberlessHash],
+         SET code_hash = EXCLUDED.code_hash, numberless_hash = EXCLUDED.numberless_hash,
+             wrong_guesses = CASE WHEN ${IS_SAME} THEN codes.wrong_guesses ELSE 0 END,
+             expires_at = CASE WHEN ${IS_SAME} AND codes.wrong_guesses >= ${MAX_WRONG_GUESSES}
+                            THEN codes.expires_at ELSE EXCLUDED.expires_at END,
+             numberless_guesses_before = CASE WHEN ${IS_SAME}
+                            THEN codes.numberless_guesses_before ELSE EXCLUDED.numberless_guesses_before END`,
+      [...keyOf(row), hash, expiresAt, numberlessHash, now],
     );
   }
 

@@ -31,8 +31,9 @@ export class SmsCodesService {
   /** Makes a code, and ends the one before it. @returns the code, sealed for the message that brings it */
   async create(tx: Tx, { key, code = newSmsCode(), expiresAt }: NewSmsCode): Promise<string> {
     const numberlessHash = NUMBERLESS.has(key.purpose) ? this.numberlessHash(key, code) : undefined;
-    await this.repository.put(tx, { ...key, hash: this.hash(key, code), numberlessHash, expiresAt });
-    await this.repository.removeExpired(tx, this.clock.now());
+    const now = this.clock.now();
+    await this.repository.put(tx, { ...key, hash: this.hash(key, code), numberlessHash, expiresAt }, now);
+    await this.repository.removeExpired(tx, now);
     return this.sealer.seal(code, sealedCodeContext(key));
   }
 

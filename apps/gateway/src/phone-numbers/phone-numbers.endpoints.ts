@@ -54,7 +54,7 @@ export const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
   enter: {
     summary: 'Sign up or log in with a number',
     description:
-      'By a code of `requestSmsCode`. Fields of a user count where nobody has the number yet; the username is the number unless given.',
+      'By a code of `requestSmsCode`. Fields of a user count where nobody has the number yet; the username is the number unless given, or a random one where somebody calls himself by that number.',
     credentials: 'application',
     body: writableFields.extend({ mobilePhoneNumber, smsCode: code }),
     answers: {
