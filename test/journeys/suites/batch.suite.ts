@@ -108,6 +108,13 @@ export function describeBatch(server: () => GatepostServer): void {
       user = await signUp(api);
     });
 
+    it('sets few passwords at once, and none of too many', async () => {
+      const requests = Array.from({ length: 21 }, (_, index) => newUser(`many${index}`));
+      const { status, body } = await save(requests);
+      expect([status, body['code']]).toEqual([400, 1]);
+      expect((await save(requests.slice(0, 20))).status).toBe(200);
+    });
+
     it('makes objects that point to each other, and changes others', async () => {
       const child = { className: '_User', cid: 'friend', key: 'friend' };
       const requests = [

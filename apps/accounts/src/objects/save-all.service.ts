@@ -9,6 +9,9 @@ import { SignUpService } from '../users/sign-up.service.js';
 import { UpdateUserService } from '../users/update-user.service.js';
 import type { PreparedWrite } from './prepared-write.js';
 
+/** Each is hashed before the transaction, within the time that the caller waits. */
+const MAX_PASSWORDS = 20;
+
 interface SavedObject {
   readonly internalId: string;
   readonly result: JsonObject;
@@ -32,6 +35,7 @@ export class SaveAllService {
 
   /** @throws AppError the first write's that cannot be done */
   async saveAll(caller: Caller, writes: readonly ObjectWrite[]): Promise<SavedObject[]> {
+    assertFewPasswords(writes);
     const identified = writes.map((write) => ({ ...write, id: write.objectId ?? newObjectId(this.clock.now()) }));
     const ids = new Map(identified.map(({ internalId, id }) => [internalId, id]));
     const prepared: { internalId: string; write: PreparedWrite<JsonObject> }[] = [];
@@ -58,6 +62,17 @@ export class SaveAllService {
     return objectId === undefined
       ? this.roles.prepareCreate(caller, fields, { id, returnNew: write.returnNew })
       : this.roles.prepareUpdate(caller, id, fields, write);
+  }
+}
+
+/** @throws AppError NOT_SUPPORTED */
+function assertFewPasswords(writes: readonly ObjectWrite[]): void {
+  const count = writes.filter(
+    ({ className, fields }) => className === '_User' && Object.hasOwn(fields, 'password'),
+  ).length;
+  if (count > MAX_PASSWORDS) {
+    const message = `A joint save may set ${MAX_PASSWORDS} passwords at most. A batch may set more.`;
+    throw appError('NOT_SUPPORTED', { message });
   }
 }
 
