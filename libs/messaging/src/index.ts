@@ -2,6 +2,7 @@ export { Broadcasts } from './broadcasts.js';
 export { EventHandler, type ReceivedEvent } from './event-handler.decorator.js';
 export { EventPublisher } from './event.publisher.js';
 export { InProcessTransport } from './in-process/in-process.transport.js';
+export { MAX_MESSAGE_BYTES } from './message-size.js';
 export { MessagingModule } from './messaging.module.js';
 export { RabbitTransport } from './rabbit/rabbit.transport.js';
 export { RpcHandler } from './rpc-handler.decorator.js';

@@ -5,6 +5,9 @@ import { isAtMostAway, isWithinBox } from './compile-geo.js';
 import { matchText, selectedValues } from './compile-value.js';
 import { documentCount, documentsOf, type JsonTarget } from './json-target.js';
 
+/** A filter sees the items of a list, and would see those of a list within it too: the API looks no deeper. */
+const NO_LIST = '@.type() != "array"';
+
 /** What may be asked of a custom field, or of a value within one. */
 export const jsonTests: TestCompilers<JsonTarget> = {
   isAnyOf: ({ values }, target, context) => isAnyOfValues(values, target, context),
@@ -12,8 +15,10 @@ export const jsonTests: TestCompilers<JsonTarget> = {
   compares: ({ operator, value }, target, context) => {
     const date = isJsonObject(value) ? value['iso'] : undefined;
     return date === undefined
-      ? hasPath(target, `? (@ ${operator} $value)`, context, { value })
-      : hasPath(target, `? (@."__type" == "Date" && @."iso" ${operator} $value)`, context, { value: date });
+      ? hasPath(target, `? (${NO_LIST} && @ ${operator} $value)`, context, { value })
+      : hasPath(target, `? (${NO_LIST} && @."__type" == "Date" && @."iso" ${operator} $value)`, context, {
+          value: date,
+        });
   },
   exists: (_, target, context) => hasPath(target, '', context),
   hasSize: ({ size }, target, context) =>
@@ -22,11 +27,11 @@ export const jsonTests: TestCompilers<JsonTarget> = {
       `CASE jsonb_typeof(item) WHEN 'array' THEN jsonb_array_length(item) END = ${context.statement.bind(size)}`,
     ),
   matches: (test, target, context) =>
-    someItem(itemsOf(target, '[*] ? (@.type() == "string")', context), matchText("(item #>> '{}')", test, context)),
+    someItem(itemsOf(target, '? (@.type() == "string")', context), matchText("(item #>> '{}')", test, context)),
   isNear: (test, { path }, context) => isAtMostAway(test, path, context),
   isWithin: (test, { path }, context) => isWithinBox(test, path, context),
   isInQuery: ({ query }, target, context) => {
-    const pointers = '[*] ? (@."__type" == "Pointer" && @."className" == $className)';
+    const pointers = `? (${NO_LIST} && @."__type" == "Pointer" && @."className" == $className)`;
     const ids = context.select(query, ({ queryClass }) => queryClass.idColumn);
     return someItem(
       itemsOf(target, pointers, context, { className: query.className }),
@@ -62,7 +67,7 @@ function isOneOf(values: readonly JsonValue[], target: JsonTarget, context: Comp
 }
 
 function isNothing(target: JsonTarget, context: CompileContext): string {
-  return anyOf([`${hasPath(target, '', context)} IS NOT TRUE`, hasPath(target, '? (@ == null)', context)]);
+  return anyOf([`${hasPath(target, '', context)} IS NOT TRUE`, hasPath(target, '? (@.type() == "null")', context)]);
 }
 
 function holdsAllValues(values: readonly JsonValue[], target: JsonTarget, context: CompileContext): string {

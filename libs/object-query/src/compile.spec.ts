@@ -115,7 +115,7 @@ describe('compileFind', () => {
     [
       { a: { $gte: 5 } },
       'jsonb_path_exists(fields, $2::jsonpath, $3::jsonb)',
-      ['lax $."a"? (@ >= $value)', '{"value":5}'],
+      ['lax $."a"? (@.type() != "array" && @ >= $value)', '{"value":5}'],
     ],
     [{ $or: [{ name: 'x' }, { name: 'y' }] }, '(name = $2 OR name = $3)', ['x', 'y']],
     [{ name: 'x', isOpen: true }, '(name = $2 AND is_open = $3)', ['x', true]],

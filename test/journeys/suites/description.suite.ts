@@ -27,6 +27,7 @@ const NOT_PROVOKED_HERE: Readonly<Record<string, string>> = {
   '400/601':
     'ten messages to a number take minutes; apps/accounts/src/phone-numbers/sms-allowances.repository.db-spec.ts',
   'POST /1.1/usersByMobilePhone 400/214': 'somebody else takes the number in the same moment',
+  'GET /1.1/roles/{objectId} 400/116': 'as of GET /1.1/users/{objectId}',
 };
 
 /**

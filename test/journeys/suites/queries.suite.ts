@@ -139,6 +139,20 @@ export function describeQueries(server: () => GatepostServer): void {
       expect(one.body['friend']).toEqual({ ...pointer('_User', ada!.id), level: 1 });
     });
 
+    it('include all paths that go through one object', async () => {
+      const fields = { a: pointer('_User', ada!.id), b: pointer('_User', ada!.id) };
+      await api.put(`/1.1/users/${ada!.id}`, fields, { session: ada!.session });
+      const { body } = await api.get(`/1.1/users/${grace!.id}?include=friend.a,friend.b`);
+      expect(body['friend']).toMatchObject({ a: { name: 'ada' }, b: { name: 'ada' } });
+    });
+
+    it('refuse includes that would grow beyond any answer, at once', async () => {
+      const crowd = Array.from({ length: 3_000 }, () => pointer('_User', ada!.id));
+      await api.put(`/1.1/users/${ada!.id}`, { crowd }, { session: ada!.session });
+      const { status, body } = await api.get(`/1.1/users/${ada!.id}?include=crowd.crowd.crowd`);
+      expect([status, body['code']]).toEqual([400, 116]);
+    });
+
     it.each([
       ['too many paths', { include: Array.from({ length: 11 }, (_, index) => `a${index}`).join(',') }, 102],
       ['too long a path', { include: 'a.b.c.d' }, 102],
@@ -159,6 +173,15 @@ export function describeQueries(server: () => GatepostServer): void {
       expect(performance.now() - started).toBeLessThan(5_000);
       expect(quick.status).toBe(200);
       expect([200, 400]).toContain(slow.status);
+    });
+
+    it('as conditions of a write are given up much sooner, for writes share what logins need', async () => {
+      await api.put(`/1.1/users/${ada!.id}`, { crowd: [], text: 'a'.repeat(900_000) }, { session: ada!.session });
+      const where = encodeURIComponent(JSON.stringify({ text: { $regex: '(?=.*(?=.*(?=.*(?=.*b))))' } }));
+      const started = performance.now();
+      const { status, body } = await api.put(`/1.1/users/${ada!.id}?where=${where}`, {}, { session: ada!.session });
+      expect([status, body['code']]).toEqual([400, 124]);
+      expect(performance.now() - started).toBeLessThan(2_000);
     });
 
     it('hide contact from where, order, keys and answers while hideContact is on', async () => {

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { appError } from '#errors';
 import { isFieldName, isJsonObject } from '#object-values';
+import { NameTree } from './name-tree.rules.js';
 import type { StoredClassName } from './reading.types.js';
 
 const MAX_PATHS = 10;
@@ -14,21 +15,21 @@ export interface PointerSpot {
 }
 
 /**
- * Reads the parameter `include`: paths of fields, separated by commas.
+ * Reads the parameter `include`: paths of fields, separated by commas. What several of them lead through is included once.
  * @throws AppError INVALID_QUERY, INVALID_KEY_NAME
  */
-export function parseInclude(include: string | undefined): string[][] {
+export function parseInclude(include: string | undefined): NameTree {
   const paths = (include ?? '')
     .split(',')
     .map((path) => path.trim())
-    .filter((path) => path !== '')
-    .map((path) => path.split('.'));
-  if (paths.length > MAX_PATHS || paths.some(({ length }) => length > MAX_DEPTH)) {
+    .filter((path) => path !== '');
+  const names = paths.map((path) => path.split('.'));
+  if (paths.length > MAX_PATHS || names.some(({ length }) => length > MAX_DEPTH)) {
     const message = `include may hold ${MAX_PATHS} paths of ${MAX_DEPTH} names at most.`;
     throw appError('INVALID_QUERY', { message });
   }
-  if (!paths.flat().every(isFieldName)) throw appError('INVALID_KEY_NAME');
-  return paths;
+  if (!names.flat().every(isFieldName)) throw appError('INVALID_KEY_NAME');
+  return NameTree.of(paths);
 }
 
 /** The Pointers to our classes in the named fields of the objects, those in lists included. */

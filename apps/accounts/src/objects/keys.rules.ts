@@ -1,12 +1,10 @@
 import type { JsonObject, JsonValue } from '#contracts';
+import { NameTree } from './name-tree.rules.js';
 
 /** Shown whatever `keys` says: SDKs cannot do without them. */
 const ALWAYS_SHOWN = ['objectId', 'createdAt', 'updatedAt'];
 /** What makes a value what it is. */
 const TYPE_KEYS = ['__type', 'className', 'objectId'];
-
-/** Names that are wanted or not, each with those below it; empty means the whole value. */
-class KeyTree extends Map<string, KeyTree> {}
 
 /**
  * The fields that the parameter `keys` asks for; names may be paths. With a leading minus: all fields but those. Where both
@@ -15,24 +13,11 @@ class KeyTree extends Map<string, KeyTree> {}
 export function pickKeys(object: JsonObject, keys: readonly string[] | undefined): JsonObject {
   if (keys === undefined || keys.length === 0) return object;
   const excluded = keys.filter((key) => key.startsWith('-')).map((key) => key.slice(1));
-  if (excluded.length === 0) return keep(object, treeOf([...keys, ...ALWAYS_SHOWN]));
-  return drop(object, treeOf(excluded.filter((key) => !ALWAYS_SHOWN.includes(key))));
+  if (excluded.length === 0) return keep(object, NameTree.of([...keys, ...ALWAYS_SHOWN]));
+  return drop(object, NameTree.of(excluded.filter((key) => !ALWAYS_SHOWN.includes(key))));
 }
 
-function treeOf(paths: readonly string[]): KeyTree {
-  const tree = new KeyTree();
-  for (const path of paths) {
-    let level = tree;
-    for (const name of path.split('.')) {
-      const below = level.get(name) ?? new KeyTree();
-      level.set(name, below);
-      level = below;
-    }
-  }
-  return tree;
-}
-
-function keep(object: JsonObject, wanted: KeyTree): JsonObject {
+function keep(object: JsonObject, wanted: NameTree): JsonObject {
   return mapMembers(object, (value, name) => {
     const below = wanted.get(name);
     if (below === undefined) return undefined;
@@ -40,7 +25,7 @@ function keep(object: JsonObject, wanted: KeyTree): JsonObject {
   });
 }
 
-function drop(object: JsonObject, unwanted: KeyTree): JsonObject {
+function drop(object: JsonObject, unwanted: NameTree): JsonObject {
   return mapMembers(object, (value, name) => {
     const below = unwanted.get(name);
     if (below === undefined) return value;
@@ -59,7 +44,7 @@ function within(value: JsonValue, pick: (object: JsonObject) => JsonObject): Jso
   return typeof value === 'object' && value !== null ? pick(value) : value;
 }
 
-function withTypes(object: JsonObject, tree: KeyTree): KeyTree {
+function withTypes(object: JsonObject, tree: NameTree): NameTree {
   if (!Object.hasOwn(object, '__type')) return tree;
-  return new KeyTree([...tree, ...TYPE_KEYS.map((name): [string, KeyTree] => [name, new KeyTree()])]);
+  return new NameTree([...tree, ...TYPE_KEYS.map((name): [string, NameTree] => [name, new NameTree()])]);
 }

@@ -10,18 +10,19 @@ export const CONDITION_ERRORS = [
   'INVALID_KEY_NAME',
   'MALFORMED_POINTER',
   'GEO_POINT_QUERY',
+  'QUERY_TIMED_OUT',
 ] as const satisfies ErrorName[];
 
 /** What `keys` and `include` can be refused for. */
-export const READ_ERRORS = ['INVALID_QUERY', 'INVALID_KEY_NAME', 'INCORRECT_TYPE'] as const satisfies ErrorName[];
+export const READ_ERRORS = [
+  'INVALID_QUERY',
+  'INVALID_KEY_NAME',
+  'INCORRECT_TYPE',
+  'OBJECT_TOO_LARGE',
+] as const satisfies ErrorName[];
 
 /** What a query can be refused for: its parameters, the time that it takes, the length of its answer. */
-export const LIST_ERRORS = [
-  ...CONDITION_ERRORS,
-  ...READ_ERRORS,
-  'OBJECT_TOO_LARGE',
-  'QUERY_TIMED_OUT',
-] as const satisfies ErrorName[];
+export const LIST_ERRORS = [...CONDITION_ERRORS, ...READ_ERRORS] as const satisfies ErrorName[];
 
 /** Parameters of a GET of one object. */
 export const readParams = z.object({
