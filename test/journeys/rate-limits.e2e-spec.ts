@@ -8,6 +8,7 @@ import {
   TcpProxy,
   testRun,
   unique,
+  uniquePhone,
   useServer,
 } from '#testing';
 
@@ -96,6 +97,24 @@ describe('limits of requests as they are by default', () => {
     const api = appClient(server());
     const answers = await Promise.all(Array.from({ length: 100 }, () => api.post('/1.1/login', { username: 'x' })));
     expect(answers.filter(({ status }) => status === 429)).toEqual([]);
+  });
+
+  it('let one address have 30 messages sent in an hour, in a batch too', async () => {
+    const api = appClient(server());
+    const requests = Array.from({ length: 31 }, () => ({
+      method: 'POST',
+      path: '/1.1/requestSmsCode',
+      body: { mobilePhoneNumber: uniquePhone() },
+    }));
+    const { body } = await api.post('/1.1/batch', { requests });
+    const answers = body as unknown as { success?: unknown; error?: { code: number } }[];
+    expect(answers.map(({ success, error }) => error?.code ?? success)).toEqual([
+      ...Array.from({ length: 30 }, () => ({})),
+      429,
+    ]);
+    const { status, headers } = await api.post('/1.1/requestSmsCode', { mobilePhoneNumber: uniquePhone() });
+    expect([status, headers.get('ratelimit-limit')]).toEqual([429, '30']);
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(3_500);
   });
 
   it('tell the operator once of a proxy that is not trusted', async () => {

@@ -37,7 +37,7 @@ export class PhoneNumbersController {
   }
 
   @Post('usersByMobilePhone')
-  @RateLimited('logins')
+  @RateLimited('logins', 'signUps')
   @Endpoint(phoneNumbersEndpoints.enter)
   async enter(
     @RequestCaller() caller: Caller,

@@ -18,6 +18,6 @@ export class MemoryRequestCounter implements RequestCounter {
     const window = last !== undefined && last.endsAt > now ? last : { count: 0, endsAt: now + windowSeconds * 1_000 };
     window.count += 1;
     this.#windows.set(key, window);
-    return Promise.resolve({ count: window.count, resetMs: window.endsAt - now });
+    return Promise.resolve({ count: window.count, resetMs: Math.round(window.endsAt - now) });
   }
 }
