@@ -18,6 +18,7 @@ const ROUTES: [string, string, string, string | undefined, 'messages' | 'logins'
   ['POST', 'requestLoginSmsCode', 'requestLoginSmsCode', undefined, 'messages'],
   ['POST', 'requestMobilePhoneVerify', 'requestPhoneVerification', undefined, 'messages'],
   ['POST', 'verifyMobilePhone/%00', 'verifyPhone', '\0', 'logins'],
+  ['POST', 'verfyMobilePhone/123456', 'verifyPhone', '123456', 'logins'],
   ['POST', 'requestPasswordResetBySmsCode', 'requestPasswordResetBySms', undefined, 'messages'],
   ['PUT', 'resetPasswordBySmsCode/x%2Fy', 'resetPasswordBySms', 'x/y', 'logins'],
   ['POST', 'resetPasswordBySmsCode/123456', 'resetPasswordBySms', '123456', 'logins'],

@@ -7,7 +7,7 @@ import { UsersRepository } from '../users/users.repository.js';
 import { PhoneNumberResolver } from './phone-number.resolver.js';
 import { parseMessageOptions, parseTtlMinutes, requirePhoneNumber } from './phone-request.rules.js';
 import type { SmsCodeKey } from './sms-code.row.js';
-import { SmsSender } from './sms-sender.js';
+import { type CodeRequest, SmsSender } from './sms-sender.js';
 
 const TTL_MINUTES = 10;
 const CHANGE_TTL_MINUTES = 6;
@@ -46,10 +46,11 @@ export class CodeRequestsService {
   async requestVerification(caller: Caller, body: JsonObject): Promise<void> {
     const { appId } = caller;
     const key = { appId, purpose: 'verify', mobilePhoneNumber: await this.numbers.ofRequest(caller, body) } as const;
+    const request = { key, ttlMinutes: TTL_MINUTES };
     const owner = await this.ownerOf(key);
-    if (owner === undefined) return this.refuse(key, 'PHONE_NOT_FOUND');
-    if (!owner.mobilePhoneVerified) return this.sender.send({ key, ttlMinutes: TTL_MINUTES });
-    if (await this.isQuiet(appId)) await this.sender.pretend(key);
+    if (owner === undefined) return this.refuse(request, 'PHONE_NOT_FOUND');
+    if (!owner.mobilePhoneVerified) return this.sender.send(request);
+    if (await this.isQuiet(appId)) await this.sender.pretend(request);
   }
 
   /** POST /1.1/requestChangePhoneNumber: the code is for this user alone. @throws AppError SESSION_REQUIRED, PHONE_TAKEN */
@@ -59,21 +60,22 @@ export class CodeRequestsService {
     const ttlMinutes = parseTtlMinutes(body, CHANGE_TTL_MINUTES);
     const key = { appId: caller.appId, purpose: 'change', mobilePhoneNumber, userId } as const;
     const owner = await this.ownerOf(key);
-    if (owner !== undefined && owner.objectId !== userId) return this.refuse(key, 'PHONE_TAKEN');
+    if (owner !== undefined && owner.objectId !== userId) return this.refuse({ key, ttlMinutes }, 'PHONE_TAKEN');
     await this.sender.send({ key, ttlMinutes });
   }
 
   /** A number that nobody has proven opens no account: whoever put it there may not be its owner (docs/decisions.md). */
   private async sendToProven(key: SmsCodeKey): Promise<void> {
+    const request = { key, ttlMinutes: TTL_MINUTES };
     const owner = await this.ownerOf(key);
-    if (owner === undefined) return this.refuse(key, 'PHONE_NOT_FOUND');
-    if (!owner.mobilePhoneVerified) return this.refuse(key, 'PHONE_UNVERIFIED');
-    await this.sender.send({ key, ttlMinutes: TTL_MINUTES });
+    if (owner === undefined) return this.refuse(request, 'PHONE_NOT_FOUND');
+    if (!owner.mobilePhoneVerified) return this.refuse(request, 'PHONE_UNVERIFIED');
+    await this.sender.send(request);
   }
 
-  private async refuse(key: SmsCodeKey, error: ErrorName): Promise<void> {
-    if (!(await this.isQuiet(key.appId))) throw appError(error);
-    await this.sender.pretend(key);
+  private async refuse(request: CodeRequest, error: ErrorName): Promise<void> {
+    if (!(await this.isQuiet(request.key.appId))) throw appError(error);
+    await this.sender.pretend(request);
   }
 
   private async isQuiet(appId: string): Promise<boolean> {

@@ -32,6 +32,15 @@ export class SmsSender {
 
   /** @throws AppError SMS_TOO_FAST, SMS_TOO_FREQUENT */
   async send(request: CodeRequest): Promise<void> {
+    await this.store(request, true);
+  }
+
+  /** Answers as `send` does after the same work, and tells nobody the code: so nobody learns which numbers have an account. */
+  async pretend(request: CodeRequest): Promise<void> {
+    await this.store(request, false);
+  }
+
+  private async store(request: CodeRequest, isTold: boolean): Promise<void> {
     const { key, ttlMinutes } = request;
     const code = await this.testCode(key);
     const now = this.clock.now();
@@ -40,18 +49,12 @@ export class SmsSender {
     await this.database.transaction(async (tx) => {
       if (event !== undefined) await this.takeAllowance(tx, key, now);
       const sealedCode = await this.codes.create(tx, { key, code, expiresAt });
-      if (event !== undefined) await this.outbox.add(tx, events.smsRequested, { ...event, sealedCode });
+      if (event !== undefined && isTold) await this.outbox.add(tx, events.smsRequested, { ...event, sealedCode });
     });
   }
 
-  /** Answers as `send` does, and sends nothing: so nobody learns which numbers have an account. */
-  async pretend(key: Omit<SmsCodeKey, 'purpose'>): Promise<void> {
-    if ((await this.testCode(key)) !== undefined) return;
-    await this.database.transaction((tx) => this.takeAllowance(tx, key, this.clock.now()));
-  }
-
   /** The fixed code of a test number. Nothing is sent to those. */
-  private async testCode({ appId, mobilePhoneNumber }: Omit<SmsCodeKey, 'purpose'>): Promise<string | undefined> {
+  private async testCode({ appId, mobilePhoneNumber }: SmsCodeKey): Promise<string | undefined> {
     const { testPhones } = await this.applications.settingsOf(appId);
     return Object.hasOwn(testPhones, mobilePhoneNumber) ? testPhones[mobilePhoneNumber] : undefined;
   }
@@ -62,7 +65,7 @@ export class SmsSender {
     return { ...message, name, appId, mobilePhoneNumber, purpose, ttlMinutes, expiresAt: expiresAt.toISOString() };
   }
 
-  private async takeAllowance(tx: Tx, key: Omit<SmsCodeKey, 'purpose'>, now: Date): Promise<void> {
+  private async takeAllowance(tx: Tx, key: SmsCodeKey, now: Date): Promise<void> {
     const outcome = await this.allowances.take(tx, key, now);
     if (outcome === 'tooFast') throw appError('SMS_TOO_FAST');
     if (outcome === 'tooMany') throw appError('SMS_TOO_FREQUENT');

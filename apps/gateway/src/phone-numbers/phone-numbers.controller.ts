@@ -66,7 +66,8 @@ export class PhoneNumbersController {
     return this.rpc.call(phoneNumbersRpc.requestVerification, { caller, body });
   }
 
-  @Post('verifyMobilePhone/:code')
+  /** The second path is the Python SDK's. */
+  @Post(['verifyMobilePhone/:code', 'verfyMobilePhone/:code'])
   @HttpCode(HttpStatus.OK)
   @RateLimited('logins')
   @Endpoint(phoneNumbersEndpoints.verify)
