@@ -24,8 +24,7 @@ const NOT_PROVOKED_HERE: Readonly<Record<string, string>> = {
   '503': 'the same, of /readyz',
   '400/124': 'a query over its time; test/journeys/operations.e2e-spec.ts',
   'GET /1.1/roles 400/116': 'as of GET /1.1/users',
-  '400/601':
-    'ten messages to a number take minutes; apps/accounts/src/phone-numbers/sms-allowances.repository.db-spec.ts',
+  '400/601': 'ten messages to a number take minutes; apps/accounts/src/phone-numbers/sms-sender.db-spec.ts',
   'POST /1.1/usersByMobilePhone 400/214': 'somebody else takes the number in the same moment',
   'GET /1.1/roles/{objectId} 400/116': 'as of GET /1.1/users/{objectId}',
 };

@@ -180,18 +180,33 @@ export function describePhoneBadInput(server: () => GatepostServer): void {
       }
     });
 
-    it.each<[string, Json, number]>([
-      ['an entry of a third party', { authData: { weixin: { openid: '1' } } }, 1],
-      ['a pointer without an id', { owner: { __type: 'Pointer' } }, 106],
-      ['a nested name with $', { a: { $x: 1 } }, 121],
-      ['an ACL that is text', { ACL: 'public' }, 123],
-      ['an address that is none', { email: 'nobody' }, 125],
-      ['an operation on a relation without pointers', { friends: { __op: 'AddRelation', objects: [] } }, 128],
-      ['a username that is a number', { username: 7 }, 217],
-    ])('usersByMobilePhone refuses %s', async (_, fields, code) => {
-      const body = { mobilePhoneNumber: uniquePhone(), smsCode: CODE, ...fields };
-      const reply = await api.post('/1.1/usersByMobilePhone', body);
-      expect([reply.status, reply.body['code']]).toEqual([400, code]);
+    describe('usersByMobilePhone with the right code', () => {
+      let phone: PhoneClient;
+      let smsCode: string;
+      beforeAll(async () => {
+        phone = new PhoneClient(server());
+        smsCode = await phone.codeBy('requestSmsCode');
+      });
+
+      it.each<[string, Json, number]>([
+        ['an entry of a third party', { authData: { weixin: { openid: '1' } } }, 1],
+        ['a name with $', { $set: 1 }, 105],
+        ['a pointer without an id', { owner: { __type: 'Pointer' } }, 106],
+        ['an unknown operation', { color: { __op: 'Explode' } }, 111],
+        ['objectId', { objectId: 'x' }, 117],
+        ['a nested name with $', { a: { $x: 1 } }, 121],
+        ['an ACL that is text', { ACL: 'public' }, 123],
+        ['an address that is none', { email: 'nobody' }, 125],
+        ['an operation on a relation without pointers', { friends: { __op: 'AddRelation', objects: [] } }, 128],
+        ['a username that is a number', { username: 7 }, 217],
+        ['a password that is an object', { password: {} }, 218],
+      ])('refuses %s', async (_, fields, code) => {
+        expect(await refusal(phone.post('usersByMobilePhone', { smsCode, ...fields }))).toEqual([400, code]);
+      });
+
+      it('signs up after all that: the code is still good', async () => {
+        expect((await phone.post('usersByMobilePhone', { smsCode })).status).toBe(201);
+      });
     });
 
     it('usersByMobilePhone refuses an address that is taken, and fields over the limit, and leaves the code good', async () => {
