@@ -56,13 +56,13 @@ function isAnyOfValues(values: readonly JsonValue[], column: QueryColumn, { stat
 }
 
 /** The value as the column's type; undefined where it is of another. A date may be a bare ISO string. */
-function columnValue({ type }: QueryColumn, value: JsonValue): string | boolean | Date | undefined {
+function columnValue({ type }: QueryColumn, value: JsonValue): string | boolean | undefined {
   switch (type) {
     case 'text':
       return typeof value === 'string' ? value : undefined;
     case 'boolean':
       return typeof value === 'boolean' ? value : undefined;
     case 'date':
-      return dateOf(value);
+      return dateOf(value)?.toISOString();
   }
 }

@@ -111,7 +111,7 @@ describe('compileFind', () => {
     [{ name: { $regex: 'x', $options: 'i' } }, 'name COLLATE pg_catalog."default" ~ $2', ['***:(?i)x']],
     [{ isOpen: 'true' }, 'FALSE', []],
     [{ createdAt: 'yesterday' }, 'FALSE', []],
-    [{ createdAt: '2026-01-01' }, 'created_at = $2', [new Date('2026-01-01')]],
+    [{ createdAt: '2026-01-01' }, 'created_at = $2', ['2026-01-01T00:00:00.000Z']],
     [
       { a: { $gte: 5 } },
       'jsonb_path_exists(fields, $2::jsonpath, $3::jsonb)',
