@@ -7,7 +7,7 @@ import { fromHttp, sendError } from './error.filter.js';
 import { parseJsonBody } from './json-body.js';
 import { routeMethodOverride } from './method-override.js';
 import { addRequestHooks, requestIdOf } from './request-hooks.js';
-import { warnOfUnknownProxy } from './unknown-proxy.js';
+import { warnOfUnknownProxy } from './unknown-proxy.hook.js';
 import { answerUnreadable } from './unreadable-request.js';
 
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400;
