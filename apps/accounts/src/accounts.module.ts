@@ -5,14 +5,18 @@ import { ACCOUNTS_CONFIG, type AccountsConfig } from './accounts.config.js';
 import { accountsDatabase } from './accounts.database.js';
 import { ApplicationsModule } from './applications/applications.module.js';
 import { LockoutModule, type LockoutStorage } from './lockout/lockout.module.js';
-import { UsersModule } from './users/users.module.js';
+import { LockoutReportModule } from './lockout/lockout-report.module.js';
+import { LoginModule } from './login/login.module.js';
+import { ObjectsModule } from './objects/objects.module.js';
+import { PhoneNumbersModule } from './phone-numbers/phone-numbers.module.js';
+import { SessionsModule } from './sessions/sessions.module.js';
 
 /** What of the service depends on the process that runs it. */
 export interface AccountsAdapters {
   readonly lockouts: LockoutStorage;
 }
 
-/** The accounts service: applications, users, sessions and passwords. */
+/** The accounts service: applications, users and roles, sessions, logins and lockout, phone numbers. */
 @Module({})
 export class AccountsModule {
   static forRoot(config: AccountsConfig, { lockouts }: AccountsAdapters): DynamicModule {
@@ -23,7 +27,11 @@ export class AccountsModule {
         DatabaseModule.forRoot(accountsDatabase(config.databaseUrl, config.databasePool)),
         LockoutModule.forRoot(lockouts),
         ApplicationsModule,
-        UsersModule,
+        ObjectsModule,
+        SessionsModule,
+        LoginModule,
+        PhoneNumbersModule,
+        LockoutReportModule,
       ],
       providers: [
         { provide: ACCOUNTS_CONFIG, useValue: config },

@@ -5,6 +5,7 @@ import { AttemptLines } from './attempt-lines.js';
 import { LOCKOUT_LIMITS } from './lockout.rules.js';
 import { LockoutService } from './lockout.service.js';
 import { LOCKOUT_STORE } from './lockout-store.js';
+import { Nobodies } from './nobodies.js';
 import { PostgresLockoutStore } from './postgres-lockout.store.js';
 import { RedisLockoutStore } from './redis-lockout.store.js';
 
@@ -39,9 +40,10 @@ export class LockoutModule {
       providers: [
         STORES[storage],
         LockoutService,
+        Nobodies,
         { provide: AttemptLines, useFactory: () => new AttemptLines(limits) },
       ],
-      exports: [LockoutService],
+      exports: [LockoutService, Nobodies],
     };
   }
 }

@@ -1,7 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { accountsRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { LoginMethodsService } from '../login/login-methods.service.js';
 import { RemoveUsersService } from './remove-users.service.js';
 import { SignUpService } from './sign-up.service.js';
 import { UpdatePasswordService } from './update-password.service.js';
@@ -15,7 +14,6 @@ export class UsersController {
   constructor(
     private readonly users: UsersService,
     private readonly signUpService: SignUpService,
-    private readonly logins: LoginMethodsService,
     private readonly updateUserService: UpdateUserService,
     private readonly updatePasswordService: UpdatePasswordService,
     private readonly removeUsersService: RemoveUsersService,
@@ -24,11 +22,6 @@ export class UsersController {
   @RpcHandler(accountsRpc.signUp)
   async signUp({ caller, fields }: RpcData<Accounts['signUp']>): Promise<RpcReply<Accounts['signUp']>> {
     return { user: await this.signUpService.signUp(caller, fields) };
-  }
-
-  @RpcHandler(accountsRpc.logIn)
-  async logIn({ caller, credentials }: RpcData<Accounts['logIn']>): Promise<RpcReply<Accounts['logIn']>> {
-    return { user: await this.logins.logIn(caller, credentials) };
   }
 
   @RpcHandler(accountsRpc.getUser)

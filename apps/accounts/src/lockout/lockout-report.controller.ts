@@ -1,11 +1,11 @@
 import { Controller } from '@nestjs/common';
 import { lockoutsRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { LockoutsService } from './lockouts.service.js';
+import { LockoutReportService } from './lockout-report.service.js';
 
 @Controller()
-export class LockoutsController {
-  constructor(private readonly lockouts: LockoutsService) {}
+export class LockoutReportController {
+  constructor(private readonly lockouts: LockoutReportService) {}
 
   @RpcHandler(lockoutsRpc.list)
   async list(page: RpcData<typeof lockoutsRpc.list>): Promise<RpcReply<typeof lockoutsRpc.list>> {

@@ -9,7 +9,7 @@ type Lockouts = typeof lockoutsRpc;
 
 /** Tells operators who is locked, and until when. */
 @Injectable()
-export class LockoutsService {
+export class LockoutReportService {
   constructor(
     private readonly lockouts: LockoutService,
     private readonly users: UsersRepository,

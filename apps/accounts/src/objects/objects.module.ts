@@ -1,0 +1,69 @@
+import { Module } from '@nestjs/common';
+import { OutboxModule } from '#outbox';
+import { ACCOUNTS_SCHEMA } from '../accounts.database.js';
+import { PasswordsModule } from '../passwords/passwords.module.js';
+import { PrincipalsModule } from '../principals/principals.module.js';
+import { RoleAccess } from '../roles/role-access.js';
+import { RoleReader } from '../roles/role.reader.js';
+import { RoleWriter } from '../roles/role-writer.js';
+import { RolesController } from '../roles/roles.controller.js';
+import { RolesRepository } from '../roles/roles.repository.js';
+import { RolesService } from '../roles/roles.service.js';
+import { RemoveUsersService } from '../users/remove-users.service.js';
+import { SignUpService } from '../users/sign-up.service.js';
+import { UpdatePasswordService } from '../users/update-password.service.js';
+import { UpdateUserService } from '../users/update-user.service.js';
+import { UserAccess } from '../users/user-access.js';
+import { UserFactory } from '../users/user.factory.js';
+import { UserReader } from '../users/user.reader.js';
+import { UserWriter } from '../users/user-writer.js';
+import { UsersController } from '../users/users.controller.js';
+import { UsersRepository } from '../users/users.repository.js';
+import { UsersService } from '../users/users.service.js';
+import { FindObjectsService } from './find-objects.service.js';
+import { GetObjectService } from './get-object.service.js';
+import { IncludeService } from './include.service.js';
+import { ObjectReaders } from './object-readers.js';
+import { ObjectsController } from './objects.controller.js';
+import { ObjectsRepository } from './objects.repository.js';
+import { QueryDatabase } from './query-database.js';
+import { Readings } from './readings.js';
+import { SaveAllService } from './save-all.service.js';
+import { UpdateConditions } from './update-conditions.js';
+
+const users = [
+  RemoveUsersService,
+  SignUpService,
+  UpdatePasswordService,
+  UpdateUserService,
+  UserAccess,
+  UserFactory,
+  UserReader,
+  UserWriter,
+  UsersRepository,
+  UsersService,
+];
+
+const roles = [RoleAccess, RoleReader, RoleWriter, RolesRepository, RolesService];
+
+/** What queries and writes of all classes share. */
+const shared = [
+  FindObjectsService,
+  GetObjectService,
+  IncludeService,
+  ObjectReaders,
+  ObjectsRepository,
+  QueryDatabase,
+  Readings,
+  SaveAllService,
+  UpdateConditions,
+];
+
+/** Users and roles. They are one module: a query of one class looks into the other, and a joint save writes both. */
+@Module({
+  imports: [OutboxModule.forSchema(ACCOUNTS_SCHEMA), PasswordsModule, PrincipalsModule],
+  controllers: [ObjectsController, RolesController, UsersController],
+  providers: [...users, ...roles, ...shared],
+  exports: [OutboxModule, SignUpService, UserAccess, UserWriter, UsersRepository],
+})
+export class ObjectsModule {}
