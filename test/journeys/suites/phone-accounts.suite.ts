@@ -24,11 +24,22 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       const code = await phone.codeBy('requestMobilePhoneVerify');
       expect(phone.messages()[0]?.text).toContain('is your code to verify this phone number');
       expect(await refusal(phone.post(`verifyMobilePhone/${wrong(code)}`))).toEqual([400, 603]);
-      const { status, body } = await phone.post(`verifyMobilePhone/${code}`);
+      const { status, body } = await phone
+        .api()
+        .post(`/1.1/verifyMobilePhone/${code}`, { mobilePhoneNumber: phone.number }, { session: user.session });
       const { mobilePhoneVerified, updatedAt } = await phone.me(user.session);
       expect([status, body, mobilePhoneVerified]).toEqual([200, { updatedAt, objectId: user.id }, true]);
       expect(updatedAt).not.toBe(user.body['updatedAt']);
       expect(await refusal(phone.post(`verifyMobilePhone/${code}`))).toEqual([400, 603]);
+    });
+
+    it('without the session of the user hand the account over to who has the number', async () => {
+      const user = await phone.signUp();
+      const code = await phone.codeBy('requestMobilePhoneVerify');
+      expect((await phone.post(`verifyMobilePhone/${code}`)).body['objectId']).toBe(user.id);
+      expect((await phone.api().get('/1.1/users/me', { session: user.session })).body['code']).toBe(211);
+      const { username, password } = user;
+      expect((await phone.api().post('/1.1/login', { username, password })).body['code']).toBe(210);
     });
 
     it('send nothing where the number is verified, and refuse one that nobody has', async () => {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject } from '#contracts';
 import { appError } from '#errors';
+import { SessionTokens } from '../sessions/session-tokens.js';
 import { UserAccess } from '../users/user-access.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { CodeRedeemer } from './code-redeemer.js';
@@ -18,6 +19,7 @@ export class PhoneVerificationService {
     private readonly users: UsersRepository,
     private readonly access: UserAccess,
     private readonly redeemer: CodeRedeemer,
+    private readonly sessions: SessionTokens,
   ) {}
 
   /** POST /1.1/verifySmsCode/<code>: proves the number to the application, and changes no user. */
@@ -29,7 +31,10 @@ export class PhoneVerificationService {
     await this.redeemer.redeem(key, code, () => Promise.resolve());
   }
 
-  /** POST /1.1/verifyMobilePhone/<code> */
+  /**
+   * POST /1.1/verifyMobilePhone/<code>. Without the user's own session, the account goes over to who has the number: whoever
+   * put an unproven number on it must not share it with the number's owner, so its password and its session token end.
+   */
   async verifyPhone(caller: Caller, given: string, body: JsonObject): Promise<JsonObject> {
     const code = parseSmsCode(given);
     const mobilePhoneNumber = await this.numbers.ofCode(caller, body, 'verify', code);
@@ -39,7 +44,9 @@ export class PhoneVerificationService {
     if (owner === undefined) throw appError('PHONE_NOT_FOUND');
     const { objectId, updatedAt } = await this.redeemer.change(key, code, owner.objectId, (current) => {
       if (current.mobilePhoneNumber !== mobilePhoneNumber) throw appError('PHONE_NOT_FOUND');
-      return { ...current, mobilePhoneVerified: true };
+      const isOwn = caller.isMaster || this.access.isOwner(caller, current);
+      const handedOver = isOwn ? {} : { passwordHash: null, ...this.sessions.create(current.objectId).columns };
+      return { ...current, mobilePhoneVerified: true, ...handedOver };
     });
     return { updatedAt: updatedAt.toISOString(), objectId };
   }
