@@ -61,7 +61,7 @@ export function describePhoneSdk(server: () => GatepostServer): void {
       const user = await phone.signUp();
       const code = await codeOf(() => AV.User.requestMobilePhoneVerify(phone.number));
       await AV.User.verifyMobilePhone(code);
-      expect((await phone.me(user.session))['mobilePhoneVerified']).toBe(true);
+      expect((await phone.api().get(`/1.1/users/${user.id}`)).body['mobilePhoneVerified']).toBe(true);
       phone = new PhoneClient(server());
       const other = await phone.signUp();
       await AV.User.become(other.session);

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Tx, violatedForeignKey, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import type { CompiledCondition, CompiledFind } from '#object-query';
+import { listBounded } from '../objects/bounded-list.js';
 import type { RoleRelation, RoleRow } from './role.row.js';
 
 const COLUMNS = `object_id AS "objectId", name, acl, fields, created_at AS "createdAt", updated_at AS "updatedAt"`;
@@ -32,10 +33,8 @@ export class RolesRepository {
   }
 
   list(within: Queryable, { where, orderBy, limit, parameters }: CompiledFind): Promise<RoleRow[]> {
-    return within.query<RoleRow>(
-      `SELECT ${COLUMNS} FROM accounts.roles WHERE ${where} ORDER BY ${orderBy} ${limit}`,
-      parameters,
-    );
+    const select = `SELECT ${COLUMNS} FROM accounts.roles WHERE ${where} ORDER BY ${orderBy} ${limit}`;
+    return listBounded<RoleRow>(within, select, parameters);
   }
 
   async count(within: Queryable, { sql, parameters }: CompiledCondition): Promise<number> {

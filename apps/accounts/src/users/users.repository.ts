@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Tx, violatedUniqueConstraint } from '#database';
 import { type AppError, appError, type ErrorName } from '#errors';
 import type { CompiledCondition, CompiledFind } from '#object-query';
+import { listBounded } from '../objects/bounded-list.js';
 import type { LoginIdentifier } from './user-identifier.rules.js';
 import type { UserRow } from './user.row.js';
 
@@ -65,10 +66,8 @@ export class UsersRepository {
   }
 
   list(within: Queryable, { where, orderBy, limit, parameters }: CompiledFind): Promise<UserRow[]> {
-    return within.query<UserRow>(
-      `SELECT ${COLUMNS} FROM accounts.users WHERE ${where} ORDER BY ${orderBy} ${limit}`,
-      parameters,
-    );
+    const select = `SELECT ${COLUMNS} FROM accounts.users WHERE ${where} ORDER BY ${orderBy} ${limit}`;
+    return listBounded<UserRow>(within, select, parameters);
   }
 
   async count(within: Queryable, { sql, parameters }: CompiledCondition): Promise<number> {
