@@ -6,6 +6,7 @@ import { describeClassPermissions } from './class-permissions.suite.js';
 import { describeConcurrency } from './concurrency.suite.js';
 import { describeCredentials } from './credentials.suite.js';
 import { describeApiDescription } from './description.suite.js';
+import { describeJointSaves } from './joint-saves.suite.js';
 import { describeListing } from './listing.suite.js';
 import { describeLockout } from './lockout.suite.js';
 import { describeLogin } from './login.suite.js';
@@ -33,6 +34,7 @@ export function describeApi(server: () => GatepostServer): void {
   describeListing(server);
   describeQueries(server);
   describeBatch(server);
+  describeJointSaves(server);
   describePhoneNumbers(server);
   describeBadInput(server);
   describeObjectRefusals(server);

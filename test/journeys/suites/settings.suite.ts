@@ -121,6 +121,9 @@ export function describeSettings(server: () => GatepostServer): void {
         const { body } = await api.put(`/1.1/users/${user.id}`, { password: 'new' }, { session: user.session });
         expect(body['code']).toBe(119);
       }, 3_000);
+      const { id, session } = user;
+      const requests = [{ method: 'PUT', path: `/1.1/users/${id}`, body: { __internalId: id, password: 'new' } }];
+      expect((await api.post('/1.1/batch/save', { requests }, { session })).body['code']).toBe(119);
       expect((await master.put(`/1.1/users/${user.id}`, { password: 'by master' })).status).toBe(200);
     });
 
