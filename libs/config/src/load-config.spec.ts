@@ -9,6 +9,8 @@ const schema = environment.pick({
   GATEPOST_BASE_URL: true,
   DATABASE_URL: true,
   AMQP_URL: true,
+  GATEPOST_RATE_LIMIT_LOGINS: true,
+  GATEPOST_TRUSTED_PROXIES: true,
 });
 const SECRET = 'a secret of more than thirty-two characters';
 
@@ -35,6 +37,16 @@ describe('loadConfig', () => {
     expect([config.GATEPOST_PORT, config.GATEPOST_BASE_URL]).toEqual([0, 'https://api.example.com']);
   });
 
+  it('gives lists as lists', () => {
+    const given = 'loopback, 10.0.0.0/8 ,fd00::/8';
+    expect(loadConfig(schema, { GATEPOST_TRUSTED_PROXIES: given }).GATEPOST_TRUSTED_PROXIES).toEqual([
+      'loopback',
+      '10.0.0.0/8',
+      'fd00::/8',
+    ]);
+    expect(loadConfig(schema, {}).GATEPOST_TRUSTED_PROXIES).toEqual([]);
+  });
+
   it('cannot be changed afterwards', () => {
     expect(Object.isFrozen(loadConfig(schema, {}))).toBe(true);
   });
@@ -49,6 +61,13 @@ describe('loadConfig', () => {
     ['GATEPOST_BASE_URL', 'api.example.net'],
     ['DATABASE_URL', 'mysql://localhost/db'],
     ['AMQP_URL', 'localhost:5672'],
+    ['GATEPOST_RATE_LIMIT_LOGINS', '60'],
+    ['GATEPOST_RATE_LIMIT_LOGINS', '0/60'],
+    ['GATEPOST_RATE_LIMIT_LOGINS', '60/0'],
+    ['GATEPOST_RATE_LIMIT_LOGINS', '60/minute'],
+    ['GATEPOST_RATE_LIMIT_LOGINS', 'none'],
+    ['GATEPOST_TRUSTED_PROXIES', '10.0.0.1,proxy.example'],
+    ['GATEPOST_TRUSTED_PROXIES', '10.0.0.1,,10.0.0.2'],
   ])('refuses %s=%s by name, never by value', (name, value) => {
     const problems = problemsOf({ [name]: value });
     expect(problems).toHaveLength(1);
