@@ -6,7 +6,7 @@ import { accountsDatabase } from '../accounts.database.js';
 import { userQueryClass } from './user-query.fields.js';
 import { UsersRepository } from './users.repository.js';
 
-/** The figures stand in docs/adr/0018-queries.md. */
+/** The figures stand in docs/adr/0016-queries.md. */
 const USERS = 100_000;
 const MAX_MILLISECONDS = 10;
 const RUNS = 5;
