@@ -61,7 +61,7 @@ describe('loadConfig', () => {
     ['GATEPOST_BASE_URL', 'api.example.net'],
     ['DATABASE_URL', 'mysql://localhost/db'],
     ['AMQP_URL', 'localhost:5672'],
-    ['GATEPOST_RATE_LIMIT_LOGINS', '60'],
+    ['GATEPOST_RATE_LIMIT_LOGINS', '77'],
     ['GATEPOST_RATE_LIMIT_LOGINS', '0/60'],
     ['GATEPOST_RATE_LIMIT_LOGINS', '60/0'],
     ['GATEPOST_RATE_LIMIT_LOGINS', '60/minute'],

@@ -38,7 +38,7 @@ export function loadConfig<S extends z.ZodObject>(schema: S, env: NodeJS.Process
   const problems = [
     ...unknownKeys(given),
     ...missingInProduction(schema.shape, given),
-    ...(parsed.error?.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`) ?? []),
+    ...(parsed.error?.issues.map((issue) => `${String(issue.path[0])}: ${issue.message}`) ?? []),
   ];
   if (problems.length > 0 || !parsed.success) throw new ConfigError(problems);
   return Object.freeze(parsed.data);
