@@ -1,9 +1,7 @@
 import type { Response } from 'light-my-request';
 import { type AppError, appError } from '#errors';
+import { MAX_MESSAGE_BYTES } from '#messaging';
 import { errorBody } from '../http/error.filter.js';
-
-/** As much as any other answer may have (docs/decisions.md). */
-const MAX_BYTES = 12 * 1_024 * 1_024;
 
 /** The answer of a batch, put together from the texts of its answers: they are JSON, and need not be parsed. */
 export class BatchAnswer {
@@ -26,7 +24,8 @@ export class BatchAnswer {
 
   #addSuccess(text: string): void {
     const bytes = Buffer.byteLength(text);
-    if (this.#bytes + bytes > MAX_BYTES) {
+    // A batch may answer as much as any other request.
+    if (this.#bytes + bytes > MAX_MESSAGE_BYTES) {
       this.addError(appError('OBJECT_TOO_LARGE', { message: 'The answers of the batch are too large together.' }));
       return;
     }
