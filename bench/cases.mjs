@@ -1,4 +1,5 @@
-// What is asked, and of whom. `request` makes autocannon's options for a contestant.
+// What is asked, and of whom. `request` makes autocannon's options for a contestant; `beside` names the case that it is compared
+// with in every round, in place of the bare server.
 const BOTH = ['services', 'standalone'];
 
 /** A query of the master key over all seeded users, one at a time: how long one takes is the question. */
@@ -31,6 +32,15 @@ export const CASES = {
     entrants: ['bare', ...BOTH],
     target: {},
     request: ({ user }) => ({ path: `/1.1/users/${user.objectId}`, method: 'PUT', body: { level: 7 } }),
+  },
+  'identity-login': {
+    connections: 32,
+    entrants: BOTH,
+    beside: 'me',
+    target: { services: 1 / 2 },
+    request: ({ identities }) => ({
+      requests: identities.map((authData) => ({ path: '/1.1/users', method: 'POST', body: { authData } })),
+    }),
   },
   'query-username': queryCase({ where: '{"username":"bulk77777"}' }),
   'query-field': queryCase({ where: '{"number":77777}' }),

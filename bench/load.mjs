@@ -1,6 +1,7 @@
 // Load from a process of its own: autocannon's command line, its result as JSON.
 import { spawn } from 'node:child_process';
-import { cpus } from 'node:os';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../tools/prepare.mjs';
 
@@ -12,26 +13,14 @@ export const warmUp = (benchCase, entrant) => measure(benchCase, entrant, WARM_U
 
 /** Requests per second, latencies in milliseconds, and how many answers were not 2xx. */
 export async function measure({ connections, request }, entrant, seconds) {
-  const { path, method = 'GET', body, headers: ownHeaders } = request(entrant);
-  const headers = Object.entries({ 'content-type': 'application/json', ...(ownHeaders ?? entrant.headers) }).flatMap(
-    ([name, value]) => ['-H', `${name}=${value}`],
-  );
-  const payload = body === undefined ? [] : ['-b', JSON.stringify(body), '-I'];
-  const args = [
-    '-j',
-    '-c',
-    String(connections),
-    '-d',
-    String(seconds),
-    '-m',
-    method,
-    ...headers,
-    ...payload,
-    `${entrant.url}${path}`,
-  ];
+  const { requests, ...only } = request(entrant);
+  const folder = mkdtempSync(join(tmpdir(), 'gatepost-load-'));
+  const what = requests === undefined ? oneRequest(only, entrant) : manyRequests(requests, entrant, folder);
   const before = processorTimes();
-  const result = JSON.parse(await output(process.execPath, [AUTOCANNON, ...args]));
+  const options = ['-j', '-c', String(connections), '-d', String(seconds)];
+  const result = JSON.parse(await output(process.execPath, [AUTOCANNON, ...options, ...what]));
   const busy = busyShare(before, processorTimes());
+  rmSync(folder, { recursive: true });
   return {
     perSecond: result['2xx'] / result.duration,
     p50: result.latency.p50,
@@ -39,6 +28,33 @@ export async function measure({ connections, request }, entrant, seconds) {
     others: result.non2xx + result.errors,
     busy,
   };
+}
+
+function oneRequest({ path, method = 'GET', body, headers }, entrant) {
+  const payload = body === undefined ? [] : ['-b', JSON.stringify(body), '-I'];
+  const pairs = Object.entries(withContentType(headers ?? entrant.headers));
+  return [
+    '-m',
+    method,
+    ...pairs.flatMap(([name, value]) => ['-H', `${name}=${value}`]),
+    ...payload,
+    `${entrant.url}${path}`,
+  ];
+}
+
+/** Requests that every connection sends in turn, as a HAR file. */
+function manyRequests(requests, entrant, folder) {
+  const headers = Object.entries(withContentType(entrant.headers)).map(([name, value]) => ({ name, value }));
+  const entries = requests.map(({ path, method, body }) => ({
+    request: { method, url: `${entrant.url}${path}`, headers, postData: { text: JSON.stringify(body) } },
+  }));
+  const file = join(folder, 'requests.har');
+  writeFileSync(file, JSON.stringify({ log: { entries } }));
+  return ['--har', file, entrant.url];
+}
+
+function withContentType(headers) {
+  return { 'content-type': 'application/json', ...headers };
 }
 
 function output(command, args) {

@@ -34,7 +34,7 @@ function machine() {
 }
 
 function printRates({ names, results, median }) {
-  out('| case | server | requests/s | of bare | target | p50 ms | p99 ms | not 2xx | cores busy |');
+  out('| case | server | requests/s | ratio | target | p50 ms | p99 ms | not 2xx | cores busy |');
   out('|---|---|---|---|---|---|---|---|---|');
   for (const name of names) {
     const ofCase = results.filter((row) => row.name === name);
@@ -45,12 +45,15 @@ function printRates({ names, results, median }) {
 function rateLine({ name, kind, ofCase, median }) {
   const medianOf = (wanted, field) => median(ofCase.filter((row) => row.kind === wanted).map((row) => row[field]));
   const rate = medianOf(kind, 'perSecond');
-  const isCompared = kind !== 'bare' && ofCase.some((row) => row.kind === 'bare');
-  const ratio = isCompared ? rate / medianOf('bare', 'perSecond') : undefined;
+  const { beside } = CASES[name];
+  const isCompared = beside !== undefined || (kind !== 'bare' && ofCase.some((row) => row.kind === 'bare'));
+  const yardstick = () => (beside === undefined ? medianOf('bare', 'perSecond') : medianOf(kind, 'besidePerSecond'));
+  const ratio = isCompared ? rate / yardstick() : undefined;
+  const ratioText = ratio === undefined ? '' : `${ratio.toFixed(2)} of ${beside ?? 'bare'}`;
   const judgement = judge({ ...CASES[name], ratio, kind, p50: medianOf(kind, 'p50') });
   const others = ofCase.filter((row) => row.kind === kind).reduce((sum, row) => sum + row.others, 0);
   const latencies = `${medianOf(kind, 'p50')} | ${medianOf(kind, 'p99')}`;
-  return `| ${name} | ${kind} | ${rate.toFixed(0)} | ${ratio?.toFixed(2) ?? ''} | ${judgement} | ${latencies} | ${others} | ${busyText(CASES[name], medianOf(kind, 'busy'))} |`;
+  return `| ${name} | ${kind} | ${rate.toFixed(0)} | ${ratioText} | ${judgement} | ${latencies} | ${others} | ${busyText(CASES[name], medianOf(kind, 'busy'))} |`;
 }
 
 function judge({ target, maxP50Ms, ratio, kind, p50 }) {

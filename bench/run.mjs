@@ -5,13 +5,19 @@ import { CASES } from './cases.mjs';
 import { measure, median, warmUp } from './load.mjs';
 import { printReport } from './report.mjs';
 import { startContestants } from './contestants.mjs';
+import { printMailReport } from './mail/mail-report.mjs';
+import { measureMails } from './mail/measure-mail.mjs';
 
-const HELP = `Usage: npm run bench -- [--seconds=5] [--rounds=3] [--cases=${Object.keys(CASES).join(',')}]
+/** Not a matter of requests: how many mails leave, and how soon. */
+const MAIL = 'mail';
+const ALL_CASES = [...Object.keys(CASES), MAIL];
+const HELP = `Usage: npm run bench -- [--seconds=5] [--rounds=3] [--cases=${ALL_CASES.join(',')}]
 
-Measures requests per second at 32 in flight (passwords: 16) of the services (one gateway, one accounts), of the standalone
-server and of a bare Fastify + node-postgres server, round by round in turn, each load generator a process of its own. Queries are
-measured one at a time, over 100,000 users, by their latency.
-Needs PostgreSQL (DATABASE_URL) and RabbitMQ (AMQP_URL); works in a database of its own and drops it.
+Measures requests per second at 32 in flight (passwords: 16) of the services (one of each), of the standalone server and of a bare
+Fastify + node-postgres server, round by round in turn, each load generator a process of its own. Queries are measured one at a
+time, over 100,000 users, by their latency; logins by an account on another platform beside users/me. "mail" is one mail
+service before an SMTP server, beside nodemailer alone.
+Needs PostgreSQL (DATABASE_URL), Redis (REDIS_URL) and RabbitMQ (AMQP_URL); works in a database of its own and drops it.
 `;
 
 const { values } = parseArgs({
@@ -19,7 +25,7 @@ const { values } = parseArgs({
     help: { type: 'boolean' },
     seconds: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '3' },
-    cases: { type: 'string', default: Object.keys(CASES).join(',') },
+    cases: { type: 'string', default: ALL_CASES.join(',') },
   },
 });
 if (values.help) {
@@ -28,23 +34,29 @@ if (values.help) {
 }
 const names = values.cases.split(',');
 for (const name of names)
-  if (!Object.hasOwn(CASES, name)) fail(`There is no case "${name}". Cases: ${Object.keys(CASES).join(', ')}.`);
+  if (!ALL_CASES.includes(name)) fail(`There is no case "${name}". Cases: ${ALL_CASES.join(', ')}.`);
 const seconds = Number(values.seconds);
 const rounds = Number(values.rounds);
 
 /** Longest event-loop lag by process, in milliseconds, while it was hashing itself. */
 const longestLags = new Map();
-const contestants = await startContestants();
-try {
-  const results = [];
-  for (const name of names) results.push(...(await measureCase(name)));
-  await printReport({ names, results, contestants, longestLags, median });
-} finally {
-  await contestants.stop();
+const requestCases = names.filter((name) => name !== MAIL);
+if (requestCases.length > 0) await measureRequests(requestCases);
+if (names.includes(MAIL)) printMailReport(await measureMails(rounds));
+
+async function measureRequests(cases) {
+  const contestants = await startContestants();
+  try {
+    const results = [];
+    for (const name of cases) results.push(...(await measureCase(name, contestants)));
+    await printReport({ names: cases, results, contestants, longestLags, median });
+  } finally {
+    await contestants.stop();
+  }
 }
 
 /** Measures a case with everyone who takes part in it, round by round in turn. */
-async function measureCase(name) {
+async function measureCase(name, contestants) {
   const results = [];
   const entrants = contestants.list.filter(({ kind }) => CASES[name].entrants.includes(kind));
   for (const entrant of entrants) await warmUp(CASES[name], entrant);
@@ -53,11 +65,21 @@ async function measureCase(name) {
       process.stderr.write(`${name}: ${entrant.kind}, round ${round} of ${rounds}\n`);
       // Looking at the lag starts it anew: what others did before is not this one's.
       await entrant.lags();
-      results.push({ name, kind: entrant.kind, ...(await measure(CASES[name], entrant, seconds)) });
+      const measured = await measure(CASES[name], entrant, seconds);
+      results.push({
+        name,
+        kind: entrant.kind,
+        ...measured,
+        besidePerSecond: await measureBeside(CASES[name], entrant),
+      });
       if (CASES[name].watchesLag) noteLags(await entrant.lags());
     }
   }
   return results;
+}
+
+async function measureBeside({ beside }, entrant) {
+  return beside === undefined ? undefined : (await measure(CASES[beside], entrant, seconds)).perSecond;
 }
 
 function noteLags(lags) {

@@ -62,7 +62,12 @@ function required(name) {
 }
 
 function optional(name) {
-  return entry(variables[name].description, `# ${name}=${defaults[name] ?? ''}`);
+  return entry(variables[name].description, `# ${name}=${textOf(defaults[name] ?? '')}`);
+}
+
+/** A default as it would be written: pairs as `name=value`, several values joined by commas. */
+function textOf(value) {
+  return value instanceof Map ? [...value].map((pair) => pair.join('=')).join(',') : String(value);
 }
 
 function entry(description, assignment) {

@@ -159,9 +159,9 @@ function inline(schema) {
     .join('<br>');
 }
 
-/** Its fields, or, where they are open, what is said of it. */
+/** Its fields, or, where it has none of its own, what is said of it. */
 function shapeText(schema) {
-  return schema.properties === undefined ? schema.description : fieldTable(schema);
+  return schema.properties === undefined ? (schema.description ?? typeOf(schema)) : fieldTable(schema);
 }
 
 function fieldTable(schema) {
@@ -198,9 +198,10 @@ function typeOf(schema) {
   return schema.type ?? 'any JSON';
 }
 
-function alternativesOf({ anyOf, enum: values, type }) {
+function alternativesOf({ anyOf, enum: values, const: only, type }) {
   if (anyOf !== undefined) return anyOf.map(typeOf);
   if (values !== undefined) return values.map((value) => `\`${value}\``);
+  if (only !== undefined) return [`\`${only}\``];
   return Array.isArray(type) ? type : undefined;
 }
 

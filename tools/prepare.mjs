@@ -118,23 +118,30 @@ function contentOf(file) {
 }
 
 export function ensureInstalled() {
+  assertNodeVersion();
   alone(install);
 }
 
 export function ensureBuilt() {
+  assertNodeVersion();
+  // Stamps are written last: where they fit there is nothing to do, and commands need not take turns.
+  if (isStamped(INSTALL_STAMP, packagesState()) && isStamped(BUILD_STAMP, sourceState())) return;
   alone(() => {
     install();
     build();
   });
 }
 
-function install() {
+function assertNodeVersion() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_NODE;
   if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
     fail(`Gatepost needs Node ${OLDEST_NODE.join('.')} or newer; this is ${process.versions.node}.`);
   }
-  const wanted = hash(readFileSync(PACKAGE_LOCK));
+}
+
+function install() {
+  const wanted = packagesState();
   if (isStamped(INSTALL_STAMP, wanted)) return;
   if (!isInstalled()) {
     process.stderr.write('Installing packages (once) …\n');
@@ -175,6 +182,10 @@ function isStamped(file, wanted) {
 
 function hash(content) {
   return createHash('sha256').update(content).digest('hex');
+}
+
+function packagesState() {
+  return hash(readFileSync(PACKAGE_LOCK));
 }
 
 /** Names, sizes and times of everything the build reads: quick to look up, different after every edit. */

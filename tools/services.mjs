@@ -30,10 +30,15 @@ for (const name of SERVICES) if (!/^\d{1,2}$/.test(values[name])) fail(`--${name
 
 ensureBuilt();
 const { keptSecret } = await import('../dist/apps/standalone/src/kept-secret.js');
-const env = { ...process.env, GATEPOST_SECRET: process.env.GATEPOST_SECRET || servicesSecret() };
+const firstPort = Number(process.env.GATEPOST_PORT || 8080);
+const env = {
+  ...process.env,
+  // A gateway that takes a free port says itself that it needs this one.
+  GATEPOST_BASE_URL: process.env.GATEPOST_BASE_URL || (firstPort === 0 ? '' : `http://localhost:${firstPort}`),
+  GATEPOST_SECRET: process.env.GATEPOST_SECRET || servicesSecret(),
+};
 await migrate();
 
-const firstPort = Number(process.env.GATEPOST_PORT || 8080);
 const children = [];
 let isStopping = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop(0));

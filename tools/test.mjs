@@ -8,11 +8,13 @@ import { ensureBuilt, ensureInstalled, fail, ROOT } from './prepare.mjs';
 
 const HELP = `Usage: npm test [-- <arguments of vitest>]
 
-Installs what is missing, provides PostgreSQL, Redis and RabbitMQ, then runs in this order: npm run check (format, lint,
+Installs what is missing, provides PostgreSQL, Redis, RabbitMQ and Chromium, then runs in this order: npm run check (format, lint,
 types, boundaries, unused), and the unit, database, broker and end-to-end tests.
 
 Servers: those that answer at DATABASE_URL, REDIS_URL and AMQP_URL or their default local ports; else containers, where a
 Docker engine runs; else private ones from installed programs; else, as root with apt-get, from the system's packages.
+Browser: the one at CHROMIUM_PATH, else Chromium or Chrome on the PATH; else, where a test that opens pages is selected, and
+as root with apt-get, from the system's packages.
 The tests work in a database, queues and key prefixes of their own and remove them afterwards.
 
 With arguments only the tests run that they select:
@@ -42,9 +44,11 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
 
 ensureInstalled();
 ensureBuilt();
+const { provideBrowser } = await import('./test/browser.mjs');
 const { provideServers } = await import('./test/servers.mjs');
 const { cleanUp, createDatabase } = await import('./test/cleanup.mjs');
 
+const browser = tryToProvideBrowser();
 const servers = await provideServers({ tell }).catch((error) => fail(error.message));
 const run = {
   urls: servers.urls,
@@ -108,7 +112,16 @@ function testEnvironment() {
     TEST_DATABASE: run.database,
     TEST_NAMESPACE: run.namespace,
     TEST_FOLDER: run.folder,
+    TEST_BROWSER: browser ?? '',
   };
+}
+
+function tryToProvideBrowser() {
+  try {
+    return provideBrowser({ tell, vitestArguments });
+  } catch (error) {
+    return fail(error.message);
+  }
 }
 
 function makeFolder() {

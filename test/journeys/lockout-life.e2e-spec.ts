@@ -16,6 +16,7 @@ import {
   TestProcess,
   testRun,
   type TestUser,
+  unique,
 } from '#testing';
 
 const RECOVERY_MS = 20_000;
@@ -43,7 +44,10 @@ describe('the lockout of the services', () => {
   beforeAll(async () => {
     const { redisUrl } = testRun();
     redis = await TcpProxy.to(new URL(redisUrl), 6379);
-    running = await startServices({ gateway: 1, accounts: 1 }, { REDIS_URL: redis.urlFor(redisUrl) });
+    running = await startServices(
+      { gateway: 1, accounts: 1, 'auth-linking': 1 },
+      { REDIS_URL: redis.urlFor(redisUrl) },
+    );
     api = appClient(running).acceptingUnavailable();
   });
   afterAll(async () => {
@@ -65,12 +69,15 @@ describe('the lockout of the services', () => {
   ] as const)('fails closed while Redis is %s; all else goes on, and it recovers without a restart', async (_, how) => {
     const user = await signUp(api);
     const locked = await lockedUser(api);
+    const authData = { github: { uid: unique('uid') } };
+    await api.put(`/1.1/users/${user.id}`, { authData }, { session: user.session });
     redis[how]();
     const passwords = { old_password: user.password, new_password: user.password };
     const session = { session: user.session };
     for (const attempt of [
       () => logIn(api, user),
       () => logIn(api, locked),
+      () => api.post('/1.1/users', { authData }),
       () => api.put(`/1.1/users/${user.id}/updatePassword`, passwords, session),
     ]) {
       const startedAt = performance.now();

@@ -4,6 +4,7 @@ import {
   ApiClient,
   appClient,
   eventually,
+  gatepost,
   type GatepostServer,
   type Json,
   masterClient,
@@ -36,7 +37,7 @@ function pidOf({ processes }: GatepostServer, service: string, replica = 0): num
   return processes.filter((each) => each.service === service)[replica]!.pid;
 }
 
-describe('services whose servers go away (architecture, Promises 4)', () => {
+describe('services whose servers go away (architecture, promises kept so far)', () => {
   let running: GatepostServer;
   let postgres: TcpProxy;
   let rabbit: TcpProxy;
@@ -70,12 +71,17 @@ describe('services whose servers go away (architecture, Promises 4)', () => {
     }
   });
 
+  it('the doctor says which service does not answer', async () => {
+    const { status, stdout } = await gatepost(running, 'doctor');
+    expect([status, stdout]).toEqual([1, 'No auth-linking service answers: what depends on it was not looked at.\n']);
+  });
+
   it('PostgreSQL gone: 503 with the reason, then all is well without a restart', async () => {
     const user = await signUp(api);
     postgres.takeAway();
     await eventually(async () => {
       const { status, problems } = await readinessOf(portOf(running, 'accounts'));
-      expect([status, problems.some((problem) => problem.startsWith('postgresql: '))]).toEqual([503, true]);
+      expect([status, problems.some((problem) => problem.startsWith('postgresql (accounts): '))]).toEqual([503, true]);
     });
     const startedAt = Date.now();
     const { status, headers, body } = await api.get('/1.1/users/me', { session: user.session });
@@ -149,7 +155,7 @@ describe('services whose servers go away (architecture, Promises 4)', () => {
   });
 });
 
-describe('services that are told to go (architecture, Promises 6)', () => {
+describe('services that are told to go (architecture, promises kept so far)', () => {
   /** Slow hashing, so that sign-ups are in flight for a while. */
   const SLOW = { GATEPOST_PASSWORD_COST: '10' };
   const manySignUps = (api: ApiClient, done: (body: Json) => void) =>

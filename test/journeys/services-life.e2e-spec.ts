@@ -1,7 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { eventually, isAlive, startServices } from '#testing';
+import { eventually, isAlive, startServices, unique, usePlatforms } from '#testing';
+import { createPlatformApp } from './suites/platform-apps.js';
+import { enter } from './suites/third-party-accounts.js';
+
+const PLATFORM_DELAY_MS = 1_000;
 
 describe('the life of npm run services', () => {
+  const platforms = usePlatforms();
+
   it('is ready whatever is logged, and ends its services where the terminal is closed', async () => {
     const running = await startServices({ gateway: 1, accounts: 1 }, { GATEPOST_LOG_LEVEL: 'error' });
     expect(running.processes.map(({ service }) => service).sort()).toEqual(['accounts', 'gateway']);
@@ -13,6 +20,21 @@ describe('the life of npm run services', () => {
 
   it('looks for its services at the address they listen on', async () => {
     const running = await startServices({ gateway: 1, accounts: 1 }, { GATEPOST_HOST: '127.0.0.2' });
+    await running.stop();
+  });
+
+  it('a stopping auth-linking waits for the platforms that it has asked: their codes are good for one use', async () => {
+    const running = await startServices({ gateway: 1, accounts: 1, 'auth-linking': 1 }, platforms().env());
+    const { api } = await createPlatformApp(running, platforms(), ['lc_weapp']);
+    platforms().slowDown('lc_weapp', PLATFORM_DELAY_MS);
+    const login = enter(api, { lc_weapp: { code: platforms().weapp.issueCode({ openid: unique('openid') }) } });
+    await eventually(() => {
+      expect(platforms().calls('lc_weapp')).toHaveLength(1);
+    });
+    await sleep(PLATFORM_DELAY_MS / 10);
+    const { pid = 0 } = running.processes.find(({ service }) => service === 'auth-linking') ?? {};
+    process.kill(pid, 'SIGTERM');
+    expect((await login).status).toBe(201);
     await running.stop();
   });
 });

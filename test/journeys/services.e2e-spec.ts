@@ -1,7 +1,13 @@
 import { describe } from 'vitest';
-import { startServices, useServer } from '#testing';
+import { startServices, usePlatforms, useServer } from '#testing';
 import { describeApi } from './suites/api.suite.js';
 
+const REPLICAS = { gateway: 2, accounts: 2, 'auth-linking': 2, mail: 1 };
+
 describe('the services, two of each', () => {
-  describeApi(useServer(() => startServices({ gateway: 2, accounts: 2, mail: 1 })));
+  const platforms = usePlatforms();
+  describeApi(
+    useServer(() => startServices(REPLICAS, platforms().env())),
+    platforms,
+  );
 });

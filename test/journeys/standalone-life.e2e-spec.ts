@@ -70,6 +70,7 @@ describe('the life of the standalone server', () => {
     const second = await startAgain(first, made);
     expect(second.main.stdout).not.toContain(masterKey);
     expect((await gatepost(second, 'apps', 'list')).stdout).toContain(masterKey);
+    expect(await gatepost(second, 'doctor')).toMatchObject({ status: 0, stdout: 'No problems found.\n' });
     await second.stop();
   });
 

@@ -1,7 +1,11 @@
 import { describe } from 'vitest';
-import { startStandalone, useServer } from '#testing';
+import { startStandalone, usePlatforms, useServer } from '#testing';
 import { describeApi } from './suites/api.suite.js';
 
 describe('the standalone server', () => {
-  describeApi(useServer(() => startStandalone()));
+  const platforms = usePlatforms();
+  describeApi(
+    useServer(() => startStandalone(platforms().env())),
+    platforms,
+  );
 });

@@ -2,11 +2,9 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import {
-  accessSync,
   chmodSync,
   chownSync,
   closeSync,
-  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -19,8 +17,9 @@ import {
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { untilAnswers } from './probe.mjs';
+import { isProgram, programOf } from './programs.mjs';
 
 const START_TIMEOUT_MS = 90_000;
 const STOP_TIMEOUT_MS = 20_000;
@@ -92,15 +91,20 @@ async function startRabbit() {
   writeFileSync(join(home, 'enabled_plugins'), '[].\n');
   // A name server of its own, in the foreground: Erlang would leave one behind.
   const names = follow(epmd, ['-address', '127.0.0.1', '-port', String(epmdPort)], { cwd: home, home });
-  const server = follow(program, [], {
-    cwd: home,
-    home,
-    env: rabbitEnvironment(home, { port, distributionPort, epmdPort }),
-  });
-  return ready('rabbitmq', `amqp://guest:guest@127.0.0.1:${port}`, home, [
-    [server, 'SIGTERM'],
+  const env = rabbitEnvironment(home, { port, distributionPort, epmdPort });
+  const processes = [
+    [follow(program, [], { cwd: home, home, env }), 'SIGTERM'],
     [names, 'SIGTERM'],
-  ]);
+  ];
+  const url = `amqp://guest:guest@127.0.0.1:${port}`;
+  const running = await ready('rabbitmq', url, home, processes);
+  /** Kills it as a crash does, and starts it again on what it has on disk. */
+  const restart = async () => {
+    await end(processes[0][0], 'SIGKILL');
+    processes[0][0] = follow(program, [], { cwd: home, home, env });
+    await untilAnswers('rabbitmq', url, START_TIMEOUT_MS, () => processes[0][0].exitCode === null);
+  };
+  return { ...running, restart };
 }
 
 function rabbitEnvironment(home, { port, distributionPort, epmdPort }) {
@@ -234,18 +238,4 @@ function erlangFolders() {
         .filter((name) => name.startsWith('erts-'))
         .map((name) => join(home, name, 'bin'))
     : [];
-}
-
-function programOf(name, first = []) {
-  const folders = [...first, ...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
-  return folders.map((folder) => join(folder, name)).find(isProgram);
-}
-
-function isProgram(path) {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,8 +1,13 @@
-// Installs server programs from the system's packages, where that is possible: as root on Debian and its relatives.
+// Installs programs from the system's packages, where that is possible: as root on Debian and its relatives.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 
-const PACKAGES = { postgresql: ['postgresql'], redis: ['redis-server'], rabbitmq: ['rabbitmq-server'] };
+const PACKAGES = {
+  postgresql: ['postgresql'],
+  redis: ['redis-server'],
+  rabbitmq: ['rabbitmq-server'],
+  browser: ['chromium'],
+};
 const START_POLICY = '/usr/sbin/policy-rc.d';
 
 /** Whether packages can be installed here. */
@@ -10,7 +15,7 @@ export function canInstall() {
   return process.getuid?.() === 0 && spawnSync('apt-get', ['--version']).status === 0;
 }
 
-/** Installs the program of a kind of server. The system's own server is not started: tests have one of their own. */
+/** Installs the program of a kind of server, or the browser. The system's own server is not started: tests have one of their own. */
 export function install(kind) {
   const hadPolicy = existsSync(START_POLICY);
   if (!hadPolicy) writeFileSync(START_POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });

@@ -1,6 +1,9 @@
 import { availableParallelism } from 'node:os';
 import type { z } from 'zod';
 import { environment, type Secret } from '#config';
+import type { MailKind } from '#contracts';
+
+const SECOND_MS = 1_000;
 
 /** The variables of the accounts service. */
 export const accountsEnvironment = environment
@@ -14,7 +17,9 @@ export const accountsEnvironment = environment
     GATEPOST_MASTER_KEY: true,
     GATEPOST_PASSWORD_COST: true,
     GATEPOST_PASSWORD_QUEUE_LIMIT: true,
+    GATEPOST_RESET_LINK_SECONDS: true,
     GATEPOST_SECRET: true,
+    GATEPOST_VERIFICATION_LINK_SECONDS: true,
   })
   .required({ GATEPOST_SECRET: true });
 
@@ -34,6 +39,8 @@ export interface AccountsConfig {
   /** Passwords hashed at once: one per core. */
   readonly passwordConcurrency: number;
   readonly objectLimitBytes: number;
+  /** How long mailed links are good. */
+  readonly linkLifetimesMs: Readonly<Record<MailKind, number>>;
   readonly initialApplication: InitialApplication | undefined;
 }
 
@@ -49,6 +56,10 @@ export function accountsConfig(env: z.output<typeof accountsEnvironment>): Accou
     passwordQueueLimit: env.GATEPOST_PASSWORD_QUEUE_LIMIT,
     passwordConcurrency: availableParallelism(),
     objectLimitBytes: env.GATEPOST_BODY_LIMIT_BYTES,
+    linkLifetimesMs: {
+      verifyEmail: env.GATEPOST_VERIFICATION_LINK_SECONDS * SECOND_MS,
+      resetPassword: env.GATEPOST_RESET_LINK_SECONDS * SECOND_MS,
+    },
     initialApplication:
       env.GATEPOST_APP_ID === undefined
         ? undefined

@@ -3,6 +3,8 @@ import { CreateAccounts1795257600000 } from './migrations/1795257600000-create-a
 import { CreateRoles1795700000000 } from './migrations/1795700000000-create-roles.js';
 import { CreateLockouts1795700100000 } from './migrations/1795700100000-create-lockouts.js';
 import { CreateSmsCodes1795700200000 } from './migrations/1795700200000-create-sms-codes.js';
+import { CreateIdentities1795800000000 } from './migrations/1795800000000-create-identities.js';
+import { CreateMailLinks1795950000000 } from './migrations/1795950000000-create-mail-links.js';
 
 export const ACCOUNTS_SCHEMA = 'accounts';
 
@@ -18,6 +20,8 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
       CreateRoles1795700000000,
       CreateLockouts1795700100000,
       CreateSmsCodes1795700200000,
+      CreateIdentities1795800000000,
+      CreateMailLinks1795950000000,
     ],
   };
 }

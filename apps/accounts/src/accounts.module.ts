@@ -4,6 +4,8 @@ import { Sealer } from '#sealing';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from './accounts.config.js';
 import { accountsDatabase } from './accounts.database.js';
 import { ApplicationsModule } from './applications/applications.module.js';
+import { EmailsModule } from './emails/emails.module.js';
+import { IdentitiesModule } from './identities/identities.module.js';
 import { LockoutModule, type LockoutStorage } from './lockout/lockout.module.js';
 import { LockoutReportModule } from './lockout/lockout-report.module.js';
 import { LoginModule } from './login/login.module.js';
@@ -16,7 +18,7 @@ export interface AccountsAdapters {
   readonly lockouts: LockoutStorage;
 }
 
-/** The accounts service: applications, users and roles, sessions, logins and lockout, phone numbers. */
+/** The accounts service: applications, users and roles, sessions, logins and lockout, phone numbers, mailed links. */
 @Module({})
 export class AccountsModule {
   static forRoot(config: AccountsConfig, { lockouts }: AccountsAdapters): DynamicModule {
@@ -31,6 +33,8 @@ export class AccountsModule {
         SessionsModule,
         LoginModule,
         PhoneNumbersModule,
+        EmailsModule,
+        IdentitiesModule,
         LockoutReportModule,
       ],
       providers: [

@@ -10,7 +10,7 @@ describe('ids', () => {
 
   it.each([
     ['session tokens', newSessionToken, /^[0-9a-z]{25}$/],
-    ['usernames', newUsername, /^[0-9a-z]{20}$/],
+    ['usernames', newUsername, /^[0-9a-z]{25}$/],
     ['application ids', newAppId, /^[0-9A-Za-z]{24}$/],
     ['application keys', newAppKey, /^[0-9A-Za-z]{24}$/],
   ])('%s have their form, and no two are the same', (_, make, form) => {

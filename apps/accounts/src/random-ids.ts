@@ -3,7 +3,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 const BASE36 = '0123456789abcdefghijklmnopqrstuvwxyz';
 const ALPHANUMERIC = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const SESSION_TOKEN_LENGTH = 25;
-const USERNAME_LENGTH = 20;
+const USERNAME_LENGTH = 25;
 const APP_ID_LENGTH = 24;
 const APP_KEY_LENGTH = 24;
 
@@ -19,7 +19,7 @@ export function newObjectId(now: Date): string {
 
 /** 25 characters of 0-9a-z (129 bits), as the client SDKs know session tokens. */
 export const newSessionToken = (): string => randomText(BASE36, SESSION_TOKEN_LENGTH);
-/** 20 characters of 0-9a-z (103 bits), which nobody has yet. */
+/** 25 characters of 0-9a-z (129 bits), as the API's own are; nobody has it yet. */
 export const newUsername = (): string => randomText(BASE36, USERNAME_LENGTH);
 /** 6 digits, as people type them from a text message. */
 export const newSmsCode = (): string => String(randomInt(1_000_000)).padStart(6, '0');

@@ -10,4 +10,9 @@ export const serverEnvironment = environment
 export const keysEnvironment = environment.pick({ GATEPOST_APP_KEY: true, GATEPOST_MASTER_KEY: true });
 
 /** What `migrate` opens. */
-export const databaseEnvironment = environment.pick({ DATABASE_URL: true, GATEPOST_ACCOUNTS_DATABASE_URL: true });
+export const databaseEnvironment = environment.pick({
+  DATABASE_URL: true,
+  GATEPOST_ACCOUNTS_DATABASE_URL: true,
+  GATEPOST_AUTH_LINKING_DATABASE_URL: true,
+  GATEPOST_MAIL_DATABASE_URL: true,
+});

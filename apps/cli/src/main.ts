@@ -3,12 +3,22 @@ import { Command } from 'commander';
 import { StartError } from '#bootstrap';
 import { ConfigError, loadConfig } from '#config';
 import { AppError } from '#errors';
+import { DeadLetters } from '#messaging';
 import { databaseEnvironment, keysEnvironment, serverEnvironment } from './cli.config.js';
 import { appsCommand, type GivenKeys } from './commands/apps.command.js';
+import { deadLettersCommand } from './commands/dead-letters.command.js';
+import { doctorCommand } from './commands/doctor.command.js';
 import { lockoutsCommand } from './commands/lockouts.command.js';
-import { migrateCommand } from './commands/migrate.command.js';
+import { mailsCommand } from './commands/mails.command.js';
+import { type DatabaseUrls, migrateCommand } from './commands/migrate.command.js';
 import { permissionsCommand } from './commands/permissions.command.js';
-import { connectToServer, type WithServer } from './operator-connection.js';
+import { platformsCommand } from './commands/platforms.command.js';
+import { templatesCommand } from './commands/templates.command.js';
+import { textMessagesCommand } from './commands/text-messages.command.js';
+import { connectToServer, SilentServiceError, type WithServer } from './operator-connection.js';
+
+/** Errors whose message tells an operator all. */
+const PLAIN_ERRORS = [AppError, ConfigError, SilentServiceError, StartError];
 
 Logger.overrideLogger(false);
 
@@ -22,9 +32,15 @@ It speaks to a running standalone server through its data folder (GATEPOST_DATA_
 AMQP_URL is set, to the services behind that message broker. "migrate" opens DATABASE_URL itself.`,
   )
   .addCommand(appsCommand(withServer, givenKeys))
+  .addCommand(deadLettersCommand(withDeadLetters))
+  .addCommand(doctorCommand(withServer))
   .addCommand(lockoutsCommand(withServer))
+  .addCommand(mailsCommand(withServer))
   .addCommand(migrateCommand(databaseUrls))
-  .addCommand(permissionsCommand(withServer));
+  .addCommand(permissionsCommand(withServer))
+  .addCommand(platformsCommand(withServer))
+  .addCommand(templatesCommand(withServer))
+  .addCommand(textMessagesCommand(withServer));
 
 try {
   await program.parseAsync();
@@ -35,10 +51,8 @@ try {
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error instanceof AppError && error.is('SERVICE_UNAVAILABLE') && error.cause !== undefined)
-    return `No accounts service answers (GATEPOST_NAMESPACE names which deployment is meant): ${error.message}`;
-  const isPlain = error instanceof StartError || error instanceof ConfigError || error instanceof AppError;
-  return isPlain ? error.message : (error.stack ?? error.message);
+  if (error instanceof AppError && error.is('SERVICE_UNAVAILABLE')) return `${error.message} Its log says why.`;
+  return PLAIN_ERRORS.some((plain) => error instanceof plain) ? error.message : (error.stack ?? error.message);
 }
 
 async function withServer(work: Parameters<WithServer>[0]): Promise<void> {
@@ -55,9 +69,29 @@ async function withServer(work: Parameters<WithServer>[0]): Promise<void> {
   }
 }
 
-function databaseUrls(): { accounts: string } {
+async function withDeadLetters(work: (letters: DeadLetters) => Promise<void>): Promise<void> {
+  const { AMQP_URL: url, GATEPOST_NAMESPACE: namespace } = loadConfig(serverEnvironment, process.env);
+  if (url === undefined)
+    throw new StartError(
+      'Name the message broker of the services in AMQP_URL. The standalone server has no dead letters.',
+    );
+  const letters = await DeadLetters.open(url, namespace).catch((cause: unknown) => {
+    throw new StartError('No message broker answers at AMQP_URL.', { cause });
+  });
+  try {
+    await work(letters);
+  } finally {
+    await letters.close();
+  }
+}
+
+function databaseUrls(): DatabaseUrls {
   const env = loadConfig(databaseEnvironment, process.env);
-  return { accounts: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL };
+  return {
+    accounts: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL,
+    authLinking: env.GATEPOST_AUTH_LINKING_DATABASE_URL ?? env.DATABASE_URL,
+    mail: env.GATEPOST_MAIL_DATABASE_URL ?? env.DATABASE_URL,
+  };
 }
 
 function givenKeys(): GivenKeys {

@@ -1,6 +1,17 @@
 import { StartError } from '#bootstrap';
 import { operatorSocketPath } from '#config';
-import { OperatorSocket, RabbitTransport, RpcClient } from '#messaging';
+import { AppError } from '#errors';
+import { OperatorSocket, RabbitTransport, type Requester, RpcClient } from '#messaging';
+
+/** No process of a service answers. */
+export class SilentServiceError extends Error {
+  constructor(
+    readonly service: string,
+    options: ErrorOptions,
+  ) {
+    super(`No ${service} service answers. GATEPOST_NAMESPACE names which deployment is meant.`, options);
+  }
+}
 
 /** How the command line reaches the running server. */
 export interface OperatorConnection {
@@ -53,7 +64,21 @@ async function connectToServices(url: string, namespace: string): Promise<Operat
     await transport.close();
     throw new StartError('No message broker answers at AMQP_URL.');
   }
-  return { rpc: new RpcClient(transport), close: () => transport.close() };
+  return { rpc: new RpcClient(namingSilence(transport)), close: () => transport.close() };
+}
+
+/** @throws SilentServiceError from its requests, where nobody answers */
+function namingSilence(requester: Requester): Requester {
+  return {
+    request: async (pattern, body, timeoutMs) => {
+      try {
+        return await requester.request(pattern, body, timeoutMs);
+      } catch (cause) {
+        if (!(cause instanceof AppError && cause.is('SERVICE_UNAVAILABLE'))) throw cause;
+        throw new SilentServiceError(pattern.split('.', 1).join(), { cause });
+      }
+    },
+  };
 }
 
 async function isConnectedInTime(transport: RabbitTransport): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
+import { ApplicationDirectory } from '#application-directory';
 import { accountsRpc } from '#contracts';
 import { RpcClient } from '#messaging';
 import { Readiness } from '#observability';
@@ -8,13 +9,20 @@ import { BatchSaveController } from './batch/batch-save.controller.js';
 import { BatchService } from './batch/batch.service.js';
 import { WriteLimits } from './batch/write-limits.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from './gateway.config.js';
-import { ApplicationDirectory } from './http/application.directory.js';
 import { Authenticator } from './http/authenticator.js';
+import { EmailsController } from './emails/emails.controller.js';
+import { MailLinksController } from './emails/mail-links.controller.js';
+import { MailLinksService } from './emails/mail-links.service.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { MethodOverrideController } from './http/method-override.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
 import { OPERATIONS_ENDPOINTS } from './openapi/operations.endpoints.js';
 import { ENDPOINTS, endpointsOf, type RoutedEndpoint } from './openapi/routed-endpoints.js';
+import { LinkPagesService } from './pages/link-pages.service.js';
+import { ResetPasswordPagesService } from './pages/reset-password-pages.service.js';
+import { ResetPasswordPageController } from './pages/reset-password-page.controller.js';
+import { VerifyEmailPagesService } from './pages/verify-email-pages.service.js';
+import { VerifyEmailPageController } from './pages/verify-email-page.controller.js';
 import { PhoneNumbersController } from './phone-numbers/phone-numbers.controller.js';
 import { PingController } from './ping/ping.controller.js';
 import { RateLimitsModule, type RequestCountStorage } from './rate-limits/rate-limits.module.js';
@@ -25,13 +33,17 @@ import { UsersController } from './users/users.controller.js';
 const CONTROLLERS = [
   BatchController,
   BatchSaveController,
+  EmailsController,
   LoginController,
+  MailLinksController,
   MethodOverrideController,
   OpenApiController,
   PhoneNumbersController,
   PingController,
+  ResetPasswordPageController,
   RolesController,
   UsersController,
+  VerifyEmailPageController,
 ];
 
 /** What differs between one process and many. */
@@ -63,6 +75,10 @@ export class GatewayModule {
         ApplicationDirectory,
         Authenticator,
         BatchService,
+        LinkPagesService,
+        MailLinksService,
+        ResetPasswordPagesService,
+        VerifyEmailPagesService,
         WriteLimits,
       ],
     };

@@ -72,6 +72,15 @@ describe('the gateway, whole, with accounts faked at the contract', () => {
     });
   });
 
+  it('passes on the languages that a client names, in a batch too', async () => {
+    const headers = { 'accept-language': 'zh-CN,zh;q=0.9,"><script>;q=0.8,en;q=0.5' };
+    await post('/1.1/users', {}, headers);
+    await post('/1.1/batch', { requests: [{ method: 'POST', path: '/1.1/users', body: {} }] }, headers);
+    const callers = accounts.asked.filter(({ pattern }) => pattern === 'accounts.signUp').map(({ data }) => data);
+    const languages = ['zh-CN', 'zh', 'en'];
+    expect(callers).toMatchObject([{ caller: { languages } }, { caller: { languages } }]);
+  });
+
   it('takes the address of Location from its configuration', async () => {
     const response = await post('/1.1/users', {}, { host: 'evil.example', 'x-forwarded-host': 'evil.example' });
     expect(response.headers.get('location')).toBe(`https://api.example.com/1.1/users/${user.objectId}`);

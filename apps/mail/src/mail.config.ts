@@ -1,16 +1,49 @@
 import { join, resolve } from 'node:path';
 import type { z } from 'zod';
-import { environment, type Secret } from '#config';
+import { ConfigError, environment, Secret } from '#config';
 
 /** The variables of the mail service. */
 export const mailEnvironment = environment
-  .pick({ GATEPOST_DATA_DIR: true, GATEPOST_SECRET: true, NODE_ENV: true })
+  .pick({
+    DATABASE_URL: true,
+    GATEPOST_BASE_URL: true,
+    GATEPOST_DATABASE_POOL: true,
+    GATEPOST_DATA_DIR: true,
+    GATEPOST_INTERNAL_NETWORKS: true,
+    GATEPOST_MAIL_DATABASE_URL: true,
+    GATEPOST_MAIL_FROM: true,
+    GATEPOST_RATE_LIMIT_MAILS: true,
+    GATEPOST_SECRET: true,
+    GATEPOST_SMTP_CONNECTIONS: true,
+    GATEPOST_TWILIO_URL: true,
+    NODE_ENV: true,
+    SMTP_URL: true,
+  })
   .required({ GATEPOST_SECRET: true });
 
+/** Mails of one application that may be sent within a window of time. */
+export interface MailLimit {
+  readonly count: number;
+  readonly seconds: number;
+}
+
 export interface MailConfig {
+  readonly databaseUrl: string;
+  readonly databasePool: number;
   readonly secret: Secret;
+  /** Public address of the API, which the links of mails begin with. */
+  readonly baseUrl: string;
+  readonly mailFrom: string;
+  readonly smtp: { readonly url: Secret; readonly connections: number } | undefined;
+  /** Undefined where mails are not limited. */
+  readonly mailLimit: MailLimit | undefined;
+  /** Where mails are written if no SMTP server is given. */
+  readonly mailFolder: string;
   /** Where text messages are written that nothing else sends. */
   readonly textMessageFolder: string;
+  readonly twilioUrl: string;
+  /** Internal networks that requests to providers of text messages may reach. */
+  readonly internalNetworks: readonly string[];
   /** Shows a line to the developer who runs the process; does nothing in production. */
   readonly show: (line: string) => void;
 }
@@ -18,15 +51,55 @@ export interface MailConfig {
 /** DI token of `MailConfig`. */
 export const MAIL_CONFIG = Symbol('MailConfig');
 
-export function mailConfig(env: z.output<typeof mailEnvironment>): MailConfig {
+const DEVELOPMENT_BASE_URL = 'http://localhost:8080';
+const DEVELOPMENT_FROM = 'no-reply@localhost';
+
+type Environment = z.output<typeof mailEnvironment>;
+
+/** @throws ConfigError where links would lead nowhere, or mails would come from nobody */
+export function mailConfig(env: Environment): MailConfig {
+  const problems = problemsOf(env);
+  if (problems.length > 0) throw new ConfigError(problems);
+  const outbox = join(resolve(env.GATEPOST_DATA_DIR), 'outbox');
   return Object.freeze({
+    databaseUrl: env.GATEPOST_MAIL_DATABASE_URL ?? env.DATABASE_URL,
+    databasePool: env.GATEPOST_DATABASE_POOL,
     secret: env.GATEPOST_SECRET,
-    textMessageFolder: join(resolve(env.GATEPOST_DATA_DIR), 'outbox', 'sms'),
+    baseUrl: env.GATEPOST_BASE_URL ?? DEVELOPMENT_BASE_URL,
+    mailFrom: env.GATEPOST_MAIL_FROM ?? DEVELOPMENT_FROM,
+    smtp: smtpOf(env),
+    mailLimit: mailLimitOf(env.GATEPOST_RATE_LIMIT_MAILS),
+    mailFolder: join(outbox, 'mail'),
+    textMessageFolder: join(outbox, 'sms'),
+    twilioUrl: env.GATEPOST_TWILIO_URL,
+    internalNetworks: env.GATEPOST_INTERNAL_NETWORKS,
     show: env.NODE_ENV === 'production' ? () => undefined : showOnConsole,
   });
 }
 
-/** Standard output, not the log: a log is kept and copied, and these lines hold codes. */
+function problemsOf(env: Environment): string[] {
+  const isProduction = env.NODE_ENV === 'production';
+  return [
+    ...(isProduction && env.GATEPOST_BASE_URL === undefined
+      ? ['GATEPOST_BASE_URL: must be set in production; the links of mails begin with it']
+      : []),
+    ...(isProduction && env.SMTP_URL !== undefined && env.GATEPOST_MAIL_FROM === undefined
+      ? ['GATEPOST_MAIL_FROM: must be set where SMTP_URL is; mails come from it']
+      : []),
+  ];
+}
+
+function smtpOf({ SMTP_URL: url, GATEPOST_SMTP_CONNECTIONS: connections }: Environment): MailConfig['smtp'] {
+  return url === undefined ? undefined : { url: new Secret(url), connections };
+}
+
+/** `10000/3600` as its parts; undefined for `off`. The environment's schema has checked the text. */
+function mailLimitOf(text: string): MailLimit | undefined {
+  const [count, seconds] = text.split('/').map(Number);
+  return count === undefined || seconds === undefined ? undefined : { count, seconds };
+}
+
+/** Standard output, not the log: a log is kept and copied, and these lines hold codes and links. */
 function showOnConsole(line: string): void {
   process.stdout.write(`${line}\n`);
 }

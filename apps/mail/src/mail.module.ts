@@ -1,24 +1,33 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { DatabaseModule } from '#database';
+import { InboxModule } from '#outbox';
 import { Sealer } from '#sealing';
 import { MAIL_CONFIG, type MailConfig } from './mail.config.js';
-import { FileTextMessageProvider } from './text-messages/file-text-message.provider.js';
-import { TextMessageProvider } from './text-messages/text-message.provider.js';
-import { TextMessagesController } from './text-messages/text-messages.controller.js';
-import { TextMessagesService } from './text-messages/text-messages.service.js';
+import { MailDatabase, mailDatabase } from './mail.database.js';
+import { MailsModule } from './mails/mails.module.js';
+import { RetentionModule } from './retention/retention.module.js';
+import { TextMessagesModule } from './text-messages/text-messages.module.js';
 
 /** The mail service: what other services' events ask to be sent. */
 @Module({})
 export class MailModule {
   static forRoot(config: MailConfig): DynamicModule {
+    const database = mailDatabase(config.databaseUrl, config.databasePool);
     return {
       module: MailModule,
-      controllers: [TextMessagesController],
+      global: true,
+      imports: [
+        DatabaseModule.forRoot(database, MailDatabase),
+        InboxModule.forSchema('mail', MailDatabase),
+        MailsModule,
+        RetentionModule,
+        TextMessagesModule,
+      ],
       providers: [
         { provide: MAIL_CONFIG, useValue: config },
         { provide: Sealer, useFactory: () => new Sealer(config.secret.reveal()) },
-        { provide: TextMessageProvider, useClass: FileTextMessageProvider },
-        TextMessagesService,
       ],
+      exports: [MAIL_CONFIG, Sealer, InboxModule],
     };
   }
 }

@@ -1,12 +1,29 @@
 import { renameSync, rmSync } from 'node:fs';
 import { StartError } from '#bootstrap';
 import { isSocketPathTooLong, operatorSocketPath } from '#config';
-import { applicationsRpc, lockoutsRpc, type RpcContract } from '#contracts';
+import {
+  applicationsRpc,
+  deliveriesRpc,
+  identitiesRpc,
+  lockoutsRpc,
+  platformsRpc,
+  type RpcContract,
+  templatesRpc,
+  textMessageProvidersRpc,
+} from '#contracts';
 import { OperatorSocket, type Requester, type ServedOperators, serveOperators } from '#messaging';
 import type { DataFolder } from './data-folder.js';
 
 /** What the command line may ask. */
-const OPERATOR_CONTRACTS = [applicationsRpc, lockoutsRpc].flatMap((group) => Object.values<RpcContract>(group));
+const OPERATOR_CONTRACTS = [
+  applicationsRpc,
+  deliveriesRpc,
+  identitiesRpc,
+  lockoutsRpc,
+  platformsRpc,
+  templatesRpc,
+  textMessageProvidersRpc,
+].flatMap((group) => Object.values<RpcContract>(group));
 
 /**
  * Takes the data folder for this process. The operator socket is the lock: it is opened before anything else and answers

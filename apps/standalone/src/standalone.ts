@@ -8,10 +8,14 @@ import { accountsConfig } from '../../accounts/src/accounts.config.js';
 import { accountsDatabase } from '../../accounts/src/accounts.database.js';
 import { AccountsModule } from '../../accounts/src/accounts.module.js';
 import { FirstApplication } from '../../accounts/src/applications/first-application.js';
+import { authLinkingConfig } from '../../auth-linking/src/auth-linking.config.js';
+import { authLinkingDatabase } from '../../auth-linking/src/auth-linking.database.js';
+import { AuthLinkingModule } from '../../auth-linking/src/auth-linking.module.js';
 import { gatewayConfig } from '../../gateway/src/gateway.config.js';
 import { GatewayModule } from '../../gateway/src/gateway.module.js';
 import { createHttpServer, prepareHttpServer } from '../../gateway/src/http/http-server.js';
 import { mailConfig } from '../../mail/src/mail.config.js';
+import { mailDatabase } from '../../mail/src/mail.database.js';
 import { MailModule } from '../../mail/src/mail.module.js';
 import { DataFolder } from './data-folder.js';
 import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
@@ -21,6 +25,11 @@ import { assertPortIsFree } from './free-port.js';
 import { lockDataFolder } from './instance-lock.js';
 import type { standaloneEnvironment } from './standalone.config.js';
 import { firstWelcome, welcomeBack } from './welcome.js';
+
+/** It reads an application's credentials once a second at most. The embedded PostgreSQL has 50 connections for all. */
+const AUTH_LINKING_POOL = 2;
+/** Of the same 50: handling events, taking deliveries, and noting what became of them. */
+const MAIL_POOL = 4;
 
 type Environment = z.output<typeof standaloneEnvironment>;
 
@@ -44,7 +53,8 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
     await assertPortIsFree(env.GATEPOST_PORT, env.GATEPOST_HOST);
     postgres = embeddedPostgres(folder);
     await postgres.start();
-    await migrate(accountsDatabase(postgres.url, env.GATEPOST_DATABASE_POOL));
+    for (const database of [accountsDatabase, authLinkingDatabase, mailDatabase])
+      await migrate(database(postgres.url, 1));
     service = await startServices(env, folder, postgres.url, transport);
     await welcome(service, baseUrl);
     return { stop, lost: postgres.lost };
@@ -74,7 +84,13 @@ function startServices(
   const gateway = gatewayConfig(env);
   const secret = env.GATEPOST_SECRET ?? new Secret(folder.keptSecret('secret'));
   const accounts = accountsConfig({ ...env, DATABASE_URL: databaseUrl, GATEPOST_SECRET: secret });
-  const mail = mailConfig({ ...env, GATEPOST_SECRET: secret });
+  const authLinking = authLinkingConfig({ ...env, DATABASE_URL: databaseUrl, GATEPOST_SECRET: secret });
+  const mail = mailConfig({
+    ...env,
+    DATABASE_URL: databaseUrl,
+    GATEPOST_BASE_URL: gateway.baseUrl,
+    GATEPOST_SECRET: secret,
+  });
   const initialApplication = {
     id: env.GATEPOST_APP_ID,
     appKey: env.GATEPOST_APP_KEY,
@@ -87,7 +103,8 @@ function startServices(
     imports: [
       GatewayModule.forRoot(gateway, { requestCounts: 'memory' }),
       AccountsModule.forRoot({ ...accounts, initialApplication }, { lockouts: 'postgresql' }),
-      MailModule.forRoot(mail),
+      AuthLinkingModule.forRoot({ ...authLinking, databasePool: AUTH_LINKING_POOL }),
+      MailModule.forRoot({ ...mail, databasePool: MAIL_POOL }),
     ],
     env,
     transport: () => transport,

@@ -5,6 +5,7 @@ import * as contracts from '#contracts';
 import { InProcessTransport } from '#messaging';
 import { testRun } from '#testing';
 import { AccountsModule } from '../../accounts/src/accounts.module.js';
+import { AuthLinkingModule } from '../../auth-linking/src/auth-linking.module.js';
 import { gatewayConfig, gatewayEnvironment } from '../../gateway/src/gateway.config.js';
 import { GatewayModule } from '../../gateway/src/gateway.module.js';
 import { createHttpServer, prepareHttpServer } from '../../gateway/src/http/http-server.js';
@@ -62,9 +63,30 @@ describe('the contracts', () => {
       passwordQueueLimit: 10,
       passwordConcurrency: 1,
       objectLimitBytes: 1_048_576,
+      linkLifetimesMs: { verifyEmail: 1, resetPassword: 1 },
       initialApplication: undefined,
     };
-    const mail = { secret: SECRET, textMessageFolder: testRun().folder, show: () => undefined };
+    const authLinking = {
+      databaseUrl: testRun().databaseUrl,
+      databasePool: 1,
+      secret: SECRET,
+      platformUrls: new Map<string, string>(),
+      internalNetworks: [],
+    };
+    const mail = {
+      databaseUrl: testRun().databaseUrl,
+      databasePool: 1,
+      secret: SECRET,
+      baseUrl: 'http://localhost',
+      mailFrom: 'no-reply@localhost',
+      smtp: undefined,
+      mailLimit: undefined,
+      mailFolder: testRun().folder,
+      textMessageFolder: testRun().folder,
+      twilioUrl: 'http://127.0.0.1:1',
+      internalNetworks: [],
+      show: () => undefined,
+    };
     running.push(
       await startService({
         name: 'accounts',
@@ -77,6 +99,13 @@ describe('the contracts', () => {
         transport: () => new NotingTransport('accounts', handled),
         http: createHttpServer(gateway),
         prepare: prepareHttpServer,
+      }),
+      await startService({
+        name: 'auth-linking',
+        serves: ['auth-linking'],
+        imports: [AuthLinkingModule.forRoot(authLinking)],
+        env,
+        transport: () => new NotingTransport('auth-linking', handled),
       }),
       await startService({
         name: 'mail',

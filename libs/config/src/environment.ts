@@ -19,6 +19,15 @@ const proxies = z
   .string()
   .transform((text) => text.split(',').map((proxy) => proxy.trim()))
   .pipe(z.array(z.string().refine(isProxy, 'must be addresses or networks such as 10.0.0.0/8, joined by commas')));
+const platformUrls = z
+  .string()
+  .transform((text) => text.split(',').map((pair) => pair.trim().split(/=(.*)/s, 2)))
+  .pipe(
+    z.array(
+      z.tuple([z.string(), z.url({ protocol: /^https?$/ })], 'must be pairs such as weixin=https://api.weixin.qq.com'),
+    ),
+  )
+  .transform((pairs) => new Map(pairs.map(([platform, address]) => [platform, address.replace(/\/+$/, '')])));
 const databaseUrl = url(/^postgres(ql)?$/, 'postgres://user:password@host:5432/database');
 const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
 const credential = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, 'must be 8 to 64 letters, digits, _ or -');
@@ -72,6 +81,24 @@ export const environment = z.object({
   GATEPOST_RATE_LIMIT_MESSAGES: rateLimit
     .default('30/3600')
     .describe('The same for requests that send a mail or a text message.'),
+  GATEPOST_RATE_LIMIT_MAILS: rateLimit
+    .default('10000/3600')
+    .describe('Mails of one application: a count and a time in seconds, or off. What is over it is sent later.'),
+  GATEPOST_VERIFICATION_LINK_SECONDS: wholeNumber(1, 31_536_000)
+    .default(604_800)
+    .describe('How long a link that verifies an address is good, in seconds (one week).'),
+  GATEPOST_RESET_LINK_SECONDS: wholeNumber(1, 31_536_000)
+    .default(86_400)
+    .describe('How long a link that resets a password is good, in seconds (one day).'),
+  GATEPOST_MAIL_FROM: z
+    .string()
+    .max(254)
+    .regex(/^[^\s@<>(),;:"\\[\]]{1,64}@[^\s@<>(),;:"\\[\]]+$/u, 'must be an address such as no-reply@example.com')
+    .optional()
+    .describe('Address that mails come from; needed in production where SMTP_URL is set. Default: no-reply@localhost.'),
+  GATEPOST_SMTP_CONNECTIONS: wholeNumber(1, 100)
+    .default(5)
+    .describe('Connections of one mail process to the SMTP server, and so the mails that it sends at once.'),
   GATEPOST_DRAIN_SECONDS: wholeNumber(0, 300)
     .default(0)
     .describe('How long /readyz says "draining" after SIGTERM before the server stops to accept requests, in seconds.'),
@@ -79,6 +106,25 @@ export const environment = z.object({
   GATEPOST_ACCOUNTS_DATABASE_URL: databaseUrl
     .optional()
     .describe('Database of the accounts service, where it is not DATABASE_URL.'),
+  GATEPOST_AUTH_LINKING_DATABASE_URL: databaseUrl
+    .optional()
+    .describe('Database of the auth-linking service, where it is not DATABASE_URL.'),
+  GATEPOST_MAIL_DATABASE_URL: databaseUrl
+    .optional()
+    .describe('Database of the mail service, where it is not DATABASE_URL.'),
+  GATEPOST_PLATFORM_URLS: platformUrls
+    .default(new Map())
+    .describe(
+      'Other addresses of the platforms that accounts are verified with: pairs such as taptap=https://open.tapapis.com, joined by commas.',
+    ),
+  GATEPOST_INTERNAL_NETWORKS: proxies
+    .default([])
+    .describe(
+      'Internal addresses and networks that requests to platforms and to providers of text messages may reach all the same, joined by commas. Without it, none.',
+    ),
+  GATEPOST_TWILIO_URL: httpUrl
+    .default('https://api.twilio.com')
+    .describe('Address of the API of Twilio, for applications whose text messages it sends.'),
   GATEPOST_NAMESPACE: z
     .string()
     .regex(/^[a-z][a-z0-9_-]{0,40}$/, 'must be lower case letters, digits, _ or -')
@@ -95,6 +141,9 @@ export const environment = z.object({
   AMQP_URL: url(/^amqps?$/, 'amqp://user:password@host:5672')
     .default('amqp://guest:guest@localhost:5672')
     .describe('RabbitMQ.'),
+  SMTP_URL: url(/^smtps?$/, 'smtps://user:password@smtp.example.com:465')
+    .optional()
+    .describe('SMTP server that sends mails (smtp: with STARTTLS where it is offered). Without it they become files.'),
 });
 
 /** Server URLs that have a default for development and must be given in production. */

@@ -1,11 +1,15 @@
 import { z } from 'zod';
 import { appId, application, applicationSettings } from './application.schema.js';
 import { caller } from './caller.schema.js';
+import { identity, identityChanges, MAX_IDENTITIES } from './identity.schema.js';
 import { CLASS_NAMES, CLASS_OPERATIONS, classPermission } from './class-permissions.schema.js';
 import { jsonObject } from './json.schema.js';
 import { objectId, objectReadOptions, objectRemoval, objectWriteOptions } from './objects.contract.js';
 import { PASSWORD_TIMEOUT_MS, rpc } from './rpc.js';
 import { visibleUser } from './visible-user.schema.js';
+
+/** A user that was let in. Replicas of before third-party accounts only made new ones, and did not say so. */
+const enteredUser = z.object({ user: visibleUser, isNew: z.boolean().default(true) });
 
 export const accountsRpc = {
   findApplication: rpc(
@@ -13,10 +17,17 @@ export const accountsRpc = {
     z.object({ appId: z.string().max(128) }),
     z.object({ application: application.nullable() }),
   ),
-  signUp: rpc(
-    'accounts.signUp',
-    z.object({ caller, fields: jsonObject }),
-    z.object({ user: visibleUser }),
+  signUp: rpc('accounts.signUp', z.object({ caller, fields: jsonObject }), enteredUser, PASSWORD_TIMEOUT_MS),
+  /** What a sign-up with `authData` means once it is proven. `isNew`: nobody had any of the identities. */
+  signUpOrLogInByIdentity: rpc(
+    'accounts.signUpOrLogInByIdentity',
+    z.object({
+      caller,
+      fields: jsonObject,
+      identities: z.array(identity).min(1).max(MAX_IDENTITIES),
+      failOnNotExist: z.boolean(),
+    }),
+    enteredUser,
     PASSWORD_TIMEOUT_MS,
   ),
   logIn: rpc(
@@ -29,7 +40,7 @@ export const accountsRpc = {
   getCurrentUser: rpc('accounts.getCurrentUser', z.object({ caller }), z.object({ user: visibleUser })),
   updateUser: rpc(
     'accounts.updateUser',
-    objectWriteOptions.extend({ caller, objectId, changes: jsonObject }),
+    objectWriteOptions.extend({ caller, objectId, changes: jsonObject, identities: identityChanges.optional() }),
     z.object({ result: jsonObject }),
     PASSWORD_TIMEOUT_MS,
   ),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { classPermissions } from './class-permissions.schema.js';
+import { languageTag } from './mail.schema.js';
 
 const MAX_TEST_PHONES = 100;
 
@@ -9,6 +10,20 @@ const testPhones = z
     z.string().regex(/^\d{6}$/, 'codes must have 6 digits'),
   )
   .refine((phones) => Object.keys(phones).length <= MAX_TEST_PHONES, `at most ${MAX_TEST_PHONES} numbers`);
+
+const MAX_PAGE_URL_LENGTH = 1_000;
+
+/** A page of the application's own; empty: none. Credentials in it would be mailed to everyone. */
+const pageUrl = z.union(
+  [
+    z.literal(''),
+    z
+      .url({ protocol: /^https?$/ })
+      .max(MAX_PAGE_URL_LENGTH)
+      .refine((url) => !/^[^/]*\/\/[^/]*@/.test(url) && !url.includes('#')),
+  ],
+  { error: 'must be a URL such as https://example.com/verify without a user and a fragment, or empty' },
+);
 
 /** Settings of an application with their defaults. Their meaning: `docs/decisions.md` and the API page. */
 export const applicationSettings = z.object({
@@ -34,6 +49,11 @@ export const applicationSettings = z.object({
     .boolean()
     .default(false)
     .describe('Refuse accounts of built-in platforms that nothing verifies.'),
+  verifyEmailPage: pageUrl
+    .default('')
+    .describe('Page of your own that mails to verify an address lead to, with ?token=…; empty: the built-in one.'),
+  resetPasswordPage: pageUrl.default('').describe('The same for mails to reset a password.'),
+  mailLanguage: languageTag.default('en').describe('Language of mails to people of whom no other one is known.'),
   testPhones: testPhones
     .default({})
     .describe('Numbers with a fixed code, to which nothing is sent: {"+8613800000000":"123456"}.'),

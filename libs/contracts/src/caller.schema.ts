@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { languages } from './mail.schema.js';
 
 /** Who asks: the application whose key was shown, and the session token as it was sent (accounts judges it). */
 export const caller = z.object({
@@ -8,6 +9,8 @@ export const caller = z.object({
   /** The request was signed with the application's master key. */
   isMaster: z.boolean(),
   sessionToken: z.string().max(256).optional(),
+  /** What its Accept-Language names: for mails that the request leads to. */
+  languages: languages.optional(),
 });
 
 export type Caller = z.output<typeof caller>;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { event, type EventPayload } from './event.js';
+import { languages, MAIL_KINDS } from './mail.schema.js';
 import { CODE_PURPOSES, MAX_CODE_TTL_MINUTES, textMessageOptions } from './text-message.schema.js';
 
 const userRef = z.object({ appId: z.string(), userId: z.string() });
@@ -14,21 +15,44 @@ const textMessageRequest = textMessageOptions.required({ name: true }).extend({
   expiresAt: z.iso.datetime(),
 });
 
+/** A mail with a link that shall be sent; its token opens under `sealedTokenContext`. */
+const mailRequest = userRef.extend({
+  kind: z.enum(MAIL_KINDS),
+  email: z.string().max(254),
+  username: z.string(),
+  applicationName: z.string(),
+  sealedToken: z.string().max(4096),
+  /** The application's own page that the link leads to; ours where it is null. */
+  pageUrl: z.string().nullable(),
+  /** In which the mail may be written, the best one first. */
+  languages,
+  /** The user's `updatedAt` as it is with this address: tells a request from before a change from one after it. */
+  userUpdatedAt: z.iso.datetime(),
+  requestedAt: z.iso.datetime(),
+  expiresAt: z.iso.datetime(),
+});
+
 /** What services tell afterwards, through their outbox. */
 export const events = {
   userRegistered: event('user.registered.v1', userRef),
-  /** `email` is null where the address was removed. `needsVerification`: the address starts as unverified. */
+  /** The address of a user that is there already was changed, or removed (null). Its `updatedAt` is then `changedAt`. */
   emailChanged: event(
     'email.changed.v1',
-    userRef.extend({ email: z.string().nullable(), needsVerification: z.boolean() }),
+    userRef.extend({ email: z.string().nullable(), changedAt: z.iso.datetime() }),
+    { subscribers: ['mail'] },
   ),
-  userDeleted: event('user.deleted.v1', userRef),
+  /** `deletedAt` is later than any `updatedAt` that the user had. */
+  userDeleted: event('user.deleted.v1', userRef.extend({ deletedAt: z.iso.datetime() }), { subscribers: ['mail'] }),
+  mailRequested: event('mail.requested.v1', mailRequest, { subscribers: ['mail'] }),
   smsRequested: event('sms.requested.v1', textMessageRequest, { subscribers: ['mail'] }),
 };
 
+export type MailRequest = EventPayload<typeof events.mailRequested>;
 export type TextMessageRequest = EventPayload<typeof events.smsRequested>;
 
 /** Hints to every process. Best effort: they only shorten a delay that is bounded without them. */
 export const broadcastHints = {
   applicationChanged: event('application.changed', z.object({ appId: z.string() })),
+  /** Credentials of platforms were set or removed. */
+  platformsChanged: event('platforms.changed', z.object({ appId: z.string() })),
 };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { caller } from './caller.schema.js';
+import { identityChanges } from './identity.schema.js';
 import { jsonObject } from './json.schema.js';
 import { PASSWORD_TIMEOUT_MS, rpc } from './rpc.js';
 
@@ -56,6 +57,8 @@ const objectWrite = objectWriteOptions.extend({
   /** Absent: the object is new. */
   objectId: objectId.optional(),
   fields: jsonObject,
+  /** Of a user: proven by auth-linking. */
+  identities: identityChanges.optional(),
   /** Fields that shall point to other objects of the same request, known by their internal id. */
   children: z
     .array(z.object({ className: z.string().max(128), cid: z.string().max(128), key: z.string().max(256) }))

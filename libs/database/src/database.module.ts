@@ -4,28 +4,35 @@ import { Database } from './database.js';
 import type { DatabaseOptions } from './database-options.js';
 import { isMigrated } from './migrate.js';
 
-const DATABASE_OPTIONS = Symbol('DatabaseOptions');
+/** What one of several databases of a process calls its own. */
+const OWN_OPTIONS = Symbol('DatabaseOptions');
+const OWN_DATABASE = Symbol('OwnDatabase');
 
 /** Gives a service its `Database`, and says in /readyz while it cannot be used. */
 @Module({})
 export class DatabaseModule implements OnApplicationShutdown {
   constructor(
-    private readonly database: Database,
-    @Inject(DATABASE_OPTIONS) private readonly options: DatabaseOptions,
+    @Inject(OWN_DATABASE) private readonly database: Database,
+    @Inject(OWN_OPTIONS) private readonly options: DatabaseOptions,
     readiness: Readiness,
   ) {
-    readiness.register('postgresql', () => this.check());
+    readiness.register(`postgresql (${options.schema})`, () => this.check());
   }
 
-  static forRoot(options: DatabaseOptions): DynamicModule {
+  /**
+   * @param token what the service injects. Services that can share a process need one each, which extends `Database`:
+   * several modules then stand side by side, each with a pool of its own.
+   */
+  static forRoot(options: DatabaseOptions, token: typeof Database = Database): DynamicModule {
     return {
       module: DatabaseModule,
       global: true,
       providers: [
-        { provide: DATABASE_OPTIONS, useValue: options },
-        { provide: Database, useFactory: () => new Database(options) },
+        { provide: OWN_OPTIONS, useValue: options },
+        { provide: token, useFactory: () => new token(options) },
+        { provide: OWN_DATABASE, useExisting: token },
       ],
-      exports: [Database],
+      exports: [token],
     };
   }
 

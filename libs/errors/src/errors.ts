@@ -15,6 +15,18 @@ const table = {
   INTERNAL: { code: 1, status: 500, message: 'Internal server error. No information available.', logLevel: 'error' },
   ROLE_ACL_REQUIRED: { code: 1, status: 400, message: 'Role ACL is required.' },
   NOT_SUPPORTED: { code: 1, status: 400, message: 'This server does not support the request.' },
+  EMAIL_VERIFICATION_OFF: {
+    code: 1,
+    status: 400,
+    message: 'Please enable the option to verify user emails in application settings (verifyEmailOnSignUp).',
+  },
+  TOO_MANY_EMAILS: {
+    code: 1,
+    status: 400,
+    message: 'Too many emails to this address. Please wait before you ask for another one.',
+    retryAfterSeconds: 60,
+  },
+  LINK_EXPIRED: { code: 1, status: 400, message: 'The link has expired or was used. Please ask for a new one.' },
   SMS_TOO_FAST: {
     code: 1,
     status: 400,

@@ -4,6 +4,7 @@ import { isObservable, lastValueFrom } from 'rxjs';
 import { appError, toAppError } from '#errors';
 import { type Metrics, reportError } from '#observability';
 import { decodeRequest, encodeError, encodeReply } from './envelope.js';
+import { Forwarded } from './forwarded.js';
 import { assertFits } from './message-size.js';
 import type { EventMessage } from './transport.js';
 import { UnparseableEvent } from './unparseable-event.js';
@@ -18,15 +19,19 @@ async function invoke(handler: MessageHandler, data: unknown): Promise<unknown> 
   return isObservable(result) ? lastValueFrom(result, { defaultValue: undefined }) : result;
 }
 
-/** Answers one RPC: always a reply text, an error's where the handler failed. */
-export async function answerRequest(text: string, find: FindHandler, outcomes?: RpcOutcomes): Promise<string> {
+/** Answers one RPC: with a reply text, an error's where the handler failed, or with the question that another service gets. */
+export async function answerRequest(
+  text: string,
+  find: FindHandler,
+  outcomes?: RpcOutcomes,
+): Promise<string | Forwarded> {
   let pattern = 'malformed';
   let outcome = 'ok';
   try {
     const asked = reporting(() => readRequest(text, find));
     pattern = asked.pattern;
     const result = await invoke(asked.handler, asked.data);
-    return reporting(() => fittingReply(result));
+    return result instanceof Forwarded ? result : reporting(() => fittingReply(result));
   } catch (thrown) {
     const error = toAppError(thrown);
     outcome = error.errorName;
@@ -41,6 +46,13 @@ export function refuseRequest(outcomes?: RpcOutcomes): string {
   const error = appError('SERVICE_UNAVAILABLE', { cause: new Error('too many requests in hand') });
   reportError(logger, error, {});
   outcomes?.inc({ pattern: 'refused', outcome: error.errorName });
+  return encodeError(error);
+}
+
+/** The answer to whoever asked where a question cannot be forwarded. */
+export function failForwarded(reason: string): string {
+  const error = appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
+  reportError(logger, error, {});
   return encodeError(error);
 }
 

@@ -1,9 +1,11 @@
 export { Broadcasts } from './broadcasts.js';
 export { EventHandler, type ReceivedEvent } from './event-handler.decorator.js';
 export { EventPublisher } from './event.publisher.js';
+export { forward, type Forwarded } from './forwarded.js';
 export { InProcessTransport } from './in-process/in-process.transport.js';
 export { MAX_MESSAGE_BYTES } from './message-size.js';
 export { MessagingModule } from './messaging.module.js';
+export { type DeadLetter, DeadLetters } from './rabbit/dead-letters.js';
 export { RabbitTransport } from './rabbit/rabbit.transport.js';
 export { RpcHandler } from './rpc-handler.decorator.js';
 export { RpcClient } from './rpc.client.js';

@@ -2,9 +2,10 @@ import { applyDecorators, UseFilters, UsePipes } from '@nestjs/common';
 import { MessagePattern } from '@nestjs/microservices';
 import type { RpcContract, RpcData, RpcReply } from '#contracts';
 import { ContractPipe } from './contract.pipe.js';
+import type { Forwarded } from './forwarded.js';
 import { WireErrorFilter } from './wire-error.filter.js';
 
-type RpcMethod<C extends RpcContract> = (data: RpcData<C>) => Promise<RpcReply<C>>;
+type RpcMethod<C extends RpcContract> = (data: RpcData<C>) => Promise<RpcReply<C> | Forwarded<RpcReply<C>>>;
 
 /** Binds a controller method to a contract. The compiler checks the method against the contract's types. */
 export function RpcHandler<C extends RpcContract>(contract: C) {
@@ -13,7 +14,11 @@ export function RpcHandler<C extends RpcContract>(contract: C) {
     UsePipes(ContractPipe.forRpc(contract.request)),
     UseFilters(WireErrorFilter),
   );
-  return (target: object, key: string, descriptor: TypedPropertyDescriptor<RpcMethod<C>>): void => {
+  return <Method extends RpcMethod<C>>(
+    target: object,
+    key: string,
+    descriptor: TypedPropertyDescriptor<Method>,
+  ): void => {
     decorate(target, key, descriptor);
   };
 }

@@ -4,7 +4,15 @@ import { z } from 'zod';
 import { event, rpc, type RpcData, type RpcReply } from '#contracts';
 import { appError } from '#errors';
 import { Metrics, ObservabilityModule } from '#observability';
-import { EventHandler, MessagingModule, type ReceivedEvent, RpcHandler, type Transport } from '#messaging';
+import {
+  EventHandler,
+  forward,
+  type Forwarded,
+  MessagingModule,
+  type ReceivedEvent,
+  RpcHandler,
+  type Transport,
+} from '#messaging';
 
 /** The contracts of a service that exists in tests only. */
 export const sampleRpc = {
@@ -12,10 +20,18 @@ export const sampleRpc = {
   fail: rpc('sample.fail', z.object({ how: z.enum(['known', 'unknown', 'late']) }), z.object({})),
   grow: rpc('sample.grow', z.object({ length: z.number() }), z.object({ text: z.string() })),
   hold: rpc('sample.hold', z.object({}), z.object({ held: z.literal(true) }), 3_000),
+  /** Forwarded to the contract of that name. */
+  pass: rpc(
+    'sample.pass',
+    z.object({ to: z.enum(['echo', 'fail', 'hold', 'nobody']), length: z.number().optional() }),
+    z.object({ text: z.string() }),
+    3_000,
+  ),
   missing: rpc('sample.missing', z.object({}), z.object({}), 3_000),
 };
 export const impatientHold = rpc('sample.hold', z.object({}), z.object({ held: z.literal(true) }), 250);
 export const nobodysRpc = rpc('nobody.echo', z.object({}), z.object({}), 20_000);
+export const impatientPass = { ...sampleRpc.pass, timeoutMs: 250 };
 export const sampleEvents = {
   happened: event('sample.happened.v1', z.object({ value: z.string() }), { subscribers: ['sample'] }),
   ignored: event('sample.ignored.v1', z.object({})),
@@ -63,6 +79,18 @@ class SampleController {
   @RpcHandler(sampleRpc.grow)
   grow({ length }: RpcData<typeof sampleRpc.grow>): Promise<RpcReply<typeof sampleRpc.grow>> {
     return Promise.resolve({ text: 'x'.repeat(length) });
+  }
+
+  @RpcHandler(sampleRpc.pass)
+  pass({ to, length = 1 }: RpcData<typeof sampleRpc.pass>): Promise<Forwarded<RpcReply<typeof sampleRpc.pass>>> {
+    this.behaviour.calls += 1;
+    const questions = {
+      echo: () => forward(sampleRpc.echo, { text: 'x'.repeat(length) }),
+      fail: () => forward(sampleRpc.fail, { how: 'known' }),
+      hold: () => forward(sampleRpc.hold, {}),
+      nobody: () => forward(nobodysRpc, {}),
+    };
+    return Promise.resolve(questions[to]() as Forwarded<RpcReply<typeof sampleRpc.pass>>);
   }
 
   @RpcHandler(sampleRpc.hold)

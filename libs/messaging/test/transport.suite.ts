@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { event } from '#contracts';
 import { Broadcasts, RpcClient, type Transport } from '#messaging';
 import { eventually } from '#testing';
-import { impatientHold, nobodysRpc, SampleBehaviour, sampleRpc, startSample } from './sample-service.js';
+import { impatientHold, impatientPass, nobodysRpc, SampleBehaviour, sampleRpc, startSample } from './sample-service.js';
 
 /** The largest message that is sent (libs/messaging/README.md). */
 const MAX_MESSAGE_BYTES = 12 * 1_024 * 1_024;
@@ -103,6 +103,28 @@ export function describeTransport(name: string, open: () => TransportPair): void
       await expect(client.call(nobodysRpc, {})).rejects.toMatchObject(UNAVAILABLE);
       await expect(client.call(sampleRpc.missing, {})).rejects.toMatchObject(UNAVAILABLE);
       expect(Date.now() - startedAt).toBeLessThan(5_000);
+    });
+
+    it('forwards a question, whose answer or error comes from there', async () => {
+      expect(await client.call(sampleRpc.pass, { to: 'echo', length: 200_000 })).toEqual({ text: 'x'.repeat(200_000) });
+      await expect(client.call(sampleRpc.pass, { to: 'fail' })).rejects.toMatchObject({
+        errorName: 'USERNAME_TAKEN',
+        message: 'a text of its own',
+      });
+      const tooLong = client.call(sampleRpc.pass, { to: 'echo', length: MAX_MESSAGE_BYTES });
+      await expect(tooLong).rejects.toMatchObject({ errorName: 'OBJECT_TOO_LARGE' });
+    });
+
+    it('is SERVICE_UNAVAILABLE at once where a question is forwarded to a service that does not run', async () => {
+      const startedAt = Date.now();
+      await expect(client.call(sampleRpc.pass, { to: 'nobody' })).rejects.toMatchObject(UNAVAILABLE);
+      expect(Date.now() - startedAt).toBeLessThan(2_500);
+    });
+
+    it('keeps the first deadline over a forwarded question', async () => {
+      const startedAt = Date.now();
+      await expect(client.call(impatientPass, { to: 'hold' })).rejects.toMatchObject(UNAVAILABLE);
+      expect(Date.now() - startedAt).toBeLessThan(2_500);
     });
 
     it('broadcasts to every process, ill-formed hints to nobody', async () => {

@@ -53,6 +53,20 @@ export class Metrics {
     registers: [this.registry],
   });
 
+  readonly deliveries = new Counter({
+    name: 'gatepost_deliveries_total',
+    help: 'Attempts to send mails (mail) and text messages (sms), by outcome (sent, failed, dead, dropped or released)',
+    labelNames: ['channel', 'outcome'] as const,
+    registers: [this.registry],
+  });
+
+  readonly oldestDelivery = new Gauge({
+    name: 'gatepost_delivery_oldest_waiting_seconds',
+    help: 'Age of the oldest mail (mail) or text message (sms) that waits to be sent',
+    labelNames: ['channel'] as const,
+    registers: [this.registry],
+  });
+
   constructor() {
     // Sampled every 5 ms: the default of 10 hides short stalls.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 5 });

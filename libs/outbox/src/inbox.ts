@@ -1,13 +1,15 @@
-import { Inject, Injectable } from '@nestjs/common';
-import { Database, type Tx } from '#database';
-import { OUTBOX_SCHEMA } from './outbox.schema.js';
+import type { Database, Tx } from '#database';
+
+/** Longer than any broker keeps an event that nobody has handled, dead letters apart. */
+const KEPT = "interval '30 days'";
+/** Old notes that one new message takes away. */
+const CLEANED_AT_ONCE = 20;
 
 /** Remembers which events a service has handled, so that a redelivered one changes nothing. */
-@Injectable()
 export class Inbox {
   constructor(
     private readonly database: Database,
-    @Inject(OUTBOX_SCHEMA) private readonly schema: string,
+    private readonly schema: string,
   ) {}
 
   /** Runs `work` in the transaction that also notes the message as handled. @returns false where it was handled before */
@@ -19,7 +21,16 @@ export class Inbox {
       );
       if (noted.length === 0) return false;
       await work(tx);
+      await this.forgetOld(tx);
       return true;
     });
+  }
+
+  private async forgetOld(tx: Tx): Promise<void> {
+    await tx.query(
+      `DELETE FROM ${this.schema}.inbox WHERE message_id IN (
+         SELECT message_id FROM ${this.schema}.inbox WHERE received_at < now() - ${KEPT}
+          ORDER BY received_at LIMIT ${CLEANED_AT_ONCE} FOR UPDATE SKIP LOCKED)`,
+    );
   }
 }

@@ -1,5 +1,5 @@
-/** @public For the first consumer that keeps what it has done in a database. */
 export { Inbox } from './inbox.js';
+export { InboxModule } from './inbox.module.js';
 export { OutboxModule } from './outbox.module.js';
-export { createOutboxTables } from './outbox.schema.js';
+export { createInboxTable, createOutboxTables } from './outbox.schema.js';
 export { Outbox } from './outbox.writer.js';

@@ -1,7 +1,7 @@
 /** DI token: the PostgreSQL schema that holds the service's `outbox` and `inbox`. */
 export const OUTBOX_SCHEMA = Symbol('OutboxSchema');
 
-/** The tables, for a service's first migration. Frozen: later changes are migrations of their own. */
+/** The tables, for the first migration of a service that publishes events. Frozen: later changes are migrations of their own. */
 export function createOutboxTables(schema: string): string[] {
   return [
     `CREATE TABLE ${schema}.outbox (
@@ -13,6 +13,13 @@ export function createOutboxTables(schema: string): string[] {
        available_at timestamptz NOT NULL DEFAULT now(),
        CONSTRAINT outbox_pkey PRIMARY KEY (id)
      )`,
+    ...createInboxTable(schema),
+  ];
+}
+
+/** The table of a service that only handles events. Frozen like the others. */
+export function createInboxTable(schema: string): string[] {
+  return [
     `CREATE TABLE ${schema}.inbox (
        message_id  uuid NOT NULL,
        received_at timestamptz NOT NULL DEFAULT now(),

@@ -1,4 +1,13 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
 
 const VERSION = 's1';
 const KEY_BYTES = 32;
@@ -13,13 +22,14 @@ const deriveKey = (secret: string, purpose: string): Buffer =>
  * logs nobody in. Sealed text names the key it was made with: `s1.<key id>.<base64url of iv, tag, ciphertext>`.
  */
 export class Sealer {
-  readonly #sealingKey: Buffer;
+  /** As an object: bytes would be made into one anew for every value. */
+  readonly #sealingKey: KeyObject;
   readonly #lookupKey: Buffer;
   readonly #keyId: string;
 
   /** @param secret the deployment's `GATEPOST_SECRET` */
   constructor(secret: string) {
-    this.#sealingKey = deriveKey(secret, 'sealing');
+    this.#sealingKey = createSecretKey(deriveKey(secret, 'sealing'));
     this.#lookupKey = deriveKey(secret, 'lookup');
     this.#keyId = createHash('sha256').update(deriveKey(secret, 'key id')).digest('hex').slice(0, 8);
   }
@@ -41,7 +51,7 @@ export class Sealer {
     const decipher = createDecipheriv('aes-256-gcm', this.#sealingKey, bytes.subarray(0, IV_BYTES))
       .setAAD(Buffer.from(context))
       .setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
-    return decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
+    return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
   }
 
   /** A keyed hash by which a secret can be found again without being stored. */

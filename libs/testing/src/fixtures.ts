@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { ApiClient, AppKeys, Json } from './api-client.js';
-import { gatepost, type GatepostServer } from './gatepost-server.js';
+import { gatepost, type GatepostServer, masterClient } from './gatepost-server.js';
 
 /** A user that was signed up for a test. */
 export interface TestUser {
@@ -34,6 +34,11 @@ export async function signUp(api: ApiClient, fields: Json = {}): Promise<TestUse
     session: String(body['sessionToken']),
     body,
   };
+}
+
+/** How many users the server's first application has. */
+export async function countUsers(server: GatepostServer): Promise<unknown> {
+  return (await masterClient(server).get('/1.1/users?count=1&limit=0')).body['count'];
 }
 
 /** Creates another application through the command line, so that a test can change its settings. */

@@ -95,12 +95,29 @@ export function useServer(start: () => Promise<GatepostServer>): () => GatepostS
   };
 }
 
+/** How a command ended, and what it said. */
+export interface CommandOutcome {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
 /** Runs the operator's command line against the server. */
-export async function gatepost(
+export function gatepost(server: Pick<GatepostServer, 'env'>, ...args: string[]): Promise<CommandOutcome> {
+  return runCommand(server, args);
+}
+
+/** The same, with a text on its standard input. */
+export function gatepostReading(input: string, server: GatepostServer, ...args: string[]): Promise<CommandOutcome> {
+  return runCommand(server, args, input);
+}
+
+async function runCommand(
   { env }: Pick<GatepostServer, 'env'>,
-  ...args: string[]
-): Promise<{ status: number | null; stdout: string; stderr: string }> {
-  const command = TestProcess.start('tools/gatepost.mjs', args, env);
+  args: readonly string[],
+  input?: string,
+): Promise<CommandOutcome> {
+  const command = TestProcess.start('tools/gatepost.mjs', args, env, input);
   const { status } = await command.exited;
   return { status, stdout: command.stdout, stderr: command.stderr };
 }

@@ -1,17 +1,24 @@
 export { ApiClient, type ApiReply, type AppKeys, type Json } from './api-client.js';
+export { useBrowser, type Visit } from './browser.js';
 export { eventually } from './eventually.js';
-export { createApplication, setSetting, signUp, type TestUser, unique, uniquePhone } from './fixtures.js';
+export { countUsers, createApplication, setSetting, signUp, type TestUser, unique, uniquePhone } from './fixtures.js';
 export {
   appClient,
+  type CommandOutcome,
   freePorts,
   gatepost,
+  gatepostReading,
   type GatepostServer,
   masterClient,
   startServices,
   startStandalone,
   useServer,
 } from './gatepost-server.js';
+export { firstMailTo, linkSentBy, mailSentBy, mailsTo } from './mails.js';
 export { type ObservedAnswer, observedAnswers } from './observed-answers.js';
+export { newSigningKey, PlatformServer, usePlatforms } from './platform-server.js';
+export { linkIn, type MailedLink, type ReceivedMail } from './received-mail.js';
+export { SmtpSink, type SmtpSinkOptions, useSmtpSink } from './smtp-sink.js';
 export { codeSentBy, type SentMessage, sentMessages } from './text-messages.js';
 export { TcpProxy } from './tcp-proxy.js';
 export { isAlive, TestProcess } from './test-process.js';

@@ -32,16 +32,21 @@ export class TestProcess {
     });
   }
 
-  /** Starts a script of this project with Node and nothing in its environment but what is given. */
-  static start(script: string, args: readonly string[], env: Readonly<Record<string, string>>): TestProcess {
-    const own = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env };
-    return new TestProcess(
-      spawn(process.execPath, [join(ROOT, script), ...args], {
-        env: own,
-        cwd: ROOT,
-        stdio: ['ignore', 'pipe', 'pipe'],
-      }),
-    );
+  /** Starts a script of this project with Node, the given standard input, and nothing in its environment but what is given. */
+  static start(
+    script: string,
+    args: readonly string[],
+    env: Readonly<Record<string, string>>,
+    input?: string,
+  ): TestProcess {
+    const child = spawn(process.execPath, [join(ROOT, script), ...args], {
+      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
+      cwd: ROOT,
+      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    });
+    // One that ends without reading it is no failure.
+    child.stdin?.on('error', () => undefined).end(input);
+    return new TestProcess(child);
   }
 
   get pid(): number {

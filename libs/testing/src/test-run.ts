@@ -27,6 +27,11 @@ export function testRun(): TestRun {
   };
 }
 
+/** The program of the browser that opens pages. @throws Error where the test was not started by `npm test` */
+export function browserProgram(): string {
+  return variable('TEST_BROWSER');
+}
+
 function variable(name: string): string {
   const value = process.env[name];
   if (value === undefined || value === '') throw new Error(`${name} is not set: run the tests by "npm test -- <file>"`);

@@ -1,4 +1,5 @@
-import type { GatepostServer } from '#testing';
+import type { GatepostServer, PlatformServer } from '#testing';
+import { describeAnonymous } from './anonymous.suite.js';
 import { describeBadInput } from './bad-input.suite.js';
 import { describeBatch } from './batch.suite.js';
 import { describeChanging } from './changing.suite.js';
@@ -6,12 +7,21 @@ import { describeClassPermissions } from './class-permissions.suite.js';
 import { describeConcurrency } from './concurrency.suite.js';
 import { describeCredentials } from './credentials.suite.js';
 import { describeApiDescription } from './description.suite.js';
+import { describeDoctor } from './doctor.suite.js';
+import { describeEmails } from './emails.suite.js';
+import { describeIdentityRaces } from './identity-races.suite.js';
 import { describeJointSaves } from './joint-saves.suite.js';
+import { describeLinking } from './linking.suite.js';
 import { describeListing } from './listing.suite.js';
 import { describeLockout } from './lockout.suite.js';
 import { describeLogin } from './login.suite.js';
 import { describeUpdateOperations } from './operations.suite.js';
+import { describePageAnswers } from './page-answers.suite.js';
+import { describePages } from './pages.suite.js';
 import { describePhoneNumbers } from './phone-numbers.suite.js';
+import { describePlatformCredentials } from './platform-credentials.suite.js';
+import { describeTemplates } from './templates.suite.js';
+import { describeTextMessageProviders } from './text-message-providers.suite.js';
 import { describeQueries } from './queries.suite.js';
 import { describeObjectRefusals } from './object-refusals.suite.js';
 import { describeReading } from './reading.suite.js';
@@ -20,9 +30,15 @@ import { describeSdk } from './sdk.suite.js';
 import { describeServiceRoutes } from './service-routes.suite.js';
 import { describeSettings } from './settings.suite.js';
 import { describeSignUp } from './sign-up.suite.js';
+import { describeTokensAtRest } from './tokens-at-rest.suite.js';
+import { describeThirdParty } from './third-party.suite.js';
+import { describeThirdPartyRefusals } from './third-party-refusals.suite.js';
+import { describeThirdPartySdk } from './third-party-sdk.suite.js';
+import { describeUnionId } from './union-id.suite.js';
+import { describeVerifiedPlatforms } from './verified-platforms.suite.js';
 
 /** All that a client may expect, whatever shape the server runs in. */
-export function describeApi(server: () => GatepostServer): void {
+export function describeApi(server: () => GatepostServer, platforms: () => PlatformServer): void {
   describeSdk(server);
   describeCredentials(server);
   describeSignUp(server);
@@ -36,12 +52,28 @@ export function describeApi(server: () => GatepostServer): void {
   describeBatch(server);
   describeJointSaves(server);
   describePhoneNumbers(server);
+  describePages(server);
+  describePageAnswers(server);
+  describeEmails(server);
+  describePlatformCredentials(server);
+  describeTemplates(server);
+  describeTextMessageProviders(server);
+  describeDoctor(server);
+  describeThirdParty(server);
+  describeThirdPartyRefusals(server);
+  describeLinking(server);
+  describeAnonymous(server);
+  describeUnionId(server);
+  describeVerifiedPlatforms(server, platforms);
+  describeThirdPartySdk(server, platforms);
+  describeTokensAtRest(server);
   describeBadInput(server);
   describeObjectRefusals(server);
   describeRoles(server);
   describeClassPermissions(server);
   describeSettings(server);
   describeConcurrency(server);
+  describeIdentityRaces(server);
   describeServiceRoutes(server);
   // Last: it judges what the tests above have seen.
   describeApiDescription(server);

@@ -13,7 +13,7 @@ import {
 
 type Answers = ({ success: Json; error?: never } | { success?: never; error: { code: number; error: string } })[];
 
-/** Compatibility facts §6. */
+/** Batches, as SDKs send them. */
 export function describeBatch(server: () => GatepostServer): void {
   describe('a batch', () => {
     let api: ApiClient;

@@ -18,7 +18,7 @@ const ACL = { '*': { read: true, write: true } };
 /** Settings and permissions work within a second. */
 const EFFECTIVE_MS = 3_000;
 
-/** Compatibility facts §7: what may be done with a class as a whole. */
+/** What may be done with a class as a whole. */
 export function describeClassPermissions(server: () => GatepostServer): void {
   describe('class permissions', () => {
     let app: AppKeys;

@@ -16,7 +16,7 @@ import {
 const md5 = (text: string) => createHash('md5').update(text).digest('hex');
 const UNAUTHORIZED = { code: 401, error: 'Unauthorized.' };
 
-/** Specification, Authentication; compatibility facts §1. */
+/** Specification, Authentication. */
 export function describeCredentials(server: () => GatepostServer): void {
   describe('application credentials', () => {
     let user: TestUser;

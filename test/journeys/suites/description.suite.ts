@@ -21,11 +21,14 @@ const NOT_PROVOKED_HERE: Readonly<Record<string, string>> = {
   '429/429': 'limits need a server with its own settings; test/journeys/rate-limits.e2e-spec.ts',
   '500/1': 'a mistake of ours; that it is answered so: apps/gateway/test/gateway.e2e-spec.ts',
   '503/503': 'something is away; test/journeys/operations.e2e-spec.ts',
-  '503': 'the same, of /readyz',
+  '429': 'the same, of a page; apps/gateway/test/pages.e2e-spec.ts',
+  '500': 'the same, of a page; apps/gateway/test/pages.e2e-spec.ts',
+  '503': 'the same, of /readyz and of a page',
   '400/124': 'a query over its time; test/journeys/operations.e2e-spec.ts',
   'GET /1.1/roles 400/116': 'as of GET /1.1/users',
   '400/601': 'ten messages to a number take minutes; apps/accounts/src/phone-numbers/sms-sender.db-spec.ts',
   'POST /1.1/usersByMobilePhone 400/214': 'somebody else takes the number in the same moment',
+  'POST /pages/verify-email/renew 200': 'links live for a week; test/journeys/expired-links.e2e-spec.ts',
   'GET /1.1/roles/{objectId} 400/116': 'as of GET /1.1/users/{objectId}',
 };
 
@@ -61,7 +64,7 @@ export function describeApiDescription(server: () => GatepostServer): void {
         ['{"level": 1e400}', 400, 111],
         [OVER_THE_LIMIT, 413, 413],
       ];
-      for (const { method, path, operation } of api.operations.filter((each) => each.method !== 'GET')) {
+      for (const { method, path, operation } of api.operations.filter(takesJson)) {
         for (const [sent, status, code] of unreadable) {
           const reply = await master.send(method, urlOf(path), { body: sent });
           expect([reply.status, reply.body['code']], operation.operationId).toEqual([status, code]);
@@ -101,6 +104,11 @@ export function describeApiDescription(server: () => GatepostServer): void {
       expect([...new Set(never)].filter((name) => !answered.has(name))).toEqual([]);
     });
   });
+}
+
+/** Pages take forms. */
+function takesJson({ method, operation: { tags } }: DescribedOperation): boolean {
+  return method !== 'GET' && tags[0] !== 'Pages';
 }
 
 function isDescribed(api: ApiDescription, answer: ObservedAnswer): boolean {

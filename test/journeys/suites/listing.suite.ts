@@ -10,7 +10,7 @@ import {
   unique,
 } from '#testing';
 
-/** Specification, GET /1.1/users; compatibility facts §6. */
+/** Specification, GET /1.1/users. */
 export function describeListing(server: () => GatepostServer): void {
   describe.each(['/1.1/users', '/1.1/classes/_User'])('GET %s', (path) => {
     const group = unique('group');

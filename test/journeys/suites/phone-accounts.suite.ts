@@ -9,9 +9,10 @@ import {
   unique,
   uniquePhone,
 } from '#testing';
-import { PhoneClient, refusal, wrong } from './phone-client.js';
+import { PhoneClient, wrong } from './phone-client.js';
+import { refusal } from './refusal.js';
 
-/** What codes change of an account, and the settings that concern them (compatibility facts §3). */
+/** What codes change of an account, and the settings that concern them. */
 export function describePhoneAccounts(server: () => GatepostServer): void {
   let phone: PhoneClient;
   beforeEach(() => {
@@ -35,9 +36,12 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
 
     it('without the session of the user hand the account over to who has the number', async () => {
       const user = await phone.signUp();
+      const authData = { github: { uid: unique('uid') } };
+      await phone.api().put(`/1.1/users/${user.id}`, { authData }, { session: user.session });
       const code = await phone.codeBy('requestMobilePhoneVerify');
       expect((await phone.post(`verifyMobilePhone/${code}`)).body['objectId']).toBe(user.id);
       expect((await phone.api().get('/1.1/users/me', { session: user.session })).body['code']).toBe(211);
+      expect((await phone.api().post('/1.1/users?failOnNotExist=true', { authData })).body['code']).toBe(211);
       const { username, password } = user;
       expect((await phone.api().post('/1.1/login', { username, password })).body['code']).toBe(210);
     });

@@ -10,7 +10,8 @@ import {
   unique,
   uniquePhone,
 } from '#testing';
-import { PhoneClient, refusal } from './phone-client.js';
+import { PhoneClient } from './phone-client.js';
+import { refusal } from './refusal.js';
 
 const CODE = '123456';
 const BAD_NUMBERS: [string, unknown, number][] = [
@@ -189,7 +190,7 @@ export function describePhoneBadInput(server: () => GatepostServer): void {
       });
 
       it.each<[string, Json, number]>([
-        ['an entry of a third party', { authData: { weixin: { openid: '1' } } }, 1],
+        ['an account of a platform', { authData: { weixin: { openid: '1' } } }, 251],
         ['a name with $', { $set: 1 }, 105],
         ['a pointer without an id', { owner: { __type: 'Pointer' } }, 106],
         ['an unknown operation', { color: { __op: 'Explode' } }, 111],

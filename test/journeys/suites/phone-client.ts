@@ -17,12 +17,6 @@ export function wrong(code: string): string {
   return String((Number(code) + 1) % 1_000_000).padStart(6, '0');
 }
 
-/** Status and code of a refusal. */
-export async function refusal(reply: Promise<ApiReply>): Promise<unknown[]> {
-  const { status, body } = await reply;
-  return [status, body['code']];
-}
-
 /** Somebody with a phone number. */
 export class PhoneClient {
   constructor(

@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { eventually, type GatepostServer, signUp, unique } from '#testing';
-import { PhoneClient, refusal, wrong } from './phone-client.js';
+import { PhoneClient, wrong } from './phone-client.js';
+import { refusal } from './refusal.js';
 
 const TOO_FAST = { code: 1, error: 'SMS request too fast(1 request per 10s).' };
 const countOf = (replies: { status: number }[], status: number) =>
   replies.filter((reply) => reply.status === status).length;
 
-/** Codes, and getting in by them (compatibility facts §3). */
+/** Codes, and getting in by them. */
 export function describePhoneCodes(server: () => GatepostServer): void {
   let phone: PhoneClient;
   beforeEach(() => {
@@ -168,7 +169,7 @@ export function describePhoneCodes(server: () => GatepostServer): void {
       const smsCode = await phone.codeBy('requestSmsCode');
       expect(await refusal(phone.post('usersByMobilePhone', { smsCode, username: phone.number }))).toEqual([400, 202]);
       const { status, body } = await phone.post('usersByMobilePhone', { smsCode });
-      expect([status, body['username']]).toEqual([201, expect.stringMatching(/^[0-9a-z]{20}$/)]);
+      expect([status, body['username']]).toEqual([201, expect.stringMatching(/^[0-9a-z]{25}$/)]);
       expect(body['objectId']).not.toBe(other.id);
     });
 

@@ -16,7 +16,7 @@ import {
 
 const pointer = (className: string, objectId: string) => ({ __type: 'Pointer', className, objectId });
 
-/** Queries of clients, once the application lets them: what they find is what they may read. Compatibility facts §6. */
+/** Queries of clients, once the application lets them: what they find is what they may read. */
 export function describeQueries(server: () => GatepostServer): void {
   describe('queries with the application key', () => {
     let app: AppKeys;

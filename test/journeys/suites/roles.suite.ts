@@ -22,7 +22,7 @@ const where = (condition: unknown) => `?where=${encodeURIComponent(JSON.stringif
 let count = 0;
 const roleName = () => `role_${process.pid}_${(count += 1)}_${Math.trunc(performance.now() * 1000)}`;
 
-/** Compatibility facts §7; threats, privilege by id or class. */
+/** Roles, and what must not become one: privilege by id or class. */
 export function describeRoles(server: () => GatepostServer): void {
   describe.each(['/1.1/roles', '/1.1/classes/_Role'])('roles at %s', (path) => {
     let api: ApiClient;

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type ApiClient, appClient, type GatepostServer, masterClient, signUp, unique, uniquePhone } from '#testing';
+import { type ApiClient, appClient, countUsers, type GatepostServer, signUp, unique, uniquePhone } from '#testing';
 
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
@@ -155,8 +155,4 @@ export function describeSignUp(server: () => GatepostServer): void {
       });
     });
   });
-}
-
-async function countUsers(server: GatepostServer): Promise<unknown> {
-  return (await masterClient(server).get('/1.1/users?count=1&limit=0')).body['count'];
 }

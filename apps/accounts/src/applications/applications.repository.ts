@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { ApplicationSettings, ClassName, ClassOperation, ClassPermission } from '#contracts';
-import { Database, type Tx } from '#database';
+import { Database, type Queryable, type Tx } from '#database';
 
 export interface ApplicationRow {
   readonly id: string;
@@ -21,11 +21,10 @@ const COLUMNS = `id, name, sealed_app_key AS "sealedAppKey", sealed_master_key A
 export class ApplicationsRepository {
   constructor(private readonly database: Database) {}
 
-  async find(id: string): Promise<ApplicationRow | undefined> {
-    const [row] = await this.database.query<ApplicationRow>(
-      `SELECT ${COLUMNS} FROM accounts.applications WHERE id = $1`,
-      [id],
-    );
+  async find(id: string, within: Queryable = this.database): Promise<ApplicationRow | undefined> {
+    const [row] = await within.query<ApplicationRow>(`SELECT ${COLUMNS} FROM accounts.applications WHERE id = $1`, [
+      id,
+    ]);
     return row;
   }
 

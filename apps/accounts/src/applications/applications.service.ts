@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import {
   type Application,
   applicationSettings,
@@ -11,20 +10,17 @@ import {
   classPermissions,
   type ClassPermissions,
 } from '#contracts';
-import { Database } from '#database';
+import { Database, type Tx } from '#database';
 import { appError } from '#errors';
 import { Broadcasts } from '#messaging';
+import { RecentReads } from '#recent-reads';
 import { Sealer } from '#sealing';
 import { newAppId, newAppKey } from '../random-ids.js';
 import { type ApplicationRow, ApplicationsRepository } from './applications.repository.js';
 import { parseSetting } from './setting.rules.js';
 
-/** Settings work everywhere within this time, in milliseconds (docs/decisions.md). */
-const SETTINGS_TTL_MS = 1_000;
-const MAX_CACHED_APPLICATIONS = 10_000;
-
-/** What an application lets happen. */
-type ApplicationPolicy = Pick<Application, 'settings' | 'classPermissions'>;
+/** How an application calls itself, and what it lets happen. */
+type ApplicationProfile = Pick<Application, 'name' | 'settings' | 'classPermissions'>;
 
 export interface PermissionChange {
   readonly className: ClassName;
@@ -42,13 +38,7 @@ export interface NewApplication {
 /** Applications: their keys, sealed at rest, and their settings. */
 @Injectable()
 export class ApplicationsService {
-  readonly #policies = new LRUCache<string, ApplicationPolicy>({
-    max: MAX_CACHED_APPLICATIONS,
-    ttl: SETTINGS_TTL_MS,
-    // A change in the middle of a look-up drops the entry; whoever waits still gets an answer.
-    ignoreFetchAbort: true,
-    fetchMethod: async (id) => policyOf(await this.repository.find(id)),
-  });
+  readonly #profiles = new RecentReads(async (id) => profileOf(await this.repository.find(id)));
 
   constructor(
     private readonly repository: ApplicationsRepository,
@@ -56,17 +46,29 @@ export class ApplicationsService {
     private readonly sealer: Sealer,
     private readonly broadcasts: Broadcasts,
   ) {
-    this.broadcasts.on(broadcastHints.applicationChanged, ({ appId }) => this.#policies.delete(appId));
+    this.broadcasts.on(broadcastHints.applicationChanged, ({ appId }) => {
+      this.#profiles.forget(appId);
+    });
   }
 
   /** Settings of an application, at most a second old. */
   async settingsOf(appId: string): Promise<ApplicationSettings> {
-    return (await this.policy(appId)).settings;
+    return (await this.profileOf(appId)).settings;
   }
 
   /** Class permissions of an application, at most a second old. */
   async permissionsOf(appId: string): Promise<ClassPermissions> {
-    return (await this.policy(appId)).classPermissions;
+    return (await this.profileOf(appId)).classPermissions;
+  }
+
+  /** Name, settings and permissions of an application, at most a second old. */
+  profileOf(appId: string): Promise<ApplicationProfile> {
+    return this.#profiles.get(appId);
+  }
+
+  /** The same as it is now, in a transaction: that must not wait for another connection. */
+  async profileWithin(tx: Tx, id: string): Promise<ApplicationProfile> {
+    return profileOf(await this.repository.find(id, tx));
   }
 
   async find(id: string): Promise<Application | null> {
@@ -132,14 +134,8 @@ export class ApplicationsService {
     return this.announce(this.openKnown(id, row));
   }
 
-  private async policy(appId: string): Promise<ApplicationPolicy> {
-    const policy = await this.#policies.fetch(appId);
-    if (policy === undefined) throw appError('SERVICE_UNAVAILABLE');
-    return policy;
-  }
-
   private announce(application: Application): Application {
-    this.#policies.delete(application.id);
+    this.#profiles.forget(application.id);
     this.broadcasts.send(broadcastHints.applicationChanged, { appId: application.id });
     return application;
   }
@@ -165,21 +161,20 @@ export class ApplicationsService {
   private open(row: ApplicationRow): Application {
     return {
       id: row.id,
-      name: row.name,
       appKey: this.sealer.open(row.sealedAppKey, keyContext(row.id, 'app')),
       masterKey: this.sealer.open(row.sealedMasterKey, keyContext(row.id, 'master')),
-      ...policyOf(row),
+      ...profileOf(row),
       createdAt: row.createdAt.toISOString(),
     };
   }
 }
 
 /** What was set, over the defaults. `userQueryEnabled` is no setting of its own but a class permission's short name. */
-function policyOf(row: ApplicationRow | undefined): ApplicationPolicy {
+function profileOf(row: ApplicationRow | undefined): ApplicationProfile {
   const permissions = classPermissions.parse(row?.classPermissions ?? {});
   const userQueryEnabled = permissions._User.find === 'everyone';
   const settings = applicationSettings.parse({ ...row?.settings, userQueryEnabled });
-  return { settings, classPermissions: permissions };
+  return { name: row?.name ?? '', settings, classPermissions: permissions };
 }
 
 type KeyKind = 'app' | 'master';

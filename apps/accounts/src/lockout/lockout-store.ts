@@ -20,6 +20,8 @@ export interface LockoutStore {
   release(subject: LockoutSubject, id: string): Promise<void>;
   /** Unlocks, and forgets the failures. */
   clear(subject: LockoutSubject): Promise<void>;
+  /** How long the lock still lasts, in milliseconds; 0 where there is none. Cheap: logins that judge nothing ask it. */
+  lockedForMs(subject: LockoutSubject): Promise<number>;
   find(subject: LockoutSubject): Promise<LockoutStatus>;
   list(appId: string, page: LockoutPage): Promise<Lockout[]>;
 }

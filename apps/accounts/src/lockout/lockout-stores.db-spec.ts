@@ -105,6 +105,21 @@ describe.each<{
     expect(remaining[0]).toBeGreaterThan(LOCKOUT_LIMITS.lockMs - 5_000);
     expect(remaining[1]).toBeLessThanOrEqual(remaining[0]!);
     expect((await patient.find(user)).lockedUntil).toEqual(lockedUntil);
+    const lockedForMs = await patient.lockedForMs(user);
+    expect(lockedForMs).toBeGreaterThan(LOCKOUT_LIMITS.lockMs - 5_000);
+    expect(lockedForMs).toBeLessThanOrEqual(remaining[1]!);
+  });
+
+  it('is not locked before the failure that locks, nor when the lock is over', async () => {
+    expect(await patient.lockedForMs(user)).toBe(0);
+    const store = open({ ...LOCKOUT_LIMITS, lockMs: SHORT_MS });
+    await fail(store, LOCKING - 1);
+    expect(await store.lockedForMs(user)).toBe(0);
+    await fail(store, 1);
+    expect(await store.lockedForMs(user)).toBeGreaterThan(0);
+    await eventually(async () => {
+      expect(await store.lockedForMs(user)).toBe(0);
+    });
   });
 
   it('forgets each failure when it is as old as the window', async () => {

@@ -16,6 +16,7 @@ class PlannedStore implements LockoutStore {
   settle = vi.fn<LockoutStore['settle']>().mockRejectedValue(new Error('not planned'));
   release = vi.fn<LockoutStore['release']>().mockRejectedValue(new Error('not planned'));
   clear = vi.fn<LockoutStore['clear']>().mockRejectedValue(new Error('not planned'));
+  lockedForMs = vi.fn<LockoutStore['lockedForMs']>().mockRejectedValue(new Error('not planned'));
   find = vi.fn<LockoutStore['find']>().mockRejectedValue(new Error('not planned'));
   list = vi.fn<LockoutStore['list']>().mockRejectedValue(new Error('not planned'));
 }
@@ -94,5 +95,28 @@ describe('LockoutService.judge', () => {
     store.settle.mockRejectedValue(unavailable);
     await expect(judge()).rejects.toBe(unavailable);
     await expect(judge()).rejects.toBe(unavailable);
+  });
+});
+
+describe('LockoutService.assertNotLocked', () => {
+  const store = new PlannedStore();
+  const service = new LockoutService(
+    store,
+    new AttemptLines({ places: 7, maxWaiting: 10, maxWaitMs: 50 }),
+    new Metrics(),
+  );
+
+  it('lets pass where there is no lock, and tells how long one lasts', async () => {
+    store.lockedForMs.mockResolvedValueOnce(0).mockResolvedValueOnce(61_500);
+    await service.assertNotLocked(user);
+    await expect(service.assertNotLocked(user)).rejects.toMatchObject({
+      errorName: 'LOCKED_OUT',
+      retryAfterSeconds: 62,
+    });
+  });
+
+  it('fails closed where the store is away', async () => {
+    store.lockedForMs.mockRejectedValueOnce(unavailable);
+    await expect(service.assertNotLocked(user)).rejects.toBe(unavailable);
   });
 });

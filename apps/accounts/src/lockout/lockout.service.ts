@@ -40,6 +40,15 @@ export class LockoutService {
     await this.store.clear(subject);
   }
 
+  /**
+   * For ways in that judge no secret of ours.
+   * @throws AppError LOCKED_OUT; SERVICE_UNAVAILABLE where the store does not answer
+   */
+  async assertNotLocked(subject: LockoutSubject): Promise<void> {
+    const remainingMs = await this.store.lockedForMs(subject);
+    if (remainingMs > 0) throw lockedOut(remainingMs);
+  }
+
   async find(subject: LockoutSubject): Promise<LockoutStatus> {
     return this.store.find(subject);
   }

@@ -50,9 +50,9 @@ export class PostgresLockoutStore implements LockoutStore {
   ) {}
 
   async reserve(subject: LockoutSubject, id: string): Promise<ReserveOutcome> {
-    const { state, nowMs } = await this.#read(subject);
     // A flood of attempts on a locked user costs no more than this.
-    if (state.lockedUntilMs !== undefined) return { kind: 'locked', remainingMs: state.lockedUntilMs - nowMs };
+    const remainingMs = await this.lockedForMs(subject);
+    if (remainingMs > 0) return { kind: 'locked', remainingMs };
     return this.#move(subject, (before, now) => reserve(before, id, now, this.limits));
   }
 
@@ -66,6 +66,11 @@ export class PostgresLockoutStore implements LockoutStore {
 
   async clear(subject: LockoutSubject): Promise<void> {
     await this.#move(subject, (before) => ({ state: clear(before), outcome: undefined }));
+  }
+
+  async lockedForMs(subject: LockoutSubject): Promise<number> {
+    const { state, nowMs } = await this.#read(subject);
+    return state.lockedUntilMs === undefined ? 0 : state.lockedUntilMs - nowMs;
   }
 
   async find(subject: LockoutSubject): Promise<LockoutStatus> {

@@ -65,6 +65,13 @@ const FIND = new RedisScript(`${BEGIN}
 return { lockedUntil or '0', redis.call('ZCARD', failures) }
 `);
 
+const LOCKED_FOR = new RedisScript(`
+local lockedUntil = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not lockedUntil then return 0 end
+local time = redis.call('TIME')
+return math.max(0, lockedUntil - (time[1] * 1000 + math.floor(time[2] / 1000)))
+`);
+
 /** Users with the same end stand in the order of their ids: those of the last one's end come first, then the later ones. */
 const LIST = new RedisScript(`
 local locks, limit, afterTime, afterUser = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3]
@@ -112,6 +119,10 @@ export class RedisLockoutStore implements LockoutStore {
 
   async clear(subject: LockoutSubject): Promise<void> {
     await this.#move(CLEAR, subject);
+  }
+
+  async lockedForMs({ appId, userId }: LockoutSubject): Promise<number> {
+    return this.redis.run<number>(LOCKED_FOR, [locksKey(appId)], [userId]);
   }
 
   async find(subject: LockoutSubject): Promise<LockoutStatus> {

@@ -1,6 +1,10 @@
 import { Module } from '@nestjs/common';
 import { OutboxModule } from '#outbox';
 import { ACCOUNTS_SCHEMA } from '../accounts.database.js';
+import { MailAllowancesRepository } from '../emails/mail-allowances.repository.js';
+import { MailSender } from '../emails/mail-sender.js';
+import { MailTokens } from '../emails/mail-tokens.js';
+import { IdentitiesRepository } from '../identities/identities.repository.js';
 import { PasswordsModule } from '../passwords/passwords.module.js';
 import { PrincipalsModule } from '../principals/principals.module.js';
 import { RoleAccess } from '../roles/role-access.js';
@@ -14,6 +18,7 @@ import { SignUpService } from '../users/sign-up.service.js';
 import { UpdatePasswordService } from '../users/update-password.service.js';
 import { UpdateUserService } from '../users/update-user.service.js';
 import { UserAccess } from '../users/user-access.js';
+import { UserEvents } from '../users/user-events.js';
 import { UserFactory } from '../users/user.factory.js';
 import { UserReader } from '../users/user.reader.js';
 import { UserWriter } from '../users/user-writer.js';
@@ -32,11 +37,16 @@ import { SaveAllService } from './save-all.service.js';
 import { UpdateConditions } from './update-conditions.js';
 
 const users = [
+  IdentitiesRepository,
+  MailAllowancesRepository,
+  MailSender,
+  MailTokens,
   RemoveUsersService,
   SignUpService,
   UpdatePasswordService,
   UpdateUserService,
   UserAccess,
+  UserEvents,
   UserFactory,
   UserReader,
   UserWriter,
@@ -64,6 +74,15 @@ const shared = [
   imports: [OutboxModule.forSchema(ACCOUNTS_SCHEMA), PasswordsModule, PrincipalsModule],
   controllers: [ObjectsController, RolesController, UsersController],
   providers: [...users, ...roles, ...shared],
-  exports: [OutboxModule, SignUpService, UserAccess, UserWriter, UsersRepository],
+  exports: [
+    IdentitiesRepository,
+    MailSender,
+    MailTokens,
+    OutboxModule,
+    SignUpService,
+    UserAccess,
+    UserWriter,
+    UsersRepository,
+  ],
 })
 export class ObjectsModule {}

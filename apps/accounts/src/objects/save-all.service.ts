@@ -56,7 +56,7 @@ export class SaveAllService {
     const { className, id, objectId, fields } = write;
     if (className === '_User') {
       return objectId === undefined
-        ? this.signUps.prepare(caller, fields, id)
+        ? this.signUps.prepare(caller, fields, { objectId: id })
         : this.userUpdates.prepare(caller, id, fields, write);
     }
     return objectId === undefined

@@ -28,7 +28,7 @@ export class CodeRedeemer {
   /** Changes a user as `decide` says. @throws AppError as `redeem`; PHONE_NOT_FOUND where there is no such user any more */
   async change(key: SmsCodeKey, code: string, userId: string, decide: Decision): Promise<UserRow> {
     return this.redeem(key, code, async (tx) => {
-      const user = await this.writer.change(tx, key.appId, userId, (current) => decide(current, tx));
+      const user = await this.writer.change(tx, key, userId, (current) => decide(current, tx));
       if (user === undefined) throw appError('PHONE_NOT_FOUND');
       return user;
     });

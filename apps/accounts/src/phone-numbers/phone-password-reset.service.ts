@@ -3,11 +3,12 @@ import type { Caller, JsonObject } from '#contracts';
 import { appError } from '#errors';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { NewPasswords } from '../passwords/new-passwords.js';
+import { requirePassword } from '../users/user-changes.rules.js';
 import type { UserRow } from '../users/user.row.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { CodeRedeemer } from './code-redeemer.js';
 import { PhoneNumberResolver } from './phone-number.resolver.js';
-import { parseSmsCode, requireNewPassword } from './phone-request.rules.js';
+import { parseSmsCode } from './phone-request.rules.js';
 import type { SmsCodeKey } from './sms-code.row.js';
 import { SmsCodesService } from './sms-codes.service.js';
 
@@ -27,7 +28,7 @@ export class PhonePasswordResetService {
   async reset(caller: Caller, given: string, body: JsonObject): Promise<void> {
     const { appId } = caller;
     const code = parseSmsCode(given);
-    const password = requireNewPassword(body);
+    const password = requirePassword(body['password']);
     const mobilePhoneNumber = await this.numbers.ofCode(caller, body, 'reset', code);
     const key = { appId, purpose: 'reset', mobilePhoneNumber } as const;
     // Judged before it is redeemed: a wrong code shall not cost the hashing of a password.

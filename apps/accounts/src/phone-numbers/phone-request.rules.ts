@@ -7,7 +7,7 @@ import {
 } from '#contracts';
 import { appError } from '#errors';
 import { isAbsent } from '../objects/object.rules.js';
-import { parsePassword, parseUserChanges, type UserChanges } from '../users/user-changes.rules.js';
+import { parseUserChanges, type UserChanges } from '../users/user-changes.rules.js';
 import { parsePhoneNumber } from '../users/user-identifier.rules.js';
 
 /** Digits only in ASCII: what people type is compared with what we made. */
@@ -41,12 +41,6 @@ export function findPhoneNumber({ mobilePhoneNumber }: JsonObject): string | und
 export function parseSmsCode(value: JsonValue | undefined): string {
   if (typeof value !== 'string' || !CODE.test(value)) throw appError('INVALID_SMS_CODE');
   return value;
-}
-
-/** @throws AppError PASSWORD_MISSING, INVALID_PASSWORD */
-export function requireNewPassword({ password }: JsonObject): string {
-  if (isAbsent(password)) throw appError('PASSWORD_MISSING');
-  return parsePassword(password);
 }
 
 /** The user that somebody signs up by a number he has proven. @throws AppError as `parseUserChanges` */

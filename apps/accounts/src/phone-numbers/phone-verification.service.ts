@@ -3,6 +3,7 @@ import type { Caller, JsonObject } from '#contracts';
 import { appError } from '#errors';
 import { SessionTokens } from '../sessions/session-tokens.js';
 import { UserAccess } from '../users/user-access.js';
+import type { UserRow } from '../users/user.row.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { CodeRedeemer } from './code-redeemer.js';
 import { PhoneNumberResolver } from './phone-number.resolver.js';
@@ -33,7 +34,8 @@ export class PhoneVerificationService {
 
   /**
    * POST /1.1/verifyMobilePhone/<code>. Without the user's own session, the account goes over to who has the number: whoever
-   * put an unproven number on it must not share it with the number's owner, so its password and its session token end.
+   * put an unproven number on it must not share it with the number's owner, so its password, its accounts on other platforms and its
+   * session token end.
    */
   async verifyPhone(caller: Caller, given: string, body: JsonObject): Promise<JsonObject> {
     const code = parseSmsCode(given);
@@ -45,8 +47,8 @@ export class PhoneVerificationService {
     const { objectId, updatedAt } = await this.redeemer.change(key, code, owner.objectId, (current) => {
       if (current.mobilePhoneNumber !== mobilePhoneNumber) throw appError('PHONE_NOT_FOUND');
       const isOwn = caller.isMaster || this.access.isOwner(caller, current);
-      const handedOver = isOwn ? {} : { passwordHash: null, ...this.sessions.create(current.objectId).columns };
-      return { ...current, mobilePhoneVerified: true, ...handedOver };
+      const proven = { ...current, mobilePhoneVerified: true };
+      return isOwn ? proven : this.handedOver(proven);
     });
     return { updatedAt: updatedAt.toISOString(), objectId };
   }
@@ -62,6 +64,11 @@ export class PhoneVerificationService {
       await this.access.assertMayWrite(caller, current, tx);
       return { ...current, mobilePhoneNumber, mobilePhoneVerified: true };
     });
+  }
+
+  /** With no other way in than the number. */
+  private handedOver(user: UserRow): UserRow {
+    return { ...user, passwordHash: null, identities: null, ...this.sessions.create(user.objectId).columns };
   }
 
   private async assertRight(key: SmsCodeKey, code: string): Promise<void> {

@@ -15,7 +15,7 @@ describe('the allowances of phone numbers in PostgreSQL', () => {
   let mobilePhoneNumber: string;
 
   const take = (atMs: number, number = mobilePhoneNumber) =>
-    database.transaction((tx) => allowances.take(tx, { appId, mobilePhoneNumber: number }, new Date(START + atMs)));
+    database.transaction((tx) => allowances.take(tx, { appId, recipient: number }, new Date(START + atMs)));
 
   beforeAll(async () => {
     const options = accountsDatabase(await newDatabase(), 20);
@@ -71,7 +71,7 @@ describe('the allowances of phone numbers in PostgreSQL', () => {
 
   it('take back what a rolled-back transaction took', async () => {
     const rolledBack = database.transaction(async (tx) => {
-      await allowances.take(tx, { appId, mobilePhoneNumber }, new Date(START));
+      await allowances.take(tx, { appId, recipient: mobilePhoneNumber }, new Date(START));
       throw new Error('changed my mind');
     });
     await expect(rolledBack).rejects.toThrow('changed my mind');

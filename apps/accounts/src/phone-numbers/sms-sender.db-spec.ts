@@ -33,7 +33,7 @@ describe('the sender of codes', () => {
     const clock = { now: () => now };
     const applications = {
       settingsOf: () => Promise.resolve(applicationSettings.parse({ testPhones })),
-      get: () => Promise.resolve({ name: 'Shop' }),
+      profileOf: () => Promise.resolve({ name: 'Shop' }),
     } as unknown as ApplicationsService;
     const outbox = {
       add: (_: Tx, contract: EventContract, payload: TextMessageRequest) => {

@@ -61,12 +61,13 @@ export class SmsSender {
 
   private async eventOf({ key, ttlMinutes, message = { smsType: 'sms' } }: CodeRequest, expiresAt: Date) {
     const { appId, mobilePhoneNumber, purpose } = key;
-    const name = message.name ?? (await this.applications.get(appId)).name;
+    const name = message.name ?? (await this.applications.profileOf(appId)).name;
     return { ...message, name, appId, mobilePhoneNumber, purpose, ttlMinutes, expiresAt: expiresAt.toISOString() };
   }
 
   private async takeAllowance(tx: Tx, key: SmsCodeKey, now: Date): Promise<void> {
-    const outcome = await this.allowances.take(tx, key, now);
+    const { appId, mobilePhoneNumber: recipient } = key;
+    const outcome = await this.allowances.take(tx, { appId, recipient }, now);
     if (outcome === 'tooFast') throw appError('SMS_TOO_FAST');
     if (outcome === 'tooMany') throw appError('SMS_TOO_FREQUENT');
     await this.allowances.removeExpired(tx, now);

@@ -19,7 +19,7 @@ export class RefreshSessionService {
   async refresh(caller: Caller, objectId: string): Promise<VisibleUser> {
     const session = this.sessions.create(objectId);
     const user = await this.writer.transaction((tx) =>
-      this.writer.change(tx, caller.appId, objectId, (current) => {
+      this.writer.change(tx, caller, objectId, (current) => {
         if (!caller.isMaster && !this.access.isOwner(caller, current)) throw appError('SESSION_REQUIRED');
         return { ...current, ...session.columns };
       }),

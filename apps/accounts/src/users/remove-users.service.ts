@@ -22,7 +22,7 @@ export class RemoveUsersService {
     const condition = await this.conditions.prepare(caller, '_User', where);
     await this.writer.transaction(async (tx) => {
       for (const objectId of inLockOrder(objectIds)) {
-        const isRemoved = await this.writer.remove(tx, caller.appId, objectId, async (current) => {
+        const isRemoved = await this.writer.remove(tx, caller, objectId, async (current) => {
           await this.access.assertMayWrite(caller, current, tx);
           await condition.assertMet(tx, objectId);
         });

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, VisibleUser } from '#contracts';
 import { appError } from '#errors';
+import type { LinkedIdentities } from '../identities/linked-identities.types.js';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
 import { isAbsent } from '../objects/object.rules.js';
@@ -10,6 +11,13 @@ import { parseUserChanges } from './user-changes.rules.js';
 import { type UserDraft, UserFactory } from './user.factory.js';
 import { presentUser } from './user.presenter.js';
 import { UserWriter } from './user-writer.js';
+
+/** What else is known of a user that signs up. */
+interface SignUpOptions {
+  /** The id that the user shall get; made up unless given. */
+  readonly objectId?: string;
+  readonly identities?: LinkedIdentities;
+}
 
 /** POST /1.1/users with username and password. */
 @Injectable()
@@ -28,29 +36,28 @@ export class SignUpService {
     return this.writer.transaction((tx) => prepared.run(tx));
   }
 
-  /** @param objectId the id that the user shall get; made up unless given */
-  async prepare(caller: Caller, fields: JsonObject, objectId?: string): Promise<PreparedWrite<VisibleUser>> {
+  async prepare(caller: Caller, fields: JsonObject, options: SignUpOptions = {}): Promise<PreparedWrite<VisibleUser>> {
     const { username, password } = requireCredentials(fields);
     const changes = { ...parseUserChanges({ ...fields, username, password }, caller.isMaster), username };
-    return this.prepareUser(caller, changes, objectId);
+    return this.prepareUser(caller, changes, options);
   }
 
   /** @param changes what the user shall have; without a password it gets none */
   async prepareUser(
     caller: Caller,
     changes: UserDraft['changes'],
-    objectId?: string,
+    options: SignUpOptions = {},
   ): Promise<PreparedWrite<VisibleUser>> {
     await this.classes.assertMay(caller, 'create', '_User');
     const settings = await this.applications.settingsOf(caller.appId);
     const { password } = changes;
     const passwordHash = password === undefined ? null : await this.passwords.hash(password);
-    const { user, sessionToken } = this.factory.create({ changes, passwordHash, settings, objectId });
+    const { user, sessionToken } = this.factory.create({ changes, passwordHash, settings, ...options });
     return {
       objectId: user.objectId,
       run: async (tx) => {
-        await this.writer.create(tx, caller.appId, user);
-        return presentUser(user, { viewer: 'owner', sessionToken });
+        const created = await this.writer.create(tx, caller, user);
+        return presentUser(created, { viewer: 'owner', sessionToken });
       },
     };
   }

@@ -34,7 +34,7 @@ export class UpdatePasswordService {
     const { reloginAfterPasswordChange } = await this.applications.settingsOf(caller.appId);
     const prepared = await this.newPasswords.prepare(objectId, newPassword, reloginAfterPasswordChange);
     const user = await this.writer.transaction((tx) =>
-      this.writer.change(tx, caller.appId, objectId, async (current) => {
+      this.writer.change(tx, caller, objectId, async (current) => {
         await this.access.assertMayWrite(caller, current, tx);
         // The old password was judged before the lock: another change in between makes that judgement void.
         if (current.passwordHash !== judged.passwordHash) throw appError('PASSWORD_MISMATCH');

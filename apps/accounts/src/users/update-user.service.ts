@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import type { ApplicationSettings, Caller, JsonObject, ObjectWriteOptions } from '#contracts';
+import type { ApplicationSettings, Caller, IdentityChanges, JsonObject, ObjectWriteOptions } from '#contracts';
 import { appError } from '#errors';
 import { changedRoots } from '#object-ops';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
+import { change as changeIdentities } from '../identities/identity.rules.js';
 import { changedFields } from '../objects/object.rules.js';
 import type { PreparedWrite } from '../objects/prepared-write.js';
 import { UpdateConditions } from '../objects/update-conditions.js';
@@ -12,7 +13,14 @@ import { UserAccess } from './user-access.js';
 import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
 import { presentUser } from './user.presenter.js';
 import { applyChanges } from './user.rules.js';
+import type { UserRow } from './user.row.js';
 import { UserWriter } from './user-writer.js';
+
+/** How a user is changed. */
+interface UserWriteOptions extends ObjectWriteOptions {
+  /** What auth-linking has made of the request's `authData`. */
+  readonly identities?: IdentityChanges | undefined;
+}
 
 /** PUT /1.1/users/<objectId>. */
 @Injectable()
@@ -27,7 +35,7 @@ export class UpdateUserService {
   ) {}
 
   /** @returns the body of the answer (decisions, body of PUT) */
-  async update(caller: Caller, objectId: string, fields: JsonObject, options: ObjectWriteOptions): Promise<JsonObject> {
+  async update(caller: Caller, objectId: string, fields: JsonObject, options: UserWriteOptions): Promise<JsonObject> {
     const prepared = await this.prepare(caller, objectId, fields, options);
     return this.writer.transaction((tx) => prepared.run(tx));
   }
@@ -36,7 +44,7 @@ export class UpdateUserService {
     caller: Caller,
     objectId: string,
     fields: JsonObject,
-    options: ObjectWriteOptions,
+    options: UserWriteOptions,
   ): Promise<PreparedWrite<JsonObject>> {
     const changes = parseUserChanges(fields, caller.isMaster);
     await this.classes.assertMay(caller, 'update', '_User');
@@ -44,17 +52,14 @@ export class UpdateUserService {
     const settings = await this.applications.settingsOf(caller.appId);
     const password = await this.preparePassword(caller, objectId, changes, settings);
     const run: PreparedWrite<JsonObject>['run'] = async (tx) => {
-      const user = await this.writer.change(tx, caller.appId, objectId, async (current) => {
+      const user = await this.writer.change(tx, caller, objectId, async (current) => {
         await this.access.assertMayWrite(caller, current, tx);
         await condition.assertMet(tx, objectId);
-        return { ...applyChanges(current, changes, settings), ...password?.columns };
+        return { ...applyChanges(current, changes, settings), ...linked(current, options), ...password?.columns };
       });
       if (user === undefined) throw this.access.missing(caller);
-      return {
-        updatedAt: user.updatedAt.toISOString(),
-        ...(options.returnNew ? changedFields(presentUser(user, { viewer: 'owner' }), changedRoots(fields)) : {}),
-        ...(password?.sessionToken === undefined ? {} : { sessionToken: password.sessionToken }),
-      };
+      const sessionToken = password?.sessionToken;
+      return { ...answer(user, fields, options), ...(sessionToken === undefined ? {} : { sessionToken }) };
     };
     return { objectId, run };
   }
@@ -75,4 +80,20 @@ export class UpdateUserService {
     }
     return this.newPasswords.prepare(objectId, password, settings.reloginAfterPasswordChange);
   }
+}
+
+function linked({ identities: current }: UserRow, { identities }: UserWriteOptions): Pick<UserRow, 'identities'> {
+  return { identities: identities === undefined ? current : changeIdentities(current, identities) };
+}
+
+/** Decisions, body of PUT: unlinking answers the id too. */
+function answer(user: UserRow, fields: JsonObject, { identities, returnNew }: UserWriteOptions): JsonObject {
+  // A password ends an anonymous entry, so it may have changed authData too.
+  const isAuthDataNews = identities !== undefined || Object.hasOwn(fields, 'password');
+  const names = [...changedRoots(fields), ...(isAuthDataNews ? ['authData'] : [])];
+  return {
+    updatedAt: user.updatedAt.toISOString(),
+    ...(identities !== undefined && identities.unlink.length > 0 ? { objectId: user.objectId } : {}),
+    ...(returnNew ? changedFields(presentUser(user, { viewer: 'owner' }), names) : {}),
+  };
 }

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { type FieldChange, isDelete, isOperation, parseChanges } from '#object-ops';
+import { isJsonObject } from '#object-values';
 import { type Acl, parseAcl } from '../acl/acl.rules.js';
 import { readOnlyKey } from '../objects/object.rules.js';
 import { parseEmail, parsePhoneNumber, parseUsername } from './user-identifier.rules.js';
@@ -91,9 +92,15 @@ export function parseUserChanges(fields: JsonObject, isMaster: boolean): UserCha
 }
 
 /** A password as it was sent. @throws AppError INVALID_PASSWORD */
-export function parsePassword(value: JsonValue | undefined): string {
+export function parsePassword(value: unknown): string {
   if (typeof value !== 'string' || value.length === 0) throw appError('INVALID_PASSWORD');
   return value;
+}
+
+/** A password that must be there. @throws AppError PASSWORD_MISSING, INVALID_PASSWORD */
+export function requirePassword(value: unknown): string {
+  if (value === undefined || value === null || value === '') throw appError('PASSWORD_MISSING');
+  return parsePassword(value);
 }
 
 function parseCustomFields(fields: JsonObject): readonly FieldChange[] {
@@ -108,7 +115,7 @@ function parseCustomFields(fields: JsonObject): readonly FieldChange[] {
 function assertCustom(key: string): void {
   const [field = ''] = key.split('.', 1);
   if (SERVER_OWNED.has(field)) throw readOnlyKey(field);
-  if (field === 'authData') throw authDataRefused();
+  if (field === 'authData') throw appError('INVALID_IDENTITY');
   if (parsers.has(field)) throw appError('INVALID_KEY_NAME', { message: `${field} is changed as a whole only.` });
 }
 
@@ -129,17 +136,10 @@ function parseMasterFlag(key: string, value: JsonValue, isMaster: boolean): bool
   return value;
 }
 
-/** Empty authData means none; it must never open a session (docs/security.md). */
+/** Empty authData means none. What it says comes as identities, by way of auth-linking; here nothing would have proven it. */
 function refuseAuthData(value: JsonValue): void {
-  const isEmpty =
-    value === null || (typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length === 0);
-  if (!isEmpty) throw authDataRefused();
-}
-
-function authDataRefused(): AppError {
-  return appError('NOT_SUPPORTED', {
-    message: 'Third-party accounts (authData) are not supported by this version.',
-  });
+  const isEmpty = value === null || (isJsonObject(value) && Object.keys(value).length === 0);
+  if (!isEmpty) throw appError('INVALID_IDENTITY');
 }
 
 function incorrect(key: string, message: string): AppError {

@@ -1,11 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { events } from '#contracts';
 import { Database, type Tx } from '#database';
-import { Outbox } from '#outbox';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { Clock } from '../clock.js';
+import type { MailOrigin } from '../emails/mail-sender.js';
+import { IdentitiesRepository } from '../identities/identities.repository.js';
+import { settle } from '../identities/identity.rules.js';
 import { assertObjectSize, touched } from '../objects/object.rules.js';
+import { UserEvents } from './user-events.js';
 import type { UserRow } from './user.row.js';
+import { countChanges } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
 /** Sees the user locked, and refuses a change by throwing. */
@@ -16,8 +19,9 @@ type Decision = (current: UserRow) => Promise<UserRow> | UserRow;
 export class UserWriter {
   constructor(
     private readonly users: UsersRepository,
+    private readonly identities: IdentitiesRepository,
     private readonly database: Database,
-    private readonly outbox: Outbox,
+    private readonly events: UserEvents,
     private readonly clock: Clock,
     @Inject(ACCOUNTS_CONFIG) private readonly config: AccountsConfig,
   ) {}
@@ -27,52 +31,58 @@ export class UserWriter {
     return this.database.transaction(work);
   }
 
-  async create(tx: Tx, appId: string, user: UserRow): Promise<void> {
-    assertObjectSize(user.fields, this.config.objectLimitBytes);
+  /**
+   * @returns the user as it is stored
+   * @throws AppError IDENTITY_TAKEN where another user has one of its identities
+   */
+  async create(tx: Tx, origin: MailOrigin, wanted: UserRow): Promise<UserRow> {
+    const { appId } = origin;
+    assertObjectSize(wanted.fields, this.config.objectLimitBytes);
+    const user = settled(wanted);
     await this.users.insert(tx, appId, user);
-    await this.outbox.add(tx, events.userRegistered, { appId, userId: user.objectId });
-    if (user.email !== null) await this.tellOfEmail(tx, appId, user);
+    await this.identities.replace(tx, { appId, userId: user.objectId }, null, user.identities);
+    await this.events.created(tx, origin, user);
+    return user;
   }
 
   /**
    * Changes the user as `decide` says, and moves its `updatedAt`.
    * @returns the changed user, or undefined where there is none
+   * @throws AppError IDENTITY_TAKEN where another user has an identity that this one shall get
    */
-  async change(tx: Tx, appId: string, objectId: string, decide: Decision): Promise<UserRow | undefined> {
+  async change(tx: Tx, origin: MailOrigin, objectId: string, decide: Decision): Promise<UserRow | undefined> {
+    const { appId } = origin;
     const current = await this.users.lock(tx, appId, objectId);
     if (current === undefined) return undefined;
-    const changed = { ...(await decide(current)), ...touched(current, this.clock.now()) };
+    const decided = settled(await decide(current));
+    const changed = { ...decided, ...countChanges(current, decided), ...touched(current, this.clock.now()) };
     assertObjectSize(changed.fields, this.config.objectLimitBytes);
     await this.users.update(tx, appId, changed);
-    if (changed.email !== current.email) await this.tellOfEmail(tx, appId, changed);
+    await this.identities.replace(tx, { appId, userId: objectId }, current.identities, changed.identities);
+    await this.events.changed(tx, origin, current, changed);
     return changed;
   }
 
   /** Removes the user where `check` does not throw. @returns false where there is none */
   async remove(
     tx: Tx,
-    appId: string,
+    origin: MailOrigin,
     objectId: string,
     check: (current: UserRow) => Promise<void> | void,
   ): Promise<boolean> {
-    const current = await this.users.lock(tx, appId, objectId);
+    const current = await this.users.lock(tx, origin.appId, objectId);
     if (current === undefined) return false;
     await check(current);
-    await this.users.remove(tx, appId, objectId);
-    await this.outbox.add(tx, events.userDeleted, { appId, userId: objectId });
+    await this.users.remove(tx, origin.appId, objectId);
+    await this.events.removed(tx, origin, objectId, touched(current, this.clock.now()).updatedAt);
     return true;
   }
 
   async rehash(appId: string, user: UserRow, passwordHash: string): Promise<void> {
     await this.database.transaction((tx) => this.users.rehash(tx, appId, user, passwordHash));
   }
+}
 
-  private async tellOfEmail(tx: Tx, appId: string, { objectId, email, emailVerified }: UserRow): Promise<void> {
-    await this.outbox.add(tx, events.emailChanged, {
-      appId,
-      userId: objectId,
-      email,
-      needsVerification: emailVerified === false,
-    });
-  }
+function settled(user: UserRow): UserRow {
+  return { ...user, identities: settle(user.identities, user.passwordHash !== null) };
 }

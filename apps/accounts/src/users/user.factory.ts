@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { ApplicationSettings } from '#contracts';
 import { Clock } from '../clock.js';
+import type { LinkedIdentities } from '../identities/linked-identities.types.js';
 import { newObjectId } from '../random-ids.js';
 import { SessionTokens } from '../sessions/session-tokens.js';
 import type { UserChanges } from './user-changes.rules.js';
@@ -20,6 +21,7 @@ export interface UserDraft {
   readonly settings: ApplicationSettings;
   /** Made up unless given. */
   readonly objectId?: string | undefined;
+  readonly identities?: LinkedIdentities | undefined;
 }
 
 /** Makes users: with an id, the time, and a session token. */
@@ -30,7 +32,7 @@ export class UserFactory {
     private readonly clock: Clock,
   ) {}
 
-  create({ changes, passwordHash, settings, objectId: wantedId }: UserDraft): NewUser {
+  create({ changes, passwordHash, settings, objectId: wantedId, identities }: UserDraft): NewUser {
     const now = this.clock.now();
     const objectId = wantedId ?? newObjectId(now);
     const session = this.sessions.create(objectId);
@@ -39,10 +41,13 @@ export class UserFactory {
       username: changes.username,
       email: null,
       emailVerified: null,
+      emailVersion: 0,
       mobilePhoneNumber: null,
       mobilePhoneVerified: false,
       passwordHash,
+      passwordVersion: 0,
       ...session.columns,
+      identities: identities ?? null,
       acl: null,
       fields: {},
       createdAt: now,

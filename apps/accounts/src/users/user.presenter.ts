@@ -1,6 +1,9 @@
 import type { JsonObject, VisibleUser } from '#contracts';
 import type { UserRow } from './user.row.js';
 
+/** The key by which a mini program's platform signs what concerns the user: its documentation forbids to hand it to clients. */
+const SERVER_ONLY = 'session_key';
+
 /** How a user is looked at. */
 export interface UserView {
   /** The user's own session, the master key, or anybody else. */
@@ -22,6 +25,7 @@ export function presentUser(user: UserRow, view: UserView): VisibleUser {
     emailVerified: user.emailVerified,
     mobilePhoneVerified: user.mobilePhoneVerified,
     ...presentContact(user, view),
+    ...presentAuthData(user, view),
     ...presentAcl(user, view),
     createdAt: user.createdAt.toISOString(),
     updatedAt: user.updatedAt.toISOString(),
@@ -34,6 +38,22 @@ function presentContact(user: UserRow, { viewer, hideContact }: UserView): JsonO
     ...(user.email === null ? {} : { email: user.email }),
     ...(user.mobilePhoneNumber === null ? {} : { mobilePhoneNumber: user.mobilePhoneNumber }),
   };
+}
+
+/** Platform tokens are for the user alone, and for its servers. */
+function presentAuthData({ identities }: UserRow, { viewer }: UserView): JsonObject {
+  if (identities === null || viewer === 'other') return {};
+  return {
+    authData: Object.fromEntries(
+      [...identities].map(([platform, { entry }]) => [platform, presentEntry(entry, viewer)]),
+    ),
+  };
+}
+
+function presentEntry(entry: JsonObject, viewer: UserView['viewer']): JsonObject {
+  return viewer === 'master'
+    ? entry
+    : Object.fromEntries(Object.entries(entry).filter(([name]) => name !== SERVER_ONLY));
 }
 
 function presentAcl(user: UserRow, { viewer, returnAcl }: UserView): JsonObject {

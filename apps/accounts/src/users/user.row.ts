@@ -1,5 +1,6 @@
 import type { JsonObject } from '#contracts';
 import type { Acl } from '../acl/acl.rules.js';
+import type { LinkedIdentities } from '../identities/linked-identities.types.js';
 
 /** A user as it is stored, without its application. */
 export interface UserRow {
@@ -8,11 +9,17 @@ export interface UserRow {
   readonly email: string | null;
   /** null: created while verification was off, or without an address (specification, emailVerified). */
   readonly emailVerified: boolean | null;
+  /** How often the address was changed: mailed links are good for one state of it. */
+  readonly emailVersion: number;
   readonly mobilePhoneNumber: string | null;
   readonly mobilePhoneVerified: boolean;
   readonly passwordHash: string | null;
+  /** How often the password was changed. */
+  readonly passwordVersion: number;
   readonly sessionTokenHash: Buffer;
   readonly sealedSessionToken: string;
+  /** What `authData` shows. null: never linked to anything. */
+  readonly identities: LinkedIdentities | null;
   readonly acl: Acl | null;
   /** The custom fields. */
   readonly fields: JsonObject;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
 import type { UserRow } from './user.row.js';
-import { applyChanges } from './user.rules.js';
+import { applyChanges, countChanges } from './user.rules.js';
 
 const none = { custom: [] };
 const on = { verifyEmailOnSignUp: true };
@@ -13,11 +13,14 @@ const user: UserRow = {
   username: 'ada',
   email: 'ada@example.com',
   emailVerified: true,
+  emailVersion: 0,
+  passwordVersion: 0,
   mobilePhoneNumber: '+8613912345678',
   mobilePhoneVerified: true,
   passwordHash: 'hash',
   sessionTokenHash: Buffer.alloc(0),
   sealedSessionToken: '',
+  identities: null,
   acl: null,
   fields: { color: 'red', size: 3 },
   createdAt: EARLIER,
@@ -132,5 +135,18 @@ describe('applyChanges', () => {
     const withAcl = { ...user, acl: { '*': { read: true as const } } };
     expect(applyChanges(withAcl, none, off).acl).toEqual(withAcl.acl);
     expect(applyChanges(withAcl, { ...none, acl: null }, off).acl).toBeNull();
+  });
+});
+
+describe('countChanges', () => {
+  it.each<[string, Partial<UserRow>, object]>([
+    ['of nothing', {}, { emailVersion: 0, passwordVersion: 0 }],
+    ['of other fields', { username: 'eve', emailVerified: null }, { emailVersion: 0, passwordVersion: 0 }],
+    ['of the address', { email: 'c@d.ee' }, { emailVersion: 1, passwordVersion: 0 }],
+    ['of the address to none', { email: null }, { emailVersion: 1, passwordVersion: 0 }],
+    ['of the password', { passwordHash: 'other' }, { emailVersion: 0, passwordVersion: 1 }],
+    ['of both', { email: 'c@d.ee', passwordHash: null }, { emailVersion: 1, passwordVersion: 1 }],
+  ])('counts a change %s', (_, changes, expected) => {
+    expect(countChanges(user, { ...user, ...changes })).toEqual(expected);
   });
 });

@@ -40,3 +40,13 @@ export function applyChanges(user: UserRow, changes: UserChanges, settings: Veri
     fields: applyFieldChanges(user.fields, changes.custom),
   };
 }
+
+type Versions = Pick<UserRow, 'emailVersion' | 'passwordVersion'>;
+
+/** Counts changes of the address and of the password: every link that was mailed before one dies with it. */
+export function countChanges(before: UserRow, after: UserRow): Versions {
+  return {
+    emailVersion: before.emailVersion + Number(after.email !== before.email),
+    passwordVersion: before.passwordVersion + Number(after.passwordHash !== before.passwordHash),
+  };
+}

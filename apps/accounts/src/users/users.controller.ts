@@ -21,7 +21,7 @@ export class UsersController {
 
   @RpcHandler(accountsRpc.signUp)
   async signUp({ caller, fields }: RpcData<Accounts['signUp']>): Promise<RpcReply<Accounts['signUp']>> {
-    return { user: await this.signUpService.signUp(caller, fields) };
+    return { user: await this.signUpService.signUp(caller, fields), isNew: true };
   }
 
   @RpcHandler(accountsRpc.getUser)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database, migrate, type Queryable } from '#database';
 import { compileCount, compileFind, parseOrder, parseWhere, type QueryScope } from '#object-query';
+import { Sealer } from '#sealing';
 import { newDatabase } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
 import { userQueryClass } from './user-query.fields.js';
@@ -10,6 +11,8 @@ import { UsersRepository } from './users.repository.js';
 const USERS = 100_000;
 const MAX_MILLISECONDS = 10;
 const RUNS = 5;
+/** Nicks that come after the statistics. A value that the sample holds by chance counts as one that many have, and changes the plan. */
+const LATECOMERS = Array.from({ length: 50 }, (_, n) => `late ${n}`);
 
 interface PlanNode {
   readonly 'Node Type': string;
@@ -31,7 +34,7 @@ beforeAll(async () => {
   const options = { ...accountsDatabase(await newDatabase(), 4), statementTimeoutMs: 60_000 };
   await migrate(options);
   database = new Database(options);
-  users = new UsersRepository(database);
+  users = new UsersRepository(database, new Sealer('s'.repeat(32)));
   await database.query(
     'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
     [app],
@@ -47,7 +50,14 @@ beforeAll(async () => {
        FROM generate_series(1::bigint, $2) AS n`,
     [app, USERS],
   );
-  await database.query('VACUUM ANALYZE accounts.users');
+  await database.query('ANALYZE accounts.users');
+  await database.query(
+    `UPDATE accounts.users SET fields = fields || jsonb_build_object('nick', late.nick)
+       FROM unnest($1::text[]) WITH ORDINALITY AS late (nick, n)
+      WHERE object_id = lpad(to_hex(late.n * 700), 24, '0')`,
+    [LATECOMERS],
+  );
+  await database.query('VACUUM accounts.users');
 }, 120_000);
 afterAll(() => database.close());
 
@@ -104,11 +114,7 @@ describe.each<[string, QueryScope['grantees']]>([
     ['an item of a list', 'users_fields_idx', { tags: 't77' }],
     ['a path', 'users_fields_idx', { 'address.city': 'city 77' }],
     ['a deep path that nobody has', 'users_fields_idx', { 'a.b.c.d.e.f.g.h': 1 }],
-    [
-      'one of many values',
-      'users_fields_idx',
-      { nick: { $in: Array.from({ length: 50 }, (_, n) => `nick ${n * 700}`) } },
-    ],
+    ['one of many values', 'users_fields_idx', { nick: { $in: LATECOMERS } }],
     ['an object', 'users_fields_idx', { address: { city: 'city 77', street: 'street 77' } }],
     ['one of several values', 'users_fields_idx', { level: { $in: [1, 2, 3] } }],
     ['two custom fields', 'users_fields_idx', { level: 77, tags: 't77' }],

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database, migrate } from '#database';
 import { compileCount, compileFind, type ObjectQuery, parseOrder, parseWhere, type QueryScope } from '#object-query';
+import { Sealer } from '#sealing';
 import { newDatabase, unique } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
 import { userQueryClass } from './user-query.fields.js';
@@ -15,7 +16,7 @@ beforeAll(async () => {
   const options = accountsDatabase(await newDatabase(), 10);
   await migrate(options);
   database = new Database(options);
-  users = new UsersRepository(database);
+  users = new UsersRepository(database, new Sealer('s'.repeat(32)));
 });
 afterAll(() => database.close());
 
@@ -42,11 +43,14 @@ function row(changes: Partial<UserRow> = {}): UserRow {
     username: unique('user'),
     email: null,
     emailVerified: null,
+    emailVersion: 0,
+    passwordVersion: 0,
     mobilePhoneNumber: null,
     mobilePhoneVerified: false,
     passwordHash: 'bcrypt-sha256:hash',
     sessionTokenHash: randomBytes(32),
     sealedSessionToken: 'sealed',
+    identities: null,
     acl: null,
     fields: {},
     createdAt: time,

@@ -2,15 +2,19 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Tx, violatedUniqueConstraint } from '#database';
 import { type AppError, appError, type ErrorName } from '#errors';
 import type { CompiledCondition, CompiledFind } from '#object-query';
+import { Sealer } from '#sealing';
+import type { IdentityKey } from '../identities/identity.rules.js';
+import type { LinkedIdentities, LinkedIdentity } from '../identities/linked-identities.types.js';
+import type { OwnedIdentity } from '../identities/owner.rules.js';
 import { listBounded } from '../objects/bounded-list.js';
 import type { LoginIdentifier } from './user-identifier.rules.js';
 import type { UserRow } from './user.row.js';
 
 const COLUMNS = `
-  object_id AS "objectId", username, email, email_verified AS "emailVerified",
+  object_id AS "objectId", username, email, email_verified AS "emailVerified", email_version AS "emailVersion",
   mobile_phone_number AS "mobilePhoneNumber", mobile_phone_verified AS "mobilePhoneVerified",
-  password_hash AS "passwordHash", session_token_hash AS "sessionTokenHash", sealed_session_token AS "sealedSessionToken",
-  acl, fields, created_at AS "createdAt", updated_at AS "updatedAt"`;
+  password_hash AS "passwordHash", password_version AS "passwordVersion", session_token_hash AS "sessionTokenHash", sealed_session_token AS "sealedSessionToken",
+  sealed_identities AS "sealedIdentities", acl, fields, created_at AS "createdAt", updated_at AS "updatedAt"`;
 
 const IDENTIFIER_COLUMNS: Readonly<Record<LoginIdentifier, string>> = {
   username: 'username',
@@ -24,36 +28,53 @@ const UNIQUE_ERRORS: Readonly<Record<string, ErrorName>> = {
   users_mobile_phone_number_key: 'PHONE_TAKEN',
 };
 
+const LISTED_SIZE = 'octet_length(fields::text) + COALESCE(octet_length("sealedIdentities"), 0)';
+
+/** A user as the table holds it. */
+type StoredUser = Omit<UserRow, 'identities'> & { readonly sealedIdentities: string | null };
+
 /** Users of one application at a time: every statement is bound to it. */
 @Injectable()
 export class UsersRepository {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly sealer: Sealer,
+  ) {}
 
   find(appId: string, objectId: string): Promise<UserRow | undefined> {
     const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2`;
-    return first(this.database.query<UserRow>(sql, [appId, objectId], 'users.find'));
+    return this.first(this.database.query<StoredUser>(sql, [appId, objectId], 'users.find'));
   }
 
   /** Reads the user and keeps others from changing it until the transaction ends. */
   lock(tx: Tx, appId: string, objectId: string): Promise<UserRow | undefined> {
     const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2 FOR UPDATE`;
-    return first(tx.query<UserRow>(sql, [appId, objectId], 'users.lock'));
+    return this.first(tx.query<StoredUser>(sql, [appId, objectId], 'users.lock'));
   }
 
   findBySessionToken(appId: string, tokenHash: Buffer): Promise<UserRow | undefined> {
     const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND session_token_hash = $2`;
-    return first(this.database.query<UserRow>(sql, [appId, tokenHash], 'users.findBySessionToken'));
+    return this.first(this.database.query<StoredUser>(sql, [appId, tokenHash], 'users.findBySessionToken'));
   }
 
   findByIdentifier(appId: string, identifier: LoginIdentifier, value: string): Promise<UserRow | undefined> {
     const column = IDENTIFIER_COLUMNS[identifier];
     const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND ${column} = $2`;
-    return first(this.database.query<UserRow>(sql, [appId, value], `users.findBy.${column}`));
+    return this.first(this.database.query<StoredUser>(sql, [appId, value], `users.findBy.${column}`));
   }
 
-  findMany(appId: string, objectIds: readonly string[]): Promise<UserRow[]> {
+  async findMany(appId: string, objectIds: readonly string[]): Promise<UserRow[]> {
     const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = ANY($2)`;
-    return this.database.query<UserRow>(sql, [appId, objectIds], 'users.findMany');
+    const users = await this.database.query<StoredUser>(sql, [appId, objectIds], 'users.findMany');
+    return users.map((user) => this.open(user));
+  }
+
+  /**
+   * Which of the identities somebody has, and who. One look-up for each, of values and not of lists: so PostgreSQL keeps its
+   * plan, which takes longer to make than to run.
+   */
+  async findByIdentities(appId: string, keys: readonly IdentityKey[]): Promise<OwnedIdentity<UserRow>[]> {
+    return (await Promise.all(keys.map((key) => this.findByIdentity(appId, key)))).flat();
   }
 
   /** The names of those users that exist, by id. */
@@ -65,9 +86,10 @@ export class UsersRepository {
     return new Map(rows.map(({ objectId, username }) => [objectId, username]));
   }
 
-  list(within: Queryable, { where, orderBy, limit, parameters }: CompiledFind): Promise<UserRow[]> {
+  async list(within: Queryable, { where, orderBy, limit, parameters }: CompiledFind): Promise<UserRow[]> {
     const select = `SELECT ${COLUMNS} FROM accounts.users WHERE ${where} ORDER BY ${orderBy} ${limit}`;
-    return listBounded<UserRow>(within, select, parameters);
+    const users = await listBounded<StoredUser>(within, select, parameters, LISTED_SIZE);
+    return users.map((user) => this.open(user));
   }
 
   async count(within: Queryable, { sql, parameters }: CompiledCondition): Promise<number> {
@@ -81,9 +103,10 @@ export class UsersRepository {
       tx.query(
         `INSERT INTO accounts.users
            (app_id, object_id, username, email, email_verified, mobile_phone_number, mobile_phone_verified, password_hash,
-            session_token_hash, sealed_session_token, acl, fields, updated_at, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-        [...changeableValues(appId, user), user.createdAt],
+            session_token_hash, sealed_session_token, sealed_identities, acl, fields, updated_at, email_version, password_version,
+            created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+        [...this.changeableValues(appId, user), user.createdAt],
       ),
     );
   }
@@ -94,9 +117,10 @@ export class UsersRepository {
       tx.query(
         `UPDATE accounts.users
             SET username = $3, email = $4, email_verified = $5, mobile_phone_number = $6, mobile_phone_verified = $7,
-                password_hash = $8, session_token_hash = $9, sealed_session_token = $10, acl = $11, fields = $12, updated_at = $13
+                password_hash = $8, session_token_hash = $9, sealed_session_token = $10,
+                sealed_identities = $11, acl = $12, fields = $13, updated_at = $14, email_version = $15, password_version = $16
           WHERE app_id = $1 AND object_id = $2`,
-        changeableValues(appId, user),
+        this.changeableValues(appId, user),
       ),
     );
   }
@@ -109,31 +133,76 @@ export class UsersRepository {
     );
   }
 
+  /**
+   * Notes a login, unless the user is gone or its session token was replaced meanwhile.
+   * @returns its `updatedAt`
+   */
+  async noteLogin(appId: string, { objectId, sessionTokenHash }: UserRow, now: Date): Promise<Date | undefined> {
+    const [row] = await this.database.query<Pick<UserRow, 'updatedAt'>>(
+      `UPDATE accounts.users SET updated_at = GREATEST($4, updated_at + interval '1 millisecond')
+        WHERE app_id = $1 AND object_id = $2 AND session_token_hash = $3 RETURNING updated_at AS "updatedAt"`,
+      [appId, objectId, sessionTokenHash, now],
+      'users.noteLogin',
+    );
+    return row?.updatedAt;
+  }
+
   async remove(tx: Tx, appId: string, objectId: string): Promise<void> {
     await tx.query('DELETE FROM accounts.users WHERE app_id = $1 AND object_id = $2', [appId, objectId]);
   }
-}
 
-function changeableValues(appId: string, user: UserRow): unknown[] {
-  return [
-    appId,
-    user.objectId,
-    user.username,
-    user.email,
-    user.emailVerified,
-    user.mobilePhoneNumber,
-    user.mobilePhoneVerified,
-    user.passwordHash,
-    user.sessionTokenHash,
-    user.sealedSessionToken,
-    user.acl === null ? null : JSON.stringify(user.acl),
-    JSON.stringify(user.fields),
-    user.updatedAt,
-  ];
-}
+  private async findByIdentity(appId: string, { platform, uid }: IdentityKey): Promise<OwnedIdentity<UserRow>[]> {
+    const rows = await this.database.query<StoredUser & Pick<OwnedIdentity<UserRow>, 'kind' | 'isVerified'>>(
+      `SELECT identities.kind, identities.is_verified AS "isVerified", ${COLUMNS}
+         FROM accounts.identities JOIN accounts.users
+           ON users.app_id = identities.app_id AND users.object_id = identities.user_id
+        WHERE identities.app_id = $1 AND identities.platform = $2 AND identities.uid = $3`,
+      [appId, platform, uid],
+      'users.findByIdentity',
+    );
+    return rows.map(({ kind, isVerified, ...user }) => ({ platform, uid, kind, isVerified, user: this.open(user) }));
+  }
 
-async function first(rows: Promise<UserRow[]>): Promise<UserRow | undefined> {
-  return (await rows)[0];
+  private changeableValues(appId: string, user: UserRow): unknown[] {
+    return [
+      appId,
+      user.objectId,
+      user.username,
+      user.email,
+      user.emailVerified,
+      user.mobilePhoneNumber,
+      user.mobilePhoneVerified,
+      user.passwordHash,
+      user.sessionTokenHash,
+      user.sealedSessionToken,
+      this.seal(user),
+      user.acl === null ? null : JSON.stringify(user.acl),
+      JSON.stringify(user.fields),
+      user.updatedAt,
+      user.emailVersion,
+      user.passwordVersion,
+    ];
+  }
+
+  private async first(rows: Promise<StoredUser[]>): Promise<UserRow | undefined> {
+    const [user] = await rows;
+    return user === undefined ? undefined : this.open(user);
+  }
+
+  private seal({ objectId, identities }: UserRow): string | null {
+    return identities === null ? null : this.sealer.seal(JSON.stringify([...identities]), contextOf(objectId));
+  }
+
+  private open({ sealedIdentities, ...user }: StoredUser): UserRow {
+    return {
+      ...user,
+      identities: sealedIdentities === null ? null : this.openIdentities(user.objectId, sealedIdentities),
+    };
+  }
+
+  private openIdentities(objectId: string, sealed: string): LinkedIdentities {
+    return new Map(JSON.parse(this.sealer.open(sealed, contextOf(objectId))) as [string, LinkedIdentity][]);
+  }
 }
 
 async function mapTaken(work: Promise<unknown>): Promise<void> {
@@ -148,4 +217,8 @@ function takenError(error: unknown): AppError | undefined {
   const constraint = violatedUniqueConstraint(error);
   const name = constraint === undefined ? undefined : UNIQUE_ERRORS[constraint];
   return name === undefined ? undefined : appError(name);
+}
+
+function contextOf(objectId: string): string {
+  return `identities of ${objectId}`;
 }

@@ -3,15 +3,25 @@ import { StartError } from '#bootstrap';
 import { migrate } from '#database';
 import { messageOf } from '#errors';
 import { accountsDatabase } from '../../../accounts/src/accounts.database.js';
+import { authLinkingDatabase } from '../../../auth-linking/src/auth-linking.database.js';
+import { mailDatabase } from '../../../mail/src/mail.database.js';
 import { print } from '../terminal.js';
 
+/** Where each service's database is. */
+export interface DatabaseUrls {
+  readonly accounts: string;
+  readonly authLinking: string;
+  readonly mail: string;
+}
+
 /** `gatepost migrate`: the one command that opens databases. */
-export function migrateCommand(databaseUrls: () => { accounts: string }): Command {
+export function migrateCommand(databaseUrls: () => DatabaseUrls): Command {
   return new Command('migrate')
     .description('bring the databases of all services to the newest version (before a rollout)')
     .option('--quiet', 'say nothing where all is well')
     .action(async ({ quiet }: { quiet?: true }) => {
-      const databases = [accountsDatabase(databaseUrls().accounts, 1)];
+      const { accounts, authLinking, mail } = databaseUrls();
+      const databases = [accountsDatabase(accounts, 1), authLinkingDatabase(authLinking, 1), mailDatabase(mail, 1)];
       for (const database of databases) {
         const applied = await migrate(database).catch((cause: unknown) => {
           throw new StartError(`The schema ${database.schema} cannot be migrated: ${messageOf(cause)}`, { cause });

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import type { ErrorName } from '#errors';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
 import { rolesEndpoints } from '../roles/roles.endpoints.js';
-import { usersEndpoints } from '../users/users.endpoints.js';
+import { LOGIN_ERRORS, usersEndpoints } from '../users/users.endpoints.js';
 
 const entry = z
   .looseObject({
@@ -51,6 +52,11 @@ const write = z
 /** Whose requests `batch/save` takes together. */
 const SAVING_ENDPOINTS = [usersEndpoints.signUp, usersEndpoints.update, rolesEndpoints.create, rolesEndpoints.update];
 
+/** What they can be refused for; but a joint save logs nobody in. */
+const savingErrors = SAVING_ENDPOINTS.flatMap(({ errors }) => errors).filter(
+  (name) => !(LOGIN_ERRORS as readonly ErrorName[]).includes(name),
+);
+
 export const batchEndpoints = describeEndpoints('Batch', {
   run: {
     summary: 'Send several requests at once',
@@ -73,6 +79,6 @@ export const batchEndpoints = describeEndpoints('Batch', {
         body: z.record(z.string(), z.record(z.string(), z.unknown())),
       },
     },
-    errors: [...new Set(['NOT_SUPPORTED' as const, ...SAVING_ENDPOINTS.flatMap(({ errors }) => errors)])],
+    errors: [...new Set(['NOT_SUPPORTED' as const, ...savingErrors])],
   },
 });

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
+import { ApplicationDirectory } from '#application-directory';
 import type { Caller } from '#contracts';
 import { appError } from '#errors';
-import { ApplicationDirectory } from './application.directory.js';
+import { acceptedLanguages } from './accepted-languages.js';
 import { judgeCredentials, readCredentials, readSessionToken } from './credentials.js';
 
 interface SignedRequest {
@@ -23,11 +24,13 @@ export class Authenticator {
     const signature = judgeCredentials(credentials, application);
     if (signature === undefined) throw appError('UNAUTHORIZED');
     const sessionToken = readSessionToken(headers);
+    const languages = acceptedLanguages(headers['accept-language']);
     return {
       requestId: id,
       appId: application.id,
       isMaster: signature === 'master',
       ...(sessionToken === undefined ? {} : { sessionToken }),
+      ...(languages.length === 0 ? {} : { languages: [...languages] }),
     };
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Application } from '#contracts';
 import { judgeCredentials, readCredentials, readSessionToken, type Signature } from './credentials.js';
 
-/** Application and signatures of the API's own documentation (compatibility facts §1, test vector). */
+/** Application and signatures of the API's own documentation. */
 const application: Application = {
   id: 'documented',
   name: 'documented',

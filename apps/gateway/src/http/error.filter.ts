@@ -2,8 +2,9 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, HttpSta
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, appError } from '#errors';
 import { reportError } from '#observability';
+import { isForPage, sendErrorPage } from '../pages/error-page.js';
 
-/** Writes every error body: `{code, error}` (specification, Errors). */
+/** Writes every error body: `{code, error}` (specification, Errors), or a page where somebody reads it. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('Http');
@@ -11,8 +12,11 @@ export class ErrorFilter implements ExceptionFilter {
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const error = fromHttp(thrown);
-    reportError(this.logger, error, { requestId: http.getRequest<FastifyRequest>().id });
-    sendError(http.getResponse<FastifyReply>(), error);
+    const request = http.getRequest<FastifyRequest>();
+    const reply = http.getResponse<FastifyReply>();
+    reportError(this.logger, error, { requestId: request.id });
+    if (isForPage(request)) sendErrorPage(request, reply, error);
+    else sendError(reply, error);
   }
 }
 

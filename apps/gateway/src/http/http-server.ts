@@ -2,6 +2,9 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../gateway.config.js';
 import { refuseUndescribedRoutes } from '../openapi/described-routes.js';
+import { isForPage } from '../pages/error-page.js';
+import { parseFormBody } from '../pages/form-body.js';
+import { limitForms } from '../pages/form-limit.hook.js';
 import { addRateLimits } from '../rate-limits/rate-limit.hook.js';
 import { fromHttp, sendError } from './error.filter.js';
 import { parseJsonBody } from './json-body.js';
@@ -69,10 +72,10 @@ export function prepareHttpServer(app: NestFastifyApplication): void {
   });
   const fastify = app.getHttpAdapter().getInstance();
   fastify.removeAllContentTypeParsers();
-  // Whatever a client calls it, a body of this API is JSON.
-  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
+  // Whatever a client calls it, a body of this API is JSON, and one of a page is a form.
+  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
     try {
-      done(null, parseJsonBody(body as Buffer));
+      done(null, isForPage(request) ? parseFormBody(body, request.headers['content-type']) : parseJsonBody(body));
     } catch (error) {
       done(error as Error);
     }
@@ -80,5 +83,6 @@ export function prepareHttpServer(app: NestFastifyApplication): void {
   warnOfUnknownProxy(app);
   addRequestHooks(app);
   addRateLimits(app);
+  limitForms(app);
   refuseUndescribedRoutes(app);
 }

@@ -10,7 +10,13 @@ import { OVERRIDE_PATH } from './method-override.js';
 
 const API_PREFIX = '/1.1/';
 /** What may be asked without credentials. */
-const OPEN_ROUTES = new Set(['/1.1/ping', '/1.1/date']);
+const OPEN_ROUTES = new Set([
+  '/1.1/ping',
+  '/1.1/date',
+  // The token of a mailed link is all that a page has.
+  '/1.1/verifyEmail/:token',
+  '/1.1/resetPassword/:token',
+]);
 const REQUEST_ID = /^[\w-]{8,64}$/;
 
 declare module 'fastify' {

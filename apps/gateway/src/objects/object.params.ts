@@ -59,7 +59,8 @@ function parseKeys(params: Params): string[] | undefined {
     .filter((key) => key !== '');
 }
 
-function isOn(params: Params, name: string): boolean {
+/** A switch of the query: on where it is `1` or `true`. */
+export function isOn(params: Params, name: string): boolean {
   return params[name] === '1' || params[name] === 'true';
 }
 

@@ -10,7 +10,9 @@ interface CommonError {
 
 const everywhere = (): boolean => true;
 const withCredentials = ({ credentials }: RoutedEndpoint): boolean => credentials !== 'none';
-const withBody = ({ method }: RoutedEndpoint): boolean => method !== 'GET';
+/** Pages say in words what went wrong. */
+const inJson = ({ topic }: RoutedEndpoint): boolean => topic !== 'Pages';
+const withBody = (endpoint: RoutedEndpoint): boolean => endpoint.method !== 'GET' && inJson(endpoint);
 
 /** What endpoints can answer beside their own errors. */
 export const COMMON_ERRORS: readonly CommonError[] = [
@@ -25,7 +27,7 @@ export const COMMON_ERRORS: readonly CommonError[] = [
     appliesTo: withCredentials,
   },
   { name: 'HEADERS_TOO_LARGE', when: 'the headers are over 16 KiB', appliesTo: everywhere },
-  { name: 'INTERNAL', when: 'the server made a mistake; its log says which', appliesTo: everywhere },
+  { name: 'INTERNAL', when: 'the server made a mistake; its log says which', appliesTo: inJson },
   {
     name: 'SERVICE_UNAVAILABLE',
     when: 'the database, the message broker or a service is away, or too many passwords wait; try again after `Retry-After`',

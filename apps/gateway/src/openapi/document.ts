@@ -7,12 +7,13 @@ import type { RoutedEndpoint } from './routed-endpoints.js';
 import { named, ShapeWriter } from './shapes.js';
 
 const DESCRIPTION =
-  'Accounts over the REST API of the LeanCloud SDKs. Every body is JSON. A failure is `{"code": <integer>, "error": "<text>"}`; programs decide by `code`.';
+  'Accounts over the REST API of the LeanCloud SDKs. Every body is JSON, but for the forms of pages. A failure is `{"code": <integer>, "error": "<text>"}`; programs decide by `code`.';
 
 /** The parameters that stand in paths. */
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   code: 'The six digits of the message.',
   objectId: 'The id of the object.',
+  token: 'The token of the mailed link.',
 };
 
 const errorBody = named(

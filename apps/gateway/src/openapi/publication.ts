@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { openApiDocument } from './document.js';
-import { contentSecurityPolicy, renderPage } from './page/page.js';
+import { contentSecurityPolicy } from '../html/content-security-policy.js';
+import { renderPage } from './page/page.js';
+import { STYLE } from './page/style.js';
 import type { RoutedEndpoint } from './routed-endpoints.js';
 
 /** A body that stays the same as long as the process lives. */
@@ -24,7 +26,7 @@ export function publish(endpoints: readonly RoutedEndpoint[], baseUrl: string): 
   return {
     document: staticContent(JSON.stringify(document), 'application/json; charset=utf-8'),
     page: staticContent(renderPage(document), 'text/html; charset=utf-8', {
-      'content-security-policy': contentSecurityPolicy(),
+      'content-security-policy': contentSecurityPolicy(STYLE, "'none'"),
       'referrer-policy': 'no-referrer',
     }),
   };

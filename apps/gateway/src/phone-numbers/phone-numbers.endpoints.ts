@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
 import { mobilePhoneNumber, ownUser, password, timestamp, writableFields } from '../users/user.schemas.js';
-import { FIELD_ERRORS } from '../users/users.endpoints.js';
+import { FIELD_ERRORS, LOGIN_ERRORS } from '../users/users.endpoints.js';
 
 const number = z.looseObject({ mobilePhoneNumber });
 const numberless = z.looseObject({
@@ -61,15 +61,7 @@ export const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
       200: { description: 'The user who has the number, with its session token.', body: ownUser, headers: location },
       201: { description: 'The new user, with its session token.', body: ownUser, headers: location },
     },
-    errors: [
-      ...FIELD_ERRORS,
-      'PHONE_MISSING',
-      'PHONE_UNVERIFIED',
-      'EMAIL_UNVERIFIED',
-      'LOCKED_OUT',
-      'INVALID_SMS_CODE',
-      'FORBIDDEN',
-    ],
+    errors: [...FIELD_ERRORS, 'INVALID_IDENTITY', 'PHONE_MISSING', ...LOGIN_ERRORS, 'INVALID_SMS_CODE', 'FORBIDDEN'],
   },
   requestLoginCode: {
     summary: 'Send a code to log in with',

@@ -8,7 +8,10 @@ declare module 'fastify' {
   }
 }
 
-/** Names the groups in which a request of the route counts. Every request counts in `requests` besides. */
+/**
+ * Names the groups in which a request of the route counts. Every request with credentials counts in `requests` besides; one
+ * of a route that asks for none only where this stands there, even without a group.
+ */
 export function RateLimited(...rateLimitGroups: Exclude<RateLimitGroup, 'requests'>[]): MethodDecorator {
   return RouteConfig({ rateLimitGroups });
 }

@@ -5,6 +5,7 @@ import { REQUEST_COUNTER, type RequestCounter } from './request-counter.js';
 
 /** Who is limited: one address towards one application. */
 export interface LimitedClient {
+  /** Empty where a request names none. */
   readonly appId: string;
   readonly network: string;
 }

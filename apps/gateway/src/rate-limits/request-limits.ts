@@ -11,18 +11,19 @@ export class RequestLimits {
   constructor(private readonly limiter: RateLimiter) {}
 
   /**
-   * Counts a request, or a part of one, in `requests` and in the given groups.
+   * Counts a request, or a part of one, in `requests` and in the given groups. One that names no application counts only where
+   * its route names groups, and for all applications together.
    * @throws AppError TOO_MANY_REQUESTS
    */
   async count(
     { caller, clientAddress }: FastifyRequest,
     reply: FastifyReply,
-    groups: readonly RateLimitGroup[] = [],
+    groups?: readonly RateLimitGroup[],
   ): Promise<void> {
     // Servers with the master key act for many people from one address.
-    if (caller === undefined || caller.isMaster) return;
-    const client = { appId: caller.appId, network: clientNetworkOf(clientAddress) };
-    const allowance = await this.limiter.count(['requests', ...groups], client);
+    if (caller === undefined ? groups === undefined : caller.isMaster) return;
+    const client = { appId: caller?.appId ?? '', network: clientNetworkOf(clientAddress) };
+    const allowance = await this.limiter.count(['requests', ...(groups ?? [])], client);
     if (allowance === undefined) return;
     tell(reply, allowance);
     if (allowance.isExceeded) throw appError('TOO_MANY_REQUESTS', { retryAfterSeconds: allowance.resetSeconds });

@@ -20,6 +20,36 @@ export const acl = named(
     .describe('Who may read and write: user ids, `*` for everybody, or `role:<name>`.'),
 );
 
+const platformId = z.union([z.string(), z.int()]);
+
+const authData = named(
+  'AuthData',
+  z
+    .record(
+      z.string(),
+      z
+        .looseObject({
+          uid: platformId.optional(),
+          openid: platformId.optional(),
+          id: platformId.optional(),
+          access_token: z.string().optional(),
+          code: z.string().optional(),
+          unionid: z.string().optional(),
+          platform: z.string().optional().describe('What the union id belongs to.'),
+          main_account: z.union([z.boolean(), z.enum(['true', 'false'])]).optional(),
+        })
+        .nullable(),
+    )
+    .describe('Accounts on other platforms, by platform (docs/platforms.md). `null` in an update unlinks.'),
+);
+
+const linkedAuthData = named(
+  'LinkedAuthData',
+  z
+    .record(z.string(), z.looseObject({}).describe('As the app has sent it, and what the platform has added.'))
+    .describe('Accounts on other platforms, by platform; `_<platform>_unionid` holds a union id.'),
+);
+
 /** A user as its readers see it. */
 export const user = named(
   'User',
@@ -33,6 +63,7 @@ export const user = named(
       emailVerified: z.boolean().nullable().optional(),
       mobilePhoneNumber: mobilePhoneNumber.optional(),
       mobilePhoneVerified: z.boolean().optional(),
+      authData: linkedAuthData.optional().describe('For the user and the master key only.'),
       ACL: acl.optional(),
     })
     .describe('A user. `keys` and settings can leave fields out; any other member is a custom field.'),
@@ -53,6 +84,7 @@ export const writableFields = named(
       password: password.optional(),
       email: email.nullable().optional(),
       mobilePhoneNumber: mobilePhoneNumber.nullable().optional(),
+      authData: authData.nullable().optional(),
       ACL: acl.nullable().optional(),
     })
     .describe('Fields of a user; any other member is a custom field.'),
@@ -60,7 +92,9 @@ export const writableFields = named(
 
 export const signUpFields = named(
   'SignUp',
-  writableFields.extend({ username, password }).describe('The new user; any other member is a custom field.'),
+  writableFields.describe(
+    'The new user: with `username` and `password`, or with `authData`. Any other member is a custom field.',
+  ),
 );
 
 export const logInFields = z

@@ -1,12 +1,13 @@
-import { Controller, Delete, Get, HttpCode, HttpStatus, Inject, Post, Put, Res } from '@nestjs/common';
+import { Controller, Delete, Get, HttpStatus, Inject, Post, Put, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { accountsRpc, type Caller, type JsonObject, objectsRpc, type VisibleUser } from '#contracts';
+import { accountsRpc, authLinkingRpc, type Caller, type JsonObject, objectsRpc, type VisibleUser } from '#contracts';
 import { RpcClient } from '#messaging';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { JsonBody, QueryParams, RequestCaller, UserId, UserIds } from '../http/request.decorators.js';
-import { parseCondition, parseListQuery, parseReadOptions, parseWriteOptions } from '../objects/object.params.js';
+import { isOn, parseCondition, parseListQuery, parseReadOptions, parseWriteOptions } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { RateLimited } from '../rate-limits/rate-limited.decorator.js';
+import { hasAuthData } from './auth-data.js';
 import { usersEndpoints } from './users.endpoints.js';
 
 /** Users, under the path of the specification and under the one that SDKs call. */
@@ -17,17 +18,26 @@ export class UsersController {
     @Inject(GATEWAY_CONFIG) private readonly config: GatewayConfig,
   ) {}
 
+  /** With `authData`, whoever has the identity already is logged in. */
   @Post()
-  @HttpCode(HttpStatus.CREATED)
   @RateLimited('signUps')
   @Endpoint(usersEndpoints.signUp)
   async signUp(
     @RequestCaller() caller: Caller,
     @JsonBody() fields: JsonObject,
+    @QueryParams() params: Record<string, unknown>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<JsonObject> {
-    const { user } = await this.rpc.call(accountsRpc.signUp, { caller, fields });
-    void reply.header('location', `${this.config.baseUrl}/1.1/users/${user.objectId}`);
+    const { user, isNew } = hasAuthData(fields)
+      ? await this.rpc.call(authLinkingRpc.signUpOrLogIn, {
+          caller,
+          fields,
+          failOnNotExist: isOn(params, 'failOnNotExist'),
+        })
+      : await this.rpc.call(accountsRpc.signUp, { caller, fields });
+    void reply
+      .code(isNew ? HttpStatus.CREATED : HttpStatus.OK)
+      .header('location', `${this.config.baseUrl}/1.1/users/${user.objectId}`);
     return user;
   }
 
@@ -71,7 +81,8 @@ export class UsersController {
     @QueryParams() params: Record<string, unknown>,
   ): Promise<JsonObject> {
     const request = { caller, objectId, changes, ...parseWriteOptions(params) };
-    return (await this.rpc.call(accountsRpc.updateUser, request)).result;
+    const contract = hasAuthData(changes) ? authLinkingRpc.updateUser : accountsRpc.updateUser;
+    return (await this.rpc.call(contract, request)).result;
   }
 
   @Put(':objectId/refreshSessionToken')

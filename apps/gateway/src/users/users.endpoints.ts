@@ -24,7 +24,6 @@ import {
 
 /** What the fields of a user can be refused for. */
 export const FIELD_ERRORS = [
-  'NOT_SUPPORTED',
   'INVALID_KEY_NAME',
   'MALFORMED_POINTER',
   'INCORRECT_TYPE',
@@ -42,21 +41,43 @@ export const FIELD_ERRORS = [
   'INVALID_PASSWORD',
 ] as const satisfies ErrorName[];
 
+/** What `authData` can be refused for. */
+const AUTH_DATA_ERRORS = [
+  'IDENTITY_TAKEN',
+  'IDENTITY_MISSING',
+  'INVALID_IDENTITY',
+  'INVALID_WEIXIN_IDENTITY',
+] as const satisfies ErrorName[];
+
+/** What keeps out a user who has shown who it is. */
+export const LOGIN_ERRORS = ['PHONE_UNVERIFIED', 'EMAIL_UNVERIFIED', 'LOCKED_OUT'] as const satisfies ErrorName[];
+
+const location = { Location: 'The absolute URL of the user.' };
 const lastModified = { 'Last-Modified': 'The time of `updatedAt`.' };
 
 export const usersEndpoints = describeEndpoints('Users', {
   signUp: {
-    summary: 'Sign up',
+    summary: 'Sign up, or log in with authData',
+    description:
+      'Whoever has one of the accounts in `authData` is logged in, and gets the others too; the rest of the body does not count then.',
     credentials: 'application',
+    query: z.object({
+      failOnNotExist: z.enum(['true', '1']).optional().describe('Log in only: 211 where nobody has the accounts.'),
+    }),
     body: signUpFields,
     answers: {
-      201: {
-        description: 'The whole user, with its session token.',
-        body: ownUser,
-        headers: { Location: 'The absolute URL of the user.' },
-      },
+      200: { description: 'The user who has the accounts, with its session token.', body: ownUser, headers: location },
+      201: { description: 'The new user, with its session token.', body: ownUser, headers: location },
     },
-    errors: ['USERNAME_MISSING', 'PASSWORD_MISSING', ...FIELD_ERRORS, 'FORBIDDEN'],
+    errors: [
+      'USERNAME_MISSING',
+      'PASSWORD_MISSING',
+      ...FIELD_ERRORS,
+      ...AUTH_DATA_ERRORS,
+      ...LOGIN_ERRORS,
+      'USER_NOT_FOUND',
+      'FORBIDDEN',
+    ],
   },
   list: {
     summary: 'Query users',
@@ -88,13 +109,15 @@ export const usersEndpoints = describeEndpoints('Users', {
   },
   update: {
     summary: 'Change a user',
-    description: 'Fields that are not sent stay as they are. `{"__op":"Delete"}` removes a field.',
+    description:
+      'Fields that are not sent stay as they are. `{"__op":"Delete"}` removes a field. `authData` links the accounts that it names; `null` or `{"__op":"Delete"}` for one of them, or for `authData.<platform>`, unlinks it.',
     credentials: 'session or master key',
     query: writeParams,
     body: writableFields,
     answers: { 200: { description: 'The time of the change.', body: changedUser } },
     errors: [
       ...FIELD_ERRORS,
+      ...AUTH_DATA_ERRORS,
       ...CONDITION_ERRORS,
       'NO_EFFECT',
       'CLIENT_NOT_ALLOWED',

@@ -2,7 +2,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Secret } from '#config';
 import { FileTextMessageProvider } from './file-text-message.provider.js';
 
 const message = {
@@ -26,7 +25,6 @@ describe('FileTextMessageProvider', () => {
     folder = join(data, 'data', 'outbox', 'sms');
     shown = [];
     provider = new FileTextMessageProvider({
-      secret: new Secret('unused'),
       textMessageFolder: folder,
       show: (line) => shown.push(line),
     });

@@ -12,8 +12,12 @@ export interface TextMessage extends Pick<TextMessageOptions, 'smsType' | 'templ
   readonly code: string;
 }
 
-/** Who carries text messages to phones. */
-export abstract class TextMessageProvider {
-  /** Resolves once the message is with the provider. A rejected promise means: try again later. */
-  abstract send(message: TextMessage): Promise<void>;
+/** Who carries text messages to phones. @template Credentials what it must know of the application */
+export interface TextMessageProvider<Credentials> {
+  /**
+   * Resolves once the message is with the provider.
+   * @throws DeliveryRefused where it will never take it; anything else means: try this one again later. No error's message holds
+   * the number, the text, or a secret: it is kept.
+   */
+  send(message: TextMessage, credentials: Credentials): Promise<void>;
 }

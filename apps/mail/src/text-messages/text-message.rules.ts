@@ -9,11 +9,6 @@ const CODE_NAMES: Readonly<Record<CodePurpose, string>> = {
   change: 'code to use this phone number',
 };
 
-/** A code that is dead before it arrives only confuses. */
-export function isTooLate({ expiresAt }: Pick<TextMessageRequest, 'expiresAt'>, now: Date): boolean {
-  return now.getTime() >= Date.parse(expiresAt);
-}
-
 /** The default text. */
 export function textOf(
   { name, op, purpose, ttlMinutes }: Pick<TextMessageRequest, 'name' | 'op' | 'purpose' | 'ttlMinutes'>,

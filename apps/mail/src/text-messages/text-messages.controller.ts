@@ -8,7 +8,7 @@ export class TextMessagesController {
   constructor(private readonly messages: TextMessagesService) {}
 
   @EventHandler(events.smsRequested)
-  async send({ id, payload }: ReceivedEvent<typeof events.smsRequested>): Promise<void> {
-    await this.messages.send(id, payload, new Date());
+  async request({ id, payload }: ReceivedEvent<typeof events.smsRequested>): Promise<void> {
+    await this.messages.request(id, payload);
   }
 }

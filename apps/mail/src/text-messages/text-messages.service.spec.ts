@@ -1,25 +1,15 @@
-import { Logger } from '@nestjs/common';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sealedCodeContext, type TextMessageRequest } from '#contracts';
+import type { Tx } from '#database';
+import type { Inbox } from '#outbox';
 import { Sealer } from '#sealing';
-import { TextMessageProvider, type TextMessage } from './text-message.provider.js';
+import type { DeliveryQueue } from '../deliveries/delivery-queue.js';
+import type { NewDelivery } from '../deliveries/delivery.types.js';
 import { TextMessagesService } from './text-messages.service.js';
 
 const ID = 'b6f0f6a2-6a34-4a53-9a57-2f2b0e0f7a11';
-const NOW = new Date('2026-01-01T00:00:00.000Z');
 const sealer = new Sealer('a secret of thirty-two characters, or more');
 const to = { appId: 'app', mobilePhoneNumber: '+8613812345678' };
-
-class FakeProvider extends TextMessageProvider {
-  readonly sent: TextMessage[] = [];
-  problem: Error | undefined;
-
-  send(message: TextMessage): Promise<void> {
-    if (this.problem !== undefined) return Promise.reject(this.problem);
-    this.sent.push(message);
-    return Promise.resolve();
-  }
-}
 
 function request(changes: Partial<TextMessageRequest> = {}): TextMessageRequest {
   return {
@@ -35,44 +25,47 @@ function request(changes: Partial<TextMessageRequest> = {}): TextMessageRequest 
 }
 
 describe('TextMessagesService', () => {
-  const provider = new FakeProvider();
-  const messages = new TextMessagesService(provider, sealer);
+  const handled = new Set<string>();
+  const queued: NewDelivery[] = [];
+  const inbox = {
+    once: async (id: string, work: (tx: Tx) => Promise<void>) => {
+      if (!handled.has(id)) await work({} as Tx);
+      handled.add(id);
+    },
+  } as unknown as Inbox;
+  const queue = {
+    add: (_: Tx, delivery: NewDelivery) => Promise.resolve(queued.push(delivery)),
+  } as unknown as DeliveryQueue;
+  const messages = new TextMessagesService(inbox, queue, sealer);
 
-  beforeAll(() => {
-    Logger.overrideLogger(false);
-  });
-
-  it('opens the code and hands the message to the provider, under the id of the event', async () => {
-    await messages.send(ID, request({ template: 'welcome', sign: 'us', variables: { color: 'red' } }), NOW);
-    expect(provider.sent.splice(0)).toEqual([
+  it('opens the code and queues the message once, under the id of the event', async () => {
+    const options = { template: 'welcome', sign: 'us', variables: { color: 'red' } };
+    await messages.request(ID, request(options));
+    await messages.request(ID, request(options));
+    expect(queued.splice(0)).toEqual([
       {
         id: ID,
         appId: 'app',
-        to: '+8613812345678',
-        text: '[Shop] 012345 is your verification code. It is valid for 10 minutes.',
-        code: '012345',
-        smsType: 'sms',
-        template: 'welcome',
-        sign: 'us',
-        variables: { color: 'red' },
+        channel: 'sms',
+        kind: 'generic',
+        recipient: '+8613812345678',
+        userId: null,
+        asOf: null,
+        content: {
+          text: '[Shop] 012345 is your verification code. It is valid for 10 minutes.',
+          code: '012345',
+          smsType: 'sms',
+          ...options,
+        },
+        expiresAt: new Date('2026-01-01T00:10:00.000Z'),
       },
     ]);
   });
 
-  it('sends no code that is dead already', async () => {
-    await messages.send(ID, request(), new Date('2026-01-01T00:10:00.000Z'));
-    expect(provider.sent).toEqual([]);
-  });
-
   it('opens no code beside another number, and none that was sealed with another secret', async () => {
-    await expect(messages.send(ID, request({ mobilePhoneNumber: '+8613812345679' }), NOW)).rejects.toThrow();
+    await expect(messages.request(ID, request({ mobilePhoneNumber: '+8613812345679' }))).rejects.toThrow();
     const foreign = new Sealer('another secret of thirty-two characters').seal('012345', sealedCodeContext(to));
-    await expect(messages.send(ID, request({ sealedCode: foreign }), NOW)).rejects.toThrow(/another GATEPOST_SECRET/);
-    expect(provider.sent).toEqual([]);
-  });
-
-  it('fails where the provider fails, so that the event comes again', async () => {
-    provider.problem = new Error('no space left');
-    await expect(messages.send(ID, request(), NOW)).rejects.toThrow('no space left');
+    await expect(messages.request(ID, request({ sealedCode: foreign }))).rejects.toThrow(/another GATEPOST_SECRET/);
+    expect(queued).toEqual([]);
   });
 });

@@ -1,28 +1,42 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { sealedCodeContext, type TextMessageRequest } from '#contracts';
+import { Inbox } from '#outbox';
 import { Sealer } from '#sealing';
-import { isTooLate, textOf } from './text-message.rules.js';
-import { TextMessageProvider } from './text-message.provider.js';
+import { DeliveryQueue } from '../deliveries/delivery-queue.js';
+import { textOf } from './text-message.rules.js';
 
-/** Sends the codes that other services ask for. */
+/** Queues the codes that other services ask for. */
 @Injectable()
 export class TextMessagesService {
-  private readonly logger = new Logger('TextMessages');
-
   constructor(
-    private readonly provider: TextMessageProvider,
+    private readonly inbox: Inbox,
+    private readonly queue: DeliveryQueue,
     private readonly sealer: Sealer,
   ) {}
 
-  /** @param id of the event: a message that is asked for twice is the same one to the provider */
-  async send(id: string, request: TextMessageRequest, now: Date): Promise<void> {
-    if (isTooLate(request, now)) {
-      this.logger.warn(`message ${id} is not sent: its code has expired`);
-      return;
-    }
+  /**
+   * @param id of the event, and of the message from now on
+   * @throws Error where the code was sealed with another secret
+   */
+  async request(id: string, request: TextMessageRequest): Promise<void> {
+    const { appId, mobilePhoneNumber: recipient, purpose, smsType, expiresAt } = request;
     const code = this.sealer.open(request.sealedCode, sealedCodeContext(request));
-    const { appId, mobilePhoneNumber: to, smsType, template, sign, variables } = request;
-    await this.provider.send({ id, appId, to, text: textOf(request, code), code, smsType, template, sign, variables });
-    this.logger.log(`message ${id} is with its provider`);
+    const { template = null, sign = null, variables = null } = request;
+    const given = Object.fromEntries(
+      Object.entries({ template, sign, variables }).filter(([, value]) => value !== null),
+    );
+    await this.inbox.once(id, (tx) =>
+      this.queue.add(tx, {
+        id,
+        appId,
+        channel: 'sms',
+        kind: purpose,
+        recipient,
+        userId: null,
+        asOf: null,
+        content: { text: textOf(request, code), code, smsType, ...given },
+        expiresAt: new Date(expiresAt),
+      }),
+    );
   }
 }

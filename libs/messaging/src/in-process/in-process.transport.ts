@@ -23,8 +23,7 @@ export class InProcessTransport implements Transport {
         reject(appError('SERVICE_UNAVAILABLE', { cause: new Error(`${pattern} gave no answer in ${timeoutMs} ms`) }));
       }, timeoutMs);
     });
-    const answer = answerRequest(body, (wanted) => this.#find(wanted));
-    return Promise.race([answer, timeout]).finally(() => {
+    return Promise.race([this.#answer(body), timeout]).finally(() => {
       clearTimeout(timer);
     });
   }
@@ -55,6 +54,11 @@ export class InProcessTransport implements Transport {
 
   async close(): Promise<void> {
     await this.#lastEvent;
+  }
+
+  async #answer(body: string): Promise<string> {
+    const answer = await answerRequest(body, (wanted) => this.#find(wanted));
+    return typeof answer === 'string' ? answer : this.#answer(answer.body);
   }
 
   async #deliver(message: EventMessage): Promise<void> {

@@ -4,11 +4,10 @@ import type { ConfirmChannel, ConsumeMessage } from 'amqplib';
 import { AppError, messageOf } from '#errors';
 import { deliverEvent } from '../handlers.js';
 import { UnparseableEvent } from '../unparseable-event.js';
-import type { Topology } from './topology.js';
+import { REASON_HEADER, type Topology } from './topology.js';
 
 const PREFETCH = 20;
 const ATTEMPT_HEADER = 'x-gatepost-attempt';
-const REASON_HEADER = 'x-gatepost-reason';
 
 interface ConsumerHooks {
   /** Takes note of work in hand. */

@@ -1,8 +1,9 @@
 import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
 import type { AmqpConnectionManager } from 'amqp-connection-manager';
-import type { Channel, ConfirmChannel, ConsumeMessage } from 'amqplib';
+import type { Channel, ConfirmChannel, ConsumeMessage, Message, Options } from 'amqplib';
 import type { Metrics } from '#observability';
-import { answerRequest, refuseRequest } from '../handlers.js';
+import type { Forwarded } from '../forwarded.js';
+import { answerRequest, failForwarded, refuseRequest } from '../handlers.js';
 import { ConsumingChannel } from './consuming-channel.js';
 import { EventConsumer } from './event-consumer.js';
 import { InFlight } from './in-flight.js';
@@ -84,6 +85,9 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   async #consumeRpc(channel: Channel, lose: () => void): Promise<string> {
     await this.topology.declareRpcQueue(channel, this.service);
+    channel.on('return', (message: Message) => {
+      reply(channel, message, failForwarded('no such service runs'));
+    });
     const receive = (message: ConsumeMessage | null) => {
       if (message === null) lose();
       else this.#receive(channel, message);
@@ -105,16 +109,26 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       reply(channel, message, refuseRequest(this.outcomes));
       return;
     }
+    const receivedAt = performance.now();
     const answered = answerRequest(
       message.content.toString(),
       (pattern) => this.#handler(pattern, 'rpc'),
       this.outcomes,
     );
     this.#inFlight.add(
-      answered.then((text) => {
-        reply(channel, message, text);
+      answered.then((answer) => {
+        if (typeof answer === 'string') reply(channel, message, answer);
+        else this.#forward(channel, message, answer, performance.now() - receivedAt);
       }),
     );
+  }
+
+  /** The broker knows by `replyTo` who asked first, whoever answers. What is left of its deadline goes along. */
+  #forward(channel: Channel, message: ConsumeMessage, { pattern, body }: Forwarded, elapsedMs: number): void {
+    const [service = ''] = pattern.split('.', 1);
+    const expiration = Math.floor(Number(message.properties.expiration) - elapsedMs);
+    if (expiration <= 0) return;
+    send(channel, this.topology.rpcQueue(service), body, { ...addressOf(message), expiration, mandatory: true });
   }
 
   #handler(pattern: string, kind: 'rpc' | 'event'): MessageHandler | null {
@@ -123,13 +137,21 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 }
 
-/** Sends an answer. A channel that closed meanwhile takes none: its caller has been told already. */
-function reply(channel: Channel, message: ConsumeMessage, text: string): void {
+function reply(channel: Channel, message: Message, text: string): void {
+  const { replyTo, correlationId } = addressOf(message);
+  send(channel, replyTo, text, { correlationId });
+}
+
+/** Who asked, and which of its questions. */
+function addressOf({ properties }: Message): { replyTo: string; correlationId: string } {
+  return { replyTo: String(properties.replyTo), correlationId: String(properties.correlationId) };
+}
+
+/** A channel that closed meanwhile takes nothing: the caller's own went with it, or its deadline tells it. */
+function send(channel: Channel, queue: string, text: string, options: Options.Publish): void {
   try {
-    channel.sendToQueue(String(message.properties.replyTo), Buffer.from(text), {
-      correlationId: String(message.properties.correlationId),
-    });
+    channel.sendToQueue(queue, Buffer.from(text), options);
   } catch {
-    // IllegalOperationError: the channel is gone, and the caller's own channel with it or its deadline passed.
+    // IllegalOperationError: the channel is gone.
   }
 }

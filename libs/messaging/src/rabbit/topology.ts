@@ -1,6 +1,9 @@
 import type { Channel, ConfirmChannel } from 'amqplib';
 import type { EventContract } from '#contracts';
 
+/** On a dead letter: what its last attempt failed with. */
+export const REASON_HEADER = 'x-gatepost-reason';
+
 /** A queue of a service that nobody reads is removed by the broker after this time. */
 const RPC_QUEUE_IDLE_MS = 60_000;
 /** Deliveries of one event without an answer (a consumer that dies on it) before it is dead-lettered. */

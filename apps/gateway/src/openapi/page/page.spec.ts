@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openApiDocument } from '../document.js';
 import type { RoutedEndpoint } from '../routed-endpoints.js';
-import { contentSecurityPolicy, renderPage } from './page.js';
+import { contentSecurityPolicy } from '../../html/content-security-policy.js';
+import { renderPage } from './page.js';
+import { STYLE } from './style.js';
 
 const HOSTILE = `"><script>alert('x')</script>`;
 
@@ -36,7 +38,9 @@ describe('the page', () => {
 
   it('has one style, which the policy allows by its hash', () => {
     const [, style = ''] = /<style>([^]*?)<\/style>/.exec(page) ?? [];
-    expect(contentSecurityPolicy()).toContain(`'sha256-${createHash('sha256').update(style).digest('base64')}'`);
+    expect(contentSecurityPolicy(STYLE, "'none'")).toContain(
+      `'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+    );
     expect(page.match(/<style/g)).toHaveLength(1);
   });
 

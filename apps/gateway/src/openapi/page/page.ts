@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { OpenApiDocument } from '../openapi.types.js';
-import { Markup, markup, prose } from './markup.js';
+import { Markup, markup, prose } from '../../html/markup.js';
 import { renderContents, renderRoute, type Route, routesOf } from './route.js';
 import { renderCommonErrors } from './route.errors.js';
 import { renderShape } from './shape.js';
@@ -10,12 +9,6 @@ interface Section {
   readonly name: string;
   readonly anchor: string;
   readonly routes: readonly Route[];
-}
-
-/** The page runs no script and loads nothing; its one style is known by its hash. */
-export function contentSecurityPolicy(): string {
-  const hash = createHash('sha256').update(STYLE).digest('base64');
-  return `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 }
 
 /** Renders the document for people. */

@@ -1,5 +1,5 @@
 import type { OpenApiDocument, Operation, Reference, Response } from '../openapi.types.js';
-import { type Markup, markup, prose } from './markup.js';
+import { type Markup, markup, prose } from '../../html/markup.js';
 
 interface ErrorExample {
   readonly summary?: string;

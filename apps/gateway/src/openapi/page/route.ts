@@ -1,5 +1,5 @@
 import type { OpenApiDocument, Operation, Parameter, Response } from '../openapi.types.js';
-import { type Markup, markup, prose } from './markup.js';
+import { type Markup, markup, prose } from '../../html/markup.js';
 import { isErrorResponse, renderErrors, renderStatus } from './route.errors.js';
 import { renderFields, renderType } from './shape.js';
 

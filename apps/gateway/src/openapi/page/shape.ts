@@ -1,5 +1,5 @@
 import type { Schema } from '../openapi.types.js';
-import { type Markup, markup, prose } from './markup.js';
+import { type Markup, markup, prose } from '../../html/markup.js';
 
 /** The parts of a JSON Schema that zod writes, and the page shows. */
 interface ShownSchema {

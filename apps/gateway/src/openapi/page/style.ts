@@ -1,43 +1,11 @@
+import { PALETTE } from '../../html/palette.js';
+
 /** The style of the page; it is part of it, and allowed by its hash. */
-export const STYLE = `
-:root {
-  color-scheme: light dark;
-  --paper: #fff;
-  --sheet: #f6f7f9;
-  --line: #dfe3e8;
-  --ink: #1d2430;
-  --quiet: #586374;
-  --link: #0b57b0;
-  --get: #0b57b0;
-  --post: #17713a;
-  --put: #8a5300;
-  --delete: #b3261e;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --paper: #14171c;
-    --sheet: #1c2027;
-    --line: #323945;
-    --ink: #e4e8ee;
-    --quiet: #a3adbb;
-    --link: #8ab8ff;
-    --get: #8ab8ff;
-    --post: #7fd39a;
-    --put: #f0bd6a;
-    --delete: #ff9b92;
-  }
-}
-* { box-sizing: border-box; }
-html { scroll-behavior: smooth; scroll-padding-top: 1rem; -webkit-text-size-adjust: 100%; }
+export const STYLE = `${PALETTE}
+html { scroll-behavior: smooth; scroll-padding-top: 1rem; }
 @media (prefers-reduced-motion: reduce) { html { scroll-behavior: auto; } }
-body {
-  margin: 0;
-  background: var(--paper);
-  color: var(--ink);
-  font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
-}
+body { background: var(--paper); }
 a { color: var(--link); text-decoration-thickness: 1px; text-underline-offset: 0.15em; }
-:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 3px; }
 code { font: 0.92em/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 p { margin: 0.4rem 0; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0; letter-spacing: -0.01em; }
@@ -68,10 +36,10 @@ main .contents { margin-bottom: 1.5rem; }
 .contents a:hover code { text-decoration: underline; }
 .contents code { color: var(--ink); }
 .method { font: 700 0.8rem/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; min-width: 3.6em; flex: none; }
-.get { color: var(--get); }
-.post { color: var(--post); }
-.put, .patch { color: var(--put); }
-.delete { color: var(--delete); }
+.get { color: var(--link); }
+.post { color: var(--good); }
+.put, .patch { color: var(--warning); }
+.delete { color: var(--bad); }
 article { margin: 0 0 1.25rem; padding: 1rem; border: 1px solid var(--line); border-radius: 0.6rem; }
 article:target { border-color: var(--link); box-shadow: 0 0 0 1px var(--link); }
 article > h3 a { color: inherit; text-decoration: none; }

@@ -1,0 +1,106 @@
+import { Injectable } from '@nestjs/common';
+import type { PlatformKind } from '#contracts';
+import { Database, type Tx, violatedUniqueConstraint } from '#database';
+import { appError } from '#errors';
+import type { LinkedIdentities, LinkedIdentity } from './linked-identities.types.js';
+
+/** How many users of an application have an account on a platform. */
+export interface IdentityCount {
+  readonly platform: string;
+  readonly kind: PlatformKind | undefined;
+  readonly verified: number;
+  readonly unverified: number;
+}
+
+/** Keeps which account on which platform belongs to which user. */
+@Injectable()
+export class IdentitiesRepository {
+  constructor(private readonly database: Database) {}
+
+  /**
+   * Brings the user's rows from `before` to `after`. The user's row must be locked, or new.
+   * @throws AppError IDENTITY_TAKEN where another user has one of them
+   */
+  async replace(
+    tx: Tx,
+    { appId, userId }: { readonly appId: string; readonly userId: string },
+    before: LinkedIdentities | null,
+    after: LinkedIdentities | null,
+  ): Promise<void> {
+    const gone = [...(before ?? [])].filter(([platform, identity]) => !isSameRow(identity, after?.get(platform)));
+    const fresh = [...(after ?? [])].filter(([platform, identity]) => !isSameRow(identity, before?.get(platform)));
+    await this.lock(tx, appId, [...gone, ...fresh]);
+    if (gone.length > 0)
+      await this.remove(
+        tx,
+        appId,
+        userId,
+        gone.map(([platform]) => platform),
+      );
+    if (fresh.length > 0) await this.insert(tx, appId, userId, fresh);
+  }
+
+  async count(appId: string): Promise<IdentityCount[]> {
+    const rows = await this.database.query<
+      Record<'platform' | 'verified' | 'unverified', string> & { kind: PlatformKind | null }
+    >(
+      `SELECT platform, kind, count(*) FILTER (WHERE is_verified) AS verified, count(*) FILTER (WHERE NOT is_verified) AS unverified
+         FROM accounts.identities WHERE app_id = $1 GROUP BY platform, kind ORDER BY platform, kind`,
+      [appId],
+    );
+    return rows.map(({ platform, kind, verified, unverified }) => ({
+      platform,
+      kind: kind ?? undefined,
+      verified: Number(verified),
+      unverified: Number(unverified),
+    }));
+  }
+
+  /**
+   * In one order everywhere, so that two users who give away and want several at once cannot wait for each other. Who
+   * changes a single one holds nothing that others wait for.
+   */
+  private async lock(tx: Tx, appId: string, identities: readonly (readonly [string, LinkedIdentity])[]): Promise<void> {
+    if (identities.length < 2) return;
+    const keys = identities.map(([platform, { uid }]) => JSON.stringify([appId, platform, uid]));
+    await tx.query(
+      `SELECT pg_advisory_xact_lock(wanted.lock)
+         FROM (SELECT DISTINCT hashtextextended(key, 0) AS lock FROM unnest($1::text[]) AS key ORDER BY lock) AS wanted`,
+      [keys],
+    );
+  }
+
+  private async remove(tx: Tx, appId: string, userId: string, platforms: readonly string[]): Promise<void> {
+    await tx.query('DELETE FROM accounts.identities WHERE app_id = $1 AND user_id = $2 AND platform = ANY ($3)', [
+      appId,
+      userId,
+      platforms,
+    ]);
+  }
+
+  private async insert(
+    tx: Tx,
+    appId: string,
+    userId: string,
+    identities: readonly (readonly [string, LinkedIdentity])[],
+  ): Promise<void> {
+    const columns = [
+      identities.map(([platform]) => platform),
+      identities.map(([, { uid }]) => uid),
+      identities.map(([, { kind }]) => kind ?? null),
+      identities.map(([, { isVerified }]) => isVerified),
+    ];
+    const inserted = tx.query(
+      `INSERT INTO accounts.identities (app_id, user_id, platform, uid, kind, is_verified)
+       SELECT $1, $2, fresh.* FROM unnest($3::text[], $4::text[], $5::text[], $6::boolean[]) AS fresh (platform, uid, kind, is_verified)`,
+      [appId, userId, ...columns],
+    );
+    await inserted.catch((error: unknown) => {
+      throw violatedUniqueConstraint(error) === 'identities_pkey' ? appError('IDENTITY_TAKEN') : error;
+    });
+  }
+}
+
+function isSameRow(one: LinkedIdentity, other: LinkedIdentity | undefined): boolean {
+  return one.uid === other?.uid && one.kind === other.kind && one.isVerified === other.isVerified;
+}

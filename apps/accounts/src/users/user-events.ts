@@ -1,0 +1,37 @@
+import { Injectable } from '@nestjs/common';
+import { events } from '#contracts';
+import type { Tx } from '#database';
+import { Outbox } from '#outbox';
+import { type MailOrigin, MailSender } from '../emails/mail-sender.js';
+import type { UserRow } from './user.row.js';
+
+/** Tells what happened to users, and sends the mails that follow from it: in the transaction of the change. */
+@Injectable()
+export class UserEvents {
+  constructor(
+    private readonly outbox: Outbox,
+    private readonly mails: MailSender,
+  ) {}
+
+  async created(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
+    await this.outbox.add(tx, events.userRegistered, { appId: origin.appId, userId: user.objectId });
+    await this.sendVerification(tx, origin, user);
+  }
+
+  async changed(tx: Tx, origin: MailOrigin, before: UserRow, user: UserRow): Promise<void> {
+    if (user.email === before.email) return;
+    const { objectId: userId, email, updatedAt } = user;
+    const changedAt = updatedAt.toISOString();
+    await this.outbox.add(tx, events.emailChanged, { appId: origin.appId, userId, email, changedAt });
+    await this.sendVerification(tx, origin, user);
+  }
+
+  async removed(tx: Tx, { appId }: MailOrigin, userId: string, deletedAt: Date): Promise<void> {
+    await this.outbox.add(tx, events.userDeleted, { appId, userId, deletedAt: deletedAt.toISOString() });
+  }
+
+  /** Where the mailbox got too many mails the user changes all the same, and can ask for one later. */
+  private async sendVerification(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
+    if (user.emailVerified === false) await this.mails.send(tx, origin, 'verifyEmail', user);
+  }
+}

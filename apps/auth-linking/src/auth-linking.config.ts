@@ -1,0 +1,43 @@
+import type { z } from 'zod';
+import { ConfigError, environment, type Secret } from '#config';
+import { PLATFORM_KINDS, platformKind } from '#contracts';
+
+/** The variables of the auth-linking service. */
+export const authLinkingEnvironment = environment
+  .pick({
+    DATABASE_URL: true,
+    GATEPOST_AUTH_LINKING_DATABASE_URL: true,
+    GATEPOST_DATABASE_POOL: true,
+    GATEPOST_INTERNAL_NETWORKS: true,
+    GATEPOST_PLATFORM_URLS: true,
+    GATEPOST_SECRET: true,
+  })
+  .required({ GATEPOST_SECRET: true });
+
+export interface AuthLinkingConfig {
+  readonly databaseUrl: string;
+  readonly databasePool: number;
+  readonly secret: Secret;
+  /** Addresses of platforms that are not where their documentation says. */
+  readonly platformUrls: ReadonlyMap<string, string>;
+  /** Internal networks that calls to platforms may reach. */
+  readonly internalNetworks: readonly string[];
+}
+
+/** DI token of `AuthLinkingConfig`. */
+export const AUTH_LINKING_CONFIG = Symbol('AuthLinkingConfig');
+
+/** @throws ConfigError where an address is for a platform that there is not: most likely a typing error */
+export function authLinkingConfig(env: z.output<typeof authLinkingEnvironment>): AuthLinkingConfig {
+  const names = [...env.GATEPOST_PLATFORM_URLS.keys()];
+  if (!names.every((name) => platformKind.safeParse(name).success)) {
+    throw new ConfigError([`GATEPOST_PLATFORM_URLS: must name platforms (${PLATFORM_KINDS.join(', ')})`]);
+  }
+  return Object.freeze({
+    databaseUrl: env.GATEPOST_AUTH_LINKING_DATABASE_URL ?? env.DATABASE_URL,
+    databasePool: env.GATEPOST_DATABASE_POOL,
+    secret: env.GATEPOST_SECRET,
+    platformUrls: env.GATEPOST_PLATFORM_URLS,
+    internalNetworks: env.GATEPOST_INTERNAL_NETWORKS,
+  });
+}

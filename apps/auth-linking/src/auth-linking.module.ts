@@ -1,0 +1,21 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { DatabaseModule } from '#database';
+import { AUTH_LINKING_CONFIG, type AuthLinkingConfig } from './auth-linking.config.js';
+import { AuthLinkingDatabase, authLinkingDatabase } from './auth-linking.database.js';
+import { CredentialsModule } from './credentials/credentials.module.js';
+import { LinkingModule } from './linking/linking.module.js';
+
+/** The auth-linking service: what third-party platforms confirm, and the credentials for asking them. */
+@Module({})
+export class AuthLinkingModule {
+  static forRoot(config: AuthLinkingConfig): DynamicModule {
+    const database = authLinkingDatabase(config.databaseUrl, config.databasePool);
+    return {
+      module: AuthLinkingModule,
+      global: true,
+      imports: [DatabaseModule.forRoot(database, AuthLinkingDatabase), CredentialsModule, LinkingModule],
+      providers: [{ provide: AUTH_LINKING_CONFIG, useValue: config }],
+      exports: [AUTH_LINKING_CONFIG],
+    };
+  }
+}

@@ -1,0 +1,129 @@
+import { Injectable } from '@nestjs/common';
+import {
+  accountsRpc,
+  broadcastHints,
+  type PlatformCredentials,
+  type PlatformKind,
+  type platformsRpc,
+  type RpcData,
+  type ShownCredentials,
+} from '#contracts';
+import { appError, messageOf } from '#errors';
+import { Broadcasts, RpcClient } from '#messaging';
+import { RecentReads } from '#recent-reads';
+import { Sealer } from '#sealing';
+import { AuthLinkingDatabase } from '../auth-linking.database.js';
+import { CredentialsRepository } from './credentials.repository.js';
+import type { CredentialsRow } from './credentials.row.js';
+import { joinCredentials, parseCredentials } from './credentials.rules.js';
+
+/** What applications know to have accounts verified. Secrets are sealed at rest, and shown to nobody. */
+@Injectable()
+export class CredentialsService {
+  /** Sealed as they are stored: nothing is kept open. */
+  readonly #rows = new RecentReads<readonly CredentialsRow[]>((appId) => this.repository.list(appId));
+
+  constructor(
+    private readonly repository: CredentialsRepository,
+    private readonly database: AuthLinkingDatabase,
+    private readonly sealer: Sealer,
+    private readonly rpc: RpcClient,
+    private readonly broadcasts: Broadcasts,
+  ) {
+    this.broadcasts.on(broadcastHints.platformsChanged, ({ appId }) => {
+      this.#rows.forget(appId);
+    });
+  }
+
+  /**
+   * The credentials for a key of `authData`, at most a second old: that key's own, else those of its kind.
+   * @returns undefined where the operator has set none
+   * @throws AppError SERVICE_UNAVAILABLE where they cannot be read or opened, INVALID_IDENTITY where the key has credentials
+   * of another kind. Neither may be taken for "none": then nothing would be verified.
+   */
+  async find<Kind extends PlatformKind>(
+    appId: string,
+    platform: string,
+    kind: Kind,
+  ): Promise<PlatformCredentials<Kind> | undefined> {
+    const rows = await this.#rows.get(appId);
+    const row = rows.find((one) => one.platform === platform) ?? rows.find((one) => one.platform === kind);
+    if (row === undefined) return undefined;
+    if (row.kind !== kind) throw appError('INVALID_IDENTITY');
+    // The row's kind has chosen the schema that it was parsed with.
+    return this.open(row) as PlatformCredentials<Kind>;
+  }
+
+  /**
+   * The keys of `authData` that have credentials, and what an operator has said that they are.
+   * @throws AppError SERVICE_UNAVAILABLE where that cannot be read
+   */
+  async kinds(appId: string): Promise<ReadonlyMap<string, PlatformKind>> {
+    const rows = await this.#rows.get(appId);
+    return new Map(rows.map(({ platform, kind }) => [platform, kind as PlatformKind]));
+  }
+
+  async list(appId: string): Promise<ShownCredentials[]> {
+    return (await this.repository.list(appId)).map((row) => this.shown(row));
+  }
+
+  /**
+   * @throws AppError INCORRECT_TYPE for fields that are not those of the kind, NOT_FOUND where there is no such application
+   */
+  async set({ appId, platform, kind, fields }: RpcData<typeof platformsRpc.set>): Promise<ShownCredentials> {
+    const { shown, secrets } = parseCredentials(platform, kind, fields);
+    const { application } = await this.rpc.call(accountsRpc.findApplication, { appId });
+    if (application === null) throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
+    const sealedSecrets = this.sealer.seal(JSON.stringify(secrets), contextOf(appId, platform));
+    const row = { appId, platform, kind, shown, sealedSecrets };
+    await this.database.transaction((tx) => this.repository.put(tx, row));
+    this.announce(appId);
+    return this.shown(row);
+  }
+
+  /** @throws AppError NOT_FOUND where none are set */
+  async remove(appId: string, platform: string): Promise<void> {
+    const isRemoved = await this.database.transaction((tx) => this.repository.remove(tx, appId, platform));
+    if (!isRemoved)
+      throw appError('NOT_FOUND', { message: `Application "${appId}" has no credentials for "${platform}".` });
+    this.announce(appId);
+  }
+
+  /** @throws Error where what is stored was sealed with another secret: then no account could be verified */
+  async assertSecretFits(): Promise<void> {
+    const row = await this.repository.findAny();
+    if (row !== undefined) this.secretsOf(row);
+  }
+
+  private announce(appId: string): void {
+    this.#rows.forget(appId);
+    this.broadcasts.send(broadcastHints.platformsChanged, { appId });
+  }
+
+  private open(row: CredentialsRow): PlatformCredentials {
+    return opening(row, () => joinCredentials(row.kind, { shown: row.shown, secrets: this.secretsOf(row) }));
+  }
+
+  private shown(row: CredentialsRow): ShownCredentials {
+    const secrets = opening(row, () => Object.keys(this.secretsOf(row)));
+    return { platform: row.platform, kind: row.kind as PlatformKind, shown: { ...row.shown }, secrets };
+  }
+
+  private secretsOf({ appId, platform, sealedSecrets }: CredentialsRow): Record<string, string> {
+    return JSON.parse(this.sealer.open(sealedSecrets, contextOf(appId, platform))) as Record<string, string>;
+  }
+}
+
+function contextOf(appId: string, platform: string): string {
+  return `platform credentials of ${appId} for ${platform}`;
+}
+
+/** @throws AppError SERVICE_UNAVAILABLE with a cause that tells operators which credentials cannot be used, and why */
+function opening<T>({ appId, platform }: CredentialsRow, open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    const reason = `the credentials of application ${appId} for ${platform} cannot be used: ${messageOf(error)}`;
+    throw appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
+  }
+}

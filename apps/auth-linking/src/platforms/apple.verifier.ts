@@ -1,0 +1,113 @@
+import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTVerifyGetKey } from 'jose';
+import type { PlatformCredentials } from '#contracts';
+import { AppError } from '#errors';
+import { appleClientSecret } from './apple-client-secret.js';
+import { optionalToken, requireUid } from './claim-fields.js';
+import { proofOf } from './answered-fields.js';
+import type { Claim, PlatformVerifier, Proof } from './platform-verifier.types.js';
+import { PLATFORM_TIMEOUT_MS, type PlatformEndpoint, verificationDeadline } from './platform-endpoint.js';
+import { refusal, unavailable } from './platform-errors.js';
+import type { PlatformHttp } from './platform-http.js';
+
+const DEFAULT_URL = 'https://appleid.apple.com';
+const ISSUER = 'https://appleid.apple.com';
+const KEYS_PATH = '/auth/keys';
+const MAX_IDENTITY_TOKEN_LENGTH = 8_192;
+/** A key that was withdrawn is trusted for so long. */
+const KEY_SET_MAX_AGE_MS = 600_000;
+/** A key that is not in the set makes us look again, but not more often than this: anybody can make up a key's name. */
+const KEY_SET_COOLDOWN_MS = 30_000;
+
+/**
+ * Sign in with Apple, by the identity token that Apple signed; where there is only an authorization code, by the one that Apple
+ * gives for it. The token says nothing of who holds an address: its e-mail is never used.
+ */
+export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
+  readonly kind = 'lc_apple';
+  private readonly endpoint: PlatformEndpoint;
+  private readonly keys: JWTVerifyGetKey;
+
+  constructor(http: PlatformHttp) {
+    this.endpoint = http.endpoint(this.kind, DEFAULT_URL);
+    const url = this.endpoint.url(KEYS_PATH);
+    this.keys = createRemoteJWKSet(url, {
+      cacheMaxAge: KEY_SET_MAX_AGE_MS,
+      cooldownDuration: KEY_SET_COOLDOWN_MS,
+      [customFetch]: async () => {
+        const { status, body } = await this.endpoint.get(url);
+        return Response.json(body, { status });
+      },
+    });
+  }
+
+  async verify(claim: Claim, credentials: PlatformCredentials<'lc_apple'>): Promise<Proof> {
+    requireUid(claim);
+    const deadline = verificationDeadline();
+    const given = optionalToken(this.kind, claim, 'identity_token', MAX_IDENTITY_TOKEN_LENGTH);
+    // A token that is refused is refused, whatever code comes with it.
+    const identityToken = given ?? (await this.redeem(claim, credentials, deadline));
+    return this.withinTime(this.judge(identityToken, claim, credentials), deadline);
+  }
+
+  private async judge(token: string, claim: Claim, credentials: PlatformCredentials<'lc_apple'>): Promise<Proof> {
+    try {
+      const { payload } = await jwtVerify(token, this.keys, {
+        algorithms: ['RS256'],
+        issuer: ISSUER,
+        audience: clientIds(credentials),
+        requiredClaims: ['exp', 'sub'],
+      });
+      return proofOf(this.kind, claim, { id: payload.sub });
+    } catch (error) {
+      throw this.failureOf(error);
+    }
+  }
+
+  /** Exchanges the authorization code, which works once and within five minutes, for an identity token. */
+  private async redeem(
+    claim: Claim,
+    credentials: PlatformCredentials<'lc_apple'>,
+    deadline: AbortSignal,
+  ): Promise<string> {
+    const code = optionalToken(this.kind, claim, 'code');
+    if (code === undefined) throw refusal(this.kind, 'identity_token or code is missing');
+    const [clientId = ''] = clientIds(credentials);
+    const form = {
+      client_id: clientId,
+      client_secret: await appleClientSecret(clientId, credentials, ISSUER),
+      code,
+      grant_type: 'authorization_code',
+    };
+    const { status, body } = await this.endpoint.postForm(this.endpoint.url('/auth/token'), form, deadline);
+    if (body['error'] === 'invalid_client') throw unavailable(this.kind, 'our credentials are refused: invalid_client');
+    const { id_token: token } = body;
+    if (status !== 200 || typeof token !== 'string') throw refusal(this.kind, 'the code is wrong, used or too old');
+    return token;
+  }
+
+  private failureOf(error: unknown): AppError {
+    if (error instanceof AppError) return error;
+    const isOfToken =
+      error instanceof errors.JOSEError && error.code !== 'ERR_JWKS_INVALID' && error.code !== 'ERR_JOSE_GENERIC';
+    // The library's texts name claims and algorithms, but only its code is sure to hold nothing of the token.
+    if (isOfToken) return refusal(this.kind, `the identity token is not valid (${error.code})`);
+    return unavailable(this.kind, 'the key set is unusable');
+  }
+
+  /** The key set may be on its way for somebody else already, and take longer than is left here. */
+  private withinTime(judgement: Promise<Proof>, deadline: AbortSignal): Promise<Proof> {
+    const timeout = new Promise<never>((_, reject) => {
+      deadline.addEventListener('abort', () => {
+        reject(unavailable(this.kind, `no answer within ${PLATFORM_TIMEOUT_MS} ms`));
+      });
+    });
+    return Promise.race([judgement, timeout]);
+  }
+}
+
+function clientIds({ clientId }: PlatformCredentials<'lc_apple'>): string[] {
+  return clientId
+    .split(',')
+    .map((id) => id.trim())
+    .filter((id) => id !== '');
+}

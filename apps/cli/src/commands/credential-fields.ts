@@ -1,0 +1,82 @@
+import { StartError } from '#bootstrap';
+import type { CredentialField } from '#contracts';
+import { type ReadSource, sourceOf, valueFrom, withoutLastBreak } from './value-source.js';
+
+const MIN_COLUMN_WIDTH = 12;
+
+/** What credentials are for, and their fields. */
+export interface CredentialKind {
+  readonly name: string;
+  readonly fields: readonly CredentialField[];
+}
+
+/**
+ * Reads `field=value`, `field=@path` and `field=-` as credentials of a kind. No message repeats an argument: it may hold a
+ * secret that was put where it does not belong.
+ * @throws StartError for what is no field of the kind, and for a secret that stands among the arguments
+ */
+export function credentialFields(
+  kind: CredentialKind,
+  args: readonly string[],
+  read?: ReadSource,
+): Record<string, string> {
+  const known = new Map(kind.fields.map((field) => [field.name, field]));
+  const fields = new Map<string, string>();
+  for (const [index, argument] of args.entries()) {
+    const [name = '', value = ''] = argument.split(/=(.*)/s, 2);
+    const field = known.get(name);
+    if (field === undefined || !argument.includes('=')) throw new StartError(notAField(kind, index));
+    if (fields.has(name)) throw new StartError(`${name} is given twice.`);
+    const source = sourceOf(value);
+    if (source === undefined && field.isSecret) throw new StartError(plainSecret(name));
+    fields.set(name, source === undefined ? value : withoutLastBreak(valueFrom(name, source, read)));
+  }
+  return Object.fromEntries(fields);
+}
+
+/** A kind's fields, each as it is written on the command line. */
+export function usageOf(fields: readonly CredentialField[]): string {
+  return fields
+    .map(({ name, isSecret, isRequired }) => {
+      const usage = isSecret ? `${name}=@FILE` : `${name}=VALUE`;
+      return isRequired ? usage : `[${usage}]`;
+    })
+    .join(' ');
+}
+
+function notAField(kind: CredentialKind, index: number): string {
+  return `Field ${index + 1} is none of ${kind.name}. Its fields: ${usageOf(kind.fields)}`;
+}
+
+function plainSecret(name: string): string {
+  return `${name} is a secret, and arguments are seen by everyone on this machine. Put it into a file and write ${name}=@path/to/file, or write ${name}=- and give it on standard input.`;
+}
+
+/** A help text: kinds and their fields, one per line. */
+export function describeKinds(kinds: readonly CredentialKind[]): string {
+  const kindWidth = widthFor(kinds.map(({ name }) => name));
+  const nameWidth = widthFor(kinds.flatMap(({ fields }) => fields.map(({ name }) => name)));
+  return kinds
+    .flatMap(({ name: kind, fields }) =>
+      fields.map(({ name, isSecret, isRequired, description }, index) => {
+        const marks = [isSecret ? 'secret' : '', isRequired ? '' : 'optional'].filter((mark) => mark !== '').join(', ');
+        const words = [marks === '' ? '' : `(${marks})`, description ?? ''].filter((word) => word !== '').join(' ');
+        return `  ${(index === 0 ? kind : '').padEnd(kindWidth)}${name.padEnd(nameWidth)}${words}`.trimEnd();
+      }),
+    )
+    .join('\n');
+}
+
+/** Credentials that are set, one field per line, without what is secret. */
+export function shownFields(shown: Readonly<Record<string, string>>, secrets: readonly string[]): string[] {
+  const width = widthFor([...Object.keys(shown), ...secrets]);
+  return [
+    ...Object.entries(shown).map(([name, value]) => `  ${name.padEnd(width)}${value}`),
+    ...secrets.map((name) => `  ${name.padEnd(width)}(secret)`),
+  ];
+}
+
+/** Of a column of names, with a space behind the longest. */
+function widthFor(names: readonly string[]): number {
+  return Math.max(MIN_COLUMN_WIDTH, ...names.map((name) => name.length + 1));
+}

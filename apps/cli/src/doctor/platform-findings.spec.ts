@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import type { PlatformKind, ShownCredentials } from '#contracts';
+import { platformFindings } from './platform-findings.js';
+
+type Use = Parameters<typeof platformFindings>[0];
+
+const credentialsOf = (platform: string, kind = platform as PlatformKind): ShownCredentials => ({
+  platform,
+  kind,
+  shown: {},
+  secrets: [],
+});
+const used = (platform: string, counts: Partial<Use['used'][number]> = {}) => ({
+  platform,
+  verified: 0,
+  unverified: 0,
+  ...counts,
+});
+const findings = (use: Partial<Use>) =>
+  platformFindings({ id: 'shop', isVerificationRequired: true, credentials: [], used: [], ...use });
+
+describe('the doctor on platforms', () => {
+  it('has nothing to say where none is used, or where all is verified', () => {
+    expect(findings({})).toEqual([]);
+    expect(findings({ isVerificationRequired: false })).toEqual([]);
+    const weixin = used('weixin', { kind: 'weixin', verified: 3 });
+    expect(findings({ credentials: [credentialsOf('weixin')], used: [weixin] })).toEqual([]);
+  });
+
+  it('has nothing to say of platforms that nobody can verify', () => {
+    expect(findings({ used: [used('my_company', { unverified: 7 }), used('anonymous', { unverified: 9 })] })).toEqual(
+      [],
+    );
+  });
+
+  it('finds a built-in platform without credentials, and names the command that sets them', () => {
+    const [finding, ...others] = findings({
+      used: [used('lc_weapp', { kind: 'lc_weapp', verified: 1, unverified: 2 })],
+    });
+    expect(others).toEqual([]);
+    expect(finding?.problem).toMatch(/^3 accounts of lc_weapp are in use, and the application has no credentials/);
+    expect(finding?.remedy).toBe('npm run gatepost -- platforms set shop lc_weapp appId=VALUE appSecret=@FILE');
+  });
+
+  it('takes the credentials of the key itself, or of its kind, and no others', () => {
+    const tv = used('weixin_tv', { kind: 'weixin', verified: 1 });
+    expect(findings({ used: [tv], credentials: [credentialsOf('weixin')] })).toEqual([]);
+    expect(findings({ used: [tv], credentials: [credentialsOf('weixin_tv', 'weixin')] })).toEqual([]);
+    const [finding] = findings({ used: [tv], credentials: [credentialsOf('weixin_car', 'weixin')] });
+    expect(finding?.remedy).toMatch(/platforms set shop weixin_tv appId=VALUE --kind weixin$/);
+  });
+
+  it('does not count union ids: the accounts that carry them are counted', () => {
+    expect(findings({ used: [used('_weixin_unionid', { kind: 'weixin', unverified: 1 })] })).toEqual([]);
+  });
+
+  it('finds accounts from before the operator said what their key is', () => {
+    const use = { used: [used('tv', { unverified: 2 })], credentials: [credentialsOf('tv', 'weixin')] };
+    expect(findings(use)[0]?.problem).toMatch(/^2 accounts of tv are linked to users without tv ever/);
+  });
+
+  it('finds accounts whose client left out what their key is, where others name it', () => {
+    const use = [used('weixin_1', { unverified: 2 }), used('weixin_1', { kind: 'weixin', verified: 5 })];
+    const [finding, ...others] = findings({ used: use, credentials: [credentialsOf('weixin')] });
+    expect(others).toEqual([]);
+    expect(finding?.problem).toMatch(/^2 accounts of weixin_1 are linked to users without weixin_1 ever/);
+  });
+
+  it('finds accounts that nobody has verified although there are credentials', () => {
+    const weixin = used('weixin', { kind: 'weixin', verified: 3, unverified: 1 });
+    const [finding, ...others] = findings({ used: [weixin], credentials: [credentialsOf('weixin')] });
+    expect(others).toEqual([]);
+    expect(finding?.problem).toMatch(/^1 account of weixin is linked to users without weixin ever having confirmed it/);
+  });
+
+  it('finds that other platforms are accepted unverified although there are credentials', () => {
+    const [finding] = findings({ isVerificationRequired: false, credentials: [credentialsOf('weixin')] });
+    expect(finding?.remedy).toBe('npm run gatepost -- apps set shop requireVerifiedPlatforms true');
+  });
+});

@@ -1,0 +1,48 @@
+import { LRUCache } from 'lru-cache';
+import { languageTag, MAX_LANGUAGES } from '#contracts';
+
+/** Browsers send some fifty characters. What is cut off names the languages that are wanted least. */
+const MAX_HEADER_LENGTH = 256;
+/** Clients send few different headers, each very often. */
+const MAX_ENTRIES = 1_000;
+const QUALITY = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i;
+
+const NONE: readonly string[] = [];
+const known = new LRUCache<string, readonly string[]>({ max: MAX_ENTRIES });
+
+interface Preference {
+  readonly tag: string;
+  readonly quality: number;
+}
+
+/** The languages of an Accept-Language header (RFC 9110, 12.5.4), the best one first; what is malformed in it is left out. */
+export function acceptedLanguages(header: string | undefined): readonly string[] {
+  if (header === undefined) return NONE;
+  const text = shortened(header);
+  const found = known.get(text) ?? parse(text);
+  known.set(text, found);
+  return found;
+}
+
+/** A part that is cut in two would name another language. */
+function shortened(header: string): string {
+  if (header.length <= MAX_HEADER_LENGTH) return header;
+  return header.slice(0, Math.max(0, header.lastIndexOf(',', MAX_HEADER_LENGTH)));
+}
+
+function parse(text: string): readonly string[] {
+  const preferences = text
+    .split(',')
+    .flatMap(preferenceOf)
+    .sort((a, b) => b.quality - a.quality);
+  const byName = new Map(preferences.map(({ tag }) => [tag.toLowerCase(), tag]));
+  return [...byName.values()].slice(0, MAX_LANGUAGES);
+}
+
+/** `*` is no language, and one with the quality 0 is not wanted. */
+function preferenceOf(part: string): Preference[] {
+  const [tag = '', quality = 'q=1', ...rest] = part.split(';').map((each) => each.trim());
+  const value = Number(QUALITY.exec(quality)?.[1] ?? 0);
+  const isWanted = rest.length === 0 && value > 0 && languageTag.safeParse(tag).success;
+  return isWanted ? [{ tag, quality: value }] : [];
+}

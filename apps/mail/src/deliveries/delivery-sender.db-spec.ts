@@ -1,0 +1,290 @@
+import { randomUUID } from 'node:crypto';
+import { Logger } from '@nestjs/common';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { migrate } from '#database';
+import { Metrics } from '#observability';
+import { Sealer } from '#sealing';
+import { eventually, newDatabase } from '#testing';
+import type { MailLimit } from '../mail.config.js';
+import { MailDatabase, mailDatabase } from '../mail.database.js';
+import { AllowancesRepository } from './allowances.repository.js';
+import { ChannelAway, DeliveryChannel, DeliveryRefused } from './delivery.channel.js';
+import { DeliveryLeases } from './delivery-leases.js';
+import { DeliveryQueue } from './delivery-queue.js';
+import { DeliveriesRepository } from './deliveries.repository.js';
+import { DeliverySender } from './delivery-sender.js';
+import type { Delivery, NewDelivery } from './delivery.types.js';
+
+const HOUR_MS = 3_600_000;
+const LONG_MS = 30_000;
+
+/** A channel whose server does what the test says. */
+class ScriptedChannel extends DeliveryChannel {
+  readonly channel = 'mail';
+  override readonly parallel = 5;
+  readonly sent: Delivery[] = [];
+  atOnce = 0;
+  mostAtOnce = 0;
+  onSend: (delivery: Delivery) => Promise<void> = () => Promise.resolve();
+
+  async send(delivery: Delivery): Promise<void> {
+    this.atOnce += 1;
+    this.mostAtOnce = Math.max(this.atOnce, this.mostAtOnce);
+    try {
+      await this.onSend(delivery);
+      this.sent.push(delivery);
+    } finally {
+      this.atOnce -= 1;
+    }
+  }
+}
+
+interface Row {
+  readonly id: string;
+  readonly status: string;
+  readonly attempts: number;
+  readonly last_error: string | null;
+  readonly sealed_content: string | null;
+  readonly waits: number;
+  readonly is_settled: boolean;
+}
+
+describe('the sender', () => {
+  const sealer = new Sealer('a secret of thirty-two characters, or more');
+  let database: MailDatabase;
+  let repository: DeliveriesRepository;
+  let senders: DeliverySender[];
+
+  const rows = () =>
+    database.query<Row>(
+      `SELECT id, status, attempts, last_error, sealed_content, settled_at IS NOT NULL AS is_settled,
+              extract(epoch FROM next_attempt_at - now())::float AS waits
+         FROM mail.deliveries ORDER BY created_at`,
+    );
+  const onlyRow = async () => (await rows())[0]!;
+  const waitFor = (expected: Record<string, number>) =>
+    eventually(async () => {
+      const counts: Record<string, number> = {};
+      for (const { status } of await rows()) counts[status] = (counts[status] ?? 0) + 1;
+      expect(counts).toEqual(expected);
+    });
+  const newSender = (channel: DeliveryChannel, mailLimit?: MailLimit) => {
+    const leases = new DeliveryLeases(database, repository, new AllowancesRepository(), sealer, new Metrics(), {
+      mailLimit,
+    });
+    const sender = new DeliverySender(leases);
+    sender.register(channel);
+    senders.push(sender);
+    return sender;
+  };
+  const add = async (changes: Partial<NewDelivery> = {}, sender = senders[0]!) => {
+    const delivery: NewDelivery = {
+      id: randomUUID(),
+      appId: 'app',
+      channel: 'mail',
+      kind: 'verifyEmail',
+      recipient: 'ada@example.com',
+      userId: 'ada',
+      asOf: new Date(),
+      content: { token: 'a-very-secret-token' },
+      expiresAt: new Date(Date.now() + HOUR_MS),
+      ...changes,
+    };
+    const queue = new DeliveryQueue(repository, sender, sealer);
+    await database.transaction((tx) => queue.add(tx, delivery));
+    return delivery.id;
+  };
+
+  beforeAll(async () => {
+    Logger.overrideLogger(false);
+    const options = mailDatabase(await newDatabase(), 10);
+    await migrate(options);
+    database = new MailDatabase(options);
+    repository = new DeliveriesRepository(database);
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    senders = [];
+    await database.query('TRUNCATE mail.deliveries, mail.allowances');
+  });
+  afterEach(async () => {
+    await Promise.all(senders.map((sender) => sender.beforeApplicationShutdown()));
+  });
+
+  it('sends what is queued at once, as it was queued, and forgets the content', async () => {
+    const channel = new ScriptedChannel();
+    newSender(channel).onApplicationBootstrap();
+    const id = await add();
+    await waitFor({ sent: 1 });
+    expect(channel.sent).toEqual([
+      expect.objectContaining({ id, appId: 'app', kind: 'verifyEmail', recipient: 'ada@example.com', attempts: 0 }),
+    ]);
+    expect(channel.sent[0]?.content).toEqual({ token: 'a-very-secret-token' });
+    expect(await onlyRow()).toMatchObject({ attempts: 1, last_error: null, sealed_content: null, is_settled: true });
+  });
+
+  it('keeps the content sealed, for this delivery alone', async () => {
+    newSender(new ScriptedChannel());
+    const id = await add();
+    const { sealed_content: sealed } = await onlyRow();
+    expect(sealed).not.toContain('secret');
+    expect(sealer.open(sealed!, `delivery ${id}`)).toBe('{"token":"a-very-secret-token"}');
+  });
+
+  it('lets applications take turns: thousands of one hold up nobody else', async () => {
+    const channel = new ScriptedChannel();
+    const sender = newSender(channel);
+    for (let index = 0; index < 100; index += 1) await add({ appId: 'loud' });
+    const others = [await add({ appId: 'quiet' }), await add({ appId: 'another' })];
+    sender.onApplicationBootstrap();
+    await waitFor({ sent: 102 });
+    const first = channel.sent.slice(0, channel.parallel).map(({ id }) => id);
+    expect(first).toEqual(expect.arrayContaining(others));
+  });
+
+  it('two at once send each delivery once, as many at once as the channel can', async () => {
+    const channels = [new ScriptedChannel(), new ScriptedChannel()];
+    const all = channels.map((channel) => newSender(channel));
+    for (let index = 0; index < 200; index += 1) await add();
+    for (const sender of all) sender.onApplicationBootstrap();
+    await waitFor({ sent: 200 });
+    const ids = channels.flatMap(({ sent }) => sent.map(({ id }) => id));
+    expect([ids.length, new Set(ids).size]).toEqual([200, 200]);
+    expect(channels.every(({ sent, mostAtOnce }) => sent.length > 0 && mostAtOnce <= 5)).toBe(true);
+  });
+
+  it('tries again after a failure, later each time', async () => {
+    const channel = new ScriptedChannel();
+    channel.onSend = () => Promise.reject(new Error('451 try later, https://x/?token=abc'));
+    const sender = newSender(channel);
+    await add();
+    sender.onApplicationBootstrap();
+    const waits: number[] = [];
+    for (let attempts = 1; attempts <= 6; attempts += 1) {
+      await eventually(async () => {
+        expect(await onlyRow()).toMatchObject({
+          status: 'failed',
+          attempts,
+          last_error: '451 try later, https://x/?token=…',
+        });
+      });
+      // Some of the time has passed already.
+      waits.push(Math.ceil((await onlyRow()).waits / 5) * 5);
+      await database.query('UPDATE mail.deliveries SET next_attempt_at = now()');
+      sender.wake('mail');
+    }
+    expect(waits).toEqual([5, 30, 120, 300, 900, 900]);
+  });
+
+  it('gives up once the next attempt would come after the time to give up; the content stays for a retry', async () => {
+    const channel = new ScriptedChannel();
+    channel.onSend = () => Promise.reject(new Error('451 try later'));
+    const sender = newSender(channel);
+    await add({ expiresAt: new Date(Date.now() + 4_000) });
+    sender.onApplicationBootstrap();
+    await waitFor({ dead: 1 });
+    expect(await onlyRow()).toMatchObject({
+      attempts: 1,
+      is_settled: true,
+      sealed_content: expect.any(String) as string,
+    });
+  });
+
+  it('sends what is refused never again', async () => {
+    const channel = new ScriptedChannel();
+    channel.onSend = () => Promise.reject(new DeliveryRefused('550 no such user'));
+    newSender(channel).onApplicationBootstrap();
+    await add();
+    await waitFor({ dead: 1 });
+    expect(await onlyRow()).toMatchObject({ attempts: 1, last_error: '550 no such user', is_settled: true });
+  });
+
+  it(
+    'pauses while the server is away: no attempt is used up, one probe at a time, and all leaves afterwards',
+    async () => {
+      const channel = new ScriptedChannel();
+      let probes = 0;
+      channel.onSend = () => {
+        probes += 1;
+        return Promise.reject(new ChannelAway('connect ECONNREFUSED'));
+      };
+      const sender = newSender(channel);
+      for (let index = 0; index < 20; index += 1) await add();
+      sender.onApplicationBootstrap();
+      await eventually(() => {
+        expect(probes).toBeGreaterThan(5);
+      });
+      expect(probes).toBeLessThan(8);
+      expect((await rows()).every(({ status, attempts }) => status === 'queued' && attempts === 0)).toBe(true);
+      channel.onSend = () => Promise.resolve();
+      await waitFor({ sent: 20 });
+    },
+    LONG_MS,
+  );
+
+  it('drops what has expired instead of sending it', async () => {
+    const channel = new ScriptedChannel();
+    newSender(channel).onApplicationBootstrap();
+    await add({ expiresAt: new Date(Date.now() - 1) });
+    await waitFor({ dropped: 1 });
+    expect(await onlyRow()).toMatchObject({
+      attempts: 0,
+      sealed_content: null,
+      last_error: 'it expired before it could be sent',
+    });
+    expect(channel.sent).toEqual([]);
+  });
+
+  it('takes over what a process has taken and not noted, once its lease is over', async () => {
+    const channel = new ScriptedChannel();
+    const sender = newSender(channel);
+    await add();
+    const claim = { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10 } as const;
+    const [taken] = await database.transaction((tx) => repository.claim(tx, claim));
+    sender.onApplicationBootstrap();
+    expect(await database.transaction((tx) => repository.claim(tx, claim))).toEqual([]);
+    await database.query('UPDATE mail.deliveries SET next_attempt_at = now()');
+    sender.wake('mail');
+    await waitFor({ sent: 1 });
+    const late = { id: taken!.id, lease: taken!.lease, outcome: 'dead', error: 'late', delaySeconds: 0 } as const;
+    expect(await repository.settle([late])).toEqual([]);
+    expect(await onlyRow()).toMatchObject({ status: 'sent', last_error: null });
+  });
+
+  it(
+    'grants each application so many in each window; the rest leaves in the next ones',
+    async () => {
+      const channel = new ScriptedChannel();
+      const sender = newSender(channel, { count: 10, seconds: 2 });
+      for (let index = 0; index < 25; index += 1) await add();
+      await add({ appId: 'other' });
+      const begin = Date.now();
+      sender.onApplicationBootstrap();
+      await waitFor({ sent: 26 });
+      // Three windows of the one application have begun at least.
+      expect(Date.now() - begin).toBeGreaterThan(2_000);
+      const used = await database.query<{ used: string }>('SELECT used FROM mail.allowances WHERE app_id = $1', [
+        'app',
+      ]);
+      expect(used.length).toBeGreaterThanOrEqual(3);
+    },
+    LONG_MS,
+  );
+
+  it('at its end finishes what it has in hand, and takes nothing more', async () => {
+    const channel = new ScriptedChannel();
+    let letGo: (() => void) | undefined;
+    channel.onSend = () => new Promise((resolve) => (letGo = resolve));
+    const sender = newSender(channel);
+    sender.onApplicationBootstrap();
+    await add();
+    await eventually(() => {
+      expect(letGo).toBeDefined();
+    });
+    const stopped = sender.beforeApplicationShutdown();
+    await add();
+    letGo?.();
+    await stopped;
+    await waitFor({ sent: 1, queued: 1 });
+  });
+});

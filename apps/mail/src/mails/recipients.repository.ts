@@ -1,0 +1,35 @@
+import { Injectable } from '@nestjs/common';
+import type { Tx } from '#database';
+import type { RecipientRow } from './recipient.row.js';
+
+export interface UserRef {
+  readonly appId: string;
+  readonly userId: string;
+}
+
+@Injectable()
+export class RecipientsRepository {
+  /** Until the transaction ends, nobody else handles an event of the user: two at once would not see each other's work. */
+  async lock(tx: Tx, { appId, userId }: UserRef): Promise<void> {
+    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`mail.recipients ${appId} ${userId}`]);
+  }
+
+  async find(tx: Tx, { appId, userId }: UserRef): Promise<RecipientRow | undefined> {
+    const [row] = await tx.query<RecipientRow>(
+      'SELECT email, changed_at AS "changedAt" FROM mail.recipients WHERE app_id = $1 AND user_id = $2',
+      [appId, userId],
+    );
+    return row;
+  }
+
+  /** Remembers a change, unless a later one is known. */
+  async note(tx: Tx, { appId, userId }: UserRef, { email, changedAt }: RecipientRow): Promise<void> {
+    await tx.query(
+      `INSERT INTO mail.recipients AS known (app_id, user_id, email, changed_at) VALUES ($1, $2, $3, $4)
+       ON CONFLICT ON CONSTRAINT recipients_pkey DO UPDATE
+          SET email = EXCLUDED.email, changed_at = EXCLUDED.changed_at, noted_at = now()
+        WHERE known.changed_at < EXCLUDED.changed_at`,
+      [appId, userId, email, changedAt],
+    );
+  }
+}

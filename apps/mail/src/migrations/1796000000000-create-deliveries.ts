@@ -1,0 +1,73 @@
+// Why: mails and text messages wait here until they are sent, and are told of afterwards; the order of events must not matter.
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { createInboxTable } from '#outbox';
+
+export class CreateDeliveries1796000000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    const statements = [...createInboxTable('mail'), ...createDeliveries, createRecipients, createAllowances];
+    for (const statement of statements) await runner.query(statement);
+  }
+
+  down(): Promise<void> {
+    throw new Error('migrations go forward only');
+  }
+}
+
+/**
+ * `next_attempt_at`: from when on somebody may take it. Whoever takes it moves that time to the end of the lease, and
+ * writes a `lease` of its own into the row.
+ */
+const createDeliveries = [
+  `CREATE TABLE mail.deliveries (
+     id              uuid NOT NULL,
+     app_id          text NOT NULL,
+     channel         text NOT NULL,
+     kind            text NOT NULL,
+     recipient       text NOT NULL,
+     user_id         text,
+     as_of           timestamptz(3),
+     sealed_content  text,
+     status          text NOT NULL DEFAULT 'queued',
+     attempts        integer NOT NULL DEFAULT 0,
+     last_error      text,
+     lease           uuid,
+     created_at      timestamptz(3) NOT NULL DEFAULT now(),
+     expires_at      timestamptz(3) NOT NULL,
+     give_up_at      timestamptz(3) NOT NULL,
+     next_attempt_at timestamptz(3) NOT NULL DEFAULT now(),
+     settled_at      timestamptz(3),
+     CONSTRAINT deliveries_pkey PRIMARY KEY (id),
+     CONSTRAINT deliveries_channel_check CHECK (channel IN ('mail', 'sms')),
+     CONSTRAINT deliveries_status_check CHECK (status IN ('queued', 'sent', 'failed', 'dead', 'dropped')),
+     CONSTRAINT deliveries_last_error_check CHECK (length(last_error) <= 500)
+   )`,
+  // Applications take turns: each one's rows are found without passing those of the others.
+  `CREATE INDEX deliveries_waiting_idx ON mail.deliveries (channel, app_id, next_attempt_at, created_at)
+    WHERE status IN ('queued', 'failed')`,
+  `CREATE INDEX deliveries_owed_user_idx ON mail.deliveries (app_id, user_id)
+    WHERE status IN ('queued', 'failed', 'dead')`,
+  `CREATE INDEX deliveries_dead_idx ON mail.deliveries (created_at) WHERE status = 'dead'`,
+  `CREATE INDEX deliveries_settled_at_idx ON mail.deliveries (settled_at) WHERE settled_at IS NOT NULL`,
+  `CREATE INDEX deliveries_created_at_idx ON mail.deliveries (created_at)`,
+  `CREATE INDEX deliveries_recipient_idx ON mail.deliveries (recipient, created_at)`,
+];
+
+/** The last change of a user's address that was heard of; no address where the user has none any more. */
+const createRecipients = `
+  CREATE TABLE mail.recipients (
+    app_id     text NOT NULL,
+    user_id    text NOT NULL,
+    email      text,
+    changed_at timestamptz(3) NOT NULL,
+    noted_at   timestamptz(3) NOT NULL DEFAULT now(),
+    CONSTRAINT recipients_pkey PRIMARY KEY (app_id, user_id)
+  )`;
+
+/** What an application has been granted in a window of time. */
+const createAllowances = `
+  CREATE TABLE mail.allowances (
+    app_id       text NOT NULL,
+    window_start timestamptz(3) NOT NULL,
+    used         bigint NOT NULL,
+    CONSTRAINT allowances_pkey PRIMARY KEY (app_id, window_start)
+  )`;

@@ -1,0 +1,127 @@
+import Handlebars from 'handlebars';
+import type { TemplatePart } from './mail-template.types.js';
+
+const VARIABLES: readonly string[] = ['appname', 'email', 'username', 'link'];
+/** Those that make a scope of their own, in which only `this` can be named, and those that do not. */
+const SCOPES: readonly string[] = ['with', 'each'];
+const HELPERS: readonly string[] = ['if', 'unless', ...SCOPES];
+
+/** Bounds what a template costs to compile, and with the lengths of the variables what it can render. */
+const MAX_TAGS = 500;
+const MAX_BYTES: Readonly<Record<TemplatePart, number>> = { subject: 2_000, html: 262_144, text: 262_144 };
+
+/** Why a template cannot be used, for the one who wrote it. */
+export class TemplateProblem extends Error {
+  constructor(part: TemplatePart, line: number | undefined, reason: string) {
+    super(line === undefined ? `${part}: ${reason}` : `${part}, line ${line}: ${reason}`);
+  }
+}
+
+/**
+ * Reads a part of a template. Only variables of ours and four helpers get through, whichever branch they stand in, so that
+ * no template can fail later with other variables, or reach into anything but them.
+ * @returns the variables that it uses
+ * @throws TemplateProblem
+ */
+export function variablesIn(part: TemplatePart, source: string): ReadonlySet<string> {
+  if (Buffer.byteLength(source) > MAX_BYTES[part])
+    throw new TemplateProblem(part, undefined, `it is longer than ${MAX_BYTES[part]} bytes`);
+  if (source.split('{{').length > MAX_TAGS)
+    throw new TemplateProblem(part, undefined, `it has more than ${MAX_TAGS} places with {{`);
+  const reader = new TemplateReader(part);
+  reader.readProgram(parse(part, source), false);
+  return reader.used;
+}
+
+function parse(part: TemplatePart, source: string): hbs.AST.Program {
+  try {
+    return Handlebars.parse(source);
+  } catch (error) {
+    const { message, lineNumber } = error as Error & { lineNumber?: number };
+    const line = lineNumber ?? Number(/on line (\d+)/.exec(message)?.[1] ?? 1);
+    // The lines between repeat the source.
+    const reason = message.split('\n').at(-1) ?? message;
+    throw new TemplateProblem(part, line, `it is no Handlebars template: ${reason.replace(/ - \d+:\d+$/, '')}`);
+  }
+}
+
+/** Walks over what was parsed. */
+class TemplateReader {
+  readonly used = new Set<string>();
+
+  constructor(private readonly part: TemplatePart) {}
+
+  readProgram(program: hbs.AST.Program | undefined, isInScope: boolean): void {
+    for (const statement of program?.body ?? []) this.readStatement(statement, isInScope);
+  }
+
+  private readStatement(statement: hbs.AST.Statement, isInScope: boolean): void {
+    switch (statement.type) {
+      case 'ContentStatement':
+      case 'CommentStatement':
+        return;
+      case 'MustacheStatement':
+        this.readMustache(statement as hbs.AST.MustacheStatement, isInScope);
+        return;
+      case 'BlockStatement':
+        this.readBlock(statement as hbs.AST.BlockStatement, isInScope);
+        return;
+      default:
+        throw this.problem(statement, 'partials and decorators cannot be used');
+    }
+  }
+
+  private readMustache(statement: hbs.AST.MustacheStatement, isInScope: boolean): void {
+    if (statement.params.length > 0 || hasHash(statement))
+      throw this.problem(statement, `only ${HELPERS.join(', ')} can be used as helpers, as in {{#if email}}`);
+    if (!statement.escaped && this.part === 'html')
+      throw this.problem(statement, 'three braces and & would let a user name write HTML: use two braces');
+    this.readValue(statement.path, isInScope);
+  }
+
+  private readBlock(block: hbs.AST.BlockStatement, isInScope: boolean): void {
+    const helper = HELPERS.find((name) => name === block.path.original);
+    if (helper === undefined)
+      throw this.problem(block, `there is no helper "${block.path.original}", only ${HELPERS.join(', ')}`);
+    const [value, ...others] = block.params;
+    if (value === undefined || others.length > 0 || hasHash(block) || hasBlockParams(block))
+      throw this.problem(block, `${helper} takes one variable, as in {{#${helper} email}}`);
+    const isScope = SCOPES.includes(helper);
+    if (isScope && isInScope) throw this.problem(block, `${SCOPES.join(' and ')} cannot stand in one another`);
+    this.readValue(value, isInScope);
+    this.readProgram(block.program, isScope || isInScope);
+    this.readProgram(block.inverse, isInScope);
+  }
+
+  private readValue(value: hbs.AST.Expression, isInScope: boolean): void {
+    if (!isPath(value)) throw this.problem(value, `only variables can stand here: ${VARIABLES.join(', ')}`);
+    if (isInScope && isThis(value)) return;
+    const name = VARIABLES.find((variable) => value.parts.length === 1 && variable === value.parts[0]);
+    if (name === undefined || value.data)
+      throw this.problem(value, `there is no variable "${value.original}", only ${VARIABLES.join(', ')}`);
+    // In a scope there is the text that it is for, and the variables are one step outside.
+    if (value.depth !== (isInScope ? 1 : 0))
+      throw this.problem(value, `"${value.original}" is not in this block: write ${isInScope ? '../' : ''}${name}`);
+    this.used.add(name);
+  }
+
+  private problem({ loc }: hbs.AST.Node, reason: string): TemplateProblem {
+    return new TemplateProblem(this.part, loc.start.line, reason);
+  }
+}
+
+function hasHash({ hash }: { hash: hbs.AST.Hash | undefined }): boolean {
+  return hash !== undefined;
+}
+
+function hasBlockParams({ program }: { program: Partial<hbs.AST.Program> | undefined }): boolean {
+  return (program?.blockParams?.length ?? 0) > 0;
+}
+
+function isPath(value: hbs.AST.Expression): value is hbs.AST.PathExpression {
+  return value.type === 'PathExpression';
+}
+
+function isThis({ data, depth, parts }: hbs.AST.PathExpression): boolean {
+  return !data && depth === 0 && parts.length === 0;
+}

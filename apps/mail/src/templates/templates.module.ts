@@ -1,0 +1,13 @@
+import { Module } from '@nestjs/common';
+import { OwnTemplates } from './own-templates.js';
+import { TemplatesController } from './templates.controller.js';
+import { TemplatesRepository } from './templates.repository.js';
+import { TemplatesService } from './templates.service.js';
+
+/** What mails say, in which language. */
+@Module({
+  controllers: [TemplatesController],
+  providers: [OwnTemplates, TemplatesRepository, TemplatesService],
+  exports: [TemplatesService],
+})
+export class TemplatesModule {}

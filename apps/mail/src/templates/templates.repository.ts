@@ -1,0 +1,56 @@
+import { Injectable } from '@nestjs/common';
+import type { Tx } from '#database';
+import { MailDatabase } from '../mail.database.js';
+import type { MailTemplate } from './mail-template.types.js';
+import type { RevisionRow, TemplatePlace, TemplateRow } from './template.row.js';
+
+@Injectable()
+export class TemplatesRepository {
+  constructor(private readonly database: MailDatabase) {}
+
+  listRevisions(appId: string): Promise<RevisionRow[]> {
+    return this.database.query<RevisionRow>(
+      'SELECT kind, language, revision FROM mail.templates WHERE app_id = $1 ORDER BY kind, language',
+      [appId],
+      'list_template_revisions',
+    );
+  }
+
+  async find({ appId, kind, language }: TemplatePlace): Promise<TemplateRow | undefined> {
+    const [row] = await this.database.query<TemplateRow>(
+      'SELECT subject, html, text, revision FROM mail.templates WHERE app_id = $1 AND kind = $2 AND language = $3',
+      [appId, kind, language],
+    );
+    return row;
+  }
+
+  /**
+   * Changes the parts that are given. Two changes of different parts at the same time are both kept.
+   * @param base what the other parts are where there is no such template yet
+   */
+  async put(
+    tx: Tx,
+    { appId, kind, language }: TemplatePlace,
+    parts: Partial<MailTemplate>,
+    base: MailTemplate,
+  ): Promise<void> {
+    const whole = { ...base, ...parts };
+    await tx.query(
+      `INSERT INTO mail.templates AS t (app_id, kind, language, subject, html, text)
+       VALUES ($1, $2, $3, $4, $5, $6)
+       ON CONFLICT ON CONSTRAINT templates_pkey DO UPDATE
+          SET subject = COALESCE($7, t.subject), html = COALESCE($8, t.html), text = COALESCE($9, t.text),
+              revision = gen_random_uuid(), updated_at = now()`,
+      [appId, kind, language, whole.subject, whole.html, whole.text, parts.subject, parts.html, parts.text],
+    );
+  }
+
+  /** @returns whether there was one */
+  async remove(tx: Tx, { appId, kind, language }: TemplatePlace): Promise<boolean> {
+    const removed = await tx.query(
+      'DELETE FROM mail.templates WHERE app_id = $1 AND kind = $2 AND language = $3 RETURNING language',
+      [appId, kind, language],
+    );
+    return removed.length > 0;
+  }
+}

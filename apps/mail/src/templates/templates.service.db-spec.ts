@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { MAIL_KINDS, type MailKind } from '#contracts';
+import { migrate } from '#database';
+import { eventually, newDatabase, unique } from '#testing';
+import { MailDatabase, mailDatabase } from '../mail.database.js';
+import { OwnTemplates } from './own-templates.js';
+import { TemplatesRepository } from './templates.repository.js';
+import { TemplatesService } from './templates.service.js';
+
+const VARIABLES = {
+  appname: 'Shop',
+  email: 'ada@example.com',
+  username: 'ada',
+  link: 'https://shop.example/v?token=x',
+};
+
+const ownTemplate = (mark: string) => ({ subject: mark, html: `<p>${mark} {{link}}`, text: `${mark} {{link}}` });
+
+describe('the templates of mails', () => {
+  let database: MailDatabase;
+  let service: TemplatesService;
+  let appId: string;
+
+  const newService = () => {
+    const repository = new TemplatesRepository(database);
+    return new TemplatesService(new OwnTemplates(repository), repository, database);
+  };
+  const set = (language: string, parts: Partial<ReturnType<typeof ownTemplate>>, kind: MailKind = 'verifyEmail') =>
+    service.set({ appId, kind, language, parts });
+  const render = (languages: string[], of = service, kind: MailKind = 'verifyEmail') =>
+    of.render({ appId, kind, languages, variables: VARIABLES });
+  const subjectFor = async (...languages: string[]) => (await render(languages)).subject;
+
+  beforeAll(async () => {
+    const options = mailDatabase(await newDatabase(), 10);
+    await migrate(options);
+    database = new MailDatabase(options);
+  });
+  afterAll(() => database.close());
+  beforeEach(() => {
+    [appId, service] = [unique('app'), newService()];
+  });
+
+  it.each(MAIL_KINDS.flatMap((kind) => ['en', 'zh'].map((language) => ({ kind, language }))))(
+    'built in: $kind in $language names user and application, and has the link to press and to read',
+    async ({ kind, language }) => {
+      const mail = await render([language], service, kind);
+      expect(mail.language).toBe(language);
+      expect(mail.subject).toContain('Shop');
+      expect(mail.html.match(/href="https:\/\/shop\.example\/v\?token&#x3D;x"/g)).toHaveLength(2);
+      expect(mail.html).toContain(`<html lang="${language}">`);
+      expect(mail.text).toContain('\nhttps://shop.example/v?token=x\n');
+      for (const part of [mail.html, mail.text]) expect(part).toContain('“ada”');
+      expect(JSON.stringify(mail)).not.toContain('{{');
+    },
+  );
+
+  it('are the built-in ones in the first language that there is, else English', async () => {
+    expect((await render(['zh-CN', 'en'])).language).toBe('zh');
+    expect((await render(['fr', 'en-GB', 'zh'])).language).toBe('en');
+    expect((await render(['fr'])).language).toBe('en');
+    expect((await render([])).language).toBe('en');
+  });
+
+  it("are the application's own in place of the built-in of the same language, and before less wanted languages", async () => {
+    await set('en', ownTemplate('own en'));
+    await set('fr-CA', ownTemplate('own fr-CA'));
+    expect(await subjectFor('en-GB')).toBe('own en');
+    expect(await subjectFor('fr-ca', 'en')).toBe('own fr-CA');
+    expect(await subjectFor('fr', 'en')).toBe('own en');
+    expect((await render(['zh', 'fr-CA'])).language).toBe('zh');
+    expect(await subjectFor()).toBe('own en');
+    expect((await render(['en'], service, 'resetPassword')).subject).toBe('Reset your password for Shop');
+  });
+
+  it('of one application are not those of another', async () => {
+    await set('en', ownTemplate('own'));
+    appId = unique('other');
+    expect(await subjectFor('en')).toBe('Verify your email address for Shop');
+  });
+
+  it('are listed with whose they are', async () => {
+    await set('zh-cn', ownTemplate('own'), 'resetPassword');
+    await set('en', ownTemplate('own'), 'resetPassword');
+    expect(await service.list(appId)).toEqual([
+      { kind: 'verifyEmail', language: 'en', isOwn: false },
+      { kind: 'verifyEmail', language: 'zh', isOwn: false },
+      { kind: 'resetPassword', language: 'en', isOwn: true },
+      { kind: 'resetPassword', language: 'zh', isOwn: false },
+      { kind: 'resetPassword', language: 'zh-CN', isOwn: true },
+    ]);
+  });
+
+  it('change by parts: what is not given stays as it was, of the own one or of the built-in', async () => {
+    const shown = await set('en', { subject: 'Welcome {{username}}' });
+    expect(shown).toMatchObject({ language: 'en', isOwn: true, subject: 'Welcome {{username}}' });
+    expect(shown.text).toMatch(/^Verify your email address\n/);
+    await set('en', { text: 'Go {{link}}' });
+    expect(await render(['en'])).toMatchObject({ subject: 'Welcome ada', text: 'Go https://shop.example/v?token=x' });
+  });
+
+  it('changed by parts at the same time keep every part', async () => {
+    await Promise.all([
+      set('en', { subject: 'S' }),
+      set('en', { text: 'T {{link}}' }),
+      set('en', { html: 'H {{link}}' }),
+    ]);
+    expect(await service.get({ appId, kind: 'verifyEmail', language: 'en' })).toMatchObject({
+      subject: 'S',
+      text: 'T {{link}}',
+      html: 'H {{link}}',
+    });
+  });
+
+  it('in a language that there was none in need all parts', async () => {
+    await expect(set('fr', { subject: 'Bonjour' })).rejects.toMatchObject({
+      errorName: 'INCORRECT_TYPE',
+      message: 'There is no template for verifyEmail in fr yet: html and text must be given too.',
+    });
+    expect(await set('zh-TW', { subject: '你好' })).toMatchObject({ language: 'zh-TW', isOwn: true });
+  });
+
+  it.each([
+    [
+      { html: '{{link}}\n{{nobody}}' },
+      'html, line 2: there is no variable "nobody", only appname, email, username, link',
+    ],
+    [{ text: 'Hello' }, 'text: it must have {{link}}: without it the mail is of no use'],
+    [{ html: '{{#unless link}}{{link}}{{/unless}}' }, 'html: it has {{link}} where it is never shown'],
+    [{ subject: '{{#unless email}}x{{/unless}}' }, 'subject: it is empty'],
+    [{ subject: '字'.repeat(1_000) }, 'subject: it is longer than 2000 bytes'],
+  ])('%j is refused, and nothing changes', async (parts, message) => {
+    await expect(set('en', parts)).rejects.toMatchObject({ errorName: 'INCORRECT_TYPE', message });
+    expect((await service.list(appId)).some(({ isOwn }) => isOwn)).toBe(false);
+  });
+
+  it('are previewed for somebody who does not exist', async () => {
+    const wanted = { appId, kind: 'verifyEmail', language: 'zh-CN', applicationName: '<店>' } as const;
+    expect(await service.preview(wanted)).toMatchObject({
+      language: 'zh',
+      isOwn: false,
+      subject: '验证您在 <店> 的邮箱地址',
+    });
+    await set('zh', ownTemplate('own'));
+    expect(await service.preview(wanted)).toMatchObject({
+      isOwn: true,
+      text: expect.stringMatching(/^own https/) as string,
+    });
+  });
+
+  it('are the built-in ones again once they are reset, and cannot be reset twice', async () => {
+    await set('en', ownTemplate('own'));
+    const place = { appId, kind: 'verifyEmail', language: 'EN' } as const;
+    await service.reset(place);
+    expect(await subjectFor('en')).toBe('Verify your email address for Shop');
+    await expect(service.reset(place)).rejects.toMatchObject({ errorName: 'NOT_FOUND', status: 404 });
+  });
+
+  it('are a second old at most in other processes', async () => {
+    const other = newService();
+    const subjectThere = async () => (await render(['en'], other)).subject;
+    expect(await subjectThere()).toBe('Verify your email address for Shop');
+    for (const mark of ['first', 'second']) {
+      await set('en', ownTemplate(mark));
+      expect(await subjectFor('en')).toBe(mark);
+      await eventually(async () => {
+        expect(await subjectThere()).toBe(mark);
+      }, 2_000);
+    }
+    await service.reset({ appId, kind: 'verifyEmail', language: 'en' });
+    expect(await subjectThere()).toMatch(/^(?:second|Verify your email address for Shop)$/);
+    await eventually(async () => {
+      expect(await subjectThere()).toBe('Verify your email address for Shop');
+    }, 2_000);
+  });
+
+  it('that do not compile any more are an error, never a mail in other words', async () => {
+    await set('en', ownTemplate('own'));
+    await database.query(
+      "UPDATE mail.templates SET text = '{{nobody}}', revision = gen_random_uuid() WHERE app_id = $1",
+      [appId],
+    );
+    await expect(render(['en'], newService())).rejects.toThrow(/there is no variable "nobody"/);
+  });
+
+  it('out of reach are an error, never the built-in ones', async () => {
+    const closed = new MailDatabase(mailDatabase('postgres://nobody@127.0.0.1:1/nowhere', 1));
+    const repository = new TemplatesRepository(closed);
+    const away = new TemplatesService(new OwnTemplates(repository), repository, closed);
+    await expect(render(['en'], away)).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    await closed.close();
+  });
+});

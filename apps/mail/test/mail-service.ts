@@ -1,0 +1,155 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import pg from 'pg';
+import {
+  type EventContract,
+  type EventPayload,
+  events,
+  type MailRequest,
+  sealedCodeContext,
+  sealedTokenContext,
+  type TextMessageRequest,
+} from '#contracts';
+import { RabbitTransport, RpcClient } from '#messaging';
+import { Sealer } from '#sealing';
+import { eventually, type GatepostServer, startServices, testRun, unique, uniquePhone } from '#testing';
+import { MailDatabase, mailDatabase } from '../src/mail.database.js';
+
+const HOUR_MS = 3_600_000;
+
+/** A delivery as it stands in the database. */
+export interface DeliveryNote {
+  readonly id: string;
+  readonly status: string;
+  readonly attempts: number;
+  readonly last_error: string | null;
+}
+
+/** Mail alone, as processes of their own behind a real broker, and the events that other services would send it. */
+export class MailService {
+  /** Asks it as an operator does. */
+  readonly rpc: RpcClient;
+
+  private constructor(
+    readonly server: GatepostServer,
+    private readonly broker: RabbitTransport,
+    private readonly database: MailDatabase,
+    private readonly sealer: Sealer,
+  ) {
+    this.rpc = new RpcClient(broker);
+  }
+
+  static async start(replicas: number, env: Readonly<Record<string, string>>): Promise<MailService> {
+    const server = await startServices({ gateway: 0, accounts: 0, mail: replicas }, env);
+    const { GATEPOST_NAMESPACE: namespace = '', DATABASE_URL: url = '', GATEPOST_SECRET: secret = '' } = server.env;
+    const broker = new RabbitTransport({ url: testRun().amqpUrl, namespace, connectionName: 'test' });
+    await eventually(() => {
+      if (!broker.isConnected()) throw new Error('the broker is not there');
+    });
+    return new MailService(server, broker, new MailDatabase(mailDatabase(url, 2)), new Sealer(secret));
+  }
+
+  /** Asks for a mail to an address of its own. */
+  async request(
+    changes: Partial<MailRequest> = {},
+    eventId?: string,
+  ): Promise<MailRequest & { readonly id: string; readonly token: string }> {
+    const user = { appId: 'app', userId: unique('user') };
+    const token = randomBytes(16).toString('hex');
+    const request: MailRequest = {
+      ...user,
+      kind: 'verifyEmail',
+      email: `${user.userId}@example.com`,
+      username: 'ada',
+      applicationName: 'Shop',
+      pageUrl: null,
+      languages: ['en'],
+      userUpdatedAt: new Date().toISOString(),
+      requestedAt: new Date().toISOString(),
+      expiresAt: new Date(Date.now() + HOUR_MS).toISOString(),
+      ...changes,
+      sealedToken: '',
+    };
+    const sealedToken = this.sealer.seal(token, sealedTokenContext(request));
+    const id = await this.publish(events.mailRequested, { ...request, sealedToken }, eventId);
+    return { ...request, id, token };
+  }
+
+  /** Asks for a text message to a number of its own. */
+  async requestCode(
+    changes: Partial<TextMessageRequest> = {},
+  ): Promise<TextMessageRequest & { readonly id: string; readonly code: string }> {
+    const code = '012345';
+    const request: TextMessageRequest = {
+      appId: unique('app'),
+      mobilePhoneNumber: uniquePhone(),
+      purpose: 'generic',
+      ttlMinutes: 10,
+      expiresAt: new Date(Date.now() + HOUR_MS).toISOString(),
+      smsType: 'sms',
+      name: 'Shop',
+      ...changes,
+      sealedCode: '',
+    };
+    const sealedCode = this.sealer.seal(code, sealedCodeContext(request));
+    const id = await this.publish(events.smsRequested, { ...request, sealedCode });
+    return { ...request, id, code };
+  }
+
+  async publish<C extends EventContract>(
+    contract: C,
+    payload: EventPayload<C>,
+    id: string = randomUUID(),
+  ): Promise<string> {
+    await this.broker.publishEvent({ id, pattern: contract.pattern, body: JSON.stringify(payload) });
+    return id;
+  }
+
+  deliveries(): Promise<DeliveryNote[]> {
+    return this.database.query<DeliveryNote>(
+      'SELECT id, status, attempts, last_error FROM mail.deliveries ORDER BY created_at',
+    );
+  }
+
+  /** Waits until a delivery has come to be so. */
+  untilNoted(id: string, status: string, timeoutMs?: number): Promise<DeliveryNote> {
+    return eventually(async () => {
+      const note = (await this.deliveries()).find((delivery) => delivery.id === id);
+      if (note?.status !== status) throw new Error(`${id} is ${JSON.stringify(note)}`);
+      return note;
+    }, timeoutMs);
+  }
+
+  /**
+   * Waits until a delivery is being sent, and keeps what becomes of it from being noted. @returns what ends that; whoever
+   * waited to note it then has lost its connection
+   */
+  async holdBack(id: string): Promise<() => Promise<void>> {
+    const client = new pg.Client({ connectionString: this.server.env['DATABASE_URL'] });
+    await client.connect();
+    await client.query('BEGIN');
+    await eventually(async () => {
+      const held = await client.query('SELECT id FROM mail.deliveries WHERE id = $1 AND lease IS NOT NULL FOR UPDATE', [
+        id,
+      ]);
+      if (held.rows.length === 0) throw new Error(`${id} is not being sent`);
+    });
+    return async () => {
+      await client.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      await client.end();
+    };
+  }
+
+  /** Lets everything that waits be tried at once. */
+  async hurry(): Promise<void> {
+    await this.database.query('UPDATE mail.deliveries SET next_attempt_at = now() WHERE settled_at IS NULL');
+  }
+
+  async stop(): Promise<void> {
+    await this.server.stop();
+    await this.broker.close();
+    await this.database.close();
+  }
+}

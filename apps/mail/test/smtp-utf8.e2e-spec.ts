@@ -1,0 +1,68 @@
+import { SMTPServer } from 'smtp-server';
+import { afterEach, describe, expect, it } from 'vitest';
+import { Secret } from '#config';
+import { freePorts } from '#testing';
+import type { Delivery } from '../src/deliveries/delivery.types.js';
+import type { MailComposer } from '../src/mails/mail-composer.js';
+import { SmtpChannel } from '../src/mails/smtp.channel.js';
+
+const composer = {
+  compose: ({ id, recipient }: Delivery) =>
+    Promise.resolve({
+      options: {
+        from: 'us@shop.example',
+        to: { name: '', address: recipient },
+        text: 'a letter',
+        messageId: `<${id}>`,
+      },
+      messageId: `<${id}>`,
+    }),
+} as unknown as MailComposer;
+
+const deliveryTo = (recipient: string) => ({ id: recipient, recipient }) as Delivery;
+
+describe('an address with letters of all languages before the @', () => {
+  const ends: (() => unknown)[] = [];
+  const open = async (hidesSmtpUtf8: boolean) => {
+    const recipients: string[] = [];
+    const server = new SMTPServer({
+      authOptional: true,
+      hideSMTPUTF8: hidesSmtpUtf8,
+      disabledCommands: ['STARTTLS', 'AUTH'],
+      onData: (stream, session, done) => {
+        recipients.push(...session.envelope.rcptTo.map(({ address }) => address));
+        stream.resume().on('end', done);
+      },
+    });
+    const port = await freePorts(1);
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    const channel = new SmtpChannel(composer, { url: new Secret(`smtp://127.0.0.1:${port}`), connections: 1 });
+    ends.push(() => {
+      channel.onApplicationShutdown();
+      server.close();
+    });
+    return { channel, recipients };
+  };
+
+  afterEach(() => {
+    for (const end of ends.splice(0)) end();
+  });
+
+  it('is sent to where the server takes it', async () => {
+    const { channel, recipients } = await open(false);
+    await channel.send(deliveryTo('ada@example.com'));
+    await channel.send(deliveryTo('用户@example.com'));
+    expect(recipients).toEqual(['ada@example.com', '用户@example.com']);
+  });
+
+  it('is refused, in words, where the server does not', async () => {
+    const { channel, recipients } = await open(true);
+    await channel.send(deliveryTo('ada@example.com'));
+    await expect(channel.send(deliveryTo('用户@example.com'))).rejects.toMatchObject({
+      name: 'DeliveryRefused',
+      message: expect.stringContaining('SMTPUTF8') as string,
+    });
+    await channel.send(deliveryTo('kim@bücher.example'));
+    expect(recipients).toHaveLength(2);
+  });
+});

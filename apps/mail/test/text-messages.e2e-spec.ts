@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { textMessageProvidersRpc } from '#contracts';
+import { eventually, sentMessages, unique } from '#testing';
+import { MailService } from './mail-service.js';
+import { useReceivingServer } from './receiving-server.js';
+
+const SECRET = 'a-secret-of-the-webhook';
+
+describe('text messages, from the event to the provider', () => {
+  const webhook = useReceivingServer();
+  const twilio = useReceivingServer();
+  let mail: MailService;
+  let appId: string;
+  const setWebhook = async () => {
+    appId = unique('app');
+    const fields = { url: `${webhook().url}/sms`, secret: SECRET };
+    await mail.rpc.call(textMessageProvidersRpc.set, { appId, kind: 'webhook', fields });
+  };
+  const idsAtWebhook = () => webhook().received.map(({ body }) => (JSON.parse(body) as { id: string }).id);
+
+  beforeAll(async () => {
+    mail = await MailService.start(1, { GATEPOST_INTERNAL_NETWORKS: '127.0.0.1', GATEPOST_TWILIO_URL: twilio().url });
+  });
+  afterAll(() => mail.stop());
+
+  it('become files where the application has no provider', async () => {
+    const { id, mobilePhoneNumber, code } = await mail.requestCode({ template: 'welcome' });
+    await mail.untilNoted(id, 'sent');
+    expect(sentMessages(mail.server, mobilePhoneNumber)).toEqual([
+      {
+        id,
+        appId: expect.any(String) as string,
+        to: mobilePhoneNumber,
+        text: '[Shop] 012345 is your verification code. It is valid for 10 minutes.',
+        code,
+        smsType: 'sms',
+        template: 'welcome',
+      },
+    ]);
+  });
+
+  it('go to the webhook once it is set, and to no file', async () => {
+    await setWebhook();
+    const { id, mobilePhoneNumber } = await mail.requestCode({ appId });
+    expect(await mail.untilNoted(id, 'sent')).toMatchObject({ attempts: 1, last_error: null });
+    expect(idsAtWebhook()).toEqual([id]);
+    expect(sentMessages(mail.server, mobilePhoneNumber)).toEqual([]);
+  });
+
+  it('that fail come again under the same id, and none is sent twice', async () => {
+    await setWebhook();
+    webhook().answerWith(503);
+    const { id } = await mail.requestCode({ appId });
+    expect(await mail.untilNoted(id, 'failed')).toMatchObject({ last_error: 'the webhook answers with status 503' });
+    webhook().answerWith(204);
+    await mail.hurry();
+    await mail.untilNoted(id, 'sent');
+    expect(idsAtWebhook()).toEqual([id, id]);
+  });
+
+  it('that are refused are dead at once', async () => {
+    await setWebhook();
+    webhook().answerWith(422);
+    const { id } = await mail.requestCode({ appId });
+    expect(await mail.untilNoted(id, 'dead')).toMatchObject({ last_error: 'the webhook answers with status 422' });
+    expect(idsAtWebhook()).toEqual([id]);
+  });
+
+  it('to a provider that hangs keep nobody else waiting', async () => {
+    await setWebhook();
+    webhook().answer = () => undefined;
+    const hanging = await Promise.all(Array.from({ length: 10 }, () => mail.requestCode({ appId })));
+    await eventually(() => {
+      expect(webhook().received.length).toBe(hanging.length);
+    });
+    const { id } = await mail.requestCode();
+    await mail.untilNoted(id, 'sent');
+    const ids = hanging.map((message) => message.id);
+    const waiting = (await mail.deliveries()).filter((delivery) => ids.includes(delivery.id));
+    expect(new Set(waiting.map(({ status }) => status))).toEqual(new Set(['queued']));
+    const failed = await Promise.all(ids.map((hung) => mail.untilNoted(hung, 'failed')));
+    expect(failed.map((delivery) => delivery.last_error)).toContain('no answer within 5000 ms');
+    const asked = webhook().received.length;
+    const next = await mail.requestCode({ appId });
+    expect((await mail.untilNoted(next.id, 'failed')).last_error).toMatch(/has not answered a moment ago/);
+    expect(webhook().received).toHaveLength(asked);
+  });
+
+  it('whose code has expired are dropped', async () => {
+    await setWebhook();
+    const { id } = await mail.requestCode({ appId, expiresAt: new Date(Date.now() - 1_000).toISOString() });
+    await mail.untilNoted(id, 'dropped');
+    expect(webhook().received).toEqual([]);
+  });
+
+  it('go over Twilio where that is set', async () => {
+    appId = unique('app');
+    const fields = { accountSid: `AC${'a1'.repeat(16)}`, authToken: 'auth-token', from: 'Shop' };
+    await mail.rpc.call(textMessageProvidersRpc.set, { appId, kind: 'twilio', fields });
+    twilio().answerWith(201, '{}');
+    const { id, mobilePhoneNumber } = await mail.requestCode({ appId });
+    await mail.untilNoted(id, 'sent');
+    expect(new URLSearchParams(twilio().received[0]!.body).get('To')).toBe(mobilePhoneNumber);
+  });
+});

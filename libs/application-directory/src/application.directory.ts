@@ -1,0 +1,23 @@
+import { Injectable } from '@nestjs/common';
+import { accountsRpc, type Application, broadcastHints } from '#contracts';
+import { Broadcasts, RpcClient } from '#messaging';
+import { RecentReads } from '#recent-reads';
+
+/** The applications that requests name, asked from accounts. */
+@Injectable()
+export class ApplicationDirectory {
+  readonly #answers = new RecentReads((appId) => this.rpc.call(accountsRpc.findApplication, { appId }));
+
+  constructor(
+    private readonly rpc: RpcClient,
+    broadcasts: Broadcasts,
+  ) {
+    broadcasts.on(broadcastHints.applicationChanged, ({ appId }) => {
+      this.#answers.forget(appId);
+    });
+  }
+
+  async find(appId: string): Promise<Application | null> {
+    return (await this.#answers.get(appId)).application;
+  }
+}

@@ -1,0 +1,1 @@
+export { ApplicationDirectory } from './application.directory.js';

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import type { INestMicroservice } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type DeadLetter, DeadLetters, type RabbitTransport } from '#messaging';
+import { eventually, newNamespace, testRun } from '#testing';
+import { openPublisher, openRabbit } from './open-rabbit.js';
+import { SampleBehaviour, sampleEvents, startSample } from './sample-service.js';
+
+describe('dead letters', () => {
+  const { pattern } = sampleEvents.happened;
+  let publisher: RabbitTransport;
+  let letters: DeadLetters;
+  let behaviour: SampleBehaviour;
+  let service: INestMicroservice;
+
+  beforeEach(async () => {
+    const namespace = newNamespace();
+    publisher = openPublisher(namespace, [sampleEvents.happened]);
+    behaviour = new SampleBehaviour();
+    service = await startSample(openRabbit(namespace), behaviour);
+    letters = await DeadLetters.open(testRun().amqpUrl, namespace);
+    await eventually(() => {
+      expect(publisher.isConnected()).toBe(true);
+    });
+  });
+  afterEach(async () => {
+    await service.close();
+    await publisher.close();
+    await letters.close();
+  });
+
+  /** Events that no attempt can handle. */
+  async function kill(count: number): Promise<string[]> {
+    const ids = Array.from({ length: count }, () => randomUUID());
+    for (const id of ids) await publisher.publishEvent({ id, pattern, body: '{"value":7}' });
+    await eventually(async () => {
+      expect(await letters.count('sample')).toBe(count);
+    });
+    return ids;
+  }
+
+  it('are none of a service that never had any', async () => {
+    expect(await letters.count('nobody')).toBe(0);
+    await letters.replay('nobody', () => {
+      throw new Error('there is none');
+    });
+  });
+
+  it('go back to their service with their ids, and die again where nothing was mended', async () => {
+    const ids = await kill(3);
+    const moved: DeadLetter[] = [];
+    await letters.replay('sample', (letter) => moved.push(letter));
+    expect(moved.map(({ id }) => id)).toEqual(ids);
+    expect(new Set(moved.map((letter) => letter.pattern))).toEqual(new Set([pattern]));
+    expect(moved.every(({ reason }) => reason.length > 0)).toBe(true);
+    await eventually(async () => {
+      expect(await letters.count('sample')).toBe(3);
+    });
+    expect(behaviour.events).toEqual([]);
+  });
+
+  it('are gone once they are dropped', async () => {
+    const ids = await kill(2);
+    const dropped: DeadLetter[] = [];
+    await letters.drop('sample', (letter) => dropped.push(letter));
+    expect(dropped.map(({ id }) => id)).toEqual(ids);
+    expect(await letters.count('sample')).toBe(0);
+  });
+});

@@ -1,0 +1,1 @@
+export { type OutboundAnswer, OutboundClient, OutboundError, type OutboundRequest } from './outbound-client.js';

@@ -1,0 +1,1 @@
+export { RecentReads } from './recent-reads.js';

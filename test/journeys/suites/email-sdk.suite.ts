@@ -1,0 +1,58 @@
+import AV from 'leancloud-storage';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type ApiReply, type GatepostServer, unique } from '#testing';
+import { EmailClient, type MailingApps } from './email-client.js';
+
+/** The e-mail methods of the client library as it is on npm. */
+export function describeEmailSdk(server: () => GatepostServer, apps: () => MailingApps): void {
+  describe('the npm package leancloud-storage: e-mail', () => {
+    let person: EmailClient;
+    const linkOf = (call: () => Promise<unknown>) =>
+      person.linkOf(async () => {
+        await call();
+        return { status: 200, body: {} } as ApiReply;
+      });
+    const signUp = async () => {
+      const user = new AV.User();
+      user.setUsername(unique('sdk'));
+      user.setPassword('first password');
+      user.setEmail(person.address);
+      await user.signUp();
+      return user;
+    };
+
+    beforeAll(() => {
+      const { id, appKey } = apps().verifying;
+      AV.init({ appId: id, appKey, serverURL: server().baseUrls[0] ?? '' });
+    });
+    beforeEach(async () => {
+      person = new EmailClient(server(), apps().verifying);
+      await AV.User.logOut();
+    });
+
+    it('User.signUp with an address, User.requestEmailVerify, User.loginWithEmail', async () => {
+      const { token } = await linkOf(signUp);
+      expect(AV.User.current().get('emailVerified')).toBe(false);
+      const again = await linkOf(() => AV.User.requestEmailVerify(person.address));
+      expect(again.token).not.toBe(token);
+      await person.verify(again.token);
+      const user = await AV.User.loginWithEmail(person.address, 'first password');
+      expect([user.getEmail(), user.get('emailVerified')]).toEqual([person.address, true]);
+    });
+
+    it('User.requestPasswordReset', async () => {
+      await linkOf(signUp);
+      const user = AV.User.current();
+      const { token } = await linkOf(() => AV.User.requestPasswordReset(person.address));
+      await person.reset(token, 'second password');
+      await expect(AV.User.loginWithEmail(person.address, 'first password')).rejects.toMatchObject({ code: 210 });
+      const again = await AV.User.loginWithEmail(person.address, 'second password');
+      expect([again.id, again.getSessionToken() === user.getSessionToken()]).toEqual([user.id, false]);
+    });
+
+    it('says why a request fails', async () => {
+      await expect(AV.User.requestEmailVerify(person.address)).rejects.toMatchObject({ code: 205 });
+      await expect(AV.User.requestPasswordReset(person.address)).rejects.toMatchObject({ code: 205 });
+    });
+  });
+}

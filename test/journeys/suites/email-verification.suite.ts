@@ -1,0 +1,164 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { GatepostServer } from '#testing';
+import { EmailClient, LINK_EXPIRED, type MailingApps, outcomeOf } from './email-client.js';
+import { refusal } from './refusal.js';
+
+/** Specification, emailVerified: what the mailed link does. */
+export function describeEmailVerification(server: () => GatepostServer, apps: () => MailingApps): void {
+  describe('the link that verifies an address', () => {
+    let person: EmailClient;
+    const someone = () => new EmailClient(server(), apps().verifying);
+    const verified = async (user: { session: string }) => (await person.me(user.session))['emailVerified'];
+
+    beforeEach(() => {
+      person = someone();
+    });
+
+    it('is mailed once to who signs up with an address', async () => {
+      const { user, link } = await person.signUpForLink();
+      expect(user.body['emailVerified']).toBe(false);
+      expect(link.link).toMatch(/^http:\/\/localhost:\d+\/pages\/verify-email\?token=\w+$/);
+      const [mail, ...others] = await person.mailsOnceSettled();
+      expect(others).toEqual([]);
+      expect([mail?.to, mail?.from]).toEqual([[person.address], expect.stringContaining('@')]);
+      expect(mail?.html).toContain(link.token);
+      expect(mail?.raw).not.toContain(user.session);
+    });
+
+    it('is mailed to nobody without an address, and where the setting is off', async () => {
+      const user = await person.signUp({ email: undefined });
+      expect(user.body['emailVerified']).toBeNull();
+      const other = new EmailClient(server());
+      expect((await other.signUp()).body['emailVerified']).toBeNull();
+      expect(await other.mailsOnceSettled()).toEqual([]);
+    });
+
+    it('verifies by POST, and says so a second time too', async () => {
+      const { user, link } = await person.signUpForLink();
+      const first = await person.verify(link.token);
+      expect([first.status, first.body]).toEqual([200, {}]);
+      const me = await person.me(user.session);
+      expect([me['emailVerified'], me['sessionToken']]).toEqual([true, user.session]);
+      const second = await person.verify(link.token, 1);
+      expect([second.status, second.body]).toEqual([200, {}]);
+      expect(await person.me(user.session)).toEqual(me);
+    });
+
+    it('verifies by a script of another origin', async () => {
+      const { user, link } = await person.signUpForLink();
+      expect(await person.jsonp(`verifyEmail/${link.token}`)).toEqual({});
+      expect(await verified(user)).toBe(true);
+      expect(await person.jsonp(`verifyEmail/${link.token}`)).toEqual({});
+      expect(await person.jsonp('verifyEmail/abc')).toEqual({ code: 1, error: LINK_EXPIRED[2] });
+    });
+
+    it('verifies for many who ask at once', async () => {
+      const { user, link } = await person.signUpForLink();
+      const replies = await Promise.all(Array.from({ length: 20 }, (_, index) => person.verify(link.token, index)));
+      expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
+      expect(await verified(user)).toBe(true);
+    });
+
+    it('does nothing for who only looks at it, as scanners of mails do', async () => {
+      const { user, link } = await person.signUpForLink();
+      const { pathname, search } = new URL(link.link);
+      for (const path of [`${pathname}${search}`, `/1.1/verifyEmail/${link.token}`])
+        await Promise.all([person.page().get(path), person.head(path)]);
+      await person.head(`/1.1/verifyEmail/${link.token}?callback=done`);
+      for (const callback of ['', 'alert(1)', 'a b', '<script>'])
+        await person.page().get(`/1.1/verifyEmail/${link.token}?callback=${encodeURIComponent(callback)}`);
+      expect(await verified(user)).toBe(false);
+      expect((await person.verify(link.token)).status).toBe(200);
+      expect(await verified(user)).toBe(true);
+    });
+
+    it('dies at a change of the address, and the new one gets its own', async () => {
+      const { user, link: old } = await person.signUpForLink();
+      const changed = someone();
+      const link = await changed.linkOf(() => person.change(user, { email: changed.address }));
+      expect(await outcomeOf(person.verify(old.token))).toEqual(LINK_EXPIRED);
+      expect(await verified(user)).toBe(false);
+      await person.verify(link.token);
+      expect(await verified(user)).toBe(true);
+      expect(await outcomeOf(person.verify(old.token))).toEqual(LINK_EXPIRED);
+    });
+
+    it('stays dead where the address comes back', async () => {
+      const { user, link: old } = await person.signUpForLink();
+      await person.change(user, { email: someone().address });
+      const link = await person.linkOf(() => person.change(user, { email: person.address }));
+      expect(await outcomeOf(person.verify(old.token))).toEqual(LINK_EXPIRED);
+      expect(await verified(user)).toBe(false);
+      expect((await person.verify(link.token)).status).toBe(200);
+    });
+
+    it('dies where the address is removed, and no mail tells of it', async () => {
+      const { user, link } = await person.signUpForLink();
+      await person.change(user, { email: { __op: 'Delete' } });
+      expect(await outcomeOf(person.verify(link.token))).toEqual(LINK_EXPIRED);
+      expect(await verified(user)).toBeNull();
+      expect(await person.mailsOnceSettled()).toHaveLength(1);
+    });
+
+    it('outlives changes that leave the address as it is', async () => {
+      const { user, link } = await person.signUpForLink();
+      await person.change(user, { email: person.address, color: 'green' });
+      await person.change(user, { password: 'another one' });
+      expect((await person.verify(link.token)).status).toBe(200);
+      expect(await person.mailsOnceSettled()).toHaveLength(1);
+    });
+
+    it('dies with the user, also for the next one of that name and address', async () => {
+      const { user, link } = await person.signUpForLink();
+      await person.api().delete(`/1.1/users/${user.id}`, { session: user.session });
+      expect(await outcomeOf(person.verify(link.token))).toEqual(LINK_EXPIRED);
+      const next = await person.signUp({ username: user.username });
+      expect(await outcomeOf(person.verify(link.token))).toEqual(LINK_EXPIRED);
+      expect(await verified(next)).toBe(false);
+    });
+
+    it('is good in its own application alone', async () => {
+      const other = new EmailClient(server(), apps().own, person.address);
+      const [mine, theirs] = [await person.signUpForLink(), await other.signUpForLink()];
+      await other.verify(mine.link.token);
+      expect(await verified(mine.user)).toBe(true);
+      expect((await other.me(theirs.user.session))['emailVerified']).toBe(false);
+    });
+
+    it('is good for nothing else, and nothing else is good for it', async () => {
+      const { user, link } = await person.signUpForLink();
+      const reset = await person.linkBy('requestPasswordReset');
+      expect(await outcomeOf(person.reset(link.token, 'mine now'))).toEqual(LINK_EXPIRED);
+      expect(await outcomeOf(person.verify(reset.token))).toEqual(LINK_EXPIRED);
+      expect(await verified(user)).toBe(false);
+      expect((await person.logIn(user.password)).status).toBe(200);
+    });
+
+    it('cannot be made up', async () => {
+      const { user, link } = await person.signUpForLink();
+      const { token } = link;
+      const changedAt = (index: number) =>
+        `${token.slice(0, index)}${token[index] === 'a' ? 'b' : 'a'}${token.slice(index + 1)}`;
+      const wrong = [
+        ...[0, 20, 31, 40, Math.floor(token.length / 2), token.length - 1].map(changedAt),
+        token.slice(1),
+        token.slice(0, -2),
+        `${token}00`,
+        'x',
+        '0'.repeat(token.length),
+        encodeURIComponent('ü\0'),
+        user.session,
+      ];
+      for (const each of wrong) expect(await outcomeOf(person.verify(each)), each).toEqual(LINK_EXPIRED);
+      expect(await verified(user)).toBe(false);
+    });
+
+    it('opens the login where forbidUnverifiedEmailLogin closes it', async () => {
+      const late = new EmailClient(server(), apps().quiet);
+      const { user, link } = await late.signUpForLink();
+      expect(await refusal(late.logIn(user.password))).toEqual([400, 216]);
+      await late.verify(link.token);
+      expect((await late.logIn(user.password)).body['emailVerified']).toBe(true);
+    });
+  });
+}
