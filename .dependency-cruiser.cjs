@@ -99,13 +99,13 @@ module.exports = {
     {
       name: 'rules-are-pure',
       comment:
-        'Rules decide on plain values. They know other rules, rows, types, contracts, errors, object-values, object-ops and object-query: no I/O, no package, and not even a type of a repository or a service (put the shape into a *.row.ts or *.types.ts).',
+        'Rules decide on plain values. They know other rules, rows, types, contracts, errors, object-values, object-ops, object-query, access and stored-objects: no I/O, no package, and not even a type of a repository or a service (put the shape into a *.row.ts or *.types.ts).',
       severity: 'error',
       from: { path: String.raw`\.rules\.ts$` },
       to: {
         pathNot: [
           String.raw`\.(?:rules|row|types)\.ts$`,
-          '^libs/(?:contracts|errors|object-ops|object-query|object-values)/',
+          '^libs/(?:access|contracts|errors|object-ops|object-query|object-values|stored-objects)/',
         ],
       },
     },

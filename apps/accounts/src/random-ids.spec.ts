@@ -1,13 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { newAppId, newAppKey, newObjectId, newSessionToken, newUsername } from './random-ids.js';
+import { newAppId, newAppKey, newSessionToken, newUsername } from './random-ids.js';
 
 describe('ids', () => {
-  it('of objects are 24 hexadecimal digits that grow with the time', () => {
-    const [earlier, later] = [newObjectId(new Date(1_000_000)), newObjectId(new Date(2_000_000))];
-    expect(earlier).toMatch(/^[0-9a-f]{24}$/);
-    expect(earlier < later).toBe(true);
-  });
-
   it.each([
     ['session tokens', newSessionToken, /^[0-9a-z]{25}$/],
     ['usernames', newUsername, /^[0-9a-z]{25}$/],

@@ -1,4 +1,4 @@
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 
 const BASE36 = '0123456789abcdefghijklmnopqrstuvwxyz';
 const ALPHANUMERIC = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
@@ -9,12 +9,6 @@ const APP_KEY_LENGTH = 24;
 
 function randomText(alphabet: string, length: number): string {
   return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
-}
-
-/** 24 hexadecimal digits that begin with the time in seconds, so that new rows stand together in indexes. */
-export function newObjectId(now: Date): string {
-  const seconds = Math.floor(now.getTime() / 1000) >>> 0;
-  return seconds.toString(16).padStart(8, '0') + randomBytes(8).toString('hex');
 }
 
 /** 25 characters of 0-9a-z (129 bits), as the client SDKs know session tokens. */

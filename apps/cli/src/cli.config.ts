@@ -15,4 +15,5 @@ export const databaseEnvironment = environment.pick({
   GATEPOST_ACCOUNTS_DATABASE_URL: true,
   GATEPOST_AUTH_LINKING_DATABASE_URL: true,
   GATEPOST_MAIL_DATABASE_URL: true,
+  GATEPOST_PUSH_DATABASE_URL: true,
 });

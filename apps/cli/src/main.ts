@@ -91,6 +91,7 @@ function databaseUrls(): DatabaseUrls {
     accounts: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL,
     authLinking: env.GATEPOST_AUTH_LINKING_DATABASE_URL ?? env.DATABASE_URL,
     mail: env.GATEPOST_MAIL_DATABASE_URL ?? env.DATABASE_URL,
+    push: env.GATEPOST_PUSH_DATABASE_URL ?? env.DATABASE_URL,
   };
 }
 

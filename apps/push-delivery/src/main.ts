@@ -1,14 +1,32 @@
 import { brokerEnvironment, overRabbit, run, serviceEnvironment, startService } from '#bootstrap';
-import { loadConfig } from '#config';
+import { environment, loadConfig } from '#config';
+import { RedisModule } from '#redis';
+import { pushDeliveryConfig, pushDeliveryEnvironment } from './push-delivery.config.js';
+import { PushDeliveryModule } from './push-delivery.module.js';
 
-const schema = serviceEnvironment.extend(brokerEnvironment.shape);
+const schema = pushDeliveryEnvironment.extend({
+  ...serviceEnvironment.shape,
+  ...brokerEnvironment.shape,
+  ...environment.pick({ REDIS_URL: true }).shape,
+});
 
 await run(() => {
   const env = loadConfig(schema, process.env);
+  const config = pushDeliveryConfig(env);
   return startService({
     name: 'push-delivery',
-    serves: [],
-    imports: [],
+    // Connectors answer devices, not services.
+    serves: config.roles.has('dispatcher') ? ['push-delivery'] : [],
+    imports: [
+      RedisModule.forRoot({
+        url: env.REDIS_URL,
+        namespace: env.GATEPOST_NAMESPACE,
+        connectionName: 'gatepost-push-delivery',
+        // Pushes are taken without it, and delivered later.
+        isRequired: config.roles.has('connector'),
+      }),
+      PushDeliveryModule.forRoot(config, { deviceQueues: 'redis' }),
+    ],
     env,
     transport: overRabbit('push-delivery', env),
   });

@@ -17,6 +17,9 @@ import { createHttpServer, prepareHttpServer } from '../../gateway/src/http/http
 import { mailConfig } from '../../mail/src/mail.config.js';
 import { mailDatabase } from '../../mail/src/mail.database.js';
 import { MailModule } from '../../mail/src/mail.module.js';
+import { pushDeliveryConfig } from '../../push-delivery/src/push-delivery.config.js';
+import { pushDatabase } from '../../push-delivery/src/push-delivery.database.js';
+import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
 import { DataFolder } from './data-folder.js';
 import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
 import { postgresBinaries } from './embedded-postgres/postgres-binaries.js';
@@ -30,6 +33,8 @@ import { firstWelcome, welcomeBack } from './welcome.js';
 const AUTH_LINKING_POOL = 2;
 /** Of the same 50: handling events, taking deliveries, and noting what became of them. */
 const MAIL_POOL = 4;
+/** Of the same 50: queues of devices, and the scans of pushes. */
+const PUSH_POOL = 8;
 
 type Environment = z.output<typeof standaloneEnvironment>;
 
@@ -53,7 +58,7 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
     await assertPortIsFree(env.GATEPOST_PORT, env.GATEPOST_HOST);
     postgres = embeddedPostgres(folder);
     await postgres.start();
-    for (const database of [accountsDatabase, authLinkingDatabase, mailDatabase])
+    for (const database of [accountsDatabase, authLinkingDatabase, mailDatabase, pushDatabase])
       await migrate(database(postgres.url, 1));
     service = await startServices(env, folder, postgres.url, transport);
     await welcome(service, baseUrl);
@@ -91,6 +96,12 @@ function startServices(
     GATEPOST_BASE_URL: gateway.baseUrl,
     GATEPOST_SECRET: secret,
   });
+  const push = pushDeliveryConfig({
+    ...env,
+    DATABASE_URL: databaseUrl,
+    GATEPOST_PUSH_DATABASE_URL: undefined,
+    GATEPOST_PUSH_ROLES: new Set(['dispatcher', 'connector']),
+  });
   const initialApplication = {
     id: env.GATEPOST_APP_ID,
     appKey: env.GATEPOST_APP_KEY,
@@ -105,6 +116,7 @@ function startServices(
       AccountsModule.forRoot({ ...accounts, initialApplication }, { lockouts: 'postgresql' }),
       AuthLinkingModule.forRoot({ ...authLinking, databasePool: AUTH_LINKING_POOL }),
       MailModule.forRoot({ ...mail, databasePool: MAIL_POOL }),
+      PushDeliveryModule.forRoot({ ...push, databasePool: PUSH_POOL }, { deviceQueues: 'postgresql' }),
     ],
     env,
     transport: () => transport,

@@ -112,6 +112,41 @@ export const environment = z.object({
   GATEPOST_MAIL_DATABASE_URL: databaseUrl
     .optional()
     .describe('Database of the mail service, where it is not DATABASE_URL.'),
+  GATEPOST_PUSH_DATABASE_URL: databaseUrl
+    .optional()
+    .describe('Database of the push-delivery service, where it is not DATABASE_URL.'),
+  GATEPOST_PUSH_ROLES: z
+    .string()
+    .regex(
+      /^(?:dispatcher|connector)(?:,(?:dispatcher|connector))?$/,
+      'must be dispatcher, connector, or both joined by a comma',
+    )
+    .transform((roles) => new Set(roles.split(',') as ('dispatcher' | 'connector')[]))
+    .default(new Set(['dispatcher', 'connector'] as const))
+    .describe('What a push-delivery process does: dispatcher, connector, or both joined by a comma. Default: both.'),
+  GATEPOST_PUSH_URL: url(/^wss?$/, 'wss://push.example.com/push')
+    .optional()
+    .describe('Address that devices connect to, as /v1/route tells them. Unset: those of the connectors that run.'),
+  GATEPOST_PUSH_URL_SECONDARY: url(/^wss?$/, 'wss://push2.example.com/push')
+    .optional()
+    .describe('Another such address, for devices that do not reach the first. Default: the same.'),
+  GATEPOST_PUSH_CONNECTIONS: wholeNumber(1, 1_000_000)
+    .default(100_000)
+    .describe('Devices that one connector takes at once; more are told to come back.'),
+  GATEPOST_PUSH_QUEUE_LIMIT: wholeNumber(1, 128)
+    .default(100)
+    .describe('Messages that wait for one device; of more, the oldest are dropped and counted.'),
+  GATEPOST_PUSH_PING_SECONDS: wholeNumber(1, 300)
+    .default(55)
+    .describe(
+      'How often a connector asks each device whether it is there, in seconds: less than proxies keep silent connections.',
+    ),
+  GATEPOST_PUSH_RECONNECT_SECONDS: wholeNumber(1, 600)
+    .default(30)
+    .describe('Over how long a connector that stops spreads the return of its devices, in seconds.'),
+  GATEPOST_RATE_LIMIT_DEVICE_LOGINS: rateLimit
+    .default('6000/60')
+    .describe('Logins of devices from one address at one connector: a count and a time in seconds, or off.'),
   GATEPOST_PLATFORM_URLS: platformUrls
     .default(new Map())
     .describe(

@@ -5,6 +5,7 @@ import { identity, identityChanges, MAX_IDENTITIES } from './identity.schema.js'
 import { CLASS_NAMES, CLASS_OPERATIONS, classPermission } from './class-permissions.schema.js';
 import { jsonObject } from './json.schema.js';
 import { objectId, objectReadOptions, objectRemoval, objectWriteOptions } from './objects.contract.js';
+import { principal } from './principal.schema.js';
 import { PASSWORD_TIMEOUT_MS, rpc } from './rpc.js';
 import { visibleUser } from './visible-user.schema.js';
 
@@ -55,6 +56,8 @@ export const accountsRpc = {
     z.object({ caller, objectId }),
     z.object({ user: visibleUser }),
   ),
+  /** Whose session the caller's is, and which roles that user has. A session that nobody has is nobody's. */
+  resolvePrincipal: rpc('accounts.resolvePrincipal', z.object({ caller }), z.object({ principal })),
   removeUsers: rpc('accounts.removeUsers', objectRemoval, z.object({})),
 };
 

@@ -23,9 +23,11 @@ export * from './event.js';
 export * from './events.contract.js';
 export * from './identities.contract.js';
 export * from './identity.schema.js';
+export * from './installations.contract.js';
 export * from './json.schema.js';
 export * from './lockouts.contract.js';
 export * from './mail.schema.js';
+export { nodeMessage, type NodeMessageContract, type NodeMessagePayload } from './node-message.js';
 export {
   MAX_LIST_LIMIT,
   MAX_LIST_SKIP,
@@ -40,6 +42,9 @@ export {
 export * from './phone-numbers.contract.js';
 export * from './platform.schema.js';
 export * from './platforms.contract.js';
+export * from './principal.schema.js';
+export * from './push.contract.js';
+export * from './push-node.contract.js';
 export * from './roles.contract.js';
 export { rpc, type RpcContract, type RpcData, type RpcReply } from './rpc.js';
 export * from './templates.contract.js';

@@ -23,7 +23,7 @@ const include = z.string().max(1024).optional();
 const where = z.unknown().optional();
 
 /** What a query asks for. */
-const objectListQuery = z.object({
+export const objectListQuery = z.object({
   where,
   order: z.string().max(1024).optional(),
   limit: z.number().int().min(0).max(MAX_LIST_LIMIT),

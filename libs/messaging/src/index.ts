@@ -8,6 +8,7 @@ export { MessagingModule } from './messaging.module.js';
 export { type DeadLetter, DeadLetters } from './rabbit/dead-letters.js';
 export { RabbitTransport } from './rabbit/rabbit.transport.js';
 export { RpcHandler } from './rpc-handler.decorator.js';
+export { nodeMessageHandler, NodeMessages } from './node-messages.js';
 export { RpcClient } from './rpc.client.js';
 export { type ServedOperators, serveOperators } from './socket/operator-socket.server.js';
 export { OperatorSocket } from './socket/operator-socket.client.js';

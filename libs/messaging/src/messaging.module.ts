@@ -2,6 +2,7 @@ import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '
 import { Readiness } from '#observability';
 import { Broadcasts } from './broadcasts.js';
 import { EventPublisher } from './event.publisher.js';
+import { NodeMessages } from './node-messages.js';
 import { RpcClient } from './rpc.client.js';
 import { TRANSPORT, type Transport } from './transport.js';
 
@@ -21,8 +22,8 @@ export class MessagingModule implements OnApplicationShutdown {
     return {
       module: MessagingModule,
       global: true,
-      providers: [{ provide: TRANSPORT, useValue: transport }, RpcClient, EventPublisher, Broadcasts],
-      exports: [TRANSPORT, RpcClient, EventPublisher, Broadcasts],
+      providers: [{ provide: TRANSPORT, useValue: transport }, RpcClient, EventPublisher, Broadcasts, NodeMessages],
+      exports: [TRANSPORT, RpcClient, EventPublisher, Broadcasts, NodeMessages],
     };
   }
 

@@ -11,6 +11,14 @@ export interface EventMessage {
 
 export type BroadcastListener = (body: string) => void;
 
+/** Takes what is sent to one process by its name. */
+export interface NodeReceiver {
+  /** A failure is logged; the message is not delivered again. */
+  receive(pattern: string, body: string): Promise<void>;
+  /** Messages may have been lost before this moment, and from now on come: at the first connection, and after each loss. */
+  connected(): void;
+}
+
 /** The part of a transport that asks. */
 export interface Requester {
   /** Asks the service that owns the pattern. Rejects with SERVICE_UNAVAILABLE where no answer comes in time. */
@@ -24,6 +32,13 @@ export interface Transport extends Requester {
   /** Tells every process, best effort. */
   broadcast(pattern: string, body: string): void;
   onBroadcast(pattern: string, listener: BroadcastListener): void;
+  /**
+   * Sends a message to the process of this name. Resolves once the broker has it; also where no such process is, which loses it.
+   * Rejects with SERVICE_UNAVAILABLE where the broker is away, or where the process is too far behind.
+   */
+  sendToNode(node: string, pattern: string, body: string): Promise<void>;
+  /** Makes this process the one of that name. */
+  receiveAsNode(node: string, receiver: NodeReceiver): void;
   isConnected(): boolean;
   /** The Nest microservice strategy by which the named service receives RPCs and events. */
   createServer(service: string): Server & CustomTransportStrategy;

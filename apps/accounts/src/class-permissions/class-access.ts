@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Caller, ClassName, ClassOperation } from '#contracts';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { PrincipalsService } from '../principals/principals.service.js';
-import { classForbidden, isGranted } from './class-permission.rules.js';
+import { classForbidden, isGranted } from '#access';
 
 /** Decides by the application's class permissions, before any ACL is asked. */
 @Injectable()

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#contracts';
 import { appError } from '#errors';
-import { isAbsent } from '../objects/object.rules.js';
+import { isAbsent } from '#stored-objects';
 import { parseEmail } from '../users/user-identifier.rules.js';
 
 /** The address of a request. @throws AppError EMAIL_MISSING, INVALID_EMAIL */

@@ -4,7 +4,7 @@ import type { Tx } from '#database';
 import { Outbox } from '#outbox';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { Clock } from '../clock.js';
+import { Clock } from '#clock';
 import type { UserRow } from '../users/user.row.js';
 import { MailAllowancesRepository } from './mail-allowances.repository.js';
 import { languagesOf, pageUrlOf } from './mail-request.rules.js';

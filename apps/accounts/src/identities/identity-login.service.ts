@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Identity, VisibleUser } from '#contracts';
 import { appError } from '#errors';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { Clock } from '../clock.js';
+import { Clock } from '#clock';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { assertMayLogIn } from '../login/login.rules.js';
 import { SessionTokens } from '../sessions/session-tokens.js';

@@ -246,7 +246,11 @@ describe.each<{
 
   it('lists the locked users page by page, in the order in which their locks end', async () => {
     const users = Array.from({ length: 5 }, () => ({ ...user, userId: unique('user') }));
-    for (const each of users) await fail(patient, LOCKING, each);
+    for (const each of users) {
+      await fail(patient, LOCKING, each);
+      // Locks that end in the same millisecond come in the order of their users' ids.
+      await sleep(2);
+    }
     const all = await patient.list(user.appId, { limit: 10 });
     expect(all.map(({ userId }) => userId)).toEqual(users.map(({ userId }) => userId));
     const first = await patient.list(user.appId, { limit: 2 });

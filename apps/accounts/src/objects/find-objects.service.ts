@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, ObjectListQuery } from '#contracts';
 import { compileCount, compileFind, type ObjectQuery, parseOrder, parseWhere } from '#object-query';
 import { IncludeService } from './include.service.js';
-import { pickKeys } from './keys.rules.js';
+import { pickKeys } from '#stored-objects';
 import { ObjectReaders } from './object-readers.js';
 import { Readings } from './readings.js';
 import type { StoredClassName } from './reading.types.js';

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, ObjectReadOptions } from '#contracts';
-import { grants } from '../acl/acl.rules.js';
+import { grants } from '#access';
 import { ClassAccess } from '../class-permissions/class-access.js';
 import { IncludeService } from './include.service.js';
-import { pickKeys } from './keys.rules.js';
+import { pickKeys } from '#stored-objects';
 import { ObjectReaders } from './object-readers.js';
 import { Readings } from './readings.js';
 import type { StoredClassName } from './reading.types.js';

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { JsonObject } from '#contracts';
-import { grants } from '../acl/acl.rules.js';
+import { grants } from '#access';
 import { IncludeBudget } from './include-budget.js';
 import { objectsAt, parseInclude, pointersAt, type PointerSpot } from './include.rules.js';
-import type { NameTree } from './name-tree.rules.js';
+import type { NameTree } from '#stored-objects';
 import type { ReadObject } from './object-reader.js';
 import { ObjectReaders } from './object-readers.js';
 import type { Reading, StoredClassName } from './reading.types.js';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#contracts';
 import type { CompiledCondition, CompiledFind } from '#object-query';
-import type { Acl } from '../acl/acl.rules.js';
+import type { Acl } from '#access';
 import type { Reading } from './reading.types.js';
 
 /** A stored object that was read, not yet as anybody may see it. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Tx } from '#database';
 import type { CompiledCondition, QueryClass } from '#object-query';
-import { queryFailure } from './query-failure.js';
+import { queryFailure } from '#stored-objects';
 
 /** How long one object may be asked about, in milliseconds: meanwhile a connection is kept that logins need. */
 const CONDITION_TIMEOUT_MS = 300;

@@ -2,7 +2,7 @@ import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Database } from '#database';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { accountsDatabase } from '../accounts.database.js';
-import { queryFailure } from './query-failure.js';
+import { queryFailure } from '#stored-objects';
 
 /** A query that takes longer helps nobody, in milliseconds. Less than the caller of an RPC waits. */
 const STATEMENT_TIMEOUT_MS = 3_000;

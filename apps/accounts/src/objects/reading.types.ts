@@ -1,6 +1,5 @@
-import type { ClassName } from '#contracts';
+import type { ClassName, Principal } from '#contracts';
 import type { QueryClass, QueryScope } from '#object-query';
-import type { Principal } from '../principals/principal.rules.js';
 
 /** A caller that reads objects: what it may find and get, and how it sees them. Resolved once per request. */
 export interface Reading {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type CodePurpose, sealedCodeContext } from '#contracts';
 import { Database, type Tx } from '#database';
 import { Sealer } from '#sealing';
-import { Clock } from '../clock.js';
+import { Clock } from '#clock';
 import { newSmsCode } from '../random-ids.js';
 import type { SmsCodeKey } from './sms-code.row.js';
 import { SmsCodesRepository } from './sms-codes.repository.js';

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#contracts';
-import { grants, writeForbidden } from '../acl/acl.rules.js';
-import { granteesOf } from '../principals/principal.rules.js';
+import { granteesOf, grants, writeForbidden } from '#access';
 import { PrincipalsService } from '../principals/principals.service.js';
 import type { RoleRow } from './role.row.js';
 

@@ -2,8 +2,8 @@ import type { JsonObject, JsonValue } from '#contracts';
 import { appError } from '#errors';
 import { changedRoots, type FieldChange, parseChanges, type RelationChange } from '#object-ops';
 import { isJsonObject } from '#object-values';
-import { type Acl, parseAcl } from '../acl/acl.rules.js';
-import { readOnlyKey } from '../objects/object.rules.js';
+import { type Acl, parseAcl } from '#access';
+import { readOnlyKey } from '#stored-objects';
 import type { RoleRelation } from './role.row.js';
 
 /** What a request wants of a role: checked, but not yet compared with the stored one. Absent: stays as it is. */

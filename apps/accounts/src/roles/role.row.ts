@@ -1,5 +1,5 @@
 import type { JsonObject } from '#contracts';
-import type { Acl } from '../acl/acl.rules.js';
+import type { Acl } from '#access';
 
 /** A role as it is stored, without its application and its members. */
 export interface RoleRow {

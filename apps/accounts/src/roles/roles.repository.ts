@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Tx, violatedForeignKey, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import type { CompiledCondition, CompiledFind } from '#object-query';
-import { listBounded } from '../objects/bounded-list.js';
+import { listBounded } from '#stored-objects';
 import type { RoleRelation, RoleRow } from './role.row.js';
 
 const COLUMNS = `object_id AS "objectId", name, acl, fields, created_at AS "createdAt", updated_at AS "updatedAt"`;

@@ -4,7 +4,7 @@ import { appError } from '#errors';
 import type { LinkedIdentities } from '../identities/linked-identities.types.js';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
-import { isAbsent } from '../objects/object.rules.js';
+import { isAbsent } from '#stored-objects';
 import type { PreparedWrite } from '../objects/prepared-write.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { parseUserChanges } from './user-changes.rules.js';

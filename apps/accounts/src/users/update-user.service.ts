@@ -5,7 +5,7 @@ import { changedRoots } from '#object-ops';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
 import { change as changeIdentities } from '../identities/identity.rules.js';
-import { changedFields } from '../objects/object.rules.js';
+import { changedFields } from '#stored-objects';
 import type { PreparedWrite } from '../objects/prepared-write.js';
 import { UpdateConditions } from '../objects/update-conditions.js';
 import { type NewPassword, NewPasswords } from '../passwords/new-passwords.js';

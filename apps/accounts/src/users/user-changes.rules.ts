@@ -2,8 +2,8 @@ import type { JsonObject, JsonValue } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { type FieldChange, isDelete, isOperation, parseChanges } from '#object-ops';
 import { isJsonObject } from '#object-values';
-import { type Acl, parseAcl } from '../acl/acl.rules.js';
-import { readOnlyKey } from '../objects/object.rules.js';
+import { type Acl, parseAcl } from '#access';
+import { readOnlyKey } from '#stored-objects';
 import { parseEmail, parsePhoneNumber, parseUsername } from './user-identifier.rules.js';
 
 /** What a request wants of a user: checked, but not yet compared with the stored one. Absent: stays as it is. */

@@ -6,7 +6,7 @@ import { Sealer } from '#sealing';
 import type { IdentityKey } from '../identities/identity.rules.js';
 import type { LinkedIdentities, LinkedIdentity } from '../identities/linked-identities.types.js';
 import type { OwnedIdentity } from '../identities/owner.rules.js';
-import { listBounded } from '../objects/bounded-list.js';
+import { listBounded } from '#stored-objects';
 import type { LoginIdentifier } from './user-identifier.rules.js';
 import type { UserRow } from './user.row.js';
 

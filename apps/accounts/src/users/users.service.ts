@@ -4,7 +4,7 @@ import { appError } from '#errors';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
 import { GetObjectService } from '../objects/get-object.service.js';
-import { pickKeys } from '../objects/keys.rules.js';
+import { pickKeys } from '#stored-objects';
 import { SessionTokens } from '../sessions/session-tokens.js';
 import { UserAccess } from './user-access.js';
 import { presentUser } from './user.presenter.js';

@@ -2,7 +2,7 @@ import type { MessageHandler } from '@nestjs/microservices';
 import { appError } from '#errors';
 import { answerRequest, deliverEvent } from '../handlers.js';
 import { assertFits } from '../message-size.js';
-import type { BroadcastListener, EventMessage, Transport } from '../transport.js';
+import type { BroadcastListener, EventMessage, NodeReceiver, Transport } from '../transport.js';
 import { InProcessServer } from './in-process.server.js';
 
 /**
@@ -12,6 +12,7 @@ import { InProcessServer } from './in-process.server.js';
 export class InProcessTransport implements Transport {
   readonly #servers: InProcessServer[] = [];
   readonly #listeners = new Map<string, BroadcastListener[]>();
+  readonly #nodes = new Map<string, NodeReceiver>();
   /** Events are handled one after the other, as one queue would give them. */
   #lastEvent: Promise<void> = Promise.resolve();
 
@@ -40,6 +41,15 @@ export class InProcessTransport implements Transport {
 
   onBroadcast(pattern: string, listener: BroadcastListener): void {
     this.#listeners.set(pattern, [...(this.#listeners.get(pattern) ?? []), listener]);
+  }
+
+  async sendToNode(node: string, pattern: string, body: string): Promise<void> {
+    await this.#nodes.get(node)?.receive(pattern, body);
+  }
+
+  receiveAsNode(node: string, receiver: NodeReceiver): void {
+    this.#nodes.set(node, receiver);
+    receiver.connected();
   }
 
   isConnected(): boolean {

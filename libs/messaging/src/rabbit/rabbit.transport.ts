@@ -4,7 +4,7 @@ import type { Channel, ConfirmChannel } from 'amqplib';
 import type { EventContract } from '#contracts';
 import { appError } from '#errors';
 import type { Metrics } from '#observability';
-import type { BroadcastListener, EventMessage, Transport } from '../transport.js';
+import type { BroadcastListener, EventMessage, NodeReceiver, Transport } from '../transport.js';
 import { assertFits } from '../message-size.js';
 import { confirmedPublish } from './confirmed-publish.js';
 import { LastingChannel } from './lasting-channel.js';
@@ -78,6 +78,14 @@ export class RabbitTransport implements Transport {
 
   onBroadcast(pattern: string, listener: BroadcastListener): void {
     this.#listeners.set(pattern, [...(this.#listeners.get(pattern) ?? []), listener]);
+  }
+
+  sendToNode(_node: string, _pattern: string, _body: string): Promise<void> {
+    return Promise.reject(new Error('not built yet'));
+  }
+
+  receiveAsNode(_node: string, _receiver: NodeReceiver): void {
+    throw new Error('not built yet');
   }
 
   /** Whether everything works: asking, publishing, and what this process serves. */

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '#contracts';
-import { NameTree } from './name-tree.rules.js';
+import { NameTree } from './name-tree.js';
 
 /** Shown whatever `keys` says: SDKs cannot do without them. */
 const ALWAYS_SHOWN = ['objectId', 'createdAt', 'updatedAt'];

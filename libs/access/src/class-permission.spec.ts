@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { ClassPermission } from '#contracts';
-import { ANONYMOUS, type Principal } from '../principals/principal.rules.js';
-import { isGranted } from './class-permission.rules.js';
+import type { ClassPermission, Principal } from '#contracts';
+import { ANONYMOUS } from './principal.js';
+import { isGranted } from './class-permission.js';
 
 const ada: Principal = { userId: 'ada', roles: ['editors'] };
 

@@ -1,9 +1,4 @@
-/** Who asks, as far as permissions go: nobody in particular, or a user with the roles that it has. */
-export interface Principal {
-  readonly userId: string | undefined;
-  /** Names of the user's roles, those that come by other roles included. */
-  readonly roles: readonly string[];
-}
+import type { Principal } from '#contracts';
 
 export const ANONYMOUS: Principal = { userId: undefined, roles: [] };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assertObjectSize, changedFields, touched } from './object.rules.js';
+import { assertObjectSize, changedFields, touched } from './stored-object.js';
 
 const EARLIER = new Date('2026-01-01T00:00:00.000Z');
 const NOW = new Date('2026-01-02T00:00:00.000Z');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
-import { pickKeys } from './keys.rules.js';
+import { pickKeys } from './pick-keys.js';
 
 const META = { objectId: 'id', createdAt: 'then', updatedAt: 'now' };
 const object: JsonObject = {

@@ -1,6 +1,6 @@
-import type { ClassName, ClassOperation, ClassPermission } from '#contracts';
+import type { ClassName, ClassOperation, ClassPermission, Principal } from '#contracts';
 import { type AppError, appError } from '#errors';
-import { granteesOf, type Principal } from '../principals/principal.rules.js';
+import { granteesOf } from './principal.js';
 
 /** Whether a class permission lets the principal in. */
 export function isGranted(permission: ClassPermission, principal: Principal): boolean {

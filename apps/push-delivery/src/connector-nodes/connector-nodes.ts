@@ -1,0 +1,22 @@
+/** A connector process that lives. */
+export interface ConnectorNode {
+  /** Unique for each start of a process. */
+  readonly id: string;
+  /** Where devices reach it, on the host it runs on. */
+  readonly port: number;
+}
+
+/** The connectors that live. One that says nothing for 10 seconds is gone. A store that cannot be reached says SERVICE_UNAVAILABLE. */
+export interface ConnectorNodes {
+  /**
+   * Says that the node lives; every two seconds.
+   * @returns the name of the memory that the queues have now: another one than before means that it was lost, and with it where devices are
+   */
+  beat(node: ConnectorNode): Promise<string>;
+  /** Says that the node is gone. */
+  leave(nodeId: string): Promise<void>;
+  live(): Promise<ConnectorNode[]>;
+}
+
+/** DI token of the process's `ConnectorNodes`. */
+export const CONNECTOR_NODES = Symbol('ConnectorNodes');

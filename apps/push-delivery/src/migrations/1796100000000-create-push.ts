@@ -1,0 +1,102 @@
+// Why: installations, and the pushes that are sent to them.
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+export class CreatePush1796100000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    for (const statement of [
+      createInstallations,
+      indexInstallationTargets,
+      indexInstallationFields,
+      indexNewestInstallations,
+      createNotifications,
+      indexWaitingNotifications,
+      indexUntalliedNotifications,
+      indexNewestNotifications,
+      createRequestIds,
+      indexOldRequestIds,
+    ])
+      await runner.query(statement);
+  }
+
+  down(): Promise<void> {
+    throw new Error('migrations go forward only');
+  }
+}
+
+/** `partition`: `partitionOf` its address. Pushes go through the installations in this order, so that one move of the queues takes many of them. */
+const createInstallations = `
+  CREATE TABLE push.installations (
+    app_id          text NOT NULL,
+    object_id       text NOT NULL,
+    partition       smallint NOT NULL,
+    installation_id text,
+    device_type     text,
+    device_token    text,
+    valid           boolean NOT NULL DEFAULT true,
+    acl             jsonb,
+    fields          jsonb NOT NULL DEFAULT '{}',
+    created_at      timestamptz(3) NOT NULL,
+    updated_at      timestamptz(3) NOT NULL,
+    CONSTRAINT installations_pkey PRIMARY KEY (app_id, object_id),
+    CONSTRAINT installations_installation_id_key UNIQUE (app_id, installation_id),
+    CONSTRAINT installations_device_token_key UNIQUE (app_id, device_type, device_token)
+  )`;
+
+const indexInstallationTargets = `
+  CREATE INDEX installations_targets_idx ON push.installations (app_id, partition, object_id)`;
+const indexInstallationFields = `
+  CREATE INDEX installations_fields_idx ON push.installations USING gin (fields jsonb_path_ops)`;
+const indexNewestInstallations = `
+  CREATE INDEX installations_newest_idx ON push.installations (app_id, created_at, object_id)`;
+
+/**
+ * A push is its own job. Who works on it holds its lease; the cursor is how far through the installations it has come.
+ * `seq` is the order in which pushes were accepted, and the number that a scheduled one is known by.
+ */
+const createNotifications = `
+  CREATE TABLE push.notifications (
+    app_id           text NOT NULL,
+    object_id        text NOT NULL,
+    seq              bigint GENERATED ALWAYS AS IDENTITY,
+    notification_id  text,
+    status           text NOT NULL,
+    is_bulk          boolean NOT NULL,
+    target           jsonb NOT NULL,
+    data             jsonb NOT NULL,
+    message          jsonb NOT NULL,
+    prod             text NOT NULL,
+    flow_control     integer,
+    due_at           timestamptz(3) NOT NULL,
+    expires_at       timestamptz(3) NOT NULL,
+    created_at       timestamptz(3) NOT NULL,
+    updated_at       timestamptz(3) NOT NULL,
+    lease_owner      text,
+    lease_until      timestamptz(3),
+    failures         integer NOT NULL DEFAULT 0,
+    cursor_partition smallint NOT NULL DEFAULT -1,
+    cursor_object_id text NOT NULL DEFAULT '',
+    counts           jsonb NOT NULL DEFAULT '{}',
+    next_tally_at    timestamptz(3),
+    error            text,
+    CONSTRAINT notifications_pkey PRIMARY KEY (app_id, object_id),
+    CONSTRAINT notifications_seq_key UNIQUE (seq),
+    CONSTRAINT notifications_status_check CHECK (status IN ('scheduled', 'in-queue', 'done', 'error'))
+  )`;
+
+const indexWaitingNotifications = `
+  CREATE INDEX notifications_waiting_idx ON push.notifications (is_bulk, seq) WHERE status IN ('scheduled', 'in-queue')`;
+const indexUntalliedNotifications = `
+  CREATE INDEX notifications_untallied_idx ON push.notifications (next_tally_at) WHERE next_tally_at IS NOT NULL`;
+const indexNewestNotifications = `
+  CREATE INDEX notifications_newest_idx ON push.notifications (app_id, created_at, object_id)`;
+
+/** The first answer to a request that may be sent again. */
+const createRequestIds = `
+  CREATE TABLE push.request_ids (
+    app_id     text NOT NULL,
+    req_id     text NOT NULL,
+    object_id  text NOT NULL,
+    created_at timestamptz(3) NOT NULL,
+    CONSTRAINT request_ids_pkey PRIMARY KEY (app_id, req_id)
+  )`;
+const indexOldRequestIds = `CREATE INDEX request_ids_created_at_idx ON push.request_ids (created_at)`;

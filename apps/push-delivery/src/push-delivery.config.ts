@@ -1,0 +1,63 @@
+import type { z } from 'zod';
+import { environment } from '#config';
+
+/** The variables of the push-delivery service. */
+export const pushDeliveryEnvironment = environment.pick({
+  DATABASE_URL: true,
+  GATEPOST_BODY_LIMIT_BYTES: true,
+  GATEPOST_DATABASE_POOL: true,
+  GATEPOST_PUSH_CONNECTIONS: true,
+  GATEPOST_PUSH_DATABASE_URL: true,
+  GATEPOST_PUSH_PING_SECONDS: true,
+  GATEPOST_PUSH_QUEUE_LIMIT: true,
+  GATEPOST_PUSH_RECONNECT_SECONDS: true,
+  GATEPOST_PUSH_ROLES: true,
+  GATEPOST_RATE_LIMIT_DEVICE_LOGINS: true,
+  GATEPOST_TRUSTED_PROXIES: true,
+});
+
+/** What a process does: take pushes and find their devices, or hold the devices' connections. */
+export type PushRole = 'dispatcher' | 'connector';
+
+export interface PushDeliveryConfig {
+  readonly databaseUrl: string;
+  readonly databasePool: number;
+  readonly roles: ReadonlySet<PushRole>;
+  /** Largest custom fields of an installation. */
+  readonly objectLimitBytes: number;
+  /** Messages that wait for one device. */
+  readonly queueLimit: number;
+  readonly connector: ConnectorConfig;
+}
+
+export interface ConnectorConfig {
+  /** Devices at once. */
+  readonly connectionLimit: number;
+  readonly pingSeconds: number;
+  /** Over which a connector that stops spreads the return of its devices. */
+  readonly reconnectSeconds: number;
+  /** `6000/60` or `off`. */
+  readonly loginLimit: string;
+  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[];
+}
+
+/** DI token of `PushDeliveryConfig`. */
+export const PUSH_DELIVERY_CONFIG = Symbol('PushDeliveryConfig');
+
+export function pushDeliveryConfig(env: z.output<typeof pushDeliveryEnvironment>): PushDeliveryConfig {
+  return Object.freeze({
+    databaseUrl: env.GATEPOST_PUSH_DATABASE_URL ?? env.DATABASE_URL,
+    databasePool: env.GATEPOST_DATABASE_POOL,
+    roles: env.GATEPOST_PUSH_ROLES,
+    objectLimitBytes: env.GATEPOST_BODY_LIMIT_BYTES,
+    queueLimit: env.GATEPOST_PUSH_QUEUE_LIMIT,
+    connector: {
+      connectionLimit: env.GATEPOST_PUSH_CONNECTIONS,
+      pingSeconds: env.GATEPOST_PUSH_PING_SECONDS,
+      reconnectSeconds: env.GATEPOST_PUSH_RECONNECT_SECONDS,
+      loginLimit: env.GATEPOST_RATE_LIMIT_DEVICE_LOGINS,
+      trustedProxies: env.GATEPOST_TRUSTED_PROXIES,
+    },
+  });
+}

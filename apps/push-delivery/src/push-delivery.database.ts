@@ -1,0 +1,16 @@
+import { Database, type DatabaseOptions } from '#database';
+import { CreatePush1796100000000 } from './migrations/1796100000000-create-push.js';
+
+/** The database of push-delivery, beside those of other services where one process runs them all. */
+export class PushDatabase extends Database {}
+
+/** Where push-delivery keeps its data; `gatepost migrate` and the service itself use it. */
+export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
+  return {
+    url,
+    poolSize,
+    schema: 'push',
+    applicationName: 'gatepost-push-delivery',
+    migrations: [CreatePush1796100000000],
+  };
+}
