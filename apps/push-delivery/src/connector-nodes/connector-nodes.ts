@@ -1,7 +1,9 @@
+import type { SessionRef } from '../device-queues/device-queues.js';
+
 /** A connector process that lives. */
 export interface ConnectorNode {
   /** Unique for each start of a process. */
-  readonly id: string;
+  readonly id: SessionRef['node'];
   /** Where devices reach it, on the host it runs on. */
   readonly port: number;
 }
