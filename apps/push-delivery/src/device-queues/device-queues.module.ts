@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+export type { ConnectorNode } from '../connector-nodes/connector-nodes.js';
 
 /** Where queues and connectors are known: Redis serves many processes, the database one alone. */
 export type DeviceQueueStorage = 'redis' | 'postgresql';
