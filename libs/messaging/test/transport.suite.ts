@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import type { INestMicroservice } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { event } from '#contracts';
-import { Broadcasts, RpcClient, type Transport } from '#messaging';
+import { event, nodeMessage } from '#contracts';
+import { Broadcasts, nodeMessageHandler, NodeMessages, RpcClient, type Transport } from '#messaging';
 import { eventually } from '#testing';
 import { impatientHold, impatientPass, nobodysRpc, SampleBehaviour, sampleRpc, startSample } from './sample-service.js';
 
@@ -125,6 +126,34 @@ export function describeTransport(name: string, open: () => TransportPair): void
       const startedAt = Date.now();
       await expect(client.call(impatientPass, { to: 'hold' })).rejects.toMatchObject(UNAVAILABLE);
       expect(Date.now() - startedAt).toBeLessThan(2_500);
+    });
+
+    it('brings messages for one process to the process of that name, in their order, and those of others to nobody', async () => {
+      const note = nodeMessage('note.left', z.object({ number: z.number() }));
+      const [here, elsewhere] = [randomUUID(), randomUUID()];
+      const heard: number[] = [];
+      const connected = vi.fn();
+      const hear = nodeMessageHandler(note, ({ number }) => {
+        if (number === 3) throw new Error('a message that cannot be handled');
+        heard.push(number);
+      });
+      new NodeMessages(pair.answering).receiveAs(here, [hear], connected);
+      await eventually(() => {
+        expect(connected).toHaveBeenCalledOnce();
+      });
+      const sender = new NodeMessages(pair.asking);
+      await sender.send(elsewhere, note, { number: 100 });
+      for (const number of [1, 2, 3, 4, 5]) await sender.send(here, note, { number });
+      await eventually(() => {
+        expect(heard).toEqual([1, 2, 4, 5]);
+      });
+    });
+
+    it('refuses a message for one process that is too long', async () => {
+      const text = 'x'.repeat(MAX_MESSAGE_BYTES + 1);
+      await expect(pair.asking.sendToNode('any', 'note.left', text)).rejects.toMatchObject({
+        errorName: 'OBJECT_TOO_LARGE',
+      });
     });
 
     it('broadcasts to every process, ill-formed hints to nobody', async () => {

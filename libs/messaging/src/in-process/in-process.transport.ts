@@ -44,6 +44,7 @@ export class InProcessTransport implements Transport {
   }
 
   async sendToNode(node: string, pattern: string, body: string): Promise<void> {
+    assertFits(body);
     await this.#nodes.get(node)?.receive(pattern, body);
   }
 

@@ -2,7 +2,8 @@ import type { ConfirmChannel, Options } from 'amqplib';
 
 const CONFIRM_TIMEOUT_MS = 5_000;
 
-interface Route {
+/** Where a message goes. */
+export interface Route {
   readonly exchange: string;
   readonly routingKey: string;
 }

@@ -1,13 +1,14 @@
 import { Logger } from '@nestjs/common';
 import { type AmqpConnectionManager, connect } from 'amqp-connection-manager';
-import type { Channel, ConfirmChannel } from 'amqplib';
+import type { Channel, ConfirmChannel, Options } from 'amqplib';
 import type { EventContract } from '#contracts';
-import { appError } from '#errors';
+import { AppError, appError } from '#errors';
 import type { Metrics } from '#observability';
 import type { BroadcastListener, EventMessage, NodeReceiver, Transport } from '../transport.js';
 import { assertFits } from '../message-size.js';
-import { confirmedPublish } from './confirmed-publish.js';
+import { confirmedPublish, type Route } from './confirmed-publish.js';
 import { LastingChannel } from './lasting-channel.js';
+import { NodeInbox } from './node-inbox.js';
 import { RabbitServer } from './rabbit.server.js';
 import { RpcChannel } from './rpc-channel.js';
 import { settledWithin } from './settled-within.js';
@@ -35,9 +36,10 @@ export class RabbitTransport implements Transport {
   readonly #topology: Topology;
   readonly #rpc: RpcChannel;
   readonly #rpcChannel: LastingChannel<Channel>;
-  readonly #eventChannel: LastingChannel<ConfirmChannel>;
+  readonly #publishChannel: LastingChannel<ConfirmChannel>;
   readonly #broadcastChannel: LastingChannel<Channel>;
   readonly #servers: RabbitServer[] = [];
+  readonly #inboxes: NodeInbox[] = [];
   readonly #listeners = new Map<string, BroadcastListener[]>();
   readonly #metrics: Metrics | undefined;
 
@@ -47,9 +49,10 @@ export class RabbitTransport implements Transport {
     this.#connection = openConnection(options);
     this.#rpc = new RpcChannel(this.#topology);
     this.#rpcChannel = LastingChannel.plain(this.#connection, (channel, lose) => this.#rpc.open(channel, lose));
-    this.#eventChannel = LastingChannel.confirming(this.#connection, (channel) =>
-      this.#topology.declareForPublishing(channel, options.publishes ?? []),
-    );
+    this.#publishChannel = LastingChannel.confirming(this.#connection, async (channel) => {
+      await this.#topology.declareForPublishing(channel, options.publishes ?? []);
+      await this.#topology.declareNodeExchange(channel);
+    });
     this.#broadcastChannel = LastingChannel.plain(this.#connection, (channel, lose) => this.#listen(channel, lose));
   }
 
@@ -58,12 +61,8 @@ export class RabbitTransport implements Transport {
   }
 
   async publishEvent({ id, pattern, body }: EventMessage): Promise<void> {
-    assertFits(body);
-    const channel = this.#eventChannel.current;
-    if (channel === undefined)
-      throw appError('SERVICE_UNAVAILABLE', { cause: new Error('not connected to the message broker') });
     const route = { exchange: this.#topology.eventExchange, routingKey: pattern };
-    await confirmedPublish(channel, route, Buffer.from(body), { persistent: true, messageId: id, type: pattern });
+    await this.#publish(route, body, { persistent: true, messageId: id, type: pattern });
   }
 
   broadcast(pattern: string, body: string): void {
@@ -80,19 +79,26 @@ export class RabbitTransport implements Transport {
     this.#listeners.set(pattern, [...(this.#listeners.get(pattern) ?? []), listener]);
   }
 
-  sendToNode(_node: string, _pattern: string, _body: string): Promise<void> {
-    return Promise.reject(new Error('not built yet'));
+  async sendToNode(node: string, pattern: string, body: string): Promise<void> {
+    const route = { exchange: this.#topology.nodeExchange, routingKey: node };
+    try {
+      await this.#publish(route, body, { type: pattern });
+    } catch (error) {
+      throw error instanceof AppError ? error : appError('SERVICE_UNAVAILABLE', { cause: error });
+    }
   }
 
-  receiveAsNode(_node: string, _receiver: NodeReceiver): void {
-    throw new Error('not built yet');
+  receiveAsNode(node: string, receiver: NodeReceiver): void {
+    this.#inboxes.push(new NodeInbox(this.#connection, this.#topology, node, receiver));
   }
 
   /** Whether everything works: asking, publishing, and what this process serves. */
   isConnected(): boolean {
-    const channels = [this.#rpcChannel, this.#eventChannel];
+    const channels = [this.#rpcChannel, this.#publishChannel];
     return (
-      channels.every(({ current }) => current !== undefined) && this.#servers.every((server) => server.isServing())
+      channels.every(({ current }) => current !== undefined) &&
+      this.#servers.every((server) => server.isServing()) &&
+      this.#inboxes.every((inbox) => inbox.isReceiving())
     );
   }
 
@@ -104,12 +110,20 @@ export class RabbitTransport implements Transport {
 
   async close(): Promise<void> {
     // A broker that goes away at the same moment never confirms a close: waiting for it has an end.
-    const channels = [this.#rpcChannel, this.#eventChannel, this.#broadcastChannel];
+    const channels = [this.#rpcChannel, this.#publishChannel, this.#broadcastChannel, ...this.#inboxes];
     await settledWithin(
       channels.map((channel) => channel.close()),
       CLOSE_TIMEOUT_MS,
     );
     await settledWithin([this.#connection.close()], CLOSE_TIMEOUT_MS);
+  }
+
+  async #publish(route: Route, body: string, options: Options.Publish): Promise<void> {
+    assertFits(body);
+    const channel = this.#publishChannel.current;
+    if (channel === undefined)
+      throw appError('SERVICE_UNAVAILABLE', { cause: new Error('not connected to the message broker') });
+    await confirmedPublish(channel, route, Buffer.from(body), options);
   }
 
   async #listen(channel: Channel, lose: () => void): Promise<void> {

@@ -8,13 +8,18 @@ export const REASON_HEADER = 'x-gatepost-reason';
 const RPC_QUEUE_IDLE_MS = 60_000;
 /** Deliveries of one event without an answer (a consumer that dies on it) before it is dead-lettered. */
 const EVENT_DELIVERY_LIMIT = 20;
+/** What waits for one process at most: over it, senders are told to come back. */
+const NODE_QUEUE_MESSAGES = 1_000;
+const NODE_QUEUE_BYTES = 64 * 1_024 * 1_024;
+const NODE_QUEUE_IDLE_MS = 60_000;
 /** Waiting times before the 2nd, 3rd, … attempt to handle an event, in milliseconds. */
 const RETRY_DELAYS_MS: readonly number[] = [1_000, 10_000, 60_000, 600_000];
 
 /**
  * Every exchange and queue, by name. RPC: one classic queue per service, transient messages. Events: one topic
  * exchange; per service a quorum queue, a waiting queue per retry delay, and a queue for dead letters. Broadcasts: one
- * topic exchange, and an exclusive queue per process that the broker names. Nothing here was removed in RabbitMQ 4.
+ * topic exchange, and an exclusive queue per process that the broker names. Messages for one process: one direct exchange, and
+ * an exclusive queue of the process. Nothing here was removed in RabbitMQ 4.
  */
 export class Topology {
   constructor(
@@ -28,6 +33,10 @@ export class Topology {
 
   get broadcastExchange(): string {
     return `${this.namespace}.broadcasts`;
+  }
+
+  get nodeExchange(): string {
+    return `${this.namespace}.nodes`;
   }
 
   rpcQueue(service: string): string {
@@ -61,6 +70,32 @@ export class Topology {
 
   async declareBroadcastExchange(channel: Channel): Promise<void> {
     await channel.assertExchange(this.broadcastExchange, 'topic', { durable: true });
+  }
+
+  async declareNodeExchange(channel: Channel): Promise<void> {
+    await channel.assertExchange(this.nodeExchange, 'direct', { durable: true });
+  }
+
+  /**
+   * Declares the queue of what is sent to the process of that name. The broker names the queue: that of a connection which
+   * the broker has not yet given up would lock the name. @returns the queue
+   */
+  async declareNodeQueue(channel: Channel, node: string): Promise<string> {
+    await this.declareNodeExchange(channel);
+    const { queue } = await channel.assertQueue('', {
+      exclusive: true,
+      // A channel that is lost while its connection lives leaves no queue behind.
+      autoDelete: true,
+      expires: NODE_QUEUE_IDLE_MS,
+      arguments: {
+        'x-queue-type': 'classic',
+        'x-max-length': NODE_QUEUE_MESSAGES,
+        'x-max-length-bytes': NODE_QUEUE_BYTES,
+        'x-overflow': 'reject-publish',
+      },
+    });
+    await channel.bindQueue(queue, this.nodeExchange, node);
+    return queue;
   }
 
   /**

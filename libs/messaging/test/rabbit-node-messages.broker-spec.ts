@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { nodeMessage } from '#contracts';
+import { nodeMessageHandler, NodeMessages, type RabbitTransport } from '#messaging';
+import { eventually, newNamespace, TcpProxy, testRun } from '#testing';
+import { openRabbit } from './open-rabbit.js';
+
+const note = nodeMessage('note.left', z.object({ number: z.number(), padding: z.string().default('') }));
+/** What waits for one process at most, and what it has in hand besides (libs/messaging/README.md). */
+const WAITING_BYTES = 64 * 1_024 * 1_024;
+const PREFETCH = 16;
+
+describe('messages for one process over RabbitMQ', () => {
+  let namespace: string;
+  let node: string;
+  let proxy: TcpProxy;
+  let sending: RabbitTransport;
+  let receiving: RabbitTransport;
+  let sender: NodeMessages;
+  let heard: number[];
+  let connections: number;
+
+  const receive = async (handle: (number: number) => Promise<void> | void = () => undefined) => {
+    const handler = nodeMessageHandler(note, ({ number }) => {
+      heard.push(number);
+      return handle(number);
+    });
+    new NodeMessages(receiving).receiveAs(node, [handler], () => {
+      connections += 1;
+    });
+    await eventually(() => {
+      expect([connections, receiving.isConnected(), sending.isConnected()]).toEqual([1, true, true]);
+    });
+  };
+  const send = (number: number, padding = '') => sender.send(node, note, { number, padding });
+
+  beforeEach(async () => {
+    namespace = newNamespace();
+    node = randomUUID();
+    proxy = await TcpProxy.to(new URL(testRun().amqpUrl), 5672);
+    sending = openRabbit(namespace);
+    receiving = openRabbit(namespace, proxy.urlFor(testRun().amqpUrl));
+    sender = new NodeMessages(sending);
+    heard = [];
+    connections = 0;
+  });
+  afterEach(async () => {
+    proxy.bringBack();
+    await receiving.close();
+    await sending.close();
+    await proxy.close();
+  });
+
+  it('come again after the connection was lost, and the process is told that some may be missing', async () => {
+    await receive();
+    proxy.takeAway();
+    await eventually(() => {
+      expect(receiving.isConnected()).toBe(false);
+    });
+    await send(1);
+    proxy.bringBack();
+    await eventually(() => {
+      expect([connections, receiving.isConnected()]).toEqual([2, true]);
+    });
+    await send(2);
+    await eventually(() => {
+      expect(heard.at(-1)).toBe(2);
+    });
+  });
+
+  it('come to the new connection while the broker still holds the old one for alive', async () => {
+    await receive();
+    proxy.silence();
+    const successor = openRabbit(namespace);
+    const heardBySuccessor: number[] = [];
+    const handler = nodeMessageHandler(note, ({ number }) => {
+      heardBySuccessor.push(number);
+    });
+    new NodeMessages(successor).receiveAs(node, [handler], () => undefined);
+    await eventually(async () => {
+      await send(1);
+      expect(heardBySuccessor).toContain(1);
+    });
+    expect(heard).toEqual([]);
+    proxy.bringBack();
+    await successor.close();
+  });
+
+  it('are refused while too many wait for a process that does not come after, and taken when it does', async () => {
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await receive(() => held);
+    const padding = 'x'.repeat(4 * 1_024 * 1_024);
+    const taken = PREFETCH + WAITING_BYTES / padding.length;
+    let refused: unknown;
+    for (let number = 0; number <= taken + 1 && refused === undefined; number += 1)
+      await send(number, padding).catch((error: unknown) => (refused = error));
+    expect(refused).toMatchObject({ errorName: 'SERVICE_UNAVAILABLE', status: 503 });
+    expect(heard).toHaveLength(PREFETCH);
+    release();
+    await eventually(() => send(1_000));
+    await eventually(() => {
+      expect(heard.at(-1)).toBe(1_000);
+    });
+  });
+
+  it('are refused while the broker is away', async () => {
+    await receive();
+    const cut = new NodeMessages(receiving);
+    proxy.takeAway();
+    await eventually(() => {
+      expect(receiving.isConnected()).toBe(false);
+    });
+    await expect(cut.send(node, note, { number: 1, padding: '' })).rejects.toMatchObject({
+      errorName: 'SERVICE_UNAVAILABLE',
+    });
+    proxy.bringBack();
+    await eventually(() => cut.send(node, note, { number: 2, padding: '' }));
+    await eventually(() => {
+      expect(heard.at(-1)).toBe(2);
+    });
+  });
+
+  it('are lost without harm where the process has gone', async () => {
+    await receive();
+    await receiving.close();
+    await send(1);
+    expect(heard).toEqual([]);
+  });
+});
