@@ -25,13 +25,12 @@ import { UserWriter } from '../users/user-writer.js';
 import { UsersController } from '../users/users.controller.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { UsersService } from '../users/users.service.js';
+import { AccountsQueryDatabase } from './accounts-query-database.js';
 import { FindObjectsService } from './find-objects.service.js';
 import { GetObjectService } from './get-object.service.js';
 import { IncludeService } from './include.service.js';
 import { ObjectReaders } from './object-readers.js';
 import { ObjectsController } from './objects.controller.js';
-import { ObjectsRepository } from './objects.repository.js';
-import { QueryDatabase } from './query-database.js';
 import { Readings } from './readings.js';
 import { SaveAllService } from './save-all.service.js';
 import { UpdateConditions } from './update-conditions.js';
@@ -58,12 +57,11 @@ const roles = [RoleAccess, RoleReader, RoleWriter, RolesRepository, RolesService
 
 /** What queries and writes of all classes share. */
 const shared = [
+  AccountsQueryDatabase,
   FindObjectsService,
   GetObjectService,
   IncludeService,
   ObjectReaders,
-  ObjectsRepository,
-  QueryDatabase,
   Readings,
   SaveAllService,
   UpdateConditions,

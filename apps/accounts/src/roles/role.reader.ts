@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CompiledCondition, CompiledFind } from '#object-query';
 import type { ObjectReader, ReadObject } from '../objects/object-reader.js';
 import type { Reading } from '../objects/reading.types.js';
-import { QueryDatabase } from '../objects/query-database.js';
+import { AccountsQueryDatabase } from '../objects/accounts-query-database.js';
 import { presentRole } from './role.presenter.js';
 import type { RoleRow } from './role.row.js';
 import { RolesRepository } from './roles.repository.js';
@@ -12,7 +12,7 @@ import { RolesRepository } from './roles.repository.js';
 export class RoleReader implements ObjectReader {
   constructor(
     private readonly roles: RolesRepository,
-    private readonly database: QueryDatabase,
+    private readonly database: AccountsQueryDatabase,
   ) {}
 
   async find(query: CompiledFind): Promise<ReadObject[]> {

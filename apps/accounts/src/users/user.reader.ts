@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { CompiledCondition, CompiledFind } from '#object-query';
 import type { ObjectReader, ReadObject } from '../objects/object-reader.js';
-import { QueryDatabase } from '../objects/query-database.js';
+import { AccountsQueryDatabase } from '../objects/accounts-query-database.js';
 import type { Reading } from '../objects/reading.types.js';
 import { presentUser, type UserView } from './user.presenter.js';
 import type { UserRow } from './user.row.js';
@@ -12,7 +12,7 @@ import { UsersRepository } from './users.repository.js';
 export class UserReader implements ObjectReader {
   constructor(
     private readonly users: UsersRepository,
-    private readonly database: QueryDatabase,
+    private readonly database: AccountsQueryDatabase,
   ) {}
 
   async find(query: CompiledFind): Promise<ReadObject[]> {

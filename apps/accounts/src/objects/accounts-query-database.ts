@@ -1,0 +1,19 @@
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { QueryDatabase } from '#stored-objects';
+import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
+import { accountsDatabase } from '../accounts.database.js';
+
+/** Connections for queries of users and roles, besides those that logins and look-ups need. */
+@Injectable()
+export class AccountsQueryDatabase extends QueryDatabase implements OnApplicationShutdown {
+  constructor(@Inject(ACCOUNTS_CONFIG) { databaseUrl, databasePool }: AccountsConfig) {
+    super({
+      ...accountsDatabase(databaseUrl, Math.ceil(databasePool / 2)),
+      applicationName: 'gatepost-accounts-queries',
+    });
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.close();
+  }
+}

@@ -1,0 +1,35 @@
+import { appError } from '#errors';
+import type { QueryClass, QueryScope } from '#object-query';
+
+/** What a query, or a push, may name of installations. */
+export const INSTALLATION_QUERY_CLASS: QueryClass = {
+  className: '_Installation',
+  table: 'push.installations',
+  columns: new Map([
+    ['objectId', { sql: 'object_id', type: 'text' }],
+    ['installationId', { sql: 'installation_id', type: 'text', isNullable: true }],
+    ['deviceType', { sql: 'device_type', type: 'text', isNullable: true }],
+    ['deviceToken', { sql: 'device_token', type: 'text', isNullable: true }],
+    ['valid', { sql: 'valid', type: 'boolean' }],
+    ['createdAt', { sql: 'created_at', type: 'date' }],
+    ['updatedAt', { sql: 'updated_at', type: 'date' }],
+  ]),
+  relations: new Map(),
+  hidden: new Set(['ACL']),
+  appColumn: 'app_id',
+  idColumn: 'object_id',
+  jsonColumn: 'fields',
+  aclColumn: 'acl',
+  defaultOrderColumn: 'created_at',
+};
+
+/** How a push looks at the installations of its application: it finds all, whatever their ACLs say. */
+export function pushScope(appId: string): QueryScope {
+  return { appId, grantees: 'master', classOf: installationClass };
+}
+
+/** @throws AppError INVALID_QUERY where a sub-query asks for objects that other services keep */
+export function installationClass(className: string): QueryClass {
+  if (className === INSTALLATION_QUERY_CLASS.className) return INSTALLATION_QUERY_CLASS;
+  throw appError('INVALID_QUERY', { message: 'A query of installations can look into no other class.' });
+}
