@@ -5,28 +5,41 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ensureBuilt, fail, ROOT } from './prepare.mjs';
 
-const SERVICES = ['gateway', 'accounts', 'auth-linking', 'mail', 'push-delivery'];
+const SERVICES = {
+  gateway: { app: 'gateway', replicas: 1 },
+  accounts: { app: 'accounts', replicas: 1 },
+  'auth-linking': { app: 'auth-linking', replicas: 1 },
+  mail: { app: 'mail', replicas: 1 },
+  'push-delivery': { app: 'push-delivery', replicas: 1 },
+  dispatcher: { app: 'push-delivery', replicas: 0, env: { GATEPOST_PUSH_ROLES: 'dispatcher' } },
+  connector: { app: 'push-delivery', replicas: 0, env: { GATEPOST_PUSH_ROLES: 'connector' } },
+};
 const READY_POLL_MS = 100;
 const READY_TIMEOUT_MS = 30_000;
 const HELP = `Usage: npm run services -- [--gateway=N] [--accounts=N] [--auth-linking=N] [--mail=N] [--push-delivery=N]
+                          [--dispatcher=N] [--connector=N]
 
 Runs each service as a process of its own against PostgreSQL (DATABASE_URL), Redis (REDIS_URL) and RabbitMQ (AMQP_URL),
-after bringing the database up to date. N: replicas, 1 by default, 0 for none. Gateways listen on GATEPOST_PORT (8080) and
-the ports after it, the other services' health on free ports. Prints one JSON line per process once it is ready: service,
+after bringing the database up to date. N: replicas, 1 by default, 0 for none. --dispatcher and --connector are processes of
+push-delivery with one of its roles, none by default: with --push-delivery=0 they stand for it. Gateways listen on
+GATEPOST_PORT (8080) and the ports after it, the other services on free ports. Prints one JSON line per process once it is ready: service,
 pid, port.
 `;
 
 const { values } = parseArgs({
   options: {
     help: { type: 'boolean' },
-    ...Object.fromEntries(SERVICES.map((name) => [name, { type: 'string', default: '1' }])),
+    ...Object.fromEntries(
+      Object.entries(SERVICES).map(([name, { replicas }]) => [name, { type: 'string', default: String(replicas) }]),
+    ),
   },
 });
 if (values.help) {
   process.stdout.write(HELP);
   process.exit(0);
 }
-for (const name of SERVICES) if (!/^\d{1,2}$/.test(values[name])) fail(`--${name} takes a number of replicas.`);
+for (const name of Object.keys(SERVICES))
+  if (!/^\d{1,2}$/.test(values[name])) fail(`--${name} takes a number of replicas.`);
 
 ensureBuilt();
 const { keptSecret } = await import('../dist/apps/standalone/src/kept-secret.js');
@@ -45,7 +58,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => s
 // What is written to a terminal that was closed must not end us before the services.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
-const starts = SERVICES.flatMap((service) =>
+const starts = Object.keys(SERVICES).flatMap((service) =>
   Array.from({ length: Number(values[service]) }, (_, replica) =>
     start(service, service === 'gateway' && firstPort !== 0 ? firstPort + replica : 0),
   ),
@@ -54,8 +67,9 @@ await Promise.all(starts);
 
 /** Starts a process, and prints its line when it is ready. */
 async function start(service, port) {
-  const child = spawn(process.execPath, [join(ROOT, 'dist', 'apps', service, 'src', 'main.js')], {
-    env: { ...env, GATEPOST_PORT: String(port) },
+  const { app, env: own } = SERVICES[service];
+  const child = spawn(process.execPath, [join(ROOT, 'dist', 'apps', app, 'src', 'main.js')], {
+    env: { ...env, ...own, GATEPOST_PORT: String(port) },
     // What it shows a developer goes to our standard error: our standard output is for programs. Over the channel it tells its port.
     stdio: ['ignore', 2, 'inherit', 'ipc'],
     // Ctrl-C reaches us alone; we pass it on once.

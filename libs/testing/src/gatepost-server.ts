@@ -159,6 +159,7 @@ function appEnvironment({ id, appKey, masterKey }: AppKeys): Record<string, stri
     GATEPOST_HOST: '127.0.0.1',
     // All tests come from one address.
     GATEPOST_RATE_LIMIT_MESSAGES: 'off',
+    GATEPOST_RATE_LIMIT_DEVICE_LOGINS: 'off',
   };
 }
 
