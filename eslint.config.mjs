@@ -76,7 +76,7 @@ const controllerLogic = {
 };
 
 export default defineConfig(
-  globalIgnores(['coverage/', 'data/', 'dist/']),
+  globalIgnores(['coverage/', 'data/', '**/dist/']),
 
   {
     name: 'all code',

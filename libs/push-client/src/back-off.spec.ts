@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import { pauseBefore } from './back-off.js';
+
+const OPTIONS = { baseMs: 1_000, maxMs: 60_000 };
+
+describe('the pause before the next attempt', () => {
+  it.each([
+    [0, 1_000],
+    [1, 2_000],
+    [5, 32_000],
+    [6, 60_000],
+    [5_000, 60_000],
+  ])('after %i failures is anything up to %i ms', (failures, mostMs) => {
+    const setback = { failures, isRefused: false };
+    expect(pauseBefore(setback, OPTIONS, 0)).toBe(0);
+    expect(pauseBefore(setback, OPTIONS, 0.5)).toBe(mostMs / 2);
+    expect(pauseBefore(setback, OPTIONS, 1)).toBe(mostMs);
+  });
+
+  it('is the one that the server asked for', () => {
+    expect(pauseBefore({ failures: 0, retryAfterMs: 7_000, isRefused: false }, OPTIONS, 0.9)).toBe(7_000);
+  });
+
+  it('is longer than what the server asked for where attempts have failed', () => {
+    expect(pauseBefore({ failures: 1, retryAfterMs: 7_000, isRefused: false }, OPTIONS, 0.5)).toBe(8_000);
+  });
+
+  it('is long where the server refuses the device', () => {
+    expect(pauseBefore({ failures: 1, isRefused: true }, OPTIONS, 0)).toBe(30_000);
+    expect(pauseBefore({ failures: 1, isRefused: true }, OPTIONS, 1)).toBe(60_000);
+  });
+});

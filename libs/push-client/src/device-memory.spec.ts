@@ -1,0 +1,141 @@
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { DeviceMemory } from './device-memory.js';
+import { type DeviceState, type DeviceStore, memoryStore, webStorageStore } from './device-store.js';
+import { fileStore } from './file-store.js';
+
+const noError = vi.fn<(error: Error) => void>();
+
+afterEach(() => {
+  expect(noError).not.toHaveBeenCalled();
+});
+
+describe('the memory of a device', () => {
+  it('makes a secret name at the first start, and has it at the next', async () => {
+    const store = memoryStore();
+    const first = await DeviceMemory.load(store, undefined, noError);
+    expect(first.installationId).toMatch(/^[0-9a-f]{32}$/);
+    expect((await DeviceMemory.load(store, undefined, noError)).installationId).toBe(first.installationId);
+    const other = await DeviceMemory.load(memoryStore(), undefined, noError);
+    expect(other.installationId).not.toBe(first.installationId);
+  });
+
+  it('knows at the next start what it has seen', async () => {
+    const store = memoryStore();
+    const first = await DeviceMemory.load(store, 'device', noError);
+    first.add('a');
+    await first.save();
+    const second = await DeviceMemory.load(store, 'device', noError);
+    expect([second.has('a'), second.has('b')]).toEqual([true, false]);
+  });
+
+  it('begins anew as another device', async () => {
+    const store = memoryStore();
+    const first = await DeviceMemory.load(store, 'device', noError);
+    first.add('a');
+    await first.save();
+    expect((await DeviceMemory.load(store, 'another', noError)).has('a')).toBe(false);
+  });
+
+  it('keeps the latest 500 ids', async () => {
+    const memory = await DeviceMemory.load(memoryStore(), 'device', noError);
+    for (let number = 0; number < 600; number += 1) memory.add(`id${number}`);
+    expect([memory.has('id99'), memory.has('id100')]).toEqual([false, true]);
+    expect(memory.latest(2)).toEqual(['id598', 'id599']);
+    expect(memory.latest(1_000)).toHaveLength(500);
+  });
+
+  it('writes once for all who ask while it writes', async () => {
+    const written: DeviceState[] = [];
+    let finish: () => void = () => undefined;
+    const store: DeviceStore = {
+      load: () => ({ installationId: 'device', seen: [] }),
+      save: (state) => {
+        written.push(state);
+        return new Promise((resolve) => (finish = resolve));
+      },
+    };
+    const memory = await DeviceMemory.load(store, undefined, noError);
+    memory.add('a');
+    const first = memory.save();
+    memory.add('b');
+    const second = memory.save();
+    memory.add('c');
+    const third = memory.save();
+    finish();
+    await first;
+    await vi.waitFor(() => {
+      expect(written).toHaveLength(2);
+    });
+    finish();
+    await Promise.all([second, third]);
+    expect(written.map(({ seen }) => seen)).toEqual([['a'], ['a', 'b', 'c']]);
+  });
+
+  it('tells of a store that fails, and goes on', async () => {
+    const errors: Error[] = [];
+    const full: DeviceStore = {
+      load: () => undefined,
+      save: () => {
+        throw new Error('full');
+      },
+    };
+    const memory = await DeviceMemory.load(full, 'device', (error) => errors.push(error));
+    memory.add('a');
+    await memory.save();
+    expect(memory.has('a')).toBe(true);
+    expect(errors.map(({ message }) => message)).toEqual(
+      Array(2).fill('the state of the device could not be kept') as string[],
+    );
+  });
+});
+
+describe('stores', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'gatepost-push-client-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  const state = { installationId: 'device', seen: ['a', 'b'] };
+
+  it('keep the state in a file that only its owner reads, and leave nothing else', async () => {
+    const file = join(folder, 'state.json');
+    await fileStore(file).save(state);
+    expect(await fileStore(file).load()).toEqual(state);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await readdir(folder)).toEqual(['state.json']);
+    expect(await readFile(file, 'utf8')).toBe(JSON.stringify(state));
+  });
+
+  it('find nothing where there is no file yet, and tell of one that cannot be read', async () => {
+    expect(await fileStore(join(folder, 'none')).load()).toBeUndefined();
+    await expect(async () => fileStore(folder).load()).rejects.toThrow('EISDIR');
+  });
+
+  it.each([
+    ['', undefined],
+    ['{"installationId":7,"seen":[]}', undefined],
+    ['{"installationId":"device"}', undefined],
+    ['null', undefined],
+    ['{"installationId":"device","seen":["a",7,"b"]}', state],
+  ])('read %s as %o', (text, wanted) => {
+    const kept = new Map([['gatepost-push', text]]);
+    const storage = { getItem: (key: string) => kept.get(key) ?? null, setItem: kept.set.bind(kept) };
+    expect(webStorageStore(storage).load()).toEqual(wanted);
+  });
+
+  it('keep the state under a key of a web storage', async () => {
+    const kept = new Map<string, string>();
+    const storage = {
+      getItem: (key: string) => kept.get(key) ?? null,
+      setItem: (key: string, value: string) => void kept.set(key, value),
+    };
+    expect(await webStorageStore(storage, 'mine').load()).toBeUndefined();
+    await webStorageStore(storage, 'mine').save(state);
+    expect([...kept.keys()]).toEqual(['mine']);
+    expect(await webStorageStore(storage, 'mine').load()).toEqual(state);
+  });
+});

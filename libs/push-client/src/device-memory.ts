@@ -1,0 +1,91 @@
+import type { DeviceState, DeviceStore } from './device-store.js';
+
+/** More than the server keeps for one device, so that nothing it sends again has been forgotten. */
+const MAX_SEEN = 500;
+const ID_BYTES = 16;
+
+/** The state of this device, and its way into the store. */
+export class DeviceMemory {
+  readonly #store: DeviceStore;
+  readonly #onError: (error: Error) => void;
+  readonly #seen: Set<string>;
+  #writing: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+
+  private constructor(
+    store: DeviceStore,
+    readonly installationId: string,
+    seen: readonly string[],
+    onError: (error: Error) => void,
+  ) {
+    this.#store = store;
+    this.#seen = new Set(seen);
+    this.#onError = onError;
+  }
+
+  /** @param installationId another one than in the store begins with no messages seen */
+  static async load(
+    store: DeviceStore,
+    installationId: string | undefined,
+    onError: (error: Error) => void,
+  ): Promise<DeviceMemory> {
+    const kept = await store.load();
+    const isKept = kept !== undefined && (installationId === undefined || installationId === kept.installationId);
+    if (isKept) return new DeviceMemory(store, kept.installationId, kept.seen, onError);
+    const memory = new DeviceMemory(store, installationId ?? newInstallationId(), [], onError);
+    await memory.save();
+    return memory;
+  }
+
+  has(id: string): boolean {
+    return this.#seen.has(id);
+  }
+
+  add(id: string): void {
+    this.#seen.add(id);
+    for (const oldest of this.#seen) {
+      if (this.#seen.size <= MAX_SEEN) return;
+      this.#seen.delete(oldest);
+    }
+  }
+
+  /** The latest ids, oldest first. */
+  latest(count: number): string[] {
+    return [...this.#seen].slice(-count);
+  }
+
+  /**
+   * Resolves once what is known now is in the store. Those who ask while one is written share the next write. A store that fails is
+   * reported, and the device goes on: messages are still told apart for as long as the process lives.
+   */
+  save(): Promise<void> {
+    if (this.#writing === undefined) return this.#write();
+    this.#next ??= this.#writing.then(() => {
+      this.#next = undefined;
+      return this.#write();
+    });
+    return this.#next;
+  }
+
+  #write(): Promise<void> {
+    const state: DeviceState = { installationId: this.installationId, seen: [...this.#seen] };
+    this.#writing = this.#tryToSave(state).finally(() => {
+      this.#writing = undefined;
+    });
+    return this.#writing;
+  }
+
+  async #tryToSave(state: DeviceState): Promise<void> {
+    try {
+      await this.#store.save(state);
+    } catch (error) {
+      this.#onError(new Error('the state of the device could not be kept', { cause: error }));
+    }
+  }
+}
+
+/** Whoever knows it gets the device's messages: it cannot be guessed. Works on pages without TLS too. */
+function newInstallationId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(ID_BYTES));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,23 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { type DeviceStore, parseDeviceState } from './device-store.js';
+
+/** Keeps the state in a file, which is replaced as a whole: a crash leaves the old one or the new one. */
+export function fileStore(path: string): DeviceStore {
+  return {
+    load: async () => parseDeviceState(await contentOf(path)),
+    save: async (state) => {
+      // The installation's id is the device's secret.
+      await writeFile(`${path}.new`, JSON.stringify(state), { mode: 0o600 });
+      await rename(`${path}.new`, path);
+    },
+  };
+}
+
+async function contentOf(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}

@@ -1,0 +1,61 @@
+import type { DeviceMemory } from './device-memory.js';
+import type { PushMessage } from './push-client.types.js';
+
+/** Many times what a server sends without an acknowledgement. */
+const MAX_WAITING = 1_000;
+
+export interface InboxOptions {
+  readonly memory: DeviceMemory;
+  readonly onMessage: (message: PushMessage) => void | Promise<void>;
+  readonly onError: (error: Error) => void;
+}
+
+/**
+ * Hands messages to the application: one at a time, each id once, expired ones never. It outlives connections, so a message that comes
+ * again while its first copy is still being handled is known.
+ */
+export class Inbox {
+  #waiting = 0;
+  #last: Promise<void> = Promise.resolve();
+  /** What the server's clock is ahead of ours: a device's clock may be an hour off. */
+  clockSkewMs = 0;
+
+  constructor(private readonly options: InboxOptions) {}
+
+  /** @returns false where more waits than a server that keeps to the protocol would send */
+  receive(messages: readonly PushMessage[], acknowledge: (id: string) => void): boolean {
+    if (this.#waiting + messages.length > MAX_WAITING) return false;
+    this.#waiting += messages.length;
+    for (const message of messages)
+      this.#last = this.#last.then(async () => {
+        await this.#hand(message);
+        this.#waiting -= 1;
+        void this.#settle(message.id, acknowledge);
+      });
+    return true;
+  }
+
+  /** Resolves once everything is handled that has come until now. */
+  async idle(): Promise<void> {
+    await this.#last;
+    await this.options.memory.save();
+  }
+
+  async #hand(message: PushMessage): Promise<void> {
+    const { memory, onMessage, onError } = this.options;
+    const isExpired = message.expiresAt !== undefined && message.expiresAt <= Date.now() + this.clockSkewMs;
+    if (isExpired || memory.has(message.id)) return;
+    try {
+      await onMessage(message);
+    } catch (error) {
+      onError(new Error(`message ${message.id} could not be handled`, { cause: error }));
+    }
+    memory.add(message.id);
+  }
+
+  /** Remembered first: a message that the server forgets is one that we know. */
+  async #settle(id: string, acknowledge: (id: string) => void): Promise<void> {
+    await this.options.memory.save();
+    acknowledge(id);
+  }
+}

@@ -1,0 +1,187 @@
+import { pauseBefore, type Setback } from './back-off.js';
+import { DeviceMemory } from './device-memory.js';
+import { memoryStore } from './device-store.js';
+import type { Fetch, WebSocketConstructor } from './environment.types.js';
+import { loginFrame, PROTOCOL } from './frames.js';
+import { RefusedRequest } from './http.js';
+import { Inbox } from './inbox.js';
+import { Pause } from './pause.js';
+import type { ConnectionState, PushClientOptions, RegistrationOptions } from './push-client.types.js';
+import { Registration } from './registration.js';
+import { Router } from './router.js';
+import { Session, type SessionEnd } from './session.js';
+
+/** A connection that held so long is not one of those that break at once. */
+const HELD_MS = 30_000;
+/** Ids that a login repeats: their acknowledgements may have been lost with the last connection. */
+const REPEATED_IDS = 100;
+const SESSION_CONFLICT = 4111;
+/** Application unknown, login invalid, origin not allowed: see the table of close codes in the README. */
+const REFUSALS = [4100, 4103, 4110];
+
+/** Keeps a device connected and hands its pushes to the application, each of them once. */
+export class PushClient {
+  readonly #options: PushClientOptions;
+  readonly #registration: Registration | undefined;
+  readonly #router: Router;
+  readonly #WebSocket: WebSocketConstructor;
+  readonly #pause = new Pause();
+  #state: ConnectionState = 'stopped';
+  #stopping: AbortController | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #memory: DeviceMemory | undefined;
+  #inbox: Inbox | undefined;
+  #session: Session | undefined;
+  #failures = 0;
+
+  /** @throws TypeError where an option is missing */
+  constructor(options: PushClientOptions) {
+    const { appId, url, registration } = options;
+    const server = serverOf(options);
+    const fetch: Fetch = options.fetch ?? ((address, request) => globalThis.fetch(address, request));
+    this.#options = options;
+    this.#WebSocket = options.WebSocket ?? globalWebSocket();
+    this.#registration = registration && new Registration({ ...registration, appId, server, fetch });
+    this.#router = new Router({ appId, server, url, fetch });
+  }
+
+  get state(): ConnectionState {
+    return this.#state;
+  }
+
+  /** The device's name and secret, once the client has started. */
+  get installationId(): string | undefined {
+    return this.#memory?.installationId;
+  }
+
+  /** Connects, and stays connected until `stop`. Nothing happens where it has been started already. */
+  start(): void {
+    if (this.#stopping !== undefined) return;
+    const stopping = new AbortController();
+    this.#stopping = stopping;
+    this.#running = this.#running.then(() => this.#run(stopping.signal));
+  }
+
+  /** Ends the connection. Resolves once what has come is handled, and remembered. Messages wait at the server from now on. */
+  async stop(): Promise<void> {
+    await this.#inbox?.idle();
+    this.#stopping?.abort();
+    this.#stopping = undefined;
+    this.#pause.end();
+    this.#session?.close();
+    await this.#running;
+    this.#tell('stopped');
+  }
+
+  /** Tries again now instead of after the pause: for when the device knows that it has a network again. */
+  wake(): void {
+    this.#pause.end();
+  }
+
+  /** Changes fields of the installation, such as `channels`. Saved now, or by the next registration that succeeds. */
+  async register(fields: RegistrationOptions['fields'] = {}): Promise<void> {
+    if (this.#registration === undefined) throw new TypeError('the client has no registration');
+    this.#registration.change(fields);
+    if (this.#memory !== undefined)
+      await this.#registration.ensure(this.#memory.installationId, new AbortController().signal);
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      this.#tell('connecting');
+      const outcome = await this.#attempt(signal);
+      if (outcome === 'stopped') return;
+      if (outcome === 'replaced') {
+        this.#stopping = undefined;
+        this.#tell('replaced');
+        return;
+      }
+      const pauseMs = pauseBefore(outcome, this.#options.backOff ?? {}, Math.random());
+      this.#tell('waiting', pauseMs);
+      await this.#pause.wait(pauseMs);
+    }
+  }
+
+  /** One connection, from the registration to its end. */
+  async #attempt(signal: AbortSignal): Promise<Setback | 'replaced' | 'stopped'> {
+    try {
+      signal.throwIfAborted();
+      const memory = (this.#memory ??= await this.#loadMemory());
+      await this.#registration?.ensure(memory.installationId, signal);
+      const url = await this.#router.next(memory.installationId, signal);
+      signal.throwIfAborted();
+      const end = await this.#connect(url, memory).ended;
+      return signal.aborted ? 'stopped' : this.#judge(end);
+    } catch (error) {
+      return signal.aborted ? 'stopped' : this.#setbackOf(error);
+    } finally {
+      this.#session = undefined;
+    }
+  }
+
+  async #loadMemory(): Promise<DeviceMemory> {
+    const { store = memoryStore(), installationId } = this.#options;
+    return DeviceMemory.load(store, installationId, this.#fail);
+  }
+
+  #connect(url: string, memory: DeviceMemory): Session {
+    const { appId, onMessage, onGap } = this.#options;
+    const inbox = (this.#inbox ??= new Inbox({ memory, onMessage, onError: this.#fail }));
+    this.#session = new Session(new this.#WebSocket(url, [PROTOCOL]), {
+      login: loginFrame(appId, memory.installationId, memory.latest(REPEATED_IDS)),
+      onLoggedIn: ({ serverTime }) => {
+        if (serverTime !== undefined) inbox.clockSkewMs = serverTime - Date.now();
+        this.#router.worked();
+        this.#tell('connected');
+      },
+      onMessages: ({ messages }, acknowledge) => inbox.receive(messages, acknowledge),
+      onGap: (dropped) => onGap?.({ dropped }),
+      onError: this.#fail,
+    });
+    return this.#session;
+  }
+
+  #judge({ code, reason, heldMs, retryAfterMs }: SessionEnd): Setback | 'replaced' {
+    if (code === SESSION_CONFLICT) return 'replaced';
+    this.#failures = heldMs !== undefined && heldMs >= HELD_MS ? 0 : this.#failures + 1;
+    if (heldMs === undefined) this.#router.failed();
+    const isRefused = REFUSALS.includes(code);
+    if (isRefused) this.#fail(new Error(`the server refuses this device: ${code} ${reason}`));
+    return { failures: this.#failures, retryAfterMs, isRefused };
+  }
+
+  #setbackOf(error: unknown): Setback {
+    this.#failures += 1;
+    this.#fail(error instanceof Error ? error : new Error(String(error)));
+    const refusal = error instanceof RefusedRequest ? error : undefined;
+    return {
+      failures: this.#failures,
+      retryAfterMs: refusal?.retryAfterMs,
+      isRefused: refusal?.isFinal ?? false,
+    };
+  }
+
+  #tell(state: ConnectionState, retryInMs?: number): void {
+    if (state === this.#state) return;
+    this.#state = state;
+    this.#options.onState?.(retryInMs === undefined ? { state } : { state, retryInMs });
+  }
+
+  readonly #fail = (error: Error): void => {
+    this.#options.onError?.(error);
+  };
+}
+
+/** Without a slash at its end; empty where nothing is asked of it. */
+function serverOf({ appId, server, url, registration }: PushClientOptions): string {
+  if (appId === '') throw new TypeError('appId is empty');
+  if (!server && (!url || registration !== undefined))
+    throw new TypeError('server is missing: it names the connector and registers the installation');
+  return server?.replace(/\/+$/, '') ?? '';
+}
+
+function globalWebSocket(): WebSocketConstructor {
+  const { WebSocket } = globalThis as { WebSocket?: WebSocketConstructor };
+  if (WebSocket === undefined) throw new TypeError('there is no global WebSocket: pass the one of the package ws');
+  return WebSocket;
+}

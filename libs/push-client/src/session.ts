@@ -1,0 +1,163 @@
+import type { WebSocketLike } from './environment.types.js';
+import { ackFrame, HEARTBEAT, parseFrame, type ServerFrame } from './frames.js';
+
+const CONNECT_MS = 20_000;
+/** The server lets those wait for up to 30 seconds that end each other's sessions. */
+const LOGIN_MS = 45_000;
+const DEFAULT_HEARTBEAT_SECONDS = 30;
+/** Acknowledgements are sent together: after so long, or as soon as there are so many. */
+const ACK_DELAY_MS = 40;
+const ACK_BATCH = 16;
+const OPEN = 1;
+const NORMAL = 1000;
+/** Codes for the application's use: never sent by a server. */
+const NOTHING_HEARD = 4900;
+const TOO_MUCH = 4901;
+
+/** How a connection ended. */
+export interface SessionEnd {
+  /** The close code; 1006 where the connection was lost. */
+  readonly code: number;
+  readonly reason: string;
+  /** How long the device was logged in; undefined where it never was. */
+  readonly heldMs: number | undefined;
+  /** When the server wants the device back. */
+  readonly retryAfterMs: number | undefined;
+}
+
+export interface SessionOptions {
+  readonly login: string;
+  readonly onLoggedIn: (frame: Extract<ServerFrame, { cmd: 'loggedin' }>) => void;
+  /** @returns false where it is too much */
+  readonly onMessages: (frame: Extract<ServerFrame, { cmd: 'data' }>, acknowledge: (id: string) => void) => boolean;
+  readonly onGap: (dropped: number) => void;
+  readonly onError: (error: Error) => void;
+}
+
+/** One connection, from its opening to its end. */
+export class Session {
+  readonly ended: Promise<SessionEnd>;
+  #end: (end: SessionEnd) => void = () => undefined;
+  #isOver = false;
+  #deadline: ReturnType<typeof setTimeout> | undefined;
+  #heartbeat: ReturnType<typeof setInterval> | undefined;
+  #ackTimer: ReturnType<typeof setTimeout> | undefined;
+  #acks: string[] = [];
+  #hasHeard = true;
+  #loggedInAt: number | undefined;
+  #retryAfterMs: number | undefined;
+
+  constructor(
+    private readonly socket: WebSocketLike,
+    private readonly options: SessionOptions,
+  ) {
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+    this.#expectWithin(CONNECT_MS);
+    socket.addEventListener('open', () => {
+      if (this.#isOver) return;
+      this.#expectWithin(LOGIN_MS);
+      socket.send(options.login);
+    });
+    socket.addEventListener('message', ({ data }) => {
+      if (!this.#isOver) this.#hear(data);
+    });
+    socket.addEventListener('close', ({ code, reason }) => {
+      this.#finish(code, reason);
+    });
+    // What has failed is told by the close that follows.
+    socket.addEventListener('error', () => undefined);
+  }
+
+  /** Sends what is acknowledged, and closes. */
+  close(code = NORMAL, reason = ''): void {
+    if (this.#isOver) return;
+    this.#sendAcks();
+    this.socket.close(code, reason);
+    // The other side may be gone: nobody waits for its answer.
+    this.#finish(code, reason);
+  }
+
+  #hear(data: unknown): void {
+    this.#hasHeard = true;
+    const frame = parseFrame(data);
+    if (frame === undefined) return;
+    switch (frame.cmd) {
+      case 'heartbeat':
+        return;
+      case 'loggedin':
+        this.#logIn(frame);
+        return;
+      case 'data':
+        if (!this.options.onMessages(frame, this.#acknowledge)) this.close(TOO_MUCH, 'more than was acknowledged');
+        return;
+      case 'gap':
+        this.options.onGap(frame.dropped);
+        this.#acknowledge(frame.id);
+        return;
+      case 'goaway':
+        this.#retryAfterMs = frame.retryAfterMs;
+        this.close(NORMAL, 'goaway');
+        return;
+      case 'error':
+        this.options.onError(new Error(`the server says ${frame.code}: ${frame.reason}`));
+    }
+  }
+
+  #logIn(frame: Extract<ServerFrame, { cmd: 'loggedin' }>): void {
+    clearTimeout(this.#deadline);
+    clearInterval(this.#heartbeat);
+    this.#loggedInAt = performance.now();
+    const seconds = frame.heartbeatSeconds ?? DEFAULT_HEARTBEAT_SECONDS;
+    this.#heartbeat = setInterval(() => {
+      this.#beat();
+    }, seconds * 1_000);
+    this.options.onLoggedIn(frame);
+  }
+
+  /** A connection on which nothing has come since the last question is dead, whatever the network says. */
+  #beat(): void {
+    if (!this.#hasHeard) {
+      this.close(NOTHING_HEARD, 'nothing heard');
+      return;
+    }
+    this.#hasHeard = false;
+    if (this.socket.readyState === OPEN) this.socket.send(HEARTBEAT);
+  }
+
+  readonly #acknowledge = (id: string): void => {
+    if (this.#isOver) return;
+    this.#acks.push(id);
+    if (this.#acks.length >= ACK_BATCH) {
+      this.#sendAcks();
+      return;
+    }
+    this.#ackTimer ??= setTimeout(() => {
+      this.#sendAcks();
+    }, ACK_DELAY_MS);
+  };
+
+  #sendAcks(): void {
+    clearTimeout(this.#ackTimer);
+    this.#ackTimer = undefined;
+    if (this.#acks.length === 0 || this.socket.readyState !== OPEN) return;
+    this.socket.send(ackFrame(this.#acks));
+    this.#acks = [];
+  }
+
+  #expectWithin(timeoutMs: number): void {
+    clearTimeout(this.#deadline);
+    this.#deadline = setTimeout(() => {
+      this.close(NOTHING_HEARD, 'no answer');
+    }, timeoutMs);
+  }
+
+  #finish(code: number, reason: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#deadline);
+    clearTimeout(this.#ackTimer);
+    clearInterval(this.#heartbeat);
+    const heldMs = this.#loggedInAt === undefined ? undefined : performance.now() - this.#loggedInAt;
+    this.#end({ code, reason, heldMs, retryAfterMs: this.#retryAfterMs });
+  }
+}
