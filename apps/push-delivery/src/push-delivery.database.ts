@@ -1,5 +1,6 @@
 import { Database, type DatabaseOptions } from '#database';
 import { CreatePush1796100000000 } from './migrations/1796100000000-create-push.js';
+import { CreateDeviceQueues1796200000000 } from './migrations/1796200000000-create-device-queues.js';
 
 /** The database of push-delivery, beside those of other services where one process runs them all. */
 export class PushDatabase extends Database {}
@@ -11,6 +12,6 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
     poolSize,
     schema: 'push',
     applicationName: 'gatepost-push-delivery',
-    migrations: [CreatePush1796100000000],
+    migrations: [CreatePush1796100000000, CreateDeviceQueues1796200000000],
   };
 }

@@ -18,6 +18,10 @@ export interface ConnectorNodes {
   /** Says that the node is gone. */
   leave(nodeId: string): Promise<void>;
   live(): Promise<ConnectorNode[]>;
+  /** Nodes that are gone and whose sessions are still to be ended; the same ones again until they are buried. */
+  takeDead(): Promise<string[]>;
+  /** Says that the sessions of nodes that were dead are ended. One that came to life meanwhile finds that its memory was lost. */
+  bury(nodeIds: readonly string[]): Promise<void>;
 }
 
 /** DI token of the process's `ConnectorNodes`. */

@@ -1,13 +1,52 @@
-import { type DynamicModule, Module } from '@nestjs/common';
-export type { ConnectorNode } from '../connector-nodes/connector-nodes.js';
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { Clock } from '#clock';
+import { Redis } from '#redis';
+import { CONNECTOR_NODES } from '../connector-nodes/connector-nodes.js';
+import { MemoryConnectorNodes } from '../connector-nodes/memory-connector-nodes.js';
+import { RedisConnectorNodes } from '../connector-nodes/redis-connector-nodes.store.js';
+import { PushDatabase } from '../push-delivery.database.js';
+import { DEVICE_QUEUES } from './device-queues.js';
+import { PostgresDeviceQueues } from './postgres-device-queues.store.js';
+import { RedisDeviceQueues } from './redis-device-queues.store.js';
+import { UpkeepJob } from './upkeep.job.js';
 
 /** Where queues and connectors are known: Redis serves many processes, the database one alone. */
 export type DeviceQueueStorage = 'redis' | 'postgresql';
 
+const LEASE_MS = 10_000;
+
 /** The queues of devices, and the connectors that live. */
 @Module({})
 export class DeviceQueuesModule {
-  static forRoot(_storage: DeviceQueueStorage, _queueLimit: number): DynamicModule {
-    return { module: DeviceQueuesModule, global: true };
+  static forRoot(storage: DeviceQueueStorage, queueLimit: number): DynamicModule {
+    return {
+      module: DeviceQueuesModule,
+      global: true,
+      providers: [...STORES[storage](queueLimit), UpkeepJob],
+      exports: [DEVICE_QUEUES, CONNECTOR_NODES],
+    };
   }
 }
+
+const STORES: Readonly<Record<DeviceQueueStorage, (queueLimit: number) => Provider[]>> = {
+  redis: (queueLimit) => [
+    { provide: DEVICE_QUEUES, inject: [Redis], useFactory: (redis: Redis) => new RedisDeviceQueues(redis, queueLimit) },
+    {
+      provide: CONNECTOR_NODES,
+      inject: [Redis],
+      useFactory: (redis: Redis) => new RedisConnectorNodes(redis, LEASE_MS),
+    },
+  ],
+  postgresql: (queueLimit) => [
+    {
+      provide: DEVICE_QUEUES,
+      inject: [PushDatabase],
+      useFactory: (database: PushDatabase) => new PostgresDeviceQueues(database, queueLimit),
+    },
+    {
+      provide: CONNECTOR_NODES,
+      inject: [Clock],
+      useFactory: (clock: Clock) => new MemoryConnectorNodes(clock, LEASE_MS),
+    },
+  ],
+};

@@ -7,10 +7,16 @@ export interface MessageRef {
   readonly platform: string;
 }
 
-/** Which session a device is connected by: the connector's name, and what that calls the session. */
+/** Which session a device is connected by: the connector's name, which holds no space, and what that calls the session. */
 export interface SessionRef {
   readonly node: string;
   readonly session: string;
+}
+
+/** A device and its session. */
+export interface DeviceSession {
+  readonly device: DeviceAddress;
+  readonly session: SessionRef;
 }
 
 /** One device that a push is for. */
@@ -85,11 +91,9 @@ export interface DeviceQueues {
    * Says again where devices are, after the store may have forgotten it. A device that is known to be elsewhere stays there.
    * @returns the devices that are no longer ours
    */
-  reassert(
-    sessions: readonly { readonly device: DeviceAddress; readonly session: SessionRef }[],
-  ): Promise<DeviceAddress[]>;
+  reassert(sessions: readonly DeviceSession[]): Promise<DeviceAddress[]>;
   /** Ends the session, if it is still the device's. */
-  disconnect(sessions: readonly { readonly device: DeviceAddress; readonly session: SessionRef }[]): Promise<void>;
+  disconnect(sessions: readonly DeviceSession[]): Promise<void>;
   /** The queue's beginning, messages on their way to the device included. */
   peek(device: DeviceAddress, limit: number): Promise<QueuePage>;
   /** Takes acknowledged messages out; counts each once, and those that are no longer there not at all. */
@@ -104,6 +108,10 @@ export interface DeviceQueues {
   forget(message: Pick<PushMessage, 'id' | 'appId'>): Promise<void>;
   /** How many devices of an application are connected. */
   countConnected(appId: string): Promise<number>;
+  /** Ends all sessions of connectors that are dead. */
+  endSessionsOf(nodes: readonly string[]): Promise<void>;
+  /** Takes a bite of what has expired, where the store does not do so by itself. @returns whether there may be more */
+  removeExpired(): Promise<boolean>;
 }
 
 /** DI token of the process's `DeviceQueues`. */

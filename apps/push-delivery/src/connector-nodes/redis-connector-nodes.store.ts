@@ -1,0 +1,95 @@
+import { type Redis, RedisScript } from '#redis';
+import type { ConnectorNode, ConnectorNodes } from './connector-nodes.js';
+
+/** Leases by node, what is known of each, and when nodes were found dead whose sessions are not all ended yet. */
+const KEYS = ['push:{nodes}:leases', 'push:{nodes}:known', 'push:{nodes}:dead'];
+
+const BEGIN = `
+local leases, known, dead = KEYS[1], KEYS[2], KEYS[3]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function newName() return time[1] .. '.' .. time[2] end
+local function portAndName(node) return string.match(redis.call('HGET', known, node) or '', '^(%d+) (.*)$') end
+`;
+
+/**
+ * Removing first, which needs no memory, lets the rest pass where Redis has none: a full Redis does not make nodes dead.
+ * What a node is told is the run of the server, which changes where it was started anew or another one took over, and the
+ * name of the node's lease, which changes where it had run out or its sessions are being ended.
+ */
+const BEAT = new RedisScript(`${BEGIN}
+local node, port, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local lease = redis.call('ZSCORE', leases, node)
+redis.call('ZREM', leases, node)
+local _, name = portAndName(node)
+if not lease or tonumber(lease) <= now or not name or redis.call('ZSCORE', dead, node) then name = newName() end
+redis.call('ZADD', leases, now + leaseMs, node)
+redis.call('HSET', known, node, port .. ' ' .. name)
+local info = redis.pcall('INFO', 'server')
+local run = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or 'unknown'
+return run .. ' ' .. name
+`);
+
+/** The lease ends; that there is something to end is noted by whoever looks next. */
+const LEAVE = new RedisScript(`${BEGIN}
+if redis.call('ZSCORE', leases, ARGV[1]) then redis.call('ZADD', leases, 0, ARGV[1]) end
+`);
+
+const LIVE = new RedisScript(`${BEGIN}
+local found = {}
+for _, node in ipairs(redis.call('ZRANGEBYSCORE', leases, '(' .. now, '+inf')) do
+  table.insert(found, node)
+  table.insert(found, (portAndName(node)))
+end
+return found
+`);
+
+const TAKE_DEAD = new RedisScript(`${BEGIN}
+for _, node in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', now)) do
+  redis.call('ZREM', leases, node)
+  redis.call('HDEL', known, node)
+  redis.call('ZADD', dead, now, node)
+end
+return redis.call('ZRANGE', dead, 0, -1)
+`);
+
+/** A node that has come back in the meantime gets another name once more: what it said of its sessions may be gone. */
+const BURY = new RedisScript(`${BEGIN}
+for _, node in ipairs(ARGV) do
+  redis.call('ZREM', dead, node)
+  local port = portAndName(node)
+  if port then redis.call('HSET', known, node, port .. ' ' .. newName()) end
+end
+`);
+
+/** The connectors of the services. */
+export class RedisConnectorNodes implements ConnectorNodes {
+  constructor(
+    private readonly redis: Redis,
+    private readonly leaseMs: number,
+  ) {}
+
+  beat({ id, port }: ConnectorNode): Promise<string> {
+    return this.redis.run<string>(BEAT, KEYS, [id, port, this.leaseMs]);
+  }
+
+  async leave(nodeId: string): Promise<void> {
+    await this.redis.run(LEAVE, KEYS, [nodeId]);
+  }
+
+  async live(): Promise<ConnectorNode[]> {
+    const found = await this.redis.run<string[]>(LIVE, KEYS, []);
+    return Array.from({ length: found.length / 2 }, (_, index) => ({
+      id: found[index * 2] ?? '',
+      port: Number(found[index * 2 + 1]),
+    }));
+  }
+
+  takeDead(): Promise<string[]> {
+    return this.redis.run<string[]>(TAKE_DEAD, KEYS, []);
+  }
+
+  async bury(nodeIds: readonly string[]): Promise<void> {
+    if (nodeIds.length > 0) await this.redis.run(BURY, KEYS, nodeIds);
+  }
+}

@@ -1,0 +1,161 @@
+import type { PushMessage } from '#contracts';
+import type { Database, Tx } from '#database';
+import type { DeviceAddress } from './device-address.js';
+import type {
+  Acknowledgement,
+  ConnectedDevice,
+  ConnectOutcome,
+  DeviceQueues,
+  DeviceSession,
+  EnqueueBatch,
+  EnqueuedDevice,
+  MessageRef,
+  QueuePage,
+  QueueTally,
+  SessionRef,
+} from './device-queues.js';
+import { OneAtATime } from './one-at-a-time.js';
+import * as sql from './queue-statements.js';
+import { Sessions } from './sessions.js';
+
+type MessageId = Pick<PushMessage, 'id' | 'appId'>;
+
+/**
+ * The queues of the standalone server: rows in its database, which a restart leaves, and sessions in its memory, which end with
+ * it anyway. Moves follow one another, so counts need no locks and no move waits for another one's in a circle.
+ */
+export class PostgresDeviceQueues implements DeviceQueues {
+  readonly #sessions = new Sessions();
+  readonly #moves = new OneAtATime();
+
+  constructor(
+    private readonly database: Database,
+    private readonly queueLimit: number,
+  ) {}
+
+  async enqueue(batch: EnqueueBatch): Promise<ConnectedDevice[]> {
+    if (batch.devices.length === 0) return [];
+    await this.#moves.run(() => this.database.transaction((tx) => this.#enqueue(tx, batch)));
+    // After the commit: who connects before it finds the message on the page, who connects later is found here.
+    return this.#connectedOf(batch);
+  }
+
+  async connect(device: DeviceAddress, session: SessionRef, limit: number): Promise<ConnectOutcome> {
+    const outcome = this.#sessions.connect(device, session, performance.now());
+    return { ...outcome, page: await this.peek(device, limit) };
+  }
+
+  reassert(sessions: readonly DeviceSession[]): Promise<DeviceAddress[]> {
+    const elsewhere = sessions.filter((session) => !this.#sessions.reassert(session));
+    return Promise.resolve(elsewhere.map(({ device }) => device));
+  }
+
+  disconnect(sessions: readonly DeviceSession[]): Promise<void> {
+    for (const session of sessions) this.#sessions.disconnect(session);
+    return Promise.resolve();
+  }
+
+  async peek({ appId, installationId }: DeviceAddress, limit: number): Promise<QueuePage> {
+    const values = [appId, installationId, limit + 1];
+    const [row] = await this.database.query<{ refs: MessageRef[]; dropped: number }>(sql.PEEK, values, 'queues.peek');
+    const { refs, dropped } = row ?? { refs: [], dropped: 0 };
+    return { refs: refs.slice(0, limit), hasMore: refs.length > limit, dropped };
+  }
+
+  async acknowledge(acknowledgements: readonly Acknowledgement[]): Promise<void> {
+    const told = acknowledgements.filter(({ droppedTold }) => droppedTold > 0);
+    const refs = acknowledgements.flatMap(({ device, refs }) => refs.map(({ id }) => ({ device, id })));
+    await this.#moves.run(() =>
+      this.database.transaction(async (tx) => {
+        const ids = refs.map(({ id }) => id);
+        await tx.query(sql.ACKNOWLEDGE, [...addressColumns(refs), ids], 'queues.acknowledge');
+        if (told.length === 0) return;
+        const counts = told.map(({ droppedTold }) => droppedTold);
+        await tx.query(sql.TELL_DROPPED, [...addressColumns(told), counts], 'queues.tellDropped');
+      }),
+    );
+  }
+
+  messages(ids: readonly string[]): Promise<PushMessage[]> {
+    return this.database.query<PushMessage>(sql.FIND_MESSAGES, [ids], 'queues.findMessages');
+  }
+
+  async clear(devices: readonly DeviceAddress[]): Promise<void> {
+    const columns = addressColumns(devices.map((device) => ({ device })));
+    await this.#moves.run(() => this.database.query(sql.CLEAR, columns, 'queues.clear'));
+  }
+
+  async tally({ appId, id }: MessageId): Promise<ReadonlyMap<string, QueueTally>> {
+    const rows = await this.database.query<QueueTally & { platform: string }>(sql.TALLY, [appId, id], 'queues.tally');
+    return new Map(rows.map(({ platform, ...tally }) => [platform, tally]));
+  }
+
+  async forget({ appId, id }: MessageId): Promise<void> {
+    await this.#moves.run(() => this.database.query(sql.FORGET, [appId, id], 'queues.forget'));
+  }
+
+  countConnected(appId: string): Promise<number> {
+    return Promise.resolve(this.#sessions.count(appId));
+  }
+
+  endSessionsOf(nodes: readonly string[]): Promise<void> {
+    this.#sessions.endThoseOf(new Set(nodes));
+    return Promise.resolve();
+  }
+
+  async removeExpired(): Promise<boolean> {
+    let isMore = false;
+    for (const statement of sql.REMOVE_EXPIRED) {
+      const removed = await this.#moves.run(() => this.database.query(statement));
+      isMore ||= removed.length === sql.BITE;
+    }
+    return isMore;
+  }
+
+  async #enqueue(tx: Tx, { message, partition, devices }: EnqueueBatch): Promise<void> {
+    const { appId, id, order, expiresAt } = message;
+    const expiry = new Date(expiresAt);
+    const [mark] = await tx.query<{ position: string }>(sql.FIND_MARK, [appId, id, partition], 'queues.findMark');
+    const fresh = devices.filter(({ position }) => position > (mark?.position ?? ''));
+    const last = fresh.at(-1);
+    if (last === undefined) return;
+    const body = [order, id, appId, expiry, JSON.stringify(message.bodies), message.body];
+    await tx.query(sql.PUT_MESSAGE, body, 'queues.putMessage');
+    await tx.query(sql.MOVE_MARK, [appId, id, partition, last.position, expiry], 'queues.moveMark');
+    const platforms = fresh.map(({ platform }) => platform);
+    await tx.query(sql.COUNT_ENQUEUED, [appId, id, platforms, expiry], 'queues.countEnqueued');
+    await tx.query(sql.ENQUEUE, [appId, order, idsOf(fresh), platforms, expiry], 'queues.enqueue');
+    await this.#dropOldest(tx, message, fresh);
+  }
+
+  /** Of queues that hold too many. What has expired goes first, and is not counted as dropped. */
+  async #dropOldest(tx: Tx, { appId, expiresAt }: PushMessage, devices: readonly EnqueuedDevice[]): Promise<void> {
+    const values = [appId, idsOf(devices), this.queueLimit];
+    const full = await tx.query<{ installationId: string }>(sql.FIND_FULL, values, 'queues.findFull');
+    if (full.length === 0) return;
+    const ids = idsOf(full);
+    await tx.query(sql.REMOVE_EXPIRED_OF, [appId, ids], 'queues.removeExpiredOf');
+    await tx.query(sql.DROP_OLDEST, [appId, ids, this.queueLimit, new Date(expiresAt)], 'queues.dropOldest');
+  }
+
+  async #connectedOf({ message: { appId, order }, devices }: EnqueueBatch): Promise<ConnectedDevice[]> {
+    const connected = devices.flatMap(({ installationId, platform }) => {
+      const node = this.#sessions.nodeOf({ appId, installationId });
+      return node === undefined ? [] : [{ installationId, platform, node }];
+    });
+    if (connected.length === 0) return [];
+    const values = [appId, order, idsOf(connected)];
+    const rows = await this.database.query<{ installationId: string }>(sql.FIND_QUEUED, values, 'queues.findQueued');
+    const queued = new Set(idsOf(rows));
+    return connected.filter(({ installationId }) => queued.has(installationId));
+  }
+}
+
+function idsOf(devices: readonly { readonly installationId: string }[]): string[] {
+  return devices.map(({ installationId }) => installationId);
+}
+
+/** Application ids and installation ids, for `unnest`. */
+function addressColumns(items: readonly { readonly device: DeviceAddress }[]): [string[], string[]] {
+  return [items.map(({ device }) => device.appId), items.map(({ device }) => device.installationId)];
+}

@@ -1,0 +1,192 @@
+import type { PushMessage } from '#contracts';
+import type { Redis, RedisScript } from '#redis';
+import { type DeviceAddress, PARTITIONS, partitionOf } from './device-address.js';
+import type {
+  Acknowledgement,
+  ConnectedDevice,
+  ConnectOutcome,
+  DeviceQueues,
+  DeviceSession,
+  EnqueueBatch,
+  QueuePage,
+  QueueTally,
+  SessionRef,
+} from './device-queues.js';
+import { type ConnectReply, connectedFrom, outcomeFrom, pageFrom, type PageReply, tallyFrom } from './redis-replies.js';
+import {
+  ACKNOWLEDGE,
+  CLEAR,
+  CONNECT,
+  COUNT_CONNECTED,
+  DISCONNECT,
+  END_SESSIONS,
+  ENQUEUE,
+  FIND_APPS,
+  FORGET,
+  GET_MESSAGE,
+  PEEK,
+  PUT_MESSAGE,
+  REASSERT,
+  TALLY,
+} from './redis-queue-scripts.store.js';
+
+/** Devices that one script moves: a few milliseconds, for which everybody else waits. */
+const SCRIPT_DEVICES = 500;
+/** Counts outlive the message by the time for which notifications are kept: who should fetch them may be away. */
+const TALLY_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
+const CONFLICT_MS = 60_000;
+const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, partition) => partition);
+
+/** The queues of the services. */
+export class RedisDeviceQueues implements DeviceQueues {
+  constructor(
+    private readonly redis: Redis,
+    private readonly queueLimit: number,
+  ) {}
+
+  async enqueue({ message, partition, devices }: EnqueueBatch): Promise<ConnectedDevice[]> {
+    if (devices.length === 0) return [];
+    await this.redis.run(PUT_MESSAGE, [messageKey(message.id)], [JSON.stringify(message), message.expiresAt]);
+    const { appId, id, order, expiresAt } = message;
+    const push = [appId, id, order, expiresAt, this.queueLimit, TALLY_KEPT_MS];
+    const connected: ConnectedDevice[] = [];
+    // One after the other: each moves the mark.
+    for (const some of chunksOf(devices, SCRIPT_DEVICES)) {
+      const values = some.flatMap(({ installationId, platform, position }) => [installationId, platform, position]);
+      connected.push(...connectedFrom(await this.#run(ENQUEUE, partition, [...push, ...values]), some));
+    }
+    return connected;
+  }
+
+  async connect(device: DeviceAddress, { node, session }: SessionRef, limit: number): Promise<ConnectOutcome> {
+    const values = [device.appId, device.installationId, node, session, limit, CONFLICT_MS];
+    return outcomeFrom(await this.#run<ConnectReply>(CONNECT, partitionOf(device), values));
+  }
+
+  async reassert(sessions: readonly DeviceSession[]): Promise<DeviceAddress[]> {
+    const found = await this.#runForEach(
+      sessions,
+      ({ device }) => device,
+      async (partition, some) => {
+        const places = await this.#run<number[]>(REASSERT, partition, some.flatMap(sessionValues));
+        return places.flatMap((place) => some[place]?.device ?? []);
+      },
+    );
+    return found.flat();
+  }
+
+  async disconnect(sessions: readonly DeviceSession[]): Promise<void> {
+    await this.#runForEach(
+      sessions,
+      ({ device }) => device,
+      (partition, some) => this.#run(DISCONNECT, partition, some.flatMap(sessionValues)),
+    );
+  }
+
+  async peek(device: DeviceAddress, limit: number): Promise<QueuePage> {
+    const values = [device.appId, device.installationId, limit];
+    return pageFrom(await this.#run<PageReply>(PEEK, partitionOf(device), values));
+  }
+
+  async acknowledge(acknowledgements: readonly Acknowledgement[]): Promise<void> {
+    await this.#runForEach(
+      acknowledgements,
+      ({ device }) => device,
+      (partition, some) => this.#run(ACKNOWLEDGE, partition, some.flatMap(acknowledgementValues)),
+    );
+  }
+
+  async messages(ids: readonly string[]): Promise<PushMessage[]> {
+    const texts = await Promise.all(ids.map((id) => this.redis.run<string | null>(GET_MESSAGE, [messageKey(id)], [])));
+    return texts.flatMap((text) => (text === null ? [] : (JSON.parse(text) as PushMessage)));
+  }
+
+  async clear(devices: readonly DeviceAddress[]): Promise<void> {
+    await this.#runForEach(
+      devices,
+      (device) => device,
+      (partition, some) =>
+        this.#run(
+          CLEAR,
+          partition,
+          some.flatMap(({ appId, installationId }) => [appId, installationId]),
+        ),
+    );
+  }
+
+  async tally({ appId, id }: Pick<PushMessage, 'id' | 'appId'>): Promise<ReadonlyMap<string, QueueTally>> {
+    const replies = await this.#runInAll<string[]>(TALLY, [appId, id]);
+    return tallyFrom(replies);
+  }
+
+  async forget({ appId, id }: Pick<PushMessage, 'id' | 'appId'>): Promise<void> {
+    await this.#runInAll(FORGET, [appId, id]);
+  }
+
+  async countConnected(appId: string): Promise<number> {
+    const counts = await this.#runInAll<number>(COUNT_CONNECTED, [appId]);
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  async endSessionsOf(nodes: readonly string[]): Promise<void> {
+    if (nodes.length === 0) return;
+    for (const partition of ALL_PARTITIONS) {
+      const apps = await this.#run<string[]>(FIND_APPS, partition, []);
+      for (const app of apps) await this.#endSessions(partition, app, nodes);
+    }
+  }
+
+  removeExpired(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
+  async #endSessions(partition: number, appId: string, nodes: readonly string[]): Promise<void> {
+    let cursor = '0';
+    do cursor = await this.#run<string>(END_SESSIONS, partition, [appId, cursor, ...nodes]);
+    while (cursor !== '0');
+  }
+
+  #run<Reply>(script: RedisScript, partition: number, values: readonly (string | number)[]): Promise<Reply> {
+    return this.redis.run<Reply>(script, [`push:{${partition}}`], values);
+  }
+
+  #runInAll<Reply>(script: RedisScript, values: readonly string[]): Promise<Reply[]> {
+    return Promise.all(ALL_PARTITIONS.map((partition) => this.#run<Reply>(script, partition, values)));
+  }
+
+  /** Hands on what belongs to one partition together, in pieces that Redis moves at once. */
+  #runForEach<Item, Result>(
+    items: readonly Item[],
+    deviceOf: (item: Item) => DeviceAddress,
+    run: (partition: number, some: readonly Item[]) => Promise<Result>,
+  ): Promise<Result[]> {
+    const byPartition = new Map<number, Item[]>();
+    for (const item of items) {
+      const partition = partitionOf(deviceOf(item));
+      const together = byPartition.get(partition);
+      if (together === undefined) byPartition.set(partition, [item]);
+      else together.push(item);
+    }
+    const runs = [...byPartition].flatMap(([partition, all]) =>
+      chunksOf(all, SCRIPT_DEVICES).map((some) => run(partition, some)),
+    );
+    return Promise.all(runs);
+  }
+}
+
+function chunksOf<T>(items: readonly T[], size: number): (readonly T[])[] {
+  const count = Math.ceil(items.length / size);
+  return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));
+}
+
+function messageKey(id: string): string {
+  return `push:message:${id}`;
+}
+
+function sessionValues({ device, session }: DeviceSession): string[] {
+  return [device.appId, device.installationId, session.node, session.session];
+}
+
+function acknowledgementValues({ device, refs, droppedTold }: Acknowledgement): (string | number)[] {
+  return [device.appId, device.installationId, droppedTold, refs.length, ...refs.map(({ id }) => id)];
+}

@@ -1,0 +1,247 @@
+import { RedisScript } from '#redis';
+
+/**
+ * Every script but those of messages works in one partition, which KEYS[1] names; what stands in Redis begins with it, so it
+ * lies together on a cluster too (README: Keys). A queue's member is `id expiry platform`; its score is the order.
+ */
+const BEGIN = `
+local base = KEYS[1]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function queueOf(app, installation) return base .. ':queue:' .. app .. ':' .. installation end
+local function tallyOf(app, id) return base .. ':tally:' .. app .. ':' .. id end
+local function sessionsOf(app) return base .. ':sessions:' .. app end
+local function isExpired(member) return tonumber(string.match(member, '^%S+ (%d+)')) <= now end
+`;
+
+/**
+ * Redis that is out of memory refuses the first write of a script if it needs any, and lets pass what comes after one that
+ * needs none. So devices can still log in and acknowledge, which is what makes room.
+ */
+const NEEDS_NO_ROOM = `
+redis.call('DEL', base)
+`;
+
+/** Takes members out of a queue whose messages have expired, and puts those that have not into \`found\`. */
+const UNEXPIRED = `
+local function unexpired(queue, members)
+  local found, expired = {}, {}
+  for _, member in ipairs(members) do table.insert(isExpired(member) and expired or found, member) end
+  if #expired > 0 then redis.call('ZREM', queue, unpack(expired)) end
+  return found, #expired
+end
+`;
+
+/** What is said of the oldest messages: whether there are more, how many were dropped, and their members. */
+const PAGE = `
+${UNEXPIRED}
+local function pageOf(queue, limit)
+  local found, expired
+  repeat
+    found, expired = unexpired(queue, redis.call('ZRANGEBYSCORE', queue, '(0', '+inf', 'LIMIT', 0, limit + 1))
+  until expired == 0
+  local hasMore = #found > limit
+  if hasMore then table.remove(found) end
+  return hasMore and 1 or 0, -(tonumber(redis.call('ZSCORE', queue, 'dropped') or '0')), found
+end
+`;
+
+/** A session is known as \`node conflicts since session\`; \`since\` is when the last conflict was. */
+const SESSION = `
+local function ownerOf(value)
+  local node, session = string.match(value, '^(%S+) %d+ %d+ (.*)$')
+  return node, session
+end
+`;
+
+/**
+ * The mark moves first: it needs memory, so a script that Redis has no room for does nothing at all. What a queue drops is
+ * counted only for pushes that are still counted. Replies with the places of connected devices and their nodes.
+ */
+export const ENQUEUE = new RedisScript(`${BEGIN}${UNEXPIRED}${SESSION}
+local app, id, order, expiresAt, limit, keepMs =
+  ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local untilExpiry = expiresAt - now
+local installations = {}
+for place = 7, #ARGV, 3 do table.insert(installations, ARGV[place]) end
+local sessions = redis.call('HMGET', sessionsOf(app), unpack(installations))
+local tally = tallyOf(app, id)
+local mark = redis.call('HGET', tally, 'mark') or ''
+local last = ARGV[#ARGV]
+if last > mark then
+  redis.call('HSET', tally, 'mark', last)
+  redis.call('PEXPIREAT', tally, expiresAt + keepMs)
+end
+
+local function dropOldest(queue, own)
+  local members = unexpired(queue, redis.call('ZRANGEBYSCORE', queue, '(0', '+inf'))
+  local isOwnLeft, over = true, #members - limit
+  for place = 1, over do
+    local member = members[place]
+    local droppedId, platform = string.match(member, '^(%S+) %d+ (.*)$')
+    redis.call('ZREM', queue, member)
+    if redis.call('EXISTS', tallyOf(app, droppedId)) == 1 then
+      redis.call('HINCRBY', tallyOf(app, droppedId), 'overflowed:' .. platform, 1)
+    end
+    if member == own then isOwnLeft = false end
+  end
+  if over > 0 then redis.call('ZINCRBY', queue, -over, 'dropped') end
+  return isOwnLeft
+end
+
+local function put(queue, member)
+  redis.call('ZADD', queue, order, member)
+  local count = redis.call('ZCARD', queue)
+  if count == 1 or redis.call('PTTL', queue) < untilExpiry then redis.call('PEXPIREAT', queue, expiresAt) end
+  return count <= limit or dropOldest(queue, member)
+end
+
+local enqueued, connected = {}, {}
+for place, installation in ipairs(installations) do
+  local platform, position = ARGV[place * 3 + 5], ARGV[place * 3 + 6]
+  local queue, member = queueOf(app, installation), id .. ' ' .. expiresAt .. ' ' .. platform
+  local isThere = false
+  if position > mark then
+    enqueued[platform] = (enqueued[platform] or 0) + 1
+    isThere = untilExpiry > 0 and put(queue, member)
+  elseif sessions[place] then
+    isThere = redis.call('ZSCORE', queue, member)
+  end
+  if isThere and sessions[place] then
+    table.insert(connected, place)
+    table.insert(connected, (ownerOf(sessions[place])))
+  end
+end
+for platform, count in pairs(enqueued) do redis.call('HINCRBY', tally, 'enqueued:' .. platform, count) end
+return connected
+`);
+
+/** A session that a device had before is in conflict with the new one; conflicts that follow within a minute add up. */
+export const CONNECT = new RedisScript(`${BEGIN}${PAGE}${SESSION}${NEEDS_NO_ROOM}
+local app, installation, node, session, limit, conflictMs =
+  ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local before = redis.call('HGET', sessionsOf(app), installation)
+local beforeNode, beforeSession, conflicts, since = false, false, 0, 0
+if before then
+  beforeNode, beforeSession = ownerOf(before)
+  conflicts, since = string.match(before, '^%S+ (%d+) (%d+)')
+  if beforeNode == node and beforeSession == session then
+    beforeNode, beforeSession = false, false
+  else
+    conflicts = since + conflictMs > now and conflicts + 1 or 1
+    since = now
+  end
+end
+local value = string.format('%s %d %.0f %s', node, conflicts, since, session)
+redis.call('HSET', sessionsOf(app), installation, value)
+redis.call('SADD', base .. ':apps', app)
+local hasMore, dropped, members = pageOf(queueOf(app, installation), limit)
+return { beforeNode, beforeSession, tonumber(conflicts), hasMore, dropped, members }
+`);
+
+/** Replies with the places of the devices that are elsewhere. */
+export const REASSERT = new RedisScript(`${BEGIN}${SESSION}${NEEDS_NO_ROOM}
+local elsewhere = {}
+for place = 1, #ARGV, 4 do
+  local app, installation, node, session = ARGV[place], ARGV[place + 1], ARGV[place + 2], ARGV[place + 3]
+  local known = redis.call('HGET', sessionsOf(app), installation)
+  local knownNode, knownSession
+  if known then knownNode, knownSession = ownerOf(known) end
+  if known and knownNode ~= node then
+    table.insert(elsewhere, (place - 1) / 4)
+  elseif knownSession ~= session then
+    redis.call('HSET', sessionsOf(app), installation, node .. ' 0 0 ' .. session)
+    redis.call('SADD', base .. ':apps', app)
+  end
+end
+return elsewhere
+`);
+
+export const DISCONNECT = new RedisScript(`${BEGIN}${SESSION}
+for place = 1, #ARGV, 4 do
+  local app, installation, node, session = ARGV[place], ARGV[place + 1], ARGV[place + 2], ARGV[place + 3]
+  local known = redis.call('HGET', sessionsOf(app), installation)
+  if known then
+    local knownNode, knownSession = ownerOf(known)
+    if knownNode == node and knownSession == session then redis.call('HDEL', sessionsOf(app), installation) end
+  end
+end
+`);
+
+export const PEEK = new RedisScript(`${BEGIN}${PAGE}
+local hasMore, dropped, members = pageOf(queueOf(ARGV[1], ARGV[2]), tonumber(ARGV[3]))
+return { hasMore, dropped, members }
+`);
+
+/** ARGV: for each device the application, the installation, how many drops it was told of, how many ids follow, the ids. */
+export const ACKNOWLEDGE = new RedisScript(`${BEGIN}${NEEDS_NO_ROOM}
+local function take(app, queue, ids)
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', queue, '(0', '+inf')) do
+    local id, platform = string.match(member, '^(%S+) %d+ (.*)$')
+    if ids[id] then
+      redis.call('ZREM', queue, member)
+      local tally = tallyOf(app, id)
+      if redis.call('EXISTS', tally) == 1 then redis.call('HINCRBY', tally, 'acknowledged:' .. platform, 1) end
+    end
+  end
+end
+
+local function tell(queue, told)
+  local dropped = -(tonumber(redis.call('ZSCORE', queue, 'dropped') or '0'))
+  if dropped == 0 then return end
+  if told < dropped then redis.call('ZINCRBY', queue, told, 'dropped') else redis.call('ZREM', queue, 'dropped') end
+end
+
+local place = 1
+while place <= #ARGV do
+  local app, told, count = ARGV[place], tonumber(ARGV[place + 2]), tonumber(ARGV[place + 3])
+  local queue, ids = queueOf(app, ARGV[place + 1]), {}
+  for at = place + 4, place + 3 + count do ids[ARGV[at]] = true end
+  if told > 0 then tell(queue, told) end
+  if count > 0 then take(app, queue, ids) end
+  place = place + 4 + count
+end
+`);
+
+/** ARGV: application and installation of each device. */
+export const CLEAR = new RedisScript(`${BEGIN}
+for place = 1, #ARGV, 2 do redis.call('DEL', queueOf(ARGV[place], ARGV[place + 1])) end
+`);
+
+export const TALLY = new RedisScript(`${BEGIN}
+return redis.call('HGETALL', tallyOf(ARGV[1], ARGV[2]))
+`);
+
+export const FORGET = new RedisScript(`${BEGIN}
+return redis.call('DEL', tallyOf(ARGV[1], ARGV[2]))
+`);
+
+export const COUNT_CONNECTED = new RedisScript(`${BEGIN}
+return redis.call('HLEN', sessionsOf(ARGV[1]))
+`);
+
+export const FIND_APPS = new RedisScript(`${BEGIN}
+return redis.call('SMEMBERS', base .. ':apps')
+`);
+
+/** Takes a bite of the sessions of nodes that are dead. Replies with the cursor of the next one. */
+export const END_SESSIONS = new RedisScript(`${BEGIN}${SESSION}
+local app, cursor = ARGV[1], ARGV[2]
+local dead = {}
+for place = 3, #ARGV do dead[ARGV[place]] = true end
+local scanned = redis.call('HSCAN', sessionsOf(app), cursor, 'COUNT', 500)
+for place = 1, #scanned[2], 2 do
+  if dead[(ownerOf(scanned[2][place + 1]))] then redis.call('HDEL', sessionsOf(app), scanned[2][place]) end
+end
+if redis.call('EXISTS', sessionsOf(app)) == 0 then redis.call('SREM', base .. ':apps', app) end
+return scanned[1]
+`);
+
+/** A message is the same for all partitions. It is written before anything refers to it. */
+export const PUT_MESSAGE = new RedisScript(`
+if redis.call('SET', KEYS[1], ARGV[1], 'NX') then redis.call('PEXPIREAT', KEYS[1], ARGV[2]) end
+`);
+
+export const GET_MESSAGE = new RedisScript(`
+return redis.call('GET', KEYS[1])
+`);
