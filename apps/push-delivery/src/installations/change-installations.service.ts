@@ -1,0 +1,95 @@
+import { Injectable } from '@nestjs/common';
+import type { InstallationWrite, JsonObject, ObjectWriteOptions } from '#contracts';
+import { appError } from '#errors';
+import { changedRoots } from '#object-ops';
+import { ALWAYS_MET, changedFields, inLockOrder, type UpdateCondition, updateCondition } from '#stored-objects';
+import { type Asker, InstallationAccess, InstallationAccesses } from './installation-access.js';
+import { parseInstallationChanges } from './installation-changes.rules.js';
+import { INSTALLATION_QUERY_CLASS } from './installation-query.fields.js';
+import { presentInstallation } from './installation.presenter.js';
+import { applyChanges } from './installation.rules.js';
+import type { InstallationRow } from './installation.row.js';
+import { InstallationWriter, type PreparedWrite } from './installation-writer.js';
+import { RegisterInstallationService } from './register-installation.service.js';
+
+interface SavedInstallation {
+  readonly internalId: string;
+  readonly result: JsonObject;
+}
+
+/** Changes of installations that are known by their object ids, and several writes together. */
+@Injectable()
+export class ChangeInstallationsService {
+  constructor(
+    private readonly accesses: InstallationAccesses,
+    private readonly registrations: RegisterInstallationService,
+    private readonly writer: InstallationWriter,
+  ) {}
+
+  /** PUT /1.1/installations/<objectId> */
+  async update(asker: Asker, objectId: string, fields: JsonObject, options: ObjectWriteOptions): Promise<JsonObject> {
+    return this.writer.run(asker.caller.appId, await this.prepareUpdate(asker, objectId, fields, options));
+  }
+
+  /** DELETE /1.1/installations/<objectId>[,…]: all of them or none. */
+  async remove(asker: Asker, objectIds: readonly string[], where: unknown): Promise<void> {
+    const access = await this.accesses.of(asker);
+    access.assertMay('delete');
+    const condition = conditionOf(where, access);
+    const { appId } = access.scope;
+    const removals = inLockOrder(objectIds).map((objectId): PreparedWrite<void> => ({
+      identity: { objectId },
+      run: async (tx) => {
+        const current = writable(await this.writer.lock(tx, appId, objectId), access);
+        await condition.assertMet(tx, objectId);
+        await this.writer.remove(tx, appId, [current]);
+      },
+    }));
+    await this.writer.runAll(appId, removals);
+  }
+
+  /** POST /1.1/batch/save: all writes or none. @throws AppError the first write's that cannot be done */
+  async saveAll(asker: Asker, writes: readonly InstallationWrite[]): Promise<SavedInstallation[]> {
+    const prepared: PreparedWrite<JsonObject>[] = [];
+    for (const write of writes) prepared.push(await this.prepare(asker, write));
+    const results = await this.writer.runAll(asker.caller.appId, prepared);
+    return writes.map(({ internalId }, index) => ({ internalId, result: results[index] ?? {} }));
+  }
+
+  private async prepare(asker: Asker, write: InstallationWrite): Promise<PreparedWrite<JsonObject>> {
+    if (write.objectId !== undefined) return this.prepareUpdate(asker, write.objectId, write.fields, write);
+    const registration = await this.registrations.prepare(asker, write.fields, write.returnNew);
+    return { identity: registration.identity, run: async (tx) => (await registration.run(tx)).result };
+  }
+
+  private async prepareUpdate(
+    asker: Asker,
+    objectId: string,
+    fields: JsonObject,
+    { where, returnNew }: ObjectWriteOptions,
+  ): Promise<PreparedWrite<JsonObject>> {
+    const changes = parseInstallationChanges(fields);
+    const access = await this.accesses.of(asker);
+    access.assertMay('update');
+    const condition = conditionOf(where, access);
+    const run: PreparedWrite<JsonObject>['run'] = async (tx) => {
+      const current = writable(await this.writer.lock(tx, access.scope.appId, objectId), access);
+      await condition.assertMet(tx, objectId);
+      const saved = await this.writer.save(tx, access, current, (row) => applyChanges(row, changes));
+      return changedFields(presentInstallation(saved, { showsAcl: true }), returnNew ? changedRoots(fields) : []);
+    };
+    return { identity: { ...changes, objectId }, run };
+  }
+}
+
+/** What a condition may name is what may be asked of this one object: finding others is another permission. */
+function conditionOf(where: unknown, access: InstallationAccess): UpdateCondition {
+  return where === undefined ? ALWAYS_MET : updateCondition(where, INSTALLATION_QUERY_CLASS, access.scope);
+}
+
+/** @throws AppError NOT_FOUND, FORBIDDEN by the object's ACL */
+function writable(installation: InstallationRow | undefined, access: InstallationAccess): InstallationRow {
+  if (installation === undefined) throw appError('NOT_FOUND');
+  access.assertMayWrite(installation);
+  return installation;
+}

@@ -1,0 +1,119 @@
+import { Injectable } from '@nestjs/common';
+import { type Queryable, type Tx, violatedUniqueConstraint } from '#database';
+import { appError } from '#errors';
+import type { CompiledCondition, CompiledFind } from '#object-query';
+import { listBounded } from '#stored-objects';
+import { partitionOf } from '../device-queues/device-address.js';
+import { PushDatabase } from '../push-delivery.database.js';
+import type { InstallationIdentity, InstallationRow } from './installation.row.js';
+
+const COLUMNS = `
+  object_id AS "objectId", installation_id AS "installationId", device_type AS "deviceType", device_token AS "deviceToken",
+  valid, acl, fields, created_at AS "createdAt", updated_at AS "updatedAt"`;
+
+/** Installations of one application at a time: every statement is bound to it. */
+@Injectable()
+export class InstallationsRepository {
+  constructor(private readonly database: PushDatabase) {}
+
+  async find(appId: string, objectId: string): Promise<InstallationRow | undefined> {
+    const sql = `SELECT ${COLUMNS} FROM push.installations WHERE app_id = $1 AND object_id = $2`;
+    return (await this.database.query<InstallationRow>(sql, [appId, objectId], 'installations.find'))[0];
+  }
+
+  list(within: Queryable, { where, orderBy, limit, parameters }: CompiledFind): Promise<InstallationRow[]> {
+    const select = `SELECT ${COLUMNS} FROM push.installations WHERE ${where} ORDER BY ${orderBy} ${limit}`;
+    return listBounded<InstallationRow>(within, select, parameters);
+  }
+
+  async count(within: Queryable, { sql, parameters }: CompiledCondition): Promise<number> {
+    const statement = `SELECT count(*) FROM push.installations WHERE ${sql}`;
+    const [row] = await within.query<{ count: string }>(statement, parameters);
+    return Number(row?.count ?? 0);
+  }
+
+  /**
+   * Keeps others from writing installations of the same identities until the transaction ends, also such as do not exist yet.
+   * All that a transaction needs are taken at once and in one order, so that no two wait for each other.
+   */
+  async lockIdentities(tx: Tx, appId: string, identities: readonly InstallationIdentity[]): Promise<void> {
+    const names = new Set(identities.flatMap(namesOf));
+    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended(name, 0)) FROM unnest($1::text[]) AS name', [
+      [...names].sort().map((name) => `push.installations ${appId} ${name}`),
+    ]);
+  }
+
+  /** The installations that have one of the ids, or the type and token together; nobody else changes them until the transaction ends. */
+  lockMatching(tx: Tx, appId: string, identity: InstallationIdentity): Promise<InstallationRow[]> {
+    const { objectId, installationId, deviceType, deviceToken } = identity;
+    return tx.query<InstallationRow>(
+      `SELECT ${COLUMNS} FROM push.installations
+        WHERE app_id = $1 AND (object_id = $2 OR installation_id = $3 OR (device_type = $4 AND device_token = $5))
+        ORDER BY object_id FOR UPDATE`,
+      [appId, objectId ?? null, installationId ?? null, deviceType ?? null, deviceToken ?? null],
+    );
+  }
+
+  /** @throws AppError SERVICE_UNAVAILABLE where another one has taken an identity meanwhile */
+  async insert(tx: Tx, appId: string, installation: InstallationRow): Promise<void> {
+    await mapTaken(
+      tx.query(
+        `INSERT INTO push.installations
+           (app_id, object_id, partition, installation_id, device_type, device_token, valid, acl, fields, updated_at, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+        [...valuesOf(appId, installation), installation.createdAt],
+      ),
+    );
+  }
+
+  /** @throws AppError SERVICE_UNAVAILABLE where another one has taken an identity meanwhile */
+  async update(tx: Tx, appId: string, installation: InstallationRow): Promise<void> {
+    await mapTaken(
+      tx.query(
+        `UPDATE push.installations
+            SET partition = $3, installation_id = $4, device_type = $5, device_token = $6, valid = $7, acl = $8, fields = $9,
+                updated_at = $10
+          WHERE app_id = $1 AND object_id = $2`,
+        valuesOf(appId, installation),
+      ),
+    );
+  }
+
+  async remove(tx: Tx, appId: string, objectIds: readonly string[]): Promise<void> {
+    await tx.query('DELETE FROM push.installations WHERE app_id = $1 AND object_id = ANY ($2)', [appId, objectIds]);
+  }
+}
+
+function namesOf({ objectId, installationId, deviceToken }: InstallationIdentity): string[] {
+  return [
+    ...(objectId === undefined ? [] : [`object ${objectId}`]),
+    ...(typeof installationId !== 'string' ? [] : [`installation ${installationId}`]),
+    ...(typeof deviceToken !== 'string' ? [] : [`token ${deviceToken}`]),
+  ];
+}
+
+function valuesOf(appId: string, row: InstallationRow): unknown[] {
+  return [
+    appId,
+    row.objectId,
+    // Without a name of its own nothing waits for the device: any place in the scan will do.
+    partitionOf({ appId, installationId: row.installationId ?? row.objectId }),
+    row.installationId,
+    row.deviceType,
+    row.deviceToken,
+    row.valid,
+    row.acl === null ? null : JSON.stringify(row.acl),
+    JSON.stringify(row.fields),
+    row.updatedAt,
+  ];
+}
+
+/** Identities are locked before they are looked at, so only one that a change leads to by the way can be taken. The next try sees it. */
+async function mapTaken(work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (violatedUniqueConstraint(error) === undefined) throw error;
+    throw appError('SERVICE_UNAVAILABLE', { cause: error });
+  }
+}

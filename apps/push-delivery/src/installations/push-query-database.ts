@@ -1,0 +1,19 @@
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { QueryDatabase } from '#stored-objects';
+import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
+import { pushDatabase } from '../push-delivery.database.js';
+
+/** Connections for queries of installations, besides those that registrations and pushes need. */
+@Injectable()
+export class PushQueryDatabase extends QueryDatabase implements OnApplicationShutdown {
+  constructor(@Inject(PUSH_DELIVERY_CONFIG) { databaseUrl, databasePool }: PushDeliveryConfig) {
+    super({
+      ...pushDatabase(databaseUrl, Math.ceil(databasePool / 2)),
+      applicationName: 'gatepost-push-queries',
+    });
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.close();
+  }
+}
