@@ -2,6 +2,8 @@
 const SPEC = String.raw`[.-]spec\.ts$`;
 const TEST_FOLDER = String.raw`^(?:test|bench|libs/testing)/|^(?:apps|libs)/[^/]+/test/`;
 const TESTS = [SPEC, TEST_FOLDER];
+/** Started by Node, or loaded by a page. */
+const ENTRIES = [String.raw`/main\.ts$`, '^libs/push-client/example/'];
 const SQL_DRIVERS = '(?:^|/)node_modules/(?:typeorm|pg|pg-[^/]+)/';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
@@ -18,7 +20,7 @@ module.exports = {
       name: 'no-orphans',
       comment: 'Nothing imports the file and it imports nothing: remove it, or wire it up.',
       severity: 'error',
-      from: { orphan: true, pathNot: [...TESTS, String.raw`/main\.ts$`, String.raw`\.d\.ts$`] },
+      from: { orphan: true, pathNot: [...TESTS, ...ENTRIES, String.raw`\.d\.ts$`] },
       to: {},
     },
     {

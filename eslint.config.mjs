@@ -106,6 +106,13 @@ export default defineConfig(
   },
 
   {
+    name: 'pages',
+    files: ['libs/push-client/example/*.js'],
+    extends: [js.configs.recommended],
+    languageOptions: { globals: globals.browser },
+  },
+
+  {
     name: 'TypeScript',
     files: ['**/*.ts'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
