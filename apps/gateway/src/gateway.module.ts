@@ -25,6 +25,9 @@ import { VerifyEmailPagesService } from './pages/verify-email-pages.service.js';
 import { VerifyEmailPageController } from './pages/verify-email-page.controller.js';
 import { PhoneNumbersController } from './phone-numbers/phone-numbers.controller.js';
 import { PingController } from './ping/ping.controller.js';
+import { NotificationsController } from './push/notifications.controller.js';
+import { PushController } from './push/push.controller.js';
+import { ScheduledPushesController } from './push/scheduled-pushes.controller.js';
 import { RateLimitsModule, type RequestCountStorage } from './rate-limits/rate-limits.module.js';
 import { RolesController } from './roles/roles.controller.js';
 import { LoginController } from './users/login.controller.js';
@@ -37,11 +40,14 @@ const CONTROLLERS = [
   LoginController,
   MailLinksController,
   MethodOverrideController,
+  NotificationsController,
   OpenApiController,
   PhoneNumbersController,
   PingController,
+  PushController,
   ResetPasswordPageController,
   RolesController,
+  ScheduledPushesController,
   UsersController,
   VerifyEmailPageController,
 ];

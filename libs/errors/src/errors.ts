@@ -56,6 +56,11 @@ const table = {
   OBJECT_TOO_LARGE: { code: 116, status: 400, message: 'The object is too large.' },
   READ_ONLY_KEY: { code: 117, status: 400, message: 'The key is read only.' },
   CLIENT_NOT_ALLOWED: { code: 119, status: 400, message: "That operation isn't allowed for clients." },
+  CLIENT_PUSH_OFF: {
+    code: 119,
+    status: 403,
+    message: 'Clients may not send pushes: turn on the setting allowClientPush, or use the master key.',
+  },
   INVALID_NESTED_KEY: { code: 121, status: 400, message: "Nested keys must not contain '$' or '.'." },
   INVALID_ACL: { code: 123, status: 400, message: 'Invalid ACL.' },
   QUERY_TIMED_OUT: { code: 124, status: 400, message: 'The query took too long.' },

@@ -37,6 +37,11 @@ export const RoleId = createParamDecorator((_: unknown, context: ExecutionContex
 /** The roles' ids in the path of a deletion, joined by commas. */
 export const RoleIds = createParamDecorator((_: unknown, context: ExecutionContext) => pathIds(context, 'NOT_FOUND'));
 
+/** The push's id in the path; what cannot be one belongs to no push. */
+export const NotificationId = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  pathId(context, 'NOT_FOUND'),
+);
+
 /** The URL's parameters. */
 export const QueryParams = createParamDecorator(
   (_: unknown, context: ExecutionContext): Record<string, unknown> =>

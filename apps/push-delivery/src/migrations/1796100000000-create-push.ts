@@ -12,6 +12,7 @@ export class CreatePush1796100000000 implements MigrationInterface {
       indexWaitingNotifications,
       indexUntalliedNotifications,
       indexNewestNotifications,
+      indexOldNotifications,
       createRequestIds,
       indexOldRequestIds,
     ])
@@ -89,6 +90,9 @@ const indexUntalliedNotifications = `
   CREATE INDEX notifications_untallied_idx ON push.notifications (next_tally_at) WHERE next_tally_at IS NOT NULL`;
 const indexNewestNotifications = `
   CREATE INDEX notifications_newest_idx ON push.notifications (app_id, created_at, object_id)`;
+
+const indexOldNotifications = `
+  CREATE INDEX notifications_over_idx ON push.notifications (due_at) WHERE status IN ('done', 'error')`;
 
 /** The first answer to a request that may be sent again. */
 const createRequestIds = `

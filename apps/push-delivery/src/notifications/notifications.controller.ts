@@ -1,0 +1,61 @@
+import { Controller } from '@nestjs/common';
+import { pushRpc, type RpcData, type RpcReply } from '#contracts';
+import { RpcHandler } from '#messaging';
+import { NotificationsService } from './notifications.service.js';
+import { SendPushService } from './send-push.service.js';
+
+type Push = typeof pushRpc;
+
+@Controller()
+export class NotificationsController {
+  constructor(
+    private readonly pushes: SendPushService,
+    private readonly notifications: NotificationsService,
+  ) {}
+
+  @RpcHandler(pushRpc.send)
+  send(request: RpcData<Push['send']>): Promise<RpcReply<Push['send']>> {
+    return this.pushes.send(request);
+  }
+
+  @RpcHandler(pushRpc.sendToDevices)
+  sendToDevices(request: RpcData<Push['sendToDevices']>): Promise<RpcReply<Push['sendToDevices']>> {
+    return this.pushes.sendToDevices(request);
+  }
+
+  @RpcHandler(pushRpc.getNotification)
+  async getNotification({
+    caller,
+    objectId,
+  }: RpcData<Push['getNotification']>): Promise<RpcReply<Push['getNotification']>> {
+    return { notification: await this.notifications.get(caller, objectId) };
+  }
+
+  @RpcHandler(pushRpc.findNotifications)
+  findNotifications({
+    caller,
+    ...list
+  }: RpcData<Push['findNotifications']>): Promise<RpcReply<Push['findNotifications']>> {
+    return this.notifications.find(caller, list);
+  }
+
+  @RpcHandler(pushRpc.removeNotification)
+  async removeNotification({
+    caller,
+    objectId,
+  }: RpcData<Push['removeNotification']>): Promise<RpcReply<Push['removeNotification']>> {
+    await this.notifications.remove(caller, objectId);
+    return {};
+  }
+
+  @RpcHandler(pushRpc.findScheduled)
+  async findScheduled({ caller, ...page }: RpcData<Push['findScheduled']>): Promise<RpcReply<Push['findScheduled']>> {
+    return { results: await this.notifications.findScheduled(caller, page) };
+  }
+
+  @RpcHandler(pushRpc.cancelScheduled)
+  async cancelScheduled({ caller, id }: RpcData<Push['cancelScheduled']>): Promise<RpcReply<Push['cancelScheduled']>> {
+    await this.notifications.cancelScheduled(caller, id);
+    return {};
+  }
+}

@@ -1,0 +1,106 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller, JsonObject, ObjectListQuery, pushOperationsRpc, RpcReply } from '#contracts';
+import { type AppError, appError } from '#errors';
+import { compileCount, compileFind, parseOrder, parseWhere, type QueryScope } from '#object-query';
+import { pickKeys } from '#stored-objects';
+import { PushQueryDatabase } from '../installations/push-query-database.js';
+import { DeliveriesService } from './deliveries.service.js';
+import { NOTIFICATION_QUERY_CLASS } from './notification-query.fields.js';
+import { presentNotification, presentScheduled } from './notification.presenter.js';
+import type { NotificationRow } from './notification.row.js';
+import { NotificationsRepository, type Page } from './notifications.repository.js';
+
+/** The newest first: whoever lists pushes asks what became of those just sent. */
+const DEFAULT_ORDER = '-createdAt';
+
+/** What applications ask about their pushes. */
+@Injectable()
+export class NotificationsService {
+  constructor(
+    private readonly notifications: NotificationsRepository,
+    private readonly deliveries: DeliveriesService,
+    private readonly database: PushQueryDatabase,
+  ) {}
+
+  /** @throws AppError NOT_FOUND */
+  async get({ appId, isMaster }: Caller, objectId: string): Promise<JsonObject> {
+    return this.#present(await this.#row(appId, objectId), isMaster);
+  }
+
+  /** For operators. @throws AppError NOT_FOUND */
+  async status(appId: string, objectId: string): Promise<RpcReply<typeof pushOperationsRpc.status>> {
+    const row = await this.#row(appId, objectId);
+    const { status, error, createdAt, expiresAt } = row;
+    return {
+      objectId,
+      status,
+      error,
+      createdAt: createdAt.toISOString(),
+      expiresAt: expiresAt.toISOString(),
+      platforms: { ...(await this.deliveries.of(row)) },
+    };
+  }
+
+  async #row(appId: string, objectId: string): Promise<NotificationRow> {
+    const row = await this.notifications.find(appId, objectId);
+    if (row === undefined) throw missing(objectId);
+    return row;
+  }
+
+  /** @throws AppError FORBIDDEN without the master key; INVALID_QUERY and what else `parseWhere` throws; QUERY_TIMED_OUT */
+  async find(caller: Caller, list: ObjectListQuery): Promise<{ results: JsonObject[]; count?: number }> {
+    assertMaster(caller);
+    const scope = notificationScope(caller.appId);
+    const where = parseWhere(list.where);
+    const query = { where, order: parseOrder(list.order ?? DEFAULT_ORDER), limit: list.limit, skip: list.skip };
+    const found = compileFind(query, NOTIFICATION_QUERY_CLASS, scope);
+    const rows = list.limit === 0 ? [] : await this.notifications.list(this.database, found);
+    const results = await Promise.all(rows.map((row) => this.#present(row, true)));
+    const condition = compileCount(where, NOTIFICATION_QUERY_CLASS, scope);
+    return {
+      results: results.map((result) => pickKeys(result, list.keys)),
+      ...(list.count ? { count: await this.notifications.count(this.database, condition) } : {}),
+    };
+  }
+
+  /** @throws AppError FORBIDDEN without the master key, NOT_FOUND */
+  async remove(caller: Caller, objectId: string): Promise<void> {
+    assertMaster(caller);
+    if (!(await this.notifications.remove(caller.appId, objectId))) throw missing(objectId);
+  }
+
+  /** @throws AppError FORBIDDEN without the master key */
+  async findScheduled(caller: Caller, page: Page): Promise<JsonObject[]> {
+    assertMaster(caller);
+    return (await this.notifications.listScheduled(caller.appId, page)).map(presentScheduled);
+  }
+
+  /** @throws AppError FORBIDDEN without the master key, NOT_FOUND where it has begun, or never was */
+  async cancelScheduled(caller: Caller, id: number): Promise<void> {
+    assertMaster(caller);
+    if (await this.notifications.removeScheduled(caller.appId, id)) return;
+    throw appError('NOT_FOUND', { message: `There is no push ${id} that has not begun.` });
+  }
+
+  async #present(row: NotificationRow, isMaster: boolean): Promise<JsonObject> {
+    return presentNotification(row, await this.deliveries.of(row), { isMaster });
+  }
+}
+
+function assertMaster({ isMaster }: Caller): void {
+  if (!isMaster) throw appError('FORBIDDEN', { message: 'Only the master key may do this.' });
+}
+
+function missing(objectId: string): AppError {
+  return appError('NOT_FOUND', { message: `There is no push ${objectId}; they are forgotten after a week.` });
+}
+
+function notificationScope(appId: string): QueryScope {
+  return {
+    appId,
+    grantees: 'master',
+    classOf: () => {
+      throw appError('INVALID_QUERY', { message: 'A query of pushes can look into no other class.' });
+    },
+  };
+}

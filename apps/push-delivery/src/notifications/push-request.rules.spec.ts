@@ -1,0 +1,177 @@
+import { describe, expect, it } from 'vitest';
+import type { JsonObject, JsonValue } from '#contracts';
+import { parsePush, parsePushToDevices } from './push-request.rules.js';
+
+const NOW = new Date('2026-01-01T00:00:00.000Z');
+const at = (iso: string) => new Date(iso);
+const parse = (body: JsonObject) => parsePush({ data: { alert: 'a' }, ...body }, { now: NOW, prod: 'dev' });
+const refusal = (errorName: string) => expect.objectContaining({ errorName }) as Error;
+
+describe('parsePush', () => {
+  it('has the defaults of the API', () => {
+    expect(parse({})).toEqual({
+      notification: {
+        dueAt: NOW,
+        expiresAt: at('2026-01-08T00:00:00.000Z'),
+        target: { where: [] },
+        isBulk: true,
+        data: { alert: 'a' },
+        message: { body: '{"alert":"a","_expiration_time":"2026-01-08T00:00:00.000Z"}', bodies: {} },
+        notificationId: null,
+        prod: 'dev',
+        flowControl: null,
+      },
+      reqId: null,
+    });
+  });
+
+  it('takes empty members for absent ones, as SDKs send them', () => {
+    const empty = { where: null, cql: '', push_time: null, expiration_time: '', prod: '', flow_control: null };
+    expect(parse({ ...empty, channels: null, req_id: null })).toEqual(parse({}));
+  });
+
+  it.each<[string, JsonObject, JsonObject[]]>([
+    ['a where', { where: { city: 'Ulm' } }, [{ city: 'Ulm' }]],
+    ['an empty where', { where: {} }, []],
+    ['a channel', { channels: 'news' }, [{ channels: { $in: ['news'] } }]],
+    ['the channel of everybody', { channels: '' }, [{ channels: { $in: [''] } }]],
+    [
+      'channels and a where',
+      { channels: ['a', '新闻'], where: { city: 'Ulm' } },
+      [{ city: 'Ulm' }, { channels: { $in: ['a', '新闻'] } }],
+    ],
+  ])('reads %s', (_, body, where) => {
+    expect(parse(body).notification.target).toEqual({ where });
+  });
+
+  it.each<[JsonObject, boolean]>([
+    [{ where: { installationId: 'i' } }, false],
+    [{ where: { objectId: 'o', city: 'Ulm' } }, false],
+    [{ where: { installationId: 'i' }, channels: ['news'] }, false],
+    [{ where: { installationId: { $in: ['i', 'j'] } } }, true],
+    [{ where: { $or: [{ installationId: 'i' }, { installationId: 'j' }] } }, true],
+    [{ where: { city: 'Ulm' } }, true],
+  ])('%j may be for several devices: %s', (body, isBulk) => {
+    expect(parse(body).notification.isBulk).toBe(isBulk);
+  });
+
+  it.each<[string, JsonObject, string, string]>([
+    ['at once', { push_time: '2026-01-01T00:00:59Z' }, '2026-01-01T00:00:00Z', '2026-01-08T00:00:00Z'],
+    ['for what is past', { push_time: '2025-01-01T00:00:00Z' }, '2026-01-01T00:00:00Z', '2026-01-08T00:00:00Z'],
+    ['later', { push_time: '2026-01-01T00:01:00Z' }, '2026-01-01T00:01:00Z', '2026-01-08T00:01:00Z'],
+    [
+      'of a Date',
+      { push_time: { __type: 'Date', iso: '2026-01-02T00:00:00Z' } },
+      '2026-01-02T00:00:00Z',
+      '2026-01-09T00:00:00Z',
+    ],
+    ['with an end', { expiration_time: '2026-01-01T08:00:01+08:00' }, '2026-01-01T00:00:00Z', '2026-01-01T00:00:01Z'],
+    ['with a life', { expiration_interval: 1 }, '2026-01-01T00:00:00Z', '2026-01-01T00:00:01Z'],
+    [
+      'with a life from then on',
+      { push_time: '2026-01-01T01:00:00Z', expiration_interval: 60 },
+      '2026-01-01T01:00:00Z',
+      '2026-01-01T01:01:00Z',
+    ],
+  ])('reads a time %s', (_, body, due, end) => {
+    expect(parse(body).notification).toMatchObject({ dueAt: at(due), expiresAt: at(end) });
+  });
+
+  it.each([
+    { push_time: 'soon' },
+    { push_time: 1_767_225_600 },
+    { push_time: '2037-01-01T00:00:00Z' },
+    { expiration_time: '2037-01-01T00:00:00Z' },
+    { expiration_interval: 0 },
+    { expiration_interval: -1 },
+    { expiration_interval: 1.5 },
+    { expiration_interval: 1e300 },
+    { expiration_interval: '60' },
+    { expiration_interval: 60, expiration_time: '2026-01-02T00:00:00Z' },
+    { expiration_time: '2026-01-01T00:00:00Z' },
+    { expiration_time: '2026-01-02T00:00:00Z', push_time: '2026-01-03T00:00:00Z' },
+    { prod: 'test' },
+    { flow_control: 0 },
+    { flow_control: '1000' },
+    { flow_control: 1e12 },
+    { req_id: 'no-dash' },
+    { req_id: 'seventeenletters1' },
+    { req_id: '' },
+    { req_id: 7 },
+    { notification_id: 'ä' },
+    { _notificationChannel: 7 },
+    { data: [] },
+    { data: { alert: 'a\0' } },
+    { data: { 'half \ud800': 1 } },
+  ] satisfies JsonObject[])('refuses %j', (body) => {
+    expect(() => parse(body)).toThrow(refusal('INCORRECT_TYPE'));
+  });
+
+  it.each<[JsonObject, string]>([
+    [{ data: null }, 'KEY_REQUIRED'],
+    [{ cql: 'select * from _Installation' }, 'NOT_SUPPORTED'],
+    [{ where: 'city' }, 'INVALID_QUERY'],
+    [{ where: [{ city: 'Ulm' }] }, 'INVALID_QUERY'],
+    [{ channels: [] }, 'INVALID_CHANNEL'],
+    [{ channels: ['with space'] }, 'INVALID_CHANNEL'],
+    [{ channels: [7] }, 'INVALID_CHANNEL'],
+    [{ channels: { a: 1 } }, 'INVALID_CHANNEL'],
+  ])('refuses %j with %s', (body, errorName) => {
+    expect(() => parse(body)).toThrow(refusal(errorName));
+  });
+
+  it('takes up to 4095 bytes', () => {
+    const whole = { data: { alert: 'ä'.repeat(2037) } };
+    expect(Buffer.byteLength(JSON.stringify(whole))).toBe(4095);
+    expect(() => parse(whole)).not.toThrow();
+    expect(() => parse({ data: { alert: `${whole.data.alert}x` } })).toThrow(refusal('OBJECT_TOO_LARGE'));
+  });
+
+  it('raises a low flow, and keeps a high one', () => {
+    expect([1, 1_000, 5_000].map((flow) => parse({ flow_control: flow }).notification.flowControl)).toEqual([
+      1_000, 1_000, 5_000,
+    ]);
+  });
+
+  it('keeps names', () => {
+    const { notification, reqId } = parse({ req_id: 'abcABC0123456789', notification_id: 'n1', prod: 'prod' });
+    expect([reqId, notification.notificationId, notification.prod]).toEqual(['abcABC0123456789', 'n1', 'prod']);
+  });
+});
+
+describe('parsePushToDevices', () => {
+  const parseDevices = (body: JsonObject) =>
+    parsePushToDevices({ data: { alert: 'a' }, ...body }, { now: NOW, prod: 'dev' }).notification;
+
+  it.each<[JsonObject, JsonObject, boolean]>([
+    [{ device_type: 'android', device_ids: ['i'] }, { deviceType: 'android', installationId: 'i' }, false],
+    [{ device_type: 'web', device_ids: ['i', 'j'] }, { deviceType: 'web', installationId: { $in: ['i', 'j'] } }, true],
+    [{ device_type: 'ios', device_ids: ['t'] }, { deviceType: 'ios', deviceToken: 't' }, true],
+    [{ device_type: 'android', device_ids: ['r'], vendor: 'mi' }, { deviceType: 'android', registrationId: 'r' }, true],
+  ])('reads %j', (body, condition, isBulk) => {
+    expect(parseDevices(body)).toMatchObject({ target: { where: [condition] }, isBulk });
+  });
+
+  it('takes 500 ids, which do not count for the size', () => {
+    const device_ids = Array.from({ length: 500 }, (_, index) => `installation-${String(index)}`);
+    expect(() => parseDevices({ device_type: 'web', device_ids })).not.toThrow();
+    expect(() => parseDevices({ device_type: 'web', device_ids: [...device_ids, 'one more'] })).toThrow(
+      refusal('INCORRECT_TYPE'),
+    );
+  });
+
+  it.each<[JsonValue, string]>([
+    ['i', 'INCORRECT_TYPE'],
+    [[], 'INCORRECT_TYPE'],
+    [[7], 'INCORRECT_TYPE'],
+    [[''], 'INCORRECT_TYPE'],
+    [['x'.repeat(257)], 'INCORRECT_TYPE'],
+    [null, 'KEY_REQUIRED'],
+  ])('refuses the ids %j', (device_ids, errorName) => {
+    expect(() => parseDevices({ device_type: 'web', device_ids })).toThrow(refusal(errorName));
+  });
+
+  it('refuses a type that is none', () => {
+    expect(() => parseDevices({ device_type: 'A B', device_ids: ['i'] })).toThrow(refusal('INCORRECT_TYPE'));
+  });
+});

@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ApplicationDirectory } from '#application-directory';
+import type { Caller, JsonObject } from '#contracts';
+import type { Clock } from '#clock';
+import { migrate } from '#database';
+import { appError } from '#errors';
+import { newDatabase, unique } from '#testing';
+import type { DeviceQueues } from '../device-queues/device-queues.js';
+import { PushQueryDatabase } from '../installations/push-query-database.js';
+import type { PushDeliveryConfig } from '../push-delivery.config.js';
+import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { DeliveriesService } from './deliveries.service.js';
+import { NotificationsRepository } from './notifications.repository.js';
+import { NotificationsService } from './notifications.service.js';
+import { RequestIdsRepository } from './request-ids.repository.js';
+import { RetentionRepository } from './retention.repository.js';
+import { SendPushService } from './send-push.service.js';
+
+const PARALLEL = 20;
+const NOW = new Date('2026-01-01T00:00:00.000Z');
+const data = { alert: 'hello' };
+const later = { data, push_time: '2026-01-02T00:00:00.000Z' };
+const master: Caller = { requestId: 'test', appId: 'app', isMaster: true };
+const client: Caller = { ...master, isMaster: false };
+const refused = (errorName: string) => expect.objectContaining({ errorName }) as Error;
+
+describe('pushes', () => {
+  let database: PushDatabase;
+  let queries: PushQueryDatabase;
+  let [now, allowClientPush] = [NOW, false];
+  let tally: DeviceQueues['tally'];
+  let pushes: SendPushService;
+  let notifications: NotificationsService;
+
+  const send = (body: JsonObject, caller = master) => pushes.send({ caller, body: { data, ...body }, prod: 'dev' });
+  const scheduledIds = async () =>
+    (await notifications.findScheduled(master, { limit: 100, skip: 0 })).map(({ id }) => Number(id));
+  const list = (query: JsonObject = {}) =>
+    notifications.find(master, { limit: 100, skip: 0, count: true, returnAcl: false, ...query });
+  const settle = (changes: string, objectId: string) =>
+    database.query(`UPDATE push.notifications SET ${changes} WHERE object_id = $1`, [objectId]);
+
+  beforeAll(async () => {
+    const options = pushDatabase(await newDatabase(), 10);
+    await migrate(options);
+    database = new PushDatabase(options);
+    const clock = { now: () => now } satisfies Clock;
+    const applications = { find: () => Promise.resolve({ settings: { allowClientPush } }) };
+    const repository = new NotificationsRepository(database);
+    const queues = { tally: (...args: Parameters<DeviceQueues['tally']>) => tally(...args) };
+    const deliveries = new DeliveriesService(queues as DeviceQueues, clock);
+    pushes = new SendPushService(
+      applications as unknown as ApplicationDirectory,
+      repository,
+      new RequestIdsRepository(),
+      database,
+      clock,
+    );
+    queries = new PushQueryDatabase({ databaseUrl: options.url, databasePool: 4 } as PushDeliveryConfig);
+    notifications = new NotificationsService(repository, deliveries, queries);
+  });
+  afterAll(async () => {
+    await Promise.all([database.close(), queries.close()]);
+  });
+  beforeEach(async () => {
+    [now, allowClientPush] = [NOW, false];
+    tally = () => Promise.resolve(new Map());
+    await database.query('TRUNCATE push.notifications, push.request_ids');
+  });
+
+  it('are rows once they are accepted, and shown as they were asked for', async () => {
+    const accepted = await send({ where: { city: 'Ulm' }, channels: ['news'], notification_id: 'n1' });
+    expect(accepted.objectId).toMatch(/^[0-9a-f]{24}$/);
+    expect(accepted.createdAt).toBe(NOW.toISOString());
+    expect(await notifications.get(master, accepted.objectId)).toEqual({
+      ...accepted,
+      updatedAt: NOW.toISOString(),
+      notificationId: 'n1',
+      status: 'in-queue',
+      msg: data,
+      where: { $and: [{ city: 'Ulm' }, { channels: { $in: ['news'] } }] },
+      prod: 'dev',
+      'from-service': 'push',
+      'push-time': NOW.toISOString(),
+      'expiration-time': '2026-01-08T00:00:00.000Z',
+      devices: 0,
+      successes: 0,
+      invalidTokens: 0,
+      errors: null,
+      platforms: {},
+    });
+  });
+
+  it('with a target that cannot be searched for are refused, and leave nothing', async () => {
+    await expect(send({ where: { ACL: { $exists: true } }, req_id: 'r1' })).rejects.toThrow(refused('INVALID_QUERY'));
+    await expect(send({ where: { 'a b': 1 }, req_id: 'r1' })).rejects.toThrow(refused('INVALID_KEY_NAME'));
+    expect((await list()).count).toBe(0);
+    await expect(send({ req_id: 'r1' })).resolves.toBeDefined();
+  });
+
+  it('of clients need the setting', async () => {
+    await expect(send({}, client)).rejects.toThrow(refused('CLIENT_PUSH_OFF'));
+    allowClientPush = true;
+    await expect(send({}, client)).resolves.toBeDefined();
+  });
+
+  it('with one request id are one, however many come at once', async () => {
+    const reqId = unique('r').replaceAll(/\W/g, '').slice(0, 16);
+    const answers = await Promise.all(Array.from({ length: PARALLEL }, () => send({ req_id: reqId })));
+    expect(new Set(answers.map(({ objectId }) => objectId)).size).toBe(1);
+    expect((await list()).count).toBe(1);
+  });
+
+  it('with one request id are one for five minutes, and for one application', async () => {
+    const first = await send({ req_id: 'again' });
+    now = new Date(NOW.getTime() + 299_000);
+    expect(await send({ req_id: 'again' })).toEqual(first);
+    const foreign = await send({ req_id: 'again' }, { ...master, appId: 'other' });
+    expect(foreign.objectId).not.toBe(first.objectId);
+    now = new Date(NOW.getTime() + 300_000);
+    const second = await send({ req_id: 'again' });
+    expect(second.objectId).not.toBe(first.objectId);
+    expect(await send({ req_id: 'again' })).toEqual(second);
+  });
+
+  it('show whom they were for to the master key alone', async () => {
+    const { objectId } = await send({ where: { installationId: 'secret' } });
+    expect(JSON.stringify(await notifications.get(client, objectId))).not.toContain('secret');
+  });
+
+  it('are seen by their own application alone', async () => {
+    const { objectId } = await send({});
+    const stranger = { ...master, appId: 'other' };
+    await expect(notifications.get(stranger, objectId)).rejects.toThrow(refused('NOT_FOUND'));
+    await expect(notifications.remove(stranger, objectId)).rejects.toThrow(refused('NOT_FOUND'));
+    await expect(notifications.get(master, objectId)).resolves.toBeDefined();
+  });
+
+  it('show what the queues count, or what is known of it while they are away', async () => {
+    const { objectId } = await send({});
+    const counts = { web: { targeted: 3, unreachable: 0, enqueued: 3, acknowledged: 1, overflowed: 0 } };
+    await settle(`counts = '${JSON.stringify(counts)}'`, objectId);
+    tally = () => Promise.resolve(new Map([['web', { enqueued: 3, acknowledged: 2, overflowed: 0 }]]));
+    expect(await notifications.get(master, objectId)).toMatchObject({ devices: 3, successes: 2 });
+    tally = () => Promise.reject(appError('SERVICE_UNAVAILABLE'));
+    expect(await notifications.get(master, objectId)).toMatchObject({ devices: 3, successes: 1 });
+    now = new Date('2026-01-08T00:00:00.000Z');
+    expect(await notifications.status('app', objectId)).toMatchObject({
+      platforms: { web: { queued: 0, expired: 2 } },
+    });
+  });
+
+  it('are listed, the newest first, by conditions', async () => {
+    const first = await send({ notification_id: 'first' });
+    now = new Date(NOW.getTime() + 1);
+    const second = await send({ data: { alert: 'second' } });
+    await send({}, { ...master, appId: 'other' });
+    const idsOf = async (query: JsonObject) => (await list(query)).results.map(({ objectId }) => objectId);
+    expect(await idsOf({})).toEqual([second.objectId, first.objectId]);
+    expect(await idsOf({ order: 'createdAt', limit: 1 })).toEqual([first.objectId]);
+    expect(await idsOf({ where: { notificationId: 'first' } })).toEqual([first.objectId]);
+    expect(await idsOf({ where: { 'msg.alert': 'second' } })).toEqual([second.objectId]);
+    expect(await idsOf({ where: { status: 'done' } })).toEqual([]);
+    expect((await list({ keys: ['msg.alert'], limit: 1 })).results[0]).toMatchObject({ msg: { alert: 'second' } });
+    await expect(list({ where: { where: 1 } })).rejects.toThrow(refused('INVALID_QUERY'));
+    await expect(list({ where: { a: { $inQuery: { className: '_User', where: {} } } } })).rejects.toThrow(
+      refused('INVALID_QUERY'),
+    );
+  });
+
+  it('that wait for their time are listed and cancelled by their number', async () => {
+    const { objectId } = await send(later);
+    await send({});
+    const [only, ...others] = await notifications.findScheduled(master, { limit: 10, skip: 0 });
+    expect(others).toEqual([]);
+    expect(only).toMatchObject({
+      push_time: later.push_time,
+      expire_time: Date.parse('2026-01-09T00:00:00.000Z'),
+      push_msg: { id: objectId, 'app-id': 'app', msg: data, where: { query: {} } },
+    });
+    expect(await notifications.get(master, objectId)).toMatchObject({ status: 'scheduled' });
+    const id = Number(only?.['id']);
+    const stranger = { ...master, appId: 'other' };
+    await expect(notifications.cancelScheduled(stranger, id)).rejects.toThrow(refused('NOT_FOUND'));
+    await notifications.cancelScheduled(master, id);
+    await expect(notifications.cancelScheduled(master, id)).rejects.toThrow(refused('NOT_FOUND'));
+    await expect(notifications.get(master, objectId)).rejects.toThrow(refused('NOT_FOUND'));
+  });
+
+  it('that have begun are not cancelled: of both at once, one wins', async () => {
+    for (let round = 0; round < PARALLEL; round += 1) {
+      const { objectId } = await send(later);
+      const [id = 0] = await scheduledIds();
+      const [cancelled, begun] = await Promise.all([
+        notifications.cancelScheduled(master, id).then(
+          () => true,
+          () => false,
+        ),
+        database.query(
+          `UPDATE push.notifications SET status = 'in-queue' WHERE object_id = $1 AND status = 'scheduled' RETURNING 1`,
+          [objectId],
+        ),
+      ]);
+      expect([cancelled, begun.length]).toEqual(cancelled ? [true, 0] : [false, 1]);
+      await database.query('TRUNCATE push.notifications');
+    }
+  });
+
+  it('are the business of the master key, but for one whose id is known', async () => {
+    const { objectId } = await send(later);
+    const attempts = [
+      () => notifications.find(client, { limit: 1, skip: 0, count: false, returnAcl: false }),
+      () => notifications.remove(client, objectId),
+      () => notifications.findScheduled(client, { limit: 1, skip: 0 }),
+      () => notifications.cancelScheduled(client, 1),
+    ];
+    for (const attempt of attempts) await expect(attempt()).rejects.toThrow(refused('FORBIDDEN'));
+    await notifications.remove(master, objectId);
+    await expect(notifications.remove(master, objectId)).rejects.toThrow(refused('NOT_FOUND'));
+  });
+
+  describe('are forgotten', () => {
+    const keep = async (changes: string) => {
+      const { objectId } = await send({});
+      await settle(changes, objectId);
+      const retention = new RetentionRepository(database);
+      while (await retention.takeBite());
+      return (await list()).count === 1;
+    };
+    const over = `status = 'done', due_at = now() - interval '8 days', expires_at = now() - interval '1 day'`;
+
+    it.each<[string, string, boolean]>([
+      ['a week after they were sent', over, false],
+      ['where they failed, too', `${over}, status = 'error'`.replace(`status = 'done', `, ''), false],
+      ['not earlier', over.replace('8 days', '6 days'), true],
+      ['not while a device may get them', over.replace("- interval '1 day'", "+ interval '1 day'"), true],
+      ['not while their counts are kept elsewhere', `${over}, next_tally_at = now()`, true],
+      ['not while they are under way', over.replace('done', 'in-queue'), true],
+    ])('%s', async (_, changes, isKept) => {
+      expect(await keep(changes)).toBe(isKept);
+    });
+
+    it('with the ids of their requests, after an hour', async () => {
+      now = new Date(Date.now() - 3_590_000);
+      await send({ req_id: 'young' });
+      now = new Date(Date.now() - 3_610_000);
+      await send({ req_id: 'old' });
+      await new RetentionRepository(database).takeBite();
+      expect(await database.query('SELECT req_id FROM push.request_ids')).toEqual([{ req_id: 'young' }]);
+    });
+  });
+});

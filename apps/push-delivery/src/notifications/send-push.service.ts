@@ -1,0 +1,77 @@
+import { Injectable } from '@nestjs/common';
+import { ApplicationDirectory } from '#application-directory';
+import type { Caller, JsonObject, pushRpc, RpcData, RpcReply } from '#contracts';
+import { Clock } from '#clock';
+import { appError } from '#errors';
+import { compileCount, parseWhere } from '#object-query';
+import { newObjectId } from '#stored-objects';
+import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/installation-query.fields.js';
+import { PushDatabase } from '../push-delivery.database.js';
+import type { NewNotification } from './notification.row.js';
+import { NotificationsRepository } from './notifications.repository.js';
+import { type ParsedPush, parsePush, parsePushToDevices } from './push-request.rules.js';
+import { RequestIdsRepository } from './request-ids.repository.js';
+import type { PushTarget } from './target.types.js';
+
+type PushRequest = RpcData<typeof pushRpc.send>;
+type Accepted = RpcReply<typeof pushRpc.send>;
+
+/** POST /1.1/push: a push is accepted once it is a row; from there on it is a job of its own (ADR 22). */
+@Injectable()
+export class SendPushService {
+  constructor(
+    private readonly applications: ApplicationDirectory,
+    private readonly notifications: NotificationsRepository,
+    private readonly requestIds: RequestIdsRepository,
+    private readonly database: PushDatabase,
+    private readonly clock: Clock,
+  ) {}
+
+  /** @throws AppError CLIENT_PUSH_OFF; for the body what `parsePush` and `parseWhere` throw */
+  async send({ caller, body, prod }: PushRequest): Promise<Accepted> {
+    await this.#assertMayPush(caller);
+    return this.#accept(caller.appId, parsePush(body, { now: this.clock.now(), prod }));
+  }
+
+  /** @throws AppError CLIENT_PUSH_OFF; for the body what `parsePushToDevices` throws */
+  async sendToDevices({ caller, body, prod }: PushRequest): Promise<Accepted> {
+    await this.#assertMayPush(caller);
+    return this.#accept(caller.appId, parsePushToDevices(body, { now: this.clock.now(), prod }));
+  }
+
+  /** @throws AppError NOT_FOUND where there is no such application; for the body as `send` */
+  async sendAsOperator(appId: string, body: JsonObject): Promise<Accepted> {
+    if ((await this.applications.find(appId)) === null)
+      throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
+    return this.#accept(appId, parsePush(body, { now: this.clock.now(), prod: 'prod' }));
+  }
+
+  /** Makes a push safe. One that was accepted under the same request id is not accepted twice. */
+  async #accept(appId: string, { notification, reqId }: ParsedPush): Promise<Accepted> {
+    assertFindable(appId, notification.target);
+    const createdAt = this.clock.now();
+    const row = { ...notification, appId, objectId: newObjectId(createdAt), createdAt };
+    const accepted = await this.database.transaction(async (tx) => {
+      const first = reqId === null ? undefined : await this.requestIds.claim(tx, { ...row, reqId });
+      if (first !== undefined) return first;
+      await this.notifications.add(tx, row, statusOf(row));
+      return row;
+    });
+    return { objectId: accepted.objectId, createdAt: accepted.createdAt.toISOString() };
+  }
+
+  async #assertMayPush({ appId, isMaster }: Caller): Promise<void> {
+    if (isMaster) return;
+    const application = await this.applications.find(appId);
+    if (application?.settings.allowClientPush !== true) throw appError('CLIENT_PUSH_OFF');
+  }
+}
+
+/** A target that cannot be searched for is refused while somebody listens. */
+function assertFindable(appId: string, { where }: PushTarget): void {
+  compileCount(parseWhere(where), INSTALLATION_QUERY_CLASS, pushScope(appId));
+}
+
+function statusOf({ dueAt, createdAt }: NewNotification): 'scheduled' | 'in-queue' {
+  return dueAt > createdAt ? 'scheduled' : 'in-queue';
+}
