@@ -67,6 +67,13 @@ export class Metrics {
     registers: [this.registry],
   });
 
+  readonly pushRuns = new Counter({
+    name: 'gatepost_push_runs_total',
+    help: 'Pushes worked on, by kind (single or bulk) and outcome (done, expired, failed, lost or stopped)',
+    labelNames: ['kind', 'outcome'] as const,
+    registers: [this.registry],
+  });
+
   constructor() {
     // Sampled every 5 ms: the default of 10 hides short stalls.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 5 });

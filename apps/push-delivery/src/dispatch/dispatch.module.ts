@@ -1,5 +1,27 @@
 import { Module } from '@nestjs/common';
+import { DeviceHints } from './device-hints.js';
+import { InstallationScanRepository } from './installation-scan.repository.js';
+import { PushCounts } from './push-counts.js';
+import { PushDelivery } from './push-delivery.js';
+import { PushDispatcher } from './push-dispatcher.js';
+import { PushJobsRepository } from './push-jobs.repository.js';
+import { PushLeases } from './push-leases.js';
+import { TalliesRepository } from './tallies.repository.js';
+import { TallyKeeper } from './tally-keeper.js';
 
-/** Finds the devices that a push is for, and puts it into their queues. */
-@Module({})
+/** Finds the devices that a push is for, puts it into their queues, and keeps count. */
+@Module({
+  providers: [
+    DeviceHints,
+    InstallationScanRepository,
+    PushCounts,
+    PushDelivery,
+    PushDispatcher,
+    PushJobsRepository,
+    PushLeases,
+    TalliesRepository,
+    TallyKeeper,
+  ],
+  exports: [PushCounts, PushDispatcher],
+})
 export class DispatchModule {}

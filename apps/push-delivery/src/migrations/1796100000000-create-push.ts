@@ -85,7 +85,7 @@ const createNotifications = `
   )`;
 
 const indexWaitingNotifications = `
-  CREATE INDEX notifications_waiting_idx ON push.notifications (is_bulk, seq) WHERE status IN ('scheduled', 'in-queue')`;
+  CREATE INDEX notifications_waiting_idx ON push.notifications (is_bulk, due_at, seq) WHERE status IN ('scheduled', 'in-queue')`;
 const indexUntalliedNotifications = `
   CREATE INDEX notifications_untallied_idx ON push.notifications (next_tally_at) WHERE next_tally_at IS NOT NULL`;
 const indexNewestNotifications = `

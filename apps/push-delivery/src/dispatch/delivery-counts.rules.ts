@@ -1,0 +1,71 @@
+import type { DeliveryCounts } from '#contracts';
+import type { NotificationCounts, PlatformCounts } from '../notifications/notification.row.js';
+import type { TargetedInstallation } from './push-job.types.js';
+
+const NONE: PlatformCounts = { targeted: 0, unreachable: 0, enqueued: 0, acknowledged: 0, overflowed: 0 };
+
+/** What the queues count of a push. */
+type QueueSums = Pick<PlatformCounts, 'enqueued' | 'acknowledged' | 'overflowed'>;
+
+/** The platform of an installation that does not say. */
+const UNKNOWN_PLATFORM = 'unknown';
+
+/** By what an installation is counted, and its body of a message chosen. */
+export function platformOf({ deviceType }: Pick<TargetedInstallation, 'deviceType'>): string {
+  return deviceType ?? UNKNOWN_PLATFORM;
+}
+
+/** The counts, with the installations of one more page. */
+export function withTargeted(
+  counts: NotificationCounts,
+  installations: readonly TargetedInstallation[],
+): NotificationCounts {
+  const platforms = new Map(Object.entries(counts));
+  for (const installation of installations) {
+    const platform = platformOf(installation);
+    const { targeted, unreachable, ...others } = platforms.get(platform) ?? NONE;
+    const isUnreachable = installation.installationId === null;
+    platforms.set(platform, { ...others, targeted: targeted + 1, unreachable: unreachable + (isUnreachable ? 1 : 0) });
+  }
+  return Object.fromEntries(platforms);
+}
+
+/** The counts, with the queues' sums where these have grown: the queues forget a push some time, the counts do not. */
+export function withTally(counts: NotificationCounts, tally: ReadonlyMap<string, QueueSums>): NotificationCounts {
+  const platforms = new Map(Object.entries(counts));
+  for (const [platform, sums] of tally) {
+    const known = platforms.get(platform) ?? NONE;
+    platforms.set(platform, {
+      ...known,
+      enqueued: Math.max(known.enqueued, sums.enqueued),
+      acknowledged: Math.max(known.acknowledged, sums.acknowledged),
+      overflowed: Math.max(known.overflowed, sums.overflowed),
+    });
+  }
+  return Object.fromEntries(platforms);
+}
+
+/** What became of a push on each platform. What is not settled when the message expires has expired. */
+export function deliveryCountsOf(counts: NotificationCounts, isExpired: boolean): Record<string, DeliveryCounts> {
+  const entries = Object.entries(counts).map(([platform, known]) => [platform, settled(known, isExpired)]);
+  return Object.fromEntries(entries) as Record<string, DeliveryCounts>;
+}
+
+/** Whether nothing can change any more of a push whose devices were all found. */
+export function isSettled(counts: NotificationCounts): boolean {
+  return Object.values(deliveryCountsOf(counts, false)).every(({ queued }) => queued === 0);
+}
+
+/** The scan and the queues are read one after the other: what the queues have more was enqueued between them. */
+function settled({ targeted, unreachable, enqueued, ...queue }: PlatformCounts, isExpired: boolean): DeliveryCounts {
+  const reachable = Math.max(targeted - unreachable, enqueued);
+  const open = Math.max(0, reachable - queue.acknowledged - queue.overflowed);
+  return {
+    targeted: unreachable + reachable,
+    delivered: queue.acknowledged,
+    queued: isExpired ? 0 : open,
+    expired: isExpired ? open : 0,
+    overflowed: queue.overflowed,
+    unreachable,
+  };
+}

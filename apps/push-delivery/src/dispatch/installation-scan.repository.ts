@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import { compileCondition, parseWhere } from '#object-query';
+import { queryFailure } from '#stored-objects';
+import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/installation-query.fields.js';
+import { PushDatabase } from '../push-delivery.database.js';
+import type { PushJob, ScanPosition, TargetedInstallation } from './push-job.types.js';
+
+/** Installations that were not saved for so long are not there any more (LeanCloud's rule for pushes). */
+const MAX_AGE = `interval '90 days'`;
+
+/** Where a look begins, behind `after`; and where it ends, `until` included. */
+export interface ScanRange {
+  readonly after: ScanPosition;
+  readonly until?: ScanPosition | undefined;
+  readonly limit: number;
+}
+
+/** Finds installations for pushes, in the order of their positions. */
+@Injectable()
+export class InstallationScanRepository {
+  constructor(private readonly database: PushDatabase) {}
+
+  /**
+   * The next installations that a push is for.
+   * @throws AppError QUERY_TIMED_OUT; INVALID_QUERY where PostgreSQL refuses a regular expression
+   */
+  async find({ appId, target }: Pick<PushJob, 'appId' | 'target'>, range: ScanRange): Promise<TargetedInstallation[]> {
+    const { after, until, limit } = range;
+    const bound = [appId, after.partition, after.objectId, until?.partition, until?.objectId, limit, target.platforms];
+    const { sql, parameters } = compileCondition(
+      parseWhere([...target.where]),
+      INSTALLATION_QUERY_CLASS,
+      pushScope(appId),
+      bound.map((value) => value ?? null),
+    );
+    try {
+      return await this.database.query<TargetedInstallation>(`${FIND} AND ${sql} ${IN_ORDER}`, parameters);
+    } catch (error) {
+      throw queryFailure(error);
+    }
+  }
+
+  /** The position so many installations further, whether a push is for them or not; undefined where there are not so many. */
+  async positionAfter(
+    appId: string,
+    { partition, objectId }: ScanPosition,
+    count: number,
+  ): Promise<ScanPosition | undefined> {
+    const [position] = await this.database.query<ScanPosition>(
+      `SELECT partition, object_id AS "objectId" FROM push.installations
+        WHERE app_id = $1 AND (partition, object_id) > ($2, $3)
+        ORDER BY app_id, partition, object_id LIMIT 1 OFFSET $4`,
+      [appId, partition, objectId, count - 1],
+    );
+    return position;
+  }
+}
+
+const FIND = `
+  SELECT object_id AS "objectId", partition, installation_id AS "installationId", device_type AS "deviceType"
+    FROM push.installations
+   WHERE app_id = $1 AND (partition, object_id) > ($2, $3)
+     AND ($4::smallint IS NULL OR (partition, object_id) <= ($4, $5::text))
+     AND ($7::text[] IS NULL OR device_type = ANY ($7))
+     AND valid AND updated_at > now() - ${MAX_AGE}`;
+const IN_ORDER = 'ORDER BY app_id, partition, object_id LIMIT $6';

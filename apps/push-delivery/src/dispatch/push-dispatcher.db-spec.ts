@@ -1,0 +1,324 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Clock } from '#clock';
+import type { JsonObject } from '#contracts';
+import { migrate } from '#database';
+import { appError } from '#errors';
+import { Metrics } from '#observability';
+import { eventually, newDatabase } from '#testing';
+import { partitionOf } from '../device-queues/device-address.js';
+import type { DeviceQueues, EnqueueBatch } from '../device-queues/device-queues.js';
+import type { PlatformCounts } from '../notifications/notification.row.js';
+import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import type { DeviceHints, Hint } from './device-hints.js';
+import { InstallationScanRepository } from './installation-scan.repository.js';
+import { PushDelivery } from './push-delivery.js';
+import { PushDispatcher } from './push-dispatcher.js';
+import { PushJobsRepository } from './push-jobs.repository.js';
+import { PushLeases } from './push-leases.js';
+
+/** Queues that note what comes, pass over what they had, and fail or wait when a test wants it. */
+class NotedQueues {
+  readonly received: string[] = [];
+  readonly #marks = new Map<string, string>();
+  before: (batch: EnqueueBatch) => Promise<void> = () => Promise.resolve();
+
+  async enqueue(batch: EnqueueBatch) {
+    await this.before(batch);
+    const key = `${batch.message.id} ${batch.partition}`;
+    const mark = this.#marks.get(key) ?? '';
+    const positions = batch.devices.map(({ position }) => position);
+    expect(positions).toEqual([...positions].sort());
+    for (const { position, installationId } of batch.devices) if (position > mark) this.received.push(installationId);
+    this.#marks.set(key, [mark, ...positions].sort().at(-1) ?? '');
+    return batch.devices.map(({ installationId, platform }) => ({ installationId, platform, node: 'connector' }));
+  }
+}
+
+interface StoredPush {
+  readonly status: string;
+  readonly error: string | null;
+  readonly counts: Record<string, PlatformCounts>;
+  readonly failures: number;
+}
+
+describe('the dispatcher', () => {
+  let database: PushDatabase;
+  let appId: string;
+  let queues: NotedQueues;
+  let hints: Hint[];
+  let dispatchers: PushDispatcher[];
+
+  const start = (own: Pick<DeviceQueues, 'enqueue'> = queues) => {
+    const jobs = new PushJobsRepository(database);
+    const noted = { tell: (hint: Hint) => Promise.resolve(void hints.push(hint)) };
+    const delivery = new PushDelivery(own as DeviceQueues, noted as unknown as DeviceHints);
+    const scan = new InstallationScanRepository(database);
+    const dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics(), new PushLeases(jobs));
+    dispatcher.onApplicationBootstrap();
+    dispatchers.push(dispatcher);
+    return dispatcher;
+  };
+  const install = async (count: number, { prefix = 'd', ...columns }: Record<string, unknown> = {}) => {
+    const rows = Array.from({ length: count }, (_, index) => {
+      const installationId = `${String(prefix)}-${index}`;
+      return {
+        app_id: appId,
+        object_id: randomUUID(),
+        partition: partitionOf({ appId, installationId }),
+        installation_id: installationId,
+        device_type: 'web',
+        valid: true,
+        fields: {},
+        created_at: new Date(),
+        updated_at: new Date(),
+        ...columns,
+      };
+    });
+    await database.query(
+      `INSERT INTO push.installations
+         (app_id, object_id, partition, installation_id, device_type, valid, fields, created_at, updated_at)
+       SELECT app_id, object_id, partition, installation_id, device_type, valid, fields, created_at, updated_at
+         FROM jsonb_populate_recordset(NULL::push.installations, $1::jsonb)`,
+      [JSON.stringify(rows)],
+    );
+    return rows.map(({ installation_id: id }) => id);
+  };
+  const push = async (columns: Record<string, unknown> = {}, where: JsonObject[] = []) => {
+    const objectId: string = randomUUID();
+    const row = {
+      app_id: appId,
+      object_id: objectId,
+      status: 'in-queue',
+      is_bulk: true,
+      target: { where },
+      data: {},
+      message: { body: '{}', bodies: {} },
+      prod: 'prod',
+      due_at: new Date(),
+      expires_at: new Date(Date.now() + 3_600_000),
+      created_at: new Date(),
+      updated_at: new Date(),
+      ...columns,
+    };
+    const names = Object.keys(row).join(', ');
+    await database.query(
+      `INSERT INTO push.notifications (${names}) SELECT ${names} FROM jsonb_populate_record(NULL::push.notifications, $1::jsonb)`,
+      [JSON.stringify(row)],
+    );
+    return objectId;
+  };
+  const stored = async (objectId: string) => {
+    const [row] = await database.query<StoredPush>(
+      'SELECT status, error, counts, failures FROM push.notifications WHERE object_id = $1',
+      [objectId],
+    );
+    return row!;
+  };
+  const ended = (objectId: string, status: string) =>
+    eventually(async () => {
+      const row = await stored(objectId);
+      expect(row.status).toBe(status);
+      return row;
+    });
+
+  beforeAll(async () => {
+    const options = pushDatabase(await newDatabase(), 8);
+    await migrate(options);
+    database = new PushDatabase(options);
+  });
+  afterAll(() => database.close());
+  beforeEach(() => {
+    [appId, queues, hints, dispatchers] = [randomUUID(), new NotedQueues(), [], []];
+  });
+  afterEach(async () => {
+    await Promise.all(dispatchers.map((dispatcher) => dispatcher.beforeApplicationShutdown()));
+    await database.query('TRUNCATE push.installations, push.notifications');
+  });
+
+  it('puts a push into the queue of each installation once, over many pages, and counts them', async () => {
+    const ids = await install(4_700);
+    const web = await push();
+    start();
+    const { counts } = await ended(web, 'done');
+    expect([...queues.received].sort()).toEqual([...ids].sort());
+    expect(counts).toEqual({
+      web: { targeted: 4_700, unreachable: 0, enqueued: 0, acknowledged: 0, overflowed: 0 },
+    });
+    expect(hints.every(({ isRepeated }) => !isRepeated)).toBe(true);
+    expect(hints.flatMap(({ devices }) => devices)).toHaveLength(4_700);
+  });
+
+  it('leaves out what is not valid, is too old, is of another platform or does not meet the conditions', async () => {
+    const fields = { channels: ['news'], level: 5 };
+    const wanted = await install(3, { fields });
+    await install(3, { prefix: 'invalid', fields, valid: false });
+    await install(3, { prefix: 'old', fields, updated_at: new Date(Date.now() - 91 * 86_400_000) });
+    await install(3, { prefix: 'android', fields, device_type: 'android' });
+    await install(3, { prefix: 'elsewhere', fields: { channels: ['sports'], level: 5 } });
+    await install(3, { prefix: 'weak', fields: { channels: ['news'], level: 1 } });
+    await install(3, { prefix: 'foreign', fields, app_id: 'another application' });
+    const target = { where: [{ channels: 'news' }, { level: { $gt: 3 } }], platforms: ['web'] };
+    const objectId = await push({ target });
+    start();
+    await ended(objectId, 'done');
+    expect([...queues.received].sort()).toEqual(wanted);
+  });
+
+  it('counts devices that no way leads to', async () => {
+    await install(2);
+    await install(3, { installation_id: null, device_type: 'ios' });
+    const objectId = await push();
+    start();
+    const { counts } = await ended(objectId, 'done');
+    expect(counts['ios']).toMatchObject({ targeted: 3, unreachable: 3 });
+    expect(queues.received).toHaveLength(2);
+  });
+
+  it('shares pushes with another one, and does each once', async () => {
+    const [id] = await install(1);
+    const pushes = await Promise.all(
+      Array.from({ length: 100 }, () => push({ is_bulk: false }, [{ installationId: id! }])),
+    );
+    start();
+    start();
+    for (const objectId of pushes) await ended(objectId, 'done');
+    expect(queues.received).toHaveLength(100);
+    expect(hints.some(({ isRepeated }) => isRepeated)).toBe(false);
+  });
+
+  it('begins a push when its time has come, and not before', async () => {
+    await install(1);
+    const later = await push({ status: 'scheduled', due_at: new Date(Date.now() + 3_600_000) });
+    const soon = await push({ status: 'scheduled', due_at: new Date(Date.now() + 300) });
+    start();
+    await ended(soon, 'done');
+    expect((await stored(later)).status).toBe('scheduled');
+  });
+
+  it('does a push to one device while large ones keep all its other places busy', async () => {
+    await install(1);
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const large = new Set(await Promise.all([push(), push(), push(), push()]));
+    queues.before = ({ message }) => (large.has(message.id) ? held : Promise.resolve());
+    start();
+    const single = await push({ is_bulk: false });
+    await ended(single, 'done');
+    for (const objectId of large) expect((await stored(objectId)).status).toBe('in-queue');
+    release();
+    for (const objectId of large) await ended(objectId, 'done');
+  });
+
+  it('waits while the queues are away, and goes on where it was', async () => {
+    const ids = await install(3_000);
+    let failures = 3;
+    queues.before = () => {
+      failures -= 1;
+      return failures >= 0 ? Promise.reject(appError('SERVICE_UNAVAILABLE')) : Promise.resolve();
+    };
+    const objectId = await push();
+    start();
+    const row = await ended(objectId, 'done');
+    expect(row.counts['web']).toMatchObject({ targeted: 3_000 });
+    expect([...queues.received].sort()).toEqual([...ids].sort());
+    expect(hints[0]!.isRepeated).toBe(true);
+    expect(hints.at(-1)!.isRepeated).toBe(false);
+  });
+
+  it('gives a push back when it stops, and another one goes on from there at once', async () => {
+    const ids = await install(2_500);
+    let pages = 0;
+    const objectId = await push({ flow_control: 1_000 });
+    const first = start({
+      enqueue: (batch) => {
+        pages += 1;
+        return queues.enqueue(batch);
+      },
+    });
+    await eventually(() => {
+      expect(pages).toBeGreaterThan(10);
+    });
+    await first.beforeApplicationShutdown();
+    expect((await stored(objectId)).status).toBe('in-queue');
+    expect(queues.received.length).toBeLessThan(2_500);
+    start();
+    await ended(objectId, 'done');
+    expect([...queues.received].sort()).toEqual([...ids].sort());
+  });
+
+  it('takes over from one that died, and what that one does later changes nothing', async () => {
+    const ids = await install(50);
+    const objectId = await push();
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let isHeld = false;
+    start({
+      enqueue: async (batch) => {
+        const devices = await queues.enqueue(batch);
+        isHeld = true;
+        await held;
+        return devices;
+      },
+    });
+    await eventually(() => {
+      expect(isHeld).toBe(true);
+    });
+    await database.query('UPDATE push.notifications SET lease_until = now()');
+    start();
+    const { counts } = await ended(objectId, 'done');
+    release();
+    await dispatchers[0]!.beforeApplicationShutdown();
+    expect((await stored(objectId)).counts).toEqual(counts);
+    expect(counts['web']).toMatchObject({ targeted: 50 });
+    expect([...queues.received].sort()).toEqual([...ids].sort());
+    expect(hints[0]!.isRepeated).toBe(true);
+  });
+
+  it('stops when the push is removed', async () => {
+    await install(500);
+    const objectId = await push();
+    queues.before = async () => {
+      await database.query('DELETE FROM push.notifications WHERE object_id = $1', [objectId]);
+    };
+    start();
+    await eventually(() => {
+      expect(queues.received).toHaveLength(200);
+    });
+    await dispatchers[0]!.beforeApplicationShutdown();
+    expect(queues.received).toHaveLength(200);
+  });
+
+  it('ends a push whose time is over before it could begin, and says so', async () => {
+    await install(1);
+    const objectId = await push({ expires_at: new Date(Date.now() - 1) });
+    start();
+    expect((await ended(objectId, 'error')).error).toMatch(/expired/);
+    expect(queues.received).toEqual([]);
+  });
+
+  it('ends a push that can never work, and says why', async () => {
+    await install(1, { fields: { name: 'a' } });
+    const objectId = await push({}, [{ name: { $regex: '(' } }]);
+    start();
+    expect((await ended(objectId, 'error')).error).not.toBe('');
+  });
+
+  it('tries again what goes wrong for another reason, and gives it up after five times', async () => {
+    await install(1);
+    queues.before = () => Promise.reject(new TypeError('a mistake of ours'));
+    const objectId = await push();
+    start();
+    for (const failures of [1, 2, 3, 4]) {
+      await eventually(async () => {
+        expect(await stored(objectId)).toMatchObject({ failures, status: 'in-queue' });
+      });
+      await database.query('UPDATE push.notifications SET lease_until = now()');
+    }
+    expect((await ended(objectId, 'error')).error).toBe('The server made a mistake; its log says which.');
+  });
+});

@@ -1,0 +1,56 @@
+import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { Clock } from '#clock';
+import { Metrics } from '#observability';
+import { InstallationScanRepository } from './installation-scan.repository.js';
+import { PushDelivery } from './push-delivery.js';
+import { PushJobsRepository } from './push-jobs.repository.js';
+import { PushLeases } from './push-leases.js';
+import { PushWorker } from './push-worker.js';
+
+/** Pushes to many devices under way at once in one process; each keeps a database connection busy. */
+const BULK_SLOTS = 3;
+const SINGLE_SLOTS = 32;
+
+/** Works on pushes that are due. Those to a single device have places of their own: no large push holds them up. */
+@Injectable()
+export class PushDispatcher implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly bulk: PushWorker;
+  private readonly single: PushWorker;
+
+  constructor(
+    jobs: PushJobsRepository,
+    installations: InstallationScanRepository,
+    delivery: PushDelivery,
+    clock: Clock,
+    metrics: Metrics,
+    private readonly leases: PushLeases,
+  ) {
+    const tools = { jobs, installations, delivery, clock, logger: new Logger('Pushes') };
+    const workerFor = (isBulk: boolean, slots: number) => {
+      const kind = isBulk ? 'bulk' : 'single';
+      const onEnd = (outcome: string) => {
+        metrics.pushRuns.inc({ kind, outcome });
+      };
+      return new PushWorker({ isBulk, slots, leases, tools, onEnd });
+    };
+    this.bulk = workerFor(true, BULK_SLOTS);
+    this.single = workerFor(false, SINGLE_SLOTS);
+  }
+
+  onApplicationBootstrap(): void {
+    this.leases.start();
+    this.bulk.start();
+    this.single.start();
+  }
+
+  /** Before the databases close. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all([this.bulk.stop(), this.single.stop()]);
+    this.leases.close();
+  }
+
+  /** Tells that a push was accepted, and is due. */
+  wake({ isBulk }: { readonly isBulk: boolean }): void {
+    (isBulk ? this.bulk : this.single).wake();
+  }
+}

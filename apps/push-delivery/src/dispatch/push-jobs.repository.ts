@@ -1,0 +1,100 @@
+import { Injectable } from '@nestjs/common';
+import { PushDatabase } from '../push-delivery.database.js';
+import type { Progress, PushJob } from './push-job.types.js';
+
+/** Which push, and under which lease. */
+type HeldJob = Pick<PushJob, 'appId' | 'objectId' | 'lease'>;
+
+export interface JobClaim {
+  readonly isBulk: boolean;
+  readonly limit: number;
+  readonly lease: string;
+  readonly leaseSeconds: number;
+}
+
+/** Pushes as work: every change names the lease, so that whoever has lost it changes nothing. */
+@Injectable()
+export class PushJobsRepository {
+  constructor(private readonly database: PushDatabase) {}
+
+  /** Takes pushes that are due. Until the lease is over, nobody else gets them. */
+  claim({ isBulk, limit, lease, leaseSeconds }: JobClaim): Promise<PushJob[]> {
+    return this.database.query<PushJob>(CLAIM, [isBulk, limit, lease, leaseSeconds], 'pushJobs.claim');
+  }
+
+  /** @returns the object ids of those whose leases were still ours */
+  async renew(jobs: readonly HeldJob[], leaseSeconds: number): Promise<string[]> {
+    const rows = await this.database.query<{ objectId: string }>(RENEW, [keysOf(jobs), leaseSeconds]);
+    return rows.map(({ objectId }) => objectId);
+  }
+
+  /** Notes how far a push has come. @returns false where the lease is lost, or the push was removed */
+  async advance({ appId, objectId, lease }: HeldJob, { position, counts, isDone }: Progress): Promise<boolean> {
+    const rows = await this.database.query(
+      ADVANCE,
+      [appId, objectId, lease, position.partition, position.objectId, JSON.stringify(counts), isDone],
+      'pushJobs.advance',
+    );
+    return rows.length > 0;
+  }
+
+  /** Ends a push that cannot be finished. */
+  async fail({ appId, objectId, lease }: HeldJob, reason: string): Promise<void> {
+    await this.database.query(
+      `UPDATE push.notifications
+          SET status = 'error', error = $4, next_tally_at = now() + ${FIRST_TALLY}, lease_until = NULL, updated_at = now()
+        WHERE app_id = $1 AND object_id = $2 AND lease_owner = $3 AND status = 'in-queue'`,
+      [appId, objectId, lease, reason],
+    );
+  }
+
+  /** Gives a push to whoever takes it after the delay. */
+  async release({ appId, objectId, lease }: HeldJob, failures: number, delaySeconds: number): Promise<void> {
+    await this.database.query(
+      `UPDATE push.notifications SET failures = $4, lease_until = now() + make_interval(secs => $5)
+        WHERE app_id = $1 AND object_id = $2 AND lease_owner = $3 AND status = 'in-queue'`,
+      [appId, objectId, lease, failures, delaySeconds],
+    );
+  }
+}
+
+function keysOf(jobs: readonly HeldJob[]): string {
+  return JSON.stringify(jobs.map(({ appId, objectId, lease }) => ({ appId, objectId, lease })));
+}
+
+/** Until then the queues are asked by whoever wants to know. */
+const FIRST_TALLY = `interval '10 minutes'`;
+
+/** `lease_owner` stays when a lease ends: so the next one knows that somebody was there before. */
+const CLAIM = `
+  WITH due AS (
+    SELECT app_id, object_id, lease_owner FROM push.notifications
+     WHERE status IN ('scheduled', 'in-queue') AND is_bulk = $1 AND due_at <= now()
+       AND (lease_until IS NULL OR lease_until <= now())
+     ORDER BY due_at, seq LIMIT $2 FOR UPDATE SKIP LOCKED
+  )
+  UPDATE push.notifications AS n
+     SET status = 'in-queue', lease_owner = $3, lease_until = now() + make_interval(secs => $4),
+         updated_at = CASE WHEN n.status = 'scheduled' THEN now() ELSE n.updated_at END
+    FROM due
+   WHERE n.app_id = due.app_id AND n.object_id = due.object_id
+  RETURNING n.app_id AS "appId", n.object_id AS "objectId", is_bulk AS "isBulk", seq::double precision AS seq, target, message,
+            flow_control AS "flowControl", expires_at AS "expiresAt", counts, failures, n.lease_owner AS lease,
+            due.lease_owner IS NOT NULL AS "isResumed",
+            json_build_object('partition', cursor_partition, 'objectId', cursor_object_id) AS position`;
+
+const RENEW = `
+  UPDATE push.notifications AS n SET lease_until = now() + make_interval(secs => $2)
+    FROM jsonb_to_recordset($1::jsonb) AS held ("appId" text, "objectId" text, lease text)
+   WHERE n.app_id = held."appId" AND n.object_id = held."objectId" AND n.lease_owner = held.lease AND n.status = 'in-queue'
+  RETURNING n.object_id AS "objectId"`;
+
+const ADVANCE = `
+  UPDATE push.notifications
+     SET cursor_partition = $4, cursor_object_id = $5, counts = $6, failures = 0,
+         status = CASE WHEN $7 THEN 'done' ELSE status END,
+         lease_until = CASE WHEN $7 THEN NULL ELSE lease_until END,
+         next_tally_at = CASE WHEN $7 THEN now() + ${FIRST_TALLY} END,
+         updated_at = CASE WHEN $7 THEN now() ELSE updated_at END
+   WHERE app_id = $1 AND object_id = $2 AND lease_owner = $3 AND status = 'in-queue'
+  RETURNING 1`;

@@ -1,0 +1,133 @@
+import { AppError, messageOf } from '#errors';
+import type { HeldPush, PushLeases } from './push-leases.js';
+import { PushRun, type PushTools, type RunEnd } from './push-run.js';
+
+/** Pushes of other processes, and those that wait for their time, are found this late at most, in milliseconds. */
+const POLL_INTERVAL_MS = 1_000;
+/** So often a push may go wrong for reasons that waiting does not mend. */
+const MAX_FAILURES = 5;
+const FAILURE_DELAY_SECONDS = 10;
+
+export interface WorkerOptions {
+  readonly isBulk: boolean;
+  /** Pushes at once. */
+  readonly slots: number;
+  readonly leases: PushLeases;
+  readonly tools: PushTools;
+  readonly onEnd: (outcome: RunEnd | 'failed') => void;
+}
+
+/** Works on the pushes of one kind, so many at once as it has slots. */
+export class PushWorker {
+  readonly #runs = new Set<Promise<void>>();
+  #isStopping = false;
+  #isAwake = false;
+  #isMoreDue = false;
+  #endWait: (() => void) | undefined;
+  #loop: Promise<void> = Promise.resolve();
+
+  constructor(private readonly options: WorkerOptions) {}
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
+  /** Takes nothing more, and ends when what it has in hand was given back. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.wake();
+    await this.#loop;
+    this.options.leases.stopAll();
+    await Promise.all(this.#runs);
+  }
+
+  wake(): void {
+    this.#isAwake = true;
+    this.#endWait?.();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopping) {
+      const free = this.options.slots - this.#runs.size;
+      this.#isMoreDue = free === 0 || (await this.#begin(free));
+      if (free === 0 || !this.#isMoreDue) await this.#wait();
+    }
+  }
+
+  /** @returns whether more may be due */
+  async #begin(limit: number): Promise<boolean> {
+    try {
+      const pushes = await this.options.leases.take(this.options.isBulk, limit);
+      for (const push of pushes) this.#track(push);
+      return pushes.length === limit;
+    } catch (error) {
+      const isAway = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
+      this.options.tools.logger[isAway ? 'debug' : 'warn'](`no push could be taken: ${messageOf(error)}`);
+      return false;
+    }
+  }
+
+  #track(push: HeldPush): void {
+    const run = this.#workOn(push).finally(() => {
+      this.#runs.delete(run);
+      if (this.#isMoreDue) this.wake();
+    });
+    this.#runs.add(run);
+  }
+
+  async #workOn(push: HeldPush): Promise<void> {
+    const { leases, tools, onEnd } = this.options;
+    try {
+      onEnd(await this.#outcomeOf(push));
+    } catch (error) {
+      // Its lease runs out, and whoever takes it then goes on with it.
+      tools.logger.warn(`push ${push.job.objectId} is left to itself: ${messageOf(error)}`);
+    } finally {
+      leases.letGo(push);
+    }
+  }
+
+  async #outcomeOf({ job, stop }: HeldPush): Promise<RunEnd | 'failed'> {
+    const { jobs } = this.options.tools;
+    try {
+      const end = await new PushRun(job, this.options.tools, stop.signal).run();
+      if (end === 'stopped') await jobs.release(job, job.failures, 0);
+      if (end === 'expired') await jobs.fail(job, 'The push expired before it had reached all devices.');
+      return end;
+    } catch (error) {
+      await this.#noteFailure({ job, stop }, error);
+      return 'failed';
+    }
+  }
+
+  async #noteFailure({ job }: HeldPush, error: unknown): Promise<void> {
+    const { jobs, logger } = this.options.tools;
+    const failures = job.failures + 1;
+    logger.warn(`push ${job.objectId} failed, attempt ${failures}: ${messageOf(error)}`);
+    if (failures < MAX_FAILURES && !isFinal(error)) await jobs.release(job, failures, FAILURE_DELAY_SECONDS);
+    else
+      await jobs.fail(
+        job,
+        error instanceof AppError ? error.message : 'The server made a mistake; its log says which.',
+      );
+  }
+
+  async #wait(): Promise<void> {
+    if (!this.#isAwake) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, POLL_INTERVAL_MS);
+        this.#endWait = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#isAwake = false;
+    this.#endWait = undefined;
+  }
+}
+
+/** What the application asked for cannot be done; a query that was too slow may be quicker another time. */
+function isFinal(error: unknown): boolean {
+  return error instanceof AppError && error.status < 500 && !error.is('QUERY_TIMED_OUT');
+}

@@ -1,0 +1,70 @@
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import { Clock } from '#clock';
+import { messageOf } from '#errors';
+import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
+import { isSettled, withTally } from './delivery-counts.rules.js';
+import { TalliesRepository, type UntalliedPush } from './tallies.repository.js';
+import { nextTallyAt } from './tally.rules.js';
+
+const INTERVAL_MS = 5_000;
+const BITE = 20;
+
+/**
+ * Copies what the queues count into the records of pushes, now and then, and for the last time when nothing can change
+ * any more. Then the queues forget the push.
+ */
+@Injectable()
+export class TallyKeeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger('Pushes');
+  #isStopping = false;
+  #timer: NodeJS.Timeout | undefined;
+  #run: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly tallies: TalliesRepository,
+    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
+    private readonly clock: Clock,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.#timer = setInterval(() => {
+      this.#run = this.#run.then(() => this.#keepUp());
+    }, INTERVAL_MS);
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.#isStopping = true;
+    clearInterval(this.#timer);
+    await this.#run;
+  }
+
+  /** Tallies some of the pushes whose time has come. @returns whether there may be more */
+  async takeBite(): Promise<boolean> {
+    const pushes = await this.tallies.take(BITE);
+    for (const push of pushes) await this.#tally(push);
+    return pushes.length === BITE;
+  }
+
+  async #keepUp(): Promise<void> {
+    try {
+      while (!this.#isStopping && (await this.takeBite()));
+    } catch (error) {
+      this.logger.debug(`tallies are put off: ${messageOf(error)}`);
+    }
+  }
+
+  async #tally(push: UntalliedPush): Promise<void> {
+    const message = { appId: push.appId, id: push.objectId };
+    const counts = withTally(push.counts, await this.queues.tally(message));
+    const nextAt = isSettled(counts) ? undefined : nextTallyAt(push, this.clock.now());
+    // Counts never shrink: it may fail after this, and come again.
+    if (nextAt === undefined) await this.queues.forget(message);
+    await this.tallies.note(push, counts, nextAt);
+  }
+}
