@@ -22,5 +22,6 @@ import { RegisterInstallationService } from './register-installation.service.js'
     ReadInstallationsService,
     RegisterInstallationService,
   ],
+  exports: [PushQueryDatabase],
 })
 export class InstallationsModule {}
