@@ -74,6 +74,40 @@ export class Metrics {
     registers: [this.registry],
   });
 
+  readonly pushConnections = new Gauge({
+    name: 'gatepost_push_connections',
+    help: 'Sockets of devices, by framing (gatepost, json, protobuf or base64)',
+    labelNames: ['framing'] as const,
+    registers: [this.registry],
+  });
+
+  readonly pushConnectionsClosed = new Counter({
+    name: 'gatepost_push_connections_closed_total',
+    help: 'Sockets of devices that were closed, by close code',
+    labelNames: ['code'] as const,
+    registers: [this.registry],
+  });
+
+  readonly pushLogins = new Counter({
+    name: 'gatepost_push_logins_total',
+    help: 'Logins of devices, by outcome (ok or limited)',
+    labelNames: ['outcome'] as const,
+    registers: [this.registry],
+  });
+
+  readonly pushMessagesSent = new Counter({
+    name: 'gatepost_push_messages_sent_total',
+    help: 'Messages written to sockets of devices',
+    registers: [this.registry],
+  });
+
+  readonly pushAcknowledgements = new Counter({
+    name: 'gatepost_push_acknowledgements_total',
+    help: 'Messages that devices have acknowledged, by outcome (received, or dropped where the store was away for too long)',
+    labelNames: ['outcome'] as const,
+    registers: [this.registry],
+  });
+
   constructor() {
     // Sampled every 5 ms: the default of 10 hides short stalls.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 5 });

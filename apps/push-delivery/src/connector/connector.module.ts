@@ -1,5 +1,30 @@
 import { Module } from '@nestjs/common';
+import { ConnectorIdentity } from './connector-identity.js';
+import { ConnectorInbox } from './connector-inbox.js';
+import { ConnectorPresence } from './connector-presence.js';
+import { ConnectorService } from './connector.service.js';
+import { ConnectorShutdown } from './connector-shutdown.js';
+import { DeviceAdmission } from './device-admission.js';
+import { DeviceEndpoint } from './device-endpoint.js';
+import { MessageCache } from './messages/message-cache.js';
+import { Connections } from './sockets/connections.js';
+import { QueuePages } from './store-access/queue-pages.js';
+import { QueueWrites } from './store-access/queue-writes.js';
 
 /** The connections of devices. */
-@Module({})
+@Module({
+  providers: [
+    ConnectorIdentity,
+    ConnectorInbox,
+    ConnectorPresence,
+    ConnectorService,
+    ConnectorShutdown,
+    Connections,
+    DeviceAdmission,
+    DeviceEndpoint,
+    MessageCache,
+    QueuePages,
+    QueueWrites,
+  ],
+})
 export class ConnectorModule {}

@@ -1,0 +1,86 @@
+import type { Server } from 'node:http';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { messageOf } from '#errors';
+import { CONNECTOR_NODES, type ConnectorNodes } from '../connector-nodes/connector-nodes.js';
+import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
+import { ConnectorIdentity } from './connector-identity.js';
+import { endSession } from './device-admission.js';
+import { Connections } from './sockets/connections.js';
+import type { DeviceConnection } from './sockets/device-connection.js';
+
+const BEAT_MS = 2_000;
+/** So often devices are said to be here, whatever happens: a session that is over elsewhere ends by it at last. */
+const REASSERT_MS = 60_000;
+const REASSERTED_AT_ONCE = 500;
+
+/** Says that this connector lives, and where its devices are when the store may have lost that. */
+@Injectable()
+export class ConnectorPresence implements OnApplicationBootstrap {
+  private readonly logger = new Logger('ConnectorPresence');
+  #epoch: string | undefined;
+  /** The store was away, or has lost its memory. */
+  #isDoubtful = false;
+  #reassertedMs = performance.now();
+  #timer: NodeJS.Timeout | undefined;
+  #isOver = false;
+
+  constructor(
+    @Inject(CONNECTOR_NODES) private readonly nodes: ConnectorNodes,
+    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
+    private readonly http: HttpAdapterHost,
+    private readonly identity: ConnectorIdentity,
+    private readonly connections: Connections,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    const server = this.http.httpAdapter.getHttpServer() as Server;
+    if (server.listening) void this.#beat(server);
+    else server.once('listening', () => void this.#beat(server));
+  }
+
+  /** No device shall be sent here any more. */
+  async leave(): Promise<void> {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    // Where the store is away, it learns it from our silence.
+    await this.nodes.leave(this.identity.node).catch(() => undefined);
+  }
+
+  async #beat(server: Server): Promise<void> {
+    try {
+      const { port } = server.address() as { port: number };
+      const epoch = await this.nodes.beat({ id: this.identity.node, port });
+      const isNew = this.#epoch !== undefined && this.#epoch !== epoch;
+      this.#epoch = epoch;
+      await this.#reassert(isNew || this.#isDoubtful);
+      this.#isDoubtful = false;
+    } catch (error) {
+      if (!this.#isDoubtful) this.logger.warn(`the store of queues is away: ${messageOf(error)}`);
+      this.#isDoubtful = true;
+    }
+    if (!this.#isOver) this.#timer = setTimeout(() => void this.#beat(server), BEAT_MS);
+  }
+
+  async #reassert(isUrgent: boolean): Promise<void> {
+    const nowMs = performance.now();
+    if (!isUrgent && nowMs - this.#reassertedMs < REASSERT_MS) return;
+    this.#reassertedMs = nowMs;
+    const open = [...this.connections.all()].filter(({ session }) => session.isOpen);
+    for (let start = 0; start < open.length; start += REASSERTED_AT_ONCE)
+      await this.#reassertSome(open.slice(start, start + REASSERTED_AT_ONCE));
+    if (isUrgent) this.connections.resyncAll();
+  }
+
+  async #reassertSome(connections: readonly DeviceConnection[]): Promise<void> {
+    const sessions = connections.flatMap(({ session: { device, id, isOpen } }) =>
+      device === undefined || !isOpen ? [] : [{ device, session: this.identity.sessionRef(id) }],
+    );
+    const lost = await this.queues.reassert(sessions);
+    for (const device of lost) {
+      const connection = this.connections.find(device);
+      // One that has come since then is not meant.
+      if (connection !== undefined && connections.includes(connection)) endSession(connection);
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type BeforeApplicationShutdown, Inject, Injectable } from '@nestjs/common';
+import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
+import { ConnectorPresence } from './connector-presence.js';
+import { ConnectorService } from './connector.service.js';
+import { DeviceEndpoint } from './device-endpoint.js';
+import { Connections } from './sockets/connections.js';
+import type { DeviceConnection } from './sockets/device-connection.js';
+import { QueueWrites } from './store-access/queue-writes.js';
+
+/** Devices that cannot be told when to come back are sent away one after the other. */
+const CLOSED_PER_SECOND = 1_000;
+const STEP_MS = 100;
+/** How long a socket's farewell may take. */
+const FAREWELL_LIMIT_MS = 2_000;
+const POLL_MS = 20;
+
+/** Ends a connector so that its devices come back spread over time, to others, and without losing what they said. */
+@Injectable()
+export class ConnectorShutdown implements BeforeApplicationShutdown {
+  readonly #reconnectMs: number;
+
+  constructor(
+    @Inject(PUSH_DELIVERY_CONFIG) config: PushDeliveryConfig,
+    private readonly endpoint: DeviceEndpoint,
+    private readonly presence: ConnectorPresence,
+    private readonly connections: Connections,
+    private readonly connector: ConnectorService,
+    private readonly writes: QueueWrites,
+  ) {
+    this.#reconnectMs = config.connector.reconnectSeconds * 1_000;
+  }
+
+  /** Before the HTTP server closes: it waits for every socket. */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.endpoint.close();
+    await this.presence.leave();
+    await this.#sendAway();
+    await this.#untilGone();
+    this.connector.stop();
+    await this.writes.close();
+  }
+
+  async #sendAway(): Promise<void> {
+    const all = [...this.connections.all()];
+    for (const connection of all) if (connection.framing.isOurs) this.#close(connection);
+    const others = all.filter(({ framing }) => !framing.isOurs);
+    const durationMs = Math.min(this.#reconnectMs, (others.length * 1_000) / CLOSED_PER_SECOND);
+    const perStep = Math.ceil(others.length / Math.max(1, durationMs / STEP_MS));
+    for (let start = 0; start < others.length; start += perStep) {
+      if (start > 0) await sleep(STEP_MS);
+      for (const connection of others.slice(start, start + perStep)) this.#close(connection);
+    }
+  }
+
+  #close(connection: DeviceConnection): void {
+    const retryAfterMs = Math.round(Math.random() * this.#reconnectMs);
+    connection.perform(connection.session.sendAway(retryAfterMs));
+  }
+
+  async #untilGone(): Promise<void> {
+    const deadline = performance.now() + FAREWELL_LIMIT_MS;
+    while (this.connections.count > 0 && performance.now() < deadline) await sleep(POLL_MS);
+    for (const connection of this.connections.all()) connection.cutOff();
+    // Their ends are told in the next turns of the loop.
+    while (this.connections.count > 0 && performance.now() < deadline + FAREWELL_LIMIT_MS) await sleep(POLL_MS);
+  }
+}

@@ -1,0 +1,109 @@
+import { Injectable } from '@nestjs/common';
+import { Metrics } from '#observability';
+import type { DeviceAddress } from '../device-queues/device-address.js';
+import type { ConnectOutcome, MessageRef } from '../device-queues/device-queues.js';
+import { ConnectorIdentity } from './connector-identity.js';
+import { DeviceAdmission } from './device-admission.js';
+import { RecentDepartures } from './recent-departures.js';
+import { conflictDelayMs } from './sessions/conflict-delay.js';
+import { Connections } from './sockets/connections.js';
+import type { ConnectionHost, DeviceConnection } from './sockets/device-connection.js';
+import { BoundedWork } from './store-access/bounded-work.js';
+import { isUnavailable } from './store-access/is-unavailable.js';
+import { QueuePages } from './store-access/queue-pages.js';
+import { QueueWrites } from './store-access/queue-writes.js';
+
+/** Logins and pages under way. */
+const CONCURRENCY = 256;
+/** For so long, hints to a device that was here before may be of what it has had. */
+const DISTRUST_MS = 10_000;
+
+/** Does for connections what they cannot do alone. */
+@Injectable()
+export class ConnectorService implements ConnectionHost {
+  readonly #work = new BoundedWork<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
+  readonly #departures = new RecentDepartures();
+
+  constructor(
+    private readonly identity: ConnectorIdentity,
+    private readonly connections: Connections,
+    private readonly admission: DeviceAdmission,
+    private readonly pages: QueuePages,
+    private readonly writes: QueueWrites,
+    private readonly metrics: Metrics,
+  ) {}
+
+  opened(connection: DeviceConnection): void {
+    this.connections.add(connection);
+    this.metrics.pushConnections.inc({ framing: connection.framing.name });
+  }
+
+  connect(connection: DeviceConnection): void {
+    this.#work.add(connection);
+  }
+
+  peek(connection: DeviceConnection): void {
+    this.#work.add(connection);
+  }
+
+  acknowledge({ session }: DeviceConnection, refs: readonly MessageRef[], droppedTold: number): void {
+    if (session.device === undefined) return;
+    this.writes.acknowledge({ device: session.device, refs, droppedTold });
+    this.metrics.pushAcknowledgements.inc({ outcome: 'received' }, refs.length);
+  }
+
+  sent({ messages }: { readonly messages: number }): void {
+    this.metrics.pushMessagesSent.inc(messages);
+  }
+
+  closed(connection: DeviceConnection, code: number): void {
+    this.metrics.pushConnections.dec({ framing: connection.framing.name });
+    this.metrics.pushConnectionsClosed.inc({ code: String(code) });
+    this.#work.forget(connection);
+    const { device, id } = connection.session;
+    this.connections.remove(connection);
+    if (device === undefined) return;
+    this.#departures.add(device, performance.now());
+    this.writes.disconnect(device, this.identity.sessionRef(id));
+  }
+
+  stop(): void {
+    this.#work.close();
+  }
+
+  async #serve(connection: DeviceConnection): Promise<void> {
+    const { device, isConnecting, isOpen } = connection.session;
+    try {
+      if (device !== undefined && isConnecting) await this.#admit(connection, device);
+      else if (isOpen) await this.pages.bringNext(connection);
+    } catch (error) {
+      // What is away is asked again, as if nothing had happened.
+      if (!isUnavailable(error)) connection.session.pageFailed();
+      throw error;
+    }
+  }
+
+  async #admit(connection: DeviceConnection, device: DeviceAddress): Promise<void> {
+    const outcome = await this.admission.admit(connection, device);
+    if (outcome === undefined) return;
+    const delayMs = conflictDelayMs(outcome.conflicts);
+    if (delayMs === 0) {
+      this.#open(connection, device, outcome);
+      await this.pages.bring(connection, outcome.page);
+      return;
+    }
+    setTimeout(() => {
+      this.#open(connection, device, outcome);
+      // By now the page is old.
+      connection.session.pageFailed();
+      connection.perform(connection.session.resync());
+    }, delayMs);
+  }
+
+  #open(connection: DeviceConnection, device: DeviceAddress, { previous }: ConnectOutcome): void {
+    const nowMs = performance.now();
+    const wasHere = previous?.node === this.identity.node || this.#departures.has(device, nowMs);
+    connection.perform(connection.session.connected(wasHere ? nowMs + DISTRUST_MS : 0));
+    this.metrics.pushLogins.inc({ outcome: 'ok' });
+  }
+}

@@ -1,0 +1,67 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { ApplicationDirectory } from '#application-directory';
+import { connectorMessages } from '#contracts';
+import { NodeMessages } from '#messaging';
+import type { DeviceAddress } from '../device-queues/device-address.js';
+import { type ConnectOutcome, DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
+import { ConnectorIdentity } from './connector-identity.js';
+import { CLOSE, UNKNOWN_APPLICATION } from './sessions/close-codes.js';
+import { Connections } from './sockets/connections.js';
+import type { DeviceConnection } from './sockets/device-connection.js';
+import { PAGE_LENGTH } from './store-access/queue-pages.js';
+import { QueueWrites } from './store-access/queue-writes.js';
+
+/** Makes a connection its device's only one, on this connector and on all others. */
+@Injectable()
+export class DeviceAdmission {
+  constructor(
+    private readonly applications: ApplicationDirectory,
+    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
+    private readonly identity: ConnectorIdentity,
+    private readonly connections: Connections,
+    private readonly nodeMessages: NodeMessages,
+    private readonly writes: QueueWrites,
+  ) {}
+
+  /**
+   * @returns what the store says of the device; undefined where the connection has ended
+   * @throws AppError SERVICE_UNAVAILABLE; it may be asked for again
+   */
+  async admit(connection: DeviceConnection, device: DeviceAddress): Promise<ConnectOutcome | undefined> {
+    const { session } = connection;
+    if ((await this.applications.find(device.appId)) === null) {
+      connection.perform(session.refuse(CLOSE.unknownApplication, UNKNOWN_APPLICATION));
+      return undefined;
+    }
+    if (session.hasEnded()) return undefined;
+    endSession(this.connections.claim(device, connection));
+    await this.writes.acknowledged();
+    const ref = this.identity.sessionRef(session.id);
+    const outcome = await this.queues.connect(device, ref, PAGE_LENGTH);
+    this.#evict(device, outcome);
+    if (!session.hasEnded()) return outcome;
+    // It has ended while the store was asked: what it said then came too early.
+    this.writes.disconnect(device, ref);
+    return undefined;
+  }
+
+  /** Ends the device's session if it is the one that another connector means. */
+  evicted(device: DeviceAddress, session: string): void {
+    const connection = this.connections.find(device);
+    if (connection?.session.id === session) endSession(connection);
+  }
+
+  /** Where the other connector does not hear of it, that finds out by itself when it next says where its devices are. */
+  #evict({ appId, installationId }: DeviceAddress, { previous }: ConnectOutcome): void {
+    if (previous === undefined || previous.node === this.identity.node) return;
+    const { node, session } = previous;
+    void this.nodeMessages
+      .send(node, connectorMessages.evict, { appId, installationId, session })
+      .catch(() => undefined);
+  }
+}
+
+/** Ends a session because its device has another one. */
+export function endSession(connection: DeviceConnection | undefined): void {
+  connection?.perform(connection.session.refuse(CLOSE.conflict, 'The device has logged in on another connection.'));
+}

@@ -1,0 +1,112 @@
+import type { Duplex } from 'node:stream';
+import type { MessageRef } from '../../device-queues/device-queues.js';
+import { MalformedFrame } from '../framings/client-command.js';
+import type { Framing } from '../framings/framing.js';
+import { PING_FRAME } from '../framings/websocket-frame.js';
+import { CLOSE } from '../sessions/close-codes.js';
+import type { DeviceSession } from '../sessions/device-session.js';
+import type { Effect } from '../sessions/effect.js';
+import type { DeviceSocket } from './device-socket.js';
+import { wireFrame } from './shared-frames.js';
+
+/** What a device does not read waits here, up to so much. Its window of messages is smaller. */
+const MAX_UNREAD_BYTES = 262_144;
+
+/** What connections leave to others. */
+export interface ConnectionHost {
+  connect(connection: DeviceConnection): void;
+  peek(connection: DeviceConnection): void;
+  acknowledge(connection: DeviceConnection, refs: readonly MessageRef[], droppedTold: number): void;
+  sent(frame: { readonly messages: number }): void;
+  closed(connection: DeviceConnection, code: number): void;
+}
+
+export interface ConnectionOptions {
+  readonly session: DeviceSession;
+  readonly framing: Framing;
+  /** What counts as one client. */
+  readonly network: string;
+  readonly host: ConnectionHost;
+}
+
+/** A device's socket and its session: carries what comes to the session, and does what that wants. */
+export class DeviceConnection {
+  readonly session: DeviceSession;
+  readonly framing: Framing;
+  readonly network: string;
+  readonly #host: ConnectionHost;
+
+  constructor(
+    private readonly socket: DeviceSocket,
+    private readonly stream: Duplex,
+    { session, framing, network, host }: ConnectionOptions,
+  ) {
+    this.session = session;
+    this.framing = framing;
+    this.network = network;
+    this.#host = host;
+    socket.attach(this);
+  }
+
+  received(payload: Buffer): void {
+    const nowMs = performance.now();
+    try {
+      this.perform(this.session.receive(this.framing.read(payload), nowMs));
+    } catch (error) {
+      if (!(error instanceof MalformedFrame)) throw error;
+      this.perform(this.session.refuse(CLOSE.malformed, error.message));
+    }
+  }
+
+  heard(): void {
+    this.session.heard(performance.now());
+  }
+
+  /** The socket is gone. */
+  ended(code: number): void {
+    this.session.ended();
+    this.#host.closed(this, code);
+  }
+
+  perform(effects: readonly Effect[]): void {
+    for (const effect of effects) this.#do(effect);
+  }
+
+  /** Gives the device no more time. */
+  cutOff(): void {
+    this.socket.terminate();
+  }
+
+  #do(effect: Effect): void {
+    switch (effect.kind) {
+      case 'send':
+        this.#write(wireFrame(this.framing, effect.frame));
+        if (effect.frame.kind === 'data') this.#host.sent({ messages: effect.frame.messages.length });
+        return;
+      case 'ping':
+        this.#write(PING_FRAME);
+        return;
+      case 'close':
+        this.socket.close(effect.code, effect.reason);
+        return;
+      case 'cutOff':
+        this.cutOff();
+        return;
+      case 'connect':
+        this.#host.connect(this);
+        return;
+      case 'peek':
+        this.#host.peek(this);
+        return;
+      case 'acknowledge':
+        this.#host.acknowledge(this, effect.refs, effect.droppedTold);
+    }
+  }
+
+  /** Whole frames may pass ws by: it writes whole ones itself, and compresses nothing. */
+  #write(frame: Buffer | undefined): void {
+    if (frame === undefined || !this.stream.writable) return;
+    this.stream.write(frame);
+    if (this.stream.writableLength > MAX_UNREAD_BYTES) this.cutOff();
+  }
+}

@@ -1,0 +1,68 @@
+import { Logger } from '@nestjs/common';
+import { isUnavailable } from './is-unavailable.js';
+
+const PAUSE_MS = 500;
+
+/**
+ * Does one kind of work for many, so many at once, first come first served. While what it needs is away it rests, and then goes
+ * on with those that it had begun: it is away for all of them.
+ */
+export class BoundedWork<Item> {
+  private readonly logger = new Logger('BoundedWork');
+  readonly #waiting = new Set<Item>();
+  #running = 0;
+  #pause: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(
+    private readonly work: (item: Item) => Promise<void>,
+    private readonly concurrency: number,
+  ) {}
+
+  /** An item that waits already keeps its place. */
+  add(item: Item): void {
+    this.#waiting.add(item);
+    this.#next();
+  }
+
+  forget(item: Item): void {
+    this.#waiting.delete(item);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#pause);
+    this.#waiting.clear();
+  }
+
+  #next(): void {
+    while (this.#running < this.concurrency && this.#pause === undefined && !this.#isClosed) {
+      const [item] = this.#waiting;
+      if (item === undefined) return;
+      this.#waiting.delete(item);
+      this.#running += 1;
+      void this.#do(item);
+    }
+  }
+
+  async #do(item: Item): Promise<void> {
+    try {
+      await this.work(item);
+    } catch (error) {
+      if (isUnavailable(error)) this.#rest(item);
+      else this.logger.error(error);
+    } finally {
+      this.#running -= 1;
+      this.#next();
+    }
+  }
+
+  #rest(item: Item): void {
+    if (this.#isClosed) return;
+    this.#waiting.add(item);
+    this.#pause ??= setTimeout(() => {
+      this.#pause = undefined;
+      this.#next();
+    }, PAUSE_MS);
+  }
+}
