@@ -5,7 +5,7 @@ import { CONNECTOR_NODES } from '../connector-nodes/connector-nodes.js';
 import { MemoryConnectorNodes } from '../connector-nodes/memory-connector-nodes.js';
 import { RedisConnectorNodes } from '../connector-nodes/redis-connector-nodes.store.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import { DEVICE_QUEUES } from './device-queues.js';
+import { DEVICE_QUEUES, type DeviceQueueLimits } from './device-queues.js';
 import { PostgresDeviceQueues } from './postgres-device-queues.store.js';
 import { RedisDeviceQueues } from './redis-device-queues.store.js';
 import { UpkeepJob } from './upkeep.job.js';
@@ -14,6 +14,7 @@ import { UpkeepJob } from './upkeep.job.js';
 export type DeviceQueueStorage = 'redis' | 'postgresql';
 
 const LEASE_MS = 10_000;
+const CONFLICT_MS = 60_000;
 
 /** The queues of devices, and the connectors that live. */
 @Module({})
@@ -22,26 +23,26 @@ export class DeviceQueuesModule {
     return {
       module: DeviceQueuesModule,
       global: true,
-      providers: [...STORES[storage](queueLimit), UpkeepJob],
+      providers: [...STORES[storage]({ queueLimit, conflictMs: CONFLICT_MS }), UpkeepJob],
       exports: [DEVICE_QUEUES, CONNECTOR_NODES],
     };
   }
 }
 
-const STORES: Readonly<Record<DeviceQueueStorage, (queueLimit: number) => Provider[]>> = {
-  redis: (queueLimit) => [
-    { provide: DEVICE_QUEUES, inject: [Redis], useFactory: (redis: Redis) => new RedisDeviceQueues(redis, queueLimit) },
+const STORES: Readonly<Record<DeviceQueueStorage, (limits: DeviceQueueLimits) => Provider[]>> = {
+  redis: (limits) => [
+    { provide: DEVICE_QUEUES, inject: [Redis], useFactory: (redis: Redis) => new RedisDeviceQueues(redis, limits) },
     {
       provide: CONNECTOR_NODES,
       inject: [Redis],
       useFactory: (redis: Redis) => new RedisConnectorNodes(redis, LEASE_MS),
     },
   ],
-  postgresql: (queueLimit) => [
+  postgresql: (limits) => [
     {
       provide: DEVICE_QUEUES,
       inject: [PushDatabase],
-      useFactory: (database: PushDatabase) => new PostgresDeviceQueues(database, queueLimit),
+      useFactory: (database: PushDatabase) => new PostgresDeviceQueues(database, limits),
     },
     {
       provide: CONNECTOR_NODES,

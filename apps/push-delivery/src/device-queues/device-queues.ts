@@ -72,6 +72,13 @@ export interface QueueTally {
   readonly overflowed: number;
 }
 
+export interface DeviceQueueLimits {
+  /** Messages that wait for one device; of more, the oldest are dropped. */
+  readonly queueLimit: number;
+  /** Sessions of one device that end each other within so many milliseconds are in conflict. */
+  readonly conflictMs: number;
+}
+
 /**
  * The queues of messages that devices have not acknowledged, and where devices are connected (ADR 20). A message is in the
  * queue of each device that it is for until the device acknowledges it, whether the device is connected or not; what goes

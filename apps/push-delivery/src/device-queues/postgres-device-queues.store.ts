@@ -5,6 +5,7 @@ import type {
   Acknowledgement,
   ConnectedDevice,
   ConnectOutcome,
+  DeviceQueueLimits,
   DeviceQueues,
   DeviceSession,
   EnqueueBatch,
@@ -25,13 +26,15 @@ type MessageId = Pick<PushMessage, 'id' | 'appId'>;
  * it anyway. Moves follow one another, so counts need no locks and no move waits for another one's in a circle.
  */
 export class PostgresDeviceQueues implements DeviceQueues {
-  readonly #sessions = new Sessions();
+  readonly #sessions: Sessions;
   readonly #moves = new OneAtATime();
 
   constructor(
     private readonly database: Database,
-    private readonly queueLimit: number,
-  ) {}
+    private readonly limits: DeviceQueueLimits,
+  ) {
+    this.#sessions = new Sessions(limits.conflictMs);
+  }
 
   async enqueue(batch: EnqueueBatch): Promise<ConnectedDevice[]> {
     if (batch.devices.length === 0) return [];
@@ -130,12 +133,12 @@ export class PostgresDeviceQueues implements DeviceQueues {
 
   /** Of queues that hold too many. What has expired goes first, and is not counted as dropped. */
   async #dropOldest(tx: Tx, { appId, expiresAt }: PushMessage, devices: readonly EnqueuedDevice[]): Promise<void> {
-    const values = [appId, idsOf(devices), this.queueLimit];
+    const values = [appId, idsOf(devices), this.limits.queueLimit];
     const full = await tx.query<{ installationId: string }>(sql.FIND_FULL, values, 'queues.findFull');
     if (full.length === 0) return;
     const ids = idsOf(full);
     await tx.query(sql.REMOVE_EXPIRED_OF, [appId, ids], 'queues.removeExpiredOf');
-    await tx.query(sql.DROP_OLDEST, [appId, ids, this.queueLimit, new Date(expiresAt)], 'queues.dropOldest');
+    await tx.query(sql.DROP_OLDEST, [appId, ids, this.limits.queueLimit, new Date(expiresAt)], 'queues.dropOldest');
   }
 
   async #connectedOf({ message: { appId, order }, devices }: EnqueueBatch): Promise<ConnectedDevice[]> {

@@ -5,6 +5,7 @@ import type {
   Acknowledgement,
   ConnectedDevice,
   ConnectOutcome,
+  DeviceQueueLimits,
   DeviceQueues,
   DeviceSession,
   EnqueueBatch,
@@ -34,21 +35,20 @@ import {
 const SCRIPT_DEVICES = 500;
 /** Counts outlive the message by the time for which notifications are kept: who should fetch them may be away. */
 const TALLY_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
-const CONFLICT_MS = 60_000;
 const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, partition) => partition);
 
 /** The queues of the services. */
 export class RedisDeviceQueues implements DeviceQueues {
   constructor(
     private readonly redis: Redis,
-    private readonly queueLimit: number,
+    private readonly limits: DeviceQueueLimits,
   ) {}
 
   async enqueue({ message, partition, devices }: EnqueueBatch): Promise<ConnectedDevice[]> {
     if (devices.length === 0) return [];
     await this.redis.run(PUT_MESSAGE, [messageKey(message.id)], [JSON.stringify(message), message.expiresAt]);
     const { appId, id, order, expiresAt } = message;
-    const push = [appId, id, order, expiresAt, this.queueLimit, TALLY_KEPT_MS];
+    const push = [appId, id, order, expiresAt, this.limits.queueLimit, TALLY_KEPT_MS];
     const connected: ConnectedDevice[] = [];
     // One after the other: each moves the mark.
     for (const some of chunksOf(devices, SCRIPT_DEVICES)) {
@@ -59,7 +59,7 @@ export class RedisDeviceQueues implements DeviceQueues {
   }
 
   async connect(device: DeviceAddress, { node, session }: SessionRef, limit: number): Promise<ConnectOutcome> {
-    const values = [device.appId, device.installationId, node, session, limit, CONFLICT_MS];
+    const values = [device.appId, device.installationId, node, session, limit, this.limits.conflictMs];
     return outcomeFrom(await this.#run<ConnectReply>(CONNECT, partitionOf(device), values));
   }
 

@@ -7,11 +7,11 @@ interface KnownSession extends SessionRef {
   readonly conflictAtMs: number;
 }
 
-const CONFLICT_MS = 60_000;
-
 /** Where devices are connected, in the memory of the process that holds all connections. */
 export class Sessions {
   readonly #byApp = new Map<string, Map<string, KnownSession>>();
+
+  constructor(private readonly conflictMs: number) {}
 
   connect(device: DeviceAddress, session: SessionRef, nowMs: number): Omit<ConnectOutcome, 'page'> {
     const known = this.#of(device);
@@ -19,7 +19,7 @@ export class Sessions {
       this.#set(device, { ...session, conflicts: known?.conflicts ?? 0, conflictAtMs: known?.conflictAtMs ?? 0 });
       return { previous: undefined, conflicts: known?.conflicts ?? 0 };
     }
-    const conflicts = known.conflictAtMs + CONFLICT_MS > nowMs ? known.conflicts + 1 : 1;
+    const conflicts = known.conflictAtMs + this.conflictMs > nowMs ? known.conflicts + 1 : 1;
     this.#set(device, { ...session, conflicts, conflictAtMs: nowMs });
     return { previous: { node: known.node, session: known.session }, conflicts };
   }

@@ -1,0 +1,59 @@
+import { Redis as Client } from 'ioredis';
+import { afterAll, beforeAll } from 'vitest';
+import { migrate } from '#database';
+import { Redis } from '#redis';
+import { eventually, newDatabase, newNamespace, testRun } from '#testing';
+import type { DeviceQueueLimits, DeviceQueues } from '../src/device-queues/device-queues.js';
+import { PostgresDeviceQueues } from '../src/device-queues/postgres-device-queues.store.js';
+import { RedisDeviceQueues } from '../src/device-queues/redis-device-queues.store.js';
+import { PushDatabase, pushDatabase } from '../src/push-delivery.database.js';
+
+/** A store as one process has it. */
+export interface QueueStore {
+  readonly name: string;
+  /** What a process opens when it starts. */
+  readonly open: (limits?: Partial<DeviceQueueLimits>) => DeviceQueues;
+  /** How much there is of an application's queues and messages. */
+  readonly left: (appId: string) => Promise<number>;
+}
+
+/** Messages in a queue of these tests. */
+export const QUEUE_LIMIT = 5;
+const LIMITS: DeviceQueueLimits = { queueLimit: QUEUE_LIMIT, conflictMs: 60_000 };
+
+/** Redis and PostgreSQL, for the tests of a file. */
+export function useQueueStores(): { stores: QueueStore[]; redis: () => Redis; namespace: string } {
+  const namespace = newNamespace();
+  let redis: Redis;
+  let client: Client;
+  let database: PushDatabase;
+  beforeAll(async () => {
+    redis = new Redis({ url: testRun().redisUrl, namespace, connectionName: 'test' });
+    client = new Client(testRun().redisUrl);
+    await eventually(() => redis.ping());
+    const options = pushDatabase(await newDatabase(), 8);
+    await migrate(options);
+    database = new PushDatabase(options);
+  });
+  afterAll(async () => {
+    redis.close();
+    client.disconnect();
+    await database.close();
+  });
+  const rowsOf = `
+    SELECT 1 FROM push.queued_messages WHERE app_id = $1 UNION ALL SELECT 1 FROM push.messages WHERE app_id = $1
+    UNION ALL SELECT 1 FROM push.dropped_messages WHERE app_id = $1`;
+  const stores: QueueStore[] = [
+    {
+      name: 'Redis',
+      open: (limits) => new RedisDeviceQueues(redis, { ...LIMITS, ...limits }),
+      left: async (appId) => (await client.keys(`${namespace}:push:{*}:queue:${appId}:*`)).length,
+    },
+    {
+      name: 'PostgreSQL',
+      open: (limits) => new PostgresDeviceQueues(database, { ...LIMITS, ...limits }),
+      left: async (appId) => (await database.query(rowsOf, [appId])).length,
+    },
+  ];
+  return { stores, redis: () => redis, namespace };
+}

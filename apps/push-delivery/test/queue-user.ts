@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import type { PushMessage } from '#contracts';
+import { unique } from '#testing';
+import { type DeviceAddress, partitionOf } from '../src/device-queues/device-address.js';
+import type {
+  ConnectedDevice,
+  DeviceQueues,
+  EnqueuedDevice,
+  QueueTally,
+  SessionRef,
+} from '../src/device-queues/device-queues.js';
+
+const HOUR_MS = 3_600_000;
+const PAGE = 50;
+/** Pushes of all applications have one order. */
+let order = 0;
+
+/** An application of its own that works with queues as dispatchers and connectors do. */
+export class QueueUser {
+  readonly appId = unique('app');
+  #positions = 0;
+
+  constructor(readonly queues: DeviceQueues) {}
+
+  newId(): string {
+    return randomBytes(12).toString('hex');
+  }
+
+  newDevice(): DeviceAddress {
+    return { appId: this.appId, installationId: unique('device') };
+  }
+
+  newSession(node = 'node-1'): SessionRef {
+    return { node, session: unique('session') };
+  }
+
+  newMessage(values: Partial<PushMessage> = {}): PushMessage {
+    order += 1;
+    return {
+      id: this.newId(),
+      appId: this.appId,
+      order,
+      expiresAt: Date.now() + HOUR_MS,
+      bodies: { ios: '{"alert":"pomme"}' },
+      body: '{"alert":"名前"}',
+      ...values,
+    };
+  }
+
+  /** So many devices of one partition, in the order of their positions. */
+  manyDevices(count: number): { partition: number; devices: EnqueuedDevice[] } {
+    const partition = partitionOf(this.newDevice());
+    const devices: EnqueuedDevice[] = [];
+    for (let tried = 0; devices.length < count; tried += 1) {
+      const device = { appId: this.appId, installationId: `device-${tried}` };
+      if (partitionOf(device) === partition) devices.push(this.#target(device, 'android'));
+    }
+    return { partition, devices };
+  }
+
+  /** @returns those that are connected */
+  async enqueue(
+    message: PushMessage,
+    devices: readonly DeviceAddress[],
+    platform = 'android',
+  ): Promise<ConnectedDevice[]> {
+    const connected: ConnectedDevice[] = [];
+    for (const device of devices) {
+      const batch = { message, partition: partitionOf(device), devices: [this.#target(device, platform)] };
+      connected.push(...(await this.queues.enqueue(batch)));
+    }
+    return connected;
+  }
+
+  async acknowledge(device: DeviceAddress, ids: readonly string[], droppedTold = 0): Promise<void> {
+    const refs = ids.map((id) => ({ id, platform: 'android' }));
+    await this.queues.acknowledge([{ device, refs, droppedTold }]);
+  }
+
+  async idsIn(device: DeviceAddress): Promise<string[]> {
+    return (await this.queues.peek(device, PAGE)).refs.map(({ id }) => id);
+  }
+
+  async tallyOf(message: PushMessage): Promise<QueueTally | undefined> {
+    return (await this.queues.tally(message)).get('android');
+  }
+
+  #target({ installationId }: DeviceAddress, platform: string): EnqueuedDevice {
+    this.#positions += 1;
+    return { installationId, platform, position: this.#positions.toString(16).padStart(24, '0') };
+  }
+}
