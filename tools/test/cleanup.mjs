@@ -121,7 +121,7 @@ function queuesOf(namespace) {
   });
 }
 
-async function deleteKeys(url, namespace) {
+export async function deleteKeys(url, namespace) {
   const client = new Redis(url, { retryStrategy: null });
   client.on('error', () => undefined);
   try {

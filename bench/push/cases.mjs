@@ -1,0 +1,147 @@
+// What is measured, of each server that takes part. A case answers with numbers by the names of its rows in the report.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { namesOf } from './load-process.mjs';
+import { peakKbDuring, processorSeconds, residentKb } from './process-usage.mjs';
+
+const IDLE_DEVICES = 10_000;
+const FAN_OUT_DEVICES = 2_000;
+/** No more than a connector sends without an acknowledgement. */
+const FAN_OUT_PUSHES = 30;
+const LATENCY_PUSHES = 300;
+const OFFLINE_DEVICES = 100_000;
+const STORM_DEVICES = 10_000;
+const STORM_PUSHES = 10;
+const MILLION = 1_000_000;
+const WATCHED_DEVICES = 1_000;
+const SETTLE_MS = 3_000;
+const PAUSE_MS = 20;
+const TIMEOUT_MS = 120_000;
+const GENTLY = 200;
+
+export const CASES = { memory, sends, latency, offline, storm, million };
+
+/** Resident memory of the server for each device that is connected and gets nothing. */
+async function memory(server, devices) {
+  const names = namesOf('idle', IDLE_DEVICES);
+  await server.register?.(names);
+  const options = { ...server.device, sendsAcks: true, atOnce: GENTLY };
+  // What the server needs once for all is there afterwards.
+  await devices.open({ ...options, names: names.slice(0, 1_000) });
+  await devices.close();
+  await sleep(SETTLE_MS);
+  const before = residentKb(server.server);
+  await devices.open({ ...options, names });
+  await sleep(SETTLE_MS);
+  const perDevice = (residentKb(server.server) - before) / IDLE_DEVICES;
+  await devices.close();
+  return { memoryKb: perDevice };
+}
+
+/** Frames that one core sends, of messages that go to everybody. */
+async function sends(server, devices) {
+  return {
+    sendsPerCore: await sendsPerCore(server, devices, false),
+    ackedSendsPerCore: await sendsPerCore(server, devices, true),
+  };
+}
+
+async function sendsPerCore(server, devices, sendsAcks) {
+  const names = namesOf(sendsAcks ? 'acking' : 'mute', FAN_OUT_DEVICES);
+  await server.register?.(names);
+  await devices.open({ ...server.device, names, sendsAcks, atOnce: GENTLY });
+  await sleep(SETTLE_MS);
+  await devices.forget();
+  const before = processorSeconds(server.server);
+  for (let push = 0; push < FAN_OUT_PUSHES; push += 1) await server.pushToAll(sendsAcks ? 1 : 0);
+  const wanted = FAN_OUT_DEVICES * FAN_OUT_PUSHES;
+  const { messages } = await devices.untilMessages(wanted, TIMEOUT_MS);
+  if (sendsAcks) await sleep(SETTLE_MS);
+  const seconds = processorSeconds(server.server) - before;
+  await devices.close();
+  if (messages < wanted) throw new Error(`${server.title}: ${messages} of ${wanted} messages came`);
+  return messages / seconds;
+}
+
+/** From the answer to the application until the device has the frame, one push at a time. */
+async function latency(server, devices) {
+  const [name] = namesOf('one', 1);
+  await server.register?.([name]);
+  await devices.open({ ...server.device, names: [name], sendsAcks: true, tells: true, atOnce: 1 });
+  const all = [];
+  for (let push = 0; push < LATENCY_PUSHES; push += 1) all.push(await latencyOfOne(server, devices, name));
+  await devices.close();
+  all.sort((a, b) => a - b);
+  const share = (part) => all[Math.floor(all.length * part)];
+  return { latencyP50: share(0.5), latencyP99: share(0.99) };
+}
+
+async function latencyOfOne(server, devices, name) {
+  const id = await server.pushToOne(name);
+  const acceptedAt = now();
+  const at = await devices.gets(id);
+  await sleep(PAUSE_MS);
+  // A frame may be there before the answer has come back.
+  return Math.max(0, at - acceptedAt);
+}
+
+/** Devices a second that get a message into their queues, for each second of Redis' one core. */
+async function offline(server) {
+  if (server.redisSeconds === undefined) return {};
+  await server.register(namesOf('away', OFFLINE_DEVICES));
+  await server.untilDone(await server.pushToAll());
+  const [seconds, startedAt] = [await server.redisSeconds(), performance.now()];
+  await server.untilDone(await server.pushToAll());
+  const took = (performance.now() - startedAt) / 1_000;
+  const used = (await server.redisSeconds()) - seconds;
+  return { enqueuedPerCore: OFFLINE_DEVICES / used, enqueuedPerSecond: OFFLINE_DEVICES / took };
+}
+
+/** Everybody comes back at once, and has messages waiting. */
+async function storm(server, devices) {
+  const names = namesOf('storm', STORM_DEVICES);
+  const options = { ...server.device, names, sendsAcks: true, keepsSession: true };
+  await server.register?.(names);
+  await devices.open({ ...options, atOnce: GENTLY });
+  await devices.close();
+  await sleep(SETTLE_MS);
+  for (let push = 0; push < STORM_PUSHES; push += 1) {
+    const accepted = await server.pushToAll();
+    await server.untilDone?.(accepted);
+  }
+  await devices.forget();
+  const startedAt = now();
+  const opened = devices.open({ ...options, atOnce: STORM_DEVICES });
+  const wanted = STORM_DEVICES * STORM_PUSHES;
+  const { messages, duplicates, lastAt } = await devices.untilMessages(wanted, TIMEOUT_MS);
+  await opened;
+  await devices.close();
+  return { stormSeconds: (lastAt - startedAt) / 1_000, stormLost: wanted - messages, stormTwice: duplicates };
+}
+
+/** A push with a condition that one of a hundred meets, over a million installations: how soon the first device has it, and what the dispatcher needs. */
+async function million(server, devices) {
+  if (server.dispatcher === undefined) return {};
+  const names = namesOf('million', MILLION);
+  await server.register(names);
+  const watched = names.filter((_, index) => index % 100 === 7).slice(0, WATCHED_DEVICES);
+  await devices.open({ ...server.device, names: watched, sendsAcks: true, atOnce: GENTLY });
+  await devices.forget();
+  const before = residentKb(server.dispatcher);
+  const startedAt = now();
+  const peakKb = await peakKbDuring(server.dispatcher, async () => {
+    await server.untilDone(await server.push({ where: { city: 'c7' }, data: { alert: 'One of a hundred.' } }));
+  });
+  const took = now() - startedAt;
+  const { firstAt, messages } = await devices.untilMessages(WATCHED_DEVICES, TIMEOUT_MS);
+  await devices.close();
+  if (messages < WATCHED_DEVICES) throw new Error(`${messages} of ${WATCHED_DEVICES} devices got the push`);
+  return {
+    millionFirstMs: firstAt - startedAt,
+    millionSeconds: took / 1_000,
+    millionGrowthMb: (peakKb - before) / 1_024,
+  };
+}
+
+function now() {
+  return performance.timeOrigin + performance.now();
+}

@@ -1,0 +1,118 @@
+// Gatepost as a push server: one process of each service, dispatcher and connector apart.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { crc32 } from 'node:zlib';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { deleteKeys } from '../../tools/test/cleanup.mjs';
+import { APP, freePort, ready } from '../bench-run.mjs';
+
+const REDIS_URL = process.env.REDIS_URL || 'redis://localhost:6379';
+const PARTITIONS = 64;
+const ROWS_AT_ONCE = 10_000;
+const POLL_MS = 20;
+const DONE_TIMEOUT_MS = 300_000;
+/** With it a frame is about 256 bytes long, as a message of Mosquitto is. */
+const ALERT = '.'.repeat(140);
+
+export async function startGatepost({ services, launch, command }) {
+  await command('migrate', '--quiet');
+  const env = { ...services, REDIS_URL, GATEPOST_RATE_LIMIT_DEVICE_LOGINS: 'off', GATEPOST_RATE_LIMIT_REQUESTS: 'off' };
+  const start = async (app, more = {}) => {
+    const port = await freePort();
+    const child = launch(`dist/apps/${app}/src/main.js`, { ...env, ...more, GATEPOST_PORT: port });
+    await ready(port);
+    return { child, port };
+  };
+  const [, gateway, dispatcher, connector] = await Promise.all([
+    start('accounts', APP),
+    start('gateway'),
+    start('push-delivery', { GATEPOST_PUSH_ROLES: 'dispatcher' }),
+    start('push-delivery', { GATEPOST_PUSH_ROLES: 'connector' }),
+  ]);
+  const api = apiOf(`http://127.0.0.1:${gateway.port}`);
+  const database = new pg.Client({ connectionString: services.DATABASE_URL });
+  await database.connect();
+  const redis = new Redis(REDIS_URL);
+  return {
+    kind: 'gatepost',
+    title: 'Gatepost',
+    server: connector.child,
+    dispatcher: dispatcher.child,
+    device: { kind: 'gatepost', port: connector.port, appId: APP.GATEPOST_APP_ID },
+    register: (names) => register(database, names),
+    pushToAll: () => api.push({ data: { alert: ALERT } }),
+    pushToOne: async (installationId) =>
+      (await api.push({ where: { installationId }, data: { alert: ALERT } })).objectId,
+    push: api.push,
+    untilDone: api.untilDone,
+    redisSeconds: () => redisSeconds(redis),
+    async stop() {
+      await database.end();
+      redis.disconnect();
+    },
+  };
+}
+
+/** Once no process makes new ones. */
+export function deleteKeysOf({ services }) {
+  return deleteKeys(REDIS_URL, services.GATEPOST_NAMESPACE);
+}
+
+function apiOf(url) {
+  const headers = {
+    'x-lc-id': APP.GATEPOST_APP_ID,
+    'x-lc-key': `${APP.GATEPOST_MASTER_KEY},master`,
+    'content-type': 'application/json',
+  };
+  const ask = async (path, body) => {
+    const request = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+    const response = await fetch(`${url}${path}`, { headers, ...request });
+    const answer = await response.json();
+    if (!response.ok) throw new Error(`${path} was answered ${response.status} ${JSON.stringify(answer)}`);
+    return answer;
+  };
+  return {
+    push: (body) => ask('/1.1/push', body),
+    /** Resolves once the push has reached every device, or is in its queue. */
+    async untilDone({ objectId }) {
+      const deadline = performance.now() + DONE_TIMEOUT_MS;
+      while (performance.now() < deadline) {
+        const { status } = await ask(`/1.1/tables/Notifications/${objectId}`);
+        if (status === 'done') return;
+        if (status === 'error') throw new Error('a push ended with an error');
+        await sleep(POLL_MS);
+      }
+      throw new Error('a push is not done in time');
+    },
+  };
+}
+
+/** Makes installations with these ids, and no others. Every hundredth one is in the city c0, and so on. */
+async function register(database, names) {
+  const appId = APP.GATEPOST_APP_ID;
+  await database.query('TRUNCATE push.installations');
+  for (let from = 0; from < names.length; from += ROWS_AT_ONCE) {
+    const some = names.slice(from, from + ROWS_AT_ONCE);
+    await database.query(INSERT, [
+      appId,
+      some,
+      some.map((name) => crc32(`${appId}:${name}`) % PARTITIONS),
+      some.map((_, index) => JSON.stringify({ city: `c${index % 100}` })),
+    ]);
+  }
+  await database.query('ANALYZE push.installations');
+}
+
+const INSERT = `
+  INSERT INTO push.installations (app_id, object_id, partition, installation_id, device_type, fields, created_at, updated_at)
+  SELECT $1, substr(md5(name), 1, 24), partition, name, 'web', fields::jsonb, now(), now()
+  FROM unnest($2::text[], $3::int[], $4::text[]) AS installation (name, partition, fields)`;
+
+/** Seconds of processor time that Redis has used until now. */
+async function redisSeconds(redis) {
+  const info = await redis.info('cpu');
+  const sum = ['used_cpu_sys', 'used_cpu_user'].map((name) =>
+    Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(info)[1]),
+  );
+  return sum[0] + sum[1];
+}
