@@ -7,11 +7,12 @@ import type { RoutedEndpoint } from './routed-endpoints.js';
 import { named, ShapeWriter } from './shapes.js';
 
 const DESCRIPTION =
-  'Accounts over the REST API of the LeanCloud SDKs. Every body is JSON, but for the forms of pages. A failure is `{"code": <integer>, "error": "<text>"}`; programs decide by `code`.';
+  'Accounts and pushes over the REST API of the LeanCloud SDKs. Every body is JSON, but for the forms of pages. A failure is `{"code": <integer>, "error": "<text>"}`; programs decide by `code`.';
 
 /** The parameters that stand in paths. */
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   code: 'The six digits of the message.',
+  id: 'The number of the scheduled push.',
   objectId: 'The id of the object.',
   token: 'The token of the mailed link.',
 };
