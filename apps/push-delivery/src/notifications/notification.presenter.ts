@@ -1,5 +1,4 @@
-import type { JsonObject } from '#contracts';
-import { type PlatformDeliveries, totalOf } from './delivery-counts.rules.js';
+import type { DeliveryCounts, JsonObject } from '#contracts';
 import type { NotificationRow } from './notification.row.js';
 import { shownWhere } from './push-target.rules.js';
 
@@ -9,9 +8,11 @@ import { shownWhere } from './push-target.rules.js';
  */
 export function presentNotification(
   row: NotificationRow,
-  deliveries: PlatformDeliveries,
+  platforms: Readonly<Record<string, DeliveryCounts>>,
   { isMaster }: { readonly isMaster: boolean },
 ): JsonObject {
+  const sumOf = (count: (of: DeliveryCounts) => number) =>
+    Object.values(platforms).reduce((sum, of) => sum + count(of), 0);
   return {
     objectId: row.objectId,
     createdAt: row.createdAt.toISOString(),
@@ -24,11 +25,11 @@ export function presentNotification(
     'from-service': 'push',
     'push-time': row.dueAt.toISOString(),
     'expiration-time': row.expiresAt.toISOString(),
-    devices: totalOf(deliveries, 'targeted'),
-    successes: totalOf(deliveries, 'delivered'),
+    devices: sumOf(({ targeted }) => targeted),
+    successes: sumOf(({ delivered }) => delivered),
     invalidTokens: 0,
     errors: row.error,
-    platforms: Object.fromEntries(Object.entries(deliveries).map(([platform, counts]) => [platform, { ...counts }])),
+    platforms: { ...platforms },
   };
 }
 

@@ -3,20 +3,16 @@ import type { PushTarget } from './target.types.js';
 
 export type NotificationStatus = (typeof NOTIFICATION_STATUSES)[number];
 
-/** What the queues count of a push on one platform (`QueueTally`). */
-export interface QueueSums {
+/**
+ * How a push stands on one platform. `targeted` and `unreachable` are counted by the scan, together with its cursor; the others
+ * are copies of the queues' sums (`QueueTally`). `enqueued` counts neither who is unreachable nor anybody twice.
+ */
+export interface PlatformCounts {
+  readonly targeted: number;
+  readonly unreachable: number;
   readonly enqueued: number;
   readonly acknowledged: number;
   readonly overflowed: number;
-}
-
-/**
- * How a push stands on one platform. `targeted` and `unreachable` are counted by the scan, together with its cursor; the others
- * are copies of the queues' sums. `enqueued` counts neither who is unreachable nor anybody twice.
- */
-export interface PlatformCounts extends QueueSums {
-  readonly targeted: number;
-  readonly unreachable: number;
 }
 
 /** By platform: an installation's `deviceType`, or `unknown`. The column `counts`. */

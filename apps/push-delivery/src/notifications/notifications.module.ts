@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
+import { DispatchModule } from '../dispatch/dispatch.module.js';
 import { InstallationsModule } from '../installations/installations.module.js';
-import { DeliveriesService } from './deliveries.service.js';
 import { DeviceCountsRepository } from './device-counts.repository.js';
 import { DeviceReportService } from './device-report.service.js';
 import { NotificationsController } from './notifications.controller.js';
@@ -14,10 +14,9 @@ import { SendPushService } from './send-push.service.js';
 
 /** Pushes as applications ask for them, and what became of them. */
 @Module({
-  imports: [InstallationsModule],
+  imports: [DispatchModule, InstallationsModule],
   controllers: [NotificationsController, PushOperationsController],
   providers: [
-    DeliveriesService,
     DeviceCountsRepository,
     DeviceReportService,
     NotificationsRepository,

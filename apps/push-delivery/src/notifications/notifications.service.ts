@@ -3,8 +3,8 @@ import type { Caller, JsonObject, ObjectListQuery, pushOperationsRpc, RpcReply }
 import { type AppError, appError } from '#errors';
 import { compileCount, compileFind, parseOrder, parseWhere, type QueryScope } from '#object-query';
 import { pickKeys } from '#stored-objects';
+import { PushCounts } from '../dispatch/push-counts.js';
 import { PushQueryDatabase } from '../installations/push-query-database.js';
-import { DeliveriesService } from './deliveries.service.js';
 import { NOTIFICATION_QUERY_CLASS } from './notification-query.fields.js';
 import { presentNotification, presentScheduled } from './notification.presenter.js';
 import type { NotificationRow } from './notification.row.js';
@@ -18,7 +18,7 @@ const DEFAULT_ORDER = '-createdAt';
 export class NotificationsService {
   constructor(
     private readonly notifications: NotificationsRepository,
-    private readonly deliveries: DeliveriesService,
+    private readonly counts: PushCounts,
     private readonly database: PushQueryDatabase,
   ) {}
 
@@ -37,7 +37,7 @@ export class NotificationsService {
       error,
       createdAt: createdAt.toISOString(),
       expiresAt: expiresAt.toISOString(),
-      platforms: { ...(await this.deliveries.of(row)) },
+      platforms: await this.counts.of(row),
     };
   }
 
@@ -83,7 +83,7 @@ export class NotificationsService {
   }
 
   async #present(row: NotificationRow, isMaster: boolean): Promise<JsonObject> {
-    return presentNotification(row, await this.deliveries.of(row), { isMaster });
+    return presentNotification(row, await this.counts.of(row), { isMaster });
   }
 }
 

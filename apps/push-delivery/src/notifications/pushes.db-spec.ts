@@ -5,11 +5,12 @@ import type { Clock } from '#clock';
 import { migrate } from '#database';
 import { appError } from '#errors';
 import { newDatabase, unique } from '#testing';
+import { PushCounts } from '../dispatch/push-counts.js';
+import type { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
 import { PushQueryDatabase } from '../installations/push-query-database.js';
 import type { PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { DeliveriesService } from './deliveries.service.js';
 import { NotificationsRepository } from './notifications.repository.js';
 import { NotificationsService } from './notifications.service.js';
 import { RequestIdsRepository } from './request-ids.repository.js';
@@ -29,6 +30,7 @@ describe('pushes', () => {
   let queries: PushQueryDatabase;
   let [now, allowClientPush] = [NOW, false];
   let tally: DeviceQueues['tally'];
+  let woken: object[] = [];
   let pushes: SendPushService;
   let notifications: NotificationsService;
 
@@ -48,22 +50,24 @@ describe('pushes', () => {
     const applications = { find: () => Promise.resolve({ settings: { allowClientPush } }) };
     const repository = new NotificationsRepository(database);
     const queues = { tally: (...args: Parameters<DeviceQueues['tally']>) => tally(...args) };
-    const deliveries = new DeliveriesService(queues as DeviceQueues, clock);
+    const counts = new PushCounts(queues as DeviceQueues, clock);
+    const dispatcher = { wake: (push: object) => woken.push(push) };
     pushes = new SendPushService(
       applications as unknown as ApplicationDirectory,
       repository,
       new RequestIdsRepository(),
       database,
       clock,
+      dispatcher as unknown as PushDispatcher,
     );
     queries = new PushQueryDatabase({ databaseUrl: options.url, databasePool: 4 } as PushDeliveryConfig);
-    notifications = new NotificationsService(repository, deliveries, queries);
+    notifications = new NotificationsService(repository, counts, queries);
   });
   afterAll(async () => {
     await Promise.all([database.close(), queries.close()]);
   });
   beforeEach(async () => {
-    [now, allowClientPush] = [NOW, false];
+    [now, allowClientPush, woken] = [NOW, false, []];
     tally = () => Promise.resolve(new Map());
     await database.query('TRUNCATE push.notifications, push.request_ids');
   });
@@ -89,6 +93,12 @@ describe('pushes', () => {
       errors: null,
       platforms: {},
     });
+  });
+
+  it('begin at once, as soon as they are rows, where their time has come', async () => {
+    await send({ where: { installationId: 'i' } });
+    await send(later);
+    expect(woken).toMatchObject([{ isBulk: false, target: { where: [{ installationId: 'i' }] } }]);
   });
 
   it('with a target that cannot be searched for are refused, and leave nothing', async () => {

@@ -5,6 +5,7 @@ import { Clock } from '#clock';
 import { appError } from '#errors';
 import { compileCount, parseWhere } from '#object-query';
 import { newObjectId } from '#stored-objects';
+import { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/installation-query.fields.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { NewNotification } from './notification.row.js';
@@ -25,6 +26,7 @@ export class SendPushService {
     private readonly requestIds: RequestIdsRepository,
     private readonly database: PushDatabase,
     private readonly clock: Clock,
+    private readonly dispatcher: PushDispatcher,
   ) {}
 
   /** @throws AppError CLIENT_PUSH_OFF; for the body what `parsePush` and `parseWhere` throw */
@@ -54,7 +56,12 @@ export class SendPushService {
     const accepted = await this.database.transaction(async (tx) => {
       const first = reqId === null ? undefined : await this.requestIds.claim(tx, { ...row, reqId });
       if (first !== undefined) return first;
-      await this.notifications.add(tx, row, statusOf(row));
+      const status = statusOf(row);
+      await this.notifications.add(tx, row, status);
+      if (status === 'in-queue')
+        tx.afterCommit(() => {
+          this.dispatcher.wake(row);
+        });
       return row;
     });
     return { objectId: accepted.objectId, createdAt: accepted.createdAt.toISOString() };
