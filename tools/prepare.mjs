@@ -12,7 +12,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -170,10 +170,21 @@ function build() {
   const wanted = sourceState();
   if (isStamped(BUILD_STAMP, wanted)) return;
   process.stderr.write('Building …\n');
-  rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
+  removeOrphans();
   run(process.execPath, [join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json']);
   mkdirSync(dirname(BUILD_STAMP), { recursive: true });
   writeFileSync(BUILD_STAMP, wanted);
+}
+
+/** What was built from sources that are gone; the rest is built anew where its source, or what that needs, has changed. */
+function removeOrphans() {
+  const dist = join(ROOT, 'dist');
+  if (!existsSync(dist)) return;
+  for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
+    const built = join(entry.parentPath, entry.name);
+    const source = join(ROOT, relative(dist, built).replace(/\.js(?:\.map)?$/, '.ts'));
+    if (entry.isFile() && /\.js(?:\.map)?$/.test(entry.name) && !existsSync(source)) rmSync(built);
+  }
 }
 
 function isStamped(file, wanted) {
