@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { ConfigError, environment } from '#config';
+import { type PushUrls, pushUrlBeside } from './push-router/push-route.js';
 import { parseRateLimit, type RateLimits } from './rate-limits/rate-limit.js';
 
 /** The variables of the gateway. */
@@ -7,6 +8,8 @@ export const gatewayEnvironment = environment.pick({
   GATEPOST_BASE_URL: true,
   GATEPOST_BODY_LIMIT_BYTES: true,
   GATEPOST_PORT: true,
+  GATEPOST_PUSH_URL: true,
+  GATEPOST_PUSH_URL_SECONDARY: true,
   GATEPOST_RATE_LIMIT_LOGINS: true,
   GATEPOST_RATE_LIMIT_MESSAGES: true,
   GATEPOST_RATE_LIMIT_REQUESTS: true,
@@ -18,21 +21,26 @@ export interface GatewayConfig {
   /** Public address of the API, without a slash at its end. Never taken from a request. */
   readonly baseUrl: string;
   readonly bodyLimitBytes: number;
+  /** Where devices connect; undefined: to the connectors that run. */
+  readonly pushUrls: PushUrls | undefined;
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
   readonly rateLimits: RateLimits;
 }
 
+type Environment = z.output<typeof gatewayEnvironment>;
+
 /** DI token of `GatewayConfig`. */
 export const GATEWAY_CONFIG = Symbol('GatewayConfig');
 
 /** @throws ConfigError where clients could not be told the address */
-export function gatewayConfig(env: z.output<typeof gatewayEnvironment>): GatewayConfig {
+export function gatewayConfig(env: Environment): GatewayConfig {
   if (env.GATEPOST_PORT === 0 && env.GATEPOST_BASE_URL === undefined)
     throw new ConfigError(['GATEPOST_BASE_URL: must be set where GATEPOST_PORT is 0']);
   return Object.freeze({
     baseUrl: env.GATEPOST_BASE_URL ?? `http://localhost:${env.GATEPOST_PORT}`,
     bodyLimitBytes: env.GATEPOST_BODY_LIMIT_BYTES,
+    pushUrls: pushUrls(env),
     trustedProxies: env.GATEPOST_TRUSTED_PROXIES,
     rateLimits: {
       requests: parseRateLimit(env.GATEPOST_RATE_LIMIT_REQUESTS),
@@ -41,4 +49,20 @@ export function gatewayConfig(env: z.output<typeof gatewayEnvironment>): Gateway
       messages: parseRateLimit(env.GATEPOST_RATE_LIMIT_MESSAGES),
     },
   });
+}
+
+/** The configuration of a process that devices connect to, too: unless told otherwise, they do so where the API is. */
+export function servingDevices(config: GatewayConfig): GatewayConfig {
+  const server = pushUrlBeside(config.baseUrl);
+  return { ...config, pushUrls: config.pushUrls ?? { server, secondary: server } };
+}
+
+/** @throws ConfigError where only the second address is set */
+function pushUrls({
+  GATEPOST_PUSH_URL: server,
+  GATEPOST_PUSH_URL_SECONDARY: secondary,
+}: Environment): PushUrls | undefined {
+  if (server !== undefined) return { server, secondary: secondary ?? server };
+  if (secondary === undefined) return undefined;
+  throw new ConfigError(['GATEPOST_PUSH_URL: must be set where GATEPOST_PUSH_URL_SECONDARY is']);
 }

@@ -28,6 +28,8 @@ import { PingController } from './ping/ping.controller.js';
 import { NotificationsController } from './push/notifications.controller.js';
 import { PushController } from './push/push.controller.js';
 import { ScheduledPushesController } from './push/scheduled-pushes.controller.js';
+import { ConnectorDirectory } from './push-router/connector.directory.js';
+import { PushRouterController } from './push-router/push-router.controller.js';
 import { RateLimitsModule, type RequestCountStorage } from './rate-limits/rate-limits.module.js';
 import { RolesController } from './roles/roles.controller.js';
 import { LoginController } from './users/login.controller.js';
@@ -45,6 +47,7 @@ const CONTROLLERS = [
   PhoneNumbersController,
   PingController,
   PushController,
+  PushRouterController,
   ResetPasswordPageController,
   RolesController,
   ScheduledPushesController,
@@ -81,6 +84,7 @@ export class GatewayModule {
         ApplicationDirectory,
         Authenticator,
         BatchService,
+        ConnectorDirectory,
         LinkPagesService,
         MailLinksService,
         ResetPasswordPagesService,

@@ -11,7 +11,7 @@ import { FirstApplication } from '../../accounts/src/applications/first-applicat
 import { authLinkingConfig } from '../../auth-linking/src/auth-linking.config.js';
 import { authLinkingDatabase } from '../../auth-linking/src/auth-linking.database.js';
 import { AuthLinkingModule } from '../../auth-linking/src/auth-linking.module.js';
-import { gatewayConfig } from '../../gateway/src/gateway.config.js';
+import { gatewayConfig, servingDevices } from '../../gateway/src/gateway.config.js';
 import { GatewayModule } from '../../gateway/src/gateway.module.js';
 import { createHttpServer, prepareHttpServer } from '../../gateway/src/http/http-server.js';
 import { mailConfig } from '../../mail/src/mail.config.js';
@@ -86,7 +86,7 @@ function startServices(
   databaseUrl: string,
   transport: InProcessTransport,
 ): Promise<RunningService> {
-  const gateway = gatewayConfig(env);
+  const gateway = servingDevices(gatewayConfig(env));
   const secret = env.GATEPOST_SECRET ?? new Secret(folder.keptSecret('secret'));
   const accounts = accountsConfig({ ...env, DATABASE_URL: databaseUrl, GATEPOST_SECRET: secret });
   const authLinking = authLinkingConfig({ ...env, DATABASE_URL: databaseUrl, GATEPOST_SECRET: secret });

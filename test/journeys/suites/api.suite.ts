@@ -22,6 +22,7 @@ import { describePhoneNumbers } from './phone-numbers.suite.js';
 import { describePlatformCredentials } from './platform-credentials.suite.js';
 import { describeTemplates } from './templates.suite.js';
 import { describeTextMessageProviders } from './text-message-providers.suite.js';
+import { describePushRouter } from './push-router.suite.js';
 import { describeQueries } from './queries.suite.js';
 import { describeObjectRefusals } from './object-refusals.suite.js';
 import { describeReading } from './reading.suite.js';
@@ -75,6 +76,7 @@ export function describeApi(server: () => GatepostServer, platforms: () => Platf
   describeConcurrency(server);
   describeIdentityRaces(server);
   describeServiceRoutes(server);
+  describePushRouter(server);
   // Last: it judges what the tests above have seen.
   describeApiDescription(server);
 }

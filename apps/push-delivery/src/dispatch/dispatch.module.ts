@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { ConnectorsController } from './connectors.controller.js';
 import { DeviceHints } from './device-hints.js';
 import { InstallationScanRepository } from './installation-scan.repository.js';
 import { PushCounts } from './push-counts.js';
@@ -11,6 +12,7 @@ import { TallyKeeper } from './tally-keeper.js';
 
 /** Finds the devices that a push is for, puts it into their queues, and keeps count. */
 @Module({
+  controllers: [ConnectorsController],
   providers: [
     DeviceHints,
     InstallationScanRepository,
