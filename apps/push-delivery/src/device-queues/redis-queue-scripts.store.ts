@@ -89,23 +89,23 @@ local function dropOldest(queue, own)
   return isOwnLeft
 end
 
+local call, queues, ref = redis.call, queueOf(app, ''), id .. ' ' .. expiresAt .. ' '
 local function put(queue, member)
-  redis.call('ZADD', queue, order, member)
-  local count = redis.call('ZCARD', queue)
-  if count == 1 or redis.call('PTTL', queue) < untilExpiry then redis.call('PEXPIREAT', queue, expiresAt) end
+  call('ZADD', queue, order, member)
+  local count = call('ZCARD', queue)
+  if count == 1 or call('PTTL', queue) < untilExpiry then call('PEXPIREAT', queue, expiresAt) end
   return count <= limit or dropOldest(queue, member)
 end
 
 local enqueued, connected = {}, {}
 for place, installation in ipairs(installations) do
   local platform, position = ARGV[place * 3 + 5], ARGV[place * 3 + 6]
-  local queue, member = queueOf(app, installation), id .. ' ' .. expiresAt .. ' ' .. platform
   local isThere = false
   if position > mark then
     enqueued[platform] = (enqueued[platform] or 0) + 1
-    isThere = untilExpiry > 0 and put(queue, member)
+    isThere = untilExpiry > 0 and put(queues .. installation, ref .. platform)
   elseif sessions[place] then
-    isThere = redis.call('ZSCORE', queue, member)
+    isThere = call('ZSCORE', queues .. installation, ref .. platform)
   end
   if isThere and sessions[place] then
     table.insert(connected, place)
