@@ -133,7 +133,7 @@ export const environment = z.object({
   GATEPOST_PUSH_CONNECTIONS: wholeNumber(1, 1_000_000)
     .default(100_000)
     .describe('Devices that one connector takes at once; more are told to come back.'),
-  GATEPOST_PUSH_QUEUE_LIMIT: wholeNumber(1, 128)
+  GATEPOST_PUSH_QUEUE_LIMIT: wholeNumber(1, 120)
     .default(100)
     .describe('Messages that wait for one device; of more, the oldest are dropped and counted.'),
   GATEPOST_PUSH_PING_SECONDS: wholeNumber(1, 300)

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * A Lua script: one move, which Redis makes as a whole. It must take the names of all its keys from KEYS, and the time from
- * `TIME`: clocks of replicas differ.
+ * A Lua script: one move, which Redis makes as a whole. It must take the names of its keys from KEYS, or begin them with one of
+ * those and its hash tag, so that all lie on one node of a cluster; and the time from `TIME`: clocks of replicas differ.
  */
 export class RedisScript {
   /** The name under which Redis keeps the script. */

@@ -84,18 +84,22 @@ describe.each(stores)('the sessions of devices in $name', ({ open }) => {
     expect(await nodeOf()).toBe(owner[0]!.node);
   });
 
-  it('and queues miss no message between them', async () => {
-    const outcomes = await Promise.all(
-      Array.from({ length: 200 }, async () => {
-        const [one, message] = [user.newDevice(), user.newMessage()];
-        const [connected, { page }] = await Promise.all([
-          user.enqueue(message, [one]),
-          queues.connect(one, user.newSession(), PAGE),
-        ]);
-        return connected.length > 0 || page.refs.some(({ id }) => id === message.id);
-      }),
-    );
-    expect(outcomes.filter((isTold) => !isTold)).toEqual([]);
+  it.each([
+    [
+      'the message',
+      async (enqueue: () => Promise<boolean>, login: () => Promise<boolean>) => Promise.all([enqueue(), login()]),
+    ],
+    [
+      'the login',
+      async (enqueue: () => Promise<boolean>, login: () => Promise<boolean>) => Promise.all([login(), enqueue()]),
+    ],
+  ])('and queues miss no message where both come at once, %s first', async (_, both) => {
+    for (let round = 0; round < 20; round += 1) {
+      const [one, message] = [user.newDevice(), user.newMessage()];
+      const enqueue = async () => (await user.enqueue(message, [one])).length > 0;
+      const login = async () => (await queues.connect(one, user.newSession(), PAGE)).page.refs.length > 0;
+      expect(await both(enqueue, login)).toContain(true);
+    }
   });
 
   it('can be said again: those that were forgotten are back, those elsewhere stay there', async () => {

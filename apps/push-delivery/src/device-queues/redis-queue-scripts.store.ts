@@ -63,7 +63,7 @@ local app, id, order, expiresAt, limit, keepMs =
   ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local untilExpiry = expiresAt - now
 local installations = {}
-for place = 7, #ARGV, 3 do table.insert(installations, ARGV[place]) end
+for place = 7, #ARGV, 3 do installations[#installations + 1] = ARGV[place] end
 local sessions = redis.call('HMGET', sessionsOf(app), unpack(installations))
 local tally = tallyOf(app, id)
 local mark = redis.call('HGET', tally, 'mark') or ''
@@ -91,17 +91,18 @@ end
 
 local call, queues, ref = redis.call, queueOf(app, ''), id .. ' ' .. expiresAt .. ' '
 local function put(queue, member)
+  local left = call('PTTL', queue)
   call('ZADD', queue, order, member)
-  local count = call('ZCARD', queue)
-  if count == 1 or call('PTTL', queue) < untilExpiry then call('PEXPIREAT', queue, expiresAt) end
-  return count <= limit or dropOldest(queue, member)
+  if left < untilExpiry then call('PEXPIREAT', queue, expiresAt) end
+  local isFirst = left == -2
+  return isFirst or call('ZCARD', queue) <= limit or dropOldest(queue, member)
 end
 
-local enqueued, connected = {}, {}
+local enqueued, connected, isBehindMark = {}, {}, false
 for place, installation in ipairs(installations) do
-  local platform, position = ARGV[place * 3 + 5], ARGV[place * 3 + 6]
-  local isThere = false
-  if position > mark then
+  local platform, isThere = ARGV[place * 3 + 5], false
+  isBehindMark = isBehindMark or ARGV[place * 3 + 6] > mark
+  if isBehindMark then
     enqueued[platform] = (enqueued[platform] or 0) + 1
     isThere = untilExpiry > 0 and put(queues .. installation, ref .. platform)
   elseif sessions[place] then
