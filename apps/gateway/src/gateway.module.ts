@@ -6,6 +6,7 @@ import { RpcClient } from '#messaging';
 import { Readiness } from '#observability';
 import { BatchController } from './batch/batch.controller.js';
 import { BatchSaveController } from './batch/batch-save.controller.js';
+import { BatchSaveService } from './batch/batch-save.service.js';
 import { BatchService } from './batch/batch.service.js';
 import { WriteLimits } from './batch/write-limits.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from './gateway.config.js';
@@ -14,6 +15,8 @@ import { EmailsController } from './emails/emails.controller.js';
 import { MailLinksController } from './emails/mail-links.controller.js';
 import { MailLinksService } from './emails/mail-links.service.js';
 import { ErrorFilter } from './http/error.filter.js';
+import { InstallationsController } from './installations/installations.controller.js';
+import { Principals } from './installations/principals.js';
 import { MethodOverrideController } from './http/method-override.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
 import { OPERATIONS_ENDPOINTS } from './openapi/operations.endpoints.js';
@@ -39,6 +42,7 @@ const CONTROLLERS = [
   BatchController,
   BatchSaveController,
   EmailsController,
+  InstallationsController,
   LoginController,
   MailLinksController,
   MethodOverrideController,
@@ -83,10 +87,12 @@ export class GatewayModule {
         { provide: APP_FILTER, useClass: ErrorFilter },
         ApplicationDirectory,
         Authenticator,
+        BatchSaveService,
         BatchService,
         ConnectorDirectory,
         LinkPagesService,
         MailLinksService,
+        Principals,
         ResetPasswordPagesService,
         VerifyEmailPagesService,
         WriteLimits,

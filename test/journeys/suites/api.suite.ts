@@ -10,6 +10,7 @@ import { describeApiDescription } from './description.suite.js';
 import { describeDoctor } from './doctor.suite.js';
 import { describeEmails } from './emails.suite.js';
 import { describeIdentityRaces } from './identity-races.suite.js';
+import { describeInstallations } from './installations.suite.js';
 import { describeJointSaves } from './joint-saves.suite.js';
 import { describeLinking } from './linking.suite.js';
 import { describeListing } from './listing.suite.js';
@@ -71,6 +72,7 @@ export function describeApi(server: () => GatepostServer, platforms: () => Platf
   describeBadInput(server);
   describeObjectRefusals(server);
   describeRoles(server);
+  describeInstallations(server);
   describeClassPermissions(server);
   describeSettings(server);
   describeConcurrency(server);

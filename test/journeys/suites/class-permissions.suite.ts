@@ -27,6 +27,7 @@ export function describeClassPermissions(server: () => GatepostServer): void {
     let user: TestUser;
     let member: TestUser;
     let roleId: string;
+    let installationId: string;
 
     const permit = async (className: string, operation: string, ...who: string[]) => {
       const { status, stderr } = await gatepost(server(), 'permissions', 'set', app.id, className, operation, ...who);
@@ -45,7 +46,11 @@ export function describeClassPermissions(server: () => GatepostServer): void {
       member = await signUp(api);
       const users = { __op: 'AddRelation', objects: [{ __type: 'Pointer', className: '_User', objectId: member.id }] };
       roleId = String((await master.post('/1.1/roles', { name: 'staff', ACL, users })).body['objectId']);
+      installationId = String((await register(master)).body['objectId']);
     });
+
+    const register = (client: ApiClient, session?: string) =>
+      client.post('/1.1/installations', { installationId: unique('device') }, { session });
 
     /** One request per operation but delete, by whom it is sent. */
     const requests: Record<string, Record<string, (session?: string) => Promise<{ status: number; body: unknown }>>> = {
@@ -60,6 +65,12 @@ export function describeClassPermissions(server: () => GatepostServer): void {
         get: (session) => api.get(`/1.1/roles/${roleId}`, { session }),
         create: (session) => api.post('/1.1/roles', { name: unique('r').replace('-', '_'), ACL }, { session }),
         update: (session) => api.put(`/1.1/roles/${roleId}`, { color: 'red' }, { session }),
+      },
+      _Installation: {
+        find: (session) => api.get('/1.1/installations', { session }),
+        get: (session) => api.get(`/1.1/installations/${installationId}`, { session }),
+        create: (session) => register(api, session),
+        update: (session) => api.put(`/1.1/installations/${installationId}`, { color: 'red' }, { session }),
       },
     };
 
@@ -103,19 +114,20 @@ export function describeClassPermissions(server: () => GatepostServer): void {
       },
     );
 
-    it.each([
-      ['_User', '/1.1/users/'],
-      ['_Role', '/1.1/roles/'],
-    ])('of delete %s refuse everyone but the master key', async (className, path) => {
-      const victim = await signUp(api);
-      const role = await master.post('/1.1/roles', { name: unique('r').replace('-', '_'), ACL });
-      const id = className === '_User' ? victim.id : String(role.body['objectId']);
+    const victims: [string, string, () => Promise<{ body: unknown }>][] = [
+      ['_User', '/1.1/users/', () => signUp(api)],
+      ['_Role', '/1.1/roles/', () => master.post('/1.1/roles', { name: unique('r').replace('-', '_'), ACL })],
+      ['_Installation', '/1.1/installations/', () => register(api)],
+    ];
+    it.each(victims)('of delete %s refuse everyone but the master key', async (className, path, create) => {
+      const { body: victim } = await create();
+      const { objectId, sessionToken: session } = victim as { objectId: string; sessionToken?: string };
       await permit(className, 'delete', 'nobody');
       await eventually(async () => {
-        const { status, body } = await api.delete(`${path}${id}`, { session: victim.session });
+        const { status, body } = await api.delete(`${path}${objectId}`, { session });
         expect([status, body]).toEqual([403, forbidden('delete', className)]);
       }, EFFECTIVE_MS);
-      expect((await master.delete(`${path}${id}`)).status).toBe(200);
+      expect((await master.delete(`${path}${objectId}`)).status).toBe(200);
       await permit(className, 'delete', 'everyone');
     });
 

@@ -10,12 +10,14 @@ const list = (length: number, value: (index: number) => string) => Array.from({ 
 const where = (condition: unknown) => `where=${encodeURIComponent(JSON.stringify(condition))}`;
 const roleName = () => unique('role').replace('-', '_');
 
-/** What users and roles refuse alike, in conditions, parameters and fields. */
+/** What users, roles and installations refuse alike, in conditions, parameters and fields. */
 export function describeObjectRefusals(server: () => GatepostServer): void {
-  describe.each([
-    ['/1.1/users', (api: ApiClient) => signUp(api)],
-    ['/1.1/roles', async (api: ApiClient) => newRole(api)],
-  ])('what %s refuses', (path, create) => {
+  describe.each<[string, (api: ApiClient) => Promise<{ id: string }>, number]>([
+    ['/1.1/users', signUp, 105],
+    ['/1.1/roles', newRole, 105],
+    // Of installations nothing is included.
+    ['/1.1/installations', newInstallation, 102],
+  ])('what %s refuses', (path, create, wrongInclude) => {
     let api: ApiClient;
     let master: ApiClient;
     let id: string;
@@ -64,7 +66,7 @@ export function describeObjectRefusals(server: () => GatepostServer): void {
       ['more than 100 keys', `keys=${list(101, (index) => `k${index}`).join(',')}`, 111],
       ['a key of 300 letters', `keys=${'k'.repeat(300)}`, 111],
       ['an include of 1,025 letters', `include=${'a'.repeat(1_025)}`, 111],
-      ['an include that names no field', "include=a'b", 105],
+      ['an include that names no field', "include=a'b", wrongInclude],
       ['keys that are given twice', 'keys=a&keys=b', 102],
     ];
     it.each(parameters)('%s, of one object and of many', async (_, parameter, code) => {
@@ -116,6 +118,12 @@ export function describeObjectRefusals(server: () => GatepostServer): void {
 
 async function newRole(api: ApiClient): Promise<{ id: string }> {
   const { status, body } = await api.post('/1.1/roles', { name: roleName(), ACL: PUBLIC });
+  expect(status).toBe(201);
+  return { id: String(body['objectId']) };
+}
+
+async function newInstallation(api: ApiClient): Promise<{ id: string }> {
+  const { status, body } = await api.post('/1.1/installations', { installationId: unique('device') });
   expect(status).toBe(201);
   return { id: String(body['objectId']) };
 }

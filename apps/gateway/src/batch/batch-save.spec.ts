@@ -24,6 +24,8 @@ describe('parseWrites', () => {
     ['/1.1/classes/_User', '_User'],
     ['/1.1/roles', '_Role'],
     ['/1.1/classes/_Role', '_Role'],
+    ['/1.1/installations', '_Installation'],
+    ['/1.1/classes/_Installation', '_Installation'],
   ])('reads a new object and a change below %s', (path, className) => {
     expect(parseOne({ method: 'POST', path, body: { __internalId: 'client-1', level: 1 } })).toEqual({
       ...NOTHING_ELSE,
@@ -101,7 +103,7 @@ describe('parseWrites', () => {
     ['PUT', `/1.1/users/${ID}/updatePassword`],
     ['PUT', '/1.1/users/no!id'],
     ['POST', '/1.1/classes/Post'],
-    ['POST', '/1.1/installations'],
+    ['POST', '/1.1/push'],
     ['POST', '/1.1/login'],
     ['POST', '/1.1/users/'],
     ['POST', 'users'],

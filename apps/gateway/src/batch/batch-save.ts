@@ -4,11 +4,18 @@ import { queryOf } from '../http/sub-request.js';
 import { parseWriteOptions } from '../objects/object.params.js';
 import { isObject, malformed, requestsOf } from './batch-body.js';
 
-const CLASS_PATHS = new Map<string, ObjectWrite['className']>([
+/** One write of a joint save, to whichever service it belongs. */
+export interface ParsedWrite extends Omit<ObjectWrite, 'className'> {
+  readonly className: ObjectWrite['className'] | '_Installation';
+}
+
+const CLASS_PATHS = new Map<string, ParsedWrite['className']>([
   ['/1.1/users', '_User'],
   ['/1.1/classes/_User', '_User'],
   ['/1.1/roles', '_Role'],
   ['/1.1/classes/_Role', '_Role'],
+  ['/1.1/installations', '_Installation'],
+  ['/1.1/classes/_Installation', '_Installation'],
 ]);
 const OBJECT_PATH = /^(.*)\/([A-Za-z0-9]{1,64})$/;
 const MAX_ID_LENGTH = 128;
@@ -17,13 +24,13 @@ const MAX_ID_LENGTH = 128;
  * The writes that the body of POST /1.1/batch/save asks for.
  * @throws AppError MALFORMED_JSON, INVALID_QUERY, or NOT_FOUND where a path leads to no class that can be saved
  */
-export function parseWrites(body: JsonObject): ObjectWrite[] {
+export function parseWrites(body: JsonObject): ParsedWrite[] {
   const writes = requestsOf(body, MAX_SAVED_OBJECTS).map(parseWrite);
   assertIdsAreClear(writes);
   return writes;
 }
 
-function parseWrite(request: JsonValue): ObjectWrite {
+function parseWrite(request: JsonValue): ParsedWrite {
   if (!isObject(request)) throw malformed('A request of a batch must be an object.');
   if (typeof request['path'] !== 'string') throw malformed('A request of a batch needs a path.');
   const [path = '', query] = request['path'].split('?', 2);
@@ -47,7 +54,7 @@ function memberOf(request: JsonObject, name: 'body' | 'params'): JsonObject {
 }
 
 /** The class, and the object where it is there already. */
-function targetOf(method: JsonValue | undefined, path: string): Pick<ObjectWrite, 'className' | 'objectId'> {
+function targetOf(method: JsonValue | undefined, path: string): Pick<ParsedWrite, 'className' | 'objectId'> {
   if (method !== 'POST' && method !== 'PUT') throw malformed('The method of a request must be POST or PUT.');
   const [, classPath, objectId] = (method === 'PUT' ? OBJECT_PATH.exec(path) : [path, path]) ?? [];
   const className = CLASS_PATHS.get(classPath ?? '');
@@ -66,7 +73,7 @@ function parseChildren(children: JsonValue): ObjectWrite['children'] {
 }
 
 /** An object may be changed several times. Two objects under one id could not be told apart in the answer. */
-function assertIdsAreClear(writes: readonly ObjectWrite[]): void {
+function assertIdsAreClear(writes: readonly ParsedWrite[]): void {
   const objects = new Map<string, string | undefined>();
   for (const { internalId, className, objectId } of writes) {
     const object = objectId === undefined ? undefined : `${className} ${objectId}`;

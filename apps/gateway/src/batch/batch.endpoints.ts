@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ErrorName } from '#errors';
+import { installationsEndpoints } from '../installations/installations.endpoints.js';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
 import { rolesEndpoints } from '../roles/roles.endpoints.js';
 import { LOGIN_ERRORS, usersEndpoints } from '../users/users.endpoints.js';
@@ -29,7 +30,7 @@ const write = z
     path: z
       .string()
       .describe(
-        '`/1.1/users`, `/1.1/roles`, or their paths below `/1.1/classes`; with the id where the method is PUT.',
+        '`/1.1/users`, `/1.1/roles`, `/1.1/installations`, or their paths below `/1.1/classes`; with the id where the method is PUT.',
       ),
     params: z.record(z.string(), z.unknown()).optional().describe('Parameters of the write, such as `fetchWhenSave`.'),
     new: z.boolean().optional().describe('The same as the parameter `new`.'),
@@ -50,7 +51,14 @@ const write = z
   .describe('A new object, or a change of one.');
 
 /** Whose requests `batch/save` takes together. */
-const SAVING_ENDPOINTS = [usersEndpoints.signUp, usersEndpoints.update, rolesEndpoints.create, rolesEndpoints.update];
+const SAVING_ENDPOINTS = [
+  usersEndpoints.signUp,
+  usersEndpoints.update,
+  rolesEndpoints.create,
+  rolesEndpoints.update,
+  installationsEndpoints.register,
+  installationsEndpoints.update,
+];
 
 /** What they can be refused for; but a joint save logs nobody in. */
 const savingErrors = SAVING_ENDPOINTS.flatMap(({ errors }) => errors).filter(
@@ -70,7 +78,7 @@ export const batchEndpoints = describeEndpoints('Batch', {
   save: {
     summary: 'Save several objects, all or none',
     description:
-      'The first write that cannot be done is answered as if it had been sent alone, and nothing is changed. Several changes of one object are made in their order.',
+      'The first write that cannot be done is answered as if it had been sent alone, and nothing is changed. Several changes of one object are made in their order. Installations are saved with installations only.',
     credentials: 'application',
     body: z.looseObject({ requests: z.array(write).max(100) }),
     answers: {

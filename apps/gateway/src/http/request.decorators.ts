@@ -31,16 +31,11 @@ export const UserIds = createParamDecorator((_: unknown, context: ExecutionConte
   pathIds(context, 'USER_NOT_FOUND'),
 );
 
-/** The role's id in the path; what cannot be one belongs to no role. */
-export const RoleId = createParamDecorator((_: unknown, context: ExecutionContext) => pathId(context, 'NOT_FOUND'));
+/** An object's id in the path; what cannot be one belongs to no object. */
+export const ObjectId = createParamDecorator((_: unknown, context: ExecutionContext) => pathId(context, 'NOT_FOUND'));
 
-/** The roles' ids in the path of a deletion, joined by commas. */
-export const RoleIds = createParamDecorator((_: unknown, context: ExecutionContext) => pathIds(context, 'NOT_FOUND'));
-
-/** The push's id in the path; what cannot be one belongs to no push. */
-export const NotificationId = createParamDecorator((_: unknown, context: ExecutionContext) =>
-  pathId(context, 'NOT_FOUND'),
-);
+/** The objects' ids in the path of a deletion, joined by commas. */
+export const ObjectIds = createParamDecorator((_: unknown, context: ExecutionContext) => pathIds(context, 'NOT_FOUND'));
 
 /** The URL's parameters. */
 export const QueryParams = createParamDecorator(

@@ -3,7 +3,17 @@ import type { z } from 'zod';
 import type { ErrorName } from '#errors';
 
 /** The parts of the API, in the order in which they are shown. */
-export const TOPICS = ['Users', 'Phone numbers', 'E-mail', 'Roles', 'Push', 'Batch', 'Pages', 'Service'] as const;
+export const TOPICS = [
+  'Users',
+  'Phone numbers',
+  'E-mail',
+  'Roles',
+  'Installations',
+  'Push',
+  'Batch',
+  'Pages',
+  'Service',
+] as const;
 export type Topic = (typeof TOPICS)[number];
 
 /** Who may call an endpoint: what a request has to show. */

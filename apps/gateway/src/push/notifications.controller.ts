@@ -1,7 +1,7 @@
 import { Controller, Delete, Get } from '@nestjs/common';
 import { type Caller, type JsonObject, pushRpc } from '#contracts';
 import { RpcClient } from '#messaging';
-import { NotificationId, QueryParams, RequestCaller } from '../http/request.decorators.js';
+import { ObjectId, QueryParams, RequestCaller } from '../http/request.decorators.js';
 import { parseListQuery } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { notificationsEndpoints } from './push.endpoints.js';
@@ -22,13 +22,13 @@ export class NotificationsController {
 
   @Get(['notifications/:objectId', 'tables/Notifications/:objectId'])
   @Endpoint(notificationsEndpoints.get)
-  async get(@RequestCaller() caller: Caller, @NotificationId() objectId: string): Promise<JsonObject> {
+  async get(@RequestCaller() caller: Caller, @ObjectId() objectId: string): Promise<JsonObject> {
     return (await this.rpc.call(pushRpc.getNotification, { caller, objectId })).notification;
   }
 
   @Delete('notifications/:objectId')
   @Endpoint(notificationsEndpoints.remove)
-  remove(@RequestCaller() caller: Caller, @NotificationId() objectId: string): Promise<JsonObject> {
+  remove(@RequestCaller() caller: Caller, @ObjectId() objectId: string): Promise<JsonObject> {
     return this.rpc.call(pushRpc.removeNotification, { caller, objectId });
   }
 }

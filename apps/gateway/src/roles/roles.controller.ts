@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { type Caller, type JsonObject, objectsRpc, rolesRpc } from '#contracts';
 import { RpcClient } from '#messaging';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { JsonBody, QueryParams, RequestCaller, RoleId, RoleIds } from '../http/request.decorators.js';
+import { JsonBody, ObjectId, ObjectIds, QueryParams, RequestCaller } from '../http/request.decorators.js';
 import {
   parseCondition,
   parseListQuery,
@@ -50,7 +50,7 @@ export class RolesController {
   @Endpoint(rolesEndpoints.get)
   async get(
     @RequestCaller() caller: Caller,
-    @RoleId() objectId: string,
+    @ObjectId() objectId: string,
     @QueryParams() params: Record<string, unknown>,
   ): Promise<JsonObject> {
     const { role } = await this.rpc.call(rolesRpc.get, { caller, objectId, ...parseReadOptions(params) });
@@ -61,7 +61,7 @@ export class RolesController {
   @Endpoint(rolesEndpoints.update)
   async update(
     @RequestCaller() caller: Caller,
-    @RoleId() objectId: string,
+    @ObjectId() objectId: string,
     @JsonBody() changes: JsonObject,
     @QueryParams() params: Record<string, unknown>,
   ): Promise<JsonObject> {
@@ -73,7 +73,7 @@ export class RolesController {
   @Endpoint(rolesEndpoints.remove)
   async remove(
     @RequestCaller() caller: Caller,
-    @RoleIds() objectIds: string[],
+    @ObjectIds() objectIds: string[],
     @QueryParams() params: Record<string, unknown>,
   ): Promise<JsonObject> {
     return this.rpc.call(rolesRpc.remove, { caller, objectIds, ...parseCondition(params) });

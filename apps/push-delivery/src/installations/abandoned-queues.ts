@@ -1,4 +1,4 @@
-import { Inject, Injectable, Logger, Optional } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { Tx } from '#database';
 import { messageOf } from '#errors';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
@@ -9,7 +9,7 @@ import type { InstallationRow } from './installation.row.js';
 export class AbandonedQueues {
   readonly #logger = new Logger('Installations');
 
-  constructor(@Optional() @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues | undefined) {}
+  constructor(@Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues) {}
 
   /**
    * Once the transaction is committed. Nobody waits for it, and a failure is only logged: what is left then expires, and a
@@ -28,7 +28,7 @@ export class AbandonedQueues {
     );
     if (devices.length === 0) return;
     tx.afterCommit(() => {
-      this.queues?.clear(devices).catch((error: unknown) => {
+      this.queues.clear(devices).catch((error: unknown) => {
         this.#logger.warn(`queues of ${devices.length} removed installations were left to expire: ${messageOf(error)}`);
       });
     });

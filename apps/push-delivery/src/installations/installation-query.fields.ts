@@ -1,3 +1,4 @@
+import { CLASS_NAMES } from '#contracts';
 import { appError } from '#errors';
 import type { QueryClass, QueryScope } from '#object-query';
 
@@ -28,8 +29,9 @@ export function pushScope(appId: string): QueryScope {
   return { appId, grantees: 'master', classOf: installationClass };
 }
 
-/** @throws AppError INVALID_QUERY where a sub-query asks for objects that other services keep */
+/** @throws AppError NOT_FOUND where there is no such class; INVALID_QUERY where another service keeps its objects */
 export function installationClass(className: string): QueryClass {
   if (className === INSTALLATION_QUERY_CLASS.className) return INSTALLATION_QUERY_CLASS;
-  throw appError('INVALID_QUERY', { message: 'A query of installations can look into no other class.' });
+  if (!CLASS_NAMES.some((name) => name === className)) throw appError('NOT_FOUND');
+  throw appError('INVALID_QUERY', { message: `A query of installations cannot look into the class ${className}.` });
 }

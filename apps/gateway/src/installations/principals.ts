@@ -1,0 +1,16 @@
+import { Injectable } from '@nestjs/common';
+import { ANONYMOUS } from '#access';
+import { accountsRpc, type Caller, type Principal } from '#contracts';
+import { RpcClient } from '#messaging';
+
+/** Finds out who asks, for services that know no users. */
+@Injectable()
+export class Principals {
+  constructor(private readonly rpc: RpcClient) {}
+
+  /** Asks accounts only where a session can make a difference. */
+  async of(caller: Caller): Promise<Principal> {
+    if (caller.isMaster || caller.sessionToken === undefined) return ANONYMOUS;
+    return (await this.rpc.call(accountsRpc.resolvePrincipal, { caller })).principal;
+  }
+}
