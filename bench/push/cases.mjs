@@ -4,9 +4,10 @@ import { namesOf } from './load-process.mjs';
 import { peakKbDuring, processorSeconds, residentKb } from './process-usage.mjs';
 
 const IDLE_DEVICES = 10_000;
-const FAN_OUT_DEVICES = 2_000;
-/** No more than a connector sends without an acknowledgement. */
-const FAN_OUT_PUSHES = 30;
+const FAN_OUT_DEVICES = 5_000;
+const WARM_UP_DEVICES = 1_000;
+/** No more than half of what a connector sends without an acknowledgement: then it would wait for one. */
+const FAN_OUT_PUSHES = 16;
 const LATENCY_PUSHES = 300;
 const OFFLINE_DEVICES = 100_000;
 const STORM_DEVICES = 10_000;
@@ -39,21 +40,24 @@ async function memory(server, devices) {
 
 /** Frames that one core sends, of messages that go to everybody. */
 async function sends(server, devices) {
+  await sendsPerCore(server, devices, { names: namesOf('warm', WARM_UP_DEVICES), sendsAcks: true });
   return {
-    sendsPerCore: await sendsPerCore(server, devices, false),
-    ackedSendsPerCore: await sendsPerCore(server, devices, true),
+    sendsPerCore: await sendsPerCore(server, devices, { names: namesOf('mute', FAN_OUT_DEVICES), sendsAcks: false }),
+    ackedSendsPerCore: await sendsPerCore(server, devices, {
+      names: namesOf('acking', FAN_OUT_DEVICES),
+      sendsAcks: true,
+    }),
   };
 }
 
-async function sendsPerCore(server, devices, sendsAcks) {
-  const names = namesOf(sendsAcks ? 'acking' : 'mute', FAN_OUT_DEVICES);
+async function sendsPerCore(server, devices, { names, sendsAcks }) {
   await server.register?.(names);
   await devices.open({ ...server.device, names, sendsAcks, atOnce: GENTLY });
   await sleep(SETTLE_MS);
   await devices.forget();
   const before = processorSeconds(server.server);
   for (let push = 0; push < FAN_OUT_PUSHES; push += 1) await server.pushToAll(sendsAcks ? 1 : 0);
-  const wanted = FAN_OUT_DEVICES * FAN_OUT_PUSHES;
+  const wanted = names.length * FAN_OUT_PUSHES;
   const { messages } = await devices.untilMessages(wanted, TIMEOUT_MS);
   if (sendsAcks) await sleep(SETTLE_MS);
   const seconds = processorSeconds(server.server) - before;
