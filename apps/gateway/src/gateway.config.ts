@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import { ConfigError, environment } from '#config';
+import { parseRateLimit } from '#rate-limits';
 import { type PushUrls, pushUrlBeside } from './push-router/push-route.js';
-import { parseRateLimit, type RateLimits } from './rate-limits/rate-limit.js';
+import type { RateLimits } from './rate-limits/rate-limit.js';
 
 /** The variables of the gateway. */
 export const gatewayEnvironment = environment.pick({

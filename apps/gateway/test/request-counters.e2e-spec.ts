@@ -4,9 +4,8 @@ import { Metrics } from '#observability';
 import { Redis } from '#redis';
 import { newNamespace, TcpProxy, testRun, unique } from '#testing';
 import { FallbackRequestCounter } from '../src/rate-limits/fallback-request-counter.js';
-import { MemoryRequestCounter } from '../src/rate-limits/memory-request-counter.js';
+import { MemoryRequestCounter, type RequestCounter } from '#rate-limits';
 import { RedisRequestCounter } from '../src/rate-limits/redis-request-counter.store.js';
-import type { RequestCounter } from '../src/rate-limits/request-counter.js';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

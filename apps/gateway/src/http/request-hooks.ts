@@ -3,8 +3,8 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '#contracts';
 import { Metrics } from '#observability';
+import { clientAddressOf } from '#rate-limits';
 import { Authenticator } from './authenticator.js';
-import { clientAddressOf } from './client-address.js';
 import { readCredentials } from './credentials.js';
 import { OVERRIDE_PATH } from './method-override.js';
 

@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Metrics } from '#observability';
-import { RATE_LIMITS, type RateLimit, type RateLimitGroup, type RateLimits } from './rate-limit.js';
-import { REQUEST_COUNTER, type RequestCounter } from './request-counter.js';
+import type { RateLimit, RequestCounter } from '#rate-limits';
+import { RATE_LIMITS, type RateLimitGroup, type RateLimits } from './rate-limit.js';
+import { REQUEST_COUNTER } from './request-counter.token.js';
 
 /** Who is limited: one address towards one application. */
 export interface LimitedClient {

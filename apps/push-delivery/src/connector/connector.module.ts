@@ -6,6 +6,7 @@ import { ConnectorService } from './connector.service.js';
 import { ConnectorShutdown } from './connector-shutdown.js';
 import { DeviceAdmission } from './device-admission.js';
 import { DeviceEndpoint } from './device-endpoint.js';
+import { LoginLimit } from './login-limit.js';
 import { MessageCache } from './messages/message-cache.js';
 import { Connections } from './sockets/connections.js';
 import { QueuePages } from './store-access/queue-pages.js';
@@ -22,6 +23,7 @@ import { QueueWrites } from './store-access/queue-writes.js';
     Connections,
     DeviceAdmission,
     DeviceEndpoint,
+    LoginLimit,
     MessageCache,
     QueuePages,
     QueueWrites,

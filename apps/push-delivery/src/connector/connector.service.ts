@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { Metrics } from '#observability';
 import type { DeviceAddress } from '../device-queues/device-address.js';
 import type { ConnectOutcome, MessageRef } from '../device-queues/device-queues.js';
-import { ConnectorIdentity } from './connector-identity.js';
 import { DeviceAdmission } from './device-admission.js';
-import { RecentDepartures } from './recent-departures.js';
+import { LoginLimit } from './login-limit.js';
+import { CLOSE } from './sessions/close-codes.js';
 import { conflictDelayMs } from './sessions/conflict-delay.js';
 import { Connections } from './sockets/connections.js';
 import type { ConnectionHost, DeviceConnection } from './sockets/device-connection.js';
@@ -22,14 +22,13 @@ const DISTRUST_MS = 10_000;
 @Injectable()
 export class ConnectorService implements ConnectionHost {
   readonly #work = new BoundedWork<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
-  readonly #departures = new RecentDepartures();
 
   constructor(
-    private readonly identity: ConnectorIdentity,
     private readonly connections: Connections,
     private readonly admission: DeviceAdmission,
     private readonly pages: QueuePages,
     private readonly writes: QueueWrites,
+    private readonly logins: LoginLimit,
     private readonly metrics: Metrics,
   ) {}
 
@@ -39,7 +38,10 @@ export class ConnectorService implements ConnectionHost {
   }
 
   connect(connection: DeviceConnection): void {
-    this.#work.add(connection);
+    void this.logins.count(connection.network).then((isWithinLimit) => {
+      if (isWithinLimit) this.#work.add(connection);
+      else connection.perform(connection.session.refuse(CLOSE.tooFast, 'Too many logins.'));
+    });
   }
 
   peek(connection: DeviceConnection): void {
@@ -62,9 +64,7 @@ export class ConnectorService implements ConnectionHost {
     this.#work.forget(connection);
     const { device, id } = connection.session;
     this.connections.remove(connection);
-    if (device === undefined) return;
-    this.#departures.add(device, performance.now());
-    this.writes.disconnect(device, this.identity.sessionRef(id));
+    if (device !== undefined) this.admission.left(device, id);
   }
 
   stop(): void {
@@ -100,10 +100,9 @@ export class ConnectorService implements ConnectionHost {
     }, delayMs);
   }
 
-  #open(connection: DeviceConnection, device: DeviceAddress, { previous }: ConnectOutcome): void {
-    const nowMs = performance.now();
-    const wasHere = previous?.node === this.identity.node || this.#departures.has(device, nowMs);
-    connection.perform(connection.session.connected(wasHere ? nowMs + DISTRUST_MS : 0));
+  #open(connection: DeviceConnection, device: DeviceAddress, outcome: ConnectOutcome): void {
+    const wasHere = this.admission.wasHere(device, outcome);
+    connection.perform(connection.session.connected(wasHere ? performance.now() + DISTRUST_MS : 0));
     this.metrics.pushLogins.inc({ outcome: 'ok' });
   }
 }

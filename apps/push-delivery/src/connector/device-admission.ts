@@ -5,6 +5,7 @@ import { NodeMessages } from '#messaging';
 import type { DeviceAddress } from '../device-queues/device-address.js';
 import { type ConnectOutcome, DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { ConnectorIdentity } from './connector-identity.js';
+import { RecentDepartures } from './recent-departures.js';
 import { CLOSE, UNKNOWN_APPLICATION } from './sessions/close-codes.js';
 import { Connections } from './sockets/connections.js';
 import type { DeviceConnection } from './sockets/device-connection.js';
@@ -14,6 +15,8 @@ import { QueueWrites } from './store-access/queue-writes.js';
 /** Makes a connection its device's only one, on this connector and on all others. */
 @Injectable()
 export class DeviceAdmission {
+  readonly #departures = new RecentDepartures();
+
   constructor(
     private readonly applications: ApplicationDirectory,
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
@@ -43,6 +46,17 @@ export class DeviceAdmission {
     // It has ended while the store was asked: what it said then came too early.
     this.writes.disconnect(device, ref);
     return undefined;
+  }
+
+  /** Whether the device had another session here until a moment ago. */
+  wasHere(device: DeviceAddress, { previous }: ConnectOutcome): boolean {
+    return previous?.node === this.identity.node || this.#departures.has(device, performance.now());
+  }
+
+  /** The device's session is over. */
+  left(device: DeviceAddress, session: string): void {
+    this.#departures.add(device, performance.now());
+    this.writes.disconnect(device, this.identity.sessionRef(session));
   }
 
   /** Ends the device's session if it is the one that another connector means. */

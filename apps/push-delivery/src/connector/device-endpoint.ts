@@ -2,7 +2,9 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import proxyAddr from '@fastify/proxy-addr';
 import { WebSocketServer } from 'ws';
+import { clientAddressOf, clientNetworkOf } from '#rate-limits';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { ConnectorIdentity } from './connector-identity.js';
 import { ConnectorService } from './connector.service.js';
@@ -32,6 +34,7 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
     WebSocket: DeviceSocket,
   });
   readonly #rounds: ConnectionRounds;
+  readonly #isTrusted: (address: string, hop: number) => boolean;
   #isDraining = false;
 
   constructor(
@@ -41,6 +44,7 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
     private readonly connections: Connections,
     private readonly connector: ConnectorService,
   ) {
+    this.#isTrusted = proxyAddr.compile([...config.connector.trustedProxies]);
     this.#rounds = new ConnectionRounds(connections);
   }
 
@@ -65,11 +69,16 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
       refuse(stream, '503 Service Unavailable', this.config.connector.reconnectSeconds);
     else
       this.#sockets.handleUpgrade(request, stream, head, (socket) => {
-        this.#opened(socket, stream);
+        this.#opened(socket, stream, clientNetworkOf(this.#addressOf(request)));
       });
   }
 
-  #opened(socket: DeviceSocket, stream: Duplex): void {
+  #addressOf(request: IncomingMessage): string {
+    const ips = proxyAddr.all(request, this.#isTrusted);
+    return clientAddressOf({ ip: ips[0] ?? '', ips });
+  }
+
+  #opened(socket: DeviceSocket, stream: Duplex, network: string): void {
     const framing = framingOf(socket.protocol);
     const session = new DeviceSession({
       id: this.identity.newSessionId(),
@@ -78,7 +87,7 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
       nowMs: performance.now(),
     });
     const host = this.connector;
-    this.connector.opened(new DeviceConnection(socket, stream, { session, framing, network: '', host }));
+    this.connector.opened(new DeviceConnection(socket, stream, { session, framing, network, host }));
   }
 }
 

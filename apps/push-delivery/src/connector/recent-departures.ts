@@ -1,4 +1,3 @@
-import { Injectable } from '@nestjs/common';
 import type { DeviceAddress } from '../device-queues/device-address.js';
 
 const GENERATION_MS = 10_000;
@@ -6,7 +5,6 @@ const GENERATION_MS = 10_000;
 const MAX_DEVICES = 200_000;
 
 /** The devices whose connections have ended here lately: hints that were meant for those may still be on their way. */
-@Injectable()
 export class RecentDepartures {
   #young = new Set<string>();
   #old = new Set<string>();

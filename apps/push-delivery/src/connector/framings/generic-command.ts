@@ -22,35 +22,36 @@ const optional = (type: string, id: number) => ({ type, id });
 const repeated = (type: string, id: number) => ({ rule: 'repeated', type, id });
 const required = (type: string, id: number) => ({ rule: 'required', type, id });
 
+/** proto2: what is set to its default is written too, since Android asks whether it is there. */
+const message = (fields: Record<string, protobuf.IField>) => ({ edition: 'proto2', fields });
+
 /** The fields that pushes need, by the numbers that the SDKs have. Others are skipped. */
 const schema = protobuf.Root.fromJSON({
   nested: {
-    JsonObjectMessage: { fields: { data: required('string', 1) } },
-    DataCommand: { fields: { ids: repeated('string', 1), msg: repeated('JsonObjectMessage', 2) } },
-    ErrorCommand: { fields: { code: required('int32', 1), reason: required('string', 2) } },
-    AckCommand: { fields: { ids: repeated('string', 10) } },
-    LoggedinCommand: { fields: { pushDisabled: optional('bool', 1) } },
-    GenericCommand: {
-      fields: {
-        cmd: optional('int32', 1),
-        appId: optional('string', 3),
-        i: optional('int32', 5),
-        installationId: optional('string', 6),
-        service: optional('int32', 8),
-        dataMessage: optional('DataCommand', 101),
-        errorMessage: optional('ErrorCommand', 103),
-        ackMessage: optional('AckCommand', 105),
-        loggedinMessage: optional('LoggedinCommand', 117),
-      },
-    },
+    JsonObjectMessage: message({ data: required('string', 1) }),
+    DataCommand: message({ ids: repeated('string', 1), msg: repeated('JsonObjectMessage', 2) }),
+    ErrorCommand: message({ code: required('int32', 1), reason: required('string', 2) }),
+    AckCommand: message({ ids: repeated('string', 10) }),
+    LoggedinCommand: message({ pushDisabled: optional('bool', 1) }),
+    GenericCommand: message({
+      cmd: optional('int32', 1),
+      appId: optional('string', 3),
+      i: optional('int32', 5),
+      installationId: optional('string', 6),
+      service: optional('int32', 8),
+      dataMessage: optional('DataCommand', 101),
+      errorMessage: optional('ErrorCommand', 103),
+      ackMessage: optional('AckCommand', 105),
+      loggedinMessage: optional('LoggedinCommand', 117),
+    }),
   },
 });
 const type = schema.lookupType('GenericCommand');
 
 /** @throws Error where the bytes are no such command */
 export function decodeCommand(payload: Uint8Array): GenericCommand {
-  const { ackMessage, ...fields } = type.decode(payload) as GenericCommand;
-  return ackMessage === undefined ? fields : { ...fields, ackMessage };
+  // Only what is its own was on the wire.
+  return { ...(type.decode(payload) as GenericCommand) };
 }
 
 export function encodeCommand(command: GenericCommand): Uint8Array {

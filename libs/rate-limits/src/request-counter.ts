@@ -11,6 +11,3 @@ export interface RequestCounter {
   /** Counts one request. A window begins with the first request after the last window. */
   count(key: string, windowSeconds: number): Promise<RequestCount>;
 }
-
-/** DI token of the process's `RequestCounter`. */
-export const REQUEST_COUNTER = Symbol('RequestCounter');

@@ -1,0 +1,162 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually, TcpProxy, testRun } from '#testing';
+import { Connectors } from './connectors.js';
+import { TestDevice } from './test-device.js';
+
+const JSON_TEXT = { protocols: [] };
+
+describe('a connector whose Redis is away for a while', () => {
+  let connectors: Connectors;
+  let proxy: TcpProxy;
+  beforeEach(async () => {
+    connectors = new Connectors();
+    // The first reaches Redis in any case: by it the test looks into queues, and pushes.
+    await connectors.start();
+    proxy = await TcpProxy.to(new URL(testRun().redisUrl), 6379);
+  });
+  afterEach(async () => {
+    await connectors.stop();
+    await proxy.close();
+  });
+
+  const behindProxy = () => connectors.start(proxy.urlFor(testRun().redisUrl));
+
+  it('notes acknowledgements once it is back, and sends nothing twice', async () => {
+    const connector = await behindProxy();
+    const address = connectors.newAddress();
+    const device = await connectors.logIn(address, {}, connector);
+    proxy.takeAway();
+    const { id } = await connectors.push([address]);
+    expect(await device.untilReceived(1)).toEqual([id]);
+    await device.roundTrip();
+    expect(await connectors.waiting(address)).toEqual([id]);
+    proxy.bringBack();
+    await connectors.untilEmpty(address);
+    expect(device.ids).toEqual([id]);
+  });
+
+  it('answers logins once it is back', async () => {
+    const connector = await behindProxy();
+    proxy.takeAway();
+    const address = connectors.newAddress();
+    const { id } = await connectors.push([address]);
+    const device = await connectors.open({}, connector);
+    device.say({ cmd: 'login', ...address });
+    await device.roundTrip();
+    expect(device.frames).toEqual([{}]);
+    proxy.bringBack();
+    expect(await device.untilReceived(1)).toEqual([id]);
+  });
+
+  it('ends a session whose device has gone elsewhere, though nobody told it', async () => {
+    const connector = await behindProxy();
+    const address = connectors.newAddress();
+    const older = await connectors.logIn(address, {}, connector);
+    connectors.transport.losesHints = true;
+    await connectors.logIn(address);
+    await older.roundTrip();
+    proxy.takeAway();
+    proxy.bringBack();
+    expect((await older.closed).code).toBe(4111);
+  });
+});
+
+describe('a connector', () => {
+  let connectors: Connectors;
+  afterEach(() => connectors.stop());
+
+  const started = async (...given: ConstructorParameters<typeof Connectors>) => {
+    connectors = new Connectors(...given);
+    return connectors.start();
+  };
+
+  it('asks the queues for what it was not told, when its broker is back', async () => {
+    await started();
+    const address = connectors.newAddress();
+    const device = await connectors.logIn(address);
+    connectors.transport.losesHints = true;
+    const lost = await connectors.push([address]);
+    await device.roundTrip();
+    expect(device.ids).toEqual([]);
+    connectors.transport.losesHints = false;
+    connectors.transport.reconnect();
+    expect(await device.untilReceived(1)).toEqual([lost.id]);
+    await connectors.untilEmpty(address);
+  });
+
+  it('answers two devices with one id later and later', async () => {
+    await started();
+    const address = connectors.newAddress();
+    await connectors.logIn(address);
+    await connectors.logIn(address);
+    const begunMs = performance.now();
+    const third = await connectors.logIn(address);
+    expect(performance.now() - begunMs).toBeGreaterThan(900);
+    const { id } = await connectors.push([address]);
+    expect(await third.untilReceived(1)).toEqual([id]);
+  });
+
+  it('refuses logins that are too many from one address', async () => {
+    await started({ loginLimit: '2/3600' });
+    for (let count = 0; count < 2; count += 1) await connectors.logIn(connectors.newAddress());
+    const device = await connectors.open();
+    device.say({ cmd: 'login', ...connectors.newAddress() });
+    expect((await device.closed).code).toBe(4116);
+  });
+
+  it('counts logins by the address that its proxy names', async () => {
+    await started({ loginLimit: '1/3600', trustedProxies: ['loopback'] });
+    for (const client of ['203.0.113.1', '203.0.113.2'])
+      await connectors.logIn(connectors.newAddress(), { headers: { 'x-forwarded-for': `192.0.2.1, ${client}` } });
+    const device = await connectors.open({ headers: { 'x-forwarded-for': '203.0.113.2' } });
+    device.say({ cmd: 'login', ...connectors.newAddress() });
+    expect((await device.closed).code).toBe(4116);
+  });
+
+  it('takes no more connections than it should, and none elsewhere than where devices are told to go', async () => {
+    const { port } = await started({ connectionLimit: 1, reconnectSeconds: 7 });
+    await connectors.open();
+    await expect(connectors.open()).rejects.toThrow('503');
+    await expect(TestDevice.open(`ws://127.0.0.1:${port}/elsewhere`, {})).rejects.toThrow('404');
+    expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+  });
+
+  it('sends its devices away when it stops, with what they have said noted', async () => {
+    const connector = await started({ reconnectSeconds: 7 });
+    const other = await connectors.start();
+    const [address, plainAddress] = [connectors.newAddress(), connectors.newAddress()];
+    const device = await connectors.logIn(address, { acknowledges: false }, other);
+    const plain = await connectors.open(JSON_TEXT, other);
+    plain.say({ cmd: 'login', ...plainAddress });
+    await connectors.push([address]);
+    const ids = await device.untilReceived(1);
+    device.acknowledge(ids);
+    await device.roundTrip();
+    await other.stop();
+    expect((await device.closed).code).toBe(1012);
+    expect((await plain.closed).code).toBe(1012);
+    const goaway = await device.untilTold('goaway');
+    expect(Number(goaway['retryAfterMs'])).toBeGreaterThanOrEqual(0);
+    expect(Number(goaway['retryAfterMs'])).toBeLessThanOrEqual(7_000);
+    expect(plain.frames.some(({ cmd }) => cmd === 'goaway')).toBe(false);
+    expect(await connectors.waiting(address)).toEqual([]);
+    expect(await connectors.queues.countConnected(connectors.appId)).toBe(0);
+    const again = await connectors.logIn(plainAddress, {}, connector);
+    await again.roundTrip();
+  });
+
+  it('waits for a device that reads slowly, and sends nothing twice', async () => {
+    await started();
+    const address = connectors.newAddress();
+    const device = await connectors.logIn(address);
+    device.pause();
+    for (let count = 0; count < 40; count += 1) await connectors.push([address], { body: `"${'a'.repeat(4_000)}"` });
+    expect(await connectors.waiting(address)).toHaveLength(40);
+    device.resume();
+    await device.untilReceived(40);
+    await eventually(() => {
+      expect(device.ids).toHaveLength(new Set(device.ids).size);
+    });
+    await connectors.untilEmpty(address);
+  });
+});
