@@ -1,3 +1,4 @@
+import { request as httpRequest } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, TcpProxy, testRun } from '#testing';
 import { Connectors } from './connectors.js';
@@ -119,6 +120,26 @@ describe('a connector', () => {
     await expect(connectors.open()).rejects.toThrow('503');
     await expect(TestDevice.open(`ws://127.0.0.1:${port}/elsewhere`, {})).rejects.toThrow('404');
     expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+  });
+
+  it('answers requests that offer another protocol as if they did not', async () => {
+    const { port } = await started();
+    const headers = {
+      connection: 'Upgrade, HTTP2-Settings',
+      upgrade: 'h2c',
+      'http2-settings': 'AAMAAABkAAQCAAAAAAIAAAAA',
+    };
+    const statusOf = (method: string, path: string, body: string) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const request = httpRequest({ port, path, headers, method, agent: false }, (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        });
+        request.on('error', reject);
+        request.end(body);
+      });
+    expect(await statusOf('GET', '/healthz', '')).toBe(200);
+    expect(await statusOf('POST', '/nothing', 'a body')).toBe(404);
   });
 
   it('sends its devices away when it stops, with what they have said noted', async () => {

@@ -75,7 +75,12 @@ describe('clients of LeanCloud', () => {
     // The timer of its heartbeats outlives its socket.
     client.on('error', () => undefined);
     const logIn = () =>
-      new Promise<void>((resolve, reject) => client.open((error) => (error ? reject(error) : resolve())));
+      new Promise<void>((resolve, reject) => {
+        client.open((error) => {
+          if (error) reject(error);
+          else resolve();
+        });
+      });
     const pushes = await pushTwice(address, logIn, () => messages.length);
     expect(messages).toEqual(pushes.map(({ body }) => body));
     client.close();
@@ -145,7 +150,10 @@ describe('clients of LeanCloud', () => {
     await new Promise((resolve) => socket.once('open', resolve));
     expect(socket.protocol).toBe(protocol);
     const data = () => got.filter(({ cmd }) => cmd === DATA);
-    const logIn = () => Promise.resolve(socket.send(login(address)));
+    const logIn = () => {
+      socket.send(login(address));
+      return Promise.resolve();
+    };
     const pushes = await pushTwice(address, logIn, () => data().length);
     expect(got[0]).toEqual({
       cmd: LOGGEDIN,

@@ -13,7 +13,7 @@ import { isUnavailable } from './store-access/is-unavailable.js';
 import { QueuePages } from './store-access/queue-pages.js';
 import { QueueWrites } from './store-access/queue-writes.js';
 
-/** Logins and pages under way. */
+/** Logins under way, and pages. */
 const CONCURRENCY = 256;
 /** For so long, hints to a device that was here before may be of what it has had. */
 const DISTRUST_MS = 10_000;
@@ -21,7 +21,9 @@ const DISTRUST_MS = 10_000;
 /** Does for connections what they cannot do alone. */
 @Injectable()
 export class ConnectorService implements ConnectionHost {
-  readonly #work = new BoundedWork<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
+  /** Apart: where applications cannot be looked up, devices that are connected go on. */
+  readonly #newcomers = new BoundedWork<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
+  readonly #pages = new BoundedWork<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
 
   constructor(
     private readonly connections: Connections,
@@ -39,13 +41,13 @@ export class ConnectorService implements ConnectionHost {
 
   connect(connection: DeviceConnection): void {
     void this.logins.count(connection.network).then((isWithinLimit) => {
-      if (isWithinLimit) this.#work.add(connection);
+      if (isWithinLimit) this.#newcomers.add(connection);
       else connection.perform(connection.session.refuse(CLOSE.tooFast, 'Too many logins.'));
     });
   }
 
   peek(connection: DeviceConnection): void {
-    this.#work.add(connection);
+    this.#pages.add(connection);
   }
 
   acknowledge({ session }: DeviceConnection, refs: readonly MessageRef[], droppedTold: number): void {
@@ -61,14 +63,16 @@ export class ConnectorService implements ConnectionHost {
   closed(connection: DeviceConnection, code: number): void {
     this.metrics.pushConnections.dec({ framing: connection.framing.name });
     this.metrics.pushConnectionsClosed.inc({ code: String(code) });
-    this.#work.forget(connection);
+    this.#newcomers.forget(connection);
+    this.#pages.forget(connection);
     const { device, id } = connection.session;
     this.connections.remove(connection);
     if (device !== undefined) this.admission.left(device, id);
   }
 
   stop(): void {
-    this.#work.close();
+    this.#newcomers.close();
+    this.#pages.close();
   }
 
   async #serve(connection: DeviceConnection): Promise<void> {

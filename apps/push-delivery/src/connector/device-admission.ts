@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { ApplicationDirectory } from '#application-directory';
 import { connectorMessages } from '#contracts';
 import { NodeMessages } from '#messaging';
@@ -12,9 +13,12 @@ import type { DeviceConnection } from './sockets/device-connection.js';
 import { PAGE_LENGTH } from './store-access/queue-pages.js';
 import { QueueWrites } from './store-access/queue-writes.js';
 
+const MAX_KNOWN_APPS = 10_000;
+
 /** Makes a connection its device's only one, on this connector and on all others. */
 @Injectable()
 export class DeviceAdmission {
+  readonly #knownApps = new LRUCache<string, true>({ max: MAX_KNOWN_APPS });
   readonly #departures = new RecentDepartures();
 
   constructor(
@@ -32,7 +36,7 @@ export class DeviceAdmission {
    */
   async admit(connection: DeviceConnection, device: DeviceAddress): Promise<ConnectOutcome | undefined> {
     const { session } = connection;
-    if ((await this.applications.find(device.appId)) === null) {
+    if (!(await this.#isKnown(device.appId))) {
       connection.perform(session.refuse(CLOSE.unknownApplication, UNKNOWN_APPLICATION));
       return undefined;
     }
@@ -63,6 +67,14 @@ export class DeviceAdmission {
   evicted(device: DeviceAddress, session: string): void {
     const connection = this.connections.find(device);
     if (connection?.session.id === session) endSession(connection);
+  }
+
+  /** Applications are not removed: one that was there is there, also where nobody can be asked. */
+  async #isKnown(appId: string): Promise<boolean> {
+    if (this.#knownApps.has(appId)) return true;
+    if ((await this.applications.find(appId)) === null) return false;
+    this.#knownApps.set(appId, true);
+    return true;
   }
 
   /** Where the other connector does not hear of it, that finds out by itself when it next says where its devices are. */

@@ -14,6 +14,7 @@ import { ConnectionRounds } from './sockets/connection-rounds.js';
 import { Connections } from './sockets/connections.js';
 import { DeviceConnection } from './sockets/device-connection.js';
 import { DeviceSocket } from './sockets/device-socket.js';
+import { isWebSocketRequest, serveWithoutUpgrade } from './sockets/plain-request.js';
 
 const PATHS = new Set(['/push', '/']);
 /** Room for 200 ids, and for what the SDKs say of other things. */
@@ -51,7 +52,8 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
   onApplicationBootstrap(): void {
     const server = this.http.httpAdapter.getHttpServer() as Server;
     server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
-      this.#upgrade(request, stream, head);
+      if (isWebSocketRequest(request)) this.#upgrade(request, stream, head);
+      else serveWithoutUpgrade(server, request, stream, head);
     });
     this.#rounds.start();
   }

@@ -130,15 +130,15 @@ describe.each(['', 'gatepost.push.v1'])('JSON (%s)', (protocol) => {
 
 describe('gatepost.push.v1', () => {
   it('says what the others cannot', () => {
-    const { write } = framingOf('gatepost.push.v1');
-    expect(write({ kind: 'gap', id: 'gap-1', dropped: 3 })).toBe('{"cmd":"gap","id":"gap-1","dropped":3}');
-    expect(write({ kind: 'goAway', retryAfterMs: 5, reason: 'r' })).toBe(
+    const framing = framingOf('gatepost.push.v1');
+    expect(framing.write({ kind: 'gap', id: 'gap-1', dropped: 3 })).toBe('{"cmd":"gap","id":"gap-1","dropped":3}');
+    expect(framing.write({ kind: 'goAway', retryAfterMs: 5, reason: 'r' })).toBe(
       '{"cmd":"goaway","retryAfterMs":5,"reason":"r"}',
     );
-    expect(write({ kind: 'error', code: 4100, reason: 'r', i: undefined })).toBe(
+    expect(framing.write({ kind: 'error', code: 4100, reason: 'r', i: undefined })).toBe(
       '{"cmd":"error","code":4100,"reason":"r"}',
     );
-    expect(write({ kind: 'loggedIn', installationId: 'd', i: undefined, heartbeatSeconds: 55 })).toBe(
+    expect(framing.write({ kind: 'loggedIn', installationId: 'd', i: undefined, heartbeatSeconds: 55 })).toBe(
       '{"cmd":"loggedin","heartbeatSeconds":55}',
     );
   });

@@ -2,6 +2,7 @@
 export const CLOSE = {
   restart: 1012,
   malformed: 1007,
+  internal: 1011,
   unknownApplication: 4100,
   invalidLogin: 4103,
   readTimeout: 4107,

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { Logger } from '@nestjs/common';
 import type { MessageRef } from '../../device-queues/device-queues.js';
 import { MalformedFrame } from '../framings/client-command.js';
 import type { Framing } from '../framings/framing.js';
@@ -11,6 +12,8 @@ import { wireFrame } from './shared-frames.js';
 
 /** What a device does not read waits here, up to so much. Its window of messages is smaller. */
 const MAX_UNREAD_BYTES = 262_144;
+
+const logger = new Logger('DeviceConnection');
 
 /** What connections leave to others. */
 export interface ConnectionHost {
@@ -53,8 +56,7 @@ export class DeviceConnection {
     try {
       this.perform(this.session.receive(this.framing.read(payload), nowMs));
     } catch (error) {
-      if (!(error instanceof MalformedFrame)) throw error;
-      this.perform(this.session.refuse(CLOSE.malformed, error.message));
+      this.#failed(error);
     }
   }
 
@@ -75,6 +77,14 @@ export class DeviceConnection {
   /** Gives the device no more time. */
   cutOff(): void {
     this.socket.terminate();
+  }
+
+  /** One device's failure must not end the others' process. */
+  #failed(error: unknown): void {
+    const isMalformed = error instanceof MalformedFrame;
+    if (!isMalformed) logger.error(error);
+    const code = isMalformed ? CLOSE.malformed : CLOSE.internal;
+    this.perform(this.session.refuse(code, isMalformed ? error.message : 'Internal server error.'));
   }
 
   #do(effect: Effect): void {
