@@ -97,6 +97,15 @@ describe('a connector', () => {
     expect(await third.untilReceived(1)).toEqual([id]);
   });
 
+  it('asks its devices whether they are there, in a way that scripts see too', async () => {
+    await started({ pingSeconds: 1 });
+    const device = await connectors.logIn(connectors.newAddress());
+    await eventually(() => {
+      expect(device.frames).toContainEqual({});
+      expect(device.pings).toBeGreaterThan(0);
+    }, 20_000);
+  });
+
   it('refuses logins that are too many from one address', async () => {
     await started({ loginLimit: '2/3600' });
     for (let count = 0; count < 2; count += 1) await connectors.logIn(connectors.newAddress());

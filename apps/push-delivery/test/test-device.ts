@@ -17,6 +17,7 @@ export class TestDevice {
   /** Ids of messages in the order in which they came, repeated ones included. */
   readonly ids: string[] = [];
   readonly bodies: unknown[] = [];
+  pings = 0;
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
 
   private constructor(
@@ -24,6 +25,7 @@ export class TestDevice {
     { acknowledges = true }: TestDeviceOptions,
   ) {
     socket.on('error', () => undefined);
+    socket.on('ping', () => (this.pings += 1));
     socket.on('message', (data: Buffer) => {
       this.#hear(JSON.parse(data.toString()) as Frame, acknowledges);
     });

@@ -7,12 +7,16 @@ import { DeviceAdmission } from './device-admission.js';
 import { MessageCache } from './messages/message-cache.js';
 import { Connections } from './sockets/connections.js';
 
+type DeliverHint = NodeMessagePayload<typeof connectorMessages.deliver>;
+
 /** After so many devices, others get their turn. */
 const DEVICES_AT_ONCE = 250;
 
 /** What dispatchers and other connectors tell this one. */
 @Injectable()
 export class ConnectorInbox implements OnApplicationBootstrap {
+  #last: Promise<void> = Promise.resolve();
+
   constructor(
     private readonly identity: ConnectorIdentity,
     private readonly nodeMessages: NodeMessages,
@@ -34,11 +38,15 @@ export class ConnectorInbox implements OnApplicationBootstrap {
     });
   }
 
-  async #deliver({
-    message,
-    targets,
-    isRepeated,
-  }: NodeMessagePayload<typeof connectorMessages.deliver>): Promise<void> {
+  /** Messages to many go one after the other, so that each device gets them in their order; one to a single device may overtake. */
+  async #deliver(hint: DeliverHint): Promise<void> {
+    if (hint.targets.length === 1) return this.#handOver(hint);
+    const handedOver = this.#last.then(() => this.#handOver(hint));
+    this.#last = handedOver.catch(() => undefined);
+    return handedOver;
+  }
+
+  async #handOver({ message, targets, isRepeated }: DeliverHint): Promise<void> {
     const cached = this.messages.add(message);
     if (cached.hasExpired(this.clock.now())) return;
     for (const [index, [installationId, platform]] of targets.entries()) {

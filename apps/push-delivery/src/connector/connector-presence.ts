@@ -19,8 +19,11 @@ const REASSERTED_AT_ONCE = 500;
 export class ConnectorPresence implements OnApplicationBootstrap {
   private readonly logger = new Logger('ConnectorPresence');
   #epoch: string | undefined;
-  /** The store was away, or has lost its memory. */
-  #isDoubtful = false;
+  /** How often the store was away, or has lost its memory; and how many of these the devices were reasserted after. */
+  #doubts = 0;
+  #settledDoubts = 0;
+  #isAway = false;
+  #isReasserting = false;
   #reassertedMs = performance.now();
   #timer: NodeJS.Timeout | undefined;
   #isOver = false;
@@ -51,25 +54,39 @@ export class ConnectorPresence implements OnApplicationBootstrap {
     try {
       const { port } = server.address() as { port: number };
       const epoch = await this.nodes.beat({ id: this.identity.node, port });
-      const isNew = this.#epoch !== undefined && this.#epoch !== epoch;
+      if (this.#isAway || (this.#epoch !== undefined && this.#epoch !== epoch)) this.#doubts += 1;
+      this.#isAway = false;
       this.#epoch = epoch;
-      await this.#reassert(isNew || this.#isDoubtful);
-      this.#isDoubtful = false;
+      // It may take longer than a beat may wait.
+      void this.#reassert();
     } catch (error) {
-      if (!this.#isDoubtful) this.logger.warn(`the store of queues is away: ${messageOf(error)}`);
-      this.#isDoubtful = true;
+      if (!this.#isAway) this.logger.warn(`the store of queues is away: ${messageOf(error)}`);
+      this.#isAway = true;
     }
     if (!this.#isOver) this.#timer = setTimeout(() => void this.#beat(server), BEAT_MS);
   }
 
-  async #reassert(isUrgent: boolean): Promise<void> {
-    const nowMs = performance.now();
-    if (!isUrgent && nowMs - this.#reassertedMs < REASSERT_MS) return;
-    this.#reassertedMs = nowMs;
+  async #reassert(): Promise<void> {
+    const [doubts, nowMs] = [this.#doubts, performance.now()];
+    const isUrgent = doubts > this.#settledDoubts;
+    if (this.#isReasserting || (!isUrgent && nowMs - this.#reassertedMs < REASSERT_MS)) return;
+    this.#isReasserting = true;
+    try {
+      await this.#reassertAll();
+      if (isUrgent) this.connections.resyncAll();
+      this.#settledDoubts = doubts;
+      this.#reassertedMs = nowMs;
+    } catch (error) {
+      this.logger.warn(`devices could not be reasserted: ${messageOf(error)}`);
+    } finally {
+      this.#isReasserting = false;
+    }
+  }
+
+  async #reassertAll(): Promise<void> {
     const open = [...this.connections.all()].filter(({ session }) => session.isOpen);
     for (let start = 0; start < open.length; start += REASSERTED_AT_ONCE)
       await this.#reassertSome(open.slice(start, start + REASSERTED_AT_ONCE));
-    if (isUrgent) this.connections.resyncAll();
   }
 
   async #reassertSome(connections: readonly DeviceConnection[]): Promise<void> {
