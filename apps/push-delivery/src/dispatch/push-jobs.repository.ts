@@ -65,11 +65,14 @@ function keysOf(jobs: readonly HeldJob[]): string {
 /** Until then the queues are asked by whoever wants to know. */
 const FIRST_TALLY = `interval '10 minutes'`;
 
-/** `lease_owner` stays when a lease ends: so the next one knows that somebody was there before. */
+/**
+ * What was accepted for at once does not wait for a clock that is behind. `lease_owner` stays when a lease ends: so the next
+ * one knows that somebody was there before.
+ */
 const CLAIM = `
   WITH due AS (
     SELECT app_id, object_id, lease_owner FROM push.notifications
-     WHERE status IN ('scheduled', 'in-queue') AND is_bulk = $1 AND due_at <= now()
+     WHERE status IN ('scheduled', 'in-queue') AND is_bulk = $1 AND (status = 'in-queue' OR due_at <= now())
        AND (lease_until IS NULL OR lease_until <= now())
      ORDER BY due_at, seq LIMIT $2 FOR UPDATE SKIP LOCKED
   )

@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { appError } from '#errors';
+import { InstallationScan } from './installation-scan.js';
+import type { InstallationScanRepository, ScanRange } from './installation-scan.repository.js';
+import type { PushJob, ScanPosition, TargetedInstallation } from './push-job.types.js';
+
+const START: ScanPosition = { partition: 0, objectId: '' };
+/** Every tenth of 4,500 installations is one that the push is for. */
+const ALL = Array.from({ length: 4_500 }, (_, index) => String(index).padStart(5, '0'));
+const WANTED = ALL.filter((_, index) => index % 10 === 0);
+
+const installation = (objectId: string): TargetedInstallation => ({
+  objectId,
+  partition: 0,
+  installationId: objectId,
+  deviceType: 'web',
+});
+
+/** A table where looking at more than so many installations takes too long. */
+class SlowTable implements Pick<InstallationScanRepository, 'find' | 'positionAfter'> {
+  readonly looks: number[] = [];
+
+  constructor(private readonly quick: number) {}
+
+  find(_: unknown, { after, until, limit }: ScanRange): Promise<TargetedInstallation[]> {
+    const isInRange = (id: string) => id > after.objectId && (until === undefined || id <= until.objectId);
+    const found = WANTED.filter(isInRange).slice(0, limit);
+    const last = found.length < limit ? undefined : found.at(-1);
+    const looked = ALL.filter((id) => isInRange(id) && (last === undefined || id <= last)).length;
+    this.looks.push(looked);
+    if (looked > this.quick) return Promise.reject(appError('QUERY_TIMED_OUT'));
+    return Promise.resolve(found.map(installation));
+  }
+
+  positionAfter(_: string, after: ScanPosition, count: number): Promise<ScanPosition | undefined> {
+    const objectId = ALL.filter((id) => id > after.objectId)[count - 1];
+    return Promise.resolve(objectId === undefined ? undefined : { partition: 0, objectId });
+  }
+}
+
+async function scanAll(table: SlowTable, limit: number): Promise<string[]> {
+  const scan = new InstallationScan(table as unknown as InstallationScanRepository, { appId: 'app' } as PushJob);
+  const found: string[] = [];
+  let position = START;
+  for (;;) {
+    const page = await scan.next(position, limit);
+    found.push(...page.installations.map(({ objectId }) => objectId));
+    if (page.isLast) return found;
+    position = page.position;
+  }
+}
+
+describe('the scan of installations', () => {
+  it.each([
+    { table: 'quick', quick: Infinity, limit: 200 },
+    { table: 'slow', quick: 2_000, limit: 1_000 },
+    { table: 'very slow', quick: 200, limit: 1_000 },
+  ])('finds each that a push is for once, in their order, where the table is $table', async ({ quick, limit }) => {
+    expect(await scanAll(new SlowTable(quick), limit)).toEqual(WANTED);
+  });
+
+  it('looks at no more at once than was quick, once something was too slow', async () => {
+    const table = new SlowTable(200);
+    await scanAll(table, 1_000);
+    expect(table.looks.filter((looked) => looked > 200)).toEqual([4_500, 2_000]);
+  });
+
+  it('gives up where even a few take too long', async () => {
+    await expect(scanAll(new SlowTable(100), 1_000)).rejects.toMatchObject({ errorName: 'QUERY_TIMED_OUT' });
+  });
+});

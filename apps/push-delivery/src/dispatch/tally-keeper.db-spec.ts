@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Clock } from '#clock';
+import { migrate } from '#database';
+import { appError } from '#errors';
+import { newDatabase } from '#testing';
+import type { DeviceQueues, QueueTally } from '../device-queues/device-queues.js';
+import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { TalliesRepository } from './tallies.repository.js';
+import { TallyKeeper } from './tally-keeper.js';
+
+const MINUTE_MS = 60_000;
+
+describe('the tally keeper', () => {
+  let database: PushDatabase;
+  let tallies: Map<string, QueueTally>;
+  let isAway: boolean;
+  let forgotten: string[];
+  let keeper: TallyKeeper;
+
+  const add = async ({ expiresInMs = 60 * MINUTE_MS, dueMs = 0, reachable = 2 } = {}) => {
+    const objectId: string = randomUUID();
+    const counts = { web: { targeted: reachable, unreachable: 0, enqueued: 0, acknowledged: 0, overflowed: 0 } };
+    await database.query(
+      `INSERT INTO push.notifications
+         (app_id, object_id, status, is_bulk, target, data, message, prod, due_at, expires_at, created_at, updated_at, counts, next_tally_at)
+       VALUES ('app', $1, 'done', true, '{}', '{}', '{}', 'prod', now(), $2, now(), now(), $3, now() + make_interval(secs => $4))`,
+      [objectId, new Date(Date.now() + expiresInMs), JSON.stringify(counts), dueMs / 1_000],
+    );
+    return objectId;
+  };
+  const stored = async (objectId: string) => {
+    const [row] = await database.query<{ counts: unknown; nextAt: Date | null }>(
+      'SELECT counts, next_tally_at AS "nextAt" FROM push.notifications WHERE object_id = $1',
+      [objectId],
+    );
+    return row!;
+  };
+  const tally = (objectId: string, acknowledged: number) =>
+    tallies.set(objectId, { enqueued: 2, acknowledged, overflowed: 0 });
+
+  beforeAll(async () => {
+    const options = pushDatabase(await newDatabase(), 2);
+    await migrate(options);
+    database = new PushDatabase(options);
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    await database.query('TRUNCATE push.notifications');
+    [tallies, isAway, forgotten] = [new Map<string, QueueTally>(), false, []];
+    const queues: Pick<DeviceQueues, 'tally' | 'forget'> = {
+      tally: ({ id }) => {
+        const found = tallies.get(id);
+        if (isAway) return Promise.reject(appError('SERVICE_UNAVAILABLE'));
+        return Promise.resolve(new Map(found === undefined ? [] : [['web', found]]));
+      },
+      forget: ({ id }) => Promise.resolve(void forgotten.push(id)),
+    };
+    keeper = new TallyKeeper(new TalliesRepository(database), queues as DeviceQueues, new Clock());
+  });
+
+  it('copies counts that are due, and comes again while they can grow', async () => {
+    const due = await add();
+    const later = await add({ dueMs: MINUTE_MS });
+    for (const id of [due, later]) tally(id, 1);
+    await keeper.takeBite();
+    expect(await stored(due)).toMatchObject({ counts: { web: { targeted: 2, enqueued: 2, acknowledged: 1 } } });
+    expect((await stored(due)).nextAt!.getTime()).toBeGreaterThan(Date.now());
+    expect(await stored(later)).toMatchObject({ counts: { web: { enqueued: 0 } } });
+    expect(forgotten).toEqual([]);
+  });
+
+  it.each([
+    ['everything is settled', { acknowledged: 2, expiresInMs: 60 * MINUTE_MS }],
+    ['the expiry is over', { acknowledged: 1, expiresInMs: -2 * MINUTE_MS }],
+  ])('lets the queues forget when %s, and comes no more', async (_, { acknowledged, expiresInMs }) => {
+    const objectId = await add({ expiresInMs });
+    tally(objectId, acknowledged);
+    await keeper.takeBite();
+    expect(forgotten).toEqual([objectId]);
+    expect(await stored(objectId)).toMatchObject({ counts: { web: { acknowledged } }, nextAt: null });
+    await keeper.takeBite();
+    expect(forgotten).toEqual([objectId]);
+  });
+
+  it('keeps what it knows where the queues have forgotten already: the last time went wrong behind that', async () => {
+    const objectId = await add();
+    tally(objectId, 1);
+    await keeper.takeBite();
+    await database.query(
+      `UPDATE push.notifications SET next_tally_at = now(), expires_at = now() - interval '2 minutes'`,
+    );
+    tallies.clear();
+    await keeper.takeBite();
+    expect(await stored(objectId)).toMatchObject({ counts: { web: { enqueued: 2, acknowledged: 1 } }, nextAt: null });
+  });
+
+  it('comes again soon where the queues are away', async () => {
+    const objectId = await add({ expiresInMs: -2 * MINUTE_MS });
+    isAway = true;
+    await expect(keeper.takeBite()).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    expect((await stored(objectId)).nextAt).not.toBeNull();
+    expect(forgotten).toEqual([]);
+  });
+
+  it('takes pushes in bites', async () => {
+    for (let index = 0; index < 25; index += 1) await add();
+    expect([await keeper.takeBite(), await keeper.takeBite()]).toEqual([true, false]);
+  });
+});
