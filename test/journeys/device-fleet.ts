@@ -1,7 +1,9 @@
 import WebSocket from 'ws';
+import { eventually } from '#testing';
 import { PushClient } from '../../libs/push-client/src/index.js';
 
 const PARALLEL_STARTS = 50;
+const CONNECTED_MS = 60_000;
 
 interface Fleet {
   /** Of the REST API. */
@@ -16,6 +18,7 @@ export class DeviceFleet {
   readonly #clients: PushClient[];
   /** By push: how often each device's application was shown it. */
   readonly #shown = new Map<string, Map<number, number>>();
+  #lastError = '';
 
   constructor({ server, appId, appKey, size }: Fleet) {
     this.#clients = Array.from(
@@ -27,15 +30,14 @@ export class DeviceFleet {
           registration: { appKey, fields: { deviceType: 'android', channels: ['fleet'] } },
           WebSocket,
           backOff: { baseMs: 200, maxMs: 2_000 },
+          onError: ({ message }) => {
+            this.#lastError = message;
+          },
           onMessage: ({ id }) => {
             this.#note(id, device);
           },
         }),
     );
-  }
-
-  get connected(): number {
-    return this.#clients.filter(({ state }) => state === 'connected').length;
   }
 
   /** How many devices have been shown a push. */
@@ -48,12 +50,15 @@ export class DeviceFleet {
     return [...(this.#shown.get(pushId)?.values() ?? [])].filter((count) => count > 1).length;
   }
 
-  /** Starts the devices, so many at a time that the server is not asked for more than it hands out at once. */
+  /** Connects the devices, some at a time: each registers first. */
   async start(): Promise<void> {
     for (let first = 0; first < this.#clients.length; first += PARALLEL_STARTS) {
       const some = this.#clients.slice(first, first + PARALLEL_STARTS);
       for (const client of some) client.start();
-      while (some.some(({ state }) => state === 'connecting')) await new Promise((resolve) => setTimeout(resolve, 10));
+      await eventually(() => {
+        if (some.some(({ state }) => state !== 'connected'))
+          throw new Error(`not all are connected: ${this.#lastError}`);
+      }, CONNECTED_MS);
     }
   }
 
