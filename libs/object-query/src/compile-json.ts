@@ -6,6 +6,9 @@ import { jsonAt, matchText, selectedValues } from './compile-value.js';
 import { documentCount, documentsOf, type JsonTarget } from './json-target.js';
 import type { FieldTestOf } from './query.js';
 
+/** Values of `$all` that the index is asked for: any of them may be the rare one. */
+const MAX_CONTAINED = 10;
+
 /** A filter sees the items of a list, and would see those of a list within it too: the API looks no deeper. */
 const NO_LIST = '@.type() != "array"';
 
@@ -58,12 +61,22 @@ function isAnyOfValues(values: readonly JsonValue[], target: JsonTarget, context
  * that it prefers that index to reading the rows in the order of the query, wherever the values are rare.
  */
 function isOneOf(values: readonly JsonValue[], target: JsonTarget, context: CompileContext): string {
-  const { statement, queryClass } = context;
-  const bindAll = (list: readonly JsonValue[]) => statement.bind(list.map((value) => JSON.stringify(value)));
-  const contains = statement.spendDocuments(values.length * documentCount(target))
-    ? [`${queryClass.jsonColumn} @> ANY (${bindAll(values.flatMap((value) => documentsOf(target, value)))}::jsonb[])`]
-    : [];
-  return allOf([...contains, someItem(candidatesOf(target, context), `item = ANY (${bindAll(values)}::jsonb[])`)]);
+  const contains = containsOneOf(values, target, context);
+  return allOf([
+    ...contains,
+    someItem(candidatesOf(target, context), `item = ANY (${bindAll(values, context)}::jsonb[])`),
+  ]);
+}
+
+/** Necessary for equality, and indexed. Nothing where the index would have too much to look up. */
+function containsOneOf(values: readonly JsonValue[], target: JsonTarget, context: CompileContext): string[] {
+  if (!context.statement.spendDocuments(values.length * documentCount(target))) return [];
+  const documents = values.flatMap((value) => documentsOf(target, value));
+  return [`${context.queryClass.jsonColumn} @> ANY (${bindAll(documents, context)}::jsonb[])`];
+}
+
+function bindAll(values: readonly JsonValue[], { statement }: CompileContext): string {
+  return statement.bind(values.map((value) => JSON.stringify(value)));
 }
 
 function isNothing(target: JsonTarget, context: CompileContext): string {
@@ -75,9 +88,13 @@ function holdsAllValues(values: readonly JsonValue[], target: JsonTarget, contex
   if (first === undefined) return 'FALSE';
   const holdsFirst = isAnyOfValues([first], target, context);
   if (others.length === 0) return holdsFirst;
-  const wanted = `unnest(${context.statement.bind(others.map((value) => JSON.stringify(value)))}::jsonb[]) AS wanted(value)`;
+  const wanted = `unnest(${bindAll(others, context)}::jsonb[]) AS wanted(value)`;
   const held = `SELECT item FROM ${candidatesOf(target, context)}`;
-  return allOf([holdsFirst, `NOT EXISTS (SELECT FROM ${wanted} WHERE value NOT IN (${held}))`]);
+  return allOf([
+    holdsFirst,
+    ...others.slice(0, MAX_CONTAINED).flatMap((value) => containsOneOf([value], target, context)),
+    `NOT EXISTS (SELECT FROM ${wanted} WHERE value NOT IN (${held}))`,
+  ]);
 }
 
 /** Text that is the field itself is read without a sub-select, in a third of the time. */

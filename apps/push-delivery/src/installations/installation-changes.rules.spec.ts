@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '#contracts';
+import { parseInstallationChanges, parseRegistration } from './installation-changes.rules.js';
+
+const refusal = (errorName: string) => expect.objectContaining({ errorName }) as Error;
+
+describe('parseInstallationChanges', () => {
+  it('tells identity, state and ACL from the other fields', () => {
+    const ACL = { '*': { read: true } };
+    const fields = { installationId: 'i', deviceType: 'ios', deviceToken: 't', valid: false, ACL, level: 1 };
+    expect(parseInstallationChanges(fields)).toEqual({
+      installationId: 'i',
+      deviceType: 'ios',
+      deviceToken: 't',
+      valid: false,
+      acl: ACL,
+      fields: [{ path: ['level'], operation: { kind: 'set', value: 1 } }],
+    });
+  });
+
+  it.each([null, '', { __op: 'Delete' }])('takes %j for none', (nothing) => {
+    const changes = parseInstallationChanges({ installationId: nothing, deviceType: nothing, deviceToken: nothing });
+    expect(changes).toEqual({ installationId: null, deviceType: null, deviceToken: null, fields: [] });
+  });
+
+  it('lets several operations on channels happen one after the other', () => {
+    const ops = [
+      { __op: 'AddUnique', objects: ['a'] },
+      { __op: 'Remove', objects: ['b'] },
+    ];
+    expect(parseInstallationChanges({ channels: { __op: 'Batch', ops } }).fields).toEqual([
+      { path: ['channels'], operation: { kind: 'addUnique', objects: ['a'] } },
+      { path: ['channels'], operation: { kind: 'remove', objects: ['b'] } },
+    ]);
+  });
+
+  it.each<[string, JsonObject]>([
+    ['INCORRECT_TYPE', { installationId: 'a\u0000b' }],
+    ['INCORRECT_TYPE', { installationId: { __op: 'Add', objects: ['a'] } }],
+    ['INCORRECT_TYPE', { deviceType: '1' }],
+    ['INVALID_DEVICE_TOKEN', { deviceToken: { __op: 'Increment' } }],
+    ['INCORRECT_TYPE', { valid: null }],
+    ['INCORRECT_TYPE', { ACL: { __op: 'Add', objects: [] } }],
+    ['INVALID_CHANNEL', { channels: { __op: 'Batch', ops: [{ __op: 'Remove', objects: ['a b'] }] } }],
+    ['INCORRECT_TYPE', { channels: { __op: 'BitOr', value: 1 } }],
+    ['INVALID_KEY_NAME', { 'channels.0': 'a' }],
+    ['INVALID_KEY_NAME', { 'valid.a': true }],
+    ['READ_ONLY_KEY', { 'createdAt.iso': 'now' }],
+    [
+      'INCORRECT_TYPE',
+      { users: { __op: 'AddRelation', objects: [{ __type: 'Pointer', className: 'A', objectId: 'b' }] } },
+    ],
+  ])('says %s to %j', (errorName, fields) => {
+    expect(() => parseInstallationChanges(fields)).toThrow(refusal(errorName));
+  });
+});
+
+describe('parseRegistration', () => {
+  it('may name the object, or leave it out', () => {
+    expect(parseRegistration({ objectId: 'a1' })).toEqual({ objectId: 'a1', changes: { fields: [] } });
+    for (const objectId of [null, '']) expect(parseRegistration({ objectId })).toEqual({ changes: { fields: [] } });
+    for (const objectId of [7, 'a!', 'x'.repeat(65), { __op: 'Increment' }])
+      expect(() => parseRegistration({ objectId })).toThrow(refusal('READ_ONLY_KEY'));
+  });
+});

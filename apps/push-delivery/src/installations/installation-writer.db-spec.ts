@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Clock } from '#clock';
+import { migrate, type Tx } from '#database';
+import { eventually, newDatabase, unique } from '#testing';
+import { type DeviceAddress, partitionOf } from '../device-queues/device-address.js';
+import type { DeviceQueues } from '../device-queues/device-queues.js';
+import type { PushDeliveryConfig } from '../push-delivery.config.js';
+import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { AbandonedQueues } from './abandoned-queues.js';
+import { InstallationAccess } from './installation-access.js';
+import { InstallationWriter } from './installation-writer.js';
+import type { InstallationIdentity, InstallationRow } from './installation.row.js';
+import { InstallationsRepository } from './installations.repository.js';
+
+const OPEN = { find: 'everyone', get: 'everyone', create: 'everyone', update: 'everyone', delete: 'everyone' } as const;
+
+let database: PushDatabase;
+let installations: InstallationsRepository;
+beforeAll(async () => {
+  const options = pushDatabase(await newDatabase(), 10);
+  await migrate(options);
+  database = new PushDatabase(options);
+  installations = new InstallationsRepository(database);
+});
+afterAll(() => database.close());
+
+describe('installations in PostgreSQL', () => {
+  let app: string;
+  let access: InstallationAccess;
+  let writer: InstallationWriter;
+  let cleared: DeviceAddress[];
+  let failure: Error | undefined;
+
+  beforeEach(() => {
+    [app, cleared, failure] = [unique('app'), [], undefined];
+    const caller = { requestId: 'r', appId: app, isMaster: true };
+    access = new InstallationAccess({ caller, principal: { roles: [] } }, OPEN);
+    const clear = (devices: readonly DeviceAddress[]) => {
+      cleared.push(...devices);
+      return failure === undefined ? Promise.resolve() : Promise.reject(failure);
+    };
+    const queues = new AbandonedQueues({ clear } as unknown as DeviceQueues);
+    const config = { objectLimitBytes: 1_000 } as PushDeliveryConfig;
+    writer = new InstallationWriter(installations, queues, database, new Clock(), config);
+  });
+
+  const register = (identity: InstallationIdentity) => {
+    const run = async (tx: Tx) => {
+      const known = await writer.lockRegistered(tx, app, identity);
+      const { objectId: _, ...columns } = identity;
+      return writer.save(tx, access, known, (row) => ({ ...row, ...(columns as Partial<InstallationRow>) }));
+    };
+    return writer.run(app, { identity, run });
+  };
+  const addresses = (...names: string[]) => names.map((installationId) => ({ appId: app, installationId }));
+
+  it('come back as they were stored, in the partition of their name', async () => {
+    const saved = await register({ installationId: 'device' });
+    expect(await installations.find(app, saved.objectId)).toEqual(saved);
+    const [row] = await database.query<{ partition: number }>(
+      'SELECT partition FROM push.installations WHERE app_id = $1',
+      [app],
+    );
+    expect(row?.partition).toBe(partitionOf({ appId: app, installationId: 'device' }));
+    expect(await installations.find(unique('app'), saved.objectId)).toBeUndefined();
+  });
+
+  it('keep others waiting for identities that do not exist yet', async () => {
+    const steps: string[] = [];
+    const slow = database.transaction(async (tx) => {
+      await installations.lockIdentities(tx, app, [{ installationId: 'one' }, { deviceToken: 'two' }]);
+      steps.push('locked');
+      await eventually(async () => {
+        const sql = `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+                      WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted`;
+        expect(await database.query(sql)).toHaveLength(2);
+      });
+      steps.push('done');
+    });
+    await eventually(() => {
+      expect(steps).toEqual(['locked']);
+    });
+    const waiting = [{ deviceToken: 'two' }, { installationId: 'one', deviceToken: 'three' }].map((identity) =>
+      database.transaction(async (tx) => {
+        await installations.lockIdentities(tx, app, [identity]);
+        steps.push('after');
+      }),
+    );
+    await Promise.all([slow, ...waiting]);
+    expect(steps).toEqual(['locked', 'done', 'after', 'after']);
+  });
+
+  it('that take an identity unlocked fail as what may be tried again', async () => {
+    const { objectId, ...row } = await register({ installationId: 'taken' });
+    const copy = { ...row, objectId: randomBytes(12).toString('hex') };
+    const insert = database.transaction((tx) => installations.insert(tx, app, copy));
+    await expect(insert).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    const other = await register({ installationId: 'other' });
+    const update = database.transaction((tx) => installations.update(tx, app, { ...other, installationId: 'taken' }));
+    await expect(update).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    expect(await installations.find(app, objectId)).toBeDefined();
+  });
+
+  it('leave the queue of a name that nobody has any more', async () => {
+    const token = { deviceType: 'ios', deviceToken: 't' };
+    const first = await register({ installationId: 'first', ...token });
+    expect((await register({ installationId: 'second', ...token })).objectId).toBe(first.objectId);
+    expect(cleared).toEqual(addresses('first'));
+    await register({ installationId: 'third' });
+    const kept = await register({ installationId: 'third', ...token });
+    expect(cleared).toEqual(addresses('first', 'second'));
+    await register({ installationId: 'third', ...token });
+    expect(cleared).toHaveLength(2);
+
+    failure = new Error('Redis is away');
+    await database.transaction((tx) => writer.remove(tx, app, [kept]));
+    expect([cleared.at(-1), await installations.find(app, kept.objectId)]).toEqual([...addresses('third'), undefined]);
+  });
+
+  it('leave no queue where the change is not made', async () => {
+    const { objectId } = await register({ installationId: 'stays' });
+    const change = database.transaction(async (tx) => {
+      const current = await writer.lock(tx, app, objectId);
+      return writer.save(tx, access, current, (row) => ({
+        ...row,
+        installationId: 'gone',
+        fields: { a: 'x'.repeat(1_000) },
+      }));
+    });
+    await expect(change).rejects.toMatchObject({ errorName: 'OBJECT_TOO_LARGE' });
+    expect([cleared, (await installations.find(app, objectId))?.installationId]).toEqual([[], 'stays']);
+  });
+});

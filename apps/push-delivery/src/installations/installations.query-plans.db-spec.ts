@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { migrate, type Queryable } from '#database';
+import { compileCount, compileFind, parseOrder, parseWhere } from '#object-query';
+import { newDatabase } from '#testing';
+import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { INSTALLATION_QUERY_CLASS, pushScope } from './installation-query.fields.js';
+import { InstallationsRepository } from './installations.repository.js';
+
+const INSTALLATIONS = 100_000;
+/** Reading all of them takes ten times as long. */
+const MAX_MILLISECONDS = 200;
+const RUNS = 5;
+const app = 'plans';
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Index Name'?: string;
+  readonly Plans?: readonly PlanNode[];
+}
+
+interface Explained {
+  readonly Plan: PlanNode;
+  readonly 'Execution Time': number;
+}
+
+let database: PushDatabase;
+let installations: InstallationsRepository;
+
+beforeAll(async () => {
+  const options = { ...pushDatabase(await newDatabase(), 4), statementTimeoutMs: 60_000 };
+  await migrate(options);
+  database = new PushDatabase(options);
+  installations = new InstallationsRepository(database);
+  await database.query(
+    `INSERT INTO push.installations
+       (app_id, object_id, partition, installation_id, device_type, device_token, fields, created_at, updated_at)
+     SELECT $1, lpad(to_hex(n), 24, '0'), n % 64, 'device' || n, CASE n % 2 WHEN 0 THEN 'ios' ELSE 'android' END,
+            'token' || n, jsonb_build_object('channels', jsonb_build_array('all', 'c' || n % 500), 'level', n % 1000),
+            timestamptz '2026-01-01' + n * interval '1 second', now()
+       FROM generate_series(1::bigint, $2) AS n`,
+    [app, INSTALLATIONS],
+  );
+  await database.query('VACUUM ANALYZE push.installations');
+}, 120_000);
+afterAll(() => database.close());
+
+/** The plan of what is sent, at the quickest of several runs. */
+async function explained(run: (within: Queryable) => Promise<unknown>): Promise<Explained> {
+  const runs: Explained[] = [];
+  const explaining: Queryable = {
+    query: async <Row>(sql: string, parameters?: readonly unknown[]) => {
+      const [row] = await database.query<{ 'QUERY PLAN': [Explained] }>(
+        `EXPLAIN (ANALYZE, FORMAT JSON) ${sql}`,
+        parameters,
+      );
+      runs.push(...(row?.['QUERY PLAN'] ?? []));
+      return [] as Row[];
+    },
+  };
+  for (let index = 0; index < RUNS; index += 1) await run(explaining);
+  return runs.reduce((best, each) => (each['Execution Time'] < best['Execution Time'] ? each : best));
+}
+
+function indexesOf(plan: PlanNode): (string | undefined)[] {
+  return [plan['Index Name'], ...(plan.Plans ?? []).flatMap(indexesOf)];
+}
+
+async function expectQuick(indexes: readonly string[], run: (within: Queryable) => Promise<unknown>): Promise<void> {
+  const best = await explained(run);
+  expect(indexesOf(best.Plan)).toEqual(expect.arrayContaining([...indexes]));
+  expect(best['Execution Time']).toBeLessThan(MAX_MILLISECONDS);
+}
+
+describe(`among ${INSTALLATIONS} installations`, () => {
+  const find = (where: object, order = '') => {
+    const query = { where: parseWhere(where), order: parseOrder(order), limit: 100 };
+    const compiled = compileFind(query, INSTALLATION_QUERY_CLASS, pushScope(app));
+    return (within: Queryable) => installations.list(within, compiled);
+  };
+
+  it.each<[string, string, object, string?]>([
+    ['a channel', 'installations_fields_idx', { channels: 'c77' }],
+    ['several channels', 'installations_fields_idx', { channels: { $all: ['all', 'c77'] } }],
+    ['a custom field', 'installations_fields_idx', { level: 77 }],
+    ['a custom field, of one type', 'installations_fields_idx', { level: 77, deviceType: 'android' }],
+    ['a name', 'installations_installation_id_key', { installationId: 'device777' }],
+    ['names', 'installations_installation_id_key', { installationId: { $in: ['device1', 'device77777', 'nobody'] } }],
+    ['a token', 'installations_device_token_key', { deviceType: 'ios', deviceToken: 'token778' }],
+    ['ids', 'installations_pkey', { objectId: { $in: ['000000000000000000000007', '000000000000000000000008'] } }],
+    ['nothing', 'installations_newest_idx', {}],
+    ['nothing, newest first', 'installations_newest_idx', {}, '-createdAt'],
+    ['a channel that all have', 'installations_newest_idx', { channels: 'all' }],
+  ])('asking for %s is answered by %s within milliseconds', async (_, index, where, order) => {
+    await expectQuick([index], find(where, order));
+  });
+
+  it('counting a channel is quick', async () => {
+    const condition = compileCount(parseWhere({ channels: 'c77' }), INSTALLATION_QUERY_CLASS, pushScope(app));
+    await expectQuick(['installations_fields_idx'], (within) => installations.count(within, condition));
+  });
+
+  it('a registration finds its installation by the indexes of its identities', async () => {
+    const identity = {
+      objectId: '000000000000000000000007',
+      installationId: 'device7',
+      deviceType: 'android',
+      deviceToken: 'token7',
+    };
+    await expectQuick(
+      ['installations_pkey', 'installations_installation_id_key', 'installations_device_token_key'],
+      // EXPLAIN takes no lock that outlives its statement.
+      (within) => installations.lockMatching(within as never, app, identity),
+    );
+  });
+});
