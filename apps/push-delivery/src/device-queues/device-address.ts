@@ -16,3 +16,6 @@ export const PARTITIONS = 64;
 export function partitionOf({ appId, installationId }: DeviceAddress): number {
   return crc32(`${appId}:${installationId}`) % PARTITIONS;
 }
+
+/** Stands behind every position in a partition: object ids are hexadecimal digits. */
+export const BEHIND_ALL = '~';

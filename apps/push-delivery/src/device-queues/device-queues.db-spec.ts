@@ -208,6 +208,17 @@ describe.each(stores)('the queues of devices in $name', ({ open, left }) => {
     expect(await user.idsIn(device)).toHaveLength(QUEUE_LIMIT - 1);
   });
 
+  it('passes over a batch that comes after the push was forgotten', async () => {
+    const { partition, devices } = user.manyDevices(3);
+    const message = user.newMessage();
+    await queues.enqueue({ message, partition, devices: devices.slice(0, 2) });
+    await user.acknowledge({ appId, ...devices[0]! }, [message.id]);
+    await queues.forget(message);
+    await queues.enqueue({ message, partition, devices });
+    expect([await user.idsIn({ appId, ...devices[0]! }), await queues.tally(message)]).toEqual([[], new Map()]);
+    expect(await user.idsIn({ appId, ...devices[1]! })).toEqual([message.id]);
+  });
+
   it('forgets what waits for a device, and what it was to be told', async () => {
     const other = user.newDevice();
     for (let count = 0; count <= QUEUE_LIMIT; count += 1) await user.enqueue(user.newMessage(), [device, other]);

@@ -111,7 +111,7 @@ export interface DeviceQueues {
   clear(devices: readonly DeviceAddress[]): Promise<void>;
   /** How a push stands, by platform. Sums that only grow. */
   tally(message: Pick<PushMessage, 'id' | 'appId'>): Promise<ReadonlyMap<string, QueueTally>>;
-  /** Forgets the tally and how far the push had come; once it is over. */
+  /** Forgets the tally; once the push is over. A batch that comes within an hour after it is passed over. */
   forget(message: Pick<PushMessage, 'id' | 'appId'>): Promise<void>;
   /** How many devices of an application are connected. */
   countConnected(appId: string): Promise<number>;

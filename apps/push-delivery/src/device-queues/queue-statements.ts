@@ -1,3 +1,5 @@
+import { BEHIND_ALL } from './device-address.js';
+
 /** Rows that one statement takes away: few enough that no move waits long for it. */
 export const BITE = 1_000;
 /** Counts outlive the message by the time for which notifications are kept: who should fetch them may be away. */
@@ -111,8 +113,12 @@ export const CLEAR = `
 export const TALLY = `
   SELECT platform, enqueued, acknowledged, overflowed FROM push.tallies WHERE app_id = $1 AND message_id = $2`;
 
+/** The marks stay a while, behind all positions: a batch may come late. */
 export const FORGET = `
-  WITH marks AS (DELETE FROM push.marks WHERE app_id = $1 AND message_id = $2)
+  WITH marks AS (
+    UPDATE push.marks SET position = '${BEHIND_ALL}', kept_until = clock_timestamp() + interval '1 hour'
+     WHERE app_id = $1 AND message_id = $2
+  )
   DELETE FROM push.tallies WHERE app_id = $1 AND message_id = $2`;
 
 /** In this order: a message goes when no queue holds it any more. */

@@ -1,6 +1,6 @@
 import type { PushMessage } from '#contracts';
 import type { Redis, RedisScript } from '#redis';
-import { type DeviceAddress, PARTITIONS, partitionOf } from './device-address.js';
+import { BEHIND_ALL, type DeviceAddress, PARTITIONS, partitionOf } from './device-address.js';
 import type {
   Acknowledgement,
   ConnectedDevice,
@@ -35,6 +35,8 @@ import {
 const SCRIPT_DEVICES = 500;
 /** Counts outlive the message by the time for which notifications are kept: who should fetch them may be away. */
 const TALLY_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
+/** How long a forgotten push is known to be over. */
+const MARK_KEPT_MS = 60 * 60 * 1_000;
 const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, partition) => partition);
 
 /** The queues of the services. */
@@ -120,7 +122,7 @@ export class RedisDeviceQueues implements DeviceQueues {
   }
 
   async forget({ appId, id }: Pick<PushMessage, 'id' | 'appId'>): Promise<void> {
-    await this.#runInAll(FORGET, [appId, id]);
+    await this.#runInAll(FORGET, [appId, id, BEHIND_ALL, MARK_KEPT_MS]);
   }
 
   async countConnected(appId: string): Promise<number> {
@@ -150,7 +152,7 @@ export class RedisDeviceQueues implements DeviceQueues {
     return this.redis.run<Reply>(script, [`push:{${partition}}`], values);
   }
 
-  #runInAll<Reply>(script: RedisScript, values: readonly string[]): Promise<Reply[]> {
+  #runInAll<Reply>(script: RedisScript, values: readonly (string | number)[]): Promise<Reply[]> {
     return Promise.all(ALL_PARTITIONS.map((partition) => this.#run<Reply>(script, partition, values)));
   }
 

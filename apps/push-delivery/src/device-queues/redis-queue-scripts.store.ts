@@ -32,6 +32,14 @@ local function unexpired(queue, members)
 end
 `;
 
+/** Counts for pushes that are still counted. */
+const COUNT_FOR = `
+local function countFor(app, id, kind, platform)
+  local tally = tallyOf(app, id)
+  if redis.call('HEXISTS', tally, 'enqueued:' .. platform) == 1 then redis.call('HINCRBY', tally, kind .. platform, 1) end
+end
+`;
+
 /** What is said of the oldest messages: whether there are more, how many were dropped, and their members. */
 const PAGE = `
 ${UNEXPIRED}
@@ -55,10 +63,9 @@ end
 `;
 
 /**
- * The mark moves first: it needs memory, so a script that Redis has no room for does nothing at all. What a queue drops is
- * counted only for pushes that are still counted. Replies with the places of connected devices and their nodes.
+ * The mark moves first: it needs memory, so a script that Redis has no room for does nothing at all. Replies with the places of connected devices and their nodes.
  */
-export const ENQUEUE = new RedisScript(`${BEGIN}${UNEXPIRED}${SESSION}
+export const ENQUEUE = new RedisScript(`${BEGIN}${UNEXPIRED}${COUNT_FOR}${SESSION}
 local app, id, order, expiresAt, limit, keepMs =
   ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local untilExpiry = expiresAt - now
@@ -80,9 +87,7 @@ local function dropOldest(queue, own)
     local member = members[place]
     local droppedId, platform = string.match(member, '^(%S+) %d+ (.*)$')
     redis.call('ZREM', queue, member)
-    if redis.call('EXISTS', tallyOf(app, droppedId)) == 1 then
-      redis.call('HINCRBY', tallyOf(app, droppedId), 'overflowed:' .. platform, 1)
-    end
+    countFor(app, droppedId, 'overflowed:', platform)
     if member == own then isOwnLeft = false end
   end
   if over > 0 then redis.call('ZINCRBY', queue, -over, 'dropped') end
@@ -98,12 +103,18 @@ local function put(queue, member)
   return isFirst or call('ZCARD', queue) <= limit or dropOldest(queue, member)
 end
 
-local enqueued, connected, isBehindMark = {}, {}, false
+local fresh, enqueued = #installations + 1, {}
+for place = #installations, 1, -1 do
+  if mark ~= '' and ARGV[place * 3 + 6] <= mark then break end
+  local platform = ARGV[place * 3 + 5]
+  fresh, enqueued[platform] = place, (enqueued[platform] or 0) + 1
+end
+for platform, count in pairs(enqueued) do redis.call('HINCRBY', tally, 'enqueued:' .. platform, count) end
+
+local connected = {}
 for place, installation in ipairs(installations) do
   local platform, isThere = ARGV[place * 3 + 5], false
-  isBehindMark = isBehindMark or ARGV[place * 3 + 6] > mark
-  if isBehindMark then
-    enqueued[platform] = (enqueued[platform] or 0) + 1
+  if place >= fresh then
     isThere = untilExpiry > 0 and put(queues .. installation, ref .. platform)
   elseif sessions[place] then
     isThere = call('ZSCORE', queues .. installation, ref .. platform)
@@ -113,7 +124,6 @@ for place, installation in ipairs(installations) do
     table.insert(connected, (ownerOf(sessions[place])))
   end
 end
-for platform, count in pairs(enqueued) do redis.call('HINCRBY', tally, 'enqueued:' .. platform, count) end
 return connected
 `);
 
@@ -175,14 +185,13 @@ return { hasMore, dropped, members }
 `);
 
 /** ARGV: for each device the application, the installation, how many drops it was told of, how many ids follow, the ids. */
-export const ACKNOWLEDGE = new RedisScript(`${BEGIN}${NEEDS_NO_ROOM}
+export const ACKNOWLEDGE = new RedisScript(`${BEGIN}${COUNT_FOR}${NEEDS_NO_ROOM}
 local function take(app, queue, ids)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', queue, '(0', '+inf')) do
     local id, platform = string.match(member, '^(%S+) %d+ (.*)$')
     if ids[id] then
       redis.call('ZREM', queue, member)
-      local tally = tallyOf(app, id)
-      if redis.call('EXISTS', tally) == 1 then redis.call('HINCRBY', tally, 'acknowledged:' .. platform, 1) end
+      countFor(app, id, 'acknowledged:', platform)
     end
   end
 end
@@ -213,8 +222,13 @@ export const TALLY = new RedisScript(`${BEGIN}
 return redis.call('HGETALL', tallyOf(ARGV[1], ARGV[2]))
 `);
 
+/** The mark stays a while, behind all positions: who lost his lease long ago may still be at work. */
 export const FORGET = new RedisScript(`${BEGIN}
-return redis.call('DEL', tallyOf(ARGV[1], ARGV[2]))
+local tally = tallyOf(ARGV[1], ARGV[2])
+if redis.call('DEL', tally) == 1 then
+  redis.call('HSET', tally, 'mark', ARGV[3])
+  redis.call('PEXPIRE', tally, ARGV[4])
+end
 `);
 
 export const COUNT_CONNECTED = new RedisScript(`${BEGIN}
