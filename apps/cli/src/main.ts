@@ -13,6 +13,7 @@ import { mailsCommand } from './commands/mails.command.js';
 import { type DatabaseUrls, migrateCommand } from './commands/migrate.command.js';
 import { permissionsCommand } from './commands/permissions.command.js';
 import { platformsCommand } from './commands/platforms.command.js';
+import { pushCommand } from './commands/push.command.js';
 import { templatesCommand } from './commands/templates.command.js';
 import { textMessagesCommand } from './commands/text-messages.command.js';
 import { connectToServer, SilentServiceError, type WithServer } from './operator-connection.js';
@@ -39,6 +40,7 @@ AMQP_URL is set, to the services behind that message broker. "migrate" opens DAT
   .addCommand(migrateCommand(databaseUrls))
   .addCommand(permissionsCommand(withServer))
   .addCommand(platformsCommand(withServer))
+  .addCommand(pushCommand(withServer))
   .addCommand(templatesCommand(withServer))
   .addCommand(textMessagesCommand(withServer));
 

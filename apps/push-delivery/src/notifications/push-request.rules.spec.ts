@@ -11,6 +11,7 @@ describe('parsePush', () => {
   it('has the defaults of the API', () => {
     expect(parse({})).toEqual({
       notification: {
+        createdAt: NOW,
         dueAt: NOW,
         expiresAt: at('2026-01-08T00:00:00.000Z'),
         target: { where: [] },

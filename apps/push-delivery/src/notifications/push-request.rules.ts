@@ -16,7 +16,7 @@ const MOST_FLOW = 1_000_000_000;
 
 /** A request for a push as it will be accepted. */
 export interface ParsedPush {
-  readonly notification: Omit<NewNotification, 'appId' | 'objectId' | 'createdAt'>;
+  readonly notification: Omit<NewNotification, 'appId' | 'objectId'>;
   /** Two requests with the same are one. */
   readonly reqId: string | null;
 }
@@ -53,6 +53,7 @@ function parsed(body: JsonObject, where: readonly JsonObject[], { now, prod }: P
   const target = { where, ...(platforms === undefined ? {} : { platforms }) };
   return {
     notification: {
+      createdAt: now,
       ...times,
       target,
       isBulk: isBulk(target),

@@ -51,8 +51,7 @@ export class SendPushService {
   /** Makes a push safe. One that was accepted under the same request id is not accepted twice. */
   async #accept(appId: string, { notification, reqId }: ParsedPush): Promise<Accepted> {
     assertFindable(appId, notification.target);
-    const createdAt = this.clock.now();
-    const row = { ...notification, appId, objectId: newObjectId(createdAt), createdAt };
+    const row = { ...notification, appId, objectId: newObjectId(notification.createdAt) };
     const accepted = await this.database.transaction(async (tx) => {
       const first = reqId === null ? undefined : await this.requestIds.claim(tx, { ...row, reqId });
       if (first !== undefined) return first;

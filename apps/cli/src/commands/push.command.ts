@@ -1,0 +1,128 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { type JsonObject, pushOperationsRpc, type RpcReply } from '#contracts';
+import type { WithServer } from '../operator-connection.js';
+import { print, quoted } from '../terminal.js';
+import { sourceOf, valueFrom } from './value-source.js';
+
+type Status = RpcReply<typeof pushOperationsRpc.status>;
+
+interface SendOptions {
+  readonly alert?: string;
+  readonly data?: JsonObject;
+  readonly device?: string;
+  readonly channel?: readonly string[];
+  readonly where?: JsonObject;
+  readonly all?: true;
+  readonly at?: string;
+  readonly expiresIn?: number;
+}
+
+/** `gatepost push …` */
+export function pushCommand(withServer: WithServer): Command {
+  return new Command('push')
+    .description('send a push, show what became of one, and count devices')
+    .addCommand(send(withServer))
+    .addCommand(status(withServer))
+    .addCommand(devices(withServer));
+}
+
+function send(withServer: WithServer): Command {
+  return new Command('send')
+    .argument('<app-id>')
+    .description('send a push, and print its id')
+    .option('--alert <text>', 'what devices show')
+    .option('--data <json>', 'the whole message instead: JSON, @FILE, or - for standard input', jsonOf)
+    .option('--device <installation-id>', 'to this device')
+    .option('--channel <names...>', 'to devices that have one of these channels')
+    .option('--where <json>', 'to devices that meet conditions: JSON, @FILE, or -', jsonOf)
+    .option('--all', 'to all devices')
+    .option('--at <time>', 'later, as in 2026-01-31T12:00:00Z')
+    .option('--expires-in <seconds>', 'for so long; a week unless given', secondsOf)
+    .action((appId: string, options: SendOptions, command: Command) => {
+      const mistake = mistakeIn(options);
+      if (mistake !== undefined) command.error(`error: ${mistake}`);
+      return withServer(async (rpc) => {
+        const { objectId } = await rpc.call(pushOperationsRpc.send, { appId, body: bodyOf(options) });
+        print(objectId);
+      });
+    });
+}
+
+function status(withServer: WithServer): Command {
+  return new Command('status')
+    .argument('<app-id>')
+    .argument('<push-id>')
+    .description('show what became of a push: for each platform how many devices it is for, have it, wait for it, …')
+    .action((appId: string, objectId: string) =>
+      withServer(async (rpc) => {
+        for (const line of linesOf(await rpc.call(pushOperationsRpc.status, { appId, objectId }))) print(line);
+      }),
+    );
+}
+
+function devices(withServer: WithServer): Command {
+  return new Command('devices')
+    .argument('<app-id>')
+    .description('count the devices of an application: known, such as a push to all is for, and connected now')
+    .action((appId: string) =>
+      withServer(async (rpc) => {
+        const { platforms, connected } = await rpc.call(pushOperationsRpc.devices, { appId });
+        for (const [platform, { installations, targeted }] of Object.entries(platforms))
+          print(`${quoted(platform)}  ${installations} installations  ${targeted} targeted`);
+        print(`${connected} connected`);
+      }),
+    );
+}
+
+/** Whoever forgets the target must not reach everybody. */
+function mistakeIn({ alert, data, device, channel, where, all }: SendOptions): string | undefined {
+  if ((alert === undefined) === (data === undefined)) return 'give --alert or --data';
+  const hasTarget = [device, channel, where].some((part) => part !== undefined);
+  return hasTarget === (all === true) ? 'name a target by --device, --channel and --where, or give --all' : undefined;
+}
+
+function bodyOf({ alert, data, device, channel, where, at, expiresIn }: SendOptions): JsonObject {
+  const conditions = { ...where, ...(device === undefined ? {} : { installationId: device }) };
+  return {
+    data: data ?? { alert: alert ?? '' },
+    where: conditions,
+    ...(channel === undefined ? {} : { channels: [...channel] }),
+    ...(at === undefined ? {} : { push_time: at }),
+    ...(expiresIn === undefined ? {} : { expiration_interval: expiresIn }),
+  };
+}
+
+function linesOf({ objectId, status: reached, error, createdAt, expiresAt, platforms }: Status): string[] {
+  return [
+    `Id            ${objectId}`,
+    `Status        ${reached}`,
+    ...(error === null ? [] : [`Error         ${quoted(error)}`]),
+    `Accepted      ${createdAt}`,
+    `Expires       ${expiresAt}`,
+    ...Object.entries(platforms).map(([platform, counts]) => {
+      const parts = Object.entries(counts).map(([name, count]) => `${name} ${count}`);
+      return `${quoted(platform)}  ${parts.join('  ')}`;
+    }),
+  ];
+}
+
+function jsonOf(argument: string): JsonObject {
+  const source = sourceOf(argument);
+  const text = source === undefined ? argument : valueFrom('The value', source);
+  const value = parse(text);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  throw new InvalidArgumentError('It is a JSON object.');
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function secondsOf(text: string): number {
+  if (/^[1-9]\d{0,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It is a number of seconds.');
+}
