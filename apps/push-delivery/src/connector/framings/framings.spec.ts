@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { MalformedFrame } from './client-command.js';
 import { chooseProtocol, framingOf } from './framings.js';
 
@@ -138,8 +138,14 @@ describe('gatepost.push.v1', () => {
     expect(framing.write({ kind: 'error', code: 4100, reason: 'r', i: undefined })).toBe(
       '{"cmd":"error","code":4100,"reason":"r"}',
     );
-    expect(framing.write({ kind: 'loggedIn', installationId: 'd', i: undefined, heartbeatSeconds: 55 })).toBe(
-      '{"cmd":"loggedin","heartbeatSeconds":55}',
+  });
+
+  it('tells its time at the login, for devices whose clock is wrong', () => {
+    vi.useFakeTimers({ now: 1_795_305_600_000 });
+    const loggedIn = { kind: 'loggedIn', installationId: 'd', i: undefined, heartbeatSeconds: 55 } as const;
+    expect(framingOf('gatepost.push.v1').write(loggedIn)).toBe(
+      '{"cmd":"loggedin","heartbeatSeconds":55,"serverTime":1795305600000}',
     );
+    vi.useRealTimers();
   });
 });

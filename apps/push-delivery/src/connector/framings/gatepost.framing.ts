@@ -12,7 +12,8 @@ export const gatepostFraming: Framing = {
       case 'heartbeat':
         return '{}';
       case 'loggedIn':
-        return JSON.stringify({ cmd: 'loggedin', heartbeatSeconds: frame.heartbeatSeconds });
+        // Devices whose clock is wrong judge by ours what has expired.
+        return JSON.stringify({ cmd: 'loggedin', heartbeatSeconds: frame.heartbeatSeconds, serverTime: Date.now() });
       case 'data':
         return jsonDataFrame(frame.messages);
       case 'gap':
