@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Clock } from '#clock';
+import { connectorMessages, type NodeMessagePayload } from '#contracts';
+import { migrate } from '#database';
+import { nodeMessageHandler, NodeMessages, RabbitTransport } from '#messaging';
+import { Metrics } from '#observability';
+import { Redis } from '#redis';
+import { eventually, newDatabase, newNamespace, TcpProxy, testRun } from '#testing';
+import { RedisConnectorNodes } from '../src/connector-nodes/redis-connector-nodes.store.js';
+import { partitionOf } from '../src/device-queues/device-address.js';
+import { RedisDeviceQueues } from '../src/device-queues/redis-device-queues.store.js';
+import { DeviceHints } from '../src/dispatch/device-hints.js';
+import { InstallationScanRepository } from '../src/dispatch/installation-scan.repository.js';
+import { messageOfPush, PushDelivery } from '../src/dispatch/push-delivery.js';
+import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
+import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
+import { PushLeases } from '../src/dispatch/push-leases.js';
+import { PushDatabase, pushDatabase } from '../src/push-delivery.database.js';
+
+const DEVICES = 300;
+
+describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
+  let database: PushDatabase;
+  let redis: Redis;
+  let broker: TcpProxy;
+  let sending: RabbitTransport;
+  let receiving: RabbitTransport;
+  let queues: RedisDeviceQueues;
+  let dispatcher: PushDispatcher;
+  let appId: string;
+  let node: string;
+  let hints: NodeMessagePayload<typeof connectorMessages.deliver>[];
+
+  const idOf = (index: number) => `device-${index}`;
+  const install = () =>
+    database.query(
+      `INSERT INTO push.installations (app_id, object_id, partition, installation_id, device_type, created_at, updated_at)
+       SELECT $1, id, partition, id, 'web', now(), now() FROM jsonb_to_recordset($2::jsonb) AS d (id text, partition smallint)`,
+      [appId, JSON.stringify(Array.from({ length: DEVICES }, (_, index) => placeOf(index)))],
+    );
+  const placeOf = (index: number) => ({
+    id: idOf(index),
+    partition: partitionOf({ appId, installationId: idOf(index) }),
+  });
+  const push = async () => {
+    const objectId: string = randomUUID();
+    await database.query(
+      `INSERT INTO push.notifications
+         (app_id, object_id, status, is_bulk, target, data, message, prod, due_at, expires_at, created_at, updated_at)
+       VALUES ($1, $2, 'in-queue', true, '{"where":[]}', '{}', '{"body":"{}","bodies":{}}', 'prod', now(), now() + interval '1 hour',
+               now(), now())`,
+      [appId, objectId],
+    );
+    dispatcher.wake({ isBulk: true });
+    return objectId;
+  };
+  const statusOf = async (objectId: string) => {
+    const [row] = await database.query<{ status: string }>(
+      'SELECT status FROM push.notifications WHERE object_id = $1',
+      [objectId],
+    );
+    return row?.status;
+  };
+  const isDone = (objectId: string) =>
+    eventually(async () => {
+      expect(await statusOf(objectId)).toBe('done');
+    }, 20_000);
+  /** Who was told of the push, how often. */
+  const told = (objectId: string) =>
+    hints.filter(({ message }) => message.id === objectId).flatMap(({ targets }) => targets.map(([id]) => id));
+
+  beforeAll(async () => {
+    const namespace = newNamespace();
+    const options = pushDatabase(await newDatabase(), 8);
+    await migrate(options);
+    database = new PushDatabase(options);
+    redis = new Redis({ url: testRun().redisUrl, namespace, connectionName: 'test' });
+    broker = await TcpProxy.to(new URL(testRun().amqpUrl), 5672);
+    const rabbit = { namespace, connectionName: 'gatepost-test' };
+    sending = new RabbitTransport({ ...rabbit, url: broker.urlFor(testRun().amqpUrl) });
+    receiving = new RabbitTransport({ ...rabbit, url: testRun().amqpUrl });
+    queues = new RedisDeviceQueues(redis, { queueLimit: 100, conflictMs: 60_000 });
+    await eventually(() => redis.ping());
+  });
+  afterAll(async () => {
+    await sending.close();
+    await receiving.close();
+    await broker.close();
+    redis.close();
+    await database.close();
+  });
+  beforeEach(async () => {
+    [appId, node, hints] = [randomUUID(), randomUUID(), []];
+    await install();
+    const connectors = new RedisConnectorNodes(redis, 60_000);
+    await connectors.beat({ id: node, port: 1 });
+    const hear = nodeMessageHandler(connectorMessages.deliver, (hint) => void hints.push(hint));
+    new NodeMessages(receiving).receiveAs(node, [hear], () => undefined);
+    await eventually(() => {
+      expect([sending.isConnected(), receiving.isConnected()]).toEqual([true, true]);
+    });
+    for (let index = 0; index < 100; index += 1)
+      await queues.connect({ appId, installationId: idOf(index) }, { node, session: 's' }, 10);
+    const jobs = new PushJobsRepository(database);
+    const delivery = new PushDelivery(queues, new DeviceHints(new NodeMessages(sending), connectors));
+    const scan = new InstallationScanRepository(database);
+    dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics(), new PushLeases(jobs));
+    dispatcher.onApplicationBootstrap();
+  });
+  afterEach(async () => {
+    broker.bringBack();
+    await dispatcher.beforeApplicationShutdown();
+    await database.query('TRUNCATE push.installations, push.notifications');
+  });
+
+  it('puts a push into every queue, and tells the connector of those that are connected, by one message a page', async () => {
+    const objectId = await push();
+    await isDone(objectId);
+    await eventually(() => {
+      expect(told(objectId).sort()).toEqual(Array.from({ length: 100 }, (_, index) => idOf(index)).sort());
+    });
+    expect(hints.length).toBeLessThanOrEqual(2);
+    expect(hints.every(({ isRepeated }) => !isRepeated)).toBe(true);
+    for (const index of [0, 99, 100, 299]) {
+      const { refs } = await queues.peek({ appId, installationId: idOf(index) }, 10);
+      expect(refs).toEqual([{ id: objectId, platform: 'web' }]);
+    }
+    const tally = await queues.tally({ appId, id: objectId });
+    expect(tally.get('web')).toEqual({ enqueued: DEVICES, acknowledged: 0, overflowed: 0 });
+  });
+
+  it('waits while the broker is away, though the queues have the push, and tells everybody when it is back', async () => {
+    broker.takeAway();
+    await eventually(() => {
+      expect(sending.isConnected()).toBe(false);
+    });
+    const objectId = await push();
+    await eventually(async () => {
+      expect((await queues.tally({ appId, id: objectId })).get('web')?.enqueued).toBeGreaterThan(0);
+    });
+    expect([await statusOf(objectId), told(objectId)]).toEqual(['in-queue', []]);
+    broker.bringBack();
+    await isDone(objectId);
+    await eventually(() => {
+      expect(new Set(told(objectId)).size).toBe(100);
+    });
+    expect((await queues.tally({ appId, id: objectId })).get('web')?.enqueued).toBe(DEVICES);
+  });
+
+  it('tells of what a dispatcher had put into queues that died before it could tell, and puts nothing there twice', async () => {
+    await dispatcher.beforeApplicationShutdown();
+    const objectId = await push();
+    const jobs = new PushJobsRepository(database);
+    const [job] = await jobs.claim({ isBulk: true, limit: 1, lease: 'of the dead one', leaseSeconds: 0 });
+    const { partition } = placeOf(0);
+    const devices = [{ installationId: idOf(0), platform: 'web', position: idOf(0) }];
+    await queues.enqueue({ message: messageOfPush(job!), partition, devices });
+    const hinting = new DeviceHints(new NodeMessages(sending), new RedisConnectorNodes(redis, 60_000));
+    const delivery = new PushDelivery(queues, hinting);
+    const scan = new InstallationScanRepository(database);
+    dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics(), new PushLeases(jobs));
+    dispatcher.onApplicationBootstrap();
+    await isDone(objectId);
+    await eventually(() => {
+      expect(told(objectId)).toContain(idOf(0));
+    });
+    expect(hints.find(({ targets }) => targets.some(([id]) => id === idOf(0)))?.isRepeated).toBe(true);
+    expect((await queues.peek({ appId, installationId: idOf(0) }, 10)).refs).toHaveLength(1);
+  });
+});
