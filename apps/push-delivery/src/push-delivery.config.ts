@@ -17,7 +17,7 @@ export const pushDeliveryEnvironment = environment.pick({
 });
 
 /** What a process does: take pushes and find their devices, or hold the devices' connections. */
-export type PushRole = 'dispatcher' | 'connector';
+type PushRole = 'dispatcher' | 'connector';
 
 export interface PushDeliveryConfig {
   readonly databaseUrl: string;
@@ -30,7 +30,7 @@ export interface PushDeliveryConfig {
   readonly connector: ConnectorConfig;
 }
 
-export interface ConnectorConfig {
+interface ConnectorConfig {
   /** Devices at once. */
   readonly connectionLimit: number;
   readonly pingSeconds: number;

@@ -10,6 +10,8 @@ import { gatewayConfig, gatewayEnvironment } from '../../gateway/src/gateway.con
 import { GatewayModule } from '../../gateway/src/gateway.module.js';
 import { createHttpServer, prepareHttpServer } from '../../gateway/src/http/http-server.js';
 import { MailModule } from '../../mail/src/mail.module.js';
+import { pushDeliveryConfig, pushDeliveryEnvironment } from '../../push-delivery/src/push-delivery.config.js';
+import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
 
 interface Handled {
   readonly service: string;
@@ -87,6 +89,7 @@ describe('the contracts', () => {
       internalNetworks: [],
       show: () => undefined,
     };
+    const push = pushDeliveryConfig(pushDeliveryEnvironment.parse({ DATABASE_URL: testRun().databaseUrl }));
     running.push(
       await startService({
         name: 'accounts',
@@ -113,6 +116,13 @@ describe('the contracts', () => {
         imports: [MailModule.forRoot(mail)],
         env,
         transport: () => new NotingTransport('mail', handled),
+      }),
+      await startService({
+        name: 'push-delivery',
+        serves: ['push-delivery'],
+        imports: [PushDeliveryModule.forRoot(push, { deviceQueues: 'postgresql' })],
+        env,
+        transport: () => new NotingTransport('push-delivery', handled),
       }),
     );
   });
