@@ -10,6 +10,7 @@ import {
   type RpcContract,
   templatesRpc,
   textMessageProvidersRpc,
+  pushOperationsRpc,
 } from '#contracts';
 import { OperatorSocket, type Requester, type ServedOperators, serveOperators } from '#messaging';
 import type { DataFolder } from './data-folder.js';
@@ -18,6 +19,7 @@ import type { DataFolder } from './data-folder.js';
 const OPERATOR_CONTRACTS = [
   applicationsRpc,
   deliveriesRpc,
+  pushOperationsRpc,
   identitiesRpc,
   lockoutsRpc,
   platformsRpc,
