@@ -24,6 +24,7 @@ import { describePlatformCredentials } from './platform-credentials.suite.js';
 import { describeTemplates } from './templates.suite.js';
 import { describeTextMessageProviders } from './text-message-providers.suite.js';
 import { describePushClient } from './push-client.suite.js';
+import { describePushRequests } from './push-requests.suite.js';
 import { describePushRouter } from './push-router.suite.js';
 import { describeQueries } from './queries.suite.js';
 import { describeObjectRefusals } from './object-refusals.suite.js';
@@ -79,6 +80,7 @@ export function describeApi(server: () => GatepostServer, platforms: () => Platf
   describeConcurrency(server);
   describeIdentityRaces(server);
   describeServiceRoutes(server);
+  describePushRequests(server);
   describePushRouter(server);
   describePushClient(server);
   // Last: it judges what the tests above have seen.

@@ -25,6 +25,7 @@ const NOT_PROVOKED_HERE: Readonly<Record<string, string>> = {
   '500': 'the same, of a page; apps/gateway/test/pages.e2e-spec.ts',
   '503': 'the same, of /readyz and of a page',
   '400/124': 'a query over its time; test/journeys/operations.e2e-spec.ts',
+  'GET /1.1/notifications 400/116': 'as of GET /1.1/users',
   'GET /1.1/roles 400/116': 'as of GET /1.1/users',
   'GET /1.1/installations 400/116': 'as of GET /1.1/users',
   '400/601': 'ten messages to a number take minutes; apps/accounts/src/phone-numbers/sms-sender.db-spec.ts',
