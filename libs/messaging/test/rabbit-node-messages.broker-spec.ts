@@ -99,7 +99,9 @@ describe('messages for one process over RabbitMQ', () => {
     for (let number = 0; number <= taken + 1 && refused === undefined; number += 1)
       await send(number, padding).catch((error: unknown) => (refused = error));
     expect(refused).toMatchObject({ errorName: 'SERVICE_UNAVAILABLE', status: 503 });
-    expect(heard).toHaveLength(PREFETCH);
+    await eventually(() => {
+      expect(heard).toHaveLength(PREFETCH);
+    });
     release();
     await eventually(() => send(1_000));
     await eventually(() => {

@@ -13,8 +13,8 @@ export interface SessionRef {
   readonly session: string;
 }
 
-/** A device and its session. */
-export interface DeviceSession {
+/** A device and the session that it is connected by. */
+export interface DevicePresence {
   readonly device: DeviceAddress;
   readonly session: SessionRef;
 }
@@ -98,9 +98,9 @@ export interface DeviceQueues {
    * Says again where devices are, after the store may have forgotten it. A device that is known to be elsewhere stays there.
    * @returns the devices that are no longer ours
    */
-  reassert(sessions: readonly DeviceSession[]): Promise<DeviceAddress[]>;
+  reassert(sessions: readonly DevicePresence[]): Promise<DeviceAddress[]>;
   /** Ends the session, if it is still the device's. */
-  disconnect(sessions: readonly DeviceSession[]): Promise<void>;
+  disconnect(sessions: readonly DevicePresence[]): Promise<void>;
   /** The queue's beginning, messages on their way to the device included. */
   peek(device: DeviceAddress, limit: number): Promise<QueuePage>;
   /** Takes acknowledged messages out; counts each once, and those that are no longer there not at all. */

@@ -7,7 +7,7 @@ import type {
   ConnectOutcome,
   DeviceQueueLimits,
   DeviceQueues,
-  DeviceSession,
+  DevicePresence,
   EnqueueBatch,
   EnqueuedDevice,
   MessageRef,
@@ -48,12 +48,12 @@ export class PostgresDeviceQueues implements DeviceQueues {
     return { ...outcome, page: await this.peek(device, limit) };
   }
 
-  reassert(sessions: readonly DeviceSession[]): Promise<DeviceAddress[]> {
+  reassert(sessions: readonly DevicePresence[]): Promise<DeviceAddress[]> {
     const elsewhere = sessions.filter((session) => !this.#sessions.reassert(session));
     return Promise.resolve(elsewhere.map(({ device }) => device));
   }
 
-  disconnect(sessions: readonly DeviceSession[]): Promise<void> {
+  disconnect(sessions: readonly DevicePresence[]): Promise<void> {
     for (const session of sessions) this.#sessions.disconnect(session);
     return Promise.resolve();
   }

@@ -7,7 +7,7 @@ import type {
   ConnectOutcome,
   DeviceQueueLimits,
   DeviceQueues,
-  DeviceSession,
+  DevicePresence,
   EnqueueBatch,
   QueuePage,
   QueueTally,
@@ -65,7 +65,7 @@ export class RedisDeviceQueues implements DeviceQueues {
     return outcomeFrom(await this.#run<ConnectReply>(CONNECT, partitionOf(device), values));
   }
 
-  async reassert(sessions: readonly DeviceSession[]): Promise<DeviceAddress[]> {
+  async reassert(sessions: readonly DevicePresence[]): Promise<DeviceAddress[]> {
     const found = await this.#runForEach(
       sessions,
       ({ device }) => device,
@@ -77,7 +77,7 @@ export class RedisDeviceQueues implements DeviceQueues {
     return found.flat();
   }
 
-  async disconnect(sessions: readonly DeviceSession[]): Promise<void> {
+  async disconnect(sessions: readonly DevicePresence[]): Promise<void> {
     await this.#runForEach(
       sessions,
       ({ device }) => device,
@@ -185,7 +185,7 @@ function messageKey(id: string): string {
   return `push:message:${id}`;
 }
 
-function sessionValues({ device, session }: DeviceSession): string[] {
+function sessionValues({ device, session }: DevicePresence): string[] {
   return [device.appId, device.installationId, session.node, session.session];
 }
 

@@ -63,7 +63,9 @@ end
 `;
 
 /**
- * The mark moves first: it needs memory, so a script that Redis has no room for does nothing at all. Replies with the places of connected devices and their nodes.
+ * The mark moves first: it needs memory, so a script that Redis has no room for does nothing at all. ARGV: the push (application,
+ * id, order, expiry, limit of a queue, how long its tally is kept after the expiry), then for each device the installation, its
+ * platform and its position. Replies with the places of connected devices and their nodes.
  */
 export const ENQUEUE = new RedisScript(`${BEGIN}${UNEXPIRED}${COUNT_FOR}${SESSION}
 local app, id, order, expiresAt, limit, keepMs =

@@ -1,5 +1,5 @@
 import type { DeviceAddress } from './device-address.js';
-import type { ConnectOutcome, DeviceSession, SessionRef } from './device-queues.js';
+import type { ConnectOutcome, DevicePresence, SessionRef } from './device-queues.js';
 
 interface KnownSession extends SessionRef {
   readonly conflicts: number;
@@ -25,14 +25,14 @@ export class Sessions {
   }
 
   /** @returns whether the device is where it is said to be now */
-  reassert({ device, session }: DeviceSession): boolean {
+  reassert({ device, session }: DevicePresence): boolean {
     const known = this.#of(device);
     if (known !== undefined && known.node !== session.node) return false;
     if (known?.session !== session.session) this.#set(device, { ...session, conflicts: 0, conflictAtMs: 0 });
     return true;
   }
 
-  disconnect({ device, session }: DeviceSession): void {
+  disconnect({ device, session }: DevicePresence): void {
     const known = this.#of(device);
     if (known !== undefined && isSame(known, session)) this.#remove(device);
   }

@@ -8,7 +8,7 @@ const NONE: PlatformCounts = { targeted: 0, unreachable: 0, enqueued: 0, acknowl
 type QueueSums = Pick<PlatformCounts, 'enqueued' | 'acknowledged' | 'overflowed'>;
 
 /** The platform of an installation that does not say. */
-const UNKNOWN_PLATFORM = 'unknown';
+export const UNKNOWN_PLATFORM = 'unknown';
 
 /** By what an installation is counted, and its body of a message chosen. */
 export function platformOf({ deviceType }: Pick<TargetedInstallation, 'deviceType'>): string {

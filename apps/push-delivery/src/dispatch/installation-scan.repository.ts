@@ -1,12 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { compileCondition, parseWhere } from '#object-query';
 import { queryFailure } from '#stored-objects';
-import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/installation-query.fields.js';
+import { INSTALLATION_QUERY_CLASS, IS_TARGET, pushScope } from '../installations/installation-query.fields.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from './push-job.types.js';
-
-/** Installations that were not saved for so long are not there any more (LeanCloud's rule for pushes). */
-const MAX_AGE = `interval '90 days'`;
 
 /** Where a look begins, behind `after`; and where it ends, `until` included. */
 export interface ScanRange {
@@ -62,5 +59,5 @@ const FIND = `
    WHERE app_id = $1 AND (partition, object_id) > ($2, $3)
      AND ($4::smallint IS NULL OR (partition, object_id) <= ($4, $5::text))
      AND ($7::text[] IS NULL OR device_type = ANY ($7))
-     AND valid AND updated_at > now() - ${MAX_AGE}`;
+     AND ${IS_TARGET}`;
 const IN_ORDER = 'ORDER BY app_id, partition, object_id LIMIT $6';

@@ -24,6 +24,9 @@ export const INSTALLATION_QUERY_CLASS: QueryClass = {
   defaultOrderColumn: 'created_at',
 };
 
+/** Which installations pushes are for: those that are valid, and were saved within the last 90 days (the API's rule). */
+export const IS_TARGET = `valid AND updated_at > now() - interval '90 days'`;
+
 /** How a push looks at the installations of its application: it finds all, whatever their ACLs say. */
 export function pushScope(appId: string): QueryScope {
   return { appId, grantees: 'master', classOf: installationClass };

@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { UNKNOWN_PLATFORM } from '../dispatch/delivery-counts.rules.js';
+import { IS_TARGET } from '../installations/installation-query.fields.js';
 import { PushDatabase } from '../push-delivery.database.js';
 
 export interface DeviceCount {
@@ -15,10 +17,10 @@ export class DeviceCountsRepository {
 
   count(appId: string): Promise<DeviceCount[]> {
     return this.database.query<DeviceCount>(
-      `SELECT COALESCE(device_type, 'unknown') AS platform, count(*)::float8 AS installations,
-              (count(*) FILTER (WHERE valid AND updated_at > now() - interval '90 days'))::float8 AS targeted
+      `SELECT COALESCE(device_type, $2) AS platform, count(*)::float8 AS installations,
+              (count(*) FILTER (WHERE ${IS_TARGET}))::float8 AS targeted
          FROM push.installations WHERE app_id = $1 GROUP BY 1 ORDER BY 1`,
-      [appId],
+      [appId, UNKNOWN_PLATFORM],
     );
   }
 }

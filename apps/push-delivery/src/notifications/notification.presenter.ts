@@ -3,8 +3,8 @@ import type { NotificationRow } from './notification.row.js';
 import { shownWhere } from './push-target.rules.js';
 
 /**
- * A push as its application sees it. Devices know the id of a push that they got, and could ask for it with the application key: only the
- * master key sees whom it was for, since that may name the ids of other installations.
+ * A push as its application sees it. Devices know the id of a push that they got, and could ask for it with the application
+ * key: only the master key sees whom it was for, since that may name the ids of other installations.
  */
 export function presentNotification(
   row: NotificationRow,

@@ -4,6 +4,7 @@ import type { DeviceAddress } from '../../device-queues/device-address.js';
 import {
   type Acknowledgement,
   DEVICE_QUEUES,
+  type DevicePresence,
   type DeviceQueues,
   type SessionRef,
 } from '../../device-queues/device-queues.js';
@@ -19,7 +20,7 @@ const CLOSE_LIMIT_MS = 3_000;
 @Injectable()
 export class QueueWrites {
   readonly #acknowledgements: RepeatedWrites<Acknowledgement>;
-  readonly #departures: RepeatedWrites<{ readonly device: DeviceAddress; readonly session: SessionRef }>;
+  readonly #departures: RepeatedWrites<DevicePresence>;
 
   constructor(@Inject(DEVICE_QUEUES) queues: DeviceQueues, metrics: Metrics) {
     this.#acknowledgements = new RepeatedWrites({
