@@ -2,6 +2,7 @@ export * from './accounts.contract.js';
 export {
   type Application,
   application,
+  appId,
   type ApplicationSettings,
   applicationSettings,
   SETTING_NAMES,

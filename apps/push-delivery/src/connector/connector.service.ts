@@ -82,9 +82,16 @@ export class ConnectorService implements ConnectionHost {
       else if (isOpen) await this.pages.bringNext(connection);
     } catch (error) {
       // What is away is asked again, as if nothing had happened.
-      if (!isUnavailable(error)) connection.session.pageFailed();
+      if (!isUnavailable(error)) this.#failed(connection);
       throw error;
     }
+  }
+
+  /** By a mistake of ours. A device that waits for the answer to its login would wait for ever. */
+  #failed(connection: DeviceConnection): void {
+    const { session } = connection;
+    if (session.isConnecting) connection.perform(session.refuse(CLOSE.internal, 'Internal server error.'));
+    else session.pageFailed();
   }
 
   async #admit(connection: DeviceConnection, device: DeviceAddress): Promise<void> {

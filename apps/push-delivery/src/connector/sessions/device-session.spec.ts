@@ -63,6 +63,17 @@ describe('a session', () => {
       expect(kinds([...session.connected(0), ...bring(page(['a']))])).toEqual(['loggedIn', 'data']);
     });
 
+    it.each([
+      ['of no application that can be', { appId: 'a\0' }, 4100],
+      ['of another class of names', { appId: '../x' }, 4100],
+      ['without an id', { installationId: '' }, 4103],
+      ['with an id that is too long', { installationId: 'i'.repeat(129) }, 4103],
+      ['with an id that no store can keep', { installationId: 'a\0b' }, 4103],
+      ['with half a character', { installationId: '\ud800' }, 4103],
+    ])('is refused %s', (_, change, code) => {
+      expect(receive({ ...LOGIN, ...change })).toContainEqual(expect.objectContaining({ kind: 'close', code }));
+    });
+
     it('answers a repeated login by its new number, and asks nothing again', () => {
       open();
       expect(receive({ ...LOGIN, i: 5 })).toEqual([
