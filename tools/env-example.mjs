@@ -67,7 +67,8 @@ function optional(name) {
 
 /** A default as it would be written: pairs as `name=value`, several values joined by commas. */
 function textOf(value) {
-  return value instanceof Map ? [...value].map((pair) => pair.join('=')).join(',') : String(value);
+  if (value instanceof Map) return [...value].map((pair) => pair.join('=')).join(',');
+  return value instanceof Set ? [...value].join(',') : String(value);
 }
 
 function entry(description, assignment) {

@@ -80,6 +80,8 @@ function contractsPage() {
   const rpcs = all.filter(({ request }) => request !== undefined);
   const messages = all.filter(({ payload }) => payload !== undefined);
   const isEvent = ({ pattern }) => /\.v\d+$/.test(pattern);
+  const nodeMessages = Object.values(contracts.connectorMessages);
+  const broadcasts = messages.filter((message) => !isEvent(message) && !nodeMessages.includes(message));
   const shapes = [...SHAPES].filter(([, name]) => name !== ANY_OBJECT);
   return page(
     'Contracts',
@@ -97,7 +99,10 @@ function contractsPage() {
     ),
     '## Broadcasts',
     'Hints to every process, best effort. Nothing depends on one arriving.',
-    table(['pattern', 'payload'], messages.filter((message) => !isEvent(message)).map(messageRow)),
+    table(['pattern', 'payload'], broadcasts.map(messageRow)),
+    '## Node messages',
+    'Hints to one process, a connector, by its name. What they say stands in the queues of devices too.',
+    table(['pattern', 'payload'], nodeMessages.map(messageRow)),
     '## Shapes',
     `\`${ANY_OBJECT}\` is any JSON object. The others:`,
     ...shapes.map(([schema, name]) => `### ${name}\n\n${shapeText(jsonSchemaOf(schema, schema))}`),
