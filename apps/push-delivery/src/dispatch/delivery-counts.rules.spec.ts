@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { deliveryCountsOf, isSettled, withTally, withTargeted } from './delivery-counts.rules.js';
+import { deliveryCountsOf, isSettled, withFewPlatforms, withTally, withTargeted } from './delivery-counts.rules.js';
 
 const installation = (deviceType: string | null, installationId: string | null = 'id') => ({
   objectId: 'o',
@@ -32,6 +32,17 @@ describe('the counts of a push', () => {
       ['unknown', 1, 0],
       ['__proto__', 1, 0],
     ]);
+  });
+
+  it('name few platforms, however many names are made up, and those with bodies always', () => {
+    const madeUp = Array.from({ length: 1_000 }, (_, index) => installation(`p${index}`));
+    const first = withTargeted({}, withFewPlatforms({}, madeUp));
+    expect([Object.keys(first).length, first['other']?.targeted]).toEqual([33, 968]);
+    const next = [...madeUp, installation('android'), installation(null)];
+    const second = withTargeted(first, withFewPlatforms(first, next));
+    expect(Object.keys(second).length).toBe(34);
+    expect([second['p0']?.targeted, second['android']?.targeted, second['other']?.targeted]).toEqual([2, 1, 1_937]);
+    expect(withFewPlatforms(first, next)).toEqual(withFewPlatforms(first, next));
   });
 
   it('never shrink when the queues have forgotten', () => {

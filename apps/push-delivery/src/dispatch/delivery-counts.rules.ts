@@ -1,5 +1,6 @@
 import type { DeliveryCounts } from '#contracts';
 import type { NotificationCounts, PlatformCounts } from '../notifications/notification.row.js';
+import { PLATFORMS } from '../notifications/push-message.rules.js';
 import type { TargetedInstallation } from './push-job.types.js';
 
 const NONE: PlatformCounts = { targeted: 0, unreachable: 0, enqueued: 0, acknowledged: 0, overflowed: 0 };
@@ -10,9 +11,32 @@ type QueueSums = Pick<PlatformCounts, 'enqueued' | 'acknowledged' | 'overflowed'
 /** The platform of an installation that does not say. */
 export const UNKNOWN_PLATFORM = 'unknown';
 
+/** Where too many other names are counted already. */
+const OTHER_PLATFORM = 'other';
+/** Anybody with the application key makes up names; what is counted of a push stays small. */
+const MAX_PLATFORMS = 32;
+
 /** By what an installation is counted, and its body of a message chosen. */
 export function platformOf({ deviceType }: Pick<TargetedInstallation, 'deviceType'>): string {
   return deviceType ?? UNKNOWN_PLATFORM;
+}
+
+/**
+ * The installations, by platforms that can be counted beside those that are counted already. Those that messages have bodies
+ * for keep their names. A page that is worked on again gives the same names.
+ */
+export function withFewPlatforms(
+  counts: NotificationCounts,
+  installations: readonly TargetedInstallation[],
+): readonly TargetedInstallation[] {
+  const names = new Set(Object.keys(counts));
+  return installations.map((installation) => {
+    const platform = platformOf(installation);
+    if (!names.has(platform) && names.size >= MAX_PLATFORMS && !PLATFORMS.includes(platform))
+      return { ...installation, deviceType: OTHER_PLATFORM };
+    names.add(platform);
+    return installation;
+  });
 }
 
 /** The counts, with the installations of one more page. */

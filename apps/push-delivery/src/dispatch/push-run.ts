@@ -3,7 +3,7 @@ import type { Clock } from '#clock';
 import { AppError, messageOf } from '#errors';
 import { abortableSleep } from './abortable-sleep.js';
 import { Backoff } from './backoff.js';
-import { withTargeted } from './delivery-counts.rules.js';
+import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import { FlowControl } from './flow-control.js';
 import { InstallationScan, type ScanPage } from './installation-scan.js';
 import type { InstallationScanRepository } from './installation-scan.repository.js';
@@ -70,10 +70,11 @@ export class PushRun {
     if (this.tools.clock.now() >= this.#job.expiresAt) return 'expired';
     const page = await this.#scan.next(this.#job.position, Math.min(this.#pageSize, this.#flow?.pageSize ?? PAGE));
     if (this.#isStopping()) return 'stopped';
+    const installations = withFewPlatforms(this.#job.counts, page.installations);
     const how = { isRepeated: this.#isRepeated, signal: this.signal };
-    await this.tools.delivery.deliver(messageOfPush(this.#job), page.installations, how);
+    await this.tools.delivery.deliver(messageOfPush(this.#job), installations, how);
     // Told to stop, it may not have told every connector: the page is another's.
-    return this.#isStopping() ? 'stopped' : this.#advance(page);
+    return this.#isStopping() ? 'stopped' : this.#advance({ ...page, installations });
   }
 
   async #advance({ installations, position, isLast }: ScanPage): Promise<RunEnd | undefined> {

@@ -3,7 +3,7 @@ import { isJsonObject } from '#object-values';
 import type { MessageBodies } from './notification.row.js';
 
 /** A member of `data` with one of these names that is an object is for devices of that platform alone. */
-const PLATFORMS = ['android', 'ios', 'macos', 'tvos', 'watchos', 'web', 'wp'];
+export const PLATFORMS: readonly string[] = ['android', 'ios', 'macos', 'tvos', 'watchos', 'web', 'wp'];
 /** Blocks for the push services of makers of phones. None of them carries our messages. */
 const VENDORS = ['mi', 'hms', 'mz', 'vivo', 'oppo', 'fcm'];
 
