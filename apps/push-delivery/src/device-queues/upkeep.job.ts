@@ -5,8 +5,8 @@ import {
   Logger,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
-import { messageOf } from '#errors';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../connector-nodes/connector-nodes.js';
+import { PeriodicBites } from '../periodic-bites.js';
 import { DEVICE_QUEUES, type DeviceQueues } from './device-queues.js';
 
 const INTERVAL_MS = 10_000;
@@ -14,10 +14,11 @@ const INTERVAL_MS = 10_000;
 /** Ends the sessions of connectors that are dead, and takes away what has expired. Every process does it; none disturbs another. */
 @Injectable()
 export class UpkeepJob implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger('DeviceQueues');
-  #isStopping = false;
-  #timer: NodeJS.Timeout | undefined;
-  #run: Promise<void> = Promise.resolve();
+  readonly #bites = new PeriodicBites({
+    intervalMs: INTERVAL_MS,
+    takeBite: () => this.#keepUp(),
+    logger: new Logger('DeviceQueues'),
+  });
 
   constructor(
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
@@ -25,25 +26,17 @@ export class UpkeepJob implements OnApplicationBootstrap, BeforeApplicationShutd
   ) {}
 
   onApplicationBootstrap(): void {
-    this.#timer = setInterval(() => {
-      this.#run = this.#run.then(() => this.#keepUp());
-    }, INTERVAL_MS);
+    this.#bites.start();
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    this.#isStopping = true;
-    clearInterval(this.#timer);
-    await this.#run;
+  beforeApplicationShutdown(): Promise<void> {
+    return this.#bites.stop();
   }
 
-  async #keepUp(): Promise<void> {
-    try {
-      const dead = await this.nodes.takeDead();
-      await this.queues.endSessionsOf(dead);
-      await this.nodes.bury(dead);
-      while (!this.#isStopping && (await this.queues.removeExpired()));
-    } catch (error) {
-      this.logger.debug(`put off: ${messageOf(error)}`);
-    }
+  async #keepUp(): Promise<boolean> {
+    const dead = await this.nodes.takeDead();
+    await this.queues.endSessionsOf(dead);
+    await this.nodes.bury(dead);
+    return this.queues.removeExpired();
   }
 }

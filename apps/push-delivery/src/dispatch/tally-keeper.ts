@@ -6,8 +6,8 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import { Clock } from '#clock';
-import { messageOf } from '#errors';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
+import { PeriodicBites } from '../periodic-bites.js';
 import { isSettled, withTally } from './delivery-counts.rules.js';
 import { TalliesRepository, type UntalliedPush } from './tallies.repository.js';
 import { nextTallyAt } from './tally.rules.js';
@@ -21,10 +21,11 @@ const BITE = 20;
  */
 @Injectable()
 export class TallyKeeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger('Pushes');
-  #isStopping = false;
-  #timer: NodeJS.Timeout | undefined;
-  #run: Promise<void> = Promise.resolve();
+  readonly #bites = new PeriodicBites({
+    intervalMs: INTERVAL_MS,
+    takeBite: () => this.takeBite(),
+    logger: new Logger('Tallies'),
+  });
 
   constructor(
     private readonly tallies: TalliesRepository,
@@ -33,15 +34,11 @@ export class TallyKeeper implements OnApplicationBootstrap, BeforeApplicationShu
   ) {}
 
   onApplicationBootstrap(): void {
-    this.#timer = setInterval(() => {
-      this.#run = this.#run.then(() => this.#keepUp());
-    }, INTERVAL_MS);
+    this.#bites.start();
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    this.#isStopping = true;
-    clearInterval(this.#timer);
-    await this.#run;
+  beforeApplicationShutdown(): Promise<void> {
+    return this.#bites.stop();
   }
 
   /** Tallies some of the pushes whose time has come. @returns whether there may be more */
@@ -49,14 +46,6 @@ export class TallyKeeper implements OnApplicationBootstrap, BeforeApplicationShu
     const pushes = await this.tallies.take(BITE);
     for (const push of pushes) await this.#tally(push);
     return pushes.length === BITE;
-  }
-
-  async #keepUp(): Promise<void> {
-    try {
-      while (!this.#isStopping && (await this.takeBite()));
-    } catch (error) {
-      this.logger.debug(`tallies are put off: ${messageOf(error)}`);
-    }
   }
 
   async #tally(push: UntalliedPush): Promise<void> {
