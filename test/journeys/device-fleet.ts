@@ -2,8 +2,8 @@ import WebSocket from 'ws';
 import { eventually } from '#testing';
 import { PushClient } from '../../libs/push-client/src/index.js';
 
-const PARALLEL_STARTS = 50;
-const CONNECTED_MS = 60_000;
+const PARALLEL_STARTS = 25;
+const CONNECTED_MS = 90_000;
 
 interface Fleet {
   /** Of the REST API. */
