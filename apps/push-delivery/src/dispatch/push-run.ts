@@ -14,6 +14,8 @@ import type { PushJobsRepository } from './push-jobs.repository.js';
 /** The first devices of a push shall not wait until many are found. */
 const FIRST_PAGE = 200;
 const PAGE = 2_000;
+/** What somebody did of a page before reaches into the next one where installations have come meanwhile. */
+const REPEATED_PAGES = 2;
 
 /** What a push is worked on with. */
 export interface PushTools {
@@ -36,7 +38,8 @@ export class PushRun {
   readonly #flow: FlowControl | undefined;
   readonly #backoff = new Backoff();
   #job: PushJob;
-  #isRepeated: boolean;
+  /** Pages to come of which something may have been done already. */
+  #repeatedPages: number;
   #pageSize: number;
 
   constructor(
@@ -45,10 +48,11 @@ export class PushRun {
     private readonly signal: AbortSignal,
   ) {
     this.#job = job;
-    this.#isRepeated = job.isResumed;
+    this.#repeatedPages = job.isResumed ? REPEATED_PAGES : 0;
     this.#scan = new InstallationScan(tools.installations, job);
     this.#flow = job.flowControl === null ? undefined : new FlowControl(job.flowControl);
-    this.#pageSize = FIRST_PAGE;
+    // A page that covers what was done before, whoever did it.
+    this.#pageSize = job.isResumed ? PAGE : FIRST_PAGE;
   }
 
   /** @throws whatever will not be mended by waiting */
@@ -71,7 +75,7 @@ export class PushRun {
     const page = await this.#scan.next(this.#job.position, Math.min(this.#pageSize, this.#flow?.pageSize ?? PAGE));
     if (this.#isStopping()) return 'stopped';
     const installations = withFewPlatforms(this.#job.counts, page.installations);
-    const how = { isRepeated: this.#isRepeated, signal: this.signal };
+    const how = { isRepeated: this.#repeatedPages > 0, signal: this.signal };
     await this.tools.delivery.deliver(messageOfPush(this.#job), installations, how);
     // Told to stop, it may not have told every connector: the page is another's.
     return this.#isStopping() ? 'stopped' : this.#advance({ ...page, installations });
@@ -82,7 +86,7 @@ export class PushRun {
     if (!(await this.tools.jobs.advance(this.#job, progress))) return 'lost';
     this.#job = { ...this.#job, ...progress };
     this.#flow?.passed(installations.length);
-    this.#isRepeated = false;
+    this.#repeatedPages = Math.max(0, this.#repeatedPages - 1);
     this.#pageSize = PAGE;
     this.#backoff.reset();
     return isLast ? 'done' : undefined;
@@ -91,7 +95,7 @@ export class PushRun {
   /** Waits where something is away that will come back. */
   async #rest(error: unknown): Promise<undefined> {
     if (!(error instanceof AppError && error.is('SERVICE_UNAVAILABLE'))) throw error;
-    this.#isRepeated = true;
+    this.#repeatedPages = REPEATED_PAGES;
     const pauseMs = this.#backoff.next();
     this.tools.logger.debug(`push ${this.#job.objectId} waits ${pauseMs} ms: ${messageOf(error)}`);
     await abortableSleep(pauseMs, this.signal);
