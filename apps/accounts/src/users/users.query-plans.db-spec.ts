@@ -9,7 +9,8 @@ import { UsersRepository } from './users.repository.js';
 
 /** The figures stand in docs/adr/0016-queries.md. */
 const USERS = 100_000;
-const MAX_MILLISECONDS = 10;
+/** Ten times what a quiet machine takes; reading all rows takes longer. */
+const MAX_MILLISECONDS = 100;
 const RUNS = 5;
 /** Nicks that come after the statistics. A value that the sample holds by chance counts as one that many have, and changes the plan. */
 const LATECOMERS = Array.from({ length: 50 }, (_, n) => `late ${n}`);
