@@ -106,6 +106,7 @@ export async function deleteQueues(url, namespaces) {
       await Promise.all([
         channel.deleteExchange(`${namespace}.events`),
         channel.deleteExchange(`${namespace}.broadcasts`),
+        channel.deleteExchange(`${namespace}.nodes`),
       ]);
     }
   } finally {
