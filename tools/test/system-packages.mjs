@@ -8,6 +8,8 @@ const PACKAGES = {
   rabbitmq: ['rabbitmq-server'],
   browser: ['chromium'],
 };
+/** Another installation may be under way, such as the system's own updates: so many seconds for it to end. */
+const LOCK_SECONDS = 120;
 const START_POLICY = '/usr/sbin/policy-rc.d';
 
 /** Whether packages can be installed here. */
@@ -21,7 +23,8 @@ export function install(kind) {
   if (!hadPolicy) writeFileSync(START_POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
   try {
     const options = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }, stdio: 'pipe' };
-    const wanted = ['install', '--yes', '--quiet', '--no-install-recommends', ...PACKAGES[kind]];
+    const patience = ['-o', `DPkg::Lock::Timeout=${LOCK_SECONDS}`];
+    const wanted = ['install', '--yes', '--quiet', '--no-install-recommends', ...patience, ...PACKAGES[kind]];
     // The lists of packages may be missing or old: fetched only where it does not work without.
     if (spawnSync('apt-get', wanted, options).status === 0) return;
     execFileSync('apt-get', ['update', '--quiet'], options);

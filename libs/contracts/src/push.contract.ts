@@ -25,6 +25,8 @@ export const deliveryCounts = z.object({
 
 export type DeliveryCounts = z.output<typeof deliveryCounts>;
 
+/** What `scheduledPushMessages` calls a push. */
+const scheduledNumber = z.number().int().min(1);
 const accepted = z.object({ objectId, createdAt: z.iso.datetime() });
 const pushRequest = z.object({
   caller,
@@ -57,11 +59,13 @@ export const pushRpc = {
     z.object({ results: z.array(jsonObject) }),
   ),
   /** Fails with NOT_FOUND, also where it has begun. */
-  cancelScheduled: rpc(
-    'push-delivery.cancelScheduledPush',
-    z.object({ caller, id: z.number().int().min(1) }),
-    z.object({}),
+  getScheduled: rpc(
+    'push-delivery.getScheduledPush',
+    z.object({ caller, id: scheduledNumber }),
+    z.object({ push: jsonObject }),
   ),
+  /** Fails with NOT_FOUND, also where it has begun. */
+  cancelScheduled: rpc('push-delivery.cancelScheduledPush', z.object({ caller, id: scheduledNumber }), z.object({})),
   /** The ports of the connectors that are there now, for installations without GATEPOST_PUSH_URL. */
   findConnectors: rpc('push-delivery.findConnectors', z.object({}), z.object({ ports: z.array(z.number().int()) })),
 };

@@ -160,11 +160,14 @@ export function describePushRequests(server: () => GatepostServer): void {
       const { body } = await owner().get('/1.1/scheduledPushMessages?limit=1000');
       const found = (body['results'] as { id: number; push_msg: Json }[]).find(({ push_msg: msg }) => msg['id'] === id);
       const path = `/1.1/scheduledPushMessages/${String(found?.id)}`;
+      expect((await owner().get(path)).body).toEqual(found);
+      expect(await refusal(client().get(path))).toEqual([403, 403]);
       expect(await refusal(client().get('/1.1/scheduledPushMessages'))).toEqual([403, 403]);
       expect(await refusal(owner().get('/1.1/scheduledPushMessages?skip=-1'))).toEqual([400, 102]);
       expect(await refusal(client().delete(path))).toEqual([403, 403]);
       const replies: ApiReply[] = [await owner().delete(path), await owner().delete(path)];
       expect(replies.map(({ status }) => status)).toEqual([200, 404]);
+      expect(await refusal(owner().get(path))).toEqual([404, 101]);
       expect(await refusal(client().get(`/1.1/notifications/${id}`))).toEqual([404, 101]);
     });
 

@@ -181,6 +181,12 @@ export const scheduledPushesEndpoints = describeEndpoints('Push', {
     },
     errors: ['INVALID_QUERY', 'FORBIDDEN'],
   },
+  get: {
+    summary: 'Get a push that waits for its time',
+    credentials: 'master key',
+    answers: { 200: { description: 'The push.', body: scheduled } },
+    errors: ['FORBIDDEN', 'NOT_FOUND'],
+  },
   cancel: {
     summary: 'Cancel a push that waits for its time',
     credentials: 'master key',

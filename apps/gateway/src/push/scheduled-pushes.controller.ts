@@ -24,10 +24,21 @@ export class ScheduledPushesController {
     return this.rpc.call(pushRpc.findScheduled, { caller, limit, skip });
   }
 
+  @Get(':id')
+  @Endpoint(scheduledPushesEndpoints.get)
+  async get(@RequestCaller() caller: Caller, @Param('id') id: string): Promise<JsonObject> {
+    const { push } = await this.rpc.call(pushRpc.getScheduled, { caller, id: parseNumber(id) });
+    return push;
+  }
+
   @Delete(':id')
   @Endpoint(scheduledPushesEndpoints.cancel)
   cancel(@RequestCaller() caller: Caller, @Param('id') id: string): Promise<JsonObject> {
-    if (!NUMBER.test(id)) throw appError('NOT_FOUND');
-    return this.rpc.call(pushRpc.cancelScheduled, { caller, id: Number(id) });
+    return this.rpc.call(pushRpc.cancelScheduled, { caller, id: parseNumber(id) });
   }
+}
+
+function parseNumber(id: string): number {
+  if (!NUMBER.test(id)) throw appError('NOT_FOUND');
+  return Number(id);
 }

@@ -27,4 +27,11 @@ export class PushCounts {
     });
     return deliveryCountsOf(withTally(counts, tally), expiresAt <= this.clock.now());
   }
+
+  /** Drops what the queues count of a push that is gone. Where they are away, its counts end by themselves with its expiry. */
+  async forget(appId: string, objectId: string): Promise<void> {
+    await this.queues.forget({ appId, id: objectId }).catch((error: unknown) => {
+      this.logger.debug(`push ${objectId}: ${messageOf(error)}`);
+    });
+  }
 }

@@ -53,6 +53,11 @@ export class NotificationsController {
     return { results: await this.notifications.findScheduled(caller, page) };
   }
 
+  @RpcHandler(pushRpc.getScheduled)
+  async getScheduled({ caller, id }: RpcData<Push['getScheduled']>): Promise<RpcReply<Push['getScheduled']>> {
+    return { push: await this.notifications.getScheduled(caller, id) };
+  }
+
   @RpcHandler(pushRpc.cancelScheduled)
   async cancelScheduled({ caller, id }: RpcData<Push['cancelScheduled']>): Promise<RpcReply<Push['cancelScheduled']>> {
     await this.notifications.cancelScheduled(caller, id);

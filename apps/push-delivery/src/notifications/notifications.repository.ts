@@ -67,6 +67,11 @@ export class NotificationsRepository {
     );
   }
 
+  async findScheduled(appId: string, seq: number): Promise<NotificationRow | undefined> {
+    const sql = `SELECT ${COLUMNS} FROM push.notifications WHERE app_id = $1 AND seq = $2 AND status = 'scheduled'`;
+    return (await this.database.query<NotificationRow>(sql, [appId, seq]))[0];
+  }
+
   /** Who works on it notices that it is gone, and stops. @returns whether it was there */
   async remove(appId: string, objectId: string): Promise<boolean> {
     const sql = 'DELETE FROM push.notifications WHERE app_id = $1 AND object_id = $2 RETURNING 1';

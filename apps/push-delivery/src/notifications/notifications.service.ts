@@ -67,6 +67,7 @@ export class NotificationsService {
   async remove(caller: Caller, objectId: string): Promise<void> {
     assertMaster(caller);
     if (!(await this.notifications.remove(caller.appId, objectId))) throw missing(objectId);
+    await this.counts.forget(caller.appId, objectId);
   }
 
   /** @throws AppError FORBIDDEN without the master key */
@@ -76,10 +77,17 @@ export class NotificationsService {
   }
 
   /** @throws AppError FORBIDDEN without the master key, NOT_FOUND where it has begun, or never was */
+  async getScheduled(caller: Caller, id: number): Promise<JsonObject> {
+    assertMaster(caller);
+    const row = await this.notifications.findScheduled(caller.appId, id);
+    if (row === undefined) throw noLongerScheduled(id);
+    return presentScheduled(row);
+  }
+
+  /** @throws AppError FORBIDDEN without the master key, NOT_FOUND where it has begun, or never was */
   async cancelScheduled(caller: Caller, id: number): Promise<void> {
     assertMaster(caller);
-    if (await this.notifications.removeScheduled(caller.appId, id)) return;
-    throw appError('NOT_FOUND', { message: `There is no push ${id} that has not begun.` });
+    if (!(await this.notifications.removeScheduled(caller.appId, id))) throw noLongerScheduled(id);
   }
 
   async #present(row: NotificationRow, isMaster: boolean): Promise<JsonObject> {
@@ -93,6 +101,10 @@ function assertMaster({ isMaster }: Caller): void {
 
 function missing(objectId: string): AppError {
   return appError('NOT_FOUND', { message: `There is no push ${objectId}; they are forgotten after a week.` });
+}
+
+function noLongerScheduled(id: number): AppError {
+  return appError('NOT_FOUND', { message: `There is no push ${id} that has not begun.` });
 }
 
 function notificationScope(appId: string): QueryScope {

@@ -30,7 +30,7 @@ describe('pushes', () => {
   let queries: PushQueryDatabase;
   let [now, allowClientPush] = [NOW, false];
   let tally: DeviceQueues['tally'];
-  let woken: object[] = [];
+  let [woken, forgotten]: [object[], string[]] = [[], []];
   let pushes: SendPushService;
   let notifications: NotificationsService;
 
@@ -49,8 +49,14 @@ describe('pushes', () => {
     const clock = { now: () => now } satisfies Clock;
     const applications = { find: () => Promise.resolve({ settings: { allowClientPush } }) };
     const repository = new NotificationsRepository(database);
-    const queues = { tally: (...args: Parameters<DeviceQueues['tally']>) => tally(...args) };
-    const counts = new PushCounts(queues as DeviceQueues, clock);
+    const queues = {
+      tally: (...args: Parameters<DeviceQueues['tally']>) => tally(...args),
+      forget: ({ id }: { id: string }) => {
+        forgotten.push(id);
+        return Promise.reject(appError('SERVICE_UNAVAILABLE'));
+      },
+    };
+    const counts = new PushCounts(queues as Partial<DeviceQueues> as DeviceQueues, clock);
     const dispatcher = { wake: (push: object) => woken.push(push) };
     pushes = new SendPushService(
       applications as unknown as ApplicationDirectory,
@@ -67,7 +73,7 @@ describe('pushes', () => {
     await Promise.all([database.close(), queries.close()]);
   });
   beforeEach(async () => {
-    [now, allowClientPush, woken] = [NOW, false, []];
+    [now, allowClientPush, woken, forgotten] = [NOW, false, [], []];
     tally = () => Promise.resolve(new Map());
     await database.query('TRUNCATE push.notifications, push.request_ids');
   });
@@ -160,6 +166,13 @@ describe('pushes', () => {
     });
   });
 
+  it('are removed, and their counts with them, even where the queues are away', async () => {
+    const { objectId } = await send({});
+    await notifications.remove(master, objectId);
+    expect(forgotten).toEqual([objectId]);
+    await expect(notifications.remove(master, objectId)).rejects.toThrow(refused('NOT_FOUND'));
+  });
+
   it('are listed, the newest first, by conditions', async () => {
     const first = await send({ notification_id: 'first' });
     now = new Date(NOW.getTime() + 1);
@@ -191,6 +204,8 @@ describe('pushes', () => {
     expect(await notifications.get(master, objectId)).toMatchObject({ status: 'scheduled' });
     const id = Number(only?.['id']);
     const stranger = { ...master, appId: 'other' };
+    await expect(notifications.getScheduled(stranger, id)).rejects.toThrow(refused('NOT_FOUND'));
+    expect(await notifications.getScheduled(master, id)).toEqual(only);
     await expect(notifications.cancelScheduled(stranger, id)).rejects.toThrow(refused('NOT_FOUND'));
     await notifications.cancelScheduled(master, id);
     await expect(notifications.cancelScheduled(master, id)).rejects.toThrow(refused('NOT_FOUND'));
