@@ -1,4 +1,4 @@
-import { DataSource } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import type { Queryable } from './database.js';
 import type { DatabaseOptions } from './database-options.js';
 
@@ -14,7 +14,7 @@ const CONNECTIONS = 2;
  * @returns the names of the migrations that were applied
  */
 export async function migrate(options: DatabaseOptions): Promise<string[]> {
-  const dataSource = createDataSource(options);
+  const dataSource = await createDataSource(options);
   await dataSource.initialize();
   const lock = dataSource.createQueryRunner();
   try {
@@ -36,8 +36,9 @@ export async function isMigrated(database: Queryable, { schema, migrations }: Da
   return migrations.every(({ name }) => applied.has(name));
 }
 
-/** TypeORM runs the migrations and notes them; it synchronises nothing. */
-function createDataSource({ url, schema, migrations, applicationName }: DatabaseOptions): DataSource {
+/** TypeORM runs the migrations and notes them; it synchronises nothing. Only who migrates has to load it. */
+async function createDataSource({ url, schema, migrations, applicationName }: DatabaseOptions): Promise<DataSource> {
+  const { DataSource } = await import('typeorm');
   return new DataSource({
     type: 'postgres',
     url,
