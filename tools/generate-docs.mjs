@@ -1,14 +1,15 @@
-// Writes docs/errors.md, docs/contracts.md and the tables of docs/api.md from the code. With --check it only compares, and fails where they differ.
+// Writes docs/errors.md, docs/contracts.md, docs/metrics.md and the tables of docs/api.md from the code. With --check it only compares, and fails where they differ.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withEndpointTables } from './endpoint-tables.mjs';
 import { table } from './markdown.mjs';
+import { metricsTable } from './metrics-table.mjs';
 import { ensureBuilt, fail, ROOT } from './prepare.mjs';
 
 const HELP = `Usage: node tools/generate-docs.mjs [--check]
 
-Writes docs/errors.md from libs/errors, docs/contracts.md from libs/contracts, and the tables of endpoints in docs/api.md
-from the gateway.
+Writes docs/errors.md from libs/errors, docs/contracts.md from libs/contracts, docs/metrics.md from libs/observability, and
+the tables of endpoints in docs/api.md from the gateway.
 --check  writes nothing, and fails where a page differs from the code
 `;
 
@@ -21,6 +22,7 @@ ensureBuilt();
 const { z } = await import('zod');
 const { ERRORS } = await import('#errors');
 const contracts = await import('#contracts');
+const { Metrics } = await import('#observability');
 const { GatewayModule } = await import('../dist/apps/gateway/src/gateway.module.js');
 const { COMMON_ERRORS } = await import('../dist/apps/gateway/src/openapi/common-errors.js');
 const { TOPICS } = await import('../dist/apps/gateway/src/openapi/endpoint.decorator.js');
@@ -34,6 +36,7 @@ const ANY_OBJECT = 'jsonObject';
 const pages = new Map([
   ['docs/errors.md', errorsPage()],
   ['docs/contracts.md', contractsPage()],
+  ['docs/metrics.md', metricsPage()],
   ['docs/api.md', apiPage()],
 ]);
 if (process.argv.includes('--check')) check();
@@ -106,6 +109,23 @@ function contractsPage() {
     '## Shapes',
     `\`${ANY_OBJECT}\` is any JSON object. The others:`,
     ...shapes.map(([schema, name]) => `### ${name}\n\n${shapeText(jsonSchemaOf(schema, schema))}`),
+  );
+}
+
+function metricsPage() {
+  return page(
+    'Metrics',
+    'libs/observability/src/metrics.ts',
+    `Every process answers \`GET /metrics\` in Prometheus' text format. What to watch, and what each alert means, is in
+[Operations](operations.md#what-to-watch).`,
+    metricsTable(new Metrics().described),
+    'Besides: `process_*` and `nodejs_*`, which tell memory, processor time, event-loop lag and the like of Node.',
+    `- Histograms have the usual \`_bucket\`, \`_sum\` and \`_count\`; counters, a zero from the start where all values of their labels are listed here.
+- Labels say nothing of users, devices or applications.
+- Gauges are read when somebody scrapes, from stores and the broker once a second at most. One that cannot be read within 2 seconds is left out, and so it is where the process has no such part.
+- What is kept in a store that processes share (queues, the outbox, deliveries, pushes that wait) each process tells alike: take the \`max\`, not the sum.
+- Counters are those of one process since its start. A process that dies takes with it what it had counted since the last scrape. \`gatepost_push_devices_total\` counts a device when the database has noted what became of it, so once, whoever does it;
+what a process has noted and not yet counted when it dies is in no counter. The exact figures of a push are in its [record](operations.md#pushes).`,
   );
 }
 

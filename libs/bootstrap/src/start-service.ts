@@ -7,6 +7,7 @@ import type { EventContract } from '#contracts';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
 import { JsonLogger, Metrics, ObservabilityModule, Readiness } from '#observability';
 import { drainConnections } from './drain-connections.js';
+import { packageVersion } from './package-version.js';
 import type { RunningProcess } from './run.js';
 
 /** The variables that every process reads. */
@@ -36,7 +37,7 @@ export function overRabbit(
 }
 
 export interface ServiceOptions {
-  /** Its name in logs. */
+  /** Its name in logs and metrics. */
   readonly name: string;
   /** The services whose RPCs and events this process receives. */
   readonly serves: readonly string[];
@@ -60,6 +61,7 @@ export interface RunningService extends RunningProcess {
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { env } = options;
   const metrics = new Metrics();
+  metrics.buildInfo.set({ component: options.name, version: packageVersion() }, 1);
   const http = options.http ?? new FastifyAdapter({ return503OnClosing: false });
   const app = await NestFactory.create<NestFastifyApplication>(rootModule(options, metrics), http, {
     logger: new JsonLogger(options.name, env.GATEPOST_LOG_LEVEL),

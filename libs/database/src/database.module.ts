@@ -1,8 +1,9 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { Readiness } from '#observability';
+import { Metrics, Readiness } from '#observability';
 import { Database } from './database.js';
 import type { DatabaseOptions } from './database-options.js';
 import { isMigrated } from './migrate.js';
+import { tellPool } from './tell-pool.js';
 
 /** What one of several databases of a process calls its own. */
 const OWN_OPTIONS = Symbol('DatabaseOptions');
@@ -15,7 +16,9 @@ export class DatabaseModule implements OnApplicationShutdown {
     @Inject(OWN_DATABASE) private readonly database: Database,
     @Inject(OWN_OPTIONS) private readonly options: DatabaseOptions,
     readiness: Readiness,
+    metrics: Metrics,
   ) {
+    tellPool(database, options.schema, metrics);
     readiness.register(`postgresql (${options.schema})`, () => this.check());
   }
 

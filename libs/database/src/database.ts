@@ -86,6 +86,12 @@ export class Database implements Queryable {
     return result;
   }
 
+  /** How its connections stand. */
+  get pool(): { readonly used: number; readonly idle: number; readonly limit: number; readonly waiting: number } {
+    const { totalCount, idleCount, waitingCount, options } = this.#pool;
+    return { used: totalCount - idleCount, idle: idleCount, limit: options.max, waiting: waitingCount };
+  }
+
   async close(): Promise<void> {
     await this.#pool.end();
   }

@@ -1,3 +1,4 @@
+export { tellPool } from './tell-pool.js';
 export type { DatabaseOptions } from './database-options.js';
 export { DatabaseModule } from './database.module.js';
 export { Database, type Queryable, type Tx } from './database.js';

@@ -13,7 +13,10 @@ const returning = (value: unknown) => (() => Promise.resolve(value)) as MessageH
 describe('answering a request', () => {
   const error = vi.spyOn(Logger.prototype, 'error').mockReturnValue(undefined);
   const warn = vi.spyOn(Logger.prototype, 'warn').mockReturnValue(undefined);
-  const outcomesOf = async ({ rpcHandled }: Metrics) => (await rpcHandled.get()).values.map(({ labels }) => labels);
+  const outcomesOf = async ({ rpcHandled }: Metrics) =>
+    (await rpcHandled.get()).values
+      .filter(({ metricName }) => metricName?.endsWith('_count'))
+      .map(({ labels }) => labels);
   const asked = encodeRequest({ pattern: 'sample.echo', data: {} });
 
   afterEach(() => {

@@ -10,7 +10,7 @@ import type { EventMessage } from './transport.js';
 import { UnparseableEvent } from './unparseable-event.js';
 
 type FindHandler = (pattern: string) => MessageHandler | null;
-type RpcOutcomes = Metrics['rpcHandled'];
+type RpcDurations = Metrics['rpcHandled'];
 
 const logger = new Logger('Rpc');
 
@@ -23,8 +23,9 @@ async function invoke(handler: MessageHandler, data: unknown): Promise<unknown> 
 export async function answerRequest(
   text: string,
   find: FindHandler,
-  outcomes?: RpcOutcomes,
+  durations?: RpcDurations,
 ): Promise<string | Forwarded> {
+  const receivedAt = performance.now();
   let pattern = 'malformed';
   let outcome = 'ok';
   try {
@@ -37,15 +38,15 @@ export async function answerRequest(
     outcome = error.errorName;
     return encodeError(error);
   } finally {
-    outcomes?.inc({ pattern, outcome });
+    durations?.observe({ pattern, outcome }, (performance.now() - receivedAt) / 1_000);
   }
 }
 
 /** The answer to an RPC that comes while too many are in hand. It is not even read. */
-export function refuseRequest(outcomes?: RpcOutcomes): string {
+export function refuseRequest(durations?: RpcDurations): string {
   const error = appError('SERVICE_UNAVAILABLE', { cause: new Error('too many requests in hand') });
   reportError(logger, error, {});
-  outcomes?.inc({ pattern: 'refused', outcome: error.errorName });
+  durations?.observe({ pattern: 'refused', outcome: error.errorName }, 0);
   return encodeError(error);
 }
 

@@ -13,7 +13,14 @@ export class HealthController {
   constructor(
     private readonly readiness: Readiness,
     private readonly metrics: Metrics,
-  ) {}
+  ) {
+    metrics.sample({
+      gauges: [metrics.ready],
+      read: async () => {
+        metrics.ready.set((await readiness.problems()).length === 0 ? 1 : 0);
+      },
+    });
+  }
 
   /** The process is alive. */
   @Get('healthz')
@@ -34,6 +41,6 @@ export class HealthController {
   @Get('metrics')
   @Header('content-type', 'text/plain; version=0.0.4; charset=utf-8')
   async exposeMetrics(): Promise<string> {
-    return this.metrics.registry.metrics();
+    return this.metrics.expose();
   }
 }

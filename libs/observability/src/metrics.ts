@@ -1,115 +1,288 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics } from 'prom-client';
+import { MetricCatalogue } from './metric-catalogue.js';
+import { type Sample, Samples } from './samples.js';
 
 const LATENCY_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const REDIS_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.8];
+const CHANNELS = ['mail', 'sms'];
+const KINDS_OF_PUSHES = ['single', 'bulk'];
 
-/** The metrics of one process. Every name stands here and nowhere else. */
+/** The metrics of one process. Every name stands here and nowhere else; docs/metrics.md is made from it. */
 export class Metrics {
-  readonly registry = new Registry();
+  readonly #catalogue = new MetricCatalogue();
+  readonly #samples = new Samples();
+  readonly registry = this.#catalogue.registry;
+  /** For docs/metrics.md. */
+  readonly described = this.#catalogue.described;
 
-  readonly httpRequests = new Histogram({
+  readonly buildInfo = this.#catalogue.gauge({
+    name: 'gatepost_build_info',
+    help: '1, with what runs here',
+    by: 'all',
+    labels: { component: 'the service, or `standalone`', version: 'version of Gatepost' },
+  });
+
+  readonly ready = this.#catalogue.gauge({
+    name: 'gatepost_ready',
+    help: '1 where /readyz says that the process can serve, else 0',
+    by: 'all',
+  });
+
+  readonly httpRequests = this.#catalogue.histogram({
     name: 'gatepost_http_request_duration_seconds',
     help: 'HTTP requests answered, by method, route and status',
-    labelNames: ['method', 'route', 'status'] as const,
+    by: 'gateway',
+    labels: { method: 'HTTP method', route: 'pattern of the path, or `unknown`', status: 'HTTP status' },
     buckets: LATENCY_BUCKETS_SECONDS,
-    registers: [this.registry],
   });
 
-  readonly rpcHandled = new Counter({
-    name: 'gatepost_rpc_handled_total',
-    help: 'RPCs answered by this service, by pattern and outcome (ok or the error name)',
-    labelNames: ['pattern', 'outcome'] as const,
-    registers: [this.registry],
-  });
-
-  readonly passwordQueue = new Gauge({
-    name: 'gatepost_password_queue_length',
-    help: 'Passwords waiting to be hashed',
-    registers: [this.registry],
-  });
-
-  readonly lockouts = new Counter({
-    name: 'gatepost_lockouts_total',
-    help: 'Users locked out after too many failed logins',
-    registers: [this.registry],
-  });
-
-  readonly rateLimited = new Counter({
+  readonly rateLimited = this.#catalogue.counter({
     name: 'gatepost_rate_limited_total',
-    help: 'Requests refused because there were too many, by group',
-    labelNames: ['group'] as const,
-    registers: [this.registry],
+    help: 'Requests refused with 429 because there were too many',
+    by: 'gateway',
+    labels: { group: ['requests', 'logins', 'signUps', 'messages'] },
   });
 
-  readonly rateLimitFallbacks = new Counter({
+  readonly rateLimitFallbacks = this.#catalogue.counter({
     name: 'gatepost_rate_limit_fallbacks_total',
     help: 'Requests counted by this process alone, because Redis was away',
-    registers: [this.registry],
+    by: 'gateway',
   });
 
-  readonly outboxPublished = new Counter({
+  readonly rpcCalls = this.#catalogue.histogram({
+    name: 'gatepost_rpc_call_duration_seconds',
+    help: 'Questions to other services, from the question to the answer or to the end of patience',
+    by: 'all that ask others by RabbitMQ',
+    labels: { callee: 'the service that was asked', outcome: ['answered', 'timed_out', 'unavailable'] },
+    buckets: LATENCY_BUCKETS_SECONDS,
+  });
+
+  readonly rpcHandled = this.#catalogue.histogram({
+    name: 'gatepost_rpc_duration_seconds',
+    help: 'RPCs answered, from their arrival; what they waited for at the broker is not in it',
+    by: 'services',
+    labels: {
+      pattern: 'of the [contract](contracts.md); `malformed`, `refused`',
+      outcome: '`ok`, or the [name of the error](errors.md)',
+    },
+    buckets: LATENCY_BUCKETS_SECONDS,
+  });
+
+  readonly eventsHandled = this.#catalogue.counter({
+    name: 'gatepost_events_handled_total',
+    help: 'Attempts to handle an event: done, to be tried again, or put aside as a dead letter',
+    by: 'services that receive events',
+    labels: { outcome: ['ok', 'retry', 'dead'] },
+  });
+
+  readonly brokerConnected = this.#catalogue.gauge({
+    name: 'gatepost_broker_connected',
+    help: '1 where asking, publishing and receiving by RabbitMQ work, else 0',
+    by: 'all but standalone',
+  });
+
+  readonly brokerQueue = this.#catalogue.gauge({
+    name: 'gatepost_broker_queue_messages',
+    help: 'Messages that wait in a queue of RabbitMQ; told alike by everybody who knows the queue',
+    by: 'those that receive from the queue or publish to it',
+    labels: {
+      queue:
+        'its name without `GATEPOST_NAMESPACE`: `rpc.<service>`, `events.<service>`, `events.<service>.retry-<n>`, `events.<service>.dead`',
+    },
+  });
+
+  readonly outboxPublished = this.#catalogue.counter({
     name: 'gatepost_outbox_published_total',
-    help: 'Events handed to the broker by the outbox relay, by outcome (ok or failed)',
-    labelNames: ['outcome'] as const,
-    registers: [this.registry],
+    help: 'Events handed to the broker by the outbox relay',
+    by: 'accounts',
+    labels: { outcome: ['ok', 'failed'] },
   });
 
-  readonly deliveries = new Counter({
+  readonly outboxWaiting = this.#catalogue.gauge({
+    name: 'gatepost_outbox_waiting',
+    help: 'Events that wait for the broker, 10,000 at most; every process tells the same',
+    by: 'accounts',
+  });
+
+  readonly outboxOldest = this.#catalogue.gauge({
+    name: 'gatepost_outbox_oldest_waiting_seconds',
+    help: 'For how long the first of them could have been published',
+    by: 'accounts',
+  });
+
+  readonly databaseConnections = this.#catalogue.gauge({
+    name: 'gatepost_database_pool_connections',
+    help: 'Connections to PostgreSQL',
+    by: 'all with a database',
+    labels: { pool: 'the schema; `<schema>-queries` for queries that clients word', state: ['used', 'idle'] },
+  });
+
+  readonly databaseLimit = this.#catalogue.gauge({
+    name: 'gatepost_database_pool_limit',
+    help: 'Connections to PostgreSQL that the pool may open',
+    by: 'all with a database',
+    labels: { pool: 'as above' },
+  });
+
+  readonly databaseWaiting = this.#catalogue.gauge({
+    name: 'gatepost_database_pool_waiting',
+    help: 'Statements and transactions that wait for a connection',
+    by: 'all with a database',
+    labels: { pool: 'as above' },
+  });
+
+  readonly redisConnected = this.#catalogue.gauge({
+    name: 'gatepost_redis_connected',
+    help: '1 where the connection to Redis is ready, else 0',
+    by: 'accounts, gateway, push-delivery',
+  });
+
+  readonly redisInFlight = this.#catalogue.gauge({
+    name: 'gatepost_redis_commands_in_flight',
+    help: 'Commands that wait for the answer of Redis',
+    by: 'accounts, gateway, push-delivery',
+  });
+
+  readonly redisCommands = this.#catalogue.histogram({
+    name: 'gatepost_redis_command_duration_seconds',
+    help: 'Commands and scripts, until Redis answered or was given up',
+    by: 'accounts, gateway, push-delivery',
+    labels: { outcome: ['ok', 'failed'] },
+    buckets: REDIS_BUCKETS_SECONDS,
+  });
+
+  readonly passwordQueue = this.#catalogue.gauge({
+    name: 'gatepost_password_queue_length',
+    help: 'Passwords waiting for a processor',
+    by: 'accounts',
+  });
+
+  readonly passwords = this.#catalogue.histogram({
+    name: 'gatepost_password_hash_duration_seconds',
+    help: 'Passwords hashed or compared, waiting included',
+    by: 'accounts',
+    buckets: LATENCY_BUCKETS_SECONDS,
+  });
+
+  readonly passwordsRefused = this.#catalogue.counter({
+    name: 'gatepost_passwords_refused_total',
+    help: 'Passwords refused because too many waited already',
+    by: 'accounts',
+  });
+
+  readonly lockouts = this.#catalogue.counter({
+    name: 'gatepost_lockouts_total',
+    help: 'Users locked out after too many failed logins',
+    by: 'accounts',
+  });
+
+  readonly deliveries = this.#catalogue.counter({
     name: 'gatepost_deliveries_total',
-    help: 'Attempts to send mails (mail) and text messages (sms), by outcome (sent, failed, dead, dropped or released)',
-    labelNames: ['channel', 'outcome'] as const,
-    registers: [this.registry],
+    help: 'Attempts to send mails (mail) and text messages (sms); released: the server was away, which does not count',
+    by: 'mail',
+    labels: { channel: CHANNELS, outcome: ['sent', 'failed', 'dead', 'dropped', 'released'] },
   });
 
-  readonly oldestDelivery = new Gauge({
+  readonly deliveriesWaiting = this.#catalogue.gauge({
+    name: 'gatepost_deliveries_waiting',
+    help: 'Messages that wait to be sent, for the first time (queued) or again (failed); every process tells the same',
+    by: 'mail',
+    labels: { channel: CHANNELS, status: ['queued', 'failed'] },
+  });
+
+  readonly oldestDelivery = this.#catalogue.gauge({
     name: 'gatepost_delivery_oldest_waiting_seconds',
-    help: 'Age of the oldest mail (mail) or text message (sms) that waits to be sent',
-    labelNames: ['channel'] as const,
-    registers: [this.registry],
+    help: 'Age of the oldest message that waits, 0 where none does; every process tells the same',
+    by: 'mail',
+    labels: { channel: CHANNELS },
   });
 
-  readonly pushRuns = new Counter({
+  readonly pushesAccepted = this.#catalogue.counter({
+    name: 'gatepost_push_accepted_total',
+    help: 'Pushes accepted, scheduled ones included',
+    by: 'dispatchers',
+    labels: { kind: KINDS_OF_PUSHES },
+  });
+
+  readonly pushesWaiting = this.#catalogue.gauge({
+    name: 'gatepost_push_waiting',
+    help: 'Pushes that are due and whose devices are not all found, 10,000 at most; every process tells the same',
+    by: 'dispatchers',
+  });
+
+  readonly oldestPush = this.#catalogue.gauge({
+    name: 'gatepost_push_oldest_waiting_seconds',
+    help: 'For how long the oldest of them has been due, of those that are not slowed by flow control; 0 where there is none',
+    by: 'dispatchers',
+  });
+
+  readonly pushRuns = this.#catalogue.counter({
     name: 'gatepost_push_runs_total',
-    help: 'Pushes worked on, by kind (single or bulk) and outcome (done, expired, failed, lost or stopped)',
-    labelNames: ['kind', 'outcome'] as const,
-    registers: [this.registry],
+    help: 'Pushes worked on; lost to another dispatcher or to a removal, stopped with the process',
+    by: 'dispatchers',
+    labels: { kind: KINDS_OF_PUSHES, outcome: ['done', 'expired', 'failed', 'lost', 'stopped'] },
   });
 
-  readonly pushConnections = new Gauge({
+  readonly pushDevices = this.#catalogue.counter({
+    name: 'gatepost_push_devices_total',
+    help: 'Devices of pushes: queued and unreachable as they are found, delivered, overflowed and expired as the records are tallied, 10 minutes later at the earliest',
+    by: 'dispatchers',
+    labels: { outcome: ['queued', 'unreachable', 'delivered', 'overflowed', 'expired'] },
+  });
+
+  readonly pushConnections = this.#catalogue.gauge({
     name: 'gatepost_push_connections',
-    help: 'Sockets of devices, by framing (gatepost, json, protobuf or base64)',
-    labelNames: ['framing'] as const,
-    registers: [this.registry],
+    help: 'Sockets of devices, by what is spoken on them',
+    by: 'connectors',
+    labels: { framing: ['gatepost', 'json', 'protobuf', 'base64'] },
   });
 
-  readonly pushConnectionsClosed = new Counter({
+  readonly pushConnectionLimit = this.#catalogue.gauge({
+    name: 'gatepost_push_connections_limit',
+    help: 'Sockets that the process takes',
+    by: 'connectors',
+  });
+
+  readonly pushConnectionsClosed = this.#catalogue.counter({
     name: 'gatepost_push_connections_closed_total',
-    help: 'Sockets of devices that were closed, by close code',
-    labelNames: ['code'] as const,
-    registers: [this.registry],
+    help: 'Sockets of devices that were closed',
+    by: 'connectors',
+    labels: { code: '[close code](push.md#close-codes); 1006 where nobody said goodbye' },
   });
 
-  readonly pushLogins = new Counter({
+  readonly pushLogins = this.#catalogue.counter({
     name: 'gatepost_push_logins_total',
-    help: 'Logins of devices, by outcome (ok or limited)',
-    labelNames: ['outcome'] as const,
-    registers: [this.registry],
+    help: 'Logins of devices that were answered',
+    by: 'connectors',
+    labels: { outcome: ['ok', 'limited'] },
   });
 
-  readonly pushMessagesSent = new Counter({
+  readonly pushMessagesSent = this.#catalogue.counter({
     name: 'gatepost_push_messages_sent_total',
     help: 'Messages written to sockets of devices',
-    registers: [this.registry],
+    by: 'connectors',
   });
 
-  readonly pushAcknowledgements = new Counter({
+  readonly pushAcknowledgements = this.#catalogue.counter({
     name: 'gatepost_push_acknowledgements_total',
-    help: 'Messages that devices have acknowledged, by outcome (received, or dropped where the store was away for too long)',
-    labelNames: ['outcome'] as const,
-    registers: [this.registry],
+    help: 'Messages that devices have acknowledged (received), and writes of acknowledgements given up because Redis was away for too long (dropped)',
+    by: 'connectors',
+    labels: { outcome: ['received', 'dropped'] },
   });
 
   constructor() {
     // Sampled every 5 ms: the default of 10 hides short stalls.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 5 });
+  }
+
+  /** Has gauges read whenever somebody scrapes, once a second at most. */
+  sample(sample: Sample): void {
+    this.#samples.add(sample);
+  }
+
+  /** Everything, in Prometheus' text format. */
+  async expose(): Promise<string> {
+    await this.#samples.read();
+    return this.registry.metrics();
   }
 }

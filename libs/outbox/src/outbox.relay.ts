@@ -10,6 +10,8 @@ const BATCH_SIZE = 100;
 const POLL_INTERVAL_MS = 1_000;
 const FIRST_RETRY_SECONDS = 1;
 const LONGEST_RETRY_SECONDS = 300;
+/** What is counted of a long outbox: by then it is long enough. */
+const COUNTED = 10_000;
 
 interface OutboxRow {
   readonly id: string;
@@ -39,6 +41,8 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
   ) {}
 
   onApplicationBootstrap(): void {
+    const { outboxWaiting, outboxOldest } = this.metrics;
+    this.metrics.sample({ gauges: [outboxWaiting, outboxOldest], read: () => this.tellWaiting() });
     this.loop = this.run();
   }
 
@@ -96,6 +100,16 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
       await this.settle(tx, rows, outcomes);
       return rows.length === BATCH_SIZE;
     });
+  }
+
+  private async tellWaiting(): Promise<void> {
+    const [row] = await this.database.query<{ count: number; seconds: number }>(
+      `SELECT count(*)::int AS count, coalesce(greatest(extract(epoch FROM now() - min(available_at)), 0), 0)::float AS seconds
+         FROM (SELECT available_at FROM ${this.schema}.outbox ORDER BY id LIMIT $1) AS first`,
+      [COUNTED],
+    );
+    this.metrics.outboxWaiting.set(row?.count ?? 0);
+    this.metrics.outboxOldest.set(row?.seconds ?? 0);
   }
 
   private async isTheOneRelay(tx: Tx): Promise<boolean> {

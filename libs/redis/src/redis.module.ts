@@ -1,5 +1,5 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { Readiness } from '#observability';
+import { Metrics, Readiness } from '#observability';
 import { Redis, type RedisOptions } from './redis.js';
 
 const REDIS_MODULE_OPTIONS = Symbol('RedisModuleOptions');
@@ -16,7 +16,15 @@ export class RedisModule implements OnApplicationShutdown {
     private readonly redis: Redis,
     @Inject(REDIS_MODULE_OPTIONS) { isRequired }: RedisModuleOptions,
     readiness: Readiness,
+    metrics: Metrics,
   ) {
+    metrics.sample({
+      gauges: [metrics.redisConnected, metrics.redisInFlight],
+      read: () => {
+        metrics.redisConnected.set(redis.isConnected ? 1 : 0);
+        metrics.redisInFlight.set(redis.inFlight);
+      },
+    });
     if (isRequired) readiness.register('redis', () => redis.ping());
   }
 
@@ -26,7 +34,7 @@ export class RedisModule implements OnApplicationShutdown {
       global: true,
       providers: [
         { provide: REDIS_MODULE_OPTIONS, useValue: options },
-        { provide: Redis, useFactory: () => new Redis(options) },
+        { provide: Redis, useFactory: (metrics: Metrics) => new Redis(options, metrics), inject: [Metrics] },
       ],
       exports: [Redis],
     };

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { Redis as Client } from 'ioredis';
 import { messageOf } from '#errors';
+import type { Metrics } from '#observability';
 import { isUnknownScript, translateRedisError } from './redis-error.js';
 import type { RedisScript } from './redis-script.js';
 
@@ -33,11 +34,15 @@ export class Redis {
   readonly #prefix: string;
   /** Counts connections, so that a command knows whether its own is still the one in use. */
   #connection = 0;
+  #inFlight = 0;
   #isAway = false;
   #isClosed = false;
   #lastReason = 'the connection was closed';
 
-  constructor({ url, namespace, connectionName }: RedisOptions) {
+  constructor(
+    { url, namespace, connectionName }: RedisOptions,
+    private readonly metrics?: Pick<Metrics, 'redisCommands'>,
+  ) {
     this.#prefix = `${namespace}:`;
     this.#client = new Client(url, {
       connectionName,
@@ -61,6 +66,15 @@ export class Redis {
     this.#client.on('close', () => {
       this.#lost();
     });
+  }
+
+  get isConnected(): boolean {
+    return this.#client.status === 'ready';
+  }
+
+  /** Commands that wait for their answer. */
+  get inFlight(): number {
+    return this.#inFlight;
   }
 
   /**
@@ -91,11 +105,18 @@ export class Redis {
 
   async #answered<T>(command: () => Promise<T>): Promise<T> {
     const connection = this.#connection;
+    const askedAt = performance.now();
+    let outcome = 'ok';
+    this.#inFlight += 1;
     try {
       return await command();
     } catch (error) {
+      outcome = 'failed';
       this.#giveUpSilent(error, connection);
       throw translateRedisError(error);
+    } finally {
+      this.#inFlight -= 1;
+      this.metrics?.redisCommands.observe({ outcome }, (performance.now() - askedAt) / 1_000);
     }
   }
 

@@ -21,7 +21,11 @@ export class PasswordHasher {
   readonly #idleThreads: HashingThread[] = [];
   readonly #dummyHash: Promise<string>;
 
-  constructor(@Inject(ACCOUNTS_CONFIG) config: AccountsConfig, metrics: Metrics) {
+  constructor(
+    @Inject(ACCOUNTS_CONFIG) config: AccountsConfig,
+    private readonly metrics: Metrics,
+  ) {
+    metrics.passwordQueue.set(0);
     this.#cost = config.passwordCost;
     this.#queue = new BoundedQueue(config.passwordConcurrency, config.passwordQueueLimit, (length) => {
       metrics.passwordQueue.set(length);
@@ -49,9 +53,16 @@ export class PasswordHasher {
     return bcrypt.getRounds(stored.slice(SCHEME.length)) !== this.#cost;
   }
 
-  #limited(job: HashingJob): Promise<string | boolean> {
+  async #limited(job: HashingJob): Promise<string | boolean> {
+    const stop = this.metrics.passwords.startTimer();
     const turn = this.#queue.run(() => this.#onThread(job));
-    return turn ?? Promise.reject(appError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 2 }));
+    if (turn === undefined) {
+      this.metrics.passwordsRefused.inc();
+      throw appError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 2 });
+    }
+    const result = await turn;
+    stop();
+    return result;
   }
 
   /** The queue lets in as many at once as there shall be threads; one that fails is not used again. */

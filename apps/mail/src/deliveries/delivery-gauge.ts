@@ -1,40 +1,29 @@
-import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import { messageOf } from '#errors';
+import { Injectable } from '@nestjs/common';
 import { Metrics } from '#observability';
 import { DeliveryLogRepository } from './delivery-log.repository.js';
 
-const INTERVAL_MS = 10_000;
+const CHANNELS = ['mail', 'sms'];
+const STATUSES = ['queued', 'failed'];
 
-/** Tells how long the oldest delivery has been waiting. */
+/** Tells how many deliveries wait, and for how long the oldest has. */
 @Injectable()
-export class DeliveryGauge implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger('Deliveries');
-  #timer: NodeJS.Timeout | undefined;
-  #reading: Promise<void> = Promise.resolve();
-
+export class DeliveryGauge {
   constructor(
     private readonly log: DeliveryLogRepository,
     private readonly metrics: Metrics,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.#timer = setInterval(() => {
-      this.#reading = this.#read();
-    }, INTERVAL_MS);
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#reading;
+  ) {
+    const gauges = [metrics.deliveriesWaiting, metrics.oldestDelivery];
+    metrics.sample({ gauges, read: () => this.#read() });
   }
 
   async #read(): Promise<void> {
-    try {
-      const oldest = await this.log.oldestWaiting();
-      this.metrics.oldestDelivery.reset();
-      for (const { channel, seconds } of oldest) this.metrics.oldestDelivery.set({ channel }, seconds);
-    } catch (error) {
-      this.logger.debug(`the oldest delivery is not known: ${messageOf(error)}`);
+    const { deliveriesWaiting, oldestDelivery } = this.metrics;
+    const waiting = await this.log.waiting();
+    for (const channel of CHANNELS) {
+      const own = waiting.filter((row) => row.channel === channel);
+      oldestDelivery.set({ channel }, Math.max(0, ...own.map(({ seconds }) => seconds)));
+      for (const status of STATUSES)
+        deliveriesWaiting.set({ channel, status }, own.find((row) => row.status === status)?.count ?? 0);
     }
   }
 }

@@ -61,11 +61,11 @@ export class DeliveryLogRepository {
     return row;
   }
 
-  /** @returns the age of the oldest delivery that waits, for each channel that has one, in seconds */
-  oldestWaiting(): Promise<{ channel: string; seconds: number }[]> {
+  /** @returns for each channel and status that a delivery waits in: how many, and the age of the oldest in seconds */
+  waiting(): Promise<{ channel: string; status: string; count: number; seconds: number }[]> {
     return this.database.query(
-      `SELECT channel, extract(epoch FROM now() - min(created_at))::float AS seconds
-         FROM mail.deliveries WHERE status IN ('queued', 'failed') GROUP BY channel`,
+      `SELECT channel, status, count(*)::int AS count, extract(epoch FROM now() - min(created_at))::float AS seconds
+         FROM mail.deliveries WHERE status IN ('queued', 'failed') GROUP BY channel, status`,
     );
   }
 }

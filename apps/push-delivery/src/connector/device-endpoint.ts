@@ -4,6 +4,7 @@ import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core';
 import proxyAddr from '@fastify/proxy-addr';
 import { WebSocketServer } from 'ws';
+import { Metrics } from '#observability';
 import { clientAddressOf, clientNetworkOf } from '#rate-limits';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { ConnectorIdentity } from './connector-identity.js';
@@ -44,7 +45,9 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
     private readonly identity: ConnectorIdentity,
     private readonly connections: Connections,
     private readonly connector: ConnectorService,
+    metrics: Metrics,
   ) {
+    metrics.pushConnectionLimit.set(config.connector.connectionLimit);
     this.#isTrusted = proxyAddr.compile([...config.connector.trustedProxies]);
     this.#rounds = new ConnectionRounds(connections);
   }

@@ -80,6 +80,27 @@ export function isSettled(counts: NotificationCounts): boolean {
   return Object.values(deliveryCountsOf(counts, false)).every(({ queued }) => queued === 0);
 }
 
+/** For how many devices it is decided what became of the push, that it was not before. */
+export function growthOf(
+  before: NotificationCounts,
+  counts: NotificationCounts,
+  isOver: boolean,
+): Pick<DeliveryCounts, 'delivered' | 'overflowed' | 'expired'> {
+  const known = sumOf(deliveryCountsOf(before, false));
+  const now = sumOf(deliveryCountsOf(counts, isOver));
+  return {
+    delivered: Math.max(0, now.delivered - known.delivered),
+    overflowed: Math.max(0, now.overflowed - known.overflowed),
+    expired: now.expired,
+  };
+}
+
+function sumOf(counts: Record<string, DeliveryCounts>) {
+  const platforms = Object.values(counts);
+  const sum = (kind: 'delivered' | 'overflowed' | 'expired') => platforms.reduce((total, own) => total + own[kind], 0);
+  return { delivered: sum('delivered'), overflowed: sum('overflowed'), expired: sum('expired') };
+}
+
 /** The scan and the queues are read one after the other: what the queues have more was enqueued between them. */
 function settled({ targeted, unreachable, enqueued, ...queue }: PlatformCounts, isExpired: boolean): DeliveryCounts {
   const reachable = Math.max(targeted - unreachable, enqueued);

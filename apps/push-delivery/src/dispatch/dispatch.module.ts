@@ -5,6 +5,7 @@ import { InstallationScanRepository } from './installation-scan.repository.js';
 import { PushCounts } from './push-counts.js';
 import { PushDelivery } from './push-delivery.js';
 import { PushDispatcher } from './push-dispatcher.js';
+import { PushGauge } from './push-gauge.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { PushLeases } from './push-leases.js';
 import { TalliesRepository } from './tallies.repository.js';
@@ -19,6 +20,7 @@ import { TallyKeeper } from './tally-keeper.js';
     PushCounts,
     PushDelivery,
     PushDispatcher,
+    PushGauge,
     PushJobsRepository,
     PushLeases,
     TalliesRepository,

@@ -25,7 +25,7 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
     metrics: Metrics,
     private readonly leases: PushLeases,
   ) {
-    const tools = { jobs, installations, delivery, clock, logger: new Logger('Pushes') };
+    const tools = { jobs, installations, delivery, clock, metrics, logger: new Logger('Pushes') };
     const workerFor = (isBulk: boolean, slots: number) => {
       const kind = isBulk ? 'bulk' : 'single';
       const onEnd = (outcome: string) => {

@@ -22,6 +22,12 @@ export class PushJobsRepository {
     return this.database.query<PushJob>(CLAIM, [isBulk, limit, lease, leaseSeconds], 'pushJobs.claim');
   }
 
+  /** @returns how many pushes are due and not finished, and for how many seconds the oldest without flow control has been due */
+  async waiting(): Promise<{ count: number; seconds: number }> {
+    const [row] = await this.database.query<{ count: number; seconds: number }>(WAITING, [COUNTED], 'pushJobs.waiting');
+    return row ?? { count: 0, seconds: 0 };
+  }
+
   /** @returns the object ids of those whose leases were still ours */
   async renew(jobs: readonly HeldJob[], leaseSeconds: number): Promise<string[]> {
     const rows = await this.database.query<{ objectId: string }>(RENEW, [keysOf(jobs), leaseSeconds]);
@@ -85,6 +91,16 @@ const CLAIM = `
             flow_control AS "flowControl", expires_at AS "expiresAt", counts, failures, n.lease_owner AS lease,
             due.lease_owner IS NOT NULL AS "isResumed",
             json_build_object('partition', cursor_partition, 'objectId', cursor_object_id) AS position`;
+
+/** What is counted of many: by then they are too many. */
+const COUNTED = 10_000;
+
+const WAITING = `
+  SELECT count(*)::int AS count,
+         coalesce(greatest(extract(epoch FROM now() - min(due_at) FILTER (WHERE is_free)), 0), 0)::float AS seconds
+    FROM (SELECT due_at, flow_control IS NULL AS is_free FROM push.notifications
+           WHERE status IN ('scheduled', 'in-queue') AND (status = 'in-queue' OR due_at <= now())
+           ORDER BY is_bulk, due_at, seq LIMIT $1) AS due`;
 
 const RENEW = `
   UPDATE push.notifications AS n SET lease_until = now() + make_interval(secs => $2)

@@ -1,6 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import type { Clock } from '#clock';
 import { AppError, messageOf } from '#errors';
+import type { Metrics } from '#observability';
 import { abortableSleep } from './abortable-sleep.js';
 import { Backoff } from './backoff.js';
 import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
@@ -8,7 +9,7 @@ import { FlowControl } from './flow-control.js';
 import { InstallationScan, type ScanPage } from './installation-scan.js';
 import type { InstallationScanRepository } from './installation-scan.repository.js';
 import { messageOfPush, type PushDelivery } from './push-delivery.js';
-import type { PushJob } from './push-job.types.js';
+import type { PushJob, TargetedInstallation } from './push-job.types.js';
 import type { PushJobsRepository } from './push-jobs.repository.js';
 
 /** The first devices of a push shall not wait until many are found. */
@@ -23,6 +24,7 @@ export interface PushTools {
   readonly installations: InstallationScanRepository;
   readonly delivery: PushDelivery;
   readonly clock: Clock;
+  readonly metrics: Pick<Metrics, 'pushDevices'>;
   readonly logger: Logger;
 }
 
@@ -85,11 +87,19 @@ export class PushRun {
     const progress = { position, counts: withTargeted(this.#job.counts, installations), isDone: isLast };
     if (!(await this.tools.jobs.advance(this.#job, progress))) return 'lost';
     this.#job = { ...this.#job, ...progress };
+    this.#count(installations);
     this.#flow?.passed(installations.length);
     this.#repeatedPages = Math.max(0, this.#repeatedPages - 1);
     this.#pageSize = PAGE;
     this.#backoff.reset();
     return isLast ? 'done' : undefined;
+  }
+
+  /** Once the page is noted: nobody works on it again. */
+  #count(installations: readonly TargetedInstallation[]): void {
+    const unreachable = installations.filter(({ installationId }) => installationId === null).length;
+    this.tools.metrics.pushDevices.inc({ outcome: 'unreachable' }, unreachable);
+    this.tools.metrics.pushDevices.inc({ outcome: 'queued' }, installations.length - unreachable);
   }
 
   /** Waits where something is away that will come back. */

@@ -24,16 +24,27 @@ export class TalliesRepository {
     return this.database.query<UntalliedPush>(TAKE, [limit], 'tallies.take');
   }
 
-  /** @param nextAt undefined where these counts are the last */
-  async note({ appId, objectId }: UntalliedPush, counts: NotificationCounts, nextAt: Date | undefined): Promise<void> {
-    await this.database.query(
-      `UPDATE push.notifications SET counts = $3, next_tally_at = $4
-        WHERE app_id = $1 AND object_id = $2 AND next_tally_at IS NOT NULL`,
-      [appId, objectId, JSON.stringify(counts), nextAt],
-      'tallies.note',
-    );
+  /**
+   * @param nextAt undefined where these counts are the last
+   * @returns the counts that these have replaced; undefined where the push is settled or gone already
+   */
+  async note(
+    { appId, objectId }: UntalliedPush,
+    counts: NotificationCounts,
+    nextAt: Date | undefined,
+  ): Promise<NotificationCounts | undefined> {
+    const values = [appId, objectId, JSON.stringify(counts), nextAt];
+    const [replaced] = await this.database.query<{ counts: NotificationCounts }>(NOTE, values, 'tallies.note');
+    return replaced?.counts;
   }
 }
+
+const NOTE = `
+  UPDATE push.notifications AS n SET counts = $3, next_tally_at = $4
+    FROM (SELECT app_id, object_id, counts FROM push.notifications
+           WHERE app_id = $1 AND object_id = $2 AND next_tally_at IS NOT NULL FOR UPDATE) AS before
+   WHERE n.app_id = before.app_id AND n.object_id = before.object_id
+  RETURNING before.counts`;
 
 const TAKE = `
   UPDATE push.notifications AS n SET next_tally_at = now() + ${TURN}

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Clock } from '#clock';
 import { migrate } from '#database';
 import { appError } from '#errors';
+import { Metrics } from '#observability';
 import { newDatabase } from '#testing';
 import type { DeviceQueues, QueueTally } from '../device-queues/device-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
@@ -16,6 +17,7 @@ describe('the tally keeper', () => {
   let tallies: Map<string, QueueTally>;
   let isAway: boolean;
   let forgotten: string[];
+  let metrics: Metrics;
   let keeper: TallyKeeper;
 
   const add = async ({ expiresInMs = 60 * MINUTE_MS, dueMs = 0, reachable = 2 } = {}) => {
@@ -56,7 +58,8 @@ describe('the tally keeper', () => {
       },
       forget: ({ id }) => Promise.resolve(void forgotten.push(id)),
     };
-    keeper = new TallyKeeper(new TalliesRepository(database), queues as DeviceQueues, new Clock());
+    metrics = new Metrics();
+    keeper = new TallyKeeper(new TalliesRepository(database), queues as DeviceQueues, new Clock(), metrics);
   });
 
   it('copies counts that are due, and comes again while they can grow', async () => {
@@ -93,6 +96,34 @@ describe('the tally keeper', () => {
     tallies.clear();
     await keeper.takeBite();
     expect(await stored(objectId)).toMatchObject({ counts: { web: { enqueued: 2, acknowledged: 1 } }, nextAt: null });
+  });
+
+  it('counts what became of devices once, however often it comes', async () => {
+    const outcomes = async () => {
+      const { values } = await metrics.pushDevices.get();
+      return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]));
+    };
+    const objectId = await add({ reachable: 5 });
+    const comeAgain = async (counted: QueueTally, expiresIn = '1 hour') => {
+      tallies.set(objectId, counted);
+      await database.query(
+        `UPDATE push.notifications SET next_tally_at = now(), expires_at = now() + $1::interval WHERE next_tally_at IS NOT NULL`,
+        [expiresIn],
+      );
+      await keeper.takeBite();
+      return outcomes();
+    };
+    expect(await comeAgain({ enqueued: 5, acknowledged: 1, overflowed: 0 })).toMatchObject({
+      delivered: 1,
+      expired: 0,
+    });
+    expect(await comeAgain({ enqueued: 5, acknowledged: 1, overflowed: 1 })).toMatchObject({
+      delivered: 1,
+      overflowed: 1,
+    });
+    const last = { queued: 0, unreachable: 0, delivered: 2, overflowed: 1, expired: 2 };
+    for (let times = 0; times < 2; times += 1)
+      expect(await comeAgain({ enqueued: 5, acknowledged: 2, overflowed: 1 }, '-2 minutes')).toEqual(last);
   });
 
   it('comes again soon where the queues are away', async () => {

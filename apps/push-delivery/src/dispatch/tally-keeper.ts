@@ -8,7 +8,8 @@ import {
 import { Clock } from '#clock';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { PeriodicBites } from '../periodic-bites.js';
-import { isSettled, withTally } from './delivery-counts.rules.js';
+import { Metrics } from '#observability';
+import { growthOf, isSettled, withTally } from './delivery-counts.rules.js';
 import { TalliesRepository, type UntalliedPush } from './tallies.repository.js';
 import { nextTallyAt } from './tally.rules.js';
 
@@ -31,6 +32,7 @@ export class TallyKeeper implements OnApplicationBootstrap, BeforeApplicationShu
     private readonly tallies: TalliesRepository,
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
     private readonly clock: Clock,
+    private readonly metrics: Metrics,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -54,6 +56,9 @@ export class TallyKeeper implements OnApplicationBootstrap, BeforeApplicationShu
     const nextAt = isSettled(counts) ? undefined : nextTallyAt(push, this.clock.now());
     // Counts never shrink: it may fail after this, and come again.
     if (nextAt === undefined) await this.queues.forget(message);
-    await this.tallies.note(push, counts, nextAt);
+    const before = await this.tallies.note(push, counts, nextAt);
+    if (before === undefined) return;
+    for (const [outcome, devices] of Object.entries(growthOf(before, counts, nextAt === undefined)))
+      this.metrics.pushDevices.inc({ outcome }, devices);
   }
 }

@@ -4,6 +4,7 @@ import type { Caller, JsonObject } from '#contracts';
 import type { Clock } from '#clock';
 import { migrate } from '#database';
 import { appError } from '#errors';
+import { Metrics } from '#observability';
 import { newDatabase, unique } from '#testing';
 import { PushCounts } from '../dispatch/push-counts.js';
 import type { PushDispatcher } from '../dispatch/push-dispatcher.js';
@@ -26,6 +27,7 @@ const client: Caller = { ...master, isMaster: false };
 const refused = (errorName: string) => expect.objectContaining({ errorName }) as Error;
 
 describe('pushes', () => {
+  const metrics = new Metrics();
   let database: PushDatabase;
   let queries: PushQueryDatabase;
   let [now, allowClientPush] = [NOW, false];
@@ -65,8 +67,9 @@ describe('pushes', () => {
       database,
       clock,
       dispatcher as unknown as PushDispatcher,
+      metrics,
     );
-    queries = new PushQueryDatabase({ databaseUrl: options.url, databasePool: 4 } as PushDeliveryConfig);
+    queries = new PushQueryDatabase({ databaseUrl: options.url, databasePool: 4 } as PushDeliveryConfig, metrics);
     notifications = new NotificationsService(repository, counts, queries);
   });
   afterAll(async () => {

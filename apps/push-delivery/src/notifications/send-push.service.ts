@@ -4,6 +4,7 @@ import type { Caller, JsonObject, pushRpc, RpcData, RpcReply } from '#contracts'
 import { Clock } from '#clock';
 import { appError } from '#errors';
 import { compileCount, parseWhere } from '#object-query';
+import { Metrics } from '#observability';
 import { newObjectId } from '#stored-objects';
 import { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/installation-query.fields.js';
@@ -27,6 +28,7 @@ export class SendPushService {
     private readonly database: PushDatabase,
     private readonly clock: Clock,
     private readonly dispatcher: PushDispatcher,
+    private readonly metrics: Metrics,
   ) {}
 
   /** @throws AppError CLIENT_PUSH_OFF; for the body what `parsePush` and `parseWhere` throw */
@@ -57,10 +59,10 @@ export class SendPushService {
       if (first !== undefined) return first;
       const status = statusOf(row);
       await this.notifications.add(tx, row, status);
-      if (status === 'in-queue')
-        tx.afterCommit(() => {
-          this.dispatcher.wake(row);
-        });
+      tx.afterCommit(() => {
+        this.metrics.pushesAccepted.inc({ kind: row.isBulk ? 'bulk' : 'single' });
+        if (status === 'in-queue') this.dispatcher.wake(row);
+      });
       return row;
     });
     return { objectId: accepted.objectId, createdAt: accepted.createdAt.toISOString() };

@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { MessageHandler } from '@nestjs/microservices';
 import type { ConfirmChannel, ConsumeMessage } from 'amqplib';
 import { AppError, messageOf } from '#errors';
+import type { Metrics } from '#observability';
 import { deliverEvent } from '../handlers.js';
 import { UnparseableEvent } from '../unparseable-event.js';
 import { REASON_HEADER, type Topology } from './topology.js';
@@ -27,6 +28,7 @@ export class EventConsumer {
     private readonly topology: Topology,
     private readonly service: string,
     private readonly find: (pattern: string) => MessageHandler | null,
+    private readonly outcomes?: Metrics['eventsHandled'],
   ) {}
 
   /** @returns the consumer tag */
@@ -42,22 +44,24 @@ export class EventConsumer {
 
   async #handle(channel: ConfirmChannel, message: ConsumeMessage): Promise<void> {
     try {
-      await this.#deliver(message).catch((error: unknown) => this.#putAside(channel, message, error));
+      const outcome = await this.#deliver(message).catch((error: unknown) => this.#putAside(channel, message, error));
       channel.ack(message);
+      this.outcomes?.inc({ outcome });
     } catch (error) {
       this.logger.warn(`event ${String(message.properties.messageId)} goes back to the queue: ${String(error)}`);
       giveBack(channel, message);
     }
   }
 
-  async #deliver(message: ConsumeMessage): Promise<void> {
+  async #deliver(message: ConsumeMessage): Promise<'ok'> {
     const pattern = String(message.properties.type);
     const handler = this.find(pattern);
     if (handler === null) throw new Error(`no handler for ${pattern}`);
     await deliverEvent({ id: String(message.properties.messageId), body: message.content.toString() }, handler);
+    return 'ok';
   }
 
-  async #putAside(channel: ConfirmChannel, message: ConsumeMessage, error: unknown): Promise<void> {
+  async #putAside(channel: ConfirmChannel, message: ConsumeMessage, error: unknown): Promise<'retry' | 'dead'> {
     const failures = Number(message.properties.headers?.[ATTEMPT_HEADER] ?? 0) + 1;
     const isDead = failures > this.topology.retryDelaysMs.length || UnparseableEvent.isBehind(error);
     const queue = isDead
@@ -74,6 +78,7 @@ export class EventConsumer {
       headers: { [ATTEMPT_HEADER]: failures, [REASON_HEADER]: reason.slice(0, 500) },
     });
     await channel.waitForConfirms();
+    return isDead ? 'dead' : 'retry';
   }
 }
 

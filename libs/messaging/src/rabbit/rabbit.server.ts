@@ -30,7 +30,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     private readonly connection: AmqpConnectionManager,
     private readonly topology: Topology,
     private readonly service: string,
-    private readonly outcomes?: Metrics['rpcHandled'],
+    private readonly metrics?: Pick<Metrics, 'rpcHandled' | 'eventsHandled'>,
   ) {
     super();
   }
@@ -42,7 +42,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
         (channel, lose) => this.#consumeRpc(channel, lose),
       ),
     );
-    const patterns = [...this.messageHandlers.keys()].filter((pattern) => this.#handler(pattern, 'event') !== null);
+    const patterns = this.#eventPatterns();
     if (patterns.length > 0) {
       this.#channels.push(
         new ConsumingChannel<ConfirmChannel>(
@@ -53,6 +53,12 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     }
     // The broker may be away: the process serves its health meanwhile, and consumes as soon as it can.
     callback();
+  }
+
+  /** The queues that it receives from, and those where its events wait for another attempt or for an operator. */
+  queues(): string[] {
+    const events = this.#eventPatterns().length > 0 ? this.topology.queuesOfEvents(this.service) : [];
+    return [...events, this.topology.rpcQueue(this.service)];
   }
 
   /** False where the service should receive and does not. */
@@ -97,7 +103,8 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   #consumeEvents(channel: ConfirmChannel, lose: () => void, patterns: readonly string[]): Promise<string> {
-    const consumer = new EventConsumer(this.topology, this.service, (pattern) => this.#handler(pattern, 'event'));
+    const find = (pattern: string) => this.#handler(pattern, 'event');
+    const consumer = new EventConsumer(this.topology, this.service, find, this.metrics?.eventsHandled);
     const follow = (work: Promise<void>) => {
       this.#inFlight.add(work);
     };
@@ -106,14 +113,14 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   #receive(channel: Channel, message: ConsumeMessage): void {
     if (this.#inFlight.count >= MAX_RPC_IN_FLIGHT) {
-      reply(channel, message, refuseRequest(this.outcomes));
+      reply(channel, message, refuseRequest(this.metrics?.rpcHandled));
       return;
     }
     const receivedAt = performance.now();
     const answered = answerRequest(
       message.content.toString(),
       (pattern) => this.#handler(pattern, 'rpc'),
-      this.outcomes,
+      this.metrics?.rpcHandled,
     );
     this.#inFlight.add(
       answered.then((answer) => {
@@ -129,6 +136,10 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const expiration = Math.floor(Number(message.properties.expiration) - elapsedMs);
     if (expiration <= 0) return;
     send(channel, this.topology.rpcQueue(service), body, { ...addressOf(message), expiration, mandatory: true });
+  }
+
+  #eventPatterns(): string[] {
+    return [...this.messageHandlers.keys()].filter((pattern) => this.#handler(pattern, 'event') !== null);
   }
 
   #handler(pattern: string, kind: 'rpc' | 'event'): MessageHandler | null {

@@ -9,6 +9,7 @@ import { assertFits } from '../message-size.js';
 import { confirmedPublish, type Route } from './confirmed-publish.js';
 import { LastingChannel } from './lasting-channel.js';
 import { NodeInbox } from './node-inbox.js';
+import { queueDepths } from './queue-depths.js';
 import { RabbitServer } from './rabbit.server.js';
 import { RpcChannel } from './rpc-channel.js';
 import { settledWithin } from './settled-within.js';
@@ -47,13 +48,14 @@ export class RabbitTransport implements Transport {
     this.#metrics = options.metrics;
     this.#topology = new Topology(options.namespace, options.retryDelaysMs);
     this.#connection = openConnection(options);
-    this.#rpc = new RpcChannel(this.#topology);
+    this.#rpc = new RpcChannel(this.#topology, options.metrics?.rpcCalls);
     this.#rpcChannel = LastingChannel.plain(this.#connection, (channel, lose) => this.#rpc.open(channel, lose));
     this.#publishChannel = LastingChannel.confirming(this.#connection, async (channel) => {
       await this.#topology.declareForPublishing(channel, options.publishes ?? []);
       await this.#topology.declareNodeExchange(channel);
     });
     this.#broadcastChannel = LastingChannel.plain(this.#connection, (channel, lose) => this.#listen(channel, lose));
+    if (options.metrics !== undefined) this.#tell(options.metrics, subscribersOf(options.publishes ?? []));
   }
 
   request(pattern: string, body: string, timeoutMs: number): Promise<string> {
@@ -103,7 +105,7 @@ export class RabbitTransport implements Transport {
   }
 
   createServer(service: string): RabbitServer {
-    const server = new RabbitServer(this.#connection, this.#topology, service, this.#metrics?.rpcHandled);
+    const server = new RabbitServer(this.#connection, this.#topology, service, this.#metrics);
     this.#servers.push(server);
     return server;
   }
@@ -126,6 +128,32 @@ export class RabbitTransport implements Transport {
     await confirmedPublish(channel, route, Buffer.from(body), options);
   }
 
+  #tell(metrics: Metrics, subscribers: readonly string[]): void {
+    metrics.sample({
+      gauges: [metrics.brokerConnected],
+      read: () => {
+        metrics.brokerConnected.set(this.isConnected() ? 1 : 0);
+      },
+    });
+    metrics.sample({
+      gauges: [metrics.brokerQueue],
+      read: async () => {
+        const depths = await this.#depths(subscribers);
+        metrics.brokerQueue.reset();
+        for (const [queue, depth] of depths) metrics.brokerQueue.set({ queue: this.#topology.shortName(queue) }, depth);
+      },
+    });
+  }
+
+  /** @throws Error where the broker is away */
+  async #depths(subscribers: readonly string[]): Promise<Map<string, number>> {
+    const { connection } = this.#connection;
+    if (connection === undefined) throw new Error('not connected to the message broker');
+    const published = subscribers.flatMap((service) => this.#topology.queuesOfEvents(service));
+    const received = this.#servers.flatMap((server) => server.queues());
+    return queueDepths(connection, [...new Set([...published, ...received])]);
+  }
+
   async #listen(channel: Channel, lose: () => void): Promise<void> {
     await this.#topology.declareBroadcastExchange(channel);
     const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true });
@@ -143,6 +171,10 @@ export class RabbitTransport implements Transport {
   #hear(pattern: string, body: string): void {
     for (const listener of this.#listeners.get(pattern) ?? []) listener(body);
   }
+}
+
+function subscribersOf(published: readonly EventContract[]): string[] {
+  return [...new Set(published.flatMap(({ subscribers }) => subscribers))];
 }
 
 function openConnection({ url, connectionName }: RabbitTransportOptions): AmqpConnectionManager {

@@ -55,6 +55,17 @@ export class Topology {
     return `${this.namespace}.events.${service}.dead`;
   }
 
+  /** Every queue in which an event for the service can wait. */
+  queuesOfEvents(service: string): string[] {
+    const retries = this.retryDelaysMs.map((_, index) => this.retryQueue(service, index + 1));
+    return [this.eventQueue(service), ...retries, this.deadLetterQueue(service)];
+  }
+
+  /** A queue's name as every deployment calls it. */
+  shortName(queue: string): string {
+    return queue.slice(this.namespace.length + 1);
+  }
+
   async declareRpcQueue(channel: Channel, service: string): Promise<void> {
     await channel.assertQueue(this.rpcQueue(service), {
       durable: true,

@@ -1,0 +1,10 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { packageVersion } from './package-version.js';
+
+describe('the version', () => {
+  it('is that of the package, from whatever folder below it', () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    expect([packageVersion(), packageVersion(process.cwd())]).toEqual([version, version]);
+  });
+});

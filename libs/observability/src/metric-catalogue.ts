@@ -1,0 +1,68 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+/** Every value that a label can have, or, where they cannot be listed, what they are. */
+export type LabelValues = readonly string[] | string;
+
+interface MetricSpec<Label extends string> {
+  readonly name: string;
+  /** One line for whoever reads `/metrics`. */
+  readonly help: string;
+  /** The processes that tell it; the others may show a zero. */
+  readonly by: string;
+  readonly labels?: Readonly<Record<Label, LabelValues>>;
+}
+
+interface HistogramSpec<Label extends string> extends MetricSpec<Label> {
+  /** Upper bounds, in seconds. */
+  readonly buckets: readonly number[];
+}
+
+/** What docs/metrics.md says of a metric. */
+export interface DescribedMetric extends Required<MetricSpec<string>> {
+  readonly kind: 'counter' | 'gauge' | 'histogram';
+}
+
+/** Makes metrics, and knows what they mean. */
+export class MetricCatalogue {
+  readonly registry = new Registry();
+  readonly described: DescribedMetric[] = [];
+
+  /** Where all values of its labels are known it begins with a zero for each: the first event then counts as a growth. */
+  counter<Label extends string = never>(spec: MetricSpec<Label>): Counter<Label> {
+    const counter = new Counter<Label>(this.#configuration('counter', spec));
+    for (const labels of combinationsOf(spec.labels)) counter.inc(labels, 0);
+    return counter;
+  }
+
+  /** It says nothing until it is set. */
+  gauge<Label extends string = never>(spec: MetricSpec<Label>): Gauge<Label> {
+    const gauge = new Gauge<Label>(this.#configuration('gauge', spec));
+    gauge.remove({});
+    return gauge;
+  }
+
+  histogram<Label extends string = never>({ buckets, ...spec }: HistogramSpec<Label>): Histogram<Label> {
+    return new Histogram<Label>({ ...this.#configuration('histogram', spec), buckets: [...buckets] });
+  }
+
+  #configuration<Label extends string>(kind: DescribedMetric['kind'], spec: MetricSpec<Label>) {
+    const { name, help, by } = spec;
+    const labels: Readonly<Record<string, LabelValues>> = spec.labels ?? {};
+    this.described.push({ name, kind, help, by, labels });
+    return { name, help, labelNames: Object.keys(labels) as Label[], registers: [this.registry] };
+  }
+}
+
+/** Every combination of values; none where some label's cannot be listed. */
+function combinationsOf<Label extends string>(
+  labels: Readonly<Record<Label, LabelValues>> | undefined,
+): Partial<Record<Label, string>>[] {
+  const entries = Object.entries(labels ?? {}) as [Label, LabelValues][];
+  return entries.reduce<Partial<Record<Label, string>>[]>(
+    (combinations, [label, values]) =>
+      typeof values === 'string'
+        ? []
+        : combinations.flatMap((known) => values.map((value) => ({ ...known, [label]: value }))),
+    [{}],
+  );
+}

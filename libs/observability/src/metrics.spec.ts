@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Metrics } from './metrics.js';
+
+describe('metrics', () => {
+  let metrics: Metrics;
+
+  const told = async (name: string) =>
+    (await metrics.expose()).split('\n').filter((line) => line.startsWith(`gatepost_${name}`));
+  const later = () => vi.advanceTimersByTimeAsync(1_000);
+
+  beforeEach(() => {
+    metrics = new Metrics();
+    vi.useFakeTimers();
+    return () => vi.useRealTimers();
+  });
+  afterEach(() => {
+    metrics.registry.clear();
+  });
+
+  it('begin with zeros where counters are concerned, and say nothing of gauges that nobody has set', async () => {
+    expect(await told('lockouts_total')).toEqual(['gatepost_lockouts_total 0']);
+    expect(await told('push_logins_total')).toEqual([
+      'gatepost_push_logins_total{outcome="ok"} 0',
+      'gatepost_push_logins_total{outcome="limited"} 0',
+    ]);
+    expect(await told('redis_connected')).toEqual([]);
+  });
+
+  it('are read when they are asked for, once a second at most', async () => {
+    let reads = 0;
+    const read = () => {
+      metrics.redisInFlight.set((reads += 1));
+    };
+    metrics.sample({ gauges: [metrics.redisInFlight], read });
+    expect(await told('redis_commands')).toEqual(['gatepost_redis_commands_in_flight 1']);
+    expect(await told('redis_commands')).toEqual(['gatepost_redis_commands_in_flight 1']);
+    await later();
+    expect(await told('redis_commands')).toEqual(['gatepost_redis_commands_in_flight 2']);
+  });
+
+  it('leave out what cannot be read, and tell the others', async () => {
+    let isAway = false;
+    const read = () => {
+      if (isAway) return Promise.reject(new Error('away'));
+      metrics.outboxWaiting.set(3);
+      metrics.deliveriesWaiting.set({ channel: 'mail', status: 'queued' }, 4);
+      return Promise.resolve();
+    };
+    metrics.sample({ gauges: [metrics.outboxWaiting, metrics.deliveriesWaiting], read });
+    metrics.sample({
+      gauges: [metrics.ready],
+      read: () => {
+        metrics.ready.set(1);
+      },
+    });
+    expect([await told('outbox_waiting'), await told('deliveries_waiting')].flat()).toHaveLength(2);
+    isAway = true;
+    await later();
+    expect([await told('outbox_waiting'), await told('deliveries_waiting')].flat()).toEqual([]);
+    expect(await told('ready')).toEqual(['gatepost_ready 1']);
+  });
+
+  it('do not wait for what gives no answer, and do not ask it twice', async () => {
+    const read = vi.fn(() => new Promise<void>(() => undefined));
+    metrics.outboxWaiting.set(3);
+    metrics.sample({ gauges: [metrics.outboxWaiting], read });
+    for (let scrapes = 0; scrapes < 2; scrapes += 1) {
+      const lines = told('outbox_waiting');
+      await vi.advanceTimersByTimeAsync(2_000);
+      expect(await lines).toEqual([]);
+    }
+    expect(read).toHaveBeenCalledOnce();
+  });
+});
