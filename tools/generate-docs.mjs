@@ -1,6 +1,7 @@
-// Writes docs/errors.md, docs/contracts.md, docs/metrics.md and the tables of docs/api.md from the code. With --check it only compares, and fails where they differ.
+// Writes docs/errors.md, docs/contracts.md, docs/metrics.md and the tables of docs/api.md from the code, and the dashboard from its description. With --check it only compares, and fails where they differ.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { dashboard } from './dashboard/dashboard.mjs';
 import { withEndpointTables } from './endpoint-tables.mjs';
 import { table } from './markdown.mjs';
 import { metricsTable } from './metrics-table.mjs';
@@ -9,7 +10,8 @@ import { ensureBuilt, fail, ROOT } from './prepare.mjs';
 const HELP = `Usage: node tools/generate-docs.mjs [--check]
 
 Writes docs/errors.md from libs/errors, docs/contracts.md from libs/contracts, docs/metrics.md from libs/observability, and
-the tables of endpoints in docs/api.md from the gateway.
+the tables of endpoints in docs/api.md from the gateway; and deploy/observability/gatepost.dashboard.json from
+tools/dashboard/rows.mjs.
 --check  writes nothing, and fails where a page differs from the code
 `;
 
@@ -38,6 +40,7 @@ const pages = new Map([
   ['docs/contracts.md', contractsPage()],
   ['docs/metrics.md', metricsPage()],
   ['docs/api.md', apiPage()],
+  ['deploy/observability/gatepost.dashboard.json', `${JSON.stringify(dashboard(), null, 2)}\n`],
 ]);
 if (process.argv.includes('--check')) check();
 else write();

@@ -25,6 +25,7 @@ interface Replica {
   readonly transport: RabbitTransport;
   readonly relay: OutboxRelay;
   readonly outbox: Outbox;
+  readonly metrics: Metrics;
 }
 
 describe('the outbox over RabbitMQ', () => {
@@ -42,9 +43,10 @@ describe('the outbox over RabbitMQ', () => {
     await eventually(() => {
       expect(transport.isConnected()).toBe(true);
     });
-    const relay = new OutboxRelay(database, new EventPublisher(transport), new Metrics(), SCHEMA);
+    const metrics = new Metrics();
+    const relay = new OutboxRelay(database, new EventPublisher(transport), metrics, SCHEMA);
     if (isRelaying) relay.onApplicationBootstrap();
-    const replica = { database, transport, relay, outbox: new Outbox(SCHEMA, relay) };
+    const replica = { database, transport, relay, outbox: new Outbox(SCHEMA, relay), metrics };
     replicas.push(replica);
     return replica;
   };
@@ -125,6 +127,11 @@ describe('the outbox over RabbitMQ', () => {
     });
     for (let value = 0; value < 20; value += 1) await add(replica, value);
     expect([await waiting(replica), values()]).toEqual([20, []]);
+    await eventually(async () => {
+      const told = await replica.metrics.expose();
+      expect(told).toMatch(/^gatepost_outbox_waiting 20$/m);
+      expect(told).toMatch(/^gatepost_outbox_oldest_waiting_seconds (?!0$)[\d.]+$/m);
+    });
     proxy.bringBack();
     await eventually(() => {
       expect(values()).toEqual(Array.from({ length: 20 }, (_, value) => value));

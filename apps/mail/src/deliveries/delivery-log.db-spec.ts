@@ -6,6 +6,7 @@ import { Sealer } from '#sealing';
 import { newDatabase } from '#testing';
 import { MailDatabase, mailDatabase } from '../mail.database.js';
 import { AllowancesRepository } from './allowances.repository.js';
+import { DeliveryGauge } from './delivery-gauge.js';
 import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliveryLogService } from './delivery-log.service.js';
 import { DeliveryLeases } from './delivery-leases.js';
@@ -64,6 +65,22 @@ describe('the log of deliveries', () => {
     expect(await ids({ appId: 'app' })).toEqual([second, first]);
     expect(await ids({ status: 'dead' })).toEqual([first]);
     expect(await ids({ recipient: 'bob@example.com', status: 'queued' })).toEqual([second]);
+  });
+
+  it('is told as figures: how many wait, and the age of the oldest', async () => {
+    const metrics = new Metrics();
+    new DeliveryGauge(new DeliveryLogRepository(database), metrics);
+    await kill(await add());
+    const oldest = await add();
+    const again = await add();
+    await database.query(`UPDATE mail.deliveries SET created_at = now() - interval '2 hours' WHERE id = $1`, [oldest]);
+    await database.query(`UPDATE mail.deliveries SET status = 'failed' WHERE id = $1`, [again]);
+    const told = await metrics.expose();
+    expect(told).toContain('gatepost_deliveries_waiting{channel="mail",status="queued"} 1\n');
+    expect(told).toContain('gatepost_deliveries_waiting{channel="mail",status="failed"} 1\n');
+    expect(told).toContain('gatepost_deliveries_waiting{channel="sms",status="failed"} 0\n');
+    expect(told).toMatch(/^gatepost_delivery_oldest_waiting_seconds\{channel="mail"\} 72\d\d/m);
+    expect(told).toContain('gatepost_delivery_oldest_waiting_seconds{channel="sms"} 0\n');
   });
 
   it('shows nothing of what stands in a message', async () => {

@@ -14,6 +14,7 @@ import type { DeviceHints, Hint } from './device-hints.js';
 import { InstallationScanRepository } from './installation-scan.repository.js';
 import { PushDelivery } from './push-delivery.js';
 import { PushDispatcher } from './push-dispatcher.js';
+import { PushGauge } from './push-gauge.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { PushLeases } from './push-leases.js';
 
@@ -48,13 +49,14 @@ describe('the dispatcher', () => {
   let queues: NotedQueues;
   let hints: Hint[];
   let dispatchers: PushDispatcher[];
+  let metrics: Metrics;
 
   const start = (own: Pick<DeviceQueues, 'enqueue'> = queues) => {
     const jobs = new PushJobsRepository(database);
     const noted = { tell: (hint: Hint) => Promise.resolve(void hints.push(hint)) };
     const delivery = new PushDelivery(own as DeviceQueues, noted as unknown as DeviceHints);
     const scan = new InstallationScanRepository(database);
-    const dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics(), new PushLeases(jobs));
+    const dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), metrics, new PushLeases(jobs));
     dispatcher.onApplicationBootstrap();
     dispatchers.push(dispatcher);
     return dispatcher;
@@ -130,6 +132,7 @@ describe('the dispatcher', () => {
   afterAll(() => database.close());
   beforeEach(() => {
     [appId, queues, hints, dispatchers] = [randomUUID(), new NotedQueues(), [], []];
+    metrics = new Metrics();
   });
   afterEach(async () => {
     await Promise.all(dispatchers.map((dispatcher) => dispatcher.beforeApplicationShutdown()));
@@ -173,6 +176,29 @@ describe('the dispatcher', () => {
     const { counts } = await ended(objectId, 'done');
     expect(counts['ios']).toMatchObject({ targeted: 3, unreachable: 3 });
     expect(queues.received).toHaveLength(2);
+    expect(await metrics.expose()).toMatch(
+      /^gatepost_push_devices_total\{outcome="queued"\} 2\n.*outcome="unreachable"\} 3$/m,
+    );
+  });
+
+  it('tells how many pushes are due, and for how long those that nothing slows', async () => {
+    new PushGauge(new PushJobsRepository(database), metrics);
+    const told = async () => {
+      const text = await metrics.expose();
+      return ['', '_oldest'].map((which) =>
+        Number(new RegExp(`^gatepost_push${which}_waiting(?:_seconds)? ([\\d.]+)$`, 'm').exec(text)?.[1]),
+      );
+    };
+    expect(await told()).toEqual([0, 0]);
+    const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000);
+    await push({ due_at: ago(2) });
+    await push({ due_at: ago(30), flow_control: 1_000 });
+    await push({ due_at: ago(60), status: 'done' });
+    await push({ due_at: ago(1), status: 'scheduled', is_bulk: false });
+    await push({ due_at: ago(-1), status: 'scheduled' });
+    await eventually(async () => {
+      expect(await told()).toEqual([3, expect.closeTo(120, -2)]);
+    });
   });
 
   it('shares pushes with another one, and does each once', async () => {
