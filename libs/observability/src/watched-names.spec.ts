@@ -37,7 +37,10 @@ describe('what watches Gatepost', () => {
   });
 
   it.each([
-    ['rate(gatepost_http_request_duration_second_count[5m])', ['no metric gatepost_http_request_duration_second_count']],
+    [
+      'rate(gatepost_http_request_duration_second_count[5m])',
+      ['no metric gatepost_http_request_duration_second_count'],
+    ],
     ['gatepost_http_request_duration_seconds', ['no metric gatepost_http_request_duration_seconds']],
     ['gatepost_push_logins_total{result="ok"}', ['no label result on gatepost_push_logins_total']],
     ['gatepost_push_logins_total{outcome="okay"}', ['no outcome "okay" on gatepost_push_logins_total']],
