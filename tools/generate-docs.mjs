@@ -11,7 +11,7 @@ const HELP = `Usage: node tools/generate-docs.mjs [--check]
 
 Writes docs/errors.md from libs/errors, docs/contracts.md from libs/contracts, docs/metrics.md from libs/observability, and
 the tables of endpoints in docs/api.md from the gateway; and deploy/observability/gatepost.dashboard.json from
-tools/dashboard/rows.mjs.
+tools/dashboard.
 --check  writes nothing, and fails where a page differs from the code
 `;
 

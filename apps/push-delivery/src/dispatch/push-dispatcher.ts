@@ -22,7 +22,7 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
     installations: InstallationScanRepository,
     delivery: PushDelivery,
     clock: Clock,
-    metrics: Metrics,
+    private readonly metrics: Metrics,
     private readonly leases: PushLeases,
   ) {
     const tools = { jobs, installations, delivery, clock, metrics, logger: new Logger('Pushes') };
@@ -49,7 +49,13 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
     this.leases.close();
   }
 
-  /** Tells that a push was accepted, and is due. */
+  /** Tells that a push was accepted. One that is not due yet is found when it is. */
+  accepted({ isBulk }: { readonly isBulk: boolean }, isDue: boolean): void {
+    this.metrics.pushesAccepted.inc({ kind: isBulk ? 'bulk' : 'single' });
+    if (isDue) this.wake({ isBulk });
+  }
+
+  /** Tells that a push is due. */
   wake({ isBulk }: { readonly isBulk: boolean }): void {
     (isBulk ? this.bulk : this.single).wake();
   }

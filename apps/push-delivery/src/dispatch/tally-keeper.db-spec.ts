@@ -101,7 +101,7 @@ describe('the tally keeper', () => {
   it('counts what became of devices once, however often it comes', async () => {
     const outcomes = async () => {
       const { values } = await metrics.pushDevices.get();
-      return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]));
+      return Object.fromEntries(values.map(({ labels, value }) => [String(labels.outcome), value] as const));
     };
     const objectId = await add({ reachable: 5 });
     const comeAgain = async (counted: QueueTally, expiresIn = '1 hour') => {

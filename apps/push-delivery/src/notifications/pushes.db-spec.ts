@@ -27,7 +27,6 @@ const client: Caller = { ...master, isMaster: false };
 const refused = (errorName: string) => expect.objectContaining({ errorName }) as Error;
 
 describe('pushes', () => {
-  const metrics = new Metrics();
   let database: PushDatabase;
   let queries: PushQueryDatabase;
   let [now, allowClientPush] = [NOW, false];
@@ -59,7 +58,7 @@ describe('pushes', () => {
       },
     };
     const counts = new PushCounts(queues as Partial<DeviceQueues> as DeviceQueues, clock);
-    const dispatcher = { wake: (push: object) => woken.push(push) };
+    const dispatcher = { accepted: (push: object, isDue: boolean) => (isDue ? woken.push(push) : 0) };
     pushes = new SendPushService(
       applications as unknown as ApplicationDirectory,
       repository,
@@ -67,9 +66,8 @@ describe('pushes', () => {
       database,
       clock,
       dispatcher as unknown as PushDispatcher,
-      metrics,
     );
-    queries = new PushQueryDatabase({ databaseUrl: options.url, databasePool: 4 } as PushDeliveryConfig, metrics);
+    queries = new PushQueryDatabase({ databaseUrl: options.url, databasePool: 4 } as PushDeliveryConfig, new Metrics());
     notifications = new NotificationsService(repository, counts, queries);
   });
   afterAll(async () => {

@@ -4,7 +4,6 @@ import type { Caller, JsonObject, pushRpc, RpcData, RpcReply } from '#contracts'
 import { Clock } from '#clock';
 import { appError } from '#errors';
 import { compileCount, parseWhere } from '#object-query';
-import { Metrics } from '#observability';
 import { newObjectId } from '#stored-objects';
 import { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/installation-query.fields.js';
@@ -28,7 +27,6 @@ export class SendPushService {
     private readonly database: PushDatabase,
     private readonly clock: Clock,
     private readonly dispatcher: PushDispatcher,
-    private readonly metrics: Metrics,
   ) {}
 
   /** @throws AppError CLIENT_PUSH_OFF; for the body what `parsePush` and `parseWhere` throw */
@@ -60,8 +58,7 @@ export class SendPushService {
       const status = statusOf(row);
       await this.notifications.add(tx, row, status);
       tx.afterCommit(() => {
-        this.metrics.pushesAccepted.inc({ kind: row.isBulk ? 'bulk' : 'single' });
-        if (status === 'in-queue') this.dispatcher.wake(row);
+        this.dispatcher.accepted(row, status === 'in-queue');
       });
       return row;
     });
