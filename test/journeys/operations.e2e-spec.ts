@@ -187,7 +187,7 @@ describe('services that are told to go (architecture, promises kept so far)', ()
     },
   );
 
-  it('GATEPOST_DRAIN_SECONDS: says "draining" and serves on, then ends', async () => {
+  it('GATEPOST_DRAIN_SECONDS: says "draining", serves on and lets go of connections, then ends', async () => {
     const running = await startServices({ gateway: 1, accounts: 1 }, { GATEPOST_DRAIN_SECONDS: '1' });
     try {
       process.kill(pidOf(running, 'gateway'), 'SIGTERM');
@@ -195,6 +195,7 @@ describe('services that are told to go (architecture, promises kept so far)', ()
         expect(await readinessOf(portOf(running, 'gateway'))).toEqual({ status: 503, problems: ['draining'] });
       });
       expect((await signUp(appClient(running))).id).toBeTruthy();
+      expect((await appClient(running).get('/1.1/ping')).headers.get('connection')).toBe('close');
       await eventually(() => {
         expect(isAlive(pidOf(running, 'gateway'))).toBe(false);
       });

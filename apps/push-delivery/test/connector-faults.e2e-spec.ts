@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, TcpProxy, testRun } from '#testing';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../src/connector-nodes/connector-nodes.js';
 import { ConnectorIdentity } from '../src/connector/connector-identity.js';
+import { Connections } from '../src/connector/sockets/connections.js';
 import { Connectors } from './connectors.js';
 import { TestDevice } from './test-device.js';
 
@@ -176,6 +177,18 @@ describe('a connector', () => {
     expect(await connectors.queues.countConnected(connectors.appId)).toBe(0);
     const again = await connectors.logIn(plainAddress, {}, connector);
     await again.roundTrip();
+  });
+
+  it('refuses connections while it sends its devices away, so that an entrance turns to another', async () => {
+    await started();
+    const other = await connectors.start();
+    const device = await connectors.logIn(connectors.newAddress(), {}, other);
+    // It holds the end up, as it does not hear of it.
+    device.pause();
+    const stopping = other.stop();
+    await eventually(() => expect(connectors.open({}, other)).rejects.toThrow('ECONNREFUSED'));
+    expect(other.app.get(Connections).count).toBe(1);
+    await stopping;
   });
 
   it('waits for a device that reads slowly, and sends nothing twice', async () => {

@@ -6,7 +6,7 @@ import { environment } from '#config';
 import type { EventContract } from '#contracts';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
 import { JsonLogger, Metrics, ObservabilityModule, Readiness } from '#observability';
-import { drainConnections } from './drain-connections.js';
+import { drainConnections, endKeptConnections, stopListening } from './drain-connections.js';
 import { packageVersion } from './package-version.js';
 import type { RunningProcess } from './run.js';
 
@@ -82,7 +82,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   }
   const { port } = app.getHttpServer().address() as { port: number };
   new Logger('Service').log(`${options.name} listens on port ${port}`);
-  return { app, port, stop: () => drain(app, env.GATEPOST_DRAIN_SECONDS) };
+  return { app, port, stop: () => drain(app, options) };
 }
 
 function rootModule({ imports, transport }: ServiceOptions, metrics: Metrics): DynamicModule {
@@ -94,8 +94,16 @@ function rootModule({ imports, transport }: ServiceOptions, metrics: Metrics): D
   };
 }
 
-async function drain(app: NestFastifyApplication, seconds: number): Promise<void> {
+async function drain(app: NestFastifyApplication, { env, http }: ServiceOptions): Promise<void> {
+  const server = app.getHttpServer();
   app.get(Readiness).startDraining();
-  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
-  await drainConnections(app.getHttpServer(), () => app.close());
+  endKeptConnections(server);
+  await new Promise((resolve) => setTimeout(resolve, env.GATEPOST_DRAIN_SECONDS * 1000));
+  // Beside probes only devices come to a plain server. An entrance takes one that is refused to another connector, while
+  // those that are here are sent away.
+  const refusing = http === undefined ? stopListening(server) : undefined;
+  await drainConnections(server, async () => {
+    await app.close();
+    await refusing;
+  });
 }
