@@ -1,6 +1,35 @@
 #!/bin/sh
 # Writes .env for docker compose: deploy/env.example with a random value for everything that has no default.
 set -eu
+
+usage() {
+  cat <<'END'
+Usage: sh deploy/make-env.sh [--domain <domain>] [--dev]
+
+Writes .env with new secrets, and the id and keys of a first application. A .env that is there stays as it is.
+--domain  the API's domain, such as accounts.example.com: the entrance gets a certificate for it
+--dev     mails are caught, and shown on http://localhost:8025
+END
+}
+
+domain= dev=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --domain)
+      [ $# -gt 1 ] || { usage >&2; exit 2; }
+      domain=$2
+      shift
+      ;;
+    --dev) dev=yes ;;
+    --help) usage; exit 0 ;;
+    *) usage >&2; exit 2 ;;
+  esac
+  shift
+done
+case $domain in
+  *[!A-Za-z0-9.-]*) echo "\"$domain\" is no domain: give its name alone, such as accounts.example.com." >&2; exit 2 ;;
+esac
+
 cd "$(dirname "$0")/.."
 if [ -e .env ]; then
   echo 'There is a .env already; it stays as it is.'
@@ -8,12 +37,21 @@ if [ -e .env ]; then
 fi
 random() { od -An -N "$1" -tx1 /dev/urandom | tr -d ' \n'; }
 umask 077
-while IFS= read -r line; do
-  case $line in
-    GATEPOST_APP_ID=) printf '%s%s\n' "$line" "$(random 12)" ;;
-    [A-Z]*=) printf '%s%s\n' "$line" "$(random 32)" ;;
-    *) printf '%s\n' "$line" ;;
-  esac
-done <deploy/env.example >.env.new
+{
+  while IFS= read -r line; do
+    case $line in
+      GATEPOST_APP_ID=) printf '%s%s\n' "$line" "$(random 12)" ;;
+      [A-Z]*=) printf '%s%s\n' "$line" "$(random 32)" ;;
+      *) printf '%s\n' "$line" ;;
+    esac
+  done <deploy/env.example
+  if [ -n "$domain" ]; then
+    printf '\nGATEPOST_DOMAIN=%s\n' "$domain"
+    echo 'COMPOSE_FILE=docker-compose.yml:deploy/compose.tls.yml'
+  fi
+  if [ -n "$dev" ]; then
+    printf '\nCOMPOSE_PROFILES=dev\nSMTP_URL=smtp://mailpit:1025\nGATEPOST_MAIL_FROM=no-reply@localhost\n'
+  fi
+} >.env.new
 mv .env.new .env
 echo 'Wrote .env with new secrets, and the id and keys of a first application. Keep it safe.'

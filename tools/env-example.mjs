@@ -14,7 +14,19 @@ const SERVER_SECRETS = {
   RABBITMQ_PASSWORD: "Password of RabbitMQ's user. The same holds for it.",
 };
 const COMPOSE_ONLY = {
-  PUBLISH_ADDRESS: ['Address of this machine on which docker compose publishes the port.', '0.0.0.0'],
+  GATEPOST_DOMAIN: [
+    'Domain of the API, such as accounts.example.com: the entrance of docker compose gets a certificate for it, where COMPOSE_FILE names deploy/compose.tls.yml too.',
+    '',
+  ],
+  COMPOSE_FILE: [
+    'What docker compose reads: with a domain docker-compose.yml:deploy/compose.tls.yml',
+    'docker-compose.yml',
+  ],
+  COMPOSE_PROFILES: [
+    'dev starts the mail catcher as well; SMTP_URL=smtp://mailpit:1025 sends mails there, from GATEPOST_MAIL_FROM.',
+    '',
+  ],
+  PUBLISH_ADDRESS: ['Address of this machine on which docker compose publishes the ports of the entrance.', '0.0.0.0'],
 };
 const FIRST_APPLICATION = ['GATEPOST_APP_ID', 'GATEPOST_APP_KEY', 'GATEPOST_MASTER_KEY'];
 /** docker-compose.yml and the image set these. */

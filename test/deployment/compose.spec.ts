@@ -1,0 +1,90 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { brokerEnvironment, serviceEnvironment } from '#bootstrap';
+import { environment } from '#config';
+import { accountsEnvironment } from '../../apps/accounts/src/accounts.config.js';
+import { authLinkingEnvironment } from '../../apps/auth-linking/src/auth-linking.config.js';
+import { gatewayEnvironment } from '../../apps/gateway/src/gateway.config.js';
+import { GatewayModule } from '../../apps/gateway/src/gateway.module.js';
+import { mailEnvironment } from '../../apps/mail/src/mail.config.js';
+import { pushDeliveryEnvironment } from '../../apps/push-delivery/src/push-delivery.config.js';
+
+interface ComposeService {
+  readonly build?: { readonly args: { readonly APP: string } };
+  readonly environment?: Readonly<Record<string, string | null>>;
+  readonly networks?: readonly string[];
+  readonly ports?: readonly string[];
+}
+
+const ROOT = join(import.meta.dirname, '../..');
+const SERVICES = {
+  accounts: accountsEnvironment,
+  'auth-linking': authLinkingEnvironment,
+  gateway: gatewayEnvironment,
+  mail: mailEnvironment,
+  'push-delivery': pushDeliveryEnvironment,
+};
+/** The image sets them, or they are right as they are within a container. */
+const SET_BY_IMAGE = new Set(['NODE_ENV', 'GATEPOST_DATA_DIR', 'GATEPOST_HOST', 'GATEPOST_PORT']);
+/** Apps that run once, when they are told to; and the one that needs no compose. */
+const NO_SERVICES = ['cli', 'standalone'];
+const OPERATORS_PATHS = ['/healthz', '/metrics', '/readyz'];
+
+const compose = parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true }) as {
+  readonly services: Readonly<Record<string, ComposeService>>;
+};
+const caddyfile = readFileSync(join(ROOT, 'deploy/caddy/Caddyfile'), 'utf8');
+
+/** The patterns of a path matcher. */
+function patternsOf(matcher: string): string[] {
+  return new RegExp(String.raw`^\s*@${matcher} path (.+)$`, 'm').exec(caddyfile)?.[1]?.split(' ') ?? [];
+}
+
+function isPassed(path: string): boolean {
+  return patternsOf('api').some((pattern) =>
+    pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern,
+  );
+}
+
+describe('docker-compose.yml', () => {
+  it('runs every service', () => {
+    const apps = readdirSync(join(ROOT, 'apps')).filter((app) => !NO_SERVICES.includes(app));
+    expect(Object.keys(SERVICES)).toEqual(apps.toSorted());
+    expect(apps.filter((app) => compose.services[app]?.build?.args.APP !== app)).toEqual([]);
+  });
+
+  it.each(Object.entries(SERVICES))('gives %s every variable that it reads', (name, { shape }) => {
+    const read = Object.keys({ ...shape, ...serviceEnvironment.shape, ...brokerEnvironment.shape });
+    const given = compose.services[name]?.environment ?? {};
+    expect(read.filter((variable) => !(variable in given) && !SET_BY_IMAGE.has(variable))).toEqual([]);
+  });
+
+  it('gives services of ours no variable that nobody knows', () => {
+    const ours = Object.values(compose.services).filter(({ build }) => build !== undefined);
+    const names = new Set(ours.flatMap((service) => Object.keys(service.environment ?? {})));
+    // It is set, to nothing, where the whole .env is given.
+    names.delete('GATEPOST_DOMAIN');
+    expect([...names].filter((name) => !(name in environment.shape))).toEqual([]);
+  });
+
+  it('lets in by the entrance only', () => {
+    const published = Object.entries(compose.services).filter(([, { ports }]) => ports !== undefined);
+    expect(published.map(([name]) => name)).toEqual(['caddy', 'mailpit']);
+    expect(compose.services['mailpit']?.ports).toEqual(['127.0.0.1:8025:8025']);
+    expect(compose.services['caddy']?.networks).toEqual(['edge']);
+  });
+});
+
+describe('the entrance', () => {
+  const paths = GatewayModule.endpoints.flatMap((endpoint) => endpoint.paths);
+
+  it('passes every endpoint, and nothing that is for operators', () => {
+    expect(paths.filter((path) => !isPassed(path)).toSorted()).toEqual(OPERATORS_PATHS);
+  });
+
+  it('takes devices to where connectors expect them', () => {
+    expect(patternsOf('devices')).toEqual(['/push']);
+  });
+});
