@@ -5,6 +5,7 @@ import { CreateLockouts1795700100000 } from './migrations/1795700100000-create-l
 import { CreateSmsCodes1795700200000 } from './migrations/1795700200000-create-sms-codes.js';
 import { CreateIdentities1795800000000 } from './migrations/1795800000000-create-identities.js';
 import { CreateMailLinks1795950000000 } from './migrations/1795950000000-create-mail-links.js';
+import { AddEventOrigins1796300000000 } from './migrations/1796300000000-add-event-origins.js';
 
 export const ACCOUNTS_SCHEMA = 'accounts';
 
@@ -22,6 +23,7 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
       CreateSmsCodes1795700200000,
       CreateIdentities1795800000000,
       CreateMailLinks1795950000000,
+      AddEventOrigins1796300000000,
     ],
   };
 }

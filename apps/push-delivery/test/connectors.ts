@@ -37,8 +37,8 @@ class OneProcess extends InProcessTransport {
     for (const receiver of this.#receivers) receiver.connected();
   }
 
-  override async sendToNode(node: string, pattern: string, body: string): Promise<void> {
-    if (!this.losesHints) await super.sendToNode(node, pattern, body);
+  override async sendToNode(...[node, message]: Parameters<InProcessTransport['sendToNode']>): Promise<void> {
+    if (!this.losesHints) await super.sendToNode(node, message);
   }
 }
 

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { environment } from '#config';
 import type { EventContract } from '#contracts';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
-import { JsonLogger, Metrics, ObservabilityModule, Readiness } from '#observability';
+import { JsonLogger, Metrics, ObservabilityModule, Readiness, startTracing, stopTracing } from '#observability';
 import { drainConnections, endKeptConnections, stopListening } from './drain-connections.js';
 import { packageVersion } from './package-version.js';
 import type { RunningProcess } from './run.js';
@@ -16,6 +16,13 @@ export const serviceEnvironment = environment.pick({
   GATEPOST_HOST: true,
   GATEPOST_LOG_LEVEL: true,
   GATEPOST_PORT: true,
+  OTEL_EXPORTER_OTLP_ENDPOINT: true,
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: true,
+  OTEL_EXPORTER_OTLP_HEADERS: true,
+  OTEL_RESOURCE_ATTRIBUTES: true,
+  OTEL_SERVICE_NAME: true,
+  OTEL_TRACES_SAMPLER: true,
+  OTEL_TRACES_SAMPLER_ARG: true,
 });
 
 /** The variables of a process that reaches the others over RabbitMQ. */
@@ -60,6 +67,7 @@ export interface RunningService extends RunningProcess {
 /** Starts a process's HTTP server and its receivers. It is up before its databases and its broker are; /readyz tells. */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { env } = options;
+  await startTracing({ name: options.name, version: packageVersion() }, env);
   const metrics = new Metrics();
   metrics.buildInfo.set({ component: options.name, version: packageVersion() }, 1);
   const http = options.http ?? new FastifyAdapter({ return503OnClosing: false });
@@ -106,4 +114,5 @@ async function drain(app: NestFastifyApplication, { env, http }: ServiceOptions)
     await app.close();
     await refusing;
   });
+  await stopTracing();
 }

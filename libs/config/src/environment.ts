@@ -12,6 +12,7 @@ const wholeNumber = (min: number, max: number) =>
 const url = (protocols: RegExp, example: string) =>
   z.url({ protocol: protocols, error: `must be a URL such as ${example}` });
 const httpUrl = url(/^https?$/, 'https://accounts.example.com').transform((value) => value.replace(/\/+$/, ''));
+const otlpUrl = url(/^https?$/, 'http://collector:4318');
 const rateLimit = z
   .string()
   .regex(/^(?:off|[1-9]\d{0,8}\/[1-9]\d{0,4})$/, 'must be off, or a count and a time in seconds such as 30/3600');
@@ -179,6 +180,43 @@ export const environment = z.object({
   SMTP_URL: url(/^smtps?$/, 'smtps://user:password@smtp.example.com:465')
     .optional()
     .describe('SMTP server that sends mails (smtp: with STARTTLS where it is offered). Without it they become files.'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: otlpUrl
+    .optional()
+    .describe('OpenTelemetry collector that gets traces, by OTLP over HTTP. Unset: nothing is traced.'),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: otlpUrl
+    .optional()
+    .describe('The whole URL for traces, where it is not OTEL_EXPORTER_OTLP_ENDPOINT with /v1/traces behind it.'),
+  OTEL_EXPORTER_OTLP_HEADERS: secret(z.string())
+    .optional()
+    .describe('Headers for the collector, such as its credentials: pairs such as x-api-key=secret, joined by commas.'),
+  OTEL_TRACES_SAMPLER: z
+    .enum([
+      'always_on',
+      'always_off',
+      'traceidratio',
+      'parentbased_always_on',
+      'parentbased_always_off',
+      'parentbased_traceidratio',
+    ])
+    .optional()
+    .describe(
+      'Which requests are traced, as the gateway decides: all (parentbased_always_on, the default) or a part (parentbased_traceidratio).',
+    ),
+  OTEL_TRACES_SAMPLER_ARG: z
+    .string()
+    .regex(/^(?:0(?:\.\d{1,9})?|1(?:\.0{1,9})?)$/, 'must be a number from 0 to 1')
+    .optional()
+    .describe('That part: 0.01 is one request of a hundred.'),
+  OTEL_SERVICE_NAME: z
+    .string()
+    .optional()
+    .describe('Name of the process in traces. Default: gatepost- and the name of the service.'),
+  OTEL_RESOURCE_ATTRIBUTES: z
+    .string()
+    .optional()
+    .describe(
+      'What else traces say of the process: pairs such as deployment.environment.name=staging, joined by commas.',
+    ),
 });
 
 /** Server URLs that have a default for development and must be given in production. */

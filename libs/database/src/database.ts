@@ -1,7 +1,9 @@
 import { Logger } from '@nestjs/common';
 import { Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg';
+import { inSpan, isTracing } from '#observability';
 import type { DatabaseOptions } from './database-options.js';
 import { translateDriverError } from './driver-error.js';
+import { sqlSpan } from './sql-span.js';
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 5_000;
@@ -137,7 +139,7 @@ async function run<Row>(runner: Runner, text: string, parameters: readonly unkno
 
 async function execute(runner: Runner, config: QueryConfig): Promise<QueryResult> {
   try {
-    return await runner.query(config);
+    return await (isTracing() ? inSpan(sqlSpan(config.text), () => runner.query(config)) : runner.query(config));
   } catch (error) {
     throw translateDriverError(error, config.text);
   }

@@ -12,6 +12,17 @@ describe('an envelope', () => {
     );
   });
 
+  it('of a request is what older versions send, where nothing is traced', () => {
+    expect(JSON.parse(encodeRequest({ pattern: 'sample.echo', data: 1 }))).toEqual({ pattern: 'sample.echo', data: 1 });
+  });
+
+  it('of a request brings the trace that it belongs to, and nothing that is none', () => {
+    const request = { pattern: 'sample.echo', data: 1 };
+    const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+    expect(decodeRequest(JSON.stringify({ ...request, traceparent }))).toEqual({ ...request, traceparent });
+    expect(decodeRequest(JSON.stringify({ ...request, traceparent: 7 }))).toEqual(request);
+  });
+
   it.each(['', 'no json', '7', '[]', '{"pattern":1}'])('that is none (%j) is INTERNAL', (text) => {
     const internal: unknown = expect.objectContaining({ errorName: 'INTERNAL' });
     expect(() => decodeRequest(text)).toThrow(internal);

@@ -1,13 +1,20 @@
 import { z } from 'zod';
 import { type AppError, appError, fromWireError, toWireError } from '#errors';
+import { currentTraceparent } from '#observability';
 
-const requestEnvelope = z.object({ pattern: z.string(), data: z.unknown() });
+const requestEnvelope = z.object({
+  pattern: z.string(),
+  data: z.unknown(),
+  /** The asker's span, where there is one. Older versions neither send nor read it; what is no text is passed over. */
+  traceparent: z.string().optional().catch(undefined),
+});
 const replyEnvelope = z.union([z.object({ error: z.unknown() }), z.object({ data: z.unknown() })]);
 
 export type RequestEnvelope = z.output<typeof requestEnvelope>;
 
-export function encodeRequest(envelope: RequestEnvelope): string {
-  return JSON.stringify(envelope);
+/** A question as text, with the trace that it belongs to. */
+export function encodeRequest({ pattern, data }: Pick<RequestEnvelope, 'pattern' | 'data'>): string {
+  return JSON.stringify({ pattern, data, traceparent: currentTraceparent() });
 }
 
 /** @throws AppError INTERNAL where the text is no request */

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { MessageHandler } from '@nestjs/microservices';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { appError, toAppError } from '#errors';
-import { type Metrics, reportError } from '#observability';
+import { continueTrace, type Metrics, reportError } from '#observability';
 import { decodeRequest, encodeError, encodeReply } from './envelope.js';
 import { Forwarded } from './forwarded.js';
 import { assertFits } from './message-size.js';
@@ -31,8 +31,10 @@ export async function answerRequest(
   try {
     const asked = reporting(() => readRequest(text, find));
     pattern = asked.pattern;
-    const result = await invoke(asked.handler, asked.data);
-    return result instanceof Forwarded ? result : reporting(() => fittingReply(result));
+    return await continueTrace(asked.traceparent, { name: pattern, kind: 'server' }, async () => {
+      const result = await invoke(asked.handler, asked.data);
+      return result instanceof Forwarded ? result : reporting(() => fittingReply(result));
+    });
   } catch (thrown) {
     const error = toAppError(thrown);
     outcome = error.errorName;
@@ -59,17 +61,20 @@ export function failForwarded(reason: string): string {
 
 /** Hands an event to its handler; rejects where it could not be handled, with UnparseableEvent where it never can be. */
 export async function deliverEvent(
-  { id, body }: Omit<EventMessage, 'pattern'>,
+  { id, pattern, body, requestId, traceparent }: EventMessage,
   handler: MessageHandler,
 ): Promise<void> {
-  await invoke(handler, { id, payload: UnparseableEvent.orJson(body) });
+  const span = { name: `${pattern} process`, kind: 'consumer', attributes: { 'messaging.message.id': id } } as const;
+  await continueTrace(traceparent, span, () =>
+    invoke(handler, { id, requestId, payload: UnparseableEvent.orJson(body) }),
+  );
 }
 
 function readRequest(text: string, find: FindHandler) {
-  const { pattern, data } = decodeRequest(text);
+  const { pattern, data, traceparent } = decodeRequest(text);
   const handler = find(pattern);
   if (handler === null) throw appError('SERVICE_UNAVAILABLE', { cause: new Error(`no handler for ${pattern}`) });
-  return { pattern, data, handler };
+  return { pattern, data, traceparent, handler };
 }
 
 function fittingReply(result: unknown): string {

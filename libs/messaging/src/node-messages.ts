@@ -1,6 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { NodeMessageContract, NodeMessagePayload } from '#contracts';
 import { messageOf } from '#errors';
+import { continueTrace, currentTraceparent, inSpan } from '#observability';
 import { TRANSPORT, type Transport } from './transport.js';
 
 /** What a process does with one kind of message that is sent to it by name. */
@@ -26,7 +27,10 @@ export class NodeMessages {
 
   /** @throws AppError SERVICE_UNAVAILABLE where the broker is away, or the process too far behind */
   send<C extends NodeMessageContract>(node: string, contract: C, payload: NodeMessagePayload<C>): Promise<void> {
-    return this.transport.sendToNode(node, contract.pattern, JSON.stringify(payload));
+    const { pattern } = contract;
+    return inSpan({ name: `${pattern} send`, kind: 'producer' }, () =>
+      this.transport.sendToNode(node, { pattern, body: JSON.stringify(payload), traceparent: currentTraceparent() }),
+    );
   }
 
   /** @param connected called whenever messages may have been lost before, and come from then on */
@@ -34,13 +38,12 @@ export class NodeMessages {
     const byPattern = new Map(handlers.map((handler) => [handler.contract.pattern, handler]));
     this.transport.receiveAsNode(node, {
       connected,
-      receive: async (pattern, body) => {
-        try {
+      receive: ({ pattern, body, traceparent }) =>
+        continueTrace(traceparent, { name: `${pattern} process`, kind: 'consumer' }, async () => {
           await byPattern.get(pattern)?.handle(JSON.parse(body));
-        } catch (error) {
+        }).catch((error: unknown) => {
           this.logger.warn(`${pattern}: ${messageOf(error)}`);
-        }
-      },
+        }),
     });
   }
 }

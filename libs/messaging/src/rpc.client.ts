@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { RpcContract, RpcData, RpcReply } from '#contracts';
+import { inSpan } from '#observability';
 import { decodeReply, encodeRequest } from './envelope.js';
 import { type Requester, TRANSPORT } from './transport.js';
 
@@ -13,8 +14,10 @@ export class RpcClient {
    * @throws AppError the service's own error, or SERVICE_UNAVAILABLE after the contract's timeout
    */
   async call<C extends RpcContract>(contract: C, data: RpcData<C>): Promise<RpcReply<C>> {
-    const body = encodeRequest({ pattern: contract.pattern, data });
-    const reply = await this.transport.request(contract.pattern, body, contract.timeoutMs);
-    return contract.reply.parse(decodeReply(reply)) as RpcReply<C>;
+    const { pattern, timeoutMs } = contract;
+    return inSpan({ name: pattern, kind: 'client' }, async () => {
+      const reply = await this.transport.request(pattern, encodeRequest({ pattern, data }), timeoutMs);
+      return contract.reply.parse(decodeReply(reply)) as RpcReply<C>;
+    });
   }
 }

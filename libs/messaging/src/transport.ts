@@ -1,7 +1,15 @@
 import type { CustomTransportStrategy, Server } from '@nestjs/microservices';
 
+/** What a message is a consequence of: it is told in logs and traces, and nothing depends on it. */
+export interface MessageOrigin {
+  /** The id of the HTTP request. */
+  readonly requestId?: string | undefined;
+  /** The sender's span. */
+  readonly traceparent?: string | undefined;
+}
+
 /** An event on its way to its subscribers. */
-export interface EventMessage {
+export interface EventMessage extends MessageOrigin {
   /** Stable over redeliveries; consumers know by it what they have done already. */
   readonly id: string;
   readonly pattern: string;
@@ -11,10 +19,16 @@ export interface EventMessage {
 
 export type BroadcastListener = (body: string) => void;
 
+/** A message for one process. */
+export interface NodeMessage extends Pick<MessageOrigin, 'traceparent'> {
+  readonly pattern: string;
+  readonly body: string;
+}
+
 /** Takes what is sent to one process by its name. */
 export interface NodeReceiver {
   /** A failure is logged; the message is not delivered again. */
-  receive(pattern: string, body: string): Promise<void>;
+  receive(message: NodeMessage): Promise<void>;
   /** Messages may have been lost before this moment, and from now on come: at the first connection, and after each loss. */
   connected(): void;
 }
@@ -36,7 +50,7 @@ export interface Transport extends Requester {
    * Sends a message to the process of this name. Resolves once the broker has it; also where no such process is, which loses it.
    * Rejects with SERVICE_UNAVAILABLE where the broker is away, or where the process is too far behind.
    */
-  sendToNode(node: string, pattern: string, body: string): Promise<void>;
+  sendToNode(node: string, message: NodeMessage): Promise<void>;
   /** Makes this process the one of that name. */
   receiveAsNode(node: string, receiver: NodeReceiver): void;
   isConnected(): boolean;

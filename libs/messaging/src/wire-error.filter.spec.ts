@@ -35,6 +35,11 @@ describe('WireErrorFilter', () => {
     expect(error).toHaveBeenCalledExactlyOnceWith(expect.any(Error), { messageId: 'event-1' });
   });
 
+  it('names the request that an event follows from, where it is known', async () => {
+    await expect(pass(new Error('no'), { id: 'event-1', requestId: 'request-1', payload: {} })).rejects.toThrow();
+    expect(error).toHaveBeenCalledExactlyOnceWith(expect.any(Error), { messageId: 'event-1', requestId: 'request-1' });
+  });
+
   it('takes no other id for one', async () => {
     await expect(pass(new Error('no'), { id: 'application-1' })).rejects.toThrow();
     expect(error).toHaveBeenCalledExactlyOnceWith(expect.any(Error), {});

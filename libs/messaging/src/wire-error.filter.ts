@@ -15,10 +15,18 @@ export class WireErrorFilter implements ExceptionFilter {
   }
 }
 
-/** The id of the HTTP request for which a message came; of an event, its own. */
+interface MessageData {
+  readonly caller?: { readonly requestId?: unknown };
+  readonly id?: unknown;
+  readonly payload?: unknown;
+  readonly requestId?: unknown;
+}
+
+/** The id of the HTTP request for which a message came; of an event, its own too. */
 function originOf(data: unknown): ReportFields {
-  const { caller, id, payload } = (data ?? {}) as { caller?: { requestId?: unknown }; id?: unknown; payload?: unknown };
+  const { caller, id, payload, requestId }: MessageData = data ?? {};
   if (typeof caller?.requestId === 'string') return { requestId: caller.requestId };
   // Other messages have an id of something else, such as an application.
-  return payload !== undefined && typeof id === 'string' ? { messageId: id } : {};
+  if (payload === undefined || typeof id !== 'string') return {};
+  return typeof requestId === 'string' ? { messageId: id, requestId } : { messageId: id };
 }

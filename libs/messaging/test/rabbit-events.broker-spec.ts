@@ -123,7 +123,8 @@ describe('events over RabbitMQ', () => {
   it('are dead-lettered with the reason after the last attempt, and kept', async () => {
     behaviour.onEvent = () => Promise.reject(new Error('the mail server is on fire'));
     await start();
-    const id = await publish('poison');
+    const id = randomUUID();
+    await publisher.publishEvent({ id, pattern, body: '{"value":"poison"}', requestId: 'request-1' });
     const { properties, content } = await dead();
     expect(behaviour.events).toHaveLength(1 + RETRY_DELAYS_MS.length);
     expect([properties.messageId, properties.type, JSON.parse(content.toString())]).toEqual([
@@ -132,7 +133,10 @@ describe('events over RabbitMQ', () => {
       { value: 'poison' },
     ]);
     expect(properties.headers).toMatchObject({ 'x-gatepost-attempt': 1 + RETRY_DELAYS_MS.length });
-    expect(properties.headers).toMatchObject({ 'x-gatepost-reason': 'the mail server is on fire' });
+    expect(properties.headers).toMatchObject({
+      'x-gatepost-reason': 'the mail server is on fire',
+      'x-gatepost-request-id': 'request-1',
+    });
   });
 
   it('do not hold up the events behind them while they wait for another attempt', async () => {

@@ -151,7 +151,7 @@ export function describeTransport(name: string, open: () => TransportPair): void
 
     it('refuses a message for one process that is too long', async () => {
       const text = 'x'.repeat(MAX_MESSAGE_BYTES + 1);
-      await expect(pair.asking.sendToNode('any', 'note.left', text)).rejects.toMatchObject({
+      await expect(pair.asking.sendToNode('any', { pattern: 'note.left', body: text })).rejects.toMatchObject({
         errorName: 'OBJECT_TOO_LARGE',
       });
     });

@@ -3,3 +3,14 @@ export { JsonLogger } from './logger.js';
 export { Metrics } from './metrics.js';
 export { ObservabilityModule } from './observability.module.js';
 export { Readiness } from './readiness.js';
+export type { OpenSpan, SpanOptions } from './tracing/tracer.types.js';
+export {
+  beginTrace,
+  continueTrace,
+  currentTraceparent,
+  inSpan,
+  isTracing,
+  noteInSpan,
+  startTracing,
+  stopTracing,
+} from './tracing/tracing.js';

@@ -1,5 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { pino, type Logger as Pino, type LoggerOptions } from 'pino';
+import { currentTraceId } from './tracing/tracing.js';
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
@@ -13,7 +14,7 @@ const FRAMEWORK_CONTEXTS = new Set<unknown>([
   'RoutesResolver',
 ]);
 
-/** Nest's logger as JSON lines: one object per line with service and context, and a request id where the caller gives one. */
+/** Nest's logger as JSON lines: one object per line with service and context, and a request id where the caller gives one; the id of its trace where it has one. */
 export class JsonLogger implements LoggerService {
   readonly #pino: Pino;
 
@@ -49,6 +50,8 @@ export class JsonLogger implements LoggerService {
     const context = rest.at(-1);
     const fields: Record<string, unknown> = typeof context === 'string' ? { context } : {};
     for (const extra of [message, ...rest]) Object.assign(fields, fieldsOf(extra));
+    const traceId = currentTraceId();
+    if (traceId !== undefined) fields['traceId'] = traceId;
     this.#pino[level](fields, textOf(message));
   }
 }

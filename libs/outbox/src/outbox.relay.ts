@@ -2,7 +2,7 @@ import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplica
 import { Database, type Tx } from '#database';
 import { AppError, messageOf } from '#errors';
 import { EventPublisher } from '#messaging';
-import { Metrics } from '#observability';
+import { continueTrace, currentTraceparent, Metrics } from '#observability';
 import { OUTBOX_SCHEMA } from './outbox.schema.js';
 
 const BATCH_SIZE = 100;
@@ -18,6 +18,8 @@ interface OutboxRow {
   readonly message_id: string;
   readonly pattern: string;
   readonly payload: unknown;
+  readonly request_id: string | null;
+  readonly traceparent: string | null;
 }
 
 /**
@@ -93,7 +95,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     return this.database.transaction(async (tx) => {
       if (!(await this.isTheOneRelay(tx))) return false;
       const rows = await tx.query<OutboxRow>(
-        `SELECT id, message_id, pattern, payload FROM ${this.schema}.outbox WHERE available_at <= now() ORDER BY id LIMIT $1`,
+        `SELECT id, message_id, pattern, payload, request_id, traceparent FROM ${this.schema}.outbox WHERE available_at <= now() ORDER BY id LIMIT $1`,
         [BATCH_SIZE],
       );
       const outcomes = await Promise.allSettled(rows.map((row) => this.publish(row)));
@@ -119,8 +121,18 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     return row?.locked === true;
   }
 
-  private publish({ message_id: id, pattern, payload }: OutboxRow): Promise<void> {
-    return this.publisher.publish({ id, pattern, body: JSON.stringify(payload) });
+  /** Of the trace in which the event was written, not of whatever woke the relay. */
+  private publish({ message_id: id, pattern, payload, request_id, traceparent }: OutboxRow): Promise<void> {
+    const span = { name: `${pattern} send`, kind: 'producer', attributes: { 'messaging.message.id': id } } as const;
+    return continueTrace(traceparent, span, () =>
+      this.publisher.publish({
+        id,
+        pattern,
+        body: JSON.stringify(payload),
+        requestId: request_id ?? undefined,
+        traceparent: currentTraceparent(),
+      }),
+    );
   }
 
   private async settle(

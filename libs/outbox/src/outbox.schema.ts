@@ -17,6 +17,11 @@ export function createOutboxTables(schema: string): string[] {
   ];
 }
 
+/** What an event is a consequence of: the HTTP request, and the span that wrote it. */
+export function addOutboxOrigin(schema: string): string {
+  return `ALTER TABLE ${schema}.outbox ADD COLUMN request_id text, ADD COLUMN traceparent text`;
+}
+
 /** The table of a service that only handles events. Frozen like the others. */
 export function createInboxTable(schema: string): string[] {
   return [

@@ -9,7 +9,7 @@ import { Metrics } from '#observability';
 import { Inbox, Outbox } from '#outbox';
 import { eventually, newDatabase, newNamespace, TcpProxy, testRun } from '#testing';
 import { OutboxRelay } from '../src/outbox.relay.js';
-import { createOutboxTables } from '../src/outbox.schema.js';
+import { addOutboxOrigin, createOutboxTables } from '../src/outbox.schema.js';
 
 const SCHEMA = 'sample';
 const counted = event('sample.counted.v1', z.object({ value: z.number() }));
@@ -17,6 +17,7 @@ const counted = event('sample.counted.v1', z.object({ value: z.number() }));
 interface Published {
   readonly id: string;
   readonly value: number;
+  readonly requestId: unknown;
 }
 
 /** One replica of a service: its connections, its relay, its outbox. */
@@ -71,13 +72,15 @@ describe('the outbox over RabbitMQ', () => {
       (message) => {
         if (message === null) return;
         const { value } = JSON.parse(message.content.toString()) as { value: number };
-        published.push({ id: String(message.properties.messageId), value });
+        const requestId: unknown = message.properties.headers?.['x-gatepost-request-id'];
+        published.push({ id: String(message.properties.messageId), value, requestId });
       },
       { noAck: true },
     );
     const first = await startReplica();
     await first.database.query(`CREATE SCHEMA ${SCHEMA}`);
-    for (const statement of createOutboxTables(SCHEMA)) await first.database.query(statement);
+    for (const statement of [...createOutboxTables(SCHEMA), addOutboxOrigin(SCHEMA)])
+      await first.database.query(statement);
   });
   afterEach(async () => {
     proxy.bringBack();
@@ -101,6 +104,17 @@ describe('the outbox over RabbitMQ', () => {
       expect(values()).toEqual([1, 2, 3]);
     });
     expect(new Set(published.map(({ id }) => id)).size).toBe(3);
+  });
+
+  it('says which request an event follows from, where there is one', async () => {
+    const [{ database, outbox }] = replicas as [Replica];
+    await database.transaction(async (tx) => {
+      await outbox.add(tx, counted, { value: 1 }, { requestId: 'request-1' });
+      await outbox.add(tx, counted, { value: 2 });
+    });
+    await eventually(() => {
+      expect(published.map(({ requestId }) => requestId)).toEqual(['request-1', undefined]);
+    });
   });
 
   it('publishes nothing of what was rolled back', async () => {

@@ -11,8 +11,8 @@ import { languagesOf, pageUrlOf } from './mail-request.rules.js';
 import { MailTokens } from './mail-tokens.js';
 import { mailboxOf } from './mailbox.rules.js';
 
-/** Whose request a mail comes from: its application, and the languages that the person reads. */
-export type MailOrigin = Pick<Caller, 'appId' | 'languages'>;
+/** Whose request a mail comes from: its application, the languages that the person reads, and its id. */
+export type MailOrigin = Pick<Caller, 'appId' | 'languages'> & Partial<Pick<Caller, 'requestId'>>;
 
 type Addressee = UserRow & { readonly email: string };
 
@@ -35,7 +35,7 @@ export class MailSender {
   async send(tx: Tx, origin: MailOrigin, kind: MailKind, user: UserRow): Promise<boolean> {
     if (!hasAddress(user)) return false;
     if (!(await this.takeAllowance(tx, origin.appId, mailboxOf(user.email)))) return false;
-    await this.outbox.add(tx, events.mailRequested, await this.request(tx, origin, kind, user));
+    await this.outbox.add(tx, events.mailRequested, await this.request(tx, origin, kind, user), origin);
     return true;
   }
 

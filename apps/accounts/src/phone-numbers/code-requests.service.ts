@@ -26,27 +26,27 @@ export class CodeRequestsService {
   ) {}
 
   /** POST /1.1/requestSmsCode, to any number. */
-  async requestCode({ appId }: Caller, body: JsonObject): Promise<void> {
+  async requestCode({ appId, requestId }: Caller, body: JsonObject): Promise<void> {
     const key = { appId, purpose: 'generic', mobilePhoneNumber: requirePhoneNumber(body) } as const;
     const ttlMinutes = parseTtlMinutes(body, TTL_MINUTES);
-    await this.sender.send({ key, ttlMinutes, message: parseMessageOptions(body) });
+    await this.sender.send({ key, ttlMinutes, requestId, message: parseMessageOptions(body) });
   }
 
   /** POST /1.1/requestLoginSmsCode. @throws AppError PHONE_NOT_FOUND, PHONE_UNVERIFIED */
-  async requestLogin({ appId }: Caller, body: JsonObject): Promise<void> {
-    await this.sendToProven({ appId, purpose: 'login', mobilePhoneNumber: requirePhoneNumber(body) });
+  async requestLogin(caller: Caller, body: JsonObject): Promise<void> {
+    await this.sendToProven(caller, 'login', body);
   }
 
   /** POST /1.1/requestPasswordResetBySmsCode. @throws AppError PHONE_NOT_FOUND, PHONE_UNVERIFIED */
-  async requestPasswordReset({ appId }: Caller, body: JsonObject): Promise<void> {
-    await this.sendToProven({ appId, purpose: 'reset', mobilePhoneNumber: requirePhoneNumber(body) });
+  async requestPasswordReset(caller: Caller, body: JsonObject): Promise<void> {
+    await this.sendToProven(caller, 'reset', body);
   }
 
   /** POST /1.1/requestMobilePhoneVerify: where there is nothing left to verify, nothing is sent. @throws AppError PHONE_NOT_FOUND */
   async requestVerification(caller: Caller, body: JsonObject): Promise<void> {
-    const { appId } = caller;
+    const { appId, requestId } = caller;
     const key = { appId, purpose: 'verify', mobilePhoneNumber: await this.numbers.ofRequest(caller, body) } as const;
-    const request = { key, ttlMinutes: TTL_MINUTES };
+    const request = { key, ttlMinutes: TTL_MINUTES, requestId };
     const owner = await this.ownerOf(key);
     if (owner === undefined) return this.refuse(request, 'PHONE_NOT_FOUND');
     if (!owner.mobilePhoneVerified) return this.sender.send(request);
@@ -55,18 +55,25 @@ export class CodeRequestsService {
 
   /** POST /1.1/requestChangePhoneNumber: the code is for this user alone. @throws AppError SESSION_REQUIRED, PHONE_TAKEN */
   async requestChange(caller: Caller, body: JsonObject): Promise<void> {
+    const { appId, requestId } = caller;
     const { objectId: userId } = await this.numbers.userOf(caller);
     const mobilePhoneNumber = requirePhoneNumber(body);
     const ttlMinutes = parseTtlMinutes(body, CHANGE_TTL_MINUTES);
-    const key = { appId: caller.appId, purpose: 'change', mobilePhoneNumber, userId } as const;
+    const key = { appId, purpose: 'change', mobilePhoneNumber, userId } as const;
+    const request = { key, ttlMinutes, requestId };
     const owner = await this.ownerOf(key);
-    if (owner !== undefined && owner.objectId !== userId) return this.refuse({ key, ttlMinutes }, 'PHONE_TAKEN');
-    await this.sender.send({ key, ttlMinutes });
+    if (owner !== undefined && owner.objectId !== userId) return this.refuse(request, 'PHONE_TAKEN');
+    await this.sender.send(request);
   }
 
   /** A number that nobody has proven opens no account: whoever put it there may not be its owner (docs/decisions.md). */
-  private async sendToProven(key: SmsCodeKey): Promise<void> {
-    const request = { key, ttlMinutes: TTL_MINUTES };
+  private async sendToProven(
+    { appId, requestId }: Caller,
+    purpose: 'login' | 'reset',
+    body: JsonObject,
+  ): Promise<void> {
+    const key = { appId, purpose, mobilePhoneNumber: requirePhoneNumber(body) };
+    const request = { key, ttlMinutes: TTL_MINUTES, requestId };
     const owner = await this.ownerOf(key);
     if (owner === undefined) return this.refuse(request, 'PHONE_NOT_FOUND');
     if (!owner.mobilePhoneVerified) return this.refuse(request, 'PHONE_UNVERIFIED');

@@ -56,7 +56,8 @@ describe('the sender of codes', () => {
     key = { appId, purpose: 'login', mobilePhoneNumber: uniquePhone() };
   });
 
-  const send = () => sender.send({ key, ttlMinutes: 5 });
+  const request = () => ({ key, ttlMinutes: 5, requestId: 'request-1' });
+  const send = () => sender.send(request());
   const codeOf = (request: TextMessageRequest | undefined) =>
     sealer.open(request?.sealedCode ?? '', sealedCodeContext(key));
 
@@ -114,8 +115,8 @@ describe('the sender of codes', () => {
   });
 
   it('pretends: the same limits, and a code that nobody gets', async () => {
-    await sender.pretend({ key, ttlMinutes: 5 });
-    await expect(sender.pretend({ key, ttlMinutes: 5 })).rejects.toMatchObject({ errorName: 'SMS_TOO_FAST' });
+    await sender.pretend(request());
+    await expect(sender.pretend(request())).rejects.toMatchObject({ errorName: 'SMS_TOO_FAST' });
     await expect(send()).rejects.toMatchObject({ errorName: 'SMS_TOO_FAST' });
     expect(sent).toEqual([]);
   });

@@ -16,6 +16,8 @@ export interface CodeRequest {
   readonly key: SmsCodeKey;
   readonly ttlMinutes: number;
   readonly message?: TextMessageOptions;
+  /** The HTTP request. */
+  readonly requestId: string;
 }
 
 /** Sends codes to phone numbers: each is stored in one transaction with the event that brings it. */
@@ -49,7 +51,8 @@ export class SmsSender {
     await this.database.transaction(async (tx) => {
       if (event !== undefined) await this.takeAllowance(tx, key, now);
       const sealedCode = await this.codes.create(tx, { key, code, expiresAt });
-      if (event !== undefined && isTold) await this.outbox.add(tx, events.smsRequested, { ...event, sealedCode });
+      if (event !== undefined && isTold)
+        await this.outbox.add(tx, events.smsRequested, { ...event, sealedCode }, request);
     });
   }
 

@@ -14,7 +14,7 @@ export class UserEvents {
   ) {}
 
   async created(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
-    await this.outbox.add(tx, events.userRegistered, { appId: origin.appId, userId: user.objectId });
+    await this.outbox.add(tx, events.userRegistered, { appId: origin.appId, userId: user.objectId }, origin);
     await this.sendVerification(tx, origin, user);
   }
 
@@ -22,12 +22,13 @@ export class UserEvents {
     if (user.email === before.email) return;
     const { objectId: userId, email, updatedAt } = user;
     const changedAt = updatedAt.toISOString();
-    await this.outbox.add(tx, events.emailChanged, { appId: origin.appId, userId, email, changedAt });
+    await this.outbox.add(tx, events.emailChanged, { appId: origin.appId, userId, email, changedAt }, origin);
     await this.sendVerification(tx, origin, user);
   }
 
-  async removed(tx: Tx, { appId }: MailOrigin, userId: string, deletedAt: Date): Promise<void> {
-    await this.outbox.add(tx, events.userDeleted, { appId, userId, deletedAt: deletedAt.toISOString() });
+  async removed(tx: Tx, origin: MailOrigin, userId: string, deletedAt: Date): Promise<void> {
+    const { appId } = origin;
+    await this.outbox.add(tx, events.userDeleted, { appId, userId, deletedAt: deletedAt.toISOString() }, origin);
   }
 
   /** Where the mailbox got too many mails the user changes all the same, and can ask for one later. */

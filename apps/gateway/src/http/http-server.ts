@@ -10,6 +10,7 @@ import { fromHttp, sendError } from './error.filter.js';
 import { parseJsonBody } from './json-body.js';
 import { routeMethodOverride } from './method-override.js';
 import { addRequestHooks, requestIdOf } from './request-hooks.js';
+import { traceRequests } from './request-trace.hook.js';
 import { warnOfUnknownProxy } from './unknown-proxy.hook.js';
 import { answerUnreadable } from './unreadable-request.js';
 
@@ -80,6 +81,7 @@ export function prepareHttpServer(app: NestFastifyApplication): void {
       done(error as Error);
     }
   });
+  traceRequests(fastify);
   warnOfUnknownProxy(app);
   addRequestHooks(app);
   addRateLimits(app);

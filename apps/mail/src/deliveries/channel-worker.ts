@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { AppError, messageOf } from '#errors';
+import { continueTrace } from '#observability';
 import { ChannelPause } from './channel-pause.js';
 import type { DeliveryChannel } from './delivery.channel.js';
 import type { DeliveryLeases } from './delivery-leases.js';
@@ -107,8 +108,17 @@ export class ChannelWorker {
 
   /** @returns what the channel threw, undefined where the message is with its server */
   async #attempt(row: ClaimedRow): Promise<unknown> {
+    const { id, kind, appId, attempts, traceparent } = row;
+    const attributes = {
+      'gatepost.delivery.id': id,
+      'gatepost.delivery.kind': kind,
+      'gatepost.app.id': appId,
+      'gatepost.delivery.failures': attempts,
+    };
     try {
-      await this.channel.send(this.leases.open(row));
+      await continueTrace(traceparent, { name: `${this.channel.channel} deliver`, attributes }, () =>
+        this.channel.send(this.leases.open(row)),
+      );
       return undefined;
     } catch (error) {
       return error ?? new Error('the channel failed without a reason');

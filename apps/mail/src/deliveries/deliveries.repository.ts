@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Tx } from '#database';
+import { currentTraceparent } from '#observability';
 import { MailDatabase } from '../mail.database.js';
 import type { ClaimedRow, QueuedRow, Settlement } from './delivery.row.js';
 import type { ChannelName } from './delivery.types.js';
@@ -42,8 +43,10 @@ export class DeliveriesRepository {
   async add(tx: Tx, row: QueuedRow): Promise<void> {
     await tx.query(
       `INSERT INTO mail.deliveries
-         (id, app_id, channel, kind, recipient, user_id, as_of, sealed_content, expires_at, give_up_at, next_attempt_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, LEAST($9, now() + ${LONGEST_TRY}), now() + make_interval(secs => $10))`,
+         (id, app_id, channel, kind, recipient, user_id, as_of, sealed_content, expires_at, give_up_at, next_attempt_at,
+          traceparent)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, LEAST($9, now() + ${LONGEST_TRY}), now() + make_interval(secs => $10),
+               $11)`,
       [
         row.id,
         row.appId,
@@ -55,6 +58,7 @@ export class DeliveriesRepository {
         row.sealedContent,
         row.expiresAt,
         row.delaySeconds,
+        currentTraceparent(),
       ],
     );
   }
@@ -169,4 +173,4 @@ const CLAIM = `
     FROM due
    WHERE d.id = due.id
   RETURNING d.id, lease, app_id AS "appId", kind, recipient, sealed_content AS "sealedContent", attempts,
-            created_at AS "createdAt", expires_at AS "expiresAt", expires_at <= now() AS "isExpired"`;
+            created_at AS "createdAt", expires_at AS "expiresAt", expires_at <= now() AS "isExpired", traceparent`;

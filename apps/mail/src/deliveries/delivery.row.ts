@@ -20,6 +20,8 @@ export interface ClaimedRow {
   readonly createdAt: Date;
   readonly expiresAt: Date;
   readonly isExpired: boolean;
+  /** The span in which it was queued. */
+  readonly traceparent: string | null;
 }
 
 /** What became of an attempt. `released`: it does not count, and everybody may take the delivery at once. */

@@ -1,5 +1,6 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { createTransport } from 'nodemailer';
+import { inSpan } from '#observability';
 import { DeliveryChannel, DeliveryRefused } from '../deliveries/delivery.channel.js';
 import type { Delivery } from '../deliveries/delivery.types.js';
 import type { MailConfig } from '../mail.config.js';
@@ -48,7 +49,9 @@ export class SmtpChannel extends DeliveryChannel implements OnApplicationShutdow
     if (this.#takesUtf8 === false && needsSmtpUtf8(delivery.recipient)) throw new DeliveryRefused(NO_SMTPUTF8);
     const { options, messageId } = await this.composer.compose(delivery);
     try {
-      const { ehlo } = await this.#transport.sendMail({ ...options, signal: AbortSignal.timeout(SEND_TIMEOUT_MS) });
+      const { ehlo } = await inSpan({ name: 'SMTP send', kind: 'client' }, () =>
+        this.#transport.sendMail({ ...options, signal: AbortSignal.timeout(SEND_TIMEOUT_MS) }),
+      );
       this.#takesUtf8 = ehlo?.some((line) => /^SMTPUTF8\b/i.test(line));
     } catch (error) {
       throw smtpFailure(error, { recipient: delivery.recipient, hasBegun: this.#begun.has(messageId) });

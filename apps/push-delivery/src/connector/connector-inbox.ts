@@ -2,6 +2,7 @@ import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Clock } from '#clock';
 import { connectorMessages, type NodeMessagePayload } from '#contracts';
 import { nodeMessageHandler, NodeMessages } from '#messaging';
+import { inSpan, noteInSpan } from '#observability';
 import { ConnectorIdentity } from './connector-identity.js';
 import { DeviceAdmission } from './device-admission.js';
 import { MessageCache } from './messages/message-cache.js';
@@ -46,14 +47,25 @@ export class ConnectorInbox implements OnApplicationBootstrap {
     return handedOver;
   }
 
-  async #handOver({ message, targets, isRepeated }: DeliverHint): Promise<void> {
+  #handOver(hint: DeliverHint): Promise<void> {
+    const attributes = { 'gatepost.push.id': hint.message.id, 'gatepost.push.devices': hint.targets.length };
+    return inSpan({ name: 'push frames', attributes }, () => this.#writeFrames(hint));
+  }
+
+  async #writeFrames({ message, targets, isRepeated }: DeliverHint): Promise<void> {
     const cached = this.messages.add(message);
     if (cached.hasExpired(this.clock.now())) return;
+    let frames = 0;
     for (const [index, [installationId, platform]] of targets.entries()) {
       if (index % DEVICES_AT_ONCE === DEVICES_AT_ONCE - 1) await new Promise((resolve) => setImmediate(resolve));
       const connection = this.connections.find({ appId: message.appId, installationId });
       const deliverable = cached.deliverable({ id: message.id, platform });
-      connection?.perform(connection.session.hinted(deliverable, isRepeated, performance.now()));
+      if (connection === undefined) continue;
+      const effects = connection.session.hinted(deliverable, isRepeated, performance.now());
+      connection.perform(effects);
+      if (effects.some(({ kind }) => kind === 'send')) frames += 1;
     }
+    // The others are behind, and fetch the message from their queues.
+    noteInSpan({ 'gatepost.push.frames': frames });
   }
 }

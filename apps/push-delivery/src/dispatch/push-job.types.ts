@@ -11,6 +11,9 @@ export interface PushJob extends Pick<
   NotificationRow,
   'appId' | 'objectId' | 'isBulk' | 'seq' | 'target' | 'message' | 'flowControl' | 'expiresAt' | 'counts'
 > {
+  /** The HTTP request that it was sent by, and the span; null where there was none. */
+  readonly requestId: string | null;
+  readonly traceparent: string | null;
   /** The last installation that is done. */
   readonly position: ScanPosition;
   /** Who works on it, as one claim named them. Nobody else's changes count. */

@@ -88,7 +88,7 @@ const CLAIM = `
     FROM due
    WHERE n.app_id = due.app_id AND n.object_id = due.object_id
   RETURNING n.app_id AS "appId", n.object_id AS "objectId", is_bulk AS "isBulk", seq::double precision AS seq, target, message,
-            flow_control AS "flowControl", expires_at AS "expiresAt", counts, failures, n.lease_owner AS lease,
+            flow_control AS "flowControl", expires_at AS "expiresAt", counts, failures, n.lease_owner AS lease, request_id AS "requestId", traceparent,
             due.lease_owner IS NOT NULL AS "isResumed",
             json_build_object('partition', cursor_partition, 'objectId', cursor_object_id) AS position`;
 

@@ -1,7 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import type { Clock } from '#clock';
 import { AppError, messageOf } from '#errors';
-import type { Metrics } from '#observability';
+import { inSpan, type Metrics } from '#observability';
 import { abortableSleep } from './abortable-sleep.js';
 import { Backoff } from './backoff.js';
 import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
@@ -78,7 +78,8 @@ export class PushRun {
     if (this.#isStopping()) return 'stopped';
     const installations = withFewPlatforms(this.#job.counts, page.installations);
     const how = { isRepeated: this.#repeatedPages > 0, signal: this.signal };
-    await this.tools.delivery.deliver(messageOfPush(this.#job), installations, how);
+    const span = { name: 'push page', attributes: { 'gatepost.push.devices': installations.length } };
+    await inSpan(span, () => this.tools.delivery.deliver(messageOfPush(this.#job), installations, how));
     // Told to stop, it may not have told every connector: the page is another's.
     return this.#isStopping() ? 'stopped' : this.#advance({ ...page, installations });
   }

@@ -1,4 +1,5 @@
 import { AppError, messageOf } from '#errors';
+import { continueTrace } from '#observability';
 import type { HeldPush, PushLeases } from './push-leases.js';
 import { PushRun, type PushTools, type RunEnd } from './push-run.js';
 
@@ -77,11 +78,14 @@ export class PushWorker {
 
   async #workOn(push: HeldPush): Promise<void> {
     const { leases, tools, onEnd } = this.options;
+    const { appId, objectId, isResumed, requestId, traceparent } = push.job;
+    const attributes = { 'gatepost.app.id': appId, 'gatepost.push.id': objectId, 'gatepost.push.resumed': isResumed };
     try {
-      onEnd(await this.#outcomeOf(push));
+      const outcome = await continueTrace(traceparent, { name: 'push', attributes }, () => this.#outcomeOf(push));
+      onEnd(outcome);
     } catch (error) {
       // Its lease runs out, and whoever takes it then goes on with it.
-      tools.logger.warn(`push ${push.job.objectId} is left to itself: ${messageOf(error)}`);
+      tools.logger.warn(`push ${objectId} is left to itself: ${messageOf(error)}`, { requestId });
     } finally {
       leases.letGo(push);
     }
@@ -103,7 +107,7 @@ export class PushWorker {
   async #noteFailure({ job }: HeldPush, error: unknown): Promise<void> {
     const { jobs, logger } = this.options.tools;
     const failures = job.failures + 1;
-    logger.warn(`push ${job.objectId} failed, attempt ${failures}: ${messageOf(error)}`);
+    logger.warn(`push ${job.objectId} failed, attempt ${failures}: ${messageOf(error)}`, { requestId: job.requestId });
     if (failures < MAX_FAILURES && !isFinal(error)) await jobs.release(job, failures, FAILURE_DELAY_SECONDS);
     else
       await jobs.fail(

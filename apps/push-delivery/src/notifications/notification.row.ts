@@ -23,6 +23,8 @@ export type MessageBodies = Pick<PushMessage, 'body' | 'bodies'>;
 
 /** A push as it is accepted: the columns that never change. */
 export interface NewNotification {
+  /** The HTTP request that it was sent by; null where an operator did. */
+  readonly requestId: string | null;
   readonly appId: string;
   readonly objectId: string;
   /** The name that the application gives it. */
@@ -42,7 +44,7 @@ export interface NewNotification {
 }
 
 /** A push as it is shown. */
-export interface NotificationRow extends NewNotification {
+export interface NotificationRow extends Omit<NewNotification, 'requestId'> {
   /** In the order in which pushes were accepted; the number of a scheduled one. */
   readonly seq: number;
   readonly status: NotificationStatus;

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable, Tx } from '#database';
+import { currentTraceparent } from '#observability';
 import type { CompiledCondition, CompiledFind } from '#object-query';
 import { listBounded } from '#stored-objects';
 import { PushDatabase } from '../push-delivery.database.js';
@@ -25,8 +26,8 @@ export class NotificationsRepository {
     await tx.query(
       `INSERT INTO push.notifications
          (app_id, object_id, notification_id, status, is_bulk, target, data, message, prod, flow_control, due_at,
-          expires_at, created_at, updated_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)`,
+          expires_at, created_at, updated_at, request_id, traceparent)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15)`,
       [
         row.appId,
         row.objectId,
@@ -41,6 +42,8 @@ export class NotificationsRepository {
         row.dueAt,
         row.expiresAt,
         row.createdAt,
+        row.requestId,
+        currentTraceparent(),
       ],
     );
   }

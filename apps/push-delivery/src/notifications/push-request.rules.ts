@@ -16,7 +16,7 @@ const MOST_FLOW = 1_000_000_000;
 
 /** A request for a push as it will be accepted. */
 export interface ParsedPush {
-  readonly notification: Omit<NewNotification, 'appId' | 'objectId'>;
+  readonly notification: Omit<NewNotification, 'appId' | 'objectId' | 'requestId'>;
   /** Two requests with the same are one. */
   readonly reqId: string | null;
 }

@@ -16,6 +16,7 @@ import type { PushTarget } from './target.types.js';
 
 type PushRequest = RpcData<typeof pushRpc.send>;
 type Accepted = RpcReply<typeof pushRpc.send>;
+type PushOrigin = Pick<NewNotification, 'appId' | 'requestId'>;
 
 /** POST /1.1/push: a push is accepted once it is a row; from there on it is a job of its own (ADR 22). */
 @Injectable()
@@ -32,26 +33,27 @@ export class SendPushService {
   /** @throws AppError CLIENT_PUSH_OFF; for the body what `parsePush` and `parseWhere` throw */
   async send({ caller, body, prod }: PushRequest): Promise<Accepted> {
     await this.#assertMayPush(caller);
-    return this.#accept(caller.appId, parsePush(body, { now: this.clock.now(), prod }));
+    return this.#accept(caller, parsePush(body, { now: this.clock.now(), prod }));
   }
 
   /** @throws AppError CLIENT_PUSH_OFF; for the body what `parsePushToDevices` throws */
   async sendToDevices({ caller, body, prod }: PushRequest): Promise<Accepted> {
     await this.#assertMayPush(caller);
-    return this.#accept(caller.appId, parsePushToDevices(body, { now: this.clock.now(), prod }));
+    return this.#accept(caller, parsePushToDevices(body, { now: this.clock.now(), prod }));
   }
 
   /** @throws AppError NOT_FOUND where there is no such application; for the body as `send` */
   async sendAsOperator(appId: string, body: JsonObject): Promise<Accepted> {
     if ((await this.applications.find(appId)) === null)
       throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
-    return this.#accept(appId, parsePush(body, { now: this.clock.now(), prod: 'prod' }));
+    return this.#accept({ appId, requestId: null }, parsePush(body, { now: this.clock.now(), prod: 'prod' }));
   }
 
   /** Makes a push safe. One that was accepted under the same request id is not accepted twice. */
-  async #accept(appId: string, { notification, reqId }: ParsedPush): Promise<Accepted> {
+  async #accept(origin: PushOrigin, { notification, reqId }: ParsedPush): Promise<Accepted> {
+    const { appId, requestId } = origin;
     assertFindable(appId, notification.target);
-    const row = { ...notification, appId, objectId: newObjectId(notification.createdAt) };
+    const row = { ...notification, appId, requestId, objectId: newObjectId(notification.createdAt) };
     const accepted = await this.database.transaction(async (tx) => {
       const first = reqId === null ? undefined : await this.requestIds.claim(tx, { ...row, reqId });
       if (first !== undefined) return first;

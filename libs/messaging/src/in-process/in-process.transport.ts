@@ -2,7 +2,7 @@ import type { MessageHandler } from '@nestjs/microservices';
 import { appError } from '#errors';
 import { answerRequest, deliverEvent } from '../handlers.js';
 import { assertFits } from '../message-size.js';
-import type { BroadcastListener, EventMessage, NodeReceiver, Transport } from '../transport.js';
+import type { BroadcastListener, EventMessage, NodeMessage, NodeReceiver, Transport } from '../transport.js';
 import { InProcessServer } from './in-process.server.js';
 
 /**
@@ -43,9 +43,9 @@ export class InProcessTransport implements Transport {
     this.#listeners.set(pattern, [...(this.#listeners.get(pattern) ?? []), listener]);
   }
 
-  async sendToNode(node: string, pattern: string, body: string): Promise<void> {
-    assertFits(body);
-    await this.#nodes.get(node)?.receive(pattern, body);
+  async sendToNode(node: string, message: NodeMessage): Promise<void> {
+    assertFits(message.body);
+    await this.#nodes.get(node)?.receive(message);
   }
 
   receiveAsNode(node: string, receiver: NodeReceiver): void {

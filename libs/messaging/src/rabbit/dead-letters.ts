@@ -1,5 +1,6 @@
 import { connect, type ChannelModel, type ConfirmChannel, type GetMessage } from 'amqplib';
 import { confirmedPublish } from './confirmed-publish.js';
+import { originFrom, originHeaders } from './origin-headers.js';
 import { REASON_HEADER, Topology } from './topology.js';
 
 const CONNECT_TIMEOUT_MS = 3_000;
@@ -52,8 +53,15 @@ export class DeadLetters {
   async replay(service: string, onMoved: (letter: DeadLetter) => void): Promise<void> {
     await this.#take(service, async (channel, message) => {
       const { messageId, type } = message.properties as { messageId: string; type: string };
+      const headers = originHeaders(originFrom(message.properties.headers));
       const route = { exchange: '', routingKey: this.#topology.eventQueue(service) };
-      await confirmedPublish(channel, route, message.content, { persistent: true, mandatory: true, messageId, type });
+      await confirmedPublish(channel, route, message.content, {
+        persistent: true,
+        mandatory: true,
+        messageId,
+        type,
+        headers,
+      });
       onMoved(letterOf(message));
     });
   }

@@ -5,6 +5,7 @@ import { AppError, messageOf } from '#errors';
 import type { Metrics } from '#observability';
 import { deliverEvent } from '../handlers.js';
 import { UnparseableEvent } from '../unparseable-event.js';
+import { originFrom, originHeaders } from './origin-headers.js';
 import { REASON_HEADER, type Topology } from './topology.js';
 
 const PREFETCH = 20;
@@ -57,7 +58,9 @@ export class EventConsumer {
     const pattern = String(message.properties.type);
     const handler = this.find(pattern);
     if (handler === null) throw new Error(`no handler for ${pattern}`);
-    await deliverEvent({ id: String(message.properties.messageId), body: message.content.toString() }, handler);
+    const id = String(message.properties.messageId);
+    const origin = originFrom(message.properties.headers);
+    await deliverEvent({ id, pattern, body: message.content.toString(), ...origin }, handler);
     return 'ok';
   }
 
@@ -70,12 +73,17 @@ export class EventConsumer {
     const reason = reasonOf(error);
     const messageId = String(message.properties.messageId);
     const type = String(message.properties.type);
-    this.logger.warn(`event ${messageId} (${type}) failed, attempt ${failures}${isDead ? ', dead' : ''}: ${reason}`);
+    const origin = originFrom(message.properties.headers);
+    const attempt = `attempt ${failures}${isDead ? ', dead' : ''}`;
+    this.logger.warn(`event ${messageId} (${type}) failed, ${attempt}: ${reason}`, {
+      messageId,
+      requestId: origin.requestId,
+    });
     channel.sendToQueue(queue, message.content, {
       persistent: true,
       messageId,
       type,
-      headers: { [ATTEMPT_HEADER]: failures, [REASON_HEADER]: reason.slice(0, 500) },
+      headers: { ...originHeaders(origin), [ATTEMPT_HEADER]: failures, [REASON_HEADER]: reason.slice(0, 500) },
     });
     await channel.waitForConfirms();
     return isDead ? 'dead' : 'retry';

@@ -2,6 +2,7 @@ import type { AmqpConnectionManager } from 'amqp-connection-manager';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import type { NodeReceiver } from '../transport.js';
 import { LastingChannel } from './lasting-channel.js';
+import { originFrom } from './origin-headers.js';
 import type { Topology } from './topology.js';
 
 /** Messages in hand at once; the others wait with the broker, and then with their senders. */
@@ -40,7 +41,12 @@ export class NodeInbox {
 
   async #receive(channel: Channel, message: ConsumeMessage): Promise<void> {
     try {
-      await this.receiver.receive(String(message.properties.type), message.content.toString());
+      const { traceparent } = originFrom(message.properties.headers);
+      await this.receiver.receive({
+        pattern: String(message.properties.type),
+        body: message.content.toString(),
+        traceparent,
+      });
     } finally {
       acknowledge(channel, message);
     }

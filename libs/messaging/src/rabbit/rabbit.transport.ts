@@ -4,11 +4,12 @@ import type { Channel, ConfirmChannel, Options } from 'amqplib';
 import type { EventContract } from '#contracts';
 import { AppError, appError } from '#errors';
 import type { Metrics } from '#observability';
-import type { BroadcastListener, EventMessage, NodeReceiver, Transport } from '../transport.js';
+import type { BroadcastListener, EventMessage, NodeMessage, NodeReceiver, Transport } from '../transport.js';
 import { assertFits } from '../message-size.js';
 import { confirmedPublish, type Route } from './confirmed-publish.js';
 import { LastingChannel } from './lasting-channel.js';
 import { NodeInbox } from './node-inbox.js';
+import { originHeaders } from './origin-headers.js';
 import { queueDepths } from './queue-depths.js';
 import { RabbitServer } from './rabbit.server.js';
 import { RpcChannel } from './rpc-channel.js';
@@ -62,9 +63,10 @@ export class RabbitTransport implements Transport {
     return this.#rpc.request(pattern, body, timeoutMs);
   }
 
-  async publishEvent({ id, pattern, body }: EventMessage): Promise<void> {
+  async publishEvent({ id, pattern, body, ...origin }: EventMessage): Promise<void> {
     const route = { exchange: this.#topology.eventExchange, routingKey: pattern };
-    await this.#publish(route, body, { persistent: true, messageId: id, type: pattern });
+    const headers = originHeaders(origin);
+    await this.#publish(route, body, { persistent: true, messageId: id, type: pattern, headers });
   }
 
   broadcast(pattern: string, body: string): void {
@@ -81,10 +83,10 @@ export class RabbitTransport implements Transport {
     this.#listeners.set(pattern, [...(this.#listeners.get(pattern) ?? []), listener]);
   }
 
-  async sendToNode(node: string, pattern: string, body: string): Promise<void> {
+  async sendToNode(node: string, { pattern, body, ...origin }: NodeMessage): Promise<void> {
     const route = { exchange: this.#topology.nodeExchange, routingKey: node };
     try {
-      await this.#publish(route, body, { type: pattern });
+      await this.#publish(route, body, { type: pattern, headers: originHeaders(origin) });
     } catch (error) {
       throw error instanceof AppError ? error : appError('SERVICE_UNAVAILABLE', { cause: error });
     }
