@@ -247,7 +247,7 @@ export class Metrics {
     name: 'gatepost_push_connections_closed_total',
     help: 'Sockets of devices that were closed',
     by: 'connectors',
-    labels: { code: '[close code](push.md#close-codes); 1006 where nobody said goodbye' },
+    labels: { code: '[close code](push.md#close-codes); 1006 where nobody said goodbye; `other`' },
   });
 
   readonly pushLogins = this.#catalogue.counter({

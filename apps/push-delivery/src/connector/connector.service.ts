@@ -4,7 +4,8 @@ import type { DeviceAddress } from '../device-queues/device-address.js';
 import type { ConnectOutcome, MessageRef } from '../device-queues/device-queues.js';
 import { DeviceAdmission } from './device-admission.js';
 import { LoginLimit } from './login-limit.js';
-import { CLOSE } from './sessions/close-codes.js';
+import { FRAMING_NAMES } from './framings/framings.js';
+import { CLOSE, toldCode } from './sessions/close-codes.js';
 import { conflictDelayMs } from './sessions/conflict-delay.js';
 import { Connections } from './sockets/connections.js';
 import type { ConnectionHost, DeviceConnection } from './sockets/device-connection.js';
@@ -32,7 +33,9 @@ export class ConnectorService implements ConnectionHost {
     private readonly writes: QueueWrites,
     private readonly logins: LoginLimit,
     private readonly metrics: Metrics,
-  ) {}
+  ) {
+    for (const framing of FRAMING_NAMES) metrics.pushConnections.set({ framing }, 0);
+  }
 
   opened(connection: DeviceConnection): void {
     this.connections.add(connection);
@@ -62,7 +65,7 @@ export class ConnectorService implements ConnectionHost {
 
   closed(connection: DeviceConnection, code: number): void {
     this.metrics.pushConnections.dec({ framing: connection.framing.name });
-    this.metrics.pushConnectionsClosed.inc({ code: String(code) });
+    this.metrics.pushConnectionsClosed.inc({ code: toldCode(code) });
     this.#newcomers.forget(connection);
     this.#pages.forget(connection);
     const { device, id } = connection.session;

@@ -12,6 +12,9 @@ const FRAMINGS: ReadonlyMap<string, Framing> = new Map([
   ['lc.proto2base64.1', base64Framing],
 ]);
 
+/** What framings are called in metrics. */
+export const FRAMING_NAMES = [...new Set([jsonFraming, ...FRAMINGS.values()].map(({ name }) => name))];
+
 /** The first offered sub-protocol that we speak. Clients insist on hearing its name again. */
 export function chooseProtocol(offered: Iterable<string>): string | undefined {
   for (const name of offered) if (FRAMINGS.has(name)) return name;

@@ -11,4 +11,13 @@ export const CLOSE = {
   tooFast: 4116,
 } as const;
 
+/** Codes that clients, browsers and the network end connections with: they left, went to another page, said nothing, sent too much. */
+const CLOSED_BY_OTHERS = [1000, 1001, 1005, 1006, 1009];
+const TOLD: ReadonlySet<number> = new Set([...CLOSED_BY_OTHERS, ...Object.values(CLOSE)]);
+
+/** How a code is called in metrics. A client can close with any of some thousand codes, which would be as many series. */
+export function toldCode(code: number): string {
+  return TOLD.has(code) ? String(code) : 'other';
+}
+
 export const UNKNOWN_APPLICATION = 'There is no such application.';
