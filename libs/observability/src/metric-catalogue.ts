@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /** Every value that a label can have, or, where they cannot be listed, what they are. */
-export type LabelValues = readonly string[] | string;
+type LabelValues = readonly string[] | string;
 
 interface MetricSpec<Label extends string> {
   readonly name: string;
