@@ -18,9 +18,12 @@ export class DeviceFleet {
   readonly #clients: PushClient[];
   /** By push: how often each device's application was shown it. */
   readonly #shown = new Map<string, Map<number, number>>();
+  /** By device: how often it has logged in. */
+  readonly #logins: number[];
   #lastError = '';
 
   constructor({ server, appId, appKey, size }: Fleet) {
+    this.#logins = Array.from({ length: size }, () => 0);
     this.#clients = Array.from(
       { length: size },
       (_, device) =>
@@ -36,6 +39,9 @@ export class DeviceFleet {
           onMessage: ({ id }) => {
             this.#note(id, device);
           },
+          onState: ({ state }) => {
+            if (state === 'connected') this.#logins[device] = (this.#logins[device] ?? 0) + 1;
+          },
         }),
     );
   }
@@ -48,6 +54,11 @@ export class DeviceFleet {
   /** How many of them were shown it more than once. */
   repeated(pushId: string): number {
     return [...(this.#shown.get(pushId)?.values() ?? [])].filter((count) => count > 1).length;
+  }
+
+  /** How often the device that had to has come back. */
+  mostReturns(): number {
+    return Math.max(...this.#logins) - 1;
   }
 
   /** Connects the devices, some at a time: each registers first. */

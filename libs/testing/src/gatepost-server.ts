@@ -66,6 +66,7 @@ export async function startServices(
   const processes = main.stdout
     .trim()
     .split('\n')
+    .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as ServiceProcess);
   const gateways = processes.filter(({ service }) => service === 'gateway').sort((a, b) => a.port - b.port);
   return server(app, main, all, { processes, baseUrls: gateways.map(({ port }) => `http://127.0.0.1:${port}`) });

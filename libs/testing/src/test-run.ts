@@ -32,6 +32,12 @@ export function browserProgram(): string {
   return variable('TEST_BROWSER');
 }
 
+/** How large a test is that can also be run by hand with more: what TEST_SCALE says (`rounds=5,devices=1000`), else what `npm test` runs. */
+export function scaleOfRun(name: string, usual: number): number {
+  const [, value] = new RegExp(`(?:^|,)${name}=(\\d+)`).exec(process.env['TEST_SCALE'] ?? '') ?? [];
+  return value === undefined ? usual : Number(value);
+}
+
 function variable(name: string): string {
   const value = process.env[name];
   if (value === undefined || value === '') throw new Error(`${name} is not set: run the tests by "npm test -- <file>"`);

@@ -1,0 +1,120 @@
+import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+
+const PROBE_INTERVAL_MS = 100;
+const PROBE_TIMEOUT_MS = 2_000;
+/** Those that a proxy must not pass on. */
+const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'transfer-encoding']);
+
+interface Gateway {
+  readonly port: number;
+  /** Keeps its connections, as proxies do. */
+  readonly agent: Agent;
+  isReady: boolean;
+  probe: NodeJS.Timeout | undefined;
+}
+
+interface Answer {
+  readonly response: IncomingMessage;
+  readonly body: Buffer;
+}
+
+/**
+ * What stands before gateways: gives requests in turn to those that are ready, over connections that it keeps. Only a connection that
+ * was refused is tried again, with another gateway; whatever else goes wrong is the client's to see, as 502.
+ */
+export class LoadBalancer {
+  readonly #gateways = new Map<number, Gateway>();
+  #turn = 0;
+
+  private constructor(
+    private readonly server: Server,
+    readonly port: number,
+  ) {}
+
+  static async start(): Promise<LoadBalancer> {
+    const server = createServer((incoming, reply) => {
+      void balancer.#serve(incoming, reply);
+    });
+    const port = await new Promise<number>((resolve) => {
+      server.listen(0, '127.0.0.1', () => {
+        resolve((server.address() as { port: number }).port);
+      });
+    });
+    const balancer = new LoadBalancer(server, port);
+    return balancer;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** From now on the gateway is asked whether it is ready. */
+  add(port: number): void {
+    const gateway: Gateway = { port, agent: new Agent({ keepAlive: true }), isReady: false, probe: undefined };
+    this.#gateways.set(port, gateway);
+    void this.#probe(gateway);
+  }
+
+  remove(port: number): void {
+    const gateway = this.#gateways.get(port);
+    this.#gateways.delete(port);
+    clearTimeout(gateway?.probe);
+    gateway?.agent.destroy();
+  }
+
+  async stop(): Promise<void> {
+    for (const port of [...this.#gateways.keys()]) this.remove(port);
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  async #probe(gateway: Gateway): Promise<void> {
+    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+    gateway.isReady = await fetch(`http://127.0.0.1:${gateway.port}/readyz`, { signal }).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (this.#gateways.get(gateway.port) !== gateway) return;
+    gateway.probe = setTimeout(() => void this.#probe(gateway), PROBE_INTERVAL_MS);
+  }
+
+  async #serve(incoming: IncomingMessage, reply: ServerResponse): Promise<void> {
+    const body = Buffer.concat((await incoming.toArray()) as Buffer[]);
+    try {
+      const answer = await this.#ask(incoming, body);
+      const headers = Object.entries(answer.response.headers).filter(([name]) => !HOP_BY_HOP.has(name));
+      reply.writeHead(answer.response.statusCode ?? 502, Object.fromEntries(headers)).end(answer.body);
+    } catch (error) {
+      reply.writeHead(502).end(String(error));
+    }
+  }
+
+  async #ask(incoming: IncomingMessage, body: Buffer): Promise<Answer> {
+    const ready = [...this.#gateways.values()].filter(({ isReady }) => isReady);
+    for (const gateway of inTurn(ready, (this.#turn += 1))) {
+      try {
+        return await forward(gateway, incoming, body);
+      } catch (error) {
+        if ((error as { code?: unknown }).code !== 'ECONNREFUSED') throw error;
+      }
+    }
+    throw new Error('no gateway is ready');
+  }
+}
+
+function inTurn<T>(all: readonly T[], turn: number): T[] {
+  const first = turn % Math.max(1, all.length);
+  return [...all.slice(first), ...all.slice(0, first)];
+}
+
+function forward({ port, agent }: Gateway, { method, url, headers }: IncomingMessage, body: Buffer): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: '127.0.0.1', port, agent, method, path: url, headers }, (response) => {
+      response.toArray().then((chunks) => {
+        resolve({ response, body: Buffer.concat(chunks as Buffer[]) });
+      }, reject);
+    });
+    asked.once('error', reject);
+    asked.end(body);
+  });
+}
