@@ -133,11 +133,4 @@ describe('a Database', () => {
     expect(inspect(error)).toContain('SQLSTATE 23505 (things_name_key) in: INSERT');
     expect(inspect(error, { depth: 10 })).not.toContain('secret');
   });
-
-  it('migrates once, however many migrate at the same time', async () => {
-    const url = await newDatabase();
-    const applied = await Promise.all(Array.from({ length: 4 }, () => migrate({ ...options, url })));
-    expect(applied.flat()).toEqual(['CreateThings1700000000000']);
-    expect(await migrate({ ...options, url })).toEqual([]);
-  });
 });

@@ -3,4 +3,4 @@ export type { DatabaseOptions } from './database-options.js';
 export { DatabaseModule } from './database.module.js';
 export { Database, type Queryable, type Tx } from './database.js';
 export { isRefusedPattern, isStatementTimeout, violatedForeignKey, violatedUniqueConstraint } from './driver-error.js';
-export { migrate } from './migrate.js';
+export { migrate, migrationStatus } from './migrate.js';

@@ -1,43 +1,119 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
-import type { Queryable } from './database.js';
+import { Database, type Queryable } from './database.js';
 import type { DatabaseOptions } from './database-options.js';
+import { releaseMigrationLock, takeMigrationLock } from './migration-lock.js';
 
-/** Any number: all migrators of all schemas of one database take their turns under it. */
-const MIGRATION_LOCK = 7_236_401;
 const MIGRATIONS_TABLE = 'migrations';
 const CONNECT_TIMEOUT_MS = 2_000;
 /** One connection holds the lock while the other migrates. */
 const CONNECTIONS = 2;
+const LOCK_NOT_AVAILABLE = '55P03';
+/** Between two attempts to lock a table: what had to wait behind us goes on meanwhile. */
+const RETRY_MS = 1_000;
+
+/** How patient a migration is, in milliseconds. */
+export interface MigrationPatience {
+  /** With another migration. */
+  readonly turnMs: number;
+  /** At once with whoever uses a table that is to be changed: all others wait behind us for so long. */
+  readonly tableMs: number;
+  /** With such tables altogether. */
+  readonly tablesMs: number;
+}
+
+const PATIENCE: MigrationPatience = { turnMs: 300_000, tableMs: 2_000, tablesMs: 120_000 };
+
+/** What of a schema's migrations is applied. */
+export interface MigrationStatus {
+  /** Known here and not applied. */
+  readonly pending: readonly string[];
+  /** Applied and not known here: a newer version has migrated. */
+  readonly newer: readonly string[];
+}
 
 /**
- * Brings a service's schema to the newest version. Safe to run from several places at once: one after the other works.
+ * Brings a service's schema to the newest version. Safe to run from several places at once: one after the other works. Each migration
+ * is one transaction. While a table that it changes is in use it lets go and tries again, so that nobody waits long behind it.
  * @returns the names of the migrations that were applied
+ * @throws Error where another migration, or the use of a table, lasts too long
  */
-export async function migrate(options: DatabaseOptions): Promise<string[]> {
-  const dataSource = await createDataSource(options);
+export async function migrate(options: DatabaseOptions, patience = PATIENCE): Promise<string[]> {
+  const dataSource = await createDataSource(options, patience);
   await dataSource.initialize();
   const lock = dataSource.createQueryRunner();
   try {
-    await lock.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await takeMigrationLock(lock, patience.turnMs);
     await lock.query(`CREATE SCHEMA IF NOT EXISTS ${options.schema}`);
-    const applied = await dataSource.runMigrations();
-    return applied.map(({ name }) => name);
+    return await applyPending(dataSource, options.schema, patience.tablesMs);
   } finally {
-    await lock.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK]).catch(() => undefined);
+    await releaseMigrationLock(lock);
     await lock.release();
     await dataSource.destroy();
   }
 }
 
-/** Whether every migration of the service is applied. @throws where the schema is not there at all */
-export async function isMigrated(database: Queryable, { schema, migrations }: DatabaseOptions): Promise<boolean> {
-  const rows = await database.query<{ name: string }>(`SELECT name FROM ${schema}.${MIGRATIONS_TABLE}`);
-  const applied = new Set(rows.map(({ name }) => name));
-  return migrations.every(({ name }) => applied.has(name));
+/** Looks what is pending, and changes nothing. */
+export async function migrationStatus(options: DatabaseOptions): Promise<MigrationStatus> {
+  const database = new Database(options);
+  try {
+    const applied = (await appliedMigrations(database, options.schema)) ?? new Set();
+    const known = options.migrations.map(({ name }) => name);
+    return {
+      pending: known.filter((name) => !applied.has(name)),
+      newer: [...applied].filter((name) => !known.includes(name)),
+    };
+  } finally {
+    await database.close();
+  }
+}
+
+/** Whether every migration of the service is applied. */
+export async function isMigrated(database: Queryable, options: DatabaseOptions): Promise<boolean> {
+  const applied = await appliedMigrations(database, options.schema);
+  return applied !== undefined && options.migrations.every(({ name }) => applied.has(name));
+}
+
+/** Undefined where nobody has ever migrated. */
+async function appliedMigrations(database: Queryable, schema: string): Promise<Set<string> | undefined> {
+  const table = `${schema}.${MIGRATIONS_TABLE}`;
+  const [found] = await database.query<{ isThere: boolean }>(`SELECT to_regclass($1) IS NOT NULL AS "isThere"`, [
+    table,
+  ]);
+  if (found?.isThere !== true) return undefined;
+  const rows = await database.query<{ name: string }>(`SELECT name FROM ${table} ORDER BY id`);
+  return new Set(rows.map(({ name }) => name));
+}
+
+async function applyPending(dataSource: DataSource, schema: string, patienceMs: number): Promise<string[]> {
+  const deadline = performance.now() + patienceMs;
+  const database: Queryable = { query: (sql, parameters) => dataSource.query(sql, [...(parameters ?? [])]) };
+  const before = await appliedMigrations(database, schema);
+  // What an attempt that had to let go has applied before stays applied.
+  while (!(await tryToApply(dataSource))) {
+    if (performance.now() > deadline)
+      throw new Error('a table that it changes is in use all the time: look for long transactions in pg_stat_activity');
+    await sleep(RETRY_MS);
+  }
+  return [...((await appliedMigrations(database, schema)) ?? [])].filter((name) => before?.has(name) !== true);
+}
+
+/** @returns false where a table is in use */
+async function tryToApply(dataSource: DataSource): Promise<boolean> {
+  try {
+    await dataSource.runMigrations();
+    return true;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === LOCK_NOT_AVAILABLE) return false;
+    throw error;
+  }
 }
 
 /** TypeORM runs the migrations and notes them; it synchronises nothing. Only who migrates has to load it. */
-async function createDataSource({ url, schema, migrations, applicationName }: DatabaseOptions): Promise<DataSource> {
+async function createDataSource(
+  { url, schema, migrations, applicationName }: DatabaseOptions,
+  { tableMs }: MigrationPatience,
+): Promise<DataSource> {
   const { DataSource } = await import('typeorm');
   return new DataSource({
     type: 'postgres',
@@ -46,6 +122,7 @@ async function createDataSource({ url, schema, migrations, applicationName }: Da
     applicationName,
     poolSize: CONNECTIONS,
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
+    extra: { options: `-c lock_timeout=${tableMs}` },
     synchronize: false,
     migrations: [...migrations],
     migrationsTableName: MIGRATIONS_TABLE,

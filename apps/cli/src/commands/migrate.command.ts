@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { StartError } from '#bootstrap';
-import { migrate } from '#database';
+import { type DatabaseOptions, migrate, migrationStatus } from '#database';
 import { messageOf } from '#errors';
 import { accountsDatabase } from '../../../accounts/src/accounts.database.js';
 import { authLinkingDatabase } from '../../../auth-linking/src/auth-linking.database.js';
@@ -16,24 +16,46 @@ export interface DatabaseUrls {
   readonly push: string;
 }
 
+interface MigrateOptions {
+  readonly quiet?: true;
+  readonly status?: true;
+}
+
 /** `gatepost migrate`: the one command that opens databases. */
 export function migrateCommand(databaseUrls: () => DatabaseUrls): Command {
   return new Command('migrate')
     .description('bring the databases of all services to the newest version (before a rollout)')
     .option('--quiet', 'say nothing where all is well')
-    .action(async ({ quiet }: { quiet?: true }) => {
-      const { accounts, authLinking, mail, push } = databaseUrls();
-      const databases = [
-        accountsDatabase(accounts, 1),
-        authLinkingDatabase(authLinking, 1),
-        mailDatabase(mail, 1),
-        pushDatabase(push, 1),
-      ];
-      for (const database of databases) {
-        const applied = await migrate(database).catch((cause: unknown) => {
-          throw new StartError(`The schema ${database.schema} cannot be migrated: ${messageOf(cause)}`, { cause });
+    .option('--status', 'only say what is to be done; exit status 1 where something is')
+    .action(async ({ quiet, status }: MigrateOptions) => {
+      for (const database of databasesAt(databaseUrls())) {
+        const work = status ? tellStatus(database) : bringUpToDate(database, quiet === true);
+        await work.catch((cause: unknown) => {
+          const verb = status ? 'looked at' : 'migrated';
+          throw new StartError(`The schema ${database.schema} cannot be ${verb}: ${messageOf(cause)}`, { cause });
         });
-        if (!quiet) print(`${database.schema}: ${applied.length === 0 ? 'up to date' : applied.join(', ')}`);
       }
     });
+}
+
+/** The databases of all services, in the order in which they are migrated. */
+export function databasesAt({ accounts, authLinking, mail, push }: DatabaseUrls): DatabaseOptions[] {
+  return [
+    accountsDatabase(accounts, 1),
+    authLinkingDatabase(authLinking, 1),
+    mailDatabase(mail, 1),
+    pushDatabase(push, 1),
+  ];
+}
+
+async function bringUpToDate(database: DatabaseOptions, isQuiet: boolean): Promise<void> {
+  const applied = await migrate(database);
+  if (!isQuiet) print(`${database.schema}: ${applied.length === 0 ? 'up to date' : applied.join(', ')}`);
+}
+
+async function tellStatus(database: DatabaseOptions): Promise<void> {
+  const { pending, newer } = await migrationStatus(database);
+  if (pending.length > 0) process.exitCode = 1;
+  const news = newer.length === 0 ? '' : `; of a newer version: ${newer.join(', ')}`;
+  print(`${database.schema}: ${pending.length === 0 ? 'up to date' : `pending: ${pending.join(', ')}`}${news}`);
 }

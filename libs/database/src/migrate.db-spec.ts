@@ -1,0 +1,134 @@
+import pg from 'pg';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually, newDatabase } from '#testing';
+import type { DatabaseOptions } from './database-options.js';
+import { migrate, migrationStatus } from './migrate.js';
+
+const PATIENCE = { turnMs: 20_000, tableMs: 200, tablesMs: 20_000 };
+const IMPATIENCE = { turnMs: 500, tableMs: 100, tablesMs: 500 };
+/** Where a test waits for a migration's tries. */
+const TEST_MS = 40_000;
+
+class CreateThings1700000000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('CREATE TABLE sample.things (name text)');
+  }
+
+  down(): Promise<void> {
+    throw new Error('forward only');
+  }
+}
+
+class AddSize1700000100000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE sample.things ADD COLUMN size integer');
+  }
+
+  down(): Promise<void> {
+    throw new Error('forward only');
+  }
+}
+
+/** Waits in the middle for as long as somebody holds lock 1. */
+class AddInTwoSteps1700000200000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE sample.things ADD COLUMN first integer');
+    await runner.query('SET LOCAL lock_timeout = 0');
+    await runner.query('SELECT pg_advisory_xact_lock(1)');
+    await runner.query('ALTER TABLE sample.things ADD COLUMN second integer');
+  }
+
+  down(): Promise<void> {
+    throw new Error('forward only');
+  }
+}
+
+describe('migrate', { timeout: TEST_MS }, () => {
+  let options: DatabaseOptions;
+  let other: pg.Client;
+
+  const all = () => ({ ...options, migrations: [CreateThings1700000000000, AddSize1700000100000] });
+  const columns = async () => {
+    const { rows } = await other.query<{ name: string }>(
+      `SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'sample' AND table_name = 'things'`,
+    );
+    return rows.map(({ name }) => name).sort();
+  };
+
+  beforeEach(async () => {
+    const url = await newDatabase();
+    options = {
+      url,
+      schema: 'sample',
+      migrations: [CreateThings1700000000000],
+      poolSize: 1,
+      applicationName: 'gatepost-sample',
+    };
+    other = new pg.Client({ connectionString: url, application_name: 'somebody' });
+    await other.connect();
+  });
+  afterEach(() => other.end());
+
+  it('migrates once, however many migrate at the same time', async () => {
+    const applied = await Promise.all(Array.from({ length: 4 }, () => migrate(options)));
+    expect(applied.flat()).toEqual(['CreateThings1700000000000']);
+    expect(await migrate(options)).toEqual([]);
+  });
+
+  it('says what is pending, and changes nothing by that', async () => {
+    expect(await migrationStatus(options)).toEqual({ pending: ['CreateThings1700000000000'], newer: [] });
+    expect((await other.query(`SELECT to_regnamespace('sample') AS schema`)).rows).toEqual([{ schema: null }]);
+    await migrate(all());
+    expect(await migrationStatus(all())).toEqual({ pending: [], newer: [] });
+    expect(await migrationStatus(options)).toEqual({ pending: [], newer: ['AddSize1700000100000'] });
+  });
+
+  it('leaves nothing of a migration in whose middle it ended; the next one does it', async () => {
+    const steps = { ...options, migrations: [CreateThings1700000000000, AddInTwoSteps1700000200000] };
+    await other.query('SELECT pg_advisory_lock(1)');
+    const killed = migrate(steps, PATIENCE).catch((error: unknown) => error);
+    await eventually(async () => {
+      const { rowCount } = await other.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE application_name = 'gatepost-sample' AND datname = current_database() AND wait_event = 'advisory'`,
+      );
+      expect(rowCount).toBe(1);
+    });
+    expect(await killed).toBeInstanceOf(Error);
+    expect(await columns()).toEqual(['name']);
+    await other.query('SELECT pg_advisory_unlock(1)');
+    expect(await migrate(steps, PATIENCE)).toEqual(['AddInTwoSteps1700000200000']);
+    expect(await columns()).toEqual(['first', 'name', 'second']);
+  });
+
+  it('gives up where another one lasts too long, and names it', async () => {
+    await other.query('SELECT pg_advisory_lock(7236401)');
+    await expect(migrate(options, IMPATIENCE)).rejects.toThrow(
+      /another migration runs: PostgreSQL's process \d+ \(somebody, from .*pg_terminate_backend\(\d+\)/,
+    );
+  });
+
+  it('lets others at a table for whose lock it has to wait', async () => {
+    await migrate(options);
+    await other.query('BEGIN');
+    await other.query('SELECT * FROM sample.things');
+    const migrating = migrate(all(), PATIENCE);
+    const third = new pg.Client({ connectionString: options.url });
+    await third.connect();
+    for (let query = 0; query < 20; query += 1) await third.query('SELECT * FROM sample.things');
+    await third.end();
+    expect(await columns()).toEqual(['name']);
+    await other.query('COMMIT');
+    expect(await migrating).toEqual(['AddSize1700000100000']);
+  });
+
+  it('gives up where a table is in use all the time', async () => {
+    await migrate(options);
+    await other.query('BEGIN');
+    await other.query('SELECT * FROM sample.things');
+    await expect(migrate(all(), IMPATIENCE)).rejects.toThrow(/in use all the time/);
+    await other.query('COMMIT');
+    expect(await migrate(all())).toEqual(['AddSize1700000100000']);
+  });
+});
