@@ -62,6 +62,7 @@ export default defineConfig({
       project('database', ['{apps,libs}/*/src/**/*.db-spec.ts'], { test: 10 * SECOND, hook: 30 * SECOND }),
       project('broker', ['libs/*/test/**/*.broker-spec.ts'], { test: 30 * SECOND, hook: 60 * SECOND }),
       project('e2e', ['apps/*/test/**/*.e2e-spec.ts'], { test: 30 * SECOND, hook: 60 * SECOND }),
+      project('deployment', ['test/deployment/**/*.spec.ts'], { test: 60 * SECOND, hook: 90 * SECOND }),
       project('journeys', ['test/journeys/**/*.e2e-spec.ts'], { test: 60 * SECOND, hook: 90 * SECOND }),
     ],
   },

@@ -8,18 +8,20 @@ import { ensureBuilt, ensureInstalled, fail, ROOT } from './prepare.mjs';
 
 const HELP = `Usage: npm test [-- <arguments of vitest>]
 
-Installs what is missing, provides PostgreSQL, Redis, RabbitMQ and Chromium, then runs in this order: npm run check (format, lint,
+Installs what is missing, provides PostgreSQL, Redis, RabbitMQ, Chromium and kubectl, then runs in this order: npm run check (format, lint,
 types, boundaries, unused), and the unit, database, broker and end-to-end tests.
 
 Servers: those that answer at DATABASE_URL, REDIS_URL and AMQP_URL or their default local ports; else containers, where a
 Docker engine runs; else private ones from installed programs; else, as root with apt-get, from the system's packages.
 Browser: the one at CHROMIUM_PATH, else Chromium or Chrome on the PATH; else, where a test that opens pages is selected, and
 as root with apt-get, from the system's packages.
+kubectl: the one at KUBECTL_PATH, else on the PATH, 1.27 or newer; else, where a test that renders manifests is selected, likewise.
 A file whose tests fail is run once more, alone, where no more than two do; what passes then is reported as unstable.
 The tests work in a database, queues and key prefixes of their own and remove them afterwards.
 
 With arguments only the tests run that they select:
-  npm test -- --project unit            the unit tests (projects: unit, database, broker, e2e, journeys)
+  npm test -- --project unit            the unit tests (projects: unit, database, broker, e2e, journeys,
+                                        deployment)
   npm test -- users                     the tests whose file names contain "users"
   npm test -- -t 'signs up'             the tests whose names match
 `;
@@ -46,11 +48,13 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
 ensureInstalled();
 ensureBuilt();
 const { provideBrowser } = await import('./test/browser.mjs');
+const { provideKubectl } = await import('./test/kubectl.mjs');
 const { provideServers } = await import('./test/servers.mjs');
 const { cleanUp, createDatabase } = await import('./test/cleanup.mjs');
 const { secondLook } = await import('./test/second-look.mjs');
 
-const browser = tryToProvideBrowser();
+const browser = tryToProvide(provideBrowser);
+const kubectl = tryToProvide(provideKubectl);
 const servers = await provideServers({ tell }).catch((error) => fail(error.message));
 const run = {
   urls: servers.urls,
@@ -130,12 +134,13 @@ function testEnvironment() {
     TEST_NAMESPACE: run.namespace,
     TEST_FOLDER: run.folder,
     TEST_BROWSER: browser ?? '',
+    TEST_KUBECTL: kubectl ?? '',
   };
 }
 
-function tryToProvideBrowser() {
+function tryToProvide(provide) {
   try {
-    return provideBrowser({ tell, vitestArguments });
+    return provide({ tell, vitestArguments });
   } catch (error) {
     return fail(error.message);
   }

@@ -7,6 +7,7 @@ const PACKAGES = {
   redis: ['redis-server'],
   rabbitmq: ['rabbitmq-server'],
   browser: ['chromium'],
+  kubectl: ['kubernetes-client'],
 };
 /** Another installation may be under way, such as the system's own updates: so many seconds for it to end. */
 const LOCK_SECONDS = 120;
@@ -17,7 +18,7 @@ export function canInstall() {
   return process.getuid?.() === 0 && spawnSync('apt-get', ['--version']).status === 0;
 }
 
-/** Installs the program of a kind of server, or the browser. The system's own server is not started: tests have one of their own. */
+/** Installs the program of a kind of server, the browser, or kubectl. The system's own server is not started: tests have one of their own. */
 export function install(kind) {
   const hadPolicy = existsSync(START_POLICY);
   if (!hadPolicy) writeFileSync(START_POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });

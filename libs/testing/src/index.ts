@@ -24,4 +24,4 @@ export { codeSentBy, type SentMessage, sentMessages } from './text-messages.js';
 export { TcpProxy } from './tcp-proxy.js';
 export { type CollectedSpan, TraceCollector, useTraceCollector } from './trace-collector.js';
 export { isAlive, TestProcess } from './test-process.js';
-export { newDatabase, newFolder, newNamespace, scaleOfRun, testRun } from './test-run.js';
+export { kubectlProgram, newDatabase, newFolder, newNamespace, scaleOfRun, testRun } from './test-run.js';

@@ -38,6 +38,11 @@ export function scaleOfRun(name: string, usual: number): number {
   return value === undefined ? usual : Number(value);
 }
 
+/** The program that renders manifests. @throws Error where the test was not started by `npm test` */
+export function kubectlProgram(): string {
+  return variable('TEST_KUBECTL');
+}
+
 function variable(name: string): string {
   const value = process.env[name];
   if (value === undefined || value === '') throw new Error(`${name} is not set: run the tests by "npm test -- <file>"`);

@@ -1,0 +1,146 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { IScaledObject } from '@kubernetes-models/keda/keda.sh/v1alpha1';
+import type { IDeployment } from 'kubernetes-models/apps/v1';
+import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2';
+import type { IJob } from 'kubernetes-models/batch/v1';
+import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
+import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1';
+import type { IConfigMap, IContainer, IPodTemplateSpec, IService, IServiceAccount } from 'kubernetes-models/v1';
+import { parseAllDocuments } from 'yaml';
+import { kubectlProgram } from '#testing';
+
+const FOLDER = fileURLToPath(new URL('../../../deploy/kubernetes/', import.meta.url));
+
+/** What any object of Kubernetes has. */
+export interface KubernetesObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
+}
+
+/** A route of the Gateway API, as far as we use it. */
+interface HttpRoute {
+  readonly spec: {
+    readonly hostnames: readonly string[];
+    readonly rules: readonly {
+      readonly matches: readonly { readonly path: { readonly value: string } }[];
+      readonly timeouts?: { readonly request: string };
+      readonly backendRefs: readonly { readonly name: string; readonly port: number }[];
+    }[];
+  };
+}
+
+/** The kinds of objects that the tests ask for. */
+interface Kinds {
+  readonly ConfigMap: IConfigMap;
+  readonly Deployment: IDeployment;
+  readonly HorizontalPodAutoscaler: IHorizontalPodAutoscaler;
+  readonly HTTPRoute: HttpRoute;
+  readonly Ingress: IIngress;
+  readonly Job: IJob;
+  readonly NetworkPolicy: INetworkPolicy;
+  readonly PodDisruptionBudget: IPodDisruptionBudget;
+  readonly ScaledObject: IScaledObject;
+  readonly Service: IService;
+  readonly ServiceAccount: IServiceAccount;
+}
+
+/** Something that runs pods. */
+export interface Workload {
+  readonly name: string;
+  readonly replicas: number | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly pod: NonNullable<IPodTemplateSpec['spec']>;
+  readonly container: IContainer;
+}
+
+/** The objects that a folder of deploy/kubernetes stands for, as `kubectl apply -k` would send them. */
+export class Manifests {
+  private constructor(readonly objects: readonly KubernetesObject[]) {}
+
+  static render(folder: string): Manifests {
+    const text = execFileSync(kubectlProgram(), ['kustomize', `${FOLDER}${folder}`], { encoding: 'utf8' });
+    return new Manifests(parseAllDocuments(text).map((document) => document.toJS() as KubernetesObject));
+  }
+
+  all<K extends keyof Kinds>(kind: K): readonly (Kinds[K] & KubernetesObject)[] {
+    return this.objects.filter((object) => object.kind === kind) as (Kinds[K] & KubernetesObject)[];
+  }
+
+  names(kind: keyof Kinds): readonly string[] {
+    return this.all(kind).map(({ metadata }) => metadata.name);
+  }
+
+  get workloads(): readonly Workload[] {
+    const deployments = this.all('Deployment').map(({ metadata, spec }) =>
+      workloadOf(metadata.name, spec?.template, spec?.replicas),
+    );
+    return [...deployments, ...this.all('Job').map(({ metadata, spec }) => workloadOf(metadata.name, spec?.template))];
+  }
+
+  workload(name: string): Workload {
+    const found = this.workloads.find((workload) => workload.name === name);
+    if (found === undefined) throw new Error(`nothing is called ${name}`);
+    return found;
+  }
+
+  /** What a container finds in its environment: the values that stand in the manifests, and the keys of the Secret. */
+  environment({ container }: Workload): {
+    readonly values: Readonly<Record<string, string>>;
+    readonly secrets: Secrets;
+  } {
+    const values: Record<string, string> = {};
+    const secrets: Record<string, { readonly isOptional: boolean }> = {};
+    for (const { configMapRef } of container.envFrom ?? []) Object.assign(values, this.configMap(configMapRef?.name));
+    for (const { name, value, valueFrom } of container.env ?? []) {
+      if (value !== undefined) values[name] = value;
+      if (valueFrom?.secretKeyRef) secrets[name] = { isOptional: valueFrom.secretKeyRef.optional === true };
+    }
+    return { values, secrets };
+  }
+
+  private configMap(name: string | undefined): Readonly<Record<string, string>> {
+    const found = this.all('ConfigMap').find(({ metadata }) => metadata.name === name);
+    if (found?.data === undefined) throw new Error(`there is no ConfigMap ${String(name)}`);
+    return found.data;
+  }
+}
+
+type Secrets = Readonly<Record<string, { readonly isOptional: boolean }>>;
+
+function workloadOf(name: string, template: IPodTemplateSpec | undefined, replicas?: number): Workload {
+  const [container, ...others] = template?.spec?.containers ?? [];
+  if (template?.spec === undefined || container === undefined || others.length > 0)
+    throw new Error(`the pods of ${name} have not one container`);
+  return { name, replicas, labels: template.metadata?.labels ?? {}, pod: template.spec, container };
+}
+
+/** A file of deploy/kubernetes. */
+export function fileOf(path: string): string {
+  return readFileSync(`${FOLDER}${path}`, 'utf8');
+}
+
+/** Whether a label selector takes an object with those labels. */
+export function selects(selector: LabelSelector | undefined, labels: Readonly<Record<string, string>>): boolean {
+  const isEqual = Object.entries(selector?.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
+  return isEqual && (selector?.matchExpressions ?? []).every((expression) => fits(expression, labels));
+}
+
+interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly Expression[];
+}
+
+interface Expression {
+  readonly key: string;
+  readonly operator: string;
+  readonly values?: readonly string[];
+}
+
+function fits({ key, operator, values = [] }: Expression, labels: Readonly<Record<string, string>>): boolean {
+  if (operator === 'In') return values.includes(labels[key] ?? '');
+  if (operator === 'NotIn') return !values.includes(labels[key] ?? '');
+  throw new Error(`nobody has taught the tests what ${operator} means`);
+}
