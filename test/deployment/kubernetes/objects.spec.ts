@@ -2,15 +2,22 @@ import { describe, expect, it } from 'vitest';
 import { fileOf, Manifests } from './manifests.js';
 import { fieldProblems, hasModel, valueProblems } from './object-types.js';
 
+/** The compiler reads thousands of types first. */
+const COMPILER_TIMEOUT_MS = 240_000;
+
 const overlays = ['overlays/small', 'overlays/large'] as const;
 
 describe.each(overlays)('the manifests of %s', (overlay) => {
   const manifests = Manifests.render(overlay);
   const known = manifests.objects.filter(hasModel);
 
-  it('are of their types, without fields that there are not', () => {
-    expect(fieldProblems(known)).toEqual([]);
-  });
+  it(
+    'are of their types, without fields that there are not',
+    () => {
+      expect(fieldProblems(known)).toEqual([]);
+    },
+    COMPILER_TIMEOUT_MS,
+  );
 
   it('have values that the API takes', () => {
     expect(known.map(valueProblems).filter((problem) => problem !== undefined)).toEqual([]);
@@ -30,10 +37,14 @@ describe.each(overlays)('the manifests of %s', (overlay) => {
 describe('the check of the types', () => {
   const [deployment] = Manifests.render('overlays/small').all('Deployment');
 
-  it('finds a field that there is not', () => {
-    const misspelt = { ...deployment!, spec: { ...deployment!.spec, replcias: 2 } };
-    expect(fieldProblems([misspelt]).join()).toContain('replcias');
-  });
+  it(
+    'finds a field that there is not',
+    () => {
+      const misspelt = { ...deployment!, spec: { ...deployment!.spec, replcias: 2 } };
+      expect(fieldProblems([misspelt]).join()).toContain('replcias');
+    },
+    COMPILER_TIMEOUT_MS,
+  );
 
   it('finds a value of another kind', () => {
     const wrong = { ...deployment!, spec: { ...deployment!.spec, revisionHistoryLimit: 'three' } };

@@ -15,32 +15,48 @@ describe('with the environment of the manifests', () => {
   const services = manifests.workloads.filter(({ container }) => container.readinessProbe !== undefined);
   const processes = new Map<string, TestProcess>();
   const ports = new Map<string, number>();
-  let shared: Readonly<Record<string, string>>;
+  let namespace: string;
+  /** What the Secret holds; what may be missing is, but for the first application. */
+  let secret: Readonly<Record<string, string>>;
 
   const appOf = ({ container }: Workload) => /gatepost-([a-z-]+):/.exec(container.image ?? '')?.[1] ?? '';
-  /** What its Secret would hold; what may be missing is. */
   const environmentOf = (workload: Workload): Record<string, string> => {
     const { values, secrets } = manifests.environment(workload);
-    const required = Object.keys(secrets).filter((name) => secrets[name]?.isOptional === false);
-    // The image sets it, and the pods mount the folder.
+    const held = Object.keys(secrets).filter((name) => name in secret);
+    // The image sets the first, and the pods mount the second.
     const image = { NODE_ENV: 'production', GATEPOST_DATA_DIR: newFolder('pod') };
-    return { ...image, ...values, ...Object.fromEntries(required.map((name) => [name, shared[name] ?? ''])) };
+    return { ...image, ...values, ...Object.fromEntries(held.map((name) => [name, secret[name] ?? ''])) };
   };
   const start = (workload: Workload, env: Readonly<Record<string, string>> = {}) =>
     TestProcess.start(`dist/apps/${appOf(workload)}/src/main.js`, workload.container.args ?? [], {
       ...environmentOf(workload),
-      GATEPOST_NAMESPACE: shared['GATEPOST_NAMESPACE'] ?? '',
+      GATEPOST_NAMESPACE: namespace,
       ...env,
     });
 
+  /** Asks what Kubernetes and Prometheus ask. One that has ended answers nothing any more: its last words are the reason. */
+  const untilAnswered = async ({ name, container }: Workload) => {
+    const { startupProbe, livenessProbe, readinessProbe } = container;
+    for (const path of [startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet?.path ?? '')) {
+      expect(await statusOf(name, path), `${name}${path}: ${processes.get(name)?.stderr.slice(-1_000)}`).toBe(200);
+    }
+    expect(await statusOf(name, '/metrics'), name).toBe(200);
+  };
+  const statusOf = async (name: string, path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${ports.get(name)}${path}`).catch(() => undefined);
+    return answer?.status;
+  };
+
   beforeAll(async () => {
     const { amqpUrl, redisUrl } = testRun();
-    shared = {
+    namespace = newNamespace();
+    secret = {
       DATABASE_URL: await newDatabase(),
       AMQP_URL: amqpUrl,
       REDIS_URL: redisUrl,
       GATEPOST_SECRET: randomBytes(32).toString('hex'),
-      GATEPOST_NAMESPACE: newNamespace(),
+      GATEPOST_APP_ID: 'my-first-app',
+      GATEPOST_APP_KEY: 'my-first-key',
     };
   });
 
@@ -65,27 +81,19 @@ describe('with the environment of the manifests', () => {
         const local = { GATEPOST_PORT: String(first + index), GATEPOST_HOST: '127.0.0.1', GATEPOST_DRAIN_SECONDS: '0' };
         processes.set(workload.name, start(workload, local));
       }
-      for (const { name, container } of services) {
-        const paths = [container.startupProbe, container.livenessProbe, container.readinessProbe].map(
-          (probe) => probe?.httpGet?.path ?? '',
-        );
-        for (const path of [...paths, '/metrics'])
-          await eventually(async () => {
-            const answer = await fetch(`http://127.0.0.1:${ports.get(name)}${path}`);
-            expect(answer.status, `${name}${path}: ${await answer.text()}`).toBe(200);
-          }, READY_TIMEOUT_MS);
-      }
+      for (const workload of services) await eventually(() => untilAnswered(workload), READY_TIMEOUT_MS);
     },
     TEST_TIMEOUT_MS,
   );
 
   it('devices are told the address that the entrance has', async () => {
-    const answer = await fetch(`http://127.0.0.1:${ports.get('gateway')}/v1/route?appId=any&secure=1`);
+    const answer = await fetch(`http://127.0.0.1:${ports.get('gateway')}/v1/route?appId=my-first-app&secure=1`);
     expect(await answer.json()).toMatchObject({ server: 'wss://gatepost.example.com/push' });
   });
 
   it('every service stops when it is told to', async () => {
-    for (const process of processes.values()) expect(await process.stop()).toEqual({ status: 0, signal: null });
+    for (const [name, process] of processes)
+      expect(await process.stop(), `${name}: ${process.stderr.slice(-1_000)}`).toEqual({ status: 0, signal: null });
   });
 
   it('the pod for the command line waits, and ends when it is told to', async () => {
