@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { IScaledObject } from '@kubernetes-models/keda/keda.sh/v1alpha1';
+import type { IPodMonitor } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1';
 import type { IDeployment } from 'kubernetes-models/apps/v1';
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2';
 import type { IJob } from 'kubernetes-models/batch/v1';
@@ -42,6 +43,7 @@ interface Kinds {
   readonly Job: IJob;
   readonly NetworkPolicy: INetworkPolicy;
   readonly PodDisruptionBudget: IPodDisruptionBudget;
+  readonly PodMonitor: IPodMonitor;
   readonly ScaledObject: IScaledObject;
   readonly Service: IService;
   readonly ServiceAccount: IServiceAccount;

@@ -110,6 +110,14 @@ describe.each(overlays)('in %s', (overlay) => {
     }
   });
 
+  it('Prometheus finds every service, and nothing that has no metrics', () => {
+    for (const { spec } of manifests.all('PodMonitor')) {
+      const chosen = chosenBy(spec.selector).map(({ name }) => name);
+      const serving = workloads.filter((workload) => portsOf(workload).includes('http')).map(({ name }) => name);
+      expect([...chosen].sort()).toEqual(serving.sort());
+    }
+  });
+
   it('policies let each service reach the engines whose addresses it has, and no other', () => {
     const policies = manifests.all('NetworkPolicy');
     const mayReach = ({ labels }: Workload, port: number) =>
