@@ -1,14 +1,16 @@
 import { brokerEnvironment, overRabbit, run, serviceEnvironment, startService } from '#bootstrap';
 import { environment, loadConfig } from '#config';
 import { RedisModule } from '#redis';
-import { pushDeliveryConfig, pushDeliveryEnvironment } from './push-delivery.config.js';
+import { connectorEnvironment, pushDeliveryConfig, pushDeliveryEnvironment } from './push-delivery.config.js';
 import { PushDeliveryModule } from './push-delivery.module.js';
 
-const schema = pushDeliveryEnvironment.extend({
+const shared = {
   ...serviceEnvironment.shape,
   ...brokerEnvironment.shape,
   ...environment.pick({ REDIS_URL: true }).shape,
-});
+};
+const isConnector = process.env['GATEPOST_PUSH_ROLES'] === 'connector';
+const schema = isConnector ? connectorEnvironment.extend(shared) : pushDeliveryEnvironment.extend(shared);
 
 await run(() => {
   const env = loadConfig(schema, process.env);

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { environment } from '#config';
 
 /** The variables of the push-delivery service. */
@@ -16,10 +16,19 @@ export const pushDeliveryEnvironment = environment.pick({
   GATEPOST_TRUSTED_PROXIES: true,
 });
 
+/** Those of a process that only holds connections: it opens no database, so nobody has to name one. */
+export const connectorEnvironment = pushDeliveryEnvironment.extend({
+  DATABASE_URL: z
+    .string()
+    .optional()
+    .transform((url) => url ?? ''),
+});
+
 /** What a process does: take pushes and find their devices, or hold the devices' connections. */
 type PushRole = 'dispatcher' | 'connector';
 
 export interface PushDeliveryConfig {
+  /** May be empty where the process opens none. */
   readonly databaseUrl: string;
   readonly databasePool: number;
   readonly roles: ReadonlySet<PushRole>;

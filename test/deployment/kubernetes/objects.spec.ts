@@ -11,14 +11,6 @@ describe.each(overlays)('the manifests of %s', (overlay) => {
   const manifests = Manifests.render(overlay);
   const known = manifests.objects.filter(hasModel);
 
-  it(
-    'are of their types, without fields that there are not',
-    () => {
-      expect(fieldProblems(known)).toEqual([]);
-    },
-    COMPILER_TIMEOUT_MS,
-  );
-
   it('have values that the API takes', () => {
     expect(known.map(valueProblems).filter((problem) => problem !== undefined)).toEqual([]);
   });
@@ -32,6 +24,18 @@ describe.each(overlays)('the manifests of %s', (overlay) => {
     const names = manifests.objects.map(({ kind, metadata }) => `${kind}/${metadata.name}`);
     expect(new Set(names).size).toBe(names.length);
   });
+});
+
+describe('the types', () => {
+  it(
+    'have every field of the manifests',
+    () => {
+      // Both at once: the compiler reads the types only once.
+      const objects = overlays.flatMap((overlay) => Manifests.render(overlay).objects);
+      expect(fieldProblems(objects.filter(hasModel))).toEqual([]);
+    },
+    COMPILER_TIMEOUT_MS,
+  );
 });
 
 describe('the check of the types', () => {

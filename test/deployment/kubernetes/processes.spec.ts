@@ -34,13 +34,18 @@ describe('with the environment of the manifests', () => {
       ...env,
     });
 
-  /** Asks what Kubernetes and Prometheus ask. One that has ended answers nothing any more: its last words are the reason. */
+  /** Asks what Kubernetes and Prometheus ask. */
   const untilAnswered = async ({ name, container }: Workload) => {
     const { startupProbe, livenessProbe, readinessProbe } = container;
     for (const path of [startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet?.path ?? '')) {
-      expect(await statusOf(name, path), `${name}${path}: ${processes.get(name)?.stderr.slice(-1_000)}`).toBe(200);
+      expect(await statusOf(name, path), `${name}${path}`).toBe(200);
     }
     expect(await statusOf(name, '/metrics'), name).toBe(200);
+  };
+  /** One that ends is waited for no longer: its last words are the reason. */
+  const endOf = async ({ name }: Workload): Promise<never> => {
+    const { status } = (await processes.get(name)?.exited) ?? {};
+    throw new Error(`${name} ended with ${status}: ${processes.get(name)?.stderr.slice(-1_000)}`);
   };
   const statusOf = async (name: string, path: string) => {
     const answer = await fetch(`http://127.0.0.1:${ports.get(name)}${path}`).catch(() => undefined);
@@ -81,7 +86,8 @@ describe('with the environment of the manifests', () => {
         const local = { GATEPOST_PORT: String(first + index), GATEPOST_HOST: '127.0.0.1', GATEPOST_DRAIN_SECONDS: '0' };
         processes.set(workload.name, start(workload, local));
       }
-      for (const workload of services) await eventually(() => untilAnswered(workload), READY_TIMEOUT_MS);
+      for (const workload of services)
+        await Promise.race([eventually(() => untilAnswered(workload), READY_TIMEOUT_MS), endOf(workload)]);
     },
     TEST_TIMEOUT_MS,
   );
