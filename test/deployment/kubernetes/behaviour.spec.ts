@@ -126,7 +126,7 @@ describe('autoscaling', () => {
 describe('monitoring', () => {
   it('gives jobs the names that the alert rules go by', () => {
     const [monitor] = Manifests.render('overlays/large').all('PodMonitor');
-    const relabelings = monitor?.spec.podMetricsEndpoints?.flatMap((endpoint) => endpoint.relabelings ?? []) ?? [];
+    const relabelings = monitor?.spec.podMetricsEndpoints.flatMap((endpoint) => endpoint.relabelings ?? []) ?? [];
     expect(relabelings.find(({ targetLabel }) => targetLabel === 'job')?.replacement).toMatch(/^gatepost/);
     expect(readFileSync('deploy/observability/alerts.yml', 'utf8')).toContain('{job=~"gatepost.*"}');
   });
