@@ -9,7 +9,7 @@ import { ensureBuilt, ensureInstalled, fail, ROOT } from './prepare.mjs';
 const HELP = `Usage: npm test [-- <arguments of vitest>]
 
 Installs what is missing, provides PostgreSQL, Redis, RabbitMQ, Chromium and kubectl, then runs in this order: npm run check (format, lint,
-types, boundaries, unused), and the unit, database, broker and end-to-end tests.
+types, boundaries, unused), the unit, database, broker and end-to-end tests, and the release before on the schemas of this version.
 
 Servers: those that answer at DATABASE_URL, REDIS_URL and AMQP_URL or their default local ports; else containers, where a
 Docker engine runs; else private ones from installed programs; else, as root with apt-get, from the system's packages.
@@ -82,7 +82,9 @@ async function runAll() {
   if (vitestArguments.length > 0) return vitest('tests', vitestArguments);
   // A step that fails does not hide what the later ones would show.
   const isClean = await step('npm run check', 'npm', ['run', '--silent', 'check']);
-  return (await allTests()) && isClean;
+  const isTested = await allTests();
+  const isUpgradable = await step('the release before, on these schemas', 'npm', ['run', '--silent', 'test:previous']);
+  return isTested && isUpgradable && isClean;
 }
 
 /**
