@@ -98,9 +98,15 @@ export class Manifests {
     for (const { configMapRef } of container.envFrom ?? []) Object.assign(values, this.configMap(configMapRef?.name));
     for (const { name, value, valueFrom } of container.env ?? []) {
       if (value !== undefined) values[name] = value;
-      if (valueFrom?.secretKeyRef) secrets[name] = { isOptional: valueFrom.secretKeyRef.optional === true };
+      if (valueFrom?.secretKeyRef) secrets[name] = this.secret(name, valueFrom.secretKeyRef);
     }
     return { values, secrets };
+  }
+
+  /** There is one Secret, and its keys have the names of their variables. */
+  private secret(variable: string, { name, key, optional }: SecretKeyRef): { readonly isOptional: boolean } {
+    if (name !== 'gatepost' || key !== variable) throw new Error(`${variable} comes from ${key} of ${String(name)}`);
+    return { isOptional: optional === true };
   }
 
   private configMap(name: string | undefined): Readonly<Record<string, string>> {
@@ -108,6 +114,12 @@ export class Manifests {
     if (found?.data === undefined) throw new Error(`there is no ConfigMap ${String(name)}`);
     return found.data;
   }
+}
+
+interface SecretKeyRef {
+  readonly name?: string;
+  readonly key: string;
+  readonly optional?: boolean;
 }
 
 type Secrets = Readonly<Record<string, { readonly isOptional: boolean }>>;

@@ -97,10 +97,14 @@ describe('with the environment of the manifests', () => {
     expect(await answer.json()).toMatchObject({ server: 'wss://gatepost.example.com/push' });
   });
 
-  it('every service stops when it is told to', async () => {
-    for (const [name, process] of processes)
-      expect(await process.stop(), `${name}: ${process.stderr.slice(-1_000)}`).toEqual({ status: 0, signal: null });
-  });
+  it(
+    'every service stops when it is told to',
+    async () => {
+      for (const [name, process] of processes)
+        expect(await process.stop(), `${name}: ${process.stderr.slice(-1_000)}`).toEqual({ status: 0, signal: null });
+    },
+    TEST_TIMEOUT_MS,
+  );
 
   it('the pod for the command line waits, and ends when it is told to', async () => {
     const [, option = '', script = ''] = manifests.workload('cli').container.command ?? [];
