@@ -37,7 +37,8 @@ export interface FailedMail {
 export function smtpFailure(thrown: unknown, failed: FailedMail): Error {
   const failure: NodemailerFailure = thrown ?? {};
   const message = messageOf(thrown);
-  if (isServerAway(failure, failed)) return new ChannelAway(message);
+  // It goes into the log, and servers repeat addresses in their answers.
+  if (isServerAway(failure, failed)) return new ChannelAway(message.replaceAll(failed.recipient, 'the recipient'));
   if (!isFinal(failure)) return new Error(message, { cause: thrown });
   if (!needsSmtpUtf8(failed.recipient)) return new DeliveryRefused(message);
   return new DeliveryRefused(`${NO_SMTPUTF8}: ${message}`);

@@ -1,0 +1,222 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type ApiClient,
+  type ApiReply,
+  appClient,
+  codeSentBy,
+  eventually,
+  type GatepostServer,
+  type Json,
+  linkIn,
+  masterClient,
+  newDatabase,
+  setSetting,
+  startServices,
+  TcpProxy,
+  testRun,
+  unique,
+  uniquePhone,
+  usePlatforms,
+  useSmtpSink,
+} from '#testing';
+import { setCredentials } from './suites/platform-apps.js';
+
+const SMTP_PASSWORD = unique('smtp-password');
+const DATABASE_PASSWORD = unique('database-password');
+const JOURNEY_MS = 180_000;
+const LOGGED_MS = 20_000;
+
+interface LogLine {
+  readonly service: string;
+  readonly level: string;
+  readonly requestId?: string;
+  readonly messageId?: string;
+}
+
+describe('the logs of all services, with all levels', () => {
+  const platforms = usePlatforms();
+  const sink = useSmtpSink({ account: { user: 'gatepost', password: SMTP_PASSWORD } });
+  const proxies: Record<'postgres' | 'mailPostgres' | 'redis' | 'rabbit', TcpProxy> = {} as never;
+  let server: GatepostServer;
+  /** What no log may hold. */
+  const secrets = new Set<string>([SMTP_PASSWORD, DATABASE_PASSWORD]);
+  const secret = (prefix: string) => keep(unique(prefix));
+  const keep = (text: string) => {
+    secrets.add(text);
+    return text;
+  };
+  const log = () => `${server.main.stderr}${server.main.stdout}`;
+  const linesOf = (requestId: string) =>
+    server.main.stderr
+      .split('\n')
+      .filter((line) => line.startsWith('{') && line.includes(requestId))
+      .map((line) => JSON.parse(line) as LogLine);
+  /** Takes a server away, has something fail, and brings it back. */
+  const without = async (proxy: TcpProxy, work: () => Promise<unknown>) => {
+    proxy.takeAway();
+    await work().finally(() => {
+      proxy.bringBack();
+    });
+    await eventually(async () => {
+      expect((await fetch(`${server.baseUrls[0] ?? ''}/readyz`)).status).toBe(200);
+      const { status } = await masterClient(server).acceptingUnavailable().get('/1.1/users?limit=1');
+      expect(status).toBe(200);
+    }, LOGGED_MS);
+  };
+  const api = () => appClient(server).acceptingUnavailable();
+  const master = () => masterClient(server).acceptingUnavailable();
+  const signUp = async (fields: Json = {}) => {
+    const account = { username: secret('name'), password: secret('password'), email: keep(email()), ...fields };
+    const { status, body } = await api().post('/1.1/users', account);
+    expect(status).toBe(201);
+    return { ...account, id: String(body['objectId']), session: keep(String(body['sessionToken'])) };
+  };
+  const email = () => `${unique('mailbox')}@example.com`;
+
+  beforeAll(async () => {
+    const { redisUrl, amqpUrl } = testRun();
+    const databaseUrl = new URL(await newDatabase());
+    databaseUrl.password = DATABASE_PASSWORD;
+    proxies.postgres = await TcpProxy.to(databaseUrl, 5432);
+    proxies.mailPostgres = await TcpProxy.to(databaseUrl, 5432);
+    proxies.redis = await TcpProxy.to(new URL(redisUrl), 6379);
+    proxies.rabbit = await TcpProxy.to(new URL(amqpUrl), 5672);
+    server = await startServices(
+      { gateway: 1, accounts: 1, 'auth-linking': 1, mail: 1, 'push-delivery': 1 },
+      {
+        ...platforms().env(),
+        ...sink().env(),
+        DATABASE_URL: proxies.postgres.urlFor(databaseUrl.href),
+        GATEPOST_MAIL_DATABASE_URL: proxies.mailPostgres.urlFor(databaseUrl.href),
+        REDIS_URL: proxies.redis.urlFor(redisUrl),
+        AMQP_URL: proxies.rabbit.urlFor(amqpUrl),
+        GATEPOST_LOG_LEVEL: 'debug',
+        // Elsewhere links and codes are shown on the console of who develops.
+        NODE_ENV: 'production',
+      },
+    );
+    for (const text of [server.app.appKey, server.app.masterKey, server.env['GATEPOST_SECRET'] ?? '']) keep(text);
+    await setSetting(server, server.app, 'verifyEmailOnSignUp', 'true');
+    await setCredentials(server, platforms(), server.app, ['weixin', 'lc_weapp']);
+    for (const { appSecret } of Object.values(platforms().credentials) as { appSecret?: string }[])
+      if (appSecret !== undefined) keep(appSecret);
+  }, JOURNEY_MS);
+  afterAll(async () => {
+    await server.stop();
+    await Promise.all(Object.values(proxies).map((proxy) => proxy.close()));
+  });
+
+  it(
+    'name the request in whatever service it fails',
+    async () => {
+      const user = await signUp();
+      const failing = async (
+        service: string,
+        request: (api: ApiClient, headers: Record<string, string>) => unknown,
+      ) => {
+        const requestId = randomUUID();
+        await request(api(), { 'x-request-id': requestId });
+        await eventually(() => {
+          expect(linesOf(requestId).map((line) => line.service)).toContain(service);
+        }, LOGGED_MS);
+        return requestId;
+      };
+      await without(proxies.postgres, async () => {
+        await failing('accounts', (client, headers) => client.get('/1.1/users/me', { session: user.session, headers }));
+        await failing('auth-linking', (client, headers) =>
+          client.post(
+            '/1.1/users',
+            { authData: { weixin: { openid: 'x', access_token: secret('token') } } },
+            { headers },
+          ),
+        );
+        await failing('push-delivery', (_, headers) =>
+          master().post('/1.1/push', { channels: ['all'], data: { alert: secret('alert') } }, { headers }),
+        );
+      });
+      // The event that follows from the request carries its id as well.
+      await without(proxies.mailPostgres, async () => {
+        const account = { username: secret('name'), password: secret('password'), email: keep(email()) };
+        const requestId = await failing('mail', (client, headers) => client.post('/1.1/users', account, { headers }));
+        expect(linesOf(requestId).filter(({ messageId }) => messageId !== undefined)).not.toEqual([]);
+      });
+    },
+    JOURNEY_MS,
+  );
+
+  it(
+    'hold no secret, password, token, address or number, whatever happens',
+    async () => {
+      const user = await signUp();
+      const phone = keep(uniquePhone());
+      const attempts: (() => Promise<ApiReply>)[] = [
+        () => api().post('/1.1/login', { username: user.username, password: secret('wrong') }),
+        () => api().post('/1.1/login', { email: user.email, password: user.password }),
+        () => api().post('/1.1/login', { email: keep(email()), password: secret('wrong') }),
+        () => api().post('/1.1/users', { username: user.username, password: user.password }),
+        () => api().post('/1.1/users', { username: secret('name'), password: user.password, email: user.email }),
+        () => api().get('/1.1/users/me', { session: secret('session') }),
+        () => api().put(`/1.1/users/${user.id}`, { email: keep(email()) }, { session: user.session }),
+        () =>
+          api().put(
+            `/1.1/users/${user.id}/updatePassword`,
+            { old_password: secret('old'), new_password: secret('new') },
+            { session: user.session },
+          ),
+        () => api().post('/1.1/users', `{"password":"${secret('password')}", oops`),
+        () => api().post('/1.1/login', `"${secret('password')}`),
+        () => api().post('/1.1/login', { username: { $ne: secret('name') }, password: [secret('password')] }),
+        () =>
+          api().post('/1.1/users', {
+            authData: { weixin: { openid: secret('openid'), access_token: secret('token') } },
+          }),
+        () => api().post('/1.1/users', { authData: { lc_weapp: { openid: secret('openid'), code: secret('code') } } }),
+        () => api().post('/1.1/users', { authData: { github: { uid: secret('uid'), access_token: secret('token') } } }),
+        () =>
+          api().get(
+            `/1.1/users?where=${encodeURIComponent(JSON.stringify({ email: keep(email()), $bad: secret('value') }))}`,
+          ),
+        () => api().get(`/1.1/users?where={"email":"${secret('value')}`),
+        () =>
+          api()
+            .as({ 'x-lc-id': server.app.id, 'x-lc-key': secret('key') })
+            .get('/1.1/users/me'),
+        () => api().post(`/1.1/verifyEmail/${secret('token')}`, {}),
+        () => api().post(`/1.1/resetPassword/${secret('token')}`, { password: secret('password') }),
+        () => api().post('/1.1/requestPasswordReset', { email: user.email }),
+        () => api().post(`/1.1/verifySmsCode/${secret('smscode')}`, { mobilePhoneNumber: phone }),
+        () => api().post('/1.1/usersByMobilePhone', { mobilePhoneNumber: keep(uniquePhone()), smsCode: '000000' }),
+        () => api().post('/1.1/installations', { deviceType: 'ios', deviceToken: secret('device-token') }),
+        () =>
+          master().post('/1.1/push', {
+            where: { deviceToken: secret('device-token') },
+            data: { alert: secret('alert') },
+          }),
+        () => master().post('/1.1/push/devices', { device_ids: [secret('device')], data: { alert: secret('alert') } }),
+        () => master().post('/1.1/push', { where: { deviceToken: { $regex: `(${secret('pattern')}` } }, data: {} }),
+      ];
+      const runAll = async () => {
+        for (const attempt of attempts) await attempt();
+      };
+      await runAll();
+      const code = await codeSentBy(server, phone, () =>
+        api().post('/1.1/requestSmsCode', { mobilePhoneNumber: phone }),
+      );
+      await api().post('/1.1/usersByMobilePhone', { mobilePhoneNumber: phone, smsCode: code });
+      const { token } = await eventually(async () => linkIn((await sink().mailsTo(user.email))[0]!), LOGGED_MS);
+      await api().post(`/1.1/verifyEmail/${keep(token)}`, {});
+      for (const proxy of Object.values(proxies)) await without(proxy, runAll);
+      sink().refuse(user.email, 550);
+      await sink().goDown();
+      await signUp();
+      await server.main.untilLogged(/paused, everything waits/, LOGGED_MS);
+      await sink().goUp();
+      const leaked = [...secrets].filter((text) => log().includes(text) || log().includes(encodeURIComponent(text)));
+      expect(leaked).toEqual([]);
+      // It has seen the failures that it is about.
+      expect(log()).toMatch(/ECONNREFUSED|ECONNRESET|Connection terminated/);
+    },
+    JOURNEY_MS,
+  );
+});
