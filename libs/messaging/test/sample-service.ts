@@ -19,7 +19,7 @@ export const sampleRpc = {
   echo: rpc('sample.echo', z.object({ text: z.string() }), z.object({ text: z.string() })),
   fail: rpc('sample.fail', z.object({ how: z.enum(['known', 'unknown', 'late']) }), z.object({})),
   grow: rpc('sample.grow', z.object({ length: z.number() }), z.object({ text: z.string() })),
-  hold: rpc('sample.hold', z.object({}), z.object({ held: z.literal(true) }), 3_000),
+  hold: rpc('sample.hold', z.object({}), z.object({ held: z.literal(true) }), 20_000),
   /** Forwarded to the contract of that name. */
   pass: rpc(
     'sample.pass',
