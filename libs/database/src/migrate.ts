@@ -13,7 +13,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const RETRY_MS = 1_000;
 
 /** How patient a migration is, in milliseconds. */
-export interface MigrationPatience {
+interface MigrationPatience {
   /** With another migration. */
   readonly turnMs: number;
   /** At once with whoever uses a table that is to be changed: all others wait behind us for so long. */
