@@ -22,6 +22,6 @@ export { linkIn, type MailedLink, type ReceivedMail } from './received-mail.js';
 export { SmtpSink, type SmtpSinkOptions, useSmtpSink } from './smtp-sink.js';
 export { codeSentBy, type SentMessage, sentMessages } from './text-messages.js';
 export { TcpProxy } from './tcp-proxy.js';
-export { type CollectedSpan, TraceCollector, useTraceCollector } from './trace-collector.js';
+export { type CollectedSpan, useTraceCollector } from './trace-collector.js';
 export { isAlive, TestProcess } from './test-process.js';
 export { kubectlProgram, newDatabase, newFolder, newNamespace, scaleOfRun, testRun } from './test-run.js';
