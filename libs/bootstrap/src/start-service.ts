@@ -64,7 +64,15 @@ export interface RunningService extends RunningProcess {
   stop(): Promise<void>;
 }
 
-/** Starts a process's HTTP server and its receivers. It is up before its databases and its broker are; /readyz tells. */
+/** How long a start waits for databases, broker and services: as others do its work meanwhile. */
+const READY_WITHIN_MS = 5_000;
+const READY_POLL_MS = 50;
+
+/**
+ * Starts a process's HTTP server and its receivers. They take work as soon as it can be done: others may be there to do it, and
+ * an entrance or a broker gives a process its share at once. Where databases or broker are away, it is up all the same after
+ * five seconds; /readyz tells.
+ */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { env } = options;
   await startTracing({ name: options.name, version: packageVersion() }, env);
@@ -82,6 +90,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   try {
     // First what the handlers need, then their messages.
     await app.init();
+    await untilReady(app, options);
     await app.startAllMicroservices();
     await app.listen(env.GATEPOST_PORT, env.GATEPOST_HOST);
   } catch (error) {
@@ -91,6 +100,15 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { port } = app.getHttpServer().address() as { port: number };
   new Logger('Service').log(`${options.name} listens on port ${port}`);
   return { app, port, stop: () => drain(app, options) };
+}
+
+async function untilReady(app: NestFastifyApplication, { serves, http }: ServiceOptions): Promise<void> {
+  // Who is alone asks itself, and would not answer yet.
+  if (serves.length > 0 && http !== undefined) return;
+  const readiness = app.get(Readiness);
+  const deadline = performance.now() + READY_WITHIN_MS;
+  while (performance.now() < deadline && (await readiness.problems()).length > 0)
+    await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
 }
 
 function rootModule({ imports, transport }: ServiceOptions, metrics: Metrics): DynamicModule {
