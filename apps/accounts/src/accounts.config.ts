@@ -9,6 +9,7 @@ const SECOND_MS = 1_000;
 export const accountsEnvironment = environment
   .pick({
     DATABASE_URL: true,
+    GATEPOST_ACCEPTED_SECRETS: true,
     GATEPOST_ACCOUNTS_DATABASE_URL: true,
     GATEPOST_APP_ID: true,
     GATEPOST_APP_KEY: true,
@@ -34,6 +35,8 @@ export interface AccountsConfig {
   readonly databaseUrl: string;
   readonly databasePool: number;
   readonly secret: Secret;
+  /** They open what was sealed with them; `secret` seals. */
+  readonly acceptedSecrets: readonly Secret[];
   readonly passwordCost: number;
   readonly passwordQueueLimit: number;
   /** Passwords hashed at once: one per core. */
@@ -52,6 +55,7 @@ export function accountsConfig(env: z.output<typeof accountsEnvironment>): Accou
     databaseUrl: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL,
     databasePool: env.GATEPOST_DATABASE_POOL,
     secret: env.GATEPOST_SECRET,
+    acceptedSecrets: env.GATEPOST_ACCEPTED_SECRETS,
     passwordCost: env.GATEPOST_PASSWORD_COST,
     passwordQueueLimit: env.GATEPOST_PASSWORD_QUEUE_LIMIT,
     passwordConcurrency: availableParallelism(),

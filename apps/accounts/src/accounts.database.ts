@@ -6,6 +6,7 @@ import { CreateSmsCodes1795700200000 } from './migrations/1795700200000-create-s
 import { CreateIdentities1795800000000 } from './migrations/1795800000000-create-identities.js';
 import { CreateMailLinks1795950000000 } from './migrations/1795950000000-create-mail-links.js';
 import { AddEventOrigins1796300000000 } from './migrations/1796300000000-add-event-origins.js';
+import { CreateRotations1796400000000 } from './migrations/1796400000000-create-rotations.js';
 
 export const ACCOUNTS_SCHEMA = 'accounts';
 
@@ -24,6 +25,7 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
       CreateIdentities1795800000000,
       CreateMailLinks1795950000000,
       AddEventOrigins1796300000000,
+      CreateRotations1796400000000,
     ],
   };
 }

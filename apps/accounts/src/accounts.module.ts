@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DatabaseModule } from '#database';
-import { Sealer } from '#sealing';
+import { Sealer, sealerOf } from '#sealing';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from './accounts.config.js';
 import { accountsDatabase } from './accounts.database.js';
 import { ApplicationsModule } from './applications/applications.module.js';
@@ -11,6 +11,7 @@ import { LockoutReportModule } from './lockout/lockout-report.module.js';
 import { LoginModule } from './login/login.module.js';
 import { ObjectsModule } from './objects/objects.module.js';
 import { PhoneNumbersModule } from './phone-numbers/phone-numbers.module.js';
+import { SecretsModule } from './secrets/secrets.module.js';
 import { SessionsModule } from './sessions/sessions.module.js';
 
 /** What of the service depends on the process that runs it. */
@@ -36,10 +37,11 @@ export class AccountsModule {
         EmailsModule,
         IdentitiesModule,
         LockoutReportModule,
+        SecretsModule,
       ],
       providers: [
         { provide: ACCOUNTS_CONFIG, useValue: config },
-        { provide: Sealer, useFactory: () => new Sealer(config.secret.reveal()) },
+        { provide: Sealer, useFactory: () => sealerOf(config) },
       ],
       exports: [ACCOUNTS_CONFIG, Sealer],
     };

@@ -6,6 +6,7 @@ import { PLATFORM_KINDS, platformKind } from '#contracts';
 export const authLinkingEnvironment = environment
   .pick({
     DATABASE_URL: true,
+    GATEPOST_ACCEPTED_SECRETS: true,
     GATEPOST_AUTH_LINKING_DATABASE_URL: true,
     GATEPOST_DATABASE_POOL: true,
     GATEPOST_INTERNAL_NETWORKS: true,
@@ -18,6 +19,8 @@ export interface AuthLinkingConfig {
   readonly databaseUrl: string;
   readonly databasePool: number;
   readonly secret: Secret;
+  /** They open what was sealed with them; `secret` seals. */
+  readonly acceptedSecrets: readonly Secret[];
   /** Addresses of platforms that are not where their documentation says. */
   readonly platformUrls: ReadonlyMap<string, string>;
   /** Internal networks that calls to platforms may reach. */
@@ -37,6 +40,7 @@ export function authLinkingConfig(env: z.output<typeof authLinkingEnvironment>):
     databaseUrl: env.GATEPOST_AUTH_LINKING_DATABASE_URL ?? env.DATABASE_URL,
     databasePool: env.GATEPOST_DATABASE_POOL,
     secret: env.GATEPOST_SECRET,
+    acceptedSecrets: env.GATEPOST_ACCEPTED_SECRETS,
     platformUrls: env.GATEPOST_PLATFORM_URLS,
     internalNetworks: env.GATEPOST_INTERNAL_NETWORKS,
   });

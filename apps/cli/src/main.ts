@@ -14,6 +14,7 @@ import { type DatabaseUrls, migrateCommand } from './commands/migrate.command.js
 import { permissionsCommand } from './commands/permissions.command.js';
 import { platformsCommand } from './commands/platforms.command.js';
 import { pushCommand } from './commands/push.command.js';
+import { secretsCommand } from './commands/secrets.command.js';
 import { templatesCommand } from './commands/templates.command.js';
 import { textMessagesCommand } from './commands/text-messages.command.js';
 import { connectToServer, SilentServiceError, type WithServer } from './operator-connection.js';
@@ -41,6 +42,7 @@ AMQP_URL is set, to the services behind that message broker. "migrate" opens DAT
   .addCommand(permissionsCommand(withServer))
   .addCommand(platformsCommand(withServer))
   .addCommand(pushCommand(withServer))
+  .addCommand(secretsCommand(withServer))
   .addCommand(templatesCommand(withServer))
   .addCommand(textMessagesCommand(withServer));
 
@@ -65,7 +67,7 @@ async function withServer(work: Parameters<WithServer>[0]): Promise<void> {
     dataDirectory: env.GATEPOST_DATA_DIR,
   });
   try {
-    await work(connection.rpc);
+    await work(connection.rpc, connection.deployment);
   } finally {
     await connection.close();
   }

@@ -1,7 +1,8 @@
 import { StartError } from '#bootstrap';
 import { operatorSocketPath } from '#config';
 import { AppError } from '#errors';
-import { OperatorSocket, RabbitTransport, type Requester, RpcClient } from '#messaging';
+import { BrokerQueues, OperatorSocket, RabbitTransport, type Requester, RpcClient } from '#messaging';
+import { type Deployment, ONE_PROCESS } from './deployment.js';
 
 /** No process of a service answers. */
 export class SilentServiceError extends Error {
@@ -16,11 +17,12 @@ export class SilentServiceError extends Error {
 /** How the command line reaches the running server. */
 export interface OperatorConnection {
   readonly rpc: RpcClient;
+  readonly deployment: Deployment;
   close(): Promise<void> | void;
 }
 
 /** Does a command's work with the server, and ends the connection. */
-export type WithServer = (work: (rpc: RpcClient) => Promise<void>) => Promise<void>;
+export type WithServer = (work: (rpc: RpcClient, deployment: Deployment) => Promise<void>) => Promise<void>;
 
 export interface OperatorTarget {
   /** Where the operator names a broker, the services behind it are meant. */
@@ -52,6 +54,7 @@ async function connectToStandalone(dataDirectory: string): Promise<OperatorConne
   }
   return {
     rpc: new RpcClient(socket),
+    deployment: ONE_PROCESS,
     close: () => {
       socket.close();
     },
@@ -64,7 +67,25 @@ async function connectToServices(url: string, namespace: string): Promise<Operat
     await transport.close();
     throw new StartError('No message broker answers at AMQP_URL.');
   }
-  return { rpc: new RpcClient(namingSilence(transport)), close: () => transport.close() };
+  const queues = await BrokerQueues.open(url, namespace);
+  return {
+    rpc: new RpcClient(namingSilence(transport)),
+    deployment: deploymentBehind(queues),
+    close: async () => {
+      await queues.close();
+      await transport.close();
+    },
+  };
+}
+
+function deploymentBehind(queues: BrokerQueues): Deployment {
+  return {
+    isOneProcess: false,
+    replicas: (service) => queues.replicas(service),
+    waitingEvents: (service) => queues.waitingEvents(service),
+    deadEvents: (service) => queues.deadEvents(service),
+    brokerVersion: queues.brokerVersion,
+  };
 }
 
 /** @throws SilentServiceError from its requests, where nobody answers */

@@ -1,15 +1,16 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Inject, Module } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { ApplicationDirectory } from '#application-directory';
 import { accountsRpc } from '#contracts';
 import { RpcClient } from '#messaging';
-import { Readiness } from '#observability';
+import { ProcessFacts, Readiness } from '#observability';
 import { BatchController } from './batch/batch.controller.js';
 import { BatchSaveController } from './batch/batch-save.controller.js';
 import { BatchSaveService } from './batch/batch-save.service.js';
 import { BatchService } from './batch/batch.service.js';
 import { WriteLimits } from './batch/write-limits.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from './gateway.config.js';
+import { noteSettings } from './gateway.facts.js';
 import { Authenticator } from './http/authenticator.js';
 import { EmailsController } from './emails/emails.controller.js';
 import { MailLinksController } from './emails/mail-links.controller.js';
@@ -70,7 +71,13 @@ export class GatewayModule {
   /** Everything that a gateway answers. */
   static readonly endpoints: readonly RoutedEndpoint[] = [...endpointsOf(CONTROLLERS), ...OPERATIONS_ENDPOINTS];
 
-  constructor(readiness: Readiness, rpc: RpcClient) {
+  constructor(
+    readiness: Readiness,
+    facts: ProcessFacts,
+    rpc: RpcClient,
+    @Inject(GATEWAY_CONFIG) config: GatewayConfig,
+  ) {
+    noteSettings(facts, config);
     readiness.register('accounts', async () => {
       await rpc.call(accountsRpc.findApplication, { appId: 'readiness' });
     });

@@ -16,7 +16,8 @@ await run(() => {
   const config = gatewayConfig(env);
   return startService({
     name: 'gateway',
-    serves: [],
+    // Operators ask it how it is; services ask it nothing.
+    serves: ['gateway'],
     imports: [
       RedisModule.forRoot({
         url: env.REDIS_URL,

@@ -6,6 +6,7 @@ import { ConfigError, environment, Secret } from '#config';
 export const mailEnvironment = environment
   .pick({
     DATABASE_URL: true,
+    GATEPOST_ACCEPTED_SECRETS: true,
     GATEPOST_BASE_URL: true,
     GATEPOST_DATABASE_POOL: true,
     GATEPOST_DATA_DIR: true,
@@ -31,6 +32,8 @@ export interface MailConfig {
   readonly databaseUrl: string;
   readonly databasePool: number;
   readonly secret: Secret;
+  /** They open what was sealed with them; `secret` seals. */
+  readonly acceptedSecrets: readonly Secret[];
   /** Public address of the API, which the links of mails begin with. */
   readonly baseUrl: string;
   readonly mailFrom: string;
@@ -65,6 +68,7 @@ export function mailConfig(env: Environment): MailConfig {
     databaseUrl: env.GATEPOST_MAIL_DATABASE_URL ?? env.DATABASE_URL,
     databasePool: env.GATEPOST_DATABASE_POOL,
     secret: env.GATEPOST_SECRET,
+    acceptedSecrets: env.GATEPOST_ACCEPTED_SECRETS,
     baseUrl: env.GATEPOST_BASE_URL ?? DEVELOPMENT_BASE_URL,
     mailFrom: env.GATEPOST_MAIL_FROM ?? DEVELOPMENT_FROM,
     smtp: smtpOf(env),

@@ -1,11 +1,12 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DatabaseModule } from '#database';
 import { InboxModule } from '#outbox';
-import { Sealer } from '#sealing';
+import { Sealer, sealerOf } from '#sealing';
 import { MAIL_CONFIG, type MailConfig } from './mail.config.js';
 import { MailDatabase, mailDatabase } from './mail.database.js';
 import { MailsModule } from './mails/mails.module.js';
 import { RetentionModule } from './retention/retention.module.js';
+import { SecretsModule } from './secrets/secrets.module.js';
 import { TextMessagesModule } from './text-messages/text-messages.module.js';
 
 /** The mail service: what other services' events ask to be sent. */
@@ -21,11 +22,12 @@ export class MailModule {
         InboxModule.forSchema('mail', MailDatabase),
         MailsModule,
         RetentionModule,
+        SecretsModule,
         TextMessagesModule,
       ],
       providers: [
         { provide: MAIL_CONFIG, useValue: config },
-        { provide: Sealer, useFactory: () => new Sealer(config.secret.reveal()) },
+        { provide: Sealer, useFactory: () => sealerOf(config) },
       ],
       exports: [MAIL_CONFIG, Sealer, InboxModule],
     };

@@ -72,7 +72,13 @@ export class Connectors {
           { deviceQueues: 'redis' },
         ),
       ],
-      env: { GATEPOST_DRAIN_SECONDS: 0, GATEPOST_HOST: '127.0.0.1', GATEPOST_LOG_LEVEL: 'error', GATEPOST_PORT: 0 },
+      env: {
+        GATEPOST_DRAIN_SECONDS: 0,
+        GATEPOST_HOST: '127.0.0.1',
+        GATEPOST_LOG_LEVEL: 'error',
+        GATEPOST_PORT: 0,
+        NODE_ENV: 'test',
+      },
       transport: () => this.transport,
     });
     service.app.useLogger(false);

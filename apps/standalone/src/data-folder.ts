@@ -9,13 +9,18 @@ import {
   mkdirSync,
   readlinkSync,
   realpathSync,
+  rmSync,
   symlinkSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { StartError } from '#bootstrap';
 import { makeFallbackFolder, ROOT_ONLY_FALLBACK } from './embedded-postgres/postgres-binaries.js';
 import { canReach, type PostgresUser } from './embedded-postgres/postgres-user.js';
-import { keptSecret } from './kept-secret.js';
+import { keptSecret, keptSecrets, swapKeptSecret } from './kept-secret.js';
+import { syncFolder } from './sync-folder.js';
+
+const SECRET = 'secret';
+const ACCEPTED_SECRETS = 'accepted-secrets';
 
 /** The folder in which the standalone server keeps everything. */
 export class DataFolder {
@@ -39,9 +44,29 @@ export class DataFolder {
     return join(this.path, name);
   }
 
+  /** What seals, where the environment names nothing else. */
+  secret(): string {
+    return this.keptSecret(SECRET);
+  }
+
   /** A random text that is made once and kept in a file only we can read. */
   keptSecret(name: string): string {
     return keptSecret(this.file(name));
+  }
+
+  /** Secrets that were kept before, and still open what they have sealed. */
+  acceptedSecrets(): string[] {
+    return keptSecrets(this.file(ACCEPTED_SECRETS));
+  }
+
+  /** Makes a new secret from the next start on, and accepts the one that is kept now. */
+  swapSecret(): void {
+    swapKeptSecret(this.file(SECRET), this.file(ACCEPTED_SECRETS));
+  }
+
+  forgetAcceptedSecrets(): void {
+    rmSync(this.file(ACCEPTED_SECRETS), { force: true });
+    syncFolder(this.path);
   }
 
   /**

@@ -2,27 +2,37 @@ import { renameSync, rmSync } from 'node:fs';
 import { StartError } from '#bootstrap';
 import { isSocketPathTooLong, operatorSocketPath } from '#config';
 import {
+  accountsSealingRpc,
   applicationsRpc,
+  authLinkingSealingRpc,
   deliveriesRpc,
   identitiesRpc,
+  keptSecretsRpc,
   lockoutsRpc,
+  mailSealingRpc,
   platformsRpc,
   type RpcContract,
   templatesRpc,
   textMessageProvidersRpc,
   pushOperationsRpc,
+  selfReportRpc,
 } from '#contracts';
 import { OperatorSocket, type Requester, type ServedOperators, serveOperators } from '#messaging';
 import type { DataFolder } from './data-folder.js';
 
 /** What the command line may ask. */
 const OPERATOR_CONTRACTS = [
+  accountsSealingRpc,
   applicationsRpc,
+  authLinkingSealingRpc,
   deliveriesRpc,
+  keptSecretsRpc,
+  mailSealingRpc,
   pushOperationsRpc,
   identitiesRpc,
   lockoutsRpc,
   platformsRpc,
+  selfReportRpc,
   templatesRpc,
   textMessageProvidersRpc,
 ].flatMap((group) => Object.values<RpcContract>(group));

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { StartError } from '#bootstrap';
 import { messageOf } from '#errors';
@@ -21,11 +21,38 @@ export function keptSecret(file: string): string {
   );
 }
 
+/** A random text to seal with. */
+function newSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('base64url');
+}
+
+/** Secrets that a file holds, one in a line; none where it is not there. */
+export function keptSecrets(file: string): string[] {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+}
+
+/** Puts a new secret in the file, and the one that was there into another. At no moment is it in neither. */
+export function swapKeptSecret(file: string, acceptedFile: string): void {
+  replace(acceptedFile, readFileSync(file, 'utf8').trim());
+  replace(file, newSecret());
+}
+
+function replace(file: string, secret: string): void {
+  const partial = `${file}.${process.pid}`;
+  writeFileSync(partial, `${secret}\n`, { mode: 0o600, flush: true });
+  renameSync(partial, file);
+  syncFolder(dirname(file));
+}
+
 /** The file appears in one step, whole and on the disk; one that another process made meanwhile stays. */
 function make(file: string): void {
   const partial = `${file}.${process.pid}`;
   try {
-    writeFileSync(partial, `${randomBytes(SECRET_BYTES).toString('base64url')}\n`, { mode: 0o600, flush: true });
+    writeFileSync(partial, `${newSecret()}\n`, { mode: 0o600, flush: true });
     linkSync(partial, file);
     syncFolder(dirname(file));
   } catch (error) {

@@ -4,6 +4,7 @@ import { environment } from '#config';
 /** The variables of the standalone server. It brings its own PostgreSQL, and needs neither Redis nor RabbitMQ. */
 export const standaloneEnvironment = environment
   .pick({
+    GATEPOST_ACCEPTED_SECRETS: true,
     GATEPOST_APP_ID: true,
     GATEPOST_APP_KEY: true,
     GATEPOST_BASE_URL: true,

@@ -26,6 +26,7 @@ import { postgresBinaries } from './embedded-postgres/postgres-binaries.js';
 import { postgresUser } from './embedded-postgres/postgres-user.js';
 import { assertPortIsFree } from './free-port.js';
 import { lockDataFolder } from './instance-lock.js';
+import { KeptSecretsModule } from './kept-secrets/kept-secrets.module.js';
 import type { standaloneEnvironment } from './standalone.config.js';
 import { firstWelcome, welcomeBack } from './welcome.js';
 
@@ -87,14 +88,14 @@ function startServices(
   transport: InProcessTransport,
 ): Promise<RunningService> {
   const gateway = servingDevices(gatewayConfig(env));
-  const secret = env.GATEPOST_SECRET ?? new Secret(folder.keptSecret('secret'));
-  const accounts = accountsConfig({ ...env, DATABASE_URL: databaseUrl, GATEPOST_SECRET: secret });
-  const authLinking = authLinkingConfig({ ...env, DATABASE_URL: databaseUrl, GATEPOST_SECRET: secret });
+  const secrets = secretsOf(env, folder);
+  const accounts = accountsConfig({ ...env, ...secrets, DATABASE_URL: databaseUrl });
+  const authLinking = authLinkingConfig({ ...env, ...secrets, DATABASE_URL: databaseUrl });
   const mail = mailConfig({
     ...env,
+    ...secrets,
     DATABASE_URL: databaseUrl,
     GATEPOST_BASE_URL: gateway.baseUrl,
-    GATEPOST_SECRET: secret,
   });
   const push = pushDeliveryConfig({
     ...env,
@@ -116,6 +117,7 @@ function startServices(
       AccountsModule.forRoot({ ...accounts, initialApplication }, { lockouts: 'postgresql' }),
       AuthLinkingModule.forRoot({ ...authLinking, databasePool: AUTH_LINKING_POOL }),
       MailModule.forRoot({ ...mail, databasePool: MAIL_POOL }),
+      KeptSecretsModule.forRoot(folder, env.GATEPOST_SECRET !== undefined),
       PushDeliveryModule.forRoot({ ...push, databasePool: PUSH_POOL }, { deviceQueues: 'postgresql' }),
     ],
     env,
@@ -123,6 +125,15 @@ function startServices(
     http: createHttpServer(gateway),
     prepare: prepareHttpServer,
   });
+}
+
+/** What the environment gives, or else what the folder keeps. */
+function secretsOf(env: Environment, folder: DataFolder) {
+  const kept = folder.acceptedSecrets().map((one) => new Secret(one));
+  return {
+    GATEPOST_SECRET: env.GATEPOST_SECRET ?? new Secret(folder.secret()),
+    GATEPOST_ACCEPTED_SECRETS: [...env.GATEPOST_ACCEPTED_SECRETS, ...kept],
+  };
 }
 
 async function welcome({ app }: RunningService, baseUrl: string): Promise<void> {

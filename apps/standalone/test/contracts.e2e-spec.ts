@@ -11,6 +11,8 @@ import { GatewayModule } from '../../gateway/src/gateway.module.js';
 import { createHttpServer, prepareHttpServer } from '../../gateway/src/http/http-server.js';
 import { MailModule } from '../../mail/src/mail.module.js';
 import { pushDeliveryConfig, pushDeliveryEnvironment } from '../../push-delivery/src/push-delivery.config.js';
+import { DataFolder } from '../src/data-folder.js';
+import { KeptSecretsModule } from '../src/kept-secrets/kept-secrets.module.js';
 import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
 
 interface Handled {
@@ -61,6 +63,7 @@ describe('the contracts', () => {
       databaseUrl: testRun().databaseUrl,
       databasePool: 1,
       secret: SECRET,
+      acceptedSecrets: [],
       passwordCost: 4,
       passwordQueueLimit: 10,
       passwordConcurrency: 1,
@@ -72,6 +75,7 @@ describe('the contracts', () => {
       databaseUrl: testRun().databaseUrl,
       databasePool: 1,
       secret: SECRET,
+      acceptedSecrets: [],
       platformUrls: new Map<string, string>(),
       internalNetworks: [],
     };
@@ -79,6 +83,7 @@ describe('the contracts', () => {
       databaseUrl: testRun().databaseUrl,
       databasePool: 1,
       secret: SECRET,
+      acceptedSecrets: [],
       baseUrl: 'http://localhost',
       mailFrom: 'no-reply@localhost',
       smtp: undefined,
@@ -123,6 +128,20 @@ describe('the contracts', () => {
         imports: [PushDeliveryModule.forRoot(push, { deviceQueues: 'postgresql' })],
         env,
         transport: () => new NotingTransport('push-delivery', handled),
+      }),
+      await startService({
+        name: 'gateway',
+        serves: ['gateway'],
+        imports: [],
+        env,
+        transport: () => new NotingTransport('gateway', handled),
+      }),
+      await startService({
+        name: 'standalone',
+        serves: ['standalone'],
+        imports: [KeptSecretsModule.forRoot(new DataFolder(testRun().folder), false)],
+        env,
+        transport: () => new NotingTransport('standalone', handled),
       }),
     );
   });

@@ -6,6 +6,7 @@ import { environment } from '#config';
 import type { EventContract } from '#contracts';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
 import { JsonLogger, Metrics, ObservabilityModule, Readiness, startTracing, stopTracing } from '#observability';
+import { SelfReportModule } from '#self-report';
 import { drainConnections, endKeptConnections, stopListening } from './drain-connections.js';
 import { packageVersion } from './package-version.js';
 import type { RunningProcess } from './run.js';
@@ -16,6 +17,7 @@ export const serviceEnvironment = environment.pick({
   GATEPOST_HOST: true,
   GATEPOST_LOG_LEVEL: true,
   GATEPOST_PORT: true,
+  NODE_ENV: true,
   OTEL_EXPORTER_OTLP_ENDPOINT: true,
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: true,
   OTEL_EXPORTER_OTLP_HEADERS: true,
@@ -102,21 +104,30 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   return { app, port, stop: () => drain(app, options) };
 }
 
-async function untilReady(app: NestFastifyApplication, { serves, http }: ServiceOptions): Promise<void> {
+async function untilReady(app: NestFastifyApplication, { serves }: ServiceOptions): Promise<void> {
   // Who is alone asks itself, and would not answer yet.
-  if (serves.length > 0 && http !== undefined) return;
+  if (serves.includes('standalone')) return;
   const readiness = app.get(Readiness);
   const deadline = performance.now() + READY_WITHIN_MS;
   while (performance.now() < deadline && (await readiness.problems()).length > 0)
     await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
 }
 
-function rootModule({ imports, transport }: ServiceOptions, metrics: Metrics): DynamicModule {
+function rootModule({ name, serves, imports, env, transport }: ServiceOptions, metrics: Metrics): DynamicModule {
   @Module({})
   class RootModule {}
   return {
     module: RootModule,
-    imports: [ObservabilityModule.forRoot(metrics), MessagingModule.forRoot(transport(metrics)), ...imports],
+    imports: [
+      ObservabilityModule.forRoot(metrics),
+      MessagingModule.forRoot(transport(metrics)),
+      SelfReportModule.forServices(serves, {
+        service: name,
+        version: packageVersion(),
+        isProduction: env.NODE_ENV === 'production',
+      }),
+      ...imports,
+    ],
   };
 }
 

@@ -30,6 +30,12 @@ const platformUrls = z
   )
   .transform((pairs) => new Map(pairs.map(([platform, address]) => [platform, address.replace(/\/+$/, '')])));
 const databaseUrl = url(/^postgres(ql)?$/, 'postgres://user:password@host:5432/database');
+const MIN_SECRET_LENGTH = 32;
+const secrets = z
+  .string()
+  .transform((text) => text.split(',').map((one) => one.trim()))
+  .pipe(z.array(z.string().min(MIN_SECRET_LENGTH, 'must be secrets of 32 characters or more, joined by commas')))
+  .transform((list): readonly Secret[] => list.map((one) => new Secret(one)));
 const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
 const credential = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, 'must be 8 to 64 letters, digits, _ or -');
 
@@ -57,9 +63,14 @@ export const environment = z.object({
   GATEPOST_APP_ID: appId.optional().describe('Id of the application to create when there is none.'),
   GATEPOST_APP_KEY: secret(credential).optional().describe('Its application key (made up where unset).'),
   GATEPOST_MASTER_KEY: secret(credential).optional().describe('Its master key (made up where unset).'),
-  GATEPOST_SECRET: secret(z.string().min(32, 'must have at least 32 characters'))
+  GATEPOST_SECRET: secret(z.string().min(MIN_SECRET_LENGTH, 'must have at least 32 characters'))
     .optional()
     .describe('Seals secrets at rest. The standalone server makes and keeps one; services need the same one each.'),
+  GATEPOST_ACCEPTED_SECRETS: secrets
+    .default([])
+    .describe(
+      'Other secrets that open what was sealed with them, joined by commas: the next or the last GATEPOST_SECRET while it is replaced.',
+    ),
   GATEPOST_PASSWORD_COST: wholeNumber(4, 15).default(10).describe('Cost of bcrypt, as the exponent of its rounds.'),
   GATEPOST_PASSWORD_QUEUE_LIMIT: wholeNumber(1, 100_000)
     .default(128)

@@ -62,6 +62,8 @@ export const accountsRpc = {
 };
 
 const appKey = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, 'must be 8 to 64 letters, digits, _ or -');
+/** Ten years. */
+const MAX_KEEP_OLD_SECONDS = 315_360_000;
 const appName = z.string().regex(/^[^\p{Cc}]{1,100}$/u, 'must be 1 to 100 characters');
 
 /** What operators ask; reachable over the broker and over standalone's socket only, never over HTTP. */
@@ -90,6 +92,18 @@ export const applicationsRpc = {
   ),
   rotateKeys: rpc(
     'accounts.rotateApplicationKeys',
+    z.object({
+      id: appId,
+      appKey: z.boolean(),
+      masterKey: z.boolean(),
+      /** How long the old keys let requests in, in seconds; null: until they are revoked; absent: not at all. */
+      keepOldSeconds: z.number().int().min(1).max(MAX_KEEP_OLD_SECONDS).nullable().optional(),
+    }),
+    z.object({ application }),
+  ),
+  /** Ends all old keys of these kinds. */
+  revokeOldKeys: rpc(
+    'accounts.revokeOldApplicationKeys',
     z.object({ id: appId, appKey: z.boolean(), masterKey: z.boolean() }),
     z.object({ application }),
   ),

@@ -65,11 +65,24 @@ export const SETTING_NAMES = Object.keys(applicationSettings.shape) as (keyof Ap
 /** The id of an application, as operators write it. */
 export const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
 
+/** A key that was replaced, and lets requests in for a while all the same. */
+const oldKey = z.object({
+  kind: z.enum(['app', 'master']),
+  key: z.string(),
+  replacedAt: z.iso.datetime(),
+  /** Null: until it is revoked. */
+  acceptedUntil: z.iso.datetime().nullable(),
+});
+
+export type OldKey = z.output<typeof oldKey>;
+
 export const application = z.object({
   id: z.string(),
   name: z.string(),
   appKey: z.string(),
   masterKey: z.string(),
+  /** Only those that are good now. */
+  oldKeys: z.array(oldKey).default([]),
   settings: applicationSettings,
   classPermissions: classPermissions.prefault({}),
   createdAt: z.iso.datetime(),

@@ -5,6 +5,7 @@ export {
   appId,
   type ApplicationSettings,
   applicationSettings,
+  type OldKey,
   SETTING_NAMES,
 } from './application.schema.js';
 export * from './auth-linking.contract.js';
@@ -48,6 +49,8 @@ export * from './push.contract.js';
 export * from './push-node.contract.js';
 export * from './roles.contract.js';
 export { rpc, type RpcContract, type RpcData, type RpcReply } from './rpc.js';
+export * from './secrets.contract.js';
+export * from './self-report.contract.js';
 export * from './templates.contract.js';
 export * from './text-message.schema.js';
 export * from './text-message-provider.schema.js';

@@ -1,5 +1,5 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { Metrics, Readiness } from '#observability';
+import { Metrics, ProcessFacts, Readiness, type ServerFacts, skewOf } from '#observability';
 import { Database } from './database.js';
 import type { DatabaseOptions } from './database-options.js';
 import { isMigrated } from './migrate.js';
@@ -17,8 +17,10 @@ export class DatabaseModule implements OnApplicationShutdown {
     @Inject(OWN_OPTIONS) private readonly options: DatabaseOptions,
     readiness: Readiness,
     metrics: Metrics,
+    facts: ProcessFacts,
   ) {
     tellPool(database, options.schema, metrics);
+    facts.server(`postgresql (${options.schema})`, () => this.describe());
     readiness.register(`postgresql (${options.schema})`, () => this.check());
   }
 
@@ -41,6 +43,14 @@ export class DatabaseModule implements OnApplicationShutdown {
 
   async onApplicationShutdown(): Promise<void> {
     await this.database.close();
+  }
+
+  private async describe(): Promise<ServerFacts> {
+    const asked = Date.now();
+    const [row] = await this.database.query<{ version: string; now: Date }>(
+      `SELECT current_setting('server_version') AS version, clock_timestamp()::timestamptz(3) AS now`,
+    );
+    return { version: row?.version ?? '', skewMs: skewOf(row?.now.getTime() ?? asked, asked, Date.now()) };
   }
 
   private async check(): Promise<void> {

@@ -5,6 +5,7 @@ export { forward, type Forwarded } from './forwarded.js';
 export { InProcessTransport } from './in-process/in-process.transport.js';
 export { MAX_MESSAGE_BYTES } from './message-size.js';
 export { MessagingModule } from './messaging.module.js';
+export { BrokerQueues } from './rabbit/broker-queues.js';
 export { type DeadLetter, DeadLetters } from './rabbit/dead-letters.js';
 export { RabbitTransport } from './rabbit/rabbit.transport.js';
 export { RpcHandler } from './rpc-handler.decorator.js';

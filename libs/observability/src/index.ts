@@ -2,6 +2,7 @@ export { type ReportFields, reportError } from './report-error.js';
 export { JsonLogger } from './logger.js';
 export { Metrics } from './metrics.js';
 export { ObservabilityModule } from './observability.module.js';
+export { ProcessFacts, type ServerFacts, skewOf } from './process-facts.js';
 export { Readiness } from './readiness.js';
 export type { OpenSpan, SpanOptions } from './tracing/tracer.types.js';
 export {

@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { HealthController } from './health.controller.js';
 import { Metrics } from './metrics.js';
+import { ProcessFacts } from './process-facts.js';
 import { Readiness } from './readiness.js';
 
 /** Health, readiness and metrics of one process. */
@@ -11,8 +12,8 @@ export class ObservabilityModule {
       module: ObservabilityModule,
       global: true,
       controllers: [HealthController],
-      providers: [Readiness, { provide: Metrics, useValue: metrics }],
-      exports: [Readiness, Metrics],
+      providers: [ProcessFacts, Readiness, { provide: Metrics, useValue: metrics }],
+      exports: [ProcessFacts, Readiness, Metrics],
     };
   }
 }

@@ -1,5 +1,5 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { Metrics, Readiness } from '#observability';
+import { Metrics, ProcessFacts, Readiness, type ServerFacts, skewOf } from '#observability';
 import { Redis, type RedisOptions } from './redis.js';
 
 const REDIS_MODULE_OPTIONS = Symbol('RedisModuleOptions');
@@ -17,6 +17,7 @@ export class RedisModule implements OnApplicationShutdown {
     @Inject(REDIS_MODULE_OPTIONS) { isRequired }: RedisModuleOptions,
     readiness: Readiness,
     metrics: Metrics,
+    facts: ProcessFacts,
   ) {
     metrics.sample({
       gauges: [metrics.redisConnected, metrics.redisInFlight],
@@ -25,6 +26,7 @@ export class RedisModule implements OnApplicationShutdown {
         metrics.redisInFlight.set(redis.inFlight);
       },
     });
+    facts.server('redis', () => this.describe());
     if (isRequired) readiness.register('redis', () => redis.ping());
   }
 
@@ -38,6 +40,16 @@ export class RedisModule implements OnApplicationShutdown {
       ],
       exports: [Redis],
     };
+  }
+
+  private async describe(): Promise<ServerFacts> {
+    const asked = Date.now();
+    const { info, time } = await this.redis.describe();
+    const settings = {
+      maxmemoryPolicy: info.get('maxmemory_policy') ?? '',
+      appendOnly: info.get('aof_enabled') === '1' ? 'yes' : 'no',
+    };
+    return { version: info.get('redis_version') ?? '', skewMs: skewOf(time, asked, Date.now()), settings };
   }
 
   onApplicationShutdown(): void {

@@ -98,6 +98,15 @@ export class Redis {
     await this.#answered(() => this.#client.ping());
   }
 
+  /** What Redis says of itself: fields of INFO, and its time in milliseconds since 1970. @throws as `ping` */
+  async describe(): Promise<{ readonly info: ReadonlyMap<string, string>; readonly time: number }> {
+    const [text, [seconds, microseconds]] = await this.#answered(() =>
+      Promise.all([this.#client.info(), this.#client.time()]),
+    );
+    const info = new Map(text.split('\r\n').map((line) => line.split(/:(.*)/s, 2) as [string, string]));
+    return { info, time: Number(seconds) * 1_000 + Math.round(Number(microseconds) / 1_000) };
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#client.disconnect();

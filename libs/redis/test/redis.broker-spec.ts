@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Metrics, Readiness } from '#observability';
+import { Metrics, ProcessFacts, Readiness } from '#observability';
 import { Redis, RedisModule, RedisScript } from '#redis';
 import { eventually, newNamespace, TcpProxy, testRun, unique } from '#testing';
 
@@ -110,7 +110,7 @@ describe('a connection to Redis', () => {
   ])('makes a process unready while it is away: %s', async (isRequired, problems) => {
     const readiness = new Readiness();
     const options = { url: '', namespace, connectionName: '', isRequired };
-    const module = new RedisModule(redis, options, readiness, new Metrics());
+    const module = new RedisModule(redis, options, readiness, new Metrics(), new ProcessFacts());
     expect(await readiness.problems()).toEqual([]);
     proxy.takeAway();
     expect(await readiness.problems()).toEqual(problems);

@@ -1,1 +1,2 @@
 export { Sealer } from './sealer.js';
+export { sealerOf, weaknessOf } from './sealer-of.js';

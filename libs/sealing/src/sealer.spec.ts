@@ -38,4 +38,37 @@ describe('a Sealer', () => {
     expect(sealer.lookupHash('token')).not.toEqual(other.lookupHash('token'));
     expect(sealer.lookupHash('token').toString('utf8')).not.toContain('token');
   });
+
+  describe('that holds an accepted secret', () => {
+    const [before, after] = ['the secret of one deployment, 32+', 'the secret that shall follow it, 32+'];
+    const preparing = new Sealer(before, [after]);
+    const swapped = new Sealer(after, [before]);
+
+    it('opens what was sealed with any of its secrets, and seals with the first', () => {
+      expect(swapped.open(sealer.seal('token', 'here'), 'here')).toBe('token');
+      expect(preparing.open(swapped.seal('token', 'here'), 'here')).toBe('token');
+      expect(new Sealer(after).open(swapped.seal('token', 'here'), 'here')).toBe('token');
+      expect(() => sealer.open(swapped.seal('token', 'here'), 'here')).toThrow(/another GATEPOST_SECRET/);
+      expect(() => swapped.open(sealer.seal('token', 'here'), 'elsewhere')).toThrow();
+    });
+
+    it('tells its keys by ids, and what should be sealed anew', () => {
+      expect([swapped.keyId, ...swapped.acceptedKeyIds]).toEqual([new Sealer(after).keyId, sealer.keyId]);
+      expect(new Sealer(before, [before]).acceptedKeyIds).toEqual([]);
+      expect(swapped.isOutdated(sealer.seal('token', 'here'))).toBe(true);
+      expect(swapped.isOutdated(swapped.seal('token', 'here'))).toBe(false);
+      expect(swapped.isOutdated(other.seal('token', 'here'))).toBe(false);
+    });
+
+    it('recognises hashes made with any of its secrets, and no others', () => {
+      expect(swapped.lookupHashes('token')).toEqual([
+        new Sealer(after).lookupHash('token'),
+        sealer.lookupHash('token'),
+      ]);
+      expect(swapped.isHashOf('token', sealer.lookupHash('token'))).toBe(true);
+      expect(swapped.isHashOf('token', swapped.lookupHash('token').subarray(0, 16))).toBe(true);
+      expect(swapped.isHashOf('Token', sealer.lookupHash('token'))).toBe(false);
+      expect(swapped.isHashOf('token', other.lookupHash('token'))).toBe(false);
+    });
+  });
 });

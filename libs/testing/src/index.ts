@@ -19,6 +19,7 @@ export { type ObservedAnswer, observedAnswers } from './observed-answers.js';
 export { newSigningKey, PlatformServer, usePlatforms } from './platform-server.js';
 export { quickestPlan } from './query-plan.js';
 export { linkIn, type MailedLink, type ReceivedMail } from './received-mail.js';
+export { selfSignedCertificate } from './self-signed-certificate.js';
 export { SmtpSink, type SmtpSinkOptions, useSmtpSink } from './smtp-sink.js';
 export { codeSentBy, type SentMessage, sentMessages } from './text-messages.js';
 export { TcpProxy } from './tcp-proxy.js';

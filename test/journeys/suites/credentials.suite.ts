@@ -158,5 +158,23 @@ export function describeCredentials(server: () => GatepostServer): void {
       }, 2_000);
       await eventually(() => signUp(ApiClient.forApp(server().baseUrls[0] ?? '', { ...other, appKey })), 2_000);
     });
+
+    it('keys that are kept while they are replaced work beside the new ones, until they are revoked', async () => {
+      const other = await createApplication(server());
+      const [baseUrl = ''] = server().baseUrls;
+      const before = ApiClient.forApp(baseUrl, other);
+      const { stdout } = await gatepost(server(), 'apps', 'rotate-keys', other.id, '--keep-old', '90d');
+      const [, appKey = '', masterKey = ''] = /key\s+(\S+)\s+master key\s+(\S+)/.exec(stdout) ?? [];
+      expect(stdout).toMatch(new RegExp(`old key  ${other.appKey}  \\(good until 20\\d\\d-`));
+      await eventually(() => signUp(ApiClient.forApp(baseUrl, { ...other, appKey })), 2_000);
+      await signUp(before);
+      for (const key of [other.masterKey, masterKey])
+        expect((await ApiClient.forMaster(baseUrl, { ...other, masterKey: key }).get('/1.1/users')).status).toBe(200);
+      await gatepost(server(), 'apps', 'revoke-old-keys', other.id, '--app-key');
+      await eventually(async () => {
+        expect((await before.post('/1.1/login', {})).status).toBe(401);
+      }, 2_000);
+      expect((await ApiClient.forMaster(baseUrl, other).get('/1.1/users')).status).toBe(200);
+    });
   });
 }

@@ -53,4 +53,12 @@ export class ApplicationsController {
   }: RpcData<typeof applicationsRpc.rotateKeys>): Promise<RpcReply<typeof applicationsRpc.rotateKeys>> {
     return { application: await this.applications.rotateKeys(id, which) };
   }
+
+  @RpcHandler(applicationsRpc.revokeOldKeys)
+  async revokeOldKeys({
+    id,
+    ...which
+  }: RpcData<typeof applicationsRpc.revokeOldKeys>): Promise<RpcReply<typeof applicationsRpc.revokeOldKeys>> {
+    return { application: await this.applications.revokeOldKeys(id, which) };
+  }
 }

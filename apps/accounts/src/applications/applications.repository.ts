@@ -1,12 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import type { ApplicationSettings, ClassName, ClassOperation, ClassPermission } from '#contracts';
 import { Database, type Queryable, type Tx } from '#database';
+import type { KeyKind } from './key-context.js';
+
+/** A key that was replaced, as JSON tells it. */
+export interface OldKeyRow {
+  readonly kind: KeyKind;
+  readonly sealedKey: string;
+  readonly replacedAt: string;
+  readonly acceptedUntil: string | null;
+}
 
 export interface ApplicationRow {
   readonly id: string;
   readonly name: string;
   readonly sealedAppKey: string;
   readonly sealedMasterKey: string;
+  /** Those that are good now, the oldest first. */
+  readonly oldKeys: readonly OldKeyRow[];
   /** Only what was set; the defaults are not stored. */
   readonly settings: Partial<ApplicationSettings>;
   /** Only what was set, as well. */
@@ -15,7 +26,12 @@ export interface ApplicationRow {
 }
 
 const COLUMNS = `id, name, sealed_app_key AS "sealedAppKey", sealed_master_key AS "sealedMasterKey", settings,
-  class_permissions AS "classPermissions", created_at AS "createdAt"`;
+  class_permissions AS "classPermissions", created_at AS "createdAt",
+  (SELECT COALESCE(jsonb_agg(jsonb_build_object(
+            'kind', old.kind, 'sealedKey', old.sealed_key, 'replacedAt', old.replaced_at, 'acceptedUntil', old.accepted_until)
+            ORDER BY old.replaced_at, old.id), '[]')
+     FROM accounts.old_application_keys AS old
+    WHERE old.app_id = applications.id AND (old.accepted_until IS NULL OR old.accepted_until > now())) AS "oldKeys"`;
 
 @Injectable()
 export class ApplicationsRepository {
@@ -40,7 +56,12 @@ export class ApplicationsRepository {
   /** @returns undefined where the id is taken */
   async insert(
     tx: Tx,
-    { id, name, sealedAppKey, sealedMasterKey }: Omit<ApplicationRow, 'settings' | 'classPermissions' | 'createdAt'>,
+    {
+      id,
+      name,
+      sealedAppKey,
+      sealedMasterKey,
+    }: Pick<ApplicationRow, 'id' | 'name' | 'sealedAppKey' | 'sealedMasterKey'>,
   ): Promise<ApplicationRow | undefined> {
     const [row] = await tx.query<ApplicationRow>(
       `INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $2, $3, $4)
@@ -79,6 +100,29 @@ export class ApplicationsRepository {
       [id, className, JSON.stringify(changes)],
     );
     return row;
+  }
+
+  /**
+   * Keeps the keys of these kinds that the application has now, before they are replaced. Whoever replaces them too waits.
+   * @param seconds how long they are good; null: until they are revoked
+   */
+  async keepKeys(tx: Tx, id: string, kinds: readonly KeyKind[], seconds: number | null): Promise<void> {
+    await tx.query(
+      `INSERT INTO accounts.old_application_keys (app_id, kind, sealed_key, accepted_until)
+       SELECT app.id, kept.kind, CASE kept.kind WHEN 'app' THEN app.sealed_app_key ELSE app.sealed_master_key END,
+              now() + make_interval(secs => $3)
+         FROM accounts.applications AS app CROSS JOIN unnest($2::text[]) AS kept (kind)
+        WHERE app.id = $1 FOR UPDATE OF app`,
+      [id, kinds, seconds],
+    );
+  }
+
+  async removeOldKeys(tx: Tx, id: string, kinds: readonly KeyKind[]): Promise<void> {
+    await tx.query('DELETE FROM accounts.old_application_keys WHERE app_id = $1 AND kind = ANY ($2)', [id, kinds]);
+  }
+
+  async removeExpiredKeys(tx: Tx, id: string): Promise<void> {
+    await tx.query('DELETE FROM accounts.old_application_keys WHERE app_id = $1 AND accepted_until <= now()', [id]);
   }
 
   /** Replaces the keys that are given. */

@@ -9,14 +9,16 @@ import {
   type ClassPermission,
   classPermissions,
   type ClassPermissions,
+  type OldKey,
 } from '#contracts';
 import { Database, type Tx } from '#database';
-import { appError } from '#errors';
+import { type AppError, appError } from '#errors';
 import { Broadcasts } from '#messaging';
 import { RecentReads } from '#recent-reads';
 import { Sealer } from '#sealing';
 import { newAppId, newAppKey } from '../random-ids.js';
-import { type ApplicationRow, ApplicationsRepository } from './applications.repository.js';
+import { type ApplicationRow, ApplicationsRepository, type OldKeyRow } from './applications.repository.js';
+import { keyContext, type KeyKind } from './key-context.js';
 import { parseSetting } from './setting.rules.js';
 
 /** How an application calls itself, and what it lets happen. */
@@ -27,6 +29,19 @@ export interface PermissionChange {
   readonly operations: readonly ClassOperation[];
   readonly permission: ClassPermission;
 }
+
+interface WhichKeys {
+  readonly appKey: boolean;
+  readonly masterKey: boolean;
+}
+
+interface KeyRotation extends WhichKeys {
+  /** Null: until they are revoked; undefined: the old keys are not kept. */
+  readonly keepOldSeconds?: number | null | undefined;
+}
+
+/** Each request with a key that nobody has is compared with all of them. */
+const MAX_OLD_KEYS = 10;
 
 export interface NewApplication {
   readonly name: string;
@@ -123,15 +138,33 @@ export class ApplicationsService {
     return this.announce(this.openKnown(id, row));
   }
 
-  /** Makes new keys. The old ones stop to work within a second. */
-  async rotateKeys(id: string, which: { appKey: boolean; masterKey: boolean }): Promise<Application> {
+  /**
+   * Makes new keys. The old ones stop to work within a second, unless they are kept.
+   * @throws AppError NO_EFFECT where there are too many old ones
+   */
+  async rotateKeys(id: string, { keepOldSeconds, ...which }: KeyRotation): Promise<Application> {
     // It opens the old keys: with another secret than theirs, new ones would only hide that everything else is lost.
     await this.get(id);
     const fresh = (wanted: boolean, kind: KeyKind) => (wanted ? this.sealKey(id, kind, newAppKey()) : null);
-    const row = await this.database.transaction((tx) =>
-      this.repository.replaceKeys(tx, id, fresh(which.appKey, 'app'), fresh(which.masterKey, 'master')),
-    );
+    const row = await this.database.transaction(async (tx) => {
+      await this.repository.removeExpiredKeys(tx, id);
+      if (keepOldSeconds !== undefined) await this.repository.keepKeys(tx, id, kindsOf(which), keepOldSeconds);
+      const replaced = await this.repository.replaceKeys(
+        tx,
+        id,
+        fresh(which.appKey, 'app'),
+        fresh(which.masterKey, 'master'),
+      );
+      if ((replaced?.oldKeys.length ?? 0) > MAX_OLD_KEYS) throw tooManyOldKeys(id);
+      return replaced;
+    });
     return this.announce(this.openKnown(id, row));
+  }
+
+  /** Ends old keys. They stop to work within a second. */
+  async revokeOldKeys(id: string, which: WhichKeys): Promise<Application> {
+    await this.database.transaction((tx) => this.repository.removeOldKeys(tx, id, kindsOf(which)));
+    return this.announce(await this.get(id));
   }
 
   private announce(application: Application): Application {
@@ -158,15 +191,35 @@ export class ApplicationsService {
     return this.open(row);
   }
 
+  private openOld(id: string, { kind, sealedKey, replacedAt, acceptedUntil }: OldKeyRow): OldKey {
+    return {
+      kind,
+      key: this.sealer.open(sealedKey, keyContext(id, kind)),
+      replacedAt: new Date(replacedAt).toISOString(),
+      acceptedUntil: acceptedUntil === null ? null : new Date(acceptedUntil).toISOString(),
+    };
+  }
+
   private open(row: ApplicationRow): Application {
     return {
       id: row.id,
       appKey: this.sealer.open(row.sealedAppKey, keyContext(row.id, 'app')),
       masterKey: this.sealer.open(row.sealedMasterKey, keyContext(row.id, 'master')),
+      oldKeys: row.oldKeys.map((old) => this.openOld(row.id, old)),
       ...profileOf(row),
       createdAt: row.createdAt.toISOString(),
     };
   }
+}
+
+function kindsOf({ appKey, masterKey }: WhichKeys): KeyKind[] {
+  return [...(appKey ? (['app'] as const) : []), ...(masterKey ? (['master'] as const) : [])];
+}
+
+function tooManyOldKeys(id: string): AppError {
+  return appError('NO_EFFECT', {
+    message: `Application "${id}" has ${MAX_OLD_KEYS} old keys that are still good: revoke them first (apps revoke-old-keys ${id}).`,
+  });
 }
 
 /** What was set, over the defaults. `userQueryEnabled` is no setting of its own but a class permission's short name. */
@@ -175,10 +228,4 @@ function profileOf(row: ApplicationRow | undefined): ApplicationProfile {
   const userQueryEnabled = permissions._User.find === 'everyone';
   const settings = applicationSettings.parse({ ...row?.settings, userQueryEnabled });
   return { name: row?.name ?? '', settings, classPermissions: permissions };
-}
-
-type KeyKind = 'app' | 'master';
-
-function keyContext(appId: string, kind: KeyKind): string {
-  return `${kind} key of ${appId}`;
 }

@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { MAIL_KINDS, sealedTokenContext } from '#contracts';
@@ -50,7 +49,7 @@ export class MailTokens {
 
   /** Whether we made it for this user, and not for one before it that had the same id. */
   isGenuine({ text, signature }: ShownToken, user: Pick<UserRow, 'createdAt'>): boolean {
-    return timingSafeEqual(signature, this.sign(text, user));
+    return this.sealer.isHashOf(signedText(text, user), signature);
   }
 
   private create(token: MailToken, user: Pick<UserRow, 'createdAt'>): string {
@@ -59,11 +58,13 @@ export class MailTokens {
     return Buffer.concat([this.sign(text, user), Buffer.from(text)]).toString('hex');
   }
 
-  private sign(text: string, { createdAt }: Pick<UserRow, 'createdAt'>): Buffer {
-    return this.sealer
-      .lookupHash(JSON.stringify(['mail token', createdAt.getTime(), text]))
-      .subarray(0, SIGNATURE_BYTES);
+  private sign(text: string, user: Pick<UserRow, 'createdAt'>): Buffer {
+    return this.sealer.lookupHash(signedText(text, user)).subarray(0, SIGNATURE_BYTES);
   }
+}
+
+function signedText(text: string, { createdAt }: Pick<UserRow, 'createdAt'>): string {
+  return JSON.stringify(['mail token', createdAt.getTime(), text]);
 }
 
 function jsonOf(text: string): unknown {

@@ -43,6 +43,6 @@ export class PhoneNumberResolver {
 
   private async findUser({ appId, sessionToken }: Caller): Promise<UserRow | undefined> {
     if (sessionToken === undefined) return undefined;
-    return this.users.findBySessionToken(appId, this.sessions.hash(sessionToken));
+    return this.users.findBySessionToken(appId, this.sessions.hashes(sessionToken));
   }
 }

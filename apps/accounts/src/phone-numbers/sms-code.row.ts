@@ -11,7 +11,8 @@ export interface SmsCodeKey {
 
 /** A code as it is stored. */
 export interface SmsCodeRow extends SmsCodeKey {
-  readonly hash: Buffer;
+  /** What the hash may be, with each secret that is good; the first one is stored. */
+  readonly hashes: readonly Buffer[];
   /** By which it is found where it comes without its number; absent where it always has to come with it. */
   readonly numberlessHash?: Buffer | undefined;
   readonly expiresAt: Date;

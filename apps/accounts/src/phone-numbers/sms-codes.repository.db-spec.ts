@@ -8,7 +8,8 @@ import { SmsCodesRepository } from './sms-codes.repository.js';
 
 const NOW = new Date('2026-01-01T00:00:00.000Z');
 const END = new Date('2026-01-01T00:10:00.000Z');
-const hash = () => randomBytes(32);
+/** As many as there are secrets: one. */
+const hash = (): readonly Buffer[] => [randomBytes(32)];
 const times = <T>(count: number, work: (index: number) => Promise<T>) =>
   Promise.all(Array.from({ length: count }, (_, index) => work(index)));
 
@@ -16,10 +17,10 @@ describe('codes in PostgreSQL', () => {
   let database: Database;
   let codes: SmsCodesRepository;
   let key: SmsCodeKey;
-  let code: Buffer;
+  let code: readonly Buffer[];
 
   const put = (row: Partial<SmsCodeRow> = {}, now = NOW) =>
-    database.transaction((tx) => codes.put(tx, { ...key, hash: code, expiresAt: END, ...row }, now));
+    database.transaction((tx) => codes.put(tx, { ...key, hashes: code, expiresAt: END, ...row }, now));
   const redeem = (of: SmsCodeKey = key, with_ = code, now = NOW) =>
     database.transaction((tx) => codes.redeem(tx, of, with_, now));
 
@@ -70,8 +71,8 @@ describe('codes in PostgreSQL', () => {
 
   it('of one user for a number leave those of another alone', async () => {
     const [one, other] = [hash(), hash()];
-    await put({ purpose: 'change', userId: 'one', hash: one });
-    await put({ purpose: 'change', userId: 'other', hash: other });
+    await put({ purpose: 'change', userId: 'one', hashes: one });
+    await put({ purpose: 'change', userId: 'other', hashes: other });
     expect(await redeem({ ...key, purpose: 'change', userId: 'one' }, one)).toBe(true);
     expect(await redeem({ ...key, purpose: 'change', userId: 'other' }, other)).toBe(true);
   });
@@ -104,9 +105,19 @@ describe('codes in PostgreSQL', () => {
   it('are replaced by new ones, which nobody has guessed at yet', async () => {
     await times(5, () => codes.guess(key, hash(), NOW));
     const next = hash();
-    await put({ hash: next });
+    await put({ hashes: next });
     expect(await redeem(key, code)).toBe(false);
     expect(await redeem(key, next)).toBe(true);
+  });
+
+  it('are judged by each of the hashes that they may have: that of another secret is not a wrong guess', async () => {
+    const [another = Buffer.of()] = hash();
+    await times(5, () => codes.guess(key, [another, ...code], NOW));
+    expect(await redeem(key, [another, ...code])).toBe(true);
+    await put();
+    await times(5, () => codes.guess(key, hash(), NOW));
+    await put({ hashes: [another, ...code] });
+    expect(await redeem(key, [another, ...code])).toBe(false);
   });
 
   it('that come once more keep their wrong guesses, and are good again only after the end of the dead one', async () => {
@@ -141,8 +152,8 @@ describe('codes in PostgreSQL', () => {
   });
 
   describe('that come without their number', () => {
-    let numberless: Buffer;
-    const guessNumber = (given: Buffer, now = NOW) =>
+    let numberless: readonly Buffer[];
+    const guessNumber = (given: readonly Buffer[], now = NOW) =>
       database.transaction((tx) => codes.guessNumber(tx, { appId: key.appId, purpose: 'verify' }, given, now));
     const wrongGuesses = async () => {
       const sql = 'SELECT wrong FROM accounts.sms_numberless_guesses WHERE app_id = $1';
@@ -152,7 +163,7 @@ describe('codes in PostgreSQL', () => {
     beforeEach(async () => {
       numberless = hash();
       key = { ...key, purpose: 'verify' };
-      await put({ numberlessHash: numberless });
+      await put({ numberlessHash: numberless[0] });
     });
 
     it('say their number', async () => {
@@ -162,7 +173,7 @@ describe('codes in PostgreSQL', () => {
     });
 
     it('say nothing where two numbers have the same code, which counts as a wrong guess', async () => {
-      await put({ mobilePhoneNumber: uniquePhone(), numberlessHash: numberless });
+      await put({ mobilePhoneNumber: uniquePhone(), numberlessHash: numberless[0] });
       expect([await guessNumber(numberless), await wrongGuesses()]).toEqual([undefined, 1]);
     });
 
@@ -186,13 +197,13 @@ describe('codes in PostgreSQL', () => {
     it('that were sent after the guesses can be guessed at again, the older ones not', async () => {
       await times(10, () => guessNumber(hash()));
       const [fresh, mobilePhoneNumber] = [hash(), uniquePhone()];
-      await put({ mobilePhoneNumber, numberlessHash: fresh });
+      await put({ mobilePhoneNumber, numberlessHash: fresh[0] });
       expect([await guessNumber(fresh), await guessNumber(numberless)]).toEqual([mobilePhoneNumber, undefined]);
     });
 
     it('that come once more gain no further guesses', async () => {
       await times(10, () => guessNumber(hash()));
-      await put({ numberlessHash: numberless });
+      await put({ numberlessHash: numberless[0] });
       expect(await guessNumber(numberless)).toBeUndefined();
     });
 

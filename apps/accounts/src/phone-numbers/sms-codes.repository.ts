@@ -18,7 +18,7 @@ const keyOf = ({ appId, purpose, mobilePhoneNumber, userId = '' }: SmsCodeKey) =
 ];
 const OF_KEY = 'app_id = $1 AND purpose = $2 AND mobile_phone_number = $3 AND user_id = $4';
 /** Whether the code that is stored, and has not expired, comes once more. */
-const IS_SAME = 'codes.code_hash = EXCLUDED.code_hash AND codes.expires_at > $8';
+const IS_SAME = 'codes.code_hash = ANY ($9) AND codes.expires_at > $8';
 
 /** Codes that were sent to phone numbers. Whether one is right, and who uses it, is decided by single statements. */
 @Injectable()
@@ -30,7 +30,7 @@ export class SmsCodesRepository {
    * and stays dead until its end: else who asks again and again could try all codes.
    */
   async put(tx: Tx, row: SmsCodeRow, now: Date): Promise<void> {
-    const { appId, purpose, hash, numberlessHash = null, expiresAt } = row;
+    const { appId, purpose, hashes, numberlessHash = null, expiresAt } = row;
     if (numberlessHash !== null) {
       await tx.query(
         `INSERT INTO accounts.sms_numberless_guesses (app_id, purpose) VALUES ($1, $2)
@@ -50,40 +50,40 @@ export class SmsCodesRepository {
                             THEN codes.expires_at ELSE EXCLUDED.expires_at END,
              numberless_guesses_before = CASE WHEN ${IS_SAME}
                             THEN codes.numberless_guesses_before ELSE EXCLUDED.numberless_guesses_before END`,
-      [...keyOf(row), hash, expiresAt, numberlessHash, now],
+      [...keyOf(row), hashes[0], expiresAt, numberlessHash, now, hashes],
     );
   }
 
-  /** Whether a live code of the key has the hash. A wrong one counts, and kills the code in the end. */
-  async guess(key: SmsCodeKey, hash: Buffer, now: Date): Promise<boolean> {
+  /** Whether a live code of the key has one of the hashes. A wrong one counts, and kills the code in the end. */
+  async guess(key: SmsCodeKey, hashes: readonly Buffer[], now: Date): Promise<boolean> {
     const [judged] = await this.database.query<{ isRight: boolean }>(
-      `UPDATE accounts.sms_codes SET wrong_guesses = wrong_guesses + (code_hash <> $5)::int
+      `UPDATE accounts.sms_codes SET wrong_guesses = wrong_guesses + (code_hash <> ALL ($5))::int
         WHERE ${OF_KEY} AND expires_at > $6 AND wrong_guesses < ${MAX_WRONG_GUESSES}
-        RETURNING code_hash = $5 AS "isRight"`,
-      [...keyOf(key), hash, now],
+        RETURNING code_hash = ANY ($5) AS "isRight"`,
+      [...keyOf(key), hashes, now],
     );
     return judged?.isRight ?? false;
   }
 
-  /** Uses a code up. @returns false where there is no live code of the key with the hash: then nothing is changed */
-  async redeem(tx: Tx, key: SmsCodeKey, hash: Buffer, now: Date): Promise<boolean> {
+  /** Uses a code up. @returns false where there is no live code of the key with one of the hashes: then nothing is changed */
+  async redeem(tx: Tx, key: SmsCodeKey, hashes: readonly Buffer[], now: Date): Promise<boolean> {
     const redeemed = await tx.query(
       `DELETE FROM accounts.sms_codes
-        WHERE ${OF_KEY} AND code_hash = $5 AND expires_at > $6 AND wrong_guesses < ${MAX_WRONG_GUESSES}
+        WHERE ${OF_KEY} AND code_hash = ANY ($5) AND expires_at > $6 AND wrong_guesses < ${MAX_WRONG_GUESSES}
         RETURNING purpose`,
-      [...keyOf(key), hash, now],
+      [...keyOf(key), hashes, now],
     );
     return redeemed.length > 0;
   }
 
   /**
-   * The number of the one live code with the hash. A wrong one counts against every code of the application and purpose
+   * The number of the one live code with one of the hashes. A wrong one counts against every code of the application and purpose
    * that could have been meant; once none can be meant any more, guesses change nothing.
    */
   async guessNumber(
     tx: Tx,
     { appId, purpose }: Pick<SmsCodeKey, 'appId' | 'purpose'>,
-    hash: Buffer,
+    hashes: readonly Buffer[],
     now: Date,
   ): Promise<string | undefined> {
     const guessable = `codes.app_id = $1 AND codes.purpose = $2 AND codes.numberless_hash IS NOT NULL AND codes.expires_at > $3
@@ -101,8 +101,8 @@ export class SmsCodesRepository {
     const found = await tx.query<{ number: string }>(
       `SELECT codes.mobile_phone_number AS number FROM accounts.sms_codes AS codes
         WHERE ${guessable} AND codes.numberless_guesses_before > $5 - ${MAX_NUMBERLESS_GUESSES}
-          AND codes.numberless_hash = $4 LIMIT 2`,
-      [appId, purpose, now, hash, guesses.wrong],
+          AND codes.numberless_hash = ANY ($4) LIMIT 2`,
+      [appId, purpose, now, hashes, guesses.wrong],
     );
     // Two numbers with the same code: neither can be meant.
     if (found.length === 1) return found[0]?.number;

@@ -30,34 +30,35 @@ export class SmsCodesService {
 
   /** Makes a code, and ends the one before it. @returns the code, sealed for the message that brings it */
   async create(tx: Tx, { key, code = newSmsCode(), expiresAt }: NewSmsCode): Promise<string> {
-    const numberlessHash = NUMBERLESS.has(key.purpose) ? this.numberlessHash(key, code) : undefined;
+    const numberlessHash = NUMBERLESS.has(key.purpose) ? this.numberlessHashes(key, code)[0] : undefined;
     const now = this.clock.now();
-    await this.repository.put(tx, { ...key, hash: this.hash(key, code), numberlessHash, expiresAt }, now);
+    await this.repository.put(tx, { ...key, hashes: this.hashes(key, code), numberlessHash, expiresAt }, now);
     await this.repository.removeExpired(tx, now);
     return this.sealer.seal(code, sealedCodeContext(key));
   }
 
   /** Whether the code is right; it stays to be redeemed. A wrong one counts, and the fifth kills the code. */
   async guess(key: SmsCodeKey, code: string): Promise<boolean> {
-    return this.repository.guess(key, this.hash(key, code), this.clock.now());
+    return this.repository.guess(key, this.hashes(key, code), this.clock.now());
   }
 
   /** Uses a code up, in the transaction of what it was for. Of many at once one gets true. */
   async redeem(tx: Tx, key: SmsCodeKey, code: string): Promise<boolean> {
-    return this.repository.redeem(tx, key, this.hash(key, code), this.clock.now());
+    return this.repository.redeem(tx, key, this.hashes(key, code), this.clock.now());
   }
 
   /** The number to which the code was sent, where one code says so beyond doubt. */
   async guessNumber(key: Pick<SmsCodeKey, 'appId' | 'purpose'>, code: string): Promise<string | undefined> {
-    const hash = this.numberlessHash(key, code);
-    return this.database.transaction((tx) => this.repository.guessNumber(tx, key, hash, this.clock.now()));
+    const hashes = this.numberlessHashes(key, code);
+    return this.database.transaction((tx) => this.repository.guessNumber(tx, key, hashes, this.clock.now()));
   }
 
-  private hash({ appId, purpose, mobilePhoneNumber, userId = '' }: SmsCodeKey, code: string): Buffer {
-    return this.sealer.lookupHash(JSON.stringify(['sms code', appId, purpose, mobilePhoneNumber, userId, code]));
+  /** What the stored hash may be; the first one is stored. */
+  private hashes({ appId, purpose, mobilePhoneNumber, userId = '' }: SmsCodeKey, code: string): readonly Buffer[] {
+    return this.sealer.lookupHashes(JSON.stringify(['sms code', appId, purpose, mobilePhoneNumber, userId, code]));
   }
 
-  private numberlessHash({ appId, purpose }: Pick<SmsCodeKey, 'appId' | 'purpose'>, code: string): Buffer {
-    return this.sealer.lookupHash(JSON.stringify(['numberless sms code', appId, purpose, code]));
+  private numberlessHashes({ appId, purpose }: Pick<SmsCodeKey, 'appId' | 'purpose'>, code: string): readonly Buffer[] {
+    return this.sealer.lookupHashes(JSON.stringify(['numberless sms code', appId, purpose, code]));
   }
 }

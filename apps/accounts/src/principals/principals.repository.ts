@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable } from '#database';
+import { sessionTokenLookup } from '../sessions/session-token-lookup.js';
 
 /** Walks from the user's roles to those that name them in their relation `roles`. UNION ends it where roles form a ring. */
 const HELD_ROLES = `
@@ -16,11 +17,13 @@ const HELD_ROLES = `
 export class PrincipalsRepository {
   constructor(private readonly database: Database) {}
 
-  async findUserId(appId: string, tokenHash: Buffer): Promise<string | undefined> {
+  /** @param tokenHashes as `SessionTokens.hashes` makes them */
+  async findUserId(appId: string, tokenHashes: readonly Buffer[]): Promise<string | undefined> {
+    const { condition, value, kind } = sessionTokenLookup(tokenHashes);
     const [row] = await this.database.query<{ id: string }>(
-      'SELECT object_id AS id FROM accounts.users WHERE app_id = $1 AND session_token_hash = $2',
-      [appId, tokenHash],
-      'principals.findUserId',
+      `SELECT object_id AS id FROM accounts.users WHERE app_id = $1 AND ${condition}`,
+      [appId, value],
+      `principals.findUserId.${kind}`,
     );
     return row?.id;
   }

@@ -16,7 +16,7 @@ export class PrincipalsService {
   /** A session token that nobody has makes an anonymous principal, as none at all does. */
   async of({ appId, sessionToken }: Caller): Promise<Principal> {
     if (sessionToken === undefined) return ANONYMOUS;
-    const userId = await this.repository.findUserId(appId, this.sessions.hash(sessionToken));
+    const userId = await this.repository.findUserId(appId, this.sessions.hashes(sessionToken));
     return userId === undefined ? ANONYMOUS : this.ofUser(appId, userId);
   }
 

@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Sealer } from '#sealing';
 import { newSessionToken } from '../random-ids.js';
@@ -16,24 +15,26 @@ export class SessionTokens {
 
   create(objectId: string): NewSessionToken {
     const token = newSessionToken();
-    const sealedSessionToken = this.sealer.seal(token, contextOf(objectId));
-    return { token, columns: { sessionTokenHash: this.hash(token), sealedSessionToken } };
+    const sealedSessionToken = this.sealer.seal(token, sessionTokenContext(objectId));
+    return { token, columns: { sessionTokenHash: this.sealer.lookupHash(token), sealedSessionToken } };
   }
 
-  hash(token: string): Buffer {
-    return this.sealer.lookupHash(token);
+  /** What a stored hash of the token may be: one for each secret that is good. */
+  hashes(token: string): readonly Buffer[] {
+    return this.sealer.lookupHashes(token);
   }
 
   reveal({ objectId, sealedSessionToken }: { objectId: string; sealedSessionToken: string }): string {
-    return this.sealer.open(sealedSessionToken, contextOf(objectId));
+    return this.sealer.open(sealedSessionToken, sessionTokenContext(objectId));
   }
 
   /** Whether the token that a request carries is the stored one. */
   matches(token: string | undefined, storedHash: Buffer): boolean {
-    return token !== undefined && timingSafeEqual(this.hash(token), storedHash);
+    return token !== undefined && this.sealer.isHashOf(token, storedHash);
   }
 }
 
-function contextOf(objectId: string): string {
+/** What a user's session token is sealed for. */
+export function sessionTokenContext(objectId: string): string {
   return `session token of ${objectId}`;
 }

@@ -83,7 +83,8 @@ describe('users in PostgreSQL', () => {
       }),
     );
     expect(await users.find(app, user.objectId)).toEqual(user);
-    expect(await users.findBySessionToken(app, user.sessionTokenHash)).toEqual(user);
+    expect(await users.findBySessionToken(app, [user.sessionTokenHash])).toEqual(user);
+    expect(await users.findBySessionToken(app, [Buffer.of(1), user.sessionTokenHash])).toEqual(user);
     expect(await users.findByIdentifier(app, 'username', user.username)).toEqual(user);
     expect(await users.findByIdentifier(app, 'email', 'a@b.co')).toEqual(user);
     expect(await users.findByIdentifier(app, 'mobilePhoneNumber', '+861')).toEqual(user);
@@ -107,7 +108,7 @@ describe('users in PostgreSQL', () => {
     await database.transaction((tx) => users.remove(tx, other, user.objectId));
     expect(await users.find(other, user.objectId)).toBeUndefined();
     expect(await users.find(app, user.objectId)).toEqual(user);
-    expect(await users.findBySessionToken(other, user.sessionTokenHash)).toBeUndefined();
+    expect(await users.findBySessionToken(other, [user.sessionTokenHash])).toBeUndefined();
     expect(await list(other, { where: parseWhere({}), order: [] })).toEqual([]);
     expect(await count(other, {})).toBe(0);
   });

@@ -7,6 +7,7 @@ import type { IdentityKey } from '../identities/identity.rules.js';
 import type { LinkedIdentities, LinkedIdentity } from '../identities/linked-identities.types.js';
 import type { OwnedIdentity } from '../identities/owner.rules.js';
 import { listBounded } from '#stored-objects';
+import { sessionTokenLookup } from '../sessions/session-token-lookup.js';
 import type { LoginIdentifier } from './user-identifier.rules.js';
 import type { UserRow } from './user.row.js';
 
@@ -52,9 +53,11 @@ export class UsersRepository {
     return this.first(tx.query<StoredUser>(sql, [appId, objectId], 'users.lock'));
   }
 
-  findBySessionToken(appId: string, tokenHash: Buffer): Promise<UserRow | undefined> {
-    const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND session_token_hash = $2`;
-    return this.first(this.database.query<StoredUser>(sql, [appId, tokenHash], 'users.findBySessionToken'));
+  /** @param tokenHashes as `SessionTokens.hashes` makes them */
+  findBySessionToken(appId: string, tokenHashes: readonly Buffer[]): Promise<UserRow | undefined> {
+    const { condition, value, kind } = sessionTokenLookup(tokenHashes);
+    const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND ${condition}`;
+    return this.first(this.database.query<StoredUser>(sql, [appId, value], `users.findBySessionToken.${kind}`));
   }
 
   findByIdentifier(appId: string, identifier: LoginIdentifier, value: string): Promise<UserRow | undefined> {
@@ -190,7 +193,7 @@ export class UsersRepository {
   }
 
   private seal({ objectId, identities }: UserRow): string | null {
-    return identities === null ? null : this.sealer.seal(JSON.stringify([...identities]), contextOf(objectId));
+    return identities === null ? null : this.sealer.seal(JSON.stringify([...identities]), identitiesContext(objectId));
   }
 
   private open({ sealedIdentities, ...user }: StoredUser): UserRow {
@@ -201,7 +204,7 @@ export class UsersRepository {
   }
 
   private openIdentities(objectId: string, sealed: string): LinkedIdentities {
-    return new Map(JSON.parse(this.sealer.open(sealed, contextOf(objectId))) as [string, LinkedIdentity][]);
+    return new Map(JSON.parse(this.sealer.open(sealed, identitiesContext(objectId))) as [string, LinkedIdentity][]);
   }
 }
 
@@ -219,6 +222,7 @@ function takenError(error: unknown): AppError | undefined {
   return name === undefined ? undefined : appError(name);
 }
 
-function contextOf(objectId: string): string {
+/** What a user's identities are sealed for. */
+export function identitiesContext(objectId: string): string {
   return `identities of ${objectId}`;
 }

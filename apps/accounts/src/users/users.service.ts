@@ -37,7 +37,7 @@ export class UsersService {
   /** GET /1.1/users/me: the user of the session token, with that token. */
   async getCurrent({ appId, sessionToken }: Caller): Promise<VisibleUser> {
     if (sessionToken === undefined) throw appError('USER_NOT_FOUND');
-    const user = await this.users.findBySessionToken(appId, this.sessions.hash(sessionToken));
+    const user = await this.users.findBySessionToken(appId, this.sessions.hashes(sessionToken));
     if (user === undefined) throw appError('USER_NOT_FOUND');
     return presentUser(user, { viewer: 'owner', sessionToken });
   }

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { Readiness } from '#observability';
-import { Sealer } from '#sealing';
+import { Sealer, sealerOf } from '#sealing';
 import { AUTH_LINKING_CONFIG, type AuthLinkingConfig } from '../auth-linking.config.js';
 import { CredentialsController } from './credentials.controller.js';
 import { CredentialsRepository } from './credentials.repository.js';
@@ -12,13 +12,9 @@ import { CredentialsService } from './credentials.service.js';
   providers: [
     CredentialsService,
     CredentialsRepository,
-    {
-      provide: Sealer,
-      inject: [AUTH_LINKING_CONFIG],
-      useFactory: ({ secret }: AuthLinkingConfig) => new Sealer(secret.reveal()),
-    },
+    { provide: Sealer, inject: [AUTH_LINKING_CONFIG], useFactory: (config: AuthLinkingConfig) => sealerOf(config) },
   ],
-  exports: [CredentialsService],
+  exports: [CredentialsService, Sealer],
 })
 export class CredentialsModule {
   constructor(readiness: Readiness, credentials: CredentialsService) {

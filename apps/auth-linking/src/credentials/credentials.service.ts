@@ -74,7 +74,7 @@ export class CredentialsService {
     const { shown, secrets } = parseCredentials(platform, kind, fields);
     const { application } = await this.rpc.call(accountsRpc.findApplication, { appId });
     if (application === null) throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
-    const sealedSecrets = this.sealer.seal(JSON.stringify(secrets), contextOf(appId, platform));
+    const sealedSecrets = this.sealer.seal(JSON.stringify(secrets), credentialsContext(appId, platform));
     const row = { appId, platform, kind, shown, sealedSecrets };
     await this.database.transaction((tx) => this.repository.put(tx, row));
     this.announce(appId);
@@ -110,11 +110,12 @@ export class CredentialsService {
   }
 
   private secretsOf({ appId, platform, sealedSecrets }: CredentialsRow): Record<string, string> {
-    return JSON.parse(this.sealer.open(sealedSecrets, contextOf(appId, platform))) as Record<string, string>;
+    return JSON.parse(this.sealer.open(sealedSecrets, credentialsContext(appId, platform))) as Record<string, string>;
   }
 }
 
-function contextOf(appId: string, platform: string): string {
+/** What the secrets of an application for a platform are sealed for. */
+export function credentialsContext(appId: string, platform: string): string {
   return `platform credentials of ${appId} for ${platform}`;
 }
 

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { type Application, applicationSettings, applicationsRpc, SETTING_NAMES } from '#contracts';
 import type { WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
+import { secondsOf } from './duration.js';
 
 /** Keys that an application shall get. They come from the environment: arguments are seen by everyone on the machine. */
 export interface GivenKeys {
@@ -13,7 +14,7 @@ export interface GivenKeys {
 export function appsCommand(withServer: WithServer, givenKeys: () => GivenKeys): Command {
   const apps = new Command('apps').description('create, show and change applications');
   apps.addCommand(create(withServer, givenKeys));
-  for (const command of [list, show, set, rotateKeys]) apps.addCommand(command(withServer));
+  for (const command of [list, show, set, rotateKeys, revokeOldKeys]) apps.addCommand(command(withServer));
   return apps;
 }
 
@@ -75,18 +76,44 @@ function rotateKeys(withServer: WithServer): Command {
     .argument('<app-id>')
     .option('--app-key', 'only the application key')
     .option('--master-key', 'only the master key')
-    .description('make new keys; the old ones stop to work within a second')
-    .action((id: string, only: { appKey?: true; masterKey?: true }) =>
+    .option('--keep-old <time>', 'let the old ones work as well: 30m, 12h, 90d, or until-revoked', secondsOf)
+    .description('make new keys; the old ones stop to work within a second, unless they are kept')
+    .action((id: string, { keepOld, ...only }: { keepOld?: number | null } & OnlyKeys) =>
       withServer(async (rpc) => {
-        const isBoth = only.appKey === only.masterKey;
-        const which = { appKey: isBoth || only.appKey === true, masterKey: isBoth || only.masterKey === true };
-        printKeys((await rpc.call(applicationsRpc.rotateKeys, { id, ...which })).application);
+        const kept = keepOld === undefined ? {} : { keepOldSeconds: keepOld };
+        printKeys((await rpc.call(applicationsRpc.rotateKeys, { id, ...whichOf(only), ...kept })).application);
       }),
     );
 }
 
-function printKeys({ id, name, appKey, masterKey }: Application): void {
+function revokeOldKeys(withServer: WithServer): Command {
+  return new Command('revoke-old-keys')
+    .argument('<app-id>')
+    .option('--app-key', 'only old application keys')
+    .option('--master-key', 'only old master keys')
+    .description('end the old keys that rotate-keys --keep-old has kept; they stop to work within a second')
+    .action((id: string, only: OnlyKeys) =>
+      withServer(async (rpc) => {
+        printKeys((await rpc.call(applicationsRpc.revokeOldKeys, { id, ...whichOf(only) })).application);
+      }),
+    );
+}
+
+interface OnlyKeys {
+  readonly appKey?: true;
+  readonly masterKey?: true;
+}
+
+/** Both, unless one is named. */
+function whichOf(only: OnlyKeys): { appKey: boolean; masterKey: boolean } {
+  const isBoth = only.appKey === only.masterKey;
+  return { appKey: isBoth || only.appKey === true, masterKey: isBoth || only.masterKey === true };
+}
+
+function printKeys({ id, name, appKey, masterKey, oldKeys }: Application): void {
   print(`${name}\n  id          ${id}\n  key         ${appKey}\n  master key  ${masterKey}`);
+  for (const { kind, key, acceptedUntil } of oldKeys)
+    print(`  old ${kind === 'app' ? 'key' : 'master key'}  ${key}  (good until ${acceptedUntil ?? 'it is revoked'})`);
 }
 
 function describeSettings(): string {

@@ -1,41 +1,73 @@
 import { Command } from 'commander';
 import { type Application, applicationsRpc } from '#contracts';
 import type { RpcClient } from '#messaging';
+import type { Deployment } from '../deployment.js';
+import { applicationFindings } from '../doctor/application-findings.js';
 import type { Check, Finding } from '../doctor/check.js';
 import { checkDeliveries } from '../doctor/deliveries.check.js';
+import { examineDeployment } from '../doctor/deployment.check.js';
+import { lookFromOutside } from '../doctor/outside.js';
+import { outsideFindings } from '../doctor/outside-findings.js';
 import { checkPlatforms } from '../doctor/platforms.check.js';
+import { baseUrlsOf, isLocal } from '../doctor/process-findings.js';
 import { SilentServiceError, type WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
 
 const CHECKS: readonly Check[] = [checkPlatforms, checkDeliveries];
 
+/** What was found in one place. */
+interface Section {
+  readonly title: string;
+  readonly findings: readonly Finding[];
+}
+
+interface Diagnosis {
+  readonly sections: readonly Section[];
+  /** Services of which no process answers. */
+  readonly silent: readonly string[];
+}
+
+interface DoctorOptions {
+  readonly url?: string;
+  readonly json?: true;
+}
+
 /** `gatepost doctor` */
 export function doctorCommand(withServer: WithServer): Command {
   return new Command('doctor')
     .description('look for what should be mended, and say how; status 1 where there is something')
-    .action(() =>
-      withServer(async (rpc) => {
-        if (await examine(rpc)) print('No problems found.');
-        else process.exitCode = 1;
+    .option('--url <url>', 'look at the API from here, at this address (in production: GATEPOST_BASE_URL)')
+    .option('--json', 'for programs')
+    .action(({ url, json }: DoctorOptions) =>
+      withServer(async (rpc, deployment) => {
+        const diagnosis = await diagnose(rpc, deployment, url?.replace(/\/+$/, ''));
+        if (json === true) print(JSON.stringify(diagnosis));
+        else printDiagnosis(diagnosis);
+        if (!isWell(diagnosis)) process.exitCode = 1;
       }),
     );
 }
 
-/** @returns whether all is well */
-async function examine(rpc: RpcClient): Promise<boolean> {
-  const { applications } = await rpc.call(applicationsRpc.list, {});
+async function diagnose(rpc: RpcClient, deployment: Deployment, url: string | undefined): Promise<Diagnosis> {
   const silent = new Set<string>();
-  let isWell = true;
-  for (const application of applications) {
-    const findings = await findingsOf(rpc, application, silent);
-    printFindings(application, findings);
-    isWell &&= findings.length === 0;
+  const { reports, findings } = await examineDeployment(rpc, deployment, silent);
+  const isProduction = reports.some((report) => report.isProduction);
+  const { applications } = await rpc.call(applicationsRpc.list, {});
+  const sections: Section[] = [{ title: 'Deployment', findings }];
+  const [baseUrl] = baseUrlsOf(reports);
+  const outside = url ?? (isProduction && baseUrl !== undefined && !isLocal(baseUrl) ? baseUrl : undefined);
+  if (outside !== undefined) {
+    const view = await lookFromOutside(outside, applications[0]?.id);
+    sections.push({ title: `From outside (${outside})`, findings: outsideFindings(view, baseUrl) });
   }
-  for (const service of silent) print(`No ${service} service answers: what depends on it was not looked at.`);
-  return isWell && silent.size === 0;
+  for (const application of applications) {
+    const found = [...(await checked(rpc, application, silent)), ...applicationFindings(application, isProduction)];
+    sections.push({ title: `${application.name} (${application.id})`, findings: found });
+  }
+  return { sections: sections.filter((section) => section.findings.length > 0), silent: [...silent] };
 }
 
-async function findingsOf(rpc: RpcClient, application: Application, silent: Set<string>): Promise<Finding[]> {
+async function checked(rpc: RpcClient, application: Application, silent: Set<string>): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const check of CHECKS) findings.push(...(await check(rpc, application).catch(noting(silent))));
   return findings;
@@ -50,8 +82,16 @@ function noting(silent: Set<string>): (error: unknown) => Finding[] {
   };
 }
 
-function printFindings({ id, name }: Application, findings: readonly Finding[]): void {
-  if (findings.length === 0) return;
-  print(`${name} (${id})`);
-  for (const { problem, remedy } of findings) print(`  - ${problem}\n    ${remedy}`);
+function isWell({ sections, silent }: Diagnosis): boolean {
+  return silent.length === 0 && sections.every(({ findings }) => findings.every(({ isAdvice }) => isAdvice === true));
+}
+
+function printDiagnosis(diagnosis: Diagnosis): void {
+  for (const { title, findings } of diagnosis.sections) {
+    print(title);
+    for (const { problem, remedy, isAdvice } of findings)
+      print(`  - ${isAdvice === true ? 'To consider: ' : ''}${problem}\n    ${remedy}`);
+  }
+  for (const service of diagnosis.silent) print(`No ${service} service answers: what depends on it was not looked at.`);
+  if (isWell(diagnosis)) print('No problems found.');
 }

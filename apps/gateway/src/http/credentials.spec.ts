@@ -8,6 +8,7 @@ const application: Application = {
   name: 'documented',
   appKey: 'UtOCzqb67d3sN12Kts4URwy8',
   masterKey: 'DyJegPlemooo4X1tg94gQkw1',
+  oldKeys: [],
   settings: {} as Application['settings'],
   classPermissions: {} as Application['classPermissions'],
   createdAt: '2016-01-17T00:00:00.000Z',
@@ -45,6 +46,36 @@ describe('judgeCredentials', () => {
     ['nothing', {}, undefined],
   ])('judges %s', (_, headers, signature) => {
     expect(judge(headers)).toBe(signature);
+  });
+});
+
+describe('judgeCredentials, where keys were replaced and are still good', () => {
+  const old = { replacedAt: application.createdAt, acceptedUntil: null };
+  const replaced: Application = {
+    ...application,
+    appKey: 'a-new-application-key',
+    masterKey: 'a-new-master-key',
+    oldKeys: [
+      { ...old, kind: 'app', key: 'another-old-key' },
+      { ...old, kind: 'app', key: application.appKey },
+      { ...old, kind: 'master', key: application.masterKey },
+    ],
+  };
+  const judgeReplaced = (headers: Record<string, string>) =>
+    judgeCredentials(readCredentials({ 'x-lc-id': 'documented', ...headers })!, replaced);
+
+  it.each<[string, Record<string, string>, Signature | undefined]>([
+    ['the new app key', { 'x-lc-key': replaced.appKey }, 'app'],
+    ['the old app key', { 'x-lc-key': application.appKey }, 'app'],
+    ['an older one', { 'x-lc-key': 'another-old-key' }, 'app'],
+    ['a signature with the old app key', { 'x-lc-sign': `${APP_SIGN},${TIME}` }, 'app'],
+    ['the old app key as master key', { 'x-lc-key': `${application.appKey},master` }, undefined],
+    ['the old master key', { 'x-lc-key': `${application.masterKey},master` }, 'master'],
+    ['the old master key in its own header', { 'x-uluru-master-key': application.masterKey }, 'master'],
+    ['a signature with the old master key', { 'x-lc-sign': `${MASTER_SIGN},${TIME},master` }, 'master'],
+    ['a key that nobody ever had', { 'x-lc-key': 'nobodys-key' }, undefined],
+  ])('judges %s', (_, headers, signature) => {
+    expect(judgeReplaced(headers)).toBe(signature);
   });
 });
 

@@ -49,29 +49,40 @@ export function judgeCredentials(
   { key, masterKey, sign }: Credentials,
   application: Application,
 ): Signature | undefined {
-  if (masterKey !== undefined) return isSame(masterKey, application.masterKey) ? 'master' : undefined;
+  if (masterKey !== undefined) return isOneOf(masterKey, keysOf(application, 'master')) ? 'master' : undefined;
   if (key !== undefined) return judgeKey(key, application);
   return sign === undefined ? undefined : judgeSign(sign, application);
 }
 
 /** `<app key>`, or `<master key>,master`. A master key without the suffix opens the door like an app key. */
-function judgeKey(key: string, { appKey, masterKey }: Application): Signature | undefined {
-  if (key.endsWith(MASTER_SUFFIX)) return isSame(key.slice(0, -MASTER_SUFFIX.length), masterKey) ? 'master' : undefined;
-  const isAppKey = isSame(key, appKey);
-  const isMasterKey = isSame(key, masterKey);
-  return isAppKey || isMasterKey ? 'app' : undefined;
+function judgeKey(key: string, application: Application): Signature | undefined {
+  const masterKeys = keysOf(application, 'master');
+  if (key.endsWith(MASTER_SUFFIX))
+    return isOneOf(key.slice(0, -MASTER_SUFFIX.length), masterKeys) ? 'master' : undefined;
+  return isOneOf(key, [...keysOf(application, 'app'), ...masterKeys]) ? 'app' : undefined;
 }
 
 /** `md5(<timestamp><key>),<timestamp>[,master]`. The API knows no bound on the timestamp's age. */
-function judgeSign(sign: string, { appKey, masterKey }: Application): Signature | undefined {
+function judgeSign(sign: string, application: Application): Signature | undefined {
   const [, digest, timestamp, master] = SIGN.exec(sign) ?? [];
   if (digest === undefined || timestamp === undefined) return undefined;
-  const key = master === undefined ? appKey : masterKey;
-  const expected = createHash('md5')
-    .update(timestamp + key)
-    .digest('hex');
-  if (!isSame(digest.toLowerCase(), expected)) return undefined;
-  return master === undefined ? 'app' : 'master';
+  const kind = master === undefined ? 'app' : 'master';
+  const expected = keysOf(application, kind).map((key) =>
+    createHash('md5')
+      .update(timestamp + key)
+      .digest('hex'),
+  );
+  return isOneOf(digest.toLowerCase(), expected) ? kind : undefined;
+}
+
+/** The key that the application has, and those before it that are still good. */
+function keysOf({ appKey, masterKey, oldKeys }: Application, kind: Signature): string[] {
+  return [kind === 'app' ? appKey : masterKey, ...oldKeys.filter((old) => old.kind === kind).map(({ key }) => key)];
+}
+
+/** Compares with all of them: which one it is, or how many there are, takes no other time. */
+function isOneOf(given: string, expected: readonly string[]): boolean {
+  return expected.map((one) => isSame(given, one)).includes(true);
 }
 
 /** Compares in constant time. That lengths differ may show: how long keys are is no secret. */

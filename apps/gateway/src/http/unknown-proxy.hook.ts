@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { ProcessFacts } from '#observability';
 import { isByUnknownProxy } from './unknown-proxy.js';
 
 /**
@@ -9,6 +10,7 @@ import { isByUnknownProxy } from './unknown-proxy.js';
 export function warnOfUnknownProxy(app: NestFastifyApplication): void {
   const logger = new Logger('Proxy');
   let isTold = false;
+  app.get(ProcessFacts).setting('hasUnknownProxy', () => isTold);
   app
     .getHttpAdapter()
     .getInstance()

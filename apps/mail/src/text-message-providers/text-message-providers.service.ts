@@ -41,7 +41,12 @@ export class TextMessageProvidersService {
   /** @throws AppError INCORRECT_TYPE for fields that are not those of the kind */
   async set({ appId, kind, fields }: RpcData<typeof textMessageProvidersRpc.set>): Promise<ShownTextMessageProvider> {
     const { shown, secrets } = parseProvider(kind, fields);
-    const row = { appId, kind, shown, sealedSecrets: this.sealer.seal(JSON.stringify(secrets), contextOf(appId)) };
+    const row = {
+      appId,
+      kind,
+      shown,
+      sealedSecrets: this.sealer.seal(JSON.stringify(secrets), providerContext(appId)),
+    };
     await this.database.transaction((tx) => this.repository.put(tx, row));
     this.#rows.forget(appId);
     return this.shown(row);
@@ -80,11 +85,12 @@ export class TextMessageProvidersService {
   }
 
   private secretsOf({ appId, sealedSecrets }: TextMessageProviderRow): Record<string, string> {
-    return JSON.parse(this.sealer.open(sealedSecrets, contextOf(appId))) as Record<string, string>;
+    return JSON.parse(this.sealer.open(sealedSecrets, providerContext(appId))) as Record<string, string>;
   }
 }
 
-function contextOf(appId: string): string {
+/** What the secrets of an application's provider are sealed for. */
+export function providerContext(appId: string): string {
   return `text message provider of ${appId}`;
 }
 

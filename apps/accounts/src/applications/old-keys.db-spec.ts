@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Database, migrate } from '#database';
+import { Broadcasts, InProcessTransport } from '#messaging';
+import { Sealer } from '#sealing';
+import { newDatabase, unique } from '#testing';
+import { accountsDatabase } from '../accounts.database.js';
+import { ApplicationsRepository } from './applications.repository.js';
+import { ApplicationsService } from './applications.service.js';
+
+const BOTH = { appKey: true, masterKey: true };
+const APP_KEY = { appKey: true, masterKey: false };
+
+describe('keys that were replaced', () => {
+  let database: Database;
+  let applications: ApplicationsService;
+  let id: string;
+  const oldKeys = async () => (await applications.get(id)).oldKeys;
+
+  beforeAll(async () => {
+    const options = accountsDatabase(await newDatabase(), 10);
+    await migrate(options);
+    database = new Database(options);
+    const broadcasts = new Broadcasts(new InProcessTransport());
+    const sealer = new Sealer('a secret of thirty-two characters, or more');
+    applications = new ApplicationsService(new ApplicationsRepository(database), database, sealer, broadcasts);
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    id = unique('app');
+    await applications.create({ id, name: 'shop', appKey: 'first-app-key', masterKey: 'first-master-key' });
+  });
+
+  it('are gone at once unless they are kept', async () => {
+    expect((await applications.rotateKeys(id, BOTH)).oldKeys).toEqual([]);
+  });
+
+  it('are kept for a time, or until they are revoked', async () => {
+    await applications.rotateKeys(id, { ...BOTH, keepOldSeconds: 3_600 });
+    const { appKey } = await applications.rotateKeys(id, { ...APP_KEY, keepOldSeconds: null });
+    const [one, two, three, ...others] = await oldKeys();
+    expect(others).toEqual([]);
+    expect([one, two].map((old) => [old?.kind, old?.key]).sort()).toEqual([
+      ['app', 'first-app-key'],
+      ['master', 'first-master-key'],
+    ]);
+    expect(Date.parse(one?.acceptedUntil ?? '') - Date.parse(one?.replacedAt ?? '')).toBe(3_600_000);
+    expect([three?.kind, three?.acceptedUntil]).toEqual(['app', null]);
+    expect([appKey, 'first-app-key']).not.toContain(three?.key);
+  });
+
+  it('end by themselves, and are removed by the next rotation', async () => {
+    await applications.rotateKeys(id, { ...APP_KEY, keepOldSeconds: 3_600 });
+    await database.query("UPDATE accounts.old_application_keys SET accepted_until = now() - interval '1 second'");
+    expect(await oldKeys()).toEqual([]);
+    await applications.rotateKeys(id, APP_KEY);
+    expect(await database.query('SELECT 1 FROM accounts.old_application_keys WHERE app_id = $1', [id])).toEqual([]);
+  });
+
+  it('are revoked by their kind', async () => {
+    await applications.rotateKeys(id, { ...BOTH, keepOldSeconds: null });
+    const { oldKeys: left } = await applications.revokeOldKeys(id, APP_KEY);
+    expect(left.map(({ key }) => key)).toEqual(['first-master-key']);
+  });
+
+  it('are all kept where several are replaced at once', async () => {
+    const rotations = Array.from({ length: 5 }, () =>
+      applications.rotateKeys(id, { ...APP_KEY, keepOldSeconds: null }),
+    );
+    const made = (await Promise.all(rotations)).map(({ appKey }) => appKey);
+    const kept = (await oldKeys()).map(({ key }) => key);
+    const { appKey } = await applications.get(id);
+    expect([...kept, appKey].sort()).toEqual(['first-app-key', ...made].sort());
+  });
+
+  it('are ten at most: then nothing changes', async () => {
+    for (let count = 0; count < 5; count += 1) await applications.rotateKeys(id, { ...BOTH, keepOldSeconds: null });
+    const before = await applications.get(id);
+    const eleventh = applications.rotateKeys(id, { ...APP_KEY, keepOldSeconds: null });
+    await expect(eleventh).rejects.toMatchObject({ errorName: 'NO_EFFECT' });
+    expect(await applications.get(id)).toEqual(before);
+  });
+
+  it('are refused for an application that there is not', async () => {
+    await expect(applications.revokeOldKeys('nobodys', BOTH)).rejects.toMatchObject({ errorName: 'NOT_FOUND' });
+  });
+});

@@ -1,0 +1,212 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { sealedCodeContext, sealedTokenContext } from '#contracts';
+import { Database, migrate } from '#database';
+import { SealedRows } from '#sealed-rows';
+import { Sealer } from '#sealing';
+import { newDatabase } from '#testing';
+import { accountsDatabase } from '../accounts.database.js';
+import { ApplicationsRepository } from '../applications/applications.repository.js';
+import { keyContext } from '../applications/key-context.js';
+import { SessionTokens } from '../sessions/session-tokens.js';
+import type { UserRow } from '../users/user.row.js';
+import { UsersRepository } from '../users/users.repository.js';
+import { SEALED_TABLES } from './sealed-tables.js';
+
+const [OLD, NEW] = ['the secret of before, thirty-two and more', 'the secret of today, thirty-two and more'];
+/** More than one page. */
+const USERS = 250;
+const APP = 'shop';
+const TIME = new Date('2026-01-01T00:00:00.000Z');
+
+describe('what accounts has sealed', () => {
+  const [before, swapped, after] = [new Sealer(OLD), new Sealer(NEW, [OLD]), new Sealer(NEW)];
+  let database: Database;
+  let tokens: Map<string, string>;
+
+  const usersWith = (sealer: Sealer) => new UsersRepository(database, sealer);
+  const rows = (sealer = swapped) => new SealedRows(database, sealer, SEALED_TABLES);
+  const userRow = (objectId: string, sealer: Sealer): UserRow => {
+    const { token, columns } = new SessionTokens(sealer).create(objectId);
+    tokens.set(objectId, token);
+    const identities = new Map([['weixin', { kind: 'weixin', uid: objectId, authData: { openid: objectId } }]]);
+    return {
+      ...columns,
+      objectId,
+      username: objectId,
+      email: null,
+      emailVerified: null,
+      emailVersion: 0,
+      passwordVersion: 0,
+      mobilePhoneNumber: null,
+      mobilePhoneVerified: false,
+      passwordHash: null,
+      identities: identities as unknown as UserRow['identities'],
+      acl: null,
+      fields: {},
+      createdAt: TIME,
+      updatedAt: TIME,
+    };
+  };
+  /** Goes through all pages of a table. */
+  const walk = async (table: string, reseal = true, sealer = swapped) => {
+    const counts: Record<string, number> = {};
+    let [resealed, pages, next] = [0, 0, null as string[] | null];
+    do {
+      const page = await rows(sealer).walk({ table, after: next, keyId: sealer.keyId, reseal });
+      for (const [keyId, count] of Object.entries(page.counts)) counts[keyId] = (counts[keyId] ?? 0) + count;
+      resealed += page.resealed;
+      pages += 1;
+      next = page.next;
+    } while (next !== null);
+    return { counts, resealed, pages };
+  };
+  const found = async (sealer: Sealer, objectId: string) => {
+    const hashes = new SessionTokens(sealer).hashes(tokens.get(objectId) ?? '');
+    return usersWith(sealer).findBySessionToken(APP, hashes);
+  };
+
+  beforeAll(async () => {
+    const options = accountsDatabase(await newDatabase(), 10);
+    await migrate(options);
+    database = new Database(options);
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    tokens = new Map();
+    await database.query('TRUNCATE accounts.applications, accounts.users, accounts.outbox CASCADE');
+    const applications = new ApplicationsRepository(database);
+    await database.transaction(async (tx) => {
+      const sealedAppKey = before.seal('app key', keyContext(APP, 'app'));
+      const sealedMasterKey = before.seal('master key', keyContext(APP, 'master'));
+      await applications.insert(tx, { id: APP, name: APP, sealedAppKey, sealedMasterKey });
+      await applications.keepKeys(tx, APP, ['app', 'master'], null);
+      for (let n = 0; n < USERS; n += 1)
+        await usersWith(before).insert(tx, APP, userRow(`user${String(n).padStart(20, '0')}`, before));
+    });
+  });
+
+  it('is counted by the key that sealed it', async () => {
+    expect(await walk('users', false)).toEqual({ counts: { [before.keyId]: 2 * USERS }, resealed: 0, pages: 1 });
+    expect(await walk('applications', false)).toMatchObject({ counts: { [before.keyId]: 2 } });
+    expect(await walk('old keys of applications', false)).toMatchObject({ counts: { [before.keyId]: 2 } });
+  });
+
+  it('is sealed anew page by page, once, and needs the old secret no more', async () => {
+    const { resealed, pages } = await walk('users');
+    expect([resealed, pages]).toEqual([2 * USERS, 2]);
+    expect(await walk('users')).toEqual({ counts: { [swapped.keyId]: 2 * USERS }, resealed: 0, pages: 2 });
+    for (const objectId of tokens.keys()) {
+      const user = await found(after, objectId);
+      expect(user?.identities?.get('weixin')?.uid).toBe(objectId);
+      expect(new SessionTokens(after).reveal(user!)).toBe(tokens.get(objectId));
+    }
+    for (const table of ['applications', 'old keys of applications']) expect((await walk(table)).resealed).toBe(2);
+    const row = await new ApplicationsRepository(database).find(APP);
+    expect(after.open(row!.sealedAppKey, keyContext(APP, 'app'))).toBe('app key');
+    expect(row!.oldKeys.map(({ kind, sealedKey }) => after.open(sealedKey, keyContext(APP, kind))).sort()).toEqual([
+      'app key',
+      'master key',
+    ]);
+  });
+
+  it('of events that wait for the broker is sealed anew within them', async () => {
+    const link = { appId: APP, userId: 'u1', email: 'a@b.co' };
+    const code = { appId: APP, mobilePhoneNumber: '+8613800000000', name: 'Shop' };
+    const payloads = [
+      { ...link, sealedToken: before.seal('token', sealedTokenContext(link)) },
+      { ...code, sealedCode: before.seal('012345', sealedCodeContext(code)) },
+      { appId: APP, userId: 'u1' },
+    ];
+    for (const payload of payloads)
+      await database.query("INSERT INTO accounts.outbox (pattern, payload) VALUES ('x', $1)", [
+        JSON.stringify(payload),
+      ]);
+    expect((await walk('events to publish')).resealed).toBe(2);
+    const stored = await database.query<{ payload: Record<string, string> }>(
+      'SELECT payload FROM accounts.outbox ORDER BY id',
+    );
+    const [mail, sms, other] = stored.map(({ payload }) => payload);
+    expect(after.open(mail?.['sealedToken'] ?? '', sealedTokenContext(link))).toBe('token');
+    expect(after.open(sms?.['sealedCode'] ?? '', sealedCodeContext(code))).toBe('012345');
+    expect([{ ...mail, sealedToken: '' }, { ...sms, sealedCode: '' }, other]).toEqual([
+      { ...link, sealedToken: '' },
+      { ...code, sealedCode: '' },
+      { appId: APP, userId: 'u1' },
+    ]);
+  });
+
+  it('is found by either hash before, while and after it is sealed anew', async () => {
+    const ids = [...tokens.keys()].filter((_, index) => index % 5 === 0);
+    const look = async () => {
+      for (const objectId of ids) expect((await found(swapped, objectId))?.objectId).toBe(objectId);
+    };
+    await Promise.all([walk('users'), look(), look()]);
+    await look();
+    expect(await found(before, ids[0] ?? '')).toBeUndefined();
+  });
+
+  it('never goes back to what it was before a change that is made meanwhile', async () => {
+    const users = usersWith(swapped);
+    const changed = [...tokens.keys()].slice(0, 50);
+    const changing = Promise.all(
+      changed.map((objectId) =>
+        database.transaction(async (tx) => {
+          const user = await users.lock(tx, APP, objectId);
+          const { token, columns } = new SessionTokens(swapped).create(objectId);
+          tokens.set(objectId, token);
+          await users.update(tx, APP, { ...user!, ...columns, fields: { changed: true } });
+        }),
+      ),
+    );
+    await Promise.all([walk('users'), walk('users'), changing]);
+    await walk('users');
+    for (const objectId of changed) expect((await found(after, objectId))?.fields).toEqual({ changed: true });
+  });
+
+  it('waits for nobody: a row that somebody holds is left to the next walk', async () => {
+    const [held = ''] = tokens.keys();
+    await database.transaction(async (tx) => {
+      await usersWith(swapped).lock(tx, APP, held);
+      expect((await walk('users')).resealed).toBe(2 * USERS - 2);
+    });
+    expect((await walk('users')).resealed).toBe(2);
+  });
+
+  it('stays where it does not open, and keeps nothing else from being sealed anew', async () => {
+    const [broken = '', foreign = ''] = tokens.keys();
+    const set = 'UPDATE accounts.users SET sealed_session_token = $2 WHERE object_id = $1';
+    const brokenText = `s1.${before.keyId}.${randomBytes(40).toString('base64url')}`;
+    await database.query(set, [broken, brokenText]);
+    await database.query(set, [foreign, new Sealer('a secret that nobody has any more, 32+').seal('x', 'y')]);
+    expect((await walk('users')).resealed).toBe(2 * USERS - 2);
+    const { counts } = await walk('users');
+    expect([counts[before.keyId], counts[swapped.keyId]]).toEqual([1, 2 * USERS - 2]);
+    const sql = 'SELECT sealed_session_token AS text FROM accounts.users WHERE object_id = $1';
+    expect((await database.query<{ text: string }>(sql, [broken]))[0]?.text).toBe(brokenText);
+  });
+
+  it('is refused to who expects another secret to seal', async () => {
+    const wrong = rows().walk({ table: 'users', after: null, keyId: before.keyId, reseal: true });
+    await expect(wrong).rejects.toMatchObject({
+      errorName: 'NO_EFFECT',
+      message: expect.stringMatching(/different/) as string,
+    });
+    expect((await walk('users', false)).counts).toEqual({ [before.keyId]: 2 * USERS });
+  });
+
+  it('is looked up by its index, with one secret and with two', async () => {
+    await database.query('ANALYZE accounts.users');
+    for (const condition of ['session_token_hash = $2', 'session_token_hash = ANY ($2)']) {
+      const [hash, other] = swapped.lookupHashes('token');
+      await database.transaction(async (tx) => {
+        // What a statement that is kept prepared gets after some runs: a plan that does not know the values.
+        await tx.query("SET LOCAL plan_cache_mode = 'force_generic_plan'");
+        const sql = `EXPLAIN SELECT object_id FROM accounts.users WHERE app_id = $1 AND ${condition}`;
+        const value = condition.includes('ANY') ? [hash, other] : hash;
+        const plan = await tx.query<{ 'QUERY PLAN': string }>(sql, [APP, value], `explain ${condition}`);
+        expect(plan.map((line) => line['QUERY PLAN']).join('\n')).toContain('users_session_token_key');
+      });
+    }
+  });
+});

@@ -1,0 +1,28 @@
+import { Inject, Module } from '@nestjs/common';
+import { ProcessFacts } from '#observability';
+import { SealedRows } from '#sealed-rows';
+import { Sealer, weaknessOf } from '#sealing';
+import { AUTH_LINKING_CONFIG, type AuthLinkingConfig } from '../auth-linking.config.js';
+import { AuthLinkingDatabase } from '../auth-linking.database.js';
+import { CredentialsModule } from '../credentials/credentials.module.js';
+import { SEALED_TABLES } from './sealed-tables.js';
+import { SecretsController } from './secrets.controller.js';
+
+/** What of auth-linking is sealed with the deployment's secret, and how that is replaced. */
+@Module({
+  imports: [CredentialsModule],
+  controllers: [SecretsController],
+  providers: [
+    {
+      provide: SealedRows,
+      inject: [AuthLinkingDatabase, Sealer],
+      useFactory: (database: AuthLinkingDatabase, sealer: Sealer) => new SealedRows(database, sealer, SEALED_TABLES),
+    },
+  ],
+})
+export class SecretsModule {
+  constructor(facts: ProcessFacts, @Inject(AUTH_LINKING_CONFIG) { secret }: AuthLinkingConfig) {
+    const weakness = weaknessOf(secret) ?? null;
+    facts.setting('secretWeakness', () => weakness);
+  }
+}

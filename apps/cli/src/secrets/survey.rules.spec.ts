@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { judgeSurvey, surveyLines } from './survey.rules.js';
+import type { Survey } from './survey.types.js';
+
+const [CURRENT, ACCEPTED, OTHER] = ['aaaaaaaa', 'bbbbbbbb', 'cccccccc'] as const;
+const NOW = new Date('2026-02-01T00:00:00.000Z');
+const PAST = { linksUntil: '2026-02-01T00:00:00.000Z', codesUntil: '2026-01-01T00:00:00.000Z' };
+
+const survey = (change: Partial<Survey> = {}, counts: Record<string, number> = { [CURRENT]: 3 }): Survey => ({
+  keyId: CURRENT,
+  services: [
+    { service: 'accounts', keyId: CURRENT, acceptedKeyIds: [ACCEPTED], tables: [{ name: 'users', counts }] },
+    { service: 'mail', keyId: CURRENT, acceptedKeyIds: [ACCEPTED], tables: [{ name: 'deliveries', counts: {} }] },
+  ],
+  rotation: PAST,
+  waitingEvents: 0,
+  deadEvents: 0,
+  ...change,
+});
+
+describe('what replacing a secret still waits for', () => {
+  it('is nothing once all is sealed anew, and links and codes are over', () => {
+    expect(judgeSurvey(survey(), NOW)).toEqual({ lost: [], needs: [], hasAccepted: true });
+  });
+
+  it('is what accepted secrets have sealed', () => {
+    expect(judgeSurvey(survey({}, { [CURRENT]: 1, [ACCEPTED]: 2 }), NOW).needs).toEqual([
+      '2 of accounts, users, sealed with bbbbbbbb: run "secrets rotate"',
+    ]);
+  });
+
+  it('is a rotation, where none was noted', () => {
+    const { needs } = judgeSurvey(survey({ rotation: { linksUntil: null, codesUntil: null } }), NOW);
+    expect(needs).toEqual([expect.stringMatching(/mailed links and codes.*rotate/)]);
+  });
+
+  it('is links, codes, events and dead letters', () => {
+    const later = '2026-02-01T00:00:00.001Z';
+    const waiting = { rotation: { linksUntil: later, codesUntil: later }, waitingEvents: 4, deadEvents: 5 };
+    expect(judgeSurvey(survey(waiting), NOW).needs).toEqual([
+      `codes of text messages, until ${later}`,
+      `mailed links, until ${later}`,
+      '4 events that wait for mail',
+      '5 dead letters of mail: replay or drop them',
+    ]);
+  });
+
+  it('is nothing where no other secret is accepted, but what cannot be opened is told', () => {
+    const services = [
+      { service: 'mail', keyId: CURRENT, acceptedKeyIds: [], tables: [{ name: 'deliveries', counts: { [OTHER]: 1 } }] },
+    ];
+    expect(judgeSurvey(survey({ services, deadEvents: 1 }), NOW)).toEqual({
+      lost: ['1 of mail, deliveries, sealed with cccccccc'],
+      needs: [],
+      hasAccepted: false,
+    });
+  });
+
+  it('is told by service and table', () => {
+    expect(surveyLines(survey({}, { [CURRENT]: 1, [ACCEPTED]: 2, [OTHER]: 3 }))).toEqual([
+      'accounts seals with aaaaaaaa, and accepts bbbbbbbb',
+      '  users: 1 with aaaaaaaa, 2 with bbbbbbbb (accepted), 3 with cccccccc (unknown)',
+      'mail seals with aaaaaaaa, and accepts bbbbbbbb',
+      '  deliveries: none',
+    ]);
+  });
+});

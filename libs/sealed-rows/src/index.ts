@@ -1,0 +1,2 @@
+export { SealedRows } from './sealed-rows.js';
+export type { SealedTable } from './sealed-table.js';

@@ -1,0 +1,1 @@
+export { SelfReportModule } from './self-report.module.js';
