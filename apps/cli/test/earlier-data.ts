@@ -40,6 +40,15 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
       },
     },
     {
+      table: 'old_application_keys',
+      values: {
+        ...APP,
+        kind: 'app',
+        sealed_key: 's1.1518c582.b5cp978IA_eaRec6Q_NfgkyCvOdH3SBzo8EAubBpClFsdCe0xvqI_AkReA',
+      },
+    },
+    { table: 'secret_rotations', values: { key_id: '1518c582' } },
+    {
       table: 'users',
       values: {
         ...APP,
