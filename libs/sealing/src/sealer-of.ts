@@ -7,7 +7,7 @@ const FEWEST_CHARACTERS = 10;
 export function weaknessOf(given: { reveal(): string }): string | undefined {
   const secret = given.reveal();
   if (new Set(secret).size < FEWEST_CHARACTERS) return 'it consists of few different characters';
-  if (/^(.{1,16})\1+/.test(secret)) return 'it repeats itself';
+  if (/^(.{1,16})\1+$/.test(secret)) return 'it repeats itself';
   return /secret|password|change.?me|example|gatepost/i.test(secret) ? 'it consists of words' : undefined;
 }
 
