@@ -10,13 +10,14 @@ import { deadLettersCommand } from './commands/dead-letters.command.js';
 import { doctorCommand } from './commands/doctor.command.js';
 import { lockoutsCommand } from './commands/lockouts.command.js';
 import { mailsCommand } from './commands/mails.command.js';
-import { type DatabaseUrls, migrateCommand } from './commands/migrate.command.js';
+import { migrateCommand } from './commands/migrate.command.js';
 import { permissionsCommand } from './commands/permissions.command.js';
 import { platformsCommand } from './commands/platforms.command.js';
 import { pushCommand } from './commands/push.command.js';
 import { secretsCommand } from './commands/secrets.command.js';
 import { templatesCommand } from './commands/templates.command.js';
 import { textMessagesCommand } from './commands/text-messages.command.js';
+import type { DatabaseUrls } from './databases.js';
 import { connectToServer, SilentServiceError, type WithServer } from './operator-connection.js';
 
 /** Errors whose message tells an operator all. */
