@@ -219,6 +219,7 @@ describe('the secret of one process, replaced (operations, "Secrets")', () => {
       const swap = await gatepost(first(), 'secrets', 'swap');
       expect([swap.status, swap.stderr]).toEqual([0, '']);
       expect((await gatepost(first(), 'secrets', 'swap')).stderr).toMatch(/swapped before/);
+      expect((await gatepost(first(), 'secrets', 'forget')).stderr).toMatch(/still in use/);
       await first().stop();
       const second = { ...(await startStandalone(first().env)), app: first().app };
       try {

@@ -3,10 +3,15 @@ import type { DataFolder } from '../data-folder.js';
 
 /** Replaces the secret in the data folder, in two steps that both count from the next start on. */
 export class KeptSecretsService {
+  /** What this process seals with; undefined where the environment gives the secret. */
+  readonly #current: string | undefined;
+
   constructor(
     private readonly folder: DataFolder,
-    private readonly isGiven: boolean,
-  ) {}
+    isGiven: boolean,
+  ) {
+    this.#current = isGiven ? undefined : folder.secret();
+  }
 
   /** @throws AppError NO_EFFECT where the environment gives the secret, or the last one is not forgotten yet */
   swap(): void {
@@ -16,15 +21,20 @@ export class KeptSecretsService {
     this.folder.swapSecret();
   }
 
-  /** @throws AppError NO_EFFECT where the environment gives the secret, or there is none to forget */
+  /**
+   * @throws AppError NO_EFFECT where the environment gives the secret, there is none to forget, or the one to forget is the one
+   * that this process still seals with: nobody could open anything any more
+   */
   forget(): void {
     this.assertKept();
     if (this.folder.acceptedSecrets().length === 0) throw refusal('No secret was swapped: there is none to forget.');
+    if (this.folder.secret() !== this.#current)
+      throw refusal('The old secret is still in use: restart the server, and run "secrets rotate" first.');
     this.folder.forgetAcceptedSecrets();
   }
 
   private assertKept(): void {
-    if (this.isGiven)
+    if (this.#current === undefined)
       throw refusal('The secret is not kept in the data folder: change GATEPOST_SECRET and GATEPOST_ACCEPTED_SECRETS.');
   }
 }
