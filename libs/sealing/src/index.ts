@@ -1,2 +1,3 @@
 export { Sealer } from './sealer.js';
-export { sealerOf, weaknessOf } from './sealer-of.js';
+export { sealerOf } from './sealer-of.js';
+export { weaknessOf } from './weakness.js';

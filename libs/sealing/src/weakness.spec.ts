@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { weaknessOf } from './sealer-of.js';
+import { weaknessOf } from './weakness.js';
 
 const weakness = (secret: string) => weaknessOf({ reveal: () => secret });
 

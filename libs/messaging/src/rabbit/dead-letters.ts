@@ -1,10 +1,8 @@
-import { connect, type ChannelModel, type ConfirmChannel, type GetMessage } from 'amqplib';
+import type { ChannelModel, ConfirmChannel, GetMessage } from 'amqplib';
 import { confirmedPublish } from './confirmed-publish.js';
+import { connectOnce, queueState } from './operator-queues.js';
 import { originFrom, originHeaders } from './origin-headers.js';
 import { REASON_HEADER, Topology } from './topology.js';
-
-const CONNECT_TIMEOUT_MS = 3_000;
-const QUEUE_NOT_FOUND = 404;
 
 /** An event that its service could not handle. */
 export interface DeadLetter {
@@ -30,20 +28,12 @@ export class DeadLetters {
 
   /** @throws Error where no broker answers */
   static async open(url: string, namespace: string): Promise<DeadLetters> {
-    const connection = await connect(url, { noDelay: true, timeout: CONNECT_TIMEOUT_MS });
-    connection.on('error', () => undefined);
-    return new DeadLetters(connection, namespace);
+    return new DeadLetters(await connectOnce(url), namespace);
   }
 
   /** How many events of a service are dead; none where it never had a queue. */
   async count(service: string): Promise<number> {
-    return this.#withChannel(async (channel) => {
-      const { messageCount } = await channel.checkQueue(this.#topology.deadLetterQueue(service));
-      return messageCount;
-    }).catch((error: unknown) => {
-      if ((error as { code?: unknown }).code === QUEUE_NOT_FOUND) return 0;
-      throw error;
-    });
+    return (await queueState(this.connection, this.#topology.deadLetterQueue(service))).messageCount;
   }
 
   /**

@@ -55,10 +55,14 @@ export class Topology {
     return `${this.namespace}.events.${service}.dead`;
   }
 
-  /** Every queue in which an event for the service can wait. */
+  /** Those in which an event waits to be handled by the service, or to be tried again. */
+  queuesOfWaitingEvents(service: string): string[] {
+    return [this.eventQueue(service), ...this.retryDelaysMs.map((_, index) => this.retryQueue(service, index + 1))];
+  }
+
+  /** Every queue in which an event for the service can be, dead ones included. */
   queuesOfEvents(service: string): string[] {
-    const retries = this.retryDelaysMs.map((_, index) => this.retryQueue(service, index + 1));
-    return [this.eventQueue(service), ...retries, this.deadLetterQueue(service)];
+    return [...this.queuesOfWaitingEvents(service), this.deadLetterQueue(service)];
   }
 
   /** A queue's name as every deployment calls it. */
