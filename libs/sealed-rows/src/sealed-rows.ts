@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Database, Tx } from '#database';
 import { appError } from '#errors';
 import type { Sealer } from '#sealing';
@@ -41,20 +40,21 @@ interface WalkPage {
 
 /** Walks through the sealed values of a service, page by page. */
 export class SealedRows {
-  readonly #instance = randomUUID();
   readonly #tables: ReadonlyMap<string, SealedTable>;
 
+  /** @param instance tells this process from others of its service */
   constructor(
     private readonly database: Database,
     private readonly sealer: Sealer,
     tables: readonly SealedTable[],
+    private readonly instance: string,
   ) {
     this.#tables = new Map(tables.map((table) => [table.name, table]));
   }
 
   describe(): SealingState {
     const { keyId, acceptedKeyIds } = this.sealer;
-    return { instance: this.#instance, keyId, acceptedKeyIds, tables: [...this.#tables.keys()] };
+    return { instance: this.instance, keyId, acceptedKeyIds, tables: [...this.#tables.keys()] };
   }
 
   /**

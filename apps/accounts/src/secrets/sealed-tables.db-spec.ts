@@ -25,7 +25,7 @@ describe('what accounts has sealed', () => {
   let tokens: Map<string, string>;
 
   const usersWith = (sealer: Sealer) => new UsersRepository(database, sealer);
-  const rows = (sealer = swapped) => new SealedRows(database, sealer, SEALED_TABLES);
+  const rows = (sealer = swapped) => new SealedRows(database, sealer, SEALED_TABLES, 'this process');
   const userRow = (objectId: string, sealer: Sealer): UserRow => {
     const { token, columns } = new SessionTokens(sealer).create(objectId);
     tokens.set(objectId, token);

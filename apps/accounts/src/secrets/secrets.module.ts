@@ -17,8 +17,9 @@ import { SecretsController } from './secrets.controller.js';
     SecretRotationsService,
     {
       provide: SealedRows,
-      inject: [Database, Sealer],
-      useFactory: (database: Database, sealer: Sealer) => new SealedRows(database, sealer, SEALED_TABLES),
+      inject: [Database, Sealer, ProcessFacts],
+      useFactory: (database: Database, sealer: Sealer, { instance }: ProcessFacts) =>
+        new SealedRows(database, sealer, SEALED_TABLES, instance),
     },
   ],
 })

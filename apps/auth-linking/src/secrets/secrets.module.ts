@@ -15,8 +15,9 @@ import { SecretsController } from './secrets.controller.js';
   providers: [
     {
       provide: SealedRows,
-      inject: [AuthLinkingDatabase, Sealer],
-      useFactory: (database: AuthLinkingDatabase, sealer: Sealer) => new SealedRows(database, sealer, SEALED_TABLES),
+      inject: [AuthLinkingDatabase, Sealer, ProcessFacts],
+      useFactory: (database: AuthLinkingDatabase, sealer: Sealer, { instance }: ProcessFacts) =>
+        new SealedRows(database, sealer, SEALED_TABLES, instance),
     },
   ],
 })

@@ -13,8 +13,9 @@ import { SecretsController } from './secrets.controller.js';
   providers: [
     {
       provide: SealedRows,
-      inject: [MailDatabase, Sealer],
-      useFactory: (database: MailDatabase, sealer: Sealer) => new SealedRows(database, sealer, SEALED_TABLES),
+      inject: [MailDatabase, Sealer, ProcessFacts],
+      useFactory: (database: MailDatabase, sealer: Sealer, { instance }: ProcessFacts) =>
+        new SealedRows(database, sealer, SEALED_TABLES, instance),
     },
   ],
 })
