@@ -50,6 +50,15 @@ containers() {
   done
 }
 
+# Removes what an interrupted rollout has left: compose would start that again, of an old version, instead of a new container.
+remove_leftovers() {
+  for id in $(compose ps -aq "$service"); do
+    case $(docker inspect -f '{{.State.Status}}' "$id") in
+      created | exited) docker rm -v "$id" >/dev/null ;;
+    esac
+  done
+}
+
 # Removes what was started and may not stay.
 give_up() {
   trap - INT TERM
@@ -91,6 +100,7 @@ replace() {
     say "$service: does not run, and is left alone"
     return
   fi
+  remove_leftovers
   say "$service: starting $replicas beside the $replicas that run"
   trap 'give_up interrupted' INT TERM
   compose up -d --no-deps --no-recreate --scale "$service=$((replicas * 2))" "$service" || give_up 'could not be started'
