@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { type Application, applicationsRpc } from '#contracts';
 import type { RpcClient } from '#messaging';
 import type { Deployment } from '../deployment.js';
@@ -36,16 +36,22 @@ interface DoctorOptions {
 export function doctorCommand(withServer: WithServer): Command {
   return new Command('doctor')
     .description('look for what should be mended, and say how; status 1 where there is something')
-    .option('--url <url>', 'look at the API from here, at this address (in production: GATEPOST_BASE_URL)')
+    .option('--url <url>', 'look at the API from here, at this address (in production: GATEPOST_BASE_URL)', addressOf)
     .option('--json', 'for programs')
     .action(({ url, json }: DoctorOptions) =>
       withServer(async (rpc, deployment) => {
-        const diagnosis = await diagnose(rpc, deployment, url?.replace(/\/+$/, ''));
+        const diagnosis = await diagnose(rpc, deployment, url);
         if (json === true) print(JSON.stringify(diagnosis));
         else printDiagnosis(diagnosis);
         if (!isWell(diagnosis)) process.exitCode = 1;
       }),
     );
+}
+
+/** @throws InvalidArgumentError where it is no address of an API */
+function addressOf(text: string): string {
+  if (/^https?:\/\//.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '');
+  throw new InvalidArgumentError('It takes a URL such as https://accounts.example.com.');
 }
 
 async function diagnose(rpc: RpcClient, deployment: Deployment, url: string | undefined): Promise<Diagnosis> {

@@ -56,19 +56,39 @@ async function get(url: string): Promise<Answer> {
 async function lookAtPush(url: string, appId: string): Promise<OutsideView['push']> {
   const { isOk, reason, text } = await get(`${url}/v1/route?appId=${encodeURIComponent(appId)}`);
   if (!isOk) return { url: `${url}/v1/route`, problem: reason };
-  const { server } = JSON.parse(text) as { server: string };
-  return { url: server, problem: await refusalOfSocket(server) };
+  const server = serverIn(text);
+  return server === undefined
+    ? { url: `${url}/v1/route`, problem: 'it names no address' }
+    : { url: server, problem: await refusalOfSocket(server) };
+}
+
+/** Something else than a gateway may answer. */
+function serverIn(text: string): string | undefined {
+  try {
+    const { server } = JSON.parse(text) as { server?: unknown };
+    return typeof server === 'string' && /^wss?:[^#]*$/.test(server) && URL.canParse(server) ? server : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Why no WebSocket is opened there; undefined where one was, and closed again. */
 function refusalOfSocket(url: string): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const socket = new WebSocket(url, PUSH_PROTOCOL, { handshakeTimeout: PATIENCE_MS });
+    const socket = new WebSocket(url, PUSH_PROTOCOL);
+    // Who answers byte by byte, or never says goodbye, would keep us as well.
+    const limit = setTimeout(() => {
+      socket.terminate();
+      resolve('no answer in time');
+    }, PATIENCE_MS);
     socket.once('open', () => {
       socket.close();
       resolve(undefined);
     });
-    socket.once('error', (error) => {
+    socket.once('close', () => {
+      clearTimeout(limit);
+    });
+    socket.on('error', (error) => {
       resolve(messageOf(error));
     });
   });
@@ -79,19 +99,21 @@ function shownCertificate({ hostname, port }: URL): Promise<ShownCertificate | u
   return new Promise((resolve) => {
     const host = hostname.replace(/^\[|\]$/g, '');
     const isName = /[a-z]/i.test(host) && !host.includes(':');
-    const options = { host, port: Number(port) || HTTPS_PORT, rejectUnauthorized: false, timeout: PATIENCE_MS };
+    const options = { host, port: Number(port) || HTTPS_PORT, rejectUnauthorized: false };
     const socket: TLSSocket = connect({ ...options, ...(isName ? { servername: host } : {}) }, () => {
       const { valid_to: end } = socket.getPeerCertificate();
       const daysLeft = Math.floor((Date.parse(end) - Date.now()) / DAY_MS);
       const problem = socket.authorized ? undefined : messageOf(socket.authorizationError);
+      clearTimeout(limit);
       socket.destroy();
       resolve({ problem, daysLeft });
     });
     const giveUp = () => {
+      clearTimeout(limit);
       socket.destroy();
       resolve(undefined);
     };
+    const limit = setTimeout(giveUp, PATIENCE_MS);
     socket.once('error', giveUp);
-    socket.once('timeout', giveUp);
   });
 }
