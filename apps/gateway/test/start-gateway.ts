@@ -34,5 +34,7 @@ export async function startGateway(
   });
   // What is expected to go wrong needs no line in the log.
   service.app.useLogger(false);
+  // It has asked whether accounts is there.
+  accounts.asked.length = 0;
   return service;
 }
