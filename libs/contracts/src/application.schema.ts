@@ -74,6 +74,7 @@ const oldKey = z.object({
   acceptedUntil: z.iso.datetime().nullable(),
 });
 
+/** That, as a type. */
 export type OldKey = z.output<typeof oldKey>;
 
 export const application = z.object({

@@ -31,6 +31,7 @@ function sealingRpcOf(service: string) {
   };
 }
 
+/** What accounts has sealed; it also keeps when a rotation was complete, for the whole deployment. */
 export const accountsSealingRpc = {
   ...sealingRpcOf('accounts'),
   /** Notes that nothing at rest needs another key. `isChanged`: something did until now. */
@@ -42,7 +43,11 @@ export const accountsSealingRpc = {
     z.object({ linksUntil: z.iso.datetime().nullable(), codesUntil: z.iso.datetime().nullable() }),
   ),
 };
+
+/** What auth-linking has sealed. */
 export const authLinkingSealingRpc = sealingRpcOf('auth-linking');
+
+/** What mail has sealed. */
 export const mailSealingRpc = sealingRpcOf('mail');
 
 /** The secret that the standalone server keeps in its data folder. */

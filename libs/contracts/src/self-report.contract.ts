@@ -19,6 +19,7 @@ const serverReport = z.object({
 
 /** What a process says of itself and of the servers that it uses; no secret. */
 export const processReport = z.object({
+  /** Tells it from others of its service. */
   instance: z.uuid(),
   /** The service that it is. */
   service: z.string(),
@@ -34,6 +35,7 @@ export const processReport = z.object({
   settings: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
 });
 
+/** That, as a type. */
 export type ProcessReport = z.output<typeof processReport>;
 
 const examineRpcOf = (service: string) => rpc(`${service}.examine`, z.object({}), processReport, MAX_WAIT_MS);

@@ -1,3 +1,4 @@
+/** What a span says beside its name, by OpenTelemetry's names or ones that begin with `gatepost.`. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 /** The process, as traces name it. */

@@ -24,6 +24,7 @@ export async function stopTracing(): Promise<void> {
   await stopped?.stop();
 }
 
+/** For work that only a trace needs, such as naming a span. */
 export function isTracing(): boolean {
   return tracer !== undefined;
 }
