@@ -12,6 +12,6 @@ import { TextMessageProvidersService } from './text-message-providers.service.js
 })
 export class TextMessageProvidersModule {
   constructor(readiness: Readiness, providers: TextMessageProvidersService) {
-    readiness.register('secret (mail)', () => providers.assertSecretFits());
+    readiness.register('secret (text message providers)', () => providers.assertSecretFits());
   }
 }
