@@ -42,7 +42,8 @@ count() { echo $#; }
 
 # The containers of "$1" that run, but for those in "$2".
 containers() {
-  compose ps -q "$1" | while read -r id; do
+  ids=$(compose ps -q "$1") || return
+  for id in $ids; do
     case " ${2-} " in
       *" $id "*) ;;
       *) printf '%s ' "$id" ;;
