@@ -31,9 +31,10 @@ const platformUrls = z
   .transform((pairs) => new Map(pairs.map(([platform, address]) => [platform, address.replace(/\/+$/, '')])));
 const databaseUrl = url(/^postgres(ql)?$/, 'postgres://user:password@host:5432/database');
 const MIN_SECRET_LENGTH = 32;
+/** Blanks around a secret may be those of the list or, as of a file's last line, the secret's own. */
 const secrets = z
   .string()
-  .transform((text) => text.split(',').map((one) => one.trim()))
+  .transform((text) => [...new Set(text.split(',').flatMap((one) => [one.trim(), one]))])
   .pipe(z.array(z.string().min(MIN_SECRET_LENGTH, 'must be secrets of 32 characters or more, joined by commas')))
   .transform((list): readonly Secret[] => list.map((one) => new Secret(one)));
 const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');

@@ -113,6 +113,16 @@ describe('a secret', () => {
   });
 });
 
+describe('accepted secrets', () => {
+  it('are good with the blanks around them, which may be their own, and without', () => {
+    const own = `${'x'.repeat(32)}\n`;
+    const { GATEPOST_ACCEPTED_SECRETS: accepted } = loadConfig(environment.pick({ GATEPOST_ACCEPTED_SECRETS: true }), {
+      GATEPOST_ACCEPTED_SECRETS: `${SECRET},${own}`,
+    });
+    expect(accepted.map((one) => one.reveal())).toEqual([SECRET, own.trim(), own]);
+  });
+});
+
 describe('the environment', () => {
   it('describes every variable', () => {
     for (const [name, field] of Object.entries(environment.shape))
