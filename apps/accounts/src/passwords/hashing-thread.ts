@@ -10,13 +10,14 @@ export interface HashingJob {
 
 /**
  * What the thread runs. Only the thread's own priority is lowered (Linux keeps one for each): the event loop gets its
- * turn at once, however many passwords are being hashed.
+ * turn at once, however many passwords are being hashed. Where the whole process was started with less, it stays at that: only
+ * root may raise it again.
  */
 const PROGRAM = `
-  const { setPriority } = require('node:os');
+  const { getPriority, setPriority } = require('node:os');
   const { parentPort, workerData } = require('node:worker_threads');
   const bcrypt = require(workerData.bcrypt);
-  if (process.platform === 'linux') setPriority(0, workerData.niceness);
+  if (process.platform === 'linux' && getPriority(0) < workerData.niceness) setPriority(0, workerData.niceness);
   parentPort.on('message', ({ text, cost, hash }) => {
     try {
       parentPort.postMessage({ value: hash === undefined ? bcrypt.hashSync(text, cost) : bcrypt.compareSync(text, hash) });
