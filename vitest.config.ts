@@ -16,6 +16,7 @@ const alias = Object.entries(compilerOptions.paths).map(([name, [path]]) => ({
 }));
 
 const SECOND = 1_000;
+const SETUP = ['libs/testing/src/quiet.setup.ts', 'tools/test/own-queues.setup.mjs'].map(fromHere);
 
 /** One size of test: where it stands and how long one may take. */
 function project(
@@ -41,8 +42,8 @@ function project(
       name,
       include,
       environment: 'node',
-      // Unit tests log nothing; the others expect what goes wrong.
-      setupFiles: name === 'unit' ? [] : [fromHere('libs/testing/src/quiet.setup.ts')],
+      // Unit tests log nothing and use no broker; the others expect what goes wrong.
+      setupFiles: name === 'unit' ? [] : SETUP,
       testTimeout: timeouts.test,
       hookTimeout: timeouts.hook,
     },

@@ -51,10 +51,18 @@ function variable(name: string): string {
 
 const unique = (): string => randomBytes(4).toString('hex');
 
-/** A namespace of its own; what stands under it at the broker is deleted after the run. */
+const namespaces = new Set<string>();
+
+/** Those that the test file has made. */
+export function ownNamespaces(): readonly string[] {
+  return [...namespaces];
+}
+
+/** A namespace of its own; what stands under it at the broker is deleted after the file's tests, at the latest after the run. */
 export function newNamespace(): string {
   const { namespace, folder } = testRun();
   const name = `${namespace}-${unique()}`;
+  namespaces.add(name);
   mkdirSync(join(folder, 'namespaces'), { recursive: true });
   writeFileSync(join(folder, 'namespaces', name), '');
   return name;
