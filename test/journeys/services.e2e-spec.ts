@@ -13,7 +13,6 @@ function beginsUntold({ kind, labels }: Metrics['described'][number]): boolean {
 describe('the services, two of each', () => {
   const platforms = usePlatforms();
   const server = useServer(() => startServices(REPLICAS, platforms().env()));
-  describeApi(server, platforms);
 
   it('tell all metrics between them, but those that have had nothing to count', async () => {
     const texts = await Promise.all(
@@ -26,4 +25,6 @@ describe('the services, two of each', () => {
       .filter((name) => !told.has(name) && !told.has(`${name}_count`));
     expect(missing).toEqual([]);
   });
+
+  describeApi(server, platforms);
 });
