@@ -62,6 +62,10 @@ export default defineConfig({
       project('e2e', ['apps/*/test/**/*.e2e-spec.ts'], { test: 30 * SECOND, hook: 60 * SECOND }),
       project('deployment', ['test/deployment/**/*.spec.ts'], { test: 60 * SECOND, hook: 90 * SECOND }),
       project('journeys', ['test/journeys/**/*.e2e-spec.ts'], { test: 60 * SECOND, hook: 90 * SECOND }),
+      // Run by name only: npm run test:races, test:faults, test:hostile.
+      project('races', ['test/races/**/*.e2e-spec.ts'], { test: 600 * SECOND, hook: 120 * SECOND }),
+      project('faults', ['test/faults/**/*.e2e-spec.ts'], { test: 3600 * SECOND, hook: 180 * SECOND }),
+      project('hostile', ['test/hostile/**/*.e2e-spec.ts'], { test: 1800 * SECOND, hook: 120 * SECOND }),
     ],
   },
 });

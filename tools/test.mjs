@@ -24,10 +24,14 @@ With arguments only the tests run that they select:
                                         deployment)
   npm test -- users                     the tests whose file names contain "users"
   npm test -- -t 'signs up'             the tests whose names match
+
+Races, faults and hostile input have commands of their own: npm run test:races, test:faults, test:hostile.
 `;
 
 const RUN_ID = randomBytes(4).toString('hex');
 const INTERRUPTED = 130;
+/** Not the proofs, which take long and have commands of their own. */
+const EVERYDAY = ['unit', 'database', 'broker', 'e2e', 'deployment', 'journeys'];
 const vitestArguments = process.argv.slice(2);
 
 if (vitestArguments.includes('--help') || vitestArguments.includes('-h')) {
@@ -93,8 +97,9 @@ async function runAll() {
  */
 async function allTests() {
   const report = join(run.folder, 'report.json');
+  const everyday = EVERYDAY.map((project) => `--project=${project}`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  if (await vitest('tests', reporters)) return true;
+  if (await vitest('tests', [...everyday, ...reporters])) return true;
   const again = isInterrupted ? undefined : secondLook(report, ROOT);
   if (again === undefined || !(await vitest('tests that failed, alone', again.vitestArguments))) return false;
   for (const file of again.files) tell(`UNSTABLE, failed among the others and passed alone: ${file}`);
