@@ -29,6 +29,7 @@ import { AccountsQueryDatabase } from './accounts-query-database.js';
 import { FindObjectsService } from './find-objects.service.js';
 import { GetObjectService } from './get-object.service.js';
 import { IncludeService } from './include.service.js';
+import { ObjectLocksRepository } from './object-locks.repository.js';
 import { ObjectReaders } from './object-readers.js';
 import { ObjectsController } from './objects.controller.js';
 import { Readings } from './readings.js';
@@ -61,6 +62,7 @@ const shared = [
   FindObjectsService,
   GetObjectService,
   IncludeService,
+  ObjectLocksRepository,
   ObjectReaders,
   Readings,
   SaveAllService,

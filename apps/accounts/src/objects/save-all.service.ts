@@ -7,6 +7,7 @@ import { newObjectId } from '#stored-objects';
 import { RolesService } from '../roles/roles.service.js';
 import { SignUpService } from '../users/sign-up.service.js';
 import { UpdateUserService } from '../users/update-user.service.js';
+import { ObjectLocksRepository } from './object-locks.repository.js';
 import type { PreparedWrite } from './prepared-write.js';
 
 /** Each is hashed before the transaction, within the time that the caller waits. */
@@ -29,6 +30,7 @@ export class SaveAllService {
     private readonly signUps: SignUpService,
     private readonly userUpdates: UpdateUserService,
     private readonly roles: RolesService,
+    private readonly locks: ObjectLocksRepository,
     private readonly database: Database,
     private readonly clock: Clock,
   ) {}
@@ -45,6 +47,7 @@ export class SaveAllService {
       prepared.push({ internalId: write.internalId, write: await this.prepare(caller, { ...write, fields }) });
     }
     return this.database.transaction(async (tx) => {
+      await this.locks.lock(tx, caller.appId, writes);
       const saved: SavedObject[] = [];
       for (const { internalId, write } of prepared)
         saved.push({ internalId, result: { objectId: write.objectId, ...(await write.run(tx)) } });
