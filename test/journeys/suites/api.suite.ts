@@ -1,10 +1,10 @@
 import type { GatepostServer, PlatformServer } from '#testing';
+import { describeAccountRaces } from '../../races/accounts.races.js';
 import { describeAnonymous } from './anonymous.suite.js';
 import { describeBadInput } from './bad-input.suite.js';
 import { describeBatch } from './batch.suite.js';
 import { describeChanging } from './changing.suite.js';
 import { describeClassPermissions } from './class-permissions.suite.js';
-import { describeConcurrency } from './concurrency.suite.js';
 import { describeCredentials } from './credentials.suite.js';
 import { describeApiDescription } from './description.suite.js';
 import { describeDoctor } from './doctor.suite.js';
@@ -77,7 +77,7 @@ export function describeApi(server: () => GatepostServer, platforms: () => Platf
   describeInstallations(server);
   describeClassPermissions(server);
   describeSettings(server);
-  describeConcurrency(server);
+  describeAccountRaces(server);
   describeIdentityRaces(server);
   describeServiceRoutes(server);
   describePushRequests(server);

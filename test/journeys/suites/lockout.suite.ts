@@ -15,11 +15,7 @@ import {
 
 const MISMATCH = { code: 210, error: 'The username and password mismatch.' };
 const LOCK_SECONDS = 15 * 60;
-const SEVERAL = 30;
-const MANY = 100;
 
-const times = <T>(count: number, work: (index: number) => Promise<T>) =>
-  Promise.all(Array.from({ length: count }, (_, index) => work(index)));
 const codeOf = ({ status, body }: ApiReply) => (status === 200 ? 'in' : body['code']);
 
 /** Specification, Login lockout. */
@@ -104,34 +100,6 @@ export function describeLockout(server: () => GatepostServer): void {
       for (let round = 0; round < 8; round += 1)
         expect(codeOf(await updatePassword({ ...user, session: 'foreign' }, 'wrong'))).toBe(206);
       expect(await fail(6)).not.toContain(219);
-    });
-
-    it('judges no more than seven of 100 wrong passwords at once, over all gateways', async () => {
-      user = await signUp(api);
-      const replies = await times(MANY, (index) => wrongly(user, appClient(server(), index).acceptingUnavailable()));
-      const codes = replies.map(codeOf);
-      expect(codes.filter((code) => code === 210).length).toBeLessThanOrEqual(6);
-      expect(codes.filter((code) => code !== 210 && code !== 219 && code !== 503)).toEqual([]);
-      expect(codes).toContain(219);
-      expect(codeOf(await rightly())).toBe(219);
-    });
-
-    it('locks though right passwords come in between at the same time', async () => {
-      user = await signUp(api);
-      const replies = await times(MANY, (index) => {
-        const by = appClient(server(), index >> 1).acceptingUnavailable();
-        return index % 2 === 0 ? wrongly(user, by) : rightly(user, by);
-      });
-      const codes = replies.map(codeOf);
-      expect(codes.filter((code) => code === 210).length).toBeLessThanOrEqual(6);
-      expect(codes.filter((code, index) => code === 'in' && index % 2 === 0)).toEqual([]);
-      expect(codeOf(await rightly())).toBe(219);
-    });
-
-    it('lets many right ones in at the same time', async () => {
-      user = await signUp(api);
-      const replies = await times(SEVERAL, (index) => rightly(user, appClient(server(), index)));
-      expect(replies.map(codeOf)).toEqual(replies.map(() => 'in'));
     });
 
     it('counts nobody where names without a user are told', async () => {

@@ -1,0 +1,8 @@
+import { describe } from 'vitest';
+import { useServer } from '#testing';
+import { describeAccountRaces } from './accounts.races.js';
+import { startTwoOfEach } from './replicas.js';
+
+describe('accounts, two of every service', () => {
+  describeAccountRaces(useServer(startTwoOfEach));
+});
