@@ -27,7 +27,7 @@ describe.runIf(isInstalled)('mails that wait in RabbitMQ', () => {
   let server: GatepostServer;
 
   beforeAll(async () => {
-    rabbit = TestProcess.start('tools/test/private-rabbit.mjs', [], {});
+    rabbit = TestProcess.start('tools/test/private-server.mjs', ['rabbitmq'], {});
     const [url] = await rabbit.untilPrinted(/amqp:\S+/, START_MS);
     server = await startServices({ gateway: 1, accounts: 1, mail: 0 }, { ...sink().env(), AMQP_URL: url });
   }, 2 * START_MS);

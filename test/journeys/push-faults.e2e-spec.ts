@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, type GatepostServer, masterClient, startServices, TestProcess } from '#testing';
-import { DeviceFleet } from './device-fleet.js';
+import { DeviceFleet } from '../load/device-fleet.js';
 
 const START_MS = 90_000;
 /** A killed dispatcher's lease, clients' pauses, and a busy machine. */
@@ -59,7 +59,7 @@ describe.runIf(isInstalled)(`a push to ${DEVICES} devices on two connectors`, ()
   };
 
   beforeAll(async () => {
-    rabbit = TestProcess.start('tools/test/private-rabbit.mjs', [], {});
+    rabbit = TestProcess.start('tools/test/private-server.mjs', ['rabbitmq'], {});
     const [url] = await rabbit.untilPrinted(/amqp:\S+/, START_MS);
     server = await startServices({ gateway: 1, accounts: 1 }, { AMQP_URL: url });
     for (const role of ['connector', 'dispatcher'] as const) for (let one = 0; one < 2; one += 1) await startOne(role);

@@ -26,10 +26,13 @@ const STOP_TIMEOUT_MS = 20_000;
 const DEBIAN_POSTGRESQL = '/usr/lib/postgresql';
 const DEBIAN_RABBITMQ = '/usr/lib/rabbitmq/bin';
 
-/** Starts a server of each kind; undefined where its program is not installed. Resolves when the server answers. */
+/**
+ * Starts a server of each kind; undefined where its program is not installed. Resolves when the server answers. With `isDurable` it keeps
+ * on its disk what it has acknowledged, as a server in production does, and `crash` and `revive` are honest.
+ */
 export const privateServers = { postgresql: startPostgres, redis: startRedis, rabbitmq: startRabbit };
 
-async function startPostgres() {
+async function startPostgres({ isDurable = false } = {}) {
   const bin = postgresFolder();
   if (bin === undefined) return undefined;
   const [home, port, password] = [makeFolder('postgresql'), await freePort(), randomBytes(12).toString('hex')];
@@ -58,22 +61,29 @@ async function startPostgres() {
     listen_addresses: '127.0.0.1',
     port,
     unix_socket_directories: home,
-    fsync: 'off',
+    fsync: isDurable ? 'on' : 'off',
     max_connections: 200,
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const server = follow(join(bin, 'postgres'), ['-D', data, ...flags], { ...options, home });
-  return ready('postgresql', `postgres://postgres:${password}@127.0.0.1:${port}/postgres`, home, [[server, 'SIGINT']]);
+  return ready('postgresql', `postgres://postgres:${password}@127.0.0.1:${port}/postgres`, home, {
+    start: () => follow(join(bin, 'postgres'), ['-D', data, ...flags], { ...options, home }),
+    signal: 'SIGINT',
+    // Its children hold the shared memory: they end at once too, and nothing is written down.
+    crashSignal: 'SIGQUIT',
+  });
 }
 
-async function startRedis() {
+async function startRedis({ isDurable = false } = {}) {
   const program = programOf('redis-server') ?? programOf('valkey-server');
   if (program === undefined) return undefined;
   const [home, port, password] = [makeFolder('redis'), await freePort(), randomBytes(12).toString('hex')];
-  const flags = { port, bind: '127.0.0.1', requirepass: password, dir: home, appendonly: 'no', save: '' };
+  const appendonly = isDurable ? 'yes' : 'no';
+  const flags = { port, bind: '127.0.0.1', requirepass: password, dir: home, appendonly, save: '' };
+  // `everysec` may forget a second, and what is forgotten cannot be accounted for.
+  if (isDurable) flags.appendfsync = 'always';
   const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
-  const server = follow(program, args, { cwd: home, home });
-  return ready('redis', `redis://:${password}@127.0.0.1:${port}`, home, [[server, 'SIGTERM']]);
+  const start = () => follow(program, args, { cwd: home, home });
+  return ready('redis', `redis://:${password}@127.0.0.1:${port}`, home, { start, signal: 'SIGTERM' });
 }
 
 async function startRabbit() {
@@ -92,19 +102,11 @@ async function startRabbit() {
   // A name server of its own, in the foreground: Erlang would leave one behind.
   const names = follow(epmd, ['-address', '127.0.0.1', '-port', String(epmdPort)], { cwd: home, home });
   const env = rabbitEnvironment(home, { port, distributionPort, epmdPort });
-  const processes = [
-    [follow(program, [], { cwd: home, home, env }), 'SIGTERM'],
-    [names, 'SIGTERM'],
-  ];
-  const url = `amqp://guest:guest@127.0.0.1:${port}`;
-  const running = await ready('rabbitmq', url, home, processes);
-  /** Kills it as a crash does, and starts it again on what it has on disk. */
-  const restart = async () => {
-    await end(processes[0][0], 'SIGKILL');
-    processes[0][0] = follow(program, [], { cwd: home, home, env });
-    await untilAnswers('rabbitmq', url, START_TIMEOUT_MS, () => processes[0][0].exitCode === null);
-  };
-  return { ...running, restart };
+  return ready('rabbitmq', `amqp://guest:guest@127.0.0.1:${port}`, home, {
+    start: () => follow(program, [], { cwd: home, home, env }),
+    signal: 'SIGTERM',
+    companions: [names],
+  });
 }
 
 function rabbitEnvironment(home, { port, distributionPort, epmdPort }) {
@@ -126,16 +128,24 @@ function rabbitEnvironment(home, { port, distributionPort, epmdPort }) {
   };
 }
 
-/** The running server with its `stop`, once it answers. */
-async function ready(kind, url, home, processes) {
-  const [[server]] = processes;
+/** The running server, once it answers, with its `stop`; `crash` ends it as a crash does, `revive` starts it again on what it has on disk. */
+async function ready(kind, url, home, { start, signal, crashSignal = 'SIGKILL', companions = [] }) {
+  let server = start();
+  const untilItAnswers = () =>
+    untilAnswers(kind, url, START_TIMEOUT_MS, () => server.exitCode === null && server.signalCode === null);
   const stop = async () => {
-    for (const [child, signal] of processes) await end(child, signal);
+    await end(server, signal);
+    for (const companion of companions) await end(companion, 'SIGTERM');
     rmSync(home, { recursive: true, force: true });
   };
+  const crash = () => end(server, crashSignal);
+  const revive = async () => {
+    server = start();
+    await untilItAnswers();
+  };
   try {
-    await untilAnswers(kind, url, START_TIMEOUT_MS, () => server.exitCode === null && server.signalCode === null);
-    return { url, stop };
+    await untilItAnswers();
+    return { url, stop, crash, revive };
   } catch (error) {
     const log = readFileSync(join(home, 'log.txt'), 'utf8').trim().split('\n').slice(-5).join('\n');
     await stop();
@@ -163,7 +173,7 @@ async function end(child, signal) {
       /* it is gone */
     }
   };
-  if (signal === 'SIGINT') child.kill(signal);
+  if (signal === 'SIGINT' || signal === 'SIGQUIT') child.kill(signal);
   else kill(signal);
   const timer = setTimeout(kill, STOP_TIMEOUT_MS, 'SIGKILL');
   await exited;

@@ -19,8 +19,8 @@ interface Answer {
 }
 
 /**
- * What stands before gateways: gives requests in turn to those that are ready, over connections that it keeps. Only a connection that
- * was refused is tried again, with another gateway; whatever else goes wrong is the client's to see, as 502.
+ * What stands before gateways: gives requests in turn to those that are ready, where none is to any, over connections that it keeps. Only
+ * a connection that was refused is tried again, with another gateway; where a connection breaks, the client's does.
  */
 export class LoadBalancer {
   readonly #gateways = new Map<number, Gateway>();
@@ -82,23 +82,28 @@ export class LoadBalancer {
     const body = Buffer.concat((await incoming.toArray()) as Buffer[]);
     try {
       const answer = await this.#ask(incoming, body);
+      if (answer === undefined) {
+        reply.writeHead(503, { 'retry-after': '1' }).end('no gateway accepts connections');
+        return;
+      }
       const headers = Object.entries(answer.response.headers).filter(([name]) => !HOP_BY_HOP.has(name));
       reply.writeHead(answer.response.statusCode ?? 502, Object.fromEntries(headers)).end(answer.body);
-    } catch (error) {
-      reply.writeHead(502).end(String(error));
+    } catch {
+      reply.destroy();
     }
   }
 
-  async #ask(incoming: IncomingMessage, body: Buffer): Promise<Answer> {
-    const ready = [...this.#gateways.values()].filter(({ isReady }) => isReady);
-    for (const gateway of inTurn(ready, (this.#turn += 1))) {
+  async #ask(incoming: IncomingMessage, body: Buffer): Promise<Answer | undefined> {
+    const all = [...this.#gateways.values()];
+    const ready = all.filter(({ isReady }) => isReady);
+    for (const gateway of inTurn(ready.length > 0 ? ready : all, (this.#turn += 1))) {
       try {
         return await forward(gateway, incoming, body);
       } catch (error) {
         if ((error as { code?: unknown }).code !== 'ECONNREFUSED') throw error;
       }
     }
-    throw new Error('no gateway is ready');
+    return undefined;
   }
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws';
 import { eventually } from '#testing';
 import { PushClient } from '../../libs/push-client/src/index.js';
@@ -20,7 +21,11 @@ export class DeviceFleet {
   readonly #shown = new Map<string, Map<number, number>>();
   /** By device: how often it has logged in. */
   readonly #logins: number[];
-  #lastError = '';
+  #away = 0;
+  #wandering: Promise<void> | undefined;
+  #isStopping = false;
+  /** What a device has last complained of. */
+  lastError = '';
 
   constructor({ server, appId, appKey, size }: Fleet) {
     this.#logins = Array.from({ length: size }, () => 0);
@@ -34,7 +39,7 @@ export class DeviceFleet {
           WebSocket,
           backOff: { baseMs: 200, maxMs: 2_000 },
           onError: ({ message }) => {
-            this.#lastError = message;
+            this.lastError = message;
           },
           onMessage: ({ id }) => {
             this.#note(id, device);
@@ -61,6 +66,31 @@ export class DeviceFleet {
     return Math.max(...this.#logins) - 1;
   }
 
+  get size(): number {
+    return this.#clients.length;
+  }
+
+  /** How many devices are to be connected, but are not. */
+  get missing(): number {
+    return this.#clients.filter(({ state }) => state !== 'connected').length - this.#away;
+  }
+
+  /** Ids of all pushes that devices were shown. */
+  get shown(): string[] {
+    return [...this.#shown.keys()];
+  }
+
+  /** From now on one device after the other goes away for a while and comes back, until `settle`. */
+  wander(awayMs: number): void {
+    this.#wandering = this.#wander(awayMs);
+  }
+
+  /** All devices are to stay. */
+  async settle(): Promise<void> {
+    this.#isStopping = true;
+    await this.#wandering;
+  }
+
   /** Connects the devices, some at a time: each registers first. */
   async start(): Promise<void> {
     for (let first = 0; first < this.#clients.length; first += PARALLEL_STARTS) {
@@ -68,13 +98,28 @@ export class DeviceFleet {
       for (const client of some) client.start();
       await eventually(() => {
         if (some.some(({ state }) => state !== 'connected'))
-          throw new Error(`not all are connected: ${this.#lastError}`);
+          throw new Error(`not all are connected: ${this.lastError}`);
       }, CONNECTED_MS);
     }
   }
 
   async stop(): Promise<void> {
+    await this.settle();
     await Promise.all(this.#clients.map((client) => client.stop()));
+  }
+
+  async #wander(awayMs: number): Promise<void> {
+    for (let device = 0; !this.#isStopping; device = (device + 1) % this.#clients.length) {
+      const client = this.#clients[device]!;
+      this.#away += 1;
+      await client.stop();
+      await sleep(awayMs);
+      client.start();
+      await eventually(() => {
+        if (client.state !== 'connected') throw new Error('the device is not connected yet');
+      }, CONNECTED_MS);
+      this.#away -= 1;
+    }
   }
 
   #note(pushId: string, device: number): void {

@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ApiClient, eventually, scaleOfRun, useSmtpSink } from '#testing';
+import { mailAccount, wrongUsers } from '../load/account.js';
+import { Cluster } from '../load/cluster.js';
+import { DeviceFleet } from '../load/device-fleet.js';
+import { Letterbox } from '../load/letterbox.js';
+import { MixedLoad } from '../load/mixed-load.js';
+import { leftovers } from './leftovers.js';
+import { wrongLogins } from './login-account.js';
+import { planOf, REPLICAS, told } from './plan.js';
+import { PrivateServers } from './private-servers.js';
+import { wrongPushes } from './push-account.js';
+import { report, unexplained } from './report.js';
+import { Strikes } from './strikes.js';
+
+const SECONDS = scaleOfRun('seconds', 120);
+const SEED = scaleOfRun('seed', 1);
+const WORKERS = scaleOfRun('workers', 6);
+const DEVICES = scaleOfRun('devices', 50);
+const AWAY_MS = 1_500;
+/** Mails take a while to leave, so that some are on their way when something is struck. */
+const SMTP_MS = 300;
+const CALM_MS = 5_000;
+const START_MS = 600_000;
+/** What a killed process had in hand is free after a minute; an event that failed three times is tried again after ten. */
+const SETTLED_MS = 720_000;
+const PUSHES_MS = 120_000;
+const COMMAND = `npm run test:faults -- --seconds=${SECONDS} --seed=${SEED}`;
+
+const startedAt = performance.now();
+const tell = (line: string) => {
+  process.stderr.write(`[${((performance.now() - startedAt) / 1_000).toFixed(0)} s] ${line}\n`);
+};
+
+describe('every process and every server killed, in turn and at random, under load', () => {
+  const sink = useSmtpSink();
+  let servers: PrivateServers;
+  let cluster: Cluster;
+  let fleet: DeviceFleet;
+  let letters: Letterbox;
+  let load: MixedLoad;
+  let strikes: Strikes;
+
+  const settled = async (what: string, problems: () => Promise<string[]>, timeoutMs = SETTLED_MS) => {
+    tell(`accounting for ${what}`);
+    await eventually(async () => {
+      const found = await problems();
+      expect(found, `${what}; to see it again: ${COMMAND}`).toEqual([]);
+    }, timeoutMs);
+  };
+
+  beforeAll(async () => {
+    sink().slowDown(SMTP_MS);
+    servers = await PrivateServers.start();
+    cluster = await Cluster.start(REPLICAS, {
+      ...sink().env(),
+      ...servers.env,
+      GATEPOST_PUSH_RECONNECT_SECONDS: '2',
+    });
+    const { url, app } = cluster;
+    fleet = new DeviceFleet({ server: url, appId: app.id, appKey: app.appKey, size: DEVICES });
+    await eventually(() => ApiClient.forApp(url, app).get('/1.1/date'), START_MS);
+    await fleet.start();
+    letters = new Letterbox(sink());
+    load = new MixedLoad({ url, app, letters });
+    strikes = new Strikes({ cluster, servers, load, fleet, letters }, tell);
+    tell('everything runs');
+  }, 2 * START_MS);
+  afterAll(async () => {
+    await fleet.stop();
+    await cluster.stop();
+    await servers.stop();
+  }, START_MS);
+
+  it('are got over without a hand', async () => {
+    const { inTurn, atRandom } = planOf(SEED, SECONDS);
+    tell(`in turn: ${told(inTurn)}`);
+    tell(`at random, while there is time: ${told(atRandom)}`);
+    load.start(WORKERS);
+    fleet.wander(AWAY_MS);
+    await strikes.make(inTurn);
+    const made = await strikes.make(atRandom, performance.now() + SECONDS * 1_000);
+    tell(`${made} of ${atRandom.length} at random were made`);
+    const calmAt = performance.now();
+    await sleep(CALM_MS);
+    await load.stop();
+    await fleet.settle();
+
+    expect(load.requests.unanswered.filter((request) => request.startedAt > calmAt)).toEqual([]);
+  });
+
+  it('bring no answers but those that are described', () => {
+    expect(load.requests.failures, COMMAND).toEqual([]);
+    expect(unexplained(load, strikes.made), COMMAND).toEqual([]);
+  });
+
+  it('cost no acknowledged write', async () => {
+    expect(await wrongUsers(cluster.env['DATABASE_URL'] ?? '', load), COMMAND).toEqual([]);
+    expect(await wrongLogins(cluster, load), COMMAND).toEqual([]);
+  });
+
+  it('cost no mail, and send none more than twice', async () => {
+    await settled('mails', async () => [...(await mails()).problems]);
+    tell(report({ load, fleet, strikes, mails: await mails() }));
+  });
+
+  it('cost no push, and show none twice', async () => {
+    await settled('pushes', () => wrongPushes(cluster, load, fleet), PUSHES_MS);
+  });
+
+  it('leave nothing behind', async () => {
+    await settled('what is left', () => leftovers(cluster));
+  });
+
+  const mails = () => mailAccount(cluster.env['DATABASE_URL'] ?? '', load, letters);
+});

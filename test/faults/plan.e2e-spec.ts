@@ -1,0 +1,19 @@
+import { describe, expect, it } from 'vitest';
+import { SERVICES } from '../load/cluster.js';
+import { planOf, SERVERS } from './plan.js';
+
+describe('the plan of a seed', () => {
+  it('is the same at every call, and another one for another seed', () => {
+    expect(planOf(7, 120)).toEqual(planOf(7, 120));
+    expect(planOf(7, 120)).not.toEqual(planOf(8, 120));
+  });
+
+  it('strikes each process of every service, and each server, before it strikes at random', () => {
+    const struck = planOf(7, 120).inTurn.map(({ target }) => target);
+    expect(struck.toSorted()).toEqual([...SERVICES, ...SERVICES, ...SERVERS].toSorted());
+  });
+
+  it('begins alike for a shorter time', () => {
+    expect(planOf(7, 120).atRandom).toEqual(expect.arrayContaining([...planOf(7, 30).atRandom]));
+  });
+});

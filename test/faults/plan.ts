@@ -1,0 +1,66 @@
+import { type Service, SERVICES } from '../load/cluster.js';
+
+/** The servers that services need. */
+export const SERVERS = ['rabbitmq', 'redis', 'postgresql'] as const;
+export type Server = (typeof SERVERS)[number];
+
+/** Something that ends without a warning. */
+export interface Strike {
+  readonly target: Service | Server;
+  /** For how long it stays away before it is started again. */
+  readonly awayMs: number;
+  /** Whether the next strike follows at once: before everything is well again. */
+  readonly isFollowed: boolean;
+}
+
+/** What happens when, as the seed says. */
+export interface Plan {
+  /** Each process of every service, and each server. */
+  readonly inTurn: readonly Strike[];
+  readonly atRandom: readonly Strike[];
+}
+
+/** Of each service. */
+export const REPLICAS = 2;
+const LONGEST_AWAY_MS = 4_000;
+/** One in so many. */
+const FOLLOWED = 3;
+/** More are planned than there will be time for. */
+const QUICKEST_RECOVERY_SECONDS = 3;
+
+/** The plan of a seed: the same at every call. */
+export function planOf(seed: number, seconds: number): Plan {
+  const random = randomOf(seed);
+  const awayMs = () => Math.floor(random() * LONGEST_AWAY_MS);
+  const targets = [...SERVICES, ...SERVERS];
+  const inTurn = shuffled([...Array.from({ length: REPLICAS }, () => SERVICES).flat(), ...SERVERS], random).map(
+    (target) => ({ target, awayMs: awayMs(), isFollowed: false }),
+  );
+  const atRandom = Array.from({ length: Math.ceil(seconds / QUICKEST_RECOVERY_SECONDS) }, () => ({
+    target: targets[Math.floor(random() * targets.length)]!,
+    awayMs: awayMs(),
+    isFollowed: random() < 1 / FOLLOWED,
+  }));
+  return { inTurn, atRandom };
+}
+
+/** In one line. */
+export function told(strikes: readonly Strike[]): string {
+  return strikes.map(({ target, awayMs, isFollowed }) => `${target} ${awayMs} ms${isFollowed ? ' +' : ','}`).join(' ');
+}
+
+function shuffled<T>(all: readonly T[], random: () => number): T[] {
+  const rest = [...all];
+  return all.map(() => rest.splice(Math.floor(random() * rest.length), 1)[0]!);
+}
+
+/** Mulberry32: numbers from 0 to 1 that depend on the seed alone. */
+function randomOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,46 @@
+import { eventually, TestProcess } from '#testing';
+import { type Server, SERVERS } from './plan.js';
+
+const START_MS = 120_000;
+const VARIABLES = { rabbitmq: 'AMQP_URL', redis: 'REDIS_URL', postgresql: 'DATABASE_URL' } as const;
+
+/** PostgreSQL, Redis and RabbitMQ of our own, which keep on their disks what they have acknowledged. */
+export class PrivateServers {
+  private constructor(
+    private readonly processes: ReadonlyMap<Server, TestProcess>,
+    /** Leads services to them. */
+    readonly env: Readonly<Record<string, string>>,
+  ) {}
+
+  /** @throws Error where a program is not installed */
+  static async start(): Promise<PrivateServers> {
+    const started = await Promise.all(
+      SERVERS.map(async (kind) => {
+        const process = TestProcess.start('tools/test/private-server.mjs', [kind], {});
+        const [url] = await process.untilPrinted(/\S+:\/\/\S+/, START_MS);
+        return { kind, process, url };
+      }),
+    );
+    return new PrivateServers(
+      new Map(started.map(({ kind, process }) => [kind, process])),
+      Object.fromEntries(started.map(({ kind, url }) => [VARIABLES[kind], url])),
+    );
+  }
+
+  /** Ends a server as a crash does. @returns what starts it again on what it has on its disk */
+  crash(kind: Server): () => Promise<void> {
+    const server = this.processes.get(kind)!;
+    server.signal('SIGUSR2');
+    return async () => {
+      const before = server.stdout;
+      server.signal('SIGHUP');
+      await eventually(() => {
+        if (server.stdout === before) throw new Error(`${kind} does not answer: ${server.stderr}`);
+      }, START_MS);
+    };
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.processes.values()].map((server) => server.stop()));
+  }
+}

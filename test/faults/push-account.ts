@@ -1,0 +1,46 @@
+import { ApiClient } from '#testing';
+import { rowsOf } from '../load/account.js';
+import type { Cluster } from '../load/cluster.js';
+import type { DeviceFleet } from '../load/device-fleet.js';
+import type { MixedLoad } from '../load/mixed-load.js';
+
+interface PushRow {
+  readonly id: string;
+  readonly alert: string;
+  readonly status: string;
+}
+
+/** The pushes that were accepted, whether or not whoever sent them was told so. */
+function pushRows(databaseUrl: string): Promise<PushRow[]> {
+  return rowsOf(databaseUrl, `SELECT object_id AS id, data ->> 'alert' AS alert, status FROM push.notifications`);
+}
+
+/** Each push that was lost, is not over, or was not shown to every device once. */
+export async function wrongPushes(cluster: Cluster, load: MixedLoad, fleet: DeviceFleet): Promise<string[]> {
+  const rows = await pushRows(cluster.env['DATABASE_URL'] ?? '');
+  const known = new Set(rows.map(({ id }) => id));
+  const alerts = new Set(rows.map(({ alert }) => alert));
+  return [
+    ...load.pushes.acknowledged.filter((id) => !known.has(id)).map((id) => `${id} was acknowledged and is not there`),
+    ...fleet.shown.filter((id) => !known.has(id)).map((id) => `${id} was shown and is not there`),
+    ...(alerts.size === rows.length ? [] : ['a request was accepted twice']),
+    ...rows.flatMap((row) => wrongPush(row, fleet)),
+    ...(await Promise.all(rows.map(({ id }) => wrongCounts(cluster, id, fleet.size)))).flat(),
+  ];
+}
+
+function wrongPush({ id, status }: PushRow, fleet: DeviceFleet): string[] {
+  const [reached, repeated] = [fleet.reached(id), fleet.repeated(id)];
+  return [
+    ...(reached === fleet.size ? [] : [`reached ${reached} of ${fleet.size} devices`]),
+    ...(repeated === 0 ? [] : [`was shown twice on ${repeated} devices`]),
+    ...(status === 'done' ? [] : [`is ${status}`]),
+  ].map((problem) => `${id} ${problem}`);
+}
+
+/** What the record of a push tells of its devices. */
+async function wrongCounts({ url, app }: Cluster, id: string, size: number): Promise<string[]> {
+  const { body } = await ApiClient.forMaster(url, app).get(`/1.1/notifications/${id}`);
+  const counts = [body['status'], body['devices'], body['successes']].join(' ');
+  return counts === `done ${size} ${size}` ? [] : [`${id} counts ${counts} instead of done ${size} ${size}`];
+}

@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '#testing';
+import { type Cluster, type Service, SERVICES } from '../load/cluster.js';
+import type { DeviceFleet } from '../load/device-fleet.js';
+import type { Letterbox } from '../load/letterbox.js';
+import type { MixedLoad } from '../load/mixed-load.js';
+import type { Strike } from './plan.js';
+import type { PrivateServers } from './private-servers.js';
+
+/** Far more than anything takes: what is not well by then never will be. */
+const HEALTHY_MS = 180_000;
+
+interface Scene {
+  readonly cluster: Cluster;
+  readonly servers: PrivateServers;
+  readonly load: MixedLoad;
+  readonly fleet: DeviceFleet;
+  readonly letters: Letterbox;
+}
+
+/** A strike that was made. */
+export interface Struck {
+  readonly target: Strike['target'];
+  /** From the strike to the start of what takes its place; on the clock of `performance.now()`. */
+  readonly from: number;
+  readonly until: number;
+}
+
+/** Makes strikes, and measures how long it takes until everything works again. */
+export class Strikes {
+  readonly made: Struck[] = [];
+  /** Milliseconds from the start of what was struck (the last of several) until everything worked. */
+  readonly recoveries: number[] = [];
+
+  constructor(
+    private readonly scene: Scene,
+    private readonly tell: (line: string) => void,
+  ) {}
+
+  /** Makes the strikes one after the other, until the time is over. @returns how many were made */
+  async make(strikes: readonly Strike[], untilMs = Infinity): Promise<number> {
+    let count = 0;
+    for (const strike of strikes) {
+      if (performance.now() > untilMs) break;
+      count += 1;
+      await this.#makeOne(strike);
+    }
+    await this.#untilWell();
+    return count;
+  }
+
+  async #makeOne({ target, awayMs, isFollowed }: Strike): Promise<void> {
+    const from = performance.now();
+    const revive = await this.#strike(target);
+    await sleep(awayMs);
+    const until = performance.now();
+    this.made.push({ target, from, until });
+    await revive();
+    if (isFollowed) {
+      this.tell(`${target} away for ${awayMs} ms; the next at once`);
+      return;
+    }
+    await this.#untilWell();
+    this.recoveries.push(performance.now() - until);
+    this.tell(`${target} away for ${awayMs} ms; all well ${seconds(performance.now() - until)} after its start`);
+  }
+
+  async #strike(target: Strike['target']): Promise<() => Promise<void>> {
+    const { cluster, servers } = this.scene;
+    return isService(target) ? cluster.killOne(target) : servers.crash(target);
+  }
+
+  /** Every process is ready, every device connected, and somebody signs up, logs in, gets a mail, and all get a push. */
+  async #untilWell(): Promise<void> {
+    const { cluster, fleet } = this.scene;
+    await eventually(async () => {
+      const states = await Promise.all(cluster.replicas.map(({ port }) => problemsOf(port)));
+      const problems = states.filter((text) => text !== '');
+      if (problems.length > 0) throw new Error(problems.join('\n'));
+      if (fleet.missing > 0) throw new Error(`${fleet.missing} devices are not connected: ${fleet.lastError}`);
+    }, HEALTHY_MS);
+    await eventually(() => this.#tryEverything(), HEALTHY_MS);
+  }
+
+  async #tryEverything(): Promise<void> {
+    const { load, fleet, letters } = this.scene;
+    const person = await load.signUp();
+    if (person === undefined || (await load.logIn(person)) !== 'acknowledged') throw new Error('nobody can sign up');
+    const push = await load.push();
+    if (push === undefined) throw new Error('pushes are not accepted');
+    await eventually(async () => {
+      await letters.fetch();
+      if (letters.mailsTo(person.email).length === 0) throw new Error(`no mail has come to ${person.email}`);
+      const reached = fleet.reached(push);
+      if (reached < fleet.size - 1) throw new Error(`push ${push} has reached ${reached} devices`);
+    }, HEALTHY_MS);
+  }
+}
+
+async function problemsOf(port: number): Promise<string> {
+  const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
+  return answer.ok ? '' : answer.text();
+}
+
+function isService(target: Strike['target']): target is Service {
+  return SERVICES.some((service) => service === target);
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}

@@ -1,0 +1,99 @@
+import pg from 'pg';
+import type { Letterbox } from './letterbox.js';
+import type { MixedLoad } from './mixed-load.js';
+import type { Person } from './person.js';
+
+interface UserRow {
+  readonly id: string;
+  readonly username: string;
+  readonly score: number | null;
+  readonly note: number | null;
+  readonly isVerified: boolean | null;
+}
+
+/** Runs one statement. */
+export async function rowsOf<Row extends pg.QueryResultRow>(databaseUrl: string, sql: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    return (await client.query<Row>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Each user that is not as it was acknowledged: not there, with another value, or never asked for. */
+export async function wrongUsers(databaseUrl: string, load: MixedLoad): Promise<string[]> {
+  const rows = await rowsOf<UserRow>(
+    databaseUrl,
+    `SELECT object_id AS id, username, (fields ->> 'score')::int AS score, (fields ->> 'note')::int AS note,
+            email_verified AS "isVerified"
+       FROM accounts.users`,
+  );
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const byName = new Map(rows.map((row) => [row.username, row]));
+  return [
+    ...load.people.flatMap((person) => wrongUser(person, byName.get(person.username))),
+    ...load.anonymous.filter((id) => !byId.has(id)).map((id) => `anonymous user ${id} is not there`),
+  ];
+}
+
+function wrongUser({ id, username, score, note, isVerified }: Person, row: UserRow | undefined): string[] {
+  if (row === undefined) return id === undefined ? [] : [`${username} is not there`];
+  if (id !== undefined && id !== row.id) return [`${username} is another one`];
+  return [
+    ...(score.allows(row.score ?? -1) ? [] : [`score ${row.score} instead of ${String(score.values)}`]),
+    ...(note.allows(row.note ?? -1) ? [] : [`note ${row.note} instead of ${String(note.values)}`]),
+    ...(isVerified.allows(row.isVerified === true)
+      ? []
+      : [`verified: ${row.isVerified} instead of ${String(isVerified.values)}`]),
+  ].map((problem) => `${username}: ${problem}`);
+}
+
+/** What became of the mails that were owed. */
+export interface MailAccount {
+  readonly owed: number;
+  /** Of which some copy has come. */
+  readonly sent: number;
+  /** Copies beyond the first. */
+  readonly repeated: number;
+  /** By address: too few, too many, or one of them more than twice. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * Compares what has come with what was asked for, and with what the database says was granted: an allowance is taken in the transaction
+ * that asks for the mail.
+ */
+export async function mailAccount(databaseUrl: string, load: MixedLoad, letters: Letterbox): Promise<MailAccount> {
+  await letters.fetch();
+  const granted = await rowsOf<{ email: string; mails: number }>(
+    databaseUrl,
+    `SELECT email, COALESCE(cardinality(sent_at), 0) AS mails
+       FROM accounts.users LEFT JOIN accounts.mail_allowances ON mailbox = email WHERE email IS NOT NULL`,
+  );
+  const owed = new Map(granted.map(({ email, mails }) => [email, mails]));
+  const problems = [
+    ...[...owed]
+      .filter(([, mails]) => mails === 0)
+      .map(([email]) => `${email}: there is a user, and no mail was granted`),
+    ...load.people.flatMap((person) => wrongMails(person, owed.get(person.email) ?? 0, letters)),
+  ];
+  const copies = load.people.map(({ email }) => [...letters.copiesTo(email).values()]).flat();
+  return {
+    owed: [...owed.values()].reduce((sum, mails) => sum + mails, 0),
+    sent: copies.length,
+    repeated: copies.reduce((sum, count) => sum + count - 1, 0),
+    problems,
+  };
+}
+
+function wrongMails({ email, mails: { least, most } }: Person, owed: number, letters: Letterbox): string[] {
+  const copies = letters.copiesTo(email);
+  const mostCopies = Math.max(0, ...copies.values());
+  return [
+    ...(copies.size === owed ? [] : [`${copies.size} mails of ${owed} that were granted`]),
+    ...(copies.size >= least && copies.size <= most ? [] : [`${copies.size} mails, asked for ${least} to ${most}`]),
+    ...(mostCopies <= 2 ? [] : [`a mail came ${mostCopies} times`]),
+  ].map((problem) => `${email}: ${problem}`);
+}

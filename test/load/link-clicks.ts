@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ApiClient, type ApiReply, unique } from '#testing';
+import type { Letterbox } from './letterbox.js';
+import type { Person } from './person.js';
+import type { Outcome } from './possible.js';
+import type { Requests } from './requests.js';
+
+const LOOK_MS = 200;
+/** Who got no answer does not click on at once. */
+const RETURN_MS = 500;
+
+interface ClickOptions {
+  readonly api: ApiClient;
+  readonly requests: Requests;
+  readonly letters: Letterbox;
+}
+
+/** Follows the links of mails as they come: each person verifies the address, and every other one then resets the password. */
+export class LinkClicks {
+  readonly #verifying: Person[] = [];
+  readonly #resetting: Person[] = [];
+  readonly #page: ApiClient;
+  #verified = 0;
+
+  constructor(private readonly options: ClickOptions) {
+    this.#page = options.api.as({});
+  }
+
+  /** From now on the mails of the person are looked for. */
+  expect(person: Person): void {
+    this.#verifying.push(person);
+  }
+
+  /** Follows the links that have come, and waits a moment. */
+  async takeTurn(): Promise<void> {
+    const { letters } = this.options;
+    await letters.fetch();
+    for (const person of this.#verifying.splice(0)) {
+      const link = letters.linkTo(person.email, 'verify-email');
+      if (link === undefined) this.#verifying.push(person);
+      else await this.#verify(person, link.token);
+    }
+    for (const person of this.#resetting.splice(0)) {
+      const link = letters.linkTo(person.email, 'reset-password');
+      if (link === undefined) this.#resetting.push(person);
+      else await this.#reset(person, link.token);
+    }
+    await sleep(LOOK_MS);
+  }
+
+  async #verify(person: Person, token: string): Promise<void> {
+    const outcome = await this.#ask('verification link', () => this.#page.post(`/1.1/verifyEmail/${token}`));
+    person.isVerified.apply(() => true, outcome);
+    this.#verified += 1;
+    if (this.#verified % 2 === 0) await this.#askForReset(person);
+  }
+
+  async #askForReset(person: Person): Promise<void> {
+    const { email, mails } = person;
+    const outcome = await this.#ask('reset mail', () => this.options.api.post('/1.1/requestPasswordReset', { email }));
+    mails.most += 1;
+    // A mail may come all the same, but somebody who was told that it failed does not wait for it.
+    if (outcome !== 'acknowledged') return;
+    mails.least += 1;
+    this.#resetting.push(person);
+  }
+
+  async #reset(person: Person, token: string): Promise<void> {
+    const password = unique('password');
+    const outcome = await this.#ask('reset link', () => this.#page.post(`/1.1/resetPassword/${token}`, { password }));
+    person.password.apply(() => password, outcome);
+    // Whoever opens a mailed link has the address.
+    person.isVerified.apply(() => true, outcome);
+  }
+
+  async #ask(kind: string, send: () => Promise<ApiReply>): Promise<Outcome> {
+    const { outcome } = await this.options.requests.ask(kind, 200, send);
+    if (outcome === 'unknown') await sleep(RETURN_MS);
+    return outcome;
+  }
+}

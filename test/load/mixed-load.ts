@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiClient, type ApiReply, type AppKeys, unique } from '#testing';
+import { LinkClicks } from './link-clicks.js';
+import type { Letterbox } from './letterbox.js';
+import { Person } from './person.js';
+import type { Outcome } from './possible.js';
+import { type Asked, Requests } from './requests.js';
+
+/** Between two requests of one worker: the machine also starts and stops processes. */
+const THINK_MS = 20;
+/** A client that got no answer comes back after this. */
+const RETURN_MS = 500;
+/** Longer than a service works on a change that nobody waits for any more: only after it do later changes of the user come later. */
+const SETTLED_MS = 6_000;
+const INCREMENTS = 4;
+const PUSH_INTERVAL_MS = 500;
+
+/** The message of a push whose request was not answered, and of those that were, their ids. */
+interface Pushes {
+  readonly acknowledged: string[];
+  readonly unknown: string[];
+}
+
+interface LoadOptions {
+  /** Of the API. */
+  readonly url: string;
+  readonly app: AppKeys;
+  readonly letters: Letterbox;
+}
+
+/** What an app's users do all day, over and over, and what the server has acknowledged of it. No request is repeated. */
+export class MixedLoad {
+  readonly requests = new Requests();
+  readonly people: Person[] = [];
+  readonly anonymous: string[] = [];
+  readonly pushes: Pushes = { acknowledged: [], unknown: [] };
+  readonly #clicks: LinkClicks;
+  readonly #app: ApiClient;
+  readonly #master: ApiClient;
+  #isStopping = false;
+  #running: Promise<unknown> = Promise.resolve();
+  #startedAt = 0;
+  #durationMs = 0;
+
+  constructor({ url, app, letters }: LoadOptions) {
+    this.#app = ApiClient.forApp(url, app).acceptingUnavailable();
+    this.#master = ApiClient.forMaster(url, app).acceptingUnavailable();
+    this.#clicks = new LinkClicks({ api: this.#app, requests: this.requests, letters });
+  }
+
+  get requestsPerSecond(): number {
+    return Math.round((this.requests.sent * 1_000) / this.#durationMs);
+  }
+
+  start(workers: number): void {
+    this.#startedAt = performance.now();
+    const people = Array.from({ length: workers }, () => this.#repeat(() => this.#liveOnce()));
+    const pushes = this.#repeat(async () => {
+      await this.push();
+      await sleep(PUSH_INTERVAL_MS);
+    });
+    this.#running = Promise.all([...people, pushes, this.#repeat(() => this.#clicks.takeTurn())]);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await this.#running;
+    this.#durationMs = performance.now() - this.#startedAt;
+  }
+
+  /** Signs up somebody. @returns undefined where that was not acknowledged */
+  async signUp(): Promise<Person | undefined> {
+    const person = new Person();
+    this.people.push(person);
+    const { username, email } = person;
+    const password = person.password.values[0];
+    const fields = { username, email, password, score: 0, note: 0 };
+    const { outcome, reply } = await this.#ask('sign-up', 201, () => this.#app.post('/1.1/users', fields));
+    person.mails.most += 1;
+    if (outcome !== 'acknowledged') return undefined;
+    person.mails.least += 1;
+    person.id = String(reply?.body['objectId']);
+    person.session = String(reply?.body['sessionToken']);
+    return person;
+  }
+
+  async logIn({ username, password }: Person): Promise<Outcome> {
+    const credentials = { username, password: password.values[0] };
+    return (await this.#ask('login', 200, () => this.#app.post('/1.1/login', credentials))).outcome;
+  }
+
+  /** @returns the id of the push; undefined where it was not acknowledged */
+  async push(): Promise<string | undefined> {
+    const alert = unique('push');
+    const request = { channels: ['fleet'], data: { alert } };
+    const { outcome, reply } = await this.#ask('push', 200, () => this.#master.post('/1.1/push', request));
+    if (outcome !== 'acknowledged') {
+      this.pushes.unknown.push(alert);
+      return undefined;
+    }
+    const id = String(reply?.body['objectId']);
+    this.pushes.acknowledged.push(id);
+    return id;
+  }
+
+  async #repeat(work: () => Promise<void>): Promise<void> {
+    while (!this.#isStopping) await work();
+  }
+
+  async #liveOnce(): Promise<void> {
+    const person = await this.signUp();
+    if (person === undefined) return;
+    await this.#askForMail(person);
+    await this.logIn(person);
+    await this.#mistype(person);
+    for (let count = 0; count < INCREMENTS; count += 1) await this.#change(person);
+    await this.#read(person);
+    await this.#comeAnonymously();
+    this.#clicks.expect(person);
+  }
+
+  async #askForMail({ email, mails }: Person): Promise<void> {
+    const { outcome } = await this.#ask('verification mail', 200, () =>
+      this.#app.post('/1.1/requestEmailVerify', { email }),
+    );
+    mails.most += 1;
+    if (outcome === 'acknowledged') mails.least += 1;
+  }
+
+  async #mistype({ username }: Person): Promise<void> {
+    const credentials = { username, password: 'wrong' };
+    await this.#ask('wrong password', 400, () => this.#app.post('/1.1/login', credentials));
+  }
+
+  async #change(person: Person): Promise<void> {
+    const note = (person.note.values.at(-1) ?? 0) + 1;
+    const fields = { score: { __op: 'Increment', amount: 1 }, note };
+    const { outcome } = await this.#ask('update', 200, () =>
+      this.#app.put(`/1.1/users/${person.id}`, fields, { session: person.session }),
+    );
+    person.score.apply((score) => score + 1, outcome);
+    person.note.apply(() => note, outcome);
+    if (outcome === 'unknown') await sleep(SETTLED_MS);
+  }
+
+  async #read({ session, score, note }: Person): Promise<void> {
+    const { reply } = await this.#ask('session read', 200, () => this.#app.get('/1.1/users/me', { session }));
+    if (reply === undefined) return;
+    const [readScore, readNote] = [Number(reply.body['score']), Number(reply.body['note'])];
+    if (!score.allows(readScore) || !note.allows(readNote))
+      this.requests.failures.push(
+        `session read: ${readScore}, ${readNote} instead of one of ${String(score.values)}, ${String(note.values)}`,
+      );
+  }
+
+  async #comeAnonymously(): Promise<void> {
+    const authData = { anonymous: { id: unique('device') } };
+    const { outcome, reply } = await this.#ask('anonymous sign-up', 201, () =>
+      this.#app.post('/1.1/users', { authData }),
+    );
+    if (outcome === 'acknowledged') this.anonymous.push(String(reply?.body['objectId']));
+  }
+
+  async #ask(kind: string, expected: number, send: () => Promise<ApiReply>): Promise<Asked> {
+    const asked = await this.requests.ask(kind, expected, send);
+    await sleep(asked.outcome === 'unknown' ? RETURN_MS : THINK_MS);
+    return asked;
+  }
+}
