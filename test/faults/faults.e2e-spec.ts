@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ApiClient, eventually, scaleOfRun, useSmtpSink } from '#testing';
 import { mailAccount, wrongUsers } from '../load/account.js';
 import { Cluster } from '../load/cluster.js';
@@ -46,7 +46,7 @@ describe('every process and every server killed, in turn and at random, under lo
     tell(`accounting for ${what}`);
     await eventually(async () => {
       const found = await problems();
-      expect(found, `${what}; to see it again: ${COMMAND}`).toEqual([]);
+      expect(found).toEqual([]);
     }, timeoutMs);
   };
 
@@ -67,6 +67,9 @@ describe('every process and every server killed, in turn and at random, under lo
     strikes = new Strikes({ cluster, servers, load, fleet, letters }, tell);
     tell('everything runs');
   }, 2 * START_MS);
+  afterEach(({ task }) => {
+    if (task.result?.state === 'fail') tell(`failed; the same plan again: ${COMMAND}`);
+  });
   afterAll(async () => {
     await fleet.stop();
     await cluster.stop();
@@ -91,13 +94,13 @@ describe('every process and every server killed, in turn and at random, under lo
   });
 
   it('bring no answers but those that are described', () => {
-    expect(load.requests.failures, COMMAND).toEqual([]);
-    expect(unexplained(load, strikes.made), COMMAND).toEqual([]);
+    expect(load.requests.failures).toEqual([]);
+    expect(unexplained(load, strikes.made)).toEqual([]);
   });
 
   it('cost no acknowledged write', async () => {
-    expect(await wrongUsers(cluster.env['DATABASE_URL'] ?? '', load), COMMAND).toEqual([]);
-    expect(await wrongLogins(cluster, load), COMMAND).toEqual([]);
+    expect(await wrongUsers(cluster.env['DATABASE_URL'] ?? '', load)).toEqual([]);
+    expect(await wrongLogins(cluster, load)).toEqual([]);
   });
 
   it('cost no mail, and send none more than twice', async () => {
