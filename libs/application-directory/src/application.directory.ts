@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { accountsRpc, type Application, broadcastHints } from '#contracts';
+import { accountsRpc, type Application, appId as appIdSchema, broadcastHints } from '#contracts';
 import { Broadcasts, RpcClient } from '#messaging';
 import { RecentReads } from '#recent-reads';
 
@@ -18,6 +18,8 @@ export class ApplicationDirectory {
   }
 
   async find(appId: string): Promise<Application | null> {
+    // What no application can be called, nobody has to be asked for.
+    if (!appIdSchema.safeParse(appId).success) return null;
     return (await this.#answers.get(appId)).application;
   }
 }

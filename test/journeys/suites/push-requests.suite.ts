@@ -154,6 +154,10 @@ export function describePushRequests(server: () => GatepostServer): void {
       expect(await refusal(owner().get(`/1.1/notifications?where=${query}`))).toEqual([400, code]);
     });
 
+    it('are not listed by endless keys', async () => {
+      expect(await refusal(owner().get(`/1.1/notifications?keys=${'k'.repeat(1_000)}`))).toEqual([400, 111]);
+    });
+
     it('wait for their time, and are cancelled', async () => {
       const id = await send({ push_time: TOMORROW() });
       expect(await record(id)).toMatchObject({ status: 'scheduled' });

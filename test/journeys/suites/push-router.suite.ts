@@ -19,7 +19,8 @@ export function describePushRouter(server: () => GatepostServer): void {
 
     it('is refused where the application is missing or unknown', async () => {
       expect(await ask('')).toMatchObject({ status: 400, body: { code: 113 } });
-      expect(await ask('?appId=nobody')).toMatchObject({ status: 404, body: { code: 101 } });
+      const strange = ['nobody', '%00', '__proto__', "'", 'a'.repeat(1_000)];
+      for (const id of strange) expect(await ask(`?appId=${id}`)).toMatchObject({ status: 404, body: { code: 101 } });
     });
   });
 }

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
 import { expect, describe, it } from 'vitest';
-import { appClient, type GatepostServer, type Json, masterClient, unique } from '#testing';
+import { appClient, type GatepostServer, type Json, masterClient, storedRows, unique } from '#testing';
 import { refusal } from './refusal.js';
 import { authDataOf, change, enter, signUpBy } from './third-party-accounts.js';
 
@@ -46,7 +45,8 @@ export function describeTokensAtRest(server: () => GatepostServer): void {
 /** Those of the texts that are somewhere in what the server stores. */
 async function findStored({ env }: GatepostServer, texts: readonly string[]): Promise<string[]> {
   const url = env['DATABASE_URL'];
-  const stored = url === undefined ? filesBelow(env['GATEPOST_DATA_DIR'] ?? '') : await rowsOf(url);
+  const stored =
+    url === undefined ? filesBelow(env['GATEPOST_DATA_DIR'] ?? '') : (await storedRows(url)).map(({ text }) => text);
   return texts.filter((text) => stored.some((content) => content.includes(text)));
 }
 
@@ -56,24 +56,4 @@ function filesBelow(folder: string): Buffer[] {
     .map((name) => join(folder, name))
     .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true)
     .map((path) => readFileSync(path));
-}
-
-/** Every row of every table, the outboxes among them, as text. */
-async function rowsOf(url: string): Promise<string[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    const tables = await client.query<{ name: string }>(
-      `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
-        WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
-    );
-    const texts: string[] = [];
-    for (const { name } of tables.rows) {
-      const { rows } = await client.query<{ text: string }>(`SELECT stored::text AS text FROM ${name} AS stored`);
-      texts.push(...rows.map(({ text }) => text));
-    }
-    return texts;
-  } finally {
-    await client.end();
-  }
 }

@@ -151,7 +151,7 @@ export const notificationsEndpoints = describeEndpoints('Push', {
     credentials: 'master key',
     query: listParams.omit({ include: true, returnACL: true }),
     answers: { 200: { description: 'The pushes found.', body: listOf(notification) } },
-    errors: [...WHERE_ERRORS, 'QUERY_TIMED_OUT', 'OBJECT_TOO_LARGE', 'FORBIDDEN'],
+    errors: [...WHERE_ERRORS, 'INCORRECT_TYPE', 'QUERY_TIMED_OUT', 'OBJECT_TOO_LARGE', 'FORBIDDEN'],
   },
   get: {
     summary: 'Get a push, and what became of it',

@@ -1,0 +1,32 @@
+/** How often each endpoint was answered what: whether attacks get past the doors. */
+export class AnswerTally {
+  readonly #counts = new Map<string, Map<string, number>>();
+  #total = 0;
+
+  note(endpoint: string, status: number): void {
+    const counts = this.#counts.get(endpoint) ?? new Map<string, number>();
+    this.#counts.set(endpoint, counts);
+    const kind = `${Math.floor(status / 100)}xx`;
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    this.#total += 1;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Those that never let anybody in. */
+  neverPassed(): string[] {
+    return [...this.#counts]
+      .filter(([, counts]) => !counts.has('2xx') && !counts.has('3xx'))
+      .map(([endpoint]) => endpoint);
+  }
+
+  report(): string[] {
+    const lines = [...this.#counts].map(([endpoint, counts]) => {
+      const parts = [...counts].sort(([a], [b]) => a.localeCompare(b)).map(([kind, count]) => `${kind} ${count}`);
+      return `${endpoint.padEnd(60)} ${parts.join(', ')}`;
+    });
+    return [...lines.sort(), `${'all together'.padEnd(60)} ${this.#total}`];
+  }
+}

@@ -1,0 +1,122 @@
+import fc from 'fast-check';
+import { ApiClient, type GatepostServer } from '#testing';
+import type { OpenApiDocument } from '../../apps/gateway/src/openapi/openapi.types.js';
+import { ApiDescription, type DescribedOperation } from '../journeys/suites/api-description.js';
+import { AnswerTally } from './answer-tally.js';
+import { Cast } from './cast.js';
+import { curlLine, type HostileRequest } from './hostile-request.js';
+import { Judge } from './judge.js';
+import { RequestArbitraries } from './request-arbitrary.js';
+import { Sender } from './sender.js';
+
+const PARALLEL = 8;
+/** Attackers delete, rename and log out what is theirs; then they get it anew. */
+const REQUESTS_BETWEEN_RENEWALS = 150;
+
+/** An attack on a server: who takes part, what is sent, and what is wrong with the answers. */
+export class Attack {
+  /** Answers to generated requests, and to those of the corpus. */
+  readonly tallies = { generated: new AnswerTally(), known: new AnswerTally() };
+  readonly #sender: Sender;
+  readonly #judge: Judge;
+  #renewal: Promise<void> | undefined;
+
+  private constructor(
+    readonly cast: Cast,
+    readonly api: ApiDescription,
+    private readonly document: OpenApiDocument,
+    { baseUrls }: GatepostServer,
+  ) {
+    this.#sender = new Sender(baseUrls, cast);
+    this.#judge = new Judge(api, cast);
+  }
+
+  static async on(server: GatepostServer): Promise<Attack> {
+    const { body } = await new ApiClient(server.baseUrls[0] ?? '', {}).get('/openapi.json');
+    const document = body as unknown as OpenApiDocument;
+    return new Attack(await Cast.of(server), new ApiDescription(document), document, server);
+  }
+
+  /** So many generated requests, the same number to every endpoint. @returns what was wrong, with how to see it again */
+  async generated(requests: number, seed: number): Promise<string[]> {
+    const arbitraries = new RequestArbitraries(this.document);
+    const numRuns = Math.ceil(requests / this.api.operations.length);
+    const failures = await inParallel(this.api.operations, async (operation, index) => {
+      const property = fc.asyncProperty(arbitraries.to(operation), (request) => this.#isHarmless(operation, request));
+      const outcome = await fc.check(property, { numRuns, seed: seed + index, endOnFailure: false });
+      return outcome.failed ? [describeFailure(operation, outcome)] : [];
+    });
+    return failures.flat();
+  }
+
+  /** Requests as they stand in the corpus. @returns what was wrong */
+  async listed(requests: readonly HostileRequest[]): Promise<string[]> {
+    const failures = await inParallel(requests, async (request) => {
+      const mistake = await this.#mistakeIn(request, this.#endpointOf(request), this.tallies.known);
+      return mistake === undefined ? [] : [`${shown(request)}\n  ${mistake}`];
+    });
+    return failures.flat();
+  }
+
+  /** How often each endpoint let attackers in, and how often not. */
+  report(): string[] {
+    const { generated, known } = this.tallies;
+    return ['Generated requests', ...generated.report(), 'Known attacks', ...known.report()];
+  }
+
+  close(): void {
+    this.#sender.close();
+  }
+
+  async #isHarmless(operation: DescribedOperation, request: HostileRequest): Promise<void> {
+    const mistake = await this.#mistakeIn(request, `${operation.method} ${operation.path}`, this.tallies.generated);
+    if (mistake !== undefined) throw new Error(mistake);
+  }
+
+  async #mistakeIn(request: HostileRequest, endpoint: string, tally: AnswerTally): Promise<string | undefined> {
+    if (this.#sender.sent % REQUESTS_BETWEEN_RENEWALS === 0) this.#renewal ??= this.cast.renew();
+    await this.#renewal;
+    this.#renewal = undefined;
+    const resolved = this.#sender.resolve(request);
+    try {
+      const answer = await this.#sender.send(resolved);
+      tally.note(endpoint, answer.status);
+      return this.#judge.mistakeIn(resolved, answer);
+    } catch (error) {
+      return String(error);
+    }
+  }
+
+  #endpointOf({ method, target }: HostileRequest): string {
+    const operation = this.api.find({ method, path: target.split('?')[0] ?? '' });
+    return operation === undefined ? 'nothing that is described' : `${operation.method} ${operation.path}`;
+  }
+}
+
+function describeFailure(
+  { operation }: DescribedOperation,
+  { counterexample, seed, counterexamplePath, errorInstance }: fc.RunDetails<[HostileRequest]>,
+): string {
+  const [request] = counterexample ?? [];
+  const again = `seed ${seed}, path ${counterexamplePath ?? ''}`;
+  return `${operation.operationId}: ${String(errorInstance)}\n  ${request === undefined ? '' : shown(request)}\n  (${again})`;
+}
+
+const MAX_SHOWN = 500;
+
+function shown(request: HostileRequest): string {
+  const line = curlLine(request);
+  return line.length > MAX_SHOWN ? `${line.slice(0, MAX_SHOWN)}… (${line.length} characters)` : line;
+}
+
+/** Does the work for each item, some at a time, and returns the results in their order. */
+async function inParallel<T, R>(items: readonly T[], work: (item: T, index: number) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const workers = Array.from({ length: PARALLEL }, async () => {
+    for (let index = next++; index < items.length; index = next++)
+      results[index] = await work(items[index] as T, index);
+  });
+  await Promise.all(workers);
+  return results;
+}

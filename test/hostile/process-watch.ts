@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive, type GatepostServer } from '#testing';
+import { InspectedProcess } from './inspected-process.js';
+
+const ROUND_MS = 500;
+const HEALTH_DEADLINE_MS = 10_000;
+/** So long a process may be kept from answering, on a machine whose processors it shares with its attackers. */
+const MAX_SILENCE_MS = 1_500;
+const MEGABYTE = 1_048_576;
+/** Code that is compiled late, pools and bounded caches that fill. What grows with requests passes it in 20,000 of them. */
+const MAX_GROWTH_BYTES = 16 * MEGABYTE;
+/** Pages that the allocator keeps: the heap that is in use decides, this only bounds it. */
+const MAX_RESIDENT_GROWTH = 1.6;
+
+interface Watched {
+  readonly name: string;
+  readonly pid: number;
+  readonly healthUrl: string;
+  readonly metricsUrl: string;
+  readonly inspected: InspectedProcess;
+  readonly prototypes: string;
+  readonly silencesMs: number[];
+  readonly lagsMs: number[];
+  warm?: Memory;
+  end?: Memory;
+}
+
+interface Memory {
+  readonly heap: number;
+  readonly resident: number;
+}
+
+/** Looks after the processes of a server while it is attacked: they answer, do not grow, and share no planted property. */
+export class ProcessWatch {
+  #isWatching = true;
+  #watching: Promise<unknown> = Promise.resolve();
+  readonly #problems: string[] = [];
+
+  private constructor(private readonly processes: readonly Watched[]) {}
+
+  static async over({ processes, main }: GatepostServer): Promise<ProcessWatch> {
+    const pids = processes.map(({ pid }) => pid);
+    const inspected = await InspectedProcess.among(pids, main.stderr);
+    const watched = processes.map(async ({ service, pid, port }) => {
+      const one = inspected.get(pid);
+      if (one === undefined) throw new Error(`${service} cannot be inspected; pids ${[...inspected.keys()].join()}`);
+      const [healthUrl, metricsUrl] = ['healthz', 'metrics'].map((path) => `http://127.0.0.1:${port}/${path}`) as [
+        string,
+        string,
+      ];
+      const prototypes = await one.prototypes();
+      return { name: service, pid, healthUrl, metricsUrl, inspected: one, prototypes, silencesMs: [], lagsMs: [] };
+    });
+    return new ProcessWatch(await Promise.all(watched));
+  }
+
+  start(): void {
+    this.#watching = this.#watch();
+  }
+
+  /** Notes what the processes hold, now that caches are filled and code is compiled. */
+  async noteWarm(): Promise<void> {
+    for (const one of this.processes) one.warm = await memoryOf(one);
+  }
+
+  async stop(): Promise<void> {
+    this.#isWatching = false;
+    await this.#watching;
+    for (const one of this.processes.filter(({ pid }) => isAlive(pid))) {
+      one.end = await memoryOf(one);
+      if ((await one.inspected.prototypes()) !== one.prototypes)
+        this.#problems.push(`${one.name}: a prototype was changed`);
+    }
+  }
+
+  /** Looks away, so that the processes can end. */
+  close(): void {
+    this.#isWatching = false;
+    for (const { inspected } of this.processes) inspected.close();
+  }
+
+  /** What was wrong with the processes. */
+  problems(): string[] {
+    return [...this.#problems, ...this.processes.flatMap(growthOf)];
+  }
+
+  /** A line for each process. */
+  report(): string[] {
+    return this.processes.map(({ name, pid, warm, end, silencesMs, lagsMs }) =>
+      [
+        `${name} (${pid})`.padEnd(24),
+        `heap ${megabytes(warm?.heap)} → ${megabytes(end?.heap)} MB`,
+        `resident ${megabytes(warm?.resident)} → ${megabytes(end?.resident)} MB`,
+        `/healthz within ${Math.round(Math.max(0, ...silencesMs))} ms`,
+        `longest lag ${Math.round(Math.max(0, ...lagsMs))} ms`,
+      ].join(', '),
+    );
+  }
+
+  async #watch(): Promise<void> {
+    while (this.#isWatching) {
+      await Promise.all(this.processes.map((one) => this.#look(one)));
+      await sleep(ROUND_MS);
+    }
+  }
+
+  async #look(one: Watched): Promise<void> {
+    const [startedAt, own] = [performance.now(), performance.eventLoopUtilization()];
+    const health = await answerOf(one.healthUrl);
+    // What this process did meanwhile, it could not hear the answer in.
+    const silence = performance.now() - startedAt - performance.eventLoopUtilization(own).active;
+    if (health === undefined) return void this.#problems.push(`${one.name} (${one.pid}) did not answer /healthz`);
+    const lag = 1_000 * metric(await answerOf(one.metricsUrl), 'nodejs_eventloop_lag_max_seconds');
+    one.silencesMs.push(silence);
+    one.lagsMs.push(lag);
+    if (silence > MAX_SILENCE_MS || lag > MAX_SILENCE_MS)
+      this.#problems.push(`${one.name}: silent for ${Math.round(silence)} ms, lag ${Math.round(lag)} ms`);
+  }
+}
+
+async function memoryOf({ inspected, pid }: Watched): Promise<Memory> {
+  const heap = await inspected.heapInUse();
+  const kilobytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return { heap, resident: Number(kilobytes) * 1_024 };
+}
+
+function growthOf({ name, pid, warm, end }: Watched): string[] {
+  if (end === undefined) return [`${name} (${pid}) has died`];
+  if (warm === undefined) return [];
+  const hasGrown = end.heap - warm.heap > MAX_GROWTH_BYTES;
+  const isLarge = end.resident > warm.resident * MAX_RESIDENT_GROWTH + MAX_GROWTH_BYTES;
+  return hasGrown || isLarge
+    ? [
+        `${name} has grown from ${megabytes(warm.heap)} to ${megabytes(end.heap)} MB in use, ${megabytes(warm.resident)} to ${megabytes(end.resident)} MB resident`,
+      ]
+    : [];
+}
+
+async function answerOf(url: string): Promise<string | undefined> {
+  return fetch(url, { signal: AbortSignal.timeout(HEALTH_DEADLINE_MS) }).then(
+    (response) => response.text(),
+    () => undefined,
+  );
+}
+
+function metric(text = '', name: string): number {
+  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0);
+}
+
+function megabytes(bytes = 0): string {
+  return (bytes / MEGABYTE).toFixed(1);
+}
