@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { ApiClient, type GatepostServer } from '#testing';
 import type { OpenApiDocument } from '../../apps/gateway/src/openapi/openapi.types.js';
@@ -7,9 +8,12 @@ import { Cast } from './cast.js';
 import { curlLine, type HostileRequest } from './hostile-request.js';
 import { Judge } from './judge.js';
 import { RequestArbitraries } from './request-arbitrary.js';
-import { Sender } from './sender.js';
+import { type Answer, Sender } from './sender.js';
 
 const PARALLEL = 8;
+/** As Retry-After says, and a bit. */
+const OVERLOADED_MS = 2_000;
+const MAX_OVERLOADS = 50;
 /** Attackers delete, rename and log out what is theirs; then they get it anew. */
 const REQUESTS_BETWEEN_RENEWALS = 150;
 
@@ -19,6 +23,7 @@ export class Attack {
   readonly tallies = { generated: new AnswerTally(), known: new AnswerTally() };
   readonly #sender: Sender;
   readonly #judge: Judge;
+  #overloads = 0;
   #renewal: Promise<void> | undefined;
 
   private constructor(
@@ -61,7 +66,13 @@ export class Attack {
   /** How often each endpoint let attackers in, and how often not. */
   report(): string[] {
     const { generated, known } = this.tallies;
-    return ['Generated requests', ...generated.report(), 'Known attacks', ...known.report()];
+    return [
+      'Generated requests',
+      ...generated.report(),
+      'Known attacks',
+      ...known.report(),
+      `Overloads (503, served when sent again): ${this.#overloads}`,
+    ];
   }
 
   close(): void {
@@ -79,12 +90,21 @@ export class Attack {
     this.#renewal = undefined;
     const resolved = this.#sender.resolve(request);
     try {
-      const answer = await this.#sender.send(resolved);
+      const answer = await this.#served(resolved);
       tally.note(endpoint, answer.status);
       return this.#judge.mistakeIn(resolved, answer);
     } catch (error) {
       return String(error);
     }
+  }
+
+  /** A 503 of a machine that is busy is over when the same request is sent again; one that a request causes is not. */
+  async #served(request: HostileRequest): Promise<Answer> {
+    const answer = await this.#sender.send(request);
+    if (answer.status !== 503 || this.#overloads > MAX_OVERLOADS) return answer;
+    this.#overloads += 1;
+    await sleep(OVERLOADED_MS);
+    return this.#sender.send(request);
   }
 
   #endpointOf({ method, target }: HostileRequest): string {

@@ -12,7 +12,8 @@ const USUAL_SEED = 1;
 const WARM_UP = 0.3;
 /** So much of all is generated; the rest is known. */
 const GENERATED = 0.5;
-/** Tables in which the victims have what is theirs. Others keep, for one, how many mails they were asked to be sent. */
+const MAX_COMPLAINTS = 20;
+/** Tables in which the victims have what is theirs. Others keep, for one, which roles of attackers they were put into. */
 const LASTING =
   /^(?:accounts\.(?:users|identities|roles|role_users|role_children)|push\.(?:installations|notifications))$/;
 
@@ -59,11 +60,19 @@ export function describeHostileInput(server: () => GatepostServer, share: number
 
     it('kept no process from answering, grew none, and planted nothing in what all objects share', async () => {
       await watch.stop();
-      const lines = [...attack.report(), ...watch.report()];
+      const lines = [...attack.report(), ...watch.report(), ...complaintsOf(server())];
       process.stderr.write(`${lines.join('\n')}\n`);
       expect(watch.problems()).toEqual([]);
     });
   });
+}
+
+/** What the server has logged of requests that failed, and of what was away. */
+function complaintsOf({ main }: GatepostServer): string[] {
+  return main.stderr
+    .split('\n')
+    .filter((line) => /"level":"(?:warn|error|fatal)"/.test(line))
+    .slice(0, MAX_COMPLAINTS);
 }
 
 /** So many of the requests, all where there are no more: the same ones for the same seed. */

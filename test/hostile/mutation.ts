@@ -46,21 +46,28 @@ function apply(root: Holder, { kind, at, key }: Mutation, mark: string): void {
   const [holder, name] = members[at % members.length] ?? [root, 'document'];
   const old = holder[name];
   const changes: Record<Mutation['kind'], () => void> = {
-    replace: () => void define(holder, name, mark),
-    remove: () => void (holder === root || delete holder[name]),
+    replace: () => {
+      define(holder, name, mark);
+    },
+    remove: () => {
+      if (holder !== root) Reflect.deleteProperty(holder, name);
+    },
     rename: () => {
-      if (holder === root || Array.isArray(holder)) return;
+      if (holder === root || Array.isArray(holder) || key === name) return;
       define(holder, key, old);
-      // A key may be its own new name.
-      if (key !== name) delete holder[name];
+      Reflect.deleteProperty(holder, name);
     },
     add: () => {
       const target = isHolder(old) ? old : holder;
       if (Array.isArray(target)) target.push(mark);
       else define(target, target === root ? 'document' : key, mark);
     },
-    wrap: () => void define(holder, name, { [key]: old }),
-    double: () => void define(holder, name, [old, old]),
+    wrap: () => {
+      define(holder, name, { [key]: old });
+    },
+    double: () => {
+      define(holder, name, [old, old]);
+    },
   };
   changes[kind]();
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive, type GatepostServer } from '#testing';
@@ -8,6 +8,7 @@ const ROUND_MS = 500;
 const HEALTH_DEADLINE_MS = 10_000;
 /** So long a process may be kept from answering, on a machine whose processors it shares with its attackers. */
 const MAX_SILENCE_MS = 1_500;
+const NANOSECONDS = 1e6;
 const MEGABYTE = 1_048_576;
 /** Code that is compiled late, pools and bounded caches that fill. What grows with requests passes it in 20,000 of them. */
 const MAX_GROWTH_BYTES = 16 * MEGABYTE;
@@ -23,6 +24,7 @@ interface Watched {
   readonly prototypes: string;
   readonly silencesMs: number[];
   readonly lagsMs: number[];
+  waitedMs: number;
   warm?: Memory;
   end?: Memory;
 }
@@ -51,7 +53,17 @@ export class ProcessWatch {
         string,
       ];
       const prototypes = await one.prototypes();
-      return { name: service, pid, healthUrl, metricsUrl, inspected: one, prototypes, silencesMs: [], lagsMs: [] };
+      return {
+        name: service,
+        pid,
+        healthUrl,
+        metricsUrl,
+        inspected: one,
+        prototypes,
+        silencesMs: [],
+        lagsMs: [],
+        waitedMs: waitedMs(pid),
+      };
     });
     return new ProcessWatch(await Promise.all(watched));
   }
@@ -107,17 +119,27 @@ export class ProcessWatch {
   }
 
   async #look(one: Watched): Promise<void> {
-    const [startedAt, own] = [performance.now(), performance.eventLoopUtilization()];
+    const [startedAt, own, waited] = [performance.now(), performance.eventLoopUtilization(), one.waitedMs];
+    one.waitedMs = waitedMs(one.pid);
     const health = await answerOf(one.healthUrl);
     // What this process did meanwhile, it could not hear the answer in.
-    const silence = performance.now() - startedAt - performance.eventLoopUtilization(own).active;
+    const elapsed = performance.now() - startedAt;
+    const silence = elapsed - performance.eventLoopUtilization(own).active - (waitedMs(one.pid) - one.waitedMs);
     if (health === undefined) return void this.#problems.push(`${one.name} (${one.pid}) did not answer /healthz`);
-    const lag = 1_000 * metric(await answerOf(one.metricsUrl), 'nodejs_eventloop_lag_max_seconds');
+    const longest = 1_000 * metric(await answerOf(one.metricsUrl), 'nodejs_eventloop_lag_max_seconds');
+    // What it waited for a processor says nothing of the product.
+    const lag = Math.max(0, longest - (waitedMs(one.pid) - waited));
     one.silencesMs.push(silence);
     one.lagsMs.push(lag);
     if (silence > MAX_SILENCE_MS || lag > MAX_SILENCE_MS)
       this.#problems.push(`${one.name}: silent for ${Math.round(silence)} ms, lag ${Math.round(lag)} ms`);
   }
+}
+
+/** How long the process has waited for a processor so far, while others had it; nothing where the system does not tell. */
+function waitedMs(pid: number): number {
+  const schedule = `/proc/${pid}/schedstat`;
+  return existsSync(schedule) ? Number(readFileSync(schedule, 'utf8').split(' ')[1]) / NANOSECONDS : 0;
 }
 
 async function memoryOf({ inspected, pid }: Watched): Promise<Memory> {

@@ -8,6 +8,7 @@ const MAX_DEPTH = 4;
 const MAX_ITEMS = 3;
 const MAX_LENGTH = 40;
 const FEW = 5;
+const MANY = 10_000;
 const NAME = /^[a-z][A-Za-z0-9_]{0,8}$/;
 
 /** Values as a JSON schema describes them. Members that are known by name have values that mean something to the server. */
@@ -24,7 +25,7 @@ export class SchemaArbitraries {
     if (only !== undefined) return fc.constant(only);
     if (listed !== undefined) return fc.constantFrom(...listed);
     if (anyOf !== undefined) return fc.oneof(...anyOf.map((one) => this.of(one, depth)));
-    return this.#ofType(schema as Described, depth);
+    return this.#ofType(schema, depth);
   }
 
   #ofType(schema: Described, depth: number): fc.Arbitrary<unknown> {
@@ -33,18 +34,21 @@ export class SchemaArbitraries {
   }
 
   #ofOneType(type: string, schema: Described, depth: number): fc.Arbitrary<unknown> {
-    if (type === 'object') return this.#object(schema, depth);
-    if (type === 'array')
-      return fc.array(this.of(schema.items ?? {}, depth + 1), {
-        minLength: schema.minItems ?? 0,
-        maxLength: MAX_ITEMS,
-      });
-    if (type === 'string') return text(schema);
-    if (type === 'boolean') return fc.boolean();
-    if (type === 'null') return fc.constant(null);
-    if (type === 'integer' || type === 'number')
-      return fc.integer({ min: schema.minimum ?? -FEW, max: schema.maximum ?? 10_000 });
-    return anything();
+    const number = () => fc.integer({ min: schema.minimum ?? -FEW, max: schema.maximum ?? MANY });
+    const kinds: Readonly<Record<string, () => fc.Arbitrary<unknown>>> = {
+      object: () => this.#object(schema, depth),
+      array: () => this.#list(schema, depth),
+      string: () => text(schema),
+      boolean: () => fc.boolean(),
+      null: () => fc.constant(null),
+      integer: number,
+      number,
+    };
+    return (kinds[type] ?? anything)();
+  }
+
+  #list({ items = {}, minItems = 0 }: Described, depth: number): fc.Arbitrary<unknown> {
+    return fc.array(this.of(items, depth + 1), { minLength: minItems, maxLength: MAX_ITEMS });
   }
 
   #object(schema: Described, depth: number): fc.Arbitrary<unknown> {

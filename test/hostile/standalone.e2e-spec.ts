@@ -1,0 +1,13 @@
+import { describe } from 'vitest';
+import { startStandalone, usePlatforms, useServer } from '#testing';
+import { describeHostileInput } from './hostile.suite.js';
+import { InspectedProcess } from './inspected-process.js';
+
+/** Of the run's requests. */
+const SHARE = 0.2;
+
+describe('the standalone server', () => {
+  const platforms = usePlatforms();
+  const server = useServer(() => startStandalone({ ...platforms().env(), ...InspectedProcess.env }));
+  describeHostileInput(server, SHARE);
+});
