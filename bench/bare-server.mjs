@@ -1,13 +1,13 @@
 // The limit that the benchmark compares with: Fastify and node-postgres doing the same statements, and nothing else.
-import { createHash } from 'node:crypto';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
 import bcrypt from 'bcrypt';
 import Fastify from 'fastify';
 import pg from 'pg';
 
-const { DATABASE_URL, PORT, APP_ID, TOKEN_HASH } = process.env;
+const { DATABASE_URL, PORT, APP_ID, LOOKUP_KEY } = process.env;
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 });
 const fastify = Fastify();
-const tokenHash = Buffer.from(TOKEN_HASH, 'hex');
+const lookupKey = Buffer.from(LOOKUP_KEY, 'hex');
 
 /** The service's own columns and look-ups, prepared as there. */
 const COLUMNS = `
@@ -27,7 +27,11 @@ const present = ({ fields, passwordHash, sessionTokenHash, sealedSessionToken, a
   ...user,
 });
 
-fastify.get('/1.1/users/me', async () => present(await find('me', 'session_token_hash', tokenHash)));
+const tokenHash = (token) => createHmac('sha256', lookupKey).update(token).digest();
+
+fastify.get('/1.1/users/me', async ({ headers }) =>
+  present(await find('me', 'session_token_hash', tokenHash(headers['x-lc-session']))),
+);
 
 fastify.get('/1.1/users/:id', async (request) => present(await find('get', 'object_id', request.params.id)));
 
@@ -38,6 +42,33 @@ fastify.put('/1.1/users/:id', async (request) => {
     [APP_ID, request.params.id, JSON.stringify(request.body)],
   );
   return rows[0];
+});
+
+// An account on a platform, and its user: in one statement, with a session token that nobody could open.
+fastify.post('/1.1/users', async (request, reply) => {
+  const [objectId, sessionToken] = [randomBytes(12).toString('hex'), randomBytes(16).toString('hex')];
+  const { rows } = await pool.query({
+    name: 'signup',
+    text: `WITH added AS (
+             INSERT INTO accounts.users (app_id, object_id, username, session_token_hash, sealed_session_token, created_at, updated_at)
+             VALUES ($1, $2, $2, $3, $4, now(), now()) RETURNING app_id, object_id, created_at)
+           INSERT INTO accounts.identities (app_id, user_id, platform, uid, is_verified)
+           SELECT app_id, object_id, 'anonymous', $5, false FROM added RETURNING (SELECT created_at FROM added) AS "createdAt"`,
+    values: [APP_ID, objectId, tokenHash(sessionToken), sessionToken, request.body.authData.anonymous.id],
+  });
+  return reply.code(201).send({ objectId, sessionToken, ...rows[0] });
+});
+
+// Users by one field: a column of their own, or one of the application's.
+fastify.get('/1.1/users', async (request) => {
+  const where = JSON.parse(request.query.where);
+  if (where.username !== undefined) return { results: [present(await find('query', 'username', where.username))] };
+  // Without a name: a plan for the value itself uses the index.
+  const { rows } = await pool.query(
+    `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND fields @> $2 ORDER BY object_id LIMIT 100`,
+    [APP_ID, JSON.stringify(where)],
+  );
+  return { results: rows.map(present) };
 });
 
 fastify.post('/1.1/login', async (request) => {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { ensureBuilt, ROOT } from '../tools/prepare.mjs';
-import { deleteQueues } from '../tools/test/cleanup.mjs';
+import { deleteKeys, deleteQueues } from '../tools/test/cleanup.mjs';
 
 export const SECRET = randomBytes(32).toString('hex');
 export const APP = {
@@ -16,20 +16,33 @@ export const APP = {
   GATEPOST_APP_KEY: 'benchmark-key',
   GATEPOST_MASTER_KEY: 'benchmark-master',
 };
-const SERVER_URL = process.env.DATABASE_URL || 'postgres://postgres:postgres@localhost:5432/postgres';
-const BROKER_URL = process.env.AMQP_URL || 'amqp://guest:guest@localhost:5672';
+/** Those that the benchmarks use, each in a part of its own. */
+export const SERVERS = {
+  DATABASE_URL: process.env.DATABASE_URL || 'postgres://postgres:postgres@localhost:5432/postgres',
+  REDIS_URL: process.env.REDIS_URL || 'redis://localhost:6379',
+  AMQP_URL: process.env.AMQP_URL || 'amqp://guest:guest@localhost:5672',
+};
 
 /** `services` is the environment of processes that belong together. */
 export async function newBenchRun() {
   ensureBuilt();
   const name = `gatepost_bench_${randomBytes(4).toString('hex')}`;
-  await administer(`CREATE DATABASE ${name}`);
+  const databases = [];
+  /** An empty one more. @returns its URL */
+  const createDatabase = async (suffix) => {
+    const database = suffix === undefined ? name : `${name}_${suffix}`;
+    databases.push(database);
+    await administer(`CREATE DATABASE ${database}`);
+    return withDatabase(database);
+  };
+  const databaseUrl = await createDatabase();
   const folder = mkdtempSync(join(tmpdir(), 'gatepost-bench-'));
   // PostgreSQL runs as another user where we are root, and must be able to pass.
   chmodSync(folder, 0o755);
   const services = {
-    DATABASE_URL: withDatabase(name),
-    AMQP_URL: BROKER_URL,
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: SERVERS.REDIS_URL,
+    AMQP_URL: SERVERS.AMQP_URL,
     GATEPOST_SECRET: SECRET,
     GATEPOST_NAMESPACE: name,
     GATEPOST_DATA_DIR: folder,
@@ -48,16 +61,17 @@ export async function newBenchRun() {
   const stop = async () => {
     for (const child of [...children].reverse()) await ended(child);
     rmSync(folder, { recursive: true, force: true });
-    await administer(`DROP DATABASE ${name} WITH (FORCE)`);
-    await deleteQueues(BROKER_URL, [name]);
+    for (const database of databases) await administer(`DROP DATABASE ${database} WITH (FORCE)`);
+    await deleteQueues(SERVERS.AMQP_URL, [name]);
+    await deleteKeys(SERVERS.REDIS_URL, name);
   };
-  return { folder, services, launch, command, stop };
+  return { folder, services, createDatabase, launch, command, stop };
 }
 
 function start([script, ...args], env, stdio) {
   return spawn(process.execPath, [join(ROOT, script), ...args], {
     stdio,
-    env: { ...outerEnvironment(), GATEPOST_LOG_LEVEL: 'warn', ...env },
+    env: { ...outerEnvironment(), NODE_ENV: 'production', GATEPOST_LOG_LEVEL: 'warn', ...env },
   });
 }
 
@@ -88,14 +102,14 @@ export function ended(child) {
 }
 
 async function administer(sql) {
-  const client = new pg.Client({ connectionString: SERVER_URL });
+  const client = new pg.Client({ connectionString: SERVERS.DATABASE_URL });
   await client.connect();
   await client.query(sql);
   await client.end();
 }
 
 function withDatabase(name) {
-  const url = new URL(SERVER_URL);
+  const url = new URL(SERVERS.DATABASE_URL);
   url.pathname = `/${name}`;
   return url.toString();
 }

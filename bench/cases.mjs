@@ -1,6 +1,14 @@
-// What is asked, and of whom. `request` makes autocannon's options for a contestant; `beside` names the case that it is compared
+// What is asked, and of whom. `requests` makes what the connections of a contestant send, in turn; `beside` names the case that it is compared
 // with in every round, in place of the bare server.
+import { randomBytes } from 'node:crypto';
+
 const BOTH = ['services', 'standalone'];
+const ALL = ['bare', ...BOTH];
+
+/** Accounts on a platform that nobody verifies: the first request of each signs a user up. */
+const IDENTITIES = Array.from({ length: 64 }, (_, index) => ({
+  github: { uid: `bench${index}`, access_token: randomBytes(20).toString('hex') },
+}));
 
 /** A query of the master key over all seeded users, one at a time: how long one takes is the question. */
 function queryCase(params) {
@@ -10,61 +18,70 @@ function queryCase(params) {
     entrants: BOTH,
     target: {},
     maxP50Ms: 9,
-    request: ({ masterHeaders }) => ({ path: `/1.1/users?${search}`, headers: masterHeaders }),
+    requests: ({ masterHeaders }) => [{ path: `/1.1/users?${search}`, headers: masterHeaders }],
   };
 }
 
 export const CASES = {
   me: {
     connections: 32,
-    entrants: ['bare', ...BOTH],
+    entrants: ALL,
     target: { services: 1 / 3, standalone: 1 / 2 },
-    request: () => ({ path: '/1.1/users/me' }),
+    requests: ({ users }) => users.map(({ headers }) => ({ path: '/1.1/users/me', headers })),
   },
   get: {
     connections: 32,
-    entrants: ['bare', ...BOTH],
+    entrants: ALL,
     target: { services: 1 / 3, standalone: 1 / 2 },
-    request: ({ user }) => ({ path: `/1.1/users/${user.objectId}` }),
+    requests: ({ users }) => users.map(({ objectId, headers }) => ({ path: `/1.1/users/${objectId}`, headers })),
   },
   put: {
     connections: 32,
-    entrants: ['bare', ...BOTH],
+    entrants: ALL,
     target: {},
-    request: ({ user }) => ({ path: `/1.1/users/${user.objectId}`, method: 'PUT', body: { level: 7 } }),
+    requests: ({ users }) =>
+      users.map(({ objectId, headers }) => ({
+        path: `/1.1/users/${objectId}`,
+        method: 'PUT',
+        headers,
+        body: { level: 7 },
+      })),
+  },
+  'anonymous-signup': {
+    connections: 32,
+    entrants: ALL,
+    target: {},
+    requests: ({ headers }) => [
+      { path: '/1.1/users', method: 'POST', headers, body: { authData: { anonymous: { id: 'bench-[<id>]' } } } },
+    ],
   },
   'identity-login': {
     connections: 32,
     entrants: BOTH,
     beside: 'me',
     target: { services: 1 / 2 },
-    request: ({ identities }) => ({
-      requests: identities.map((authData) => ({ path: '/1.1/users', method: 'POST', body: { authData } })),
-    }),
+    requests: ({ headers }) =>
+      IDENTITIES.map((authData) => ({ path: '/1.1/users', method: 'POST', headers, body: { authData } })),
   },
   'query-username': queryCase({ where: '{"username":"bulk77777"}' }),
   'query-field': queryCase({ where: '{"number":77777}' }),
   'query-newest': queryCase({ order: '-createdAt', limit: '20' }),
   login: {
     connections: 16,
-    entrants: ['bare', ...BOTH],
+    entrants: ALL,
     target: {},
     watchesLag: true,
-    request: ({ user }) => ({
-      path: '/1.1/login',
-      method: 'POST',
-      body: { username: user.username, password: user.password },
-    }),
+    requests: ({ user: { username, password }, headers }) => [
+      { path: '/1.1/login', method: 'POST', headers, body: { username, password } },
+    ],
   },
   signup: {
     connections: 16,
     entrants: BOTH,
     target: {},
     watchesLag: true,
-    request: () => ({
-      path: '/1.1/users',
-      method: 'POST',
-      body: { username: 'bench-[<id>]', password: 'correct horse' },
-    }),
+    requests: ({ headers }) => [
+      { path: '/1.1/users', method: 'POST', headers, body: { username: 'bench-[<id>]', password: 'correct horse' } },
+    ],
   },
 };

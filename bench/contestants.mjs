@@ -1,75 +1,140 @@
-// Starts what is compared: the services, the standalone server and the bare server, each with one user signed up.
-import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
+// Starts what is compared: the services, the standalone server, the bare server and peers, each with the same users.
+import { hkdfSync } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answering, APP, freePort, newBenchRun, ready, SECRET } from './bench-run.mjs';
-import { residentMb } from './report.mjs';
+import { answering, APP, ended, freePort, newBenchRun, ready, SECRET, SERVERS } from './bench-run.mjs';
+import { listener, memoryMb } from './process-usage.mjs';
 import { embeddedDatabaseUrl, seedUsers } from './seed.mjs';
 
 const USER = { username: 'bench', password: 'correct horse', email: 'bench@example.com', nickname: 'Bench', level: 1 };
 const IDLE_SECONDS = 3;
-/** Users of a platform that nobody verifies. */
-const PLATFORM_USERS = 64;
+const DEFAULT_PORTS = { 'postgres:': 5432, 'postgresql:': 5432, 'redis:': 6379, 'amqp:': 5672 };
+/** Those that requests are about, in turn: no two of them wait for each other's row. */
+const ANONYMOUS_USERS = 200;
+const GATEPOST_KEYS = { 'x-lc-id': APP.GATEPOST_APP_ID, 'x-lc-key': APP.GATEPOST_APP_KEY };
+const GATEPOST = {
+  keys: GATEPOST_KEYS,
+  masterHeaders: { ...GATEPOST_KEYS, 'x-lc-key': `${APP.GATEPOST_MASTER_KEY},master` },
+  sessionHeader: 'x-lc-session',
+};
 
-export async function startContestants() {
+/**
+ * Everyone who takes part, running: `start` and `stop` run it again, `processes` are its own, `servers` the ones that it uses besides.
+ * @param peers what makes others for a run, beside Gatepost and the bare server
+ */
+export async function startContestants(peers = []) {
   const run = await newBenchRun();
-  const { folder, launch, stop } = run;
   try {
-    const ports = {
-      gateway: await freePort(),
-      accounts: await freePort(),
-      authLinking: await freePort(),
-      standalone: await freePort(),
-      bare: await freePort(),
-    };
-    const standalone = launch('dist/apps/standalone/src/main.js', {
-      ...APP,
-      GATEPOST_PORT: ports.standalone,
-      GATEPOST_DATA_DIR: join(folder, 'data'),
-    });
-    await ready(ports.standalone);
-    await sleep(IDLE_SECONDS * 1000);
-    const standaloneIdleMb = residentMb(standalone.pid);
-    await seedUsers(embeddedDatabaseUrl(join(folder, 'data')), APP.GATEPOST_APP_ID);
-
-    const common = run.services;
-    await run.command('migrate', '--quiet');
-    launch('dist/apps/accounts/src/main.js', { ...common, ...APP, GATEPOST_PORT: ports.accounts });
-    launch('dist/apps/auth-linking/src/main.js', { ...common, GATEPOST_PORT: ports.authLinking });
-    launch('dist/apps/gateway/src/main.js', { ...common, GATEPOST_PORT: ports.gateway });
-    await Promise.all([ready(ports.accounts), ready(ports.authLinking), ready(ports.gateway)]);
-    await seedUsers(common.DATABASE_URL, APP.GATEPOST_APP_ID);
-
-    const services = await contestant('services', ports.gateway, { accounts: ports.accounts, gateway: ports.gateway });
-    const alone = await contestant('standalone', ports.standalone, { standalone: ports.standalone });
-    launch('bench/bare-server.mjs', {
-      DATABASE_URL: common.DATABASE_URL,
-      PORT: ports.bare,
-      APP_ID: APP.GATEPOST_APP_ID,
-      TOKEN_HASH: tokenHash(services.user.sessionToken),
-    });
-    const bare = {
-      ...services,
-      kind: 'bare',
-      url: `http://127.0.0.1:${ports.bare}`,
-      lags: async () => [],
-    };
-    await answering(bare.url);
-    const list = [bare, services, alone];
-    return {
-      list,
-      standaloneIdleMb,
-      stop,
-    };
+    const alone = await standaloneOf(run);
+    await populate(alone);
+    const services = await servicesOf(run);
+    await populate(services);
+    const others = [];
+    for (const makePeer of peers) others.push(await populate(await makePeer(run)));
+    const bare = await bareOf(run, services);
+    await restart(bare);
+    return { list: [bare, services, alone, ...others], stop: run.stop };
   } catch (error) {
-    await stop();
+    await run.stop();
     throw error;
   }
 }
 
-async function contestant(kind, port, metricPorts) {
+/** Starts it again. @returns the milliseconds until it served */
+export async function restart(contestant) {
+  await Promise.all((contestant.processes ?? []).map(ended));
+  const startedAt = performance.now();
+  contestant.processes = await contestant.start();
+  return performance.now() - startedAt;
+}
+
+/** Starts a contestant, looks at what it takes, and gives it its users. */
+async function populate(contestant) {
+  await restart(contestant);
+  await sleep(IDLE_SECONDS * 1000);
+  contestant.idleMb = contestant.processes.reduce((sum, child) => sum + memoryMb(child), 0);
+  await contestant.seed();
+  return Object.assign(contestant, await signUpAll(contestant));
+}
+
+async function servicesOf(run) {
+  const ports = { gateway: await freePort(), accounts: await freePort(), 'auth-linking': await freePort() };
+  await run.command('migrate', '--quiet');
+  return {
+    ...GATEPOST,
+    kind: 'services',
+    url: `http://127.0.0.1:${ports.gateway}`,
+    servers: serverProcesses('DATABASE_URL', 'REDIS_URL', 'AMQP_URL'),
+    start: async () => {
+      const children = Object.entries(ports).map(([app, port]) =>
+        run.launch(`dist/apps/${app}/src/main.js`, { ...run.services, ...APP, GATEPOST_PORT: port }),
+      );
+      await Promise.all(Object.values(ports).map(ready));
+      return children;
+    },
+    seed: () => seedUsers(run.services.DATABASE_URL, APP.GATEPOST_APP_ID),
+    lags: () => lagsOf({ accounts: ports.accounts, gateway: ports.gateway }),
+  };
+}
+
+async function standaloneOf(run) {
+  const port = await freePort();
+  const folder = join(run.folder, 'data');
+  return {
+    ...GATEPOST,
+    kind: 'standalone',
+    url: `http://127.0.0.1:${port}`,
+    servers: [],
+    start: async () => {
+      const env = { ...APP, GATEPOST_PORT: port, GATEPOST_DATA_DIR: folder };
+      const child = run.launch('dist/apps/standalone/src/main.js', env);
+      await ready(port);
+      return [child];
+    },
+    seed: () => seedUsers(embeddedDatabaseUrl(folder), APP.GATEPOST_APP_ID),
+    lags: () => lagsOf({ standalone: port }),
+  };
+}
+
+/** It serves the users of the services, from their database. */
+async function bareOf(run, services) {
+  const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const keys = { 'x-lc-id': APP.GATEPOST_APP_ID, 'x-lc-key': APP.GATEPOST_APP_KEY };
+  return {
+    ...services,
+    kind: 'bare',
+    url,
+    processes: [],
+    servers: serverProcesses('DATABASE_URL'),
+    start: async () => {
+      const child = run.launch('bench/bare-server.mjs', {
+        DATABASE_URL: run.services.DATABASE_URL,
+        PORT: port,
+        APP_ID: APP.GATEPOST_APP_ID,
+        LOOKUP_KEY: lookupKey().toString('hex'),
+      });
+      await answering(url);
+      return [child];
+    },
+    lags: async () => [],
+  };
+}
+
+/** The servers on this machine that a contestant shares with others. */
+export function serverProcesses(...variables) {
+  return variables
+    .map((variable) => {
+      const { port, protocol } = new URL(SERVERS[variable]);
+      const server = listener(Number(port || DEFAULT_PORTS[protocol]));
+      if (server === undefined)
+        process.stderr.write(`${variable} is not on this machine: its processor time is left out.\n`);
+      return server;
+    })
+    .filter((server) => server !== undefined);
+}
+
+/** The users that requests are about. */
+async function signUpAll({ kind, url, keys, sessionHeader }) {
   const signUp = async (fields) => {
     const response = await fetch(`${url}/1.1/users`, {
       method: 'POST',
@@ -77,35 +142,29 @@ async function contestant(kind, port, metricPorts) {
       body: JSON.stringify(fields),
     });
     const answer = await response.json();
-    if (response.status === 201) return answer;
-    throw new Error(`${kind}: sign-up answered ${response.status} ${JSON.stringify(answer)}`);
+    if (response.status !== 201)
+      throw new Error(`${kind}: sign-up answered ${response.status} ${JSON.stringify(answer)}`);
+    return { ...answer, headers: { ...keys, [sessionHeader]: answer.sessionToken } };
   };
   const user = { ...USER, ...(await signUp(USER)) };
-  const identities = Array.from({ length: PLATFORM_USERS }, (_, index) => ({
-    github: { uid: `bench${index}`, access_token: randomBytes(20).toString('hex') },
-  }));
-  for (const authData of identities) await signUp({ authData });
-  const lags = () =>
-    Promise.all(
-      Object.entries(metricPorts).map(async ([name, metricPort]) => [
-        kind === name ? name : `${kind}: ${name}`,
-        await lagMs(metricPort),
-      ]),
-    );
-  const headers = { ...keys, 'x-lc-session': user.sessionToken };
-  const masterHeaders = { ...keys, 'x-lc-key': `${APP.GATEPOST_MASTER_KEY},master` };
-  return { kind, url, user, identities, headers, masterHeaders, lags };
+  const users = [];
+  for (let index = 0; index < ANONYMOUS_USERS; index += 1)
+    users.push(await signUp({ authData: { anonymous: { id: `bench${index}` } }, nickname: 'Bench', level: 1 }));
+  return { user, users, headers: keys };
 }
 
-/** The longest lag since the last look: the metric starts anew with each. */
-async function lagMs(port) {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  const [, seconds] = /^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(text) ?? [];
-  return Number(seconds) * 1000;
+/** The longest lag of each process since the last look: the metric starts anew with each. */
+function lagsOf(ports) {
+  return Promise.all(
+    Object.entries(ports).map(async ([name, port]) => {
+      const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+      const [, seconds] = /^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(text) ?? [];
+      return [name, Number(seconds) * 1000];
+    }),
+  );
 }
 
-/** The keyed hash under which the service has stored the token, so that the bare server can run the same statement. */
-function tokenHash(token) {
-  const key = Buffer.from(hkdfSync('sha256', SECRET, '', 'gatepost lookup', 32));
-  return createHmac('sha256', key).update(token).digest('hex');
+/** With it the services look tokens up, so that the bare server can run the same statement. */
+function lookupKey() {
+  return Buffer.from(hkdfSync('sha256', SECRET, '', 'gatepost lookup', 32));
 }

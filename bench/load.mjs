@@ -1,72 +1,42 @@
-// Load from a process of its own: autocannon's command line, its result as JSON.
+// Load from a process of its own.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { cpus } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { ROOT } from '../tools/prepare.mjs';
 
-const AUTOCANNON = join(ROOT, 'node_modules', 'autocannon', 'autocannon.js');
+const LOAD_PROCESS = join(ROOT, 'bench', 'load-process.mjs');
 /** Until the engines have compiled what is hot: the slower a server, the longer it takes. */
 const WARM_UP_SECONDS = 6;
 
 export const warmUp = (benchCase, entrant) => measure(benchCase, entrant, WARM_UP_SECONDS);
 
-/** Requests per second, latencies in milliseconds, and how many answers were not 2xx. */
-export async function measure({ connections, request }, entrant, seconds) {
-  const { requests, ...only } = request(entrant);
-  const folder = mkdtempSync(join(tmpdir(), 'gatepost-load-'));
-  const what = requests === undefined ? oneRequest(only, entrant) : manyRequests(requests, entrant, folder);
+/**
+ * Keeps so many requests in flight for so many seconds. Requests per second and latencies (milliseconds: `p50`, `p99`, `longest`) are of
+ * answers with 2xx; `others` counts the rest, `shed` those of them with 503.
+ */
+export async function measure({ connections, requests }, entrant, seconds) {
   const before = processorTimes();
-  const options = ['-j', '-c', String(connections), '-d', String(seconds)];
-  const result = JSON.parse(await output(process.execPath, [AUTOCANNON, ...options, ...what]));
-  const busy = busyShare(before, processorTimes());
-  rmSync(folder, { recursive: true });
-  return {
-    perSecond: result['2xx'] / result.duration,
-    p50: result.latency.p50,
-    p99: result.latency.p99,
-    others: result.non2xx + result.errors,
-    busy,
-  };
-}
-
-function oneRequest({ path, method = 'GET', body, headers }, entrant) {
-  const payload = body === undefined ? [] : ['-b', JSON.stringify(body), '-I'];
-  const pairs = Object.entries(withContentType(headers ?? entrant.headers));
-  return [
-    '-m',
-    method,
-    ...pairs.flatMap(([name, value]) => ['-H', `${name}=${value}`]),
-    ...payload,
-    `${entrant.url}${path}`,
-  ];
-}
-
-/** Requests that every connection sends in turn, as a HAR file. */
-function manyRequests(requests, entrant, folder) {
-  const headers = Object.entries(withContentType(entrant.headers)).map(([name, value]) => ({ name, value }));
-  const entries = requests.map(({ path, method, body }) => ({
-    request: { method, url: `${entrant.url}${path}`, headers, postData: { text: JSON.stringify(body) } },
-  }));
-  const file = join(folder, 'requests.har');
-  writeFileSync(file, JSON.stringify({ log: { entries } }));
-  return ['--har', file, entrant.url];
-}
-
-function withContentType(headers) {
-  return { 'content-type': 'application/json', ...headers };
-}
-
-function output(command, args) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'] });
-    let text = '';
-    child.stdout.setEncoding('utf8').on('data', (chunk) => (text += chunk));
-    child.once('error', reject);
-    child.once('exit', (code) =>
-      code === 0 ? resolve(text) : reject(new Error(`the load generator ended with ${code}`)),
-    );
+  const result = await generateLoad({
+    url: entrant.url,
+    connections,
+    duration: seconds,
+    requests: requests(entrant).map(({ path, method = 'GET', headers, body }) => ({
+      path,
+      method,
+      headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })),
   });
+  return { ...result, busy: busyShare(before, processorTimes()) };
+}
+
+async function generateLoad(options) {
+  const child = spawn(process.execPath, [LOAD_PROCESS], { stdio: ['pipe', 'pipe', 'inherit'] });
+  child.stdin.end(JSON.stringify(options));
+  const output = await text(child.stdout);
+  if (output === '') throw new Error('the load generator ended without a result');
+  return JSON.parse(output);
 }
 
 export function median(numbers) {

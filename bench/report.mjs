@@ -1,5 +1,4 @@
 // Prints what was measured, and how it stands to the targets.
-import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import bcrypt from 'bcrypt';
 import { CASES } from './cases.mjs';
@@ -16,9 +15,9 @@ export async function printReport({ names, results, contestants, longestLags, me
   printLag(names, longestLags);
   if (names.includes('login') || names.includes('signup'))
     out(`\nHash rate of all cores, bcrypt cost 10: ${(await hashRate()).toFixed(1)}/s`);
-  const idle = contestants.standaloneIdleMb;
+  const { idleMb: idle } = contestants.list.find(({ kind }) => kind === 'standalone');
   const target = `target < ${MAX_IDLE_MB}: ${verdict(idle < MAX_IDLE_MB)}`;
-  out(`\nStandalone, idle, database included: ${idle.toFixed(0)} MB resident (${target})`);
+  out(`\nStandalone, idle, database included: ${idle.toFixed(0)} MB (${target})`);
 }
 
 function out(line) {
@@ -29,7 +28,7 @@ function verdict(isMet) {
   return isMet ? 'met' : 'MISSED';
 }
 
-function machine() {
+export function machine() {
   return `${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallelism()} cores`;
 }
 
@@ -52,7 +51,7 @@ function rateLine({ name, kind, ofCase, median }) {
   const ratioText = ratio === undefined ? '' : `${ratio.toFixed(2)} of ${beside ?? 'bare'}`;
   const judgement = judge({ ...CASES[name], ratio, kind, p50: medianOf(kind, 'p50') });
   const others = ofCase.filter((row) => row.kind === kind).reduce((sum, row) => sum + row.others, 0);
-  const latencies = `${medianOf(kind, 'p50')} | ${medianOf(kind, 'p99')}`;
+  const latencies = `${medianOf(kind, 'p50').toFixed(1)} | ${medianOf(kind, 'p99').toFixed(1)}`;
   return `| ${name} | ${kind} | ${rate.toFixed(0)} | ${ratioText} | ${judgement} | ${latencies} | ${others} | ${busyText(CASES[name], medianOf(kind, 'busy'))} |`;
 }
 
@@ -75,7 +74,7 @@ function printLag(names, longestLags) {
 }
 
 /** What the machine can do at most: as many hashes at once as there are cores, nothing else running. */
-async function hashRate() {
+export async function hashRate() {
   const end = Date.now() + HASH_SECONDS * 1000;
   const worker = async () => {
     let count = 0;
@@ -84,25 +83,4 @@ async function hashRate() {
   };
   const counts = await Promise.all(Array.from({ length: availableParallelism() }, worker));
   return counts.reduce((sum, count) => sum + count, 0) / HASH_SECONDS;
-}
-
-/** Resident memory of a process and all its descendants, in MB (Linux). Shared pages count once per process. */
-export function residentMb(rootPid) {
-  const parents = new Map();
-  for (const entry of readdirSync('/proc')) {
-    if (!/^\d+$/.test(entry)) continue;
-    try {
-      const stat = readFileSync(`/proc/${entry}/stat`, 'utf8');
-      parents.set(Number(entry), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]));
-    } catch {
-      // The process ended meanwhile.
-    }
-  }
-  const isBelow = (pid) => pid === rootPid || (parents.has(pid) && isBelow(parents.get(pid)));
-  return [...parents.keys()].filter(isBelow).reduce((sum, pid) => sum + residentKb(pid), 0) / 1024;
-}
-
-function residentKb(pid) {
-  const [, kb] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [0, 0];
-  return Number(kb);
 }

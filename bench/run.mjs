@@ -72,7 +72,7 @@ async function measureCase(name, contestants) {
         ...measured,
         besidePerSecond: await measureBeside(CASES[name], entrant),
       });
-      if (CASES[name].watchesLag) noteLags(await entrant.lags());
+      if (CASES[name].watchesLag) noteLags(entrant.kind, await entrant.lags());
     }
   }
   return results;
@@ -82,6 +82,9 @@ async function measureBeside({ beside }, entrant) {
   return beside === undefined ? undefined : (await measure(CASES[beside], entrant, seconds)).perSecond;
 }
 
-function noteLags(lags) {
-  for (const [process, lagMs] of lags) longestLags.set(process, Math.max(lagMs, longestLags.get(process) ?? 0));
+function noteLags(kind, lags) {
+  for (const [name, lagMs] of lags) {
+    const process = kind === name ? name : `${kind}: ${name}`;
+    longestLags.set(process, Math.max(lagMs, longestLags.get(process) ?? 0));
+  }
 }

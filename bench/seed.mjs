@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 
-const SEEDED_USERS = 100_000;
+/** How many users everyone has. */
+export const SEEDED_USERS = 100_000;
 
 /** Inserts users whose field `number` counts them; no index knows that field but the one of all fields. */
 export async function seedUsers(databaseUrl, appId) {

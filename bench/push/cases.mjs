@@ -1,7 +1,7 @@
 // What is measured, of each server that takes part. A case answers with numbers by the names of its rows in the report.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { namesOf } from './load-process.mjs';
-import { peakKbDuring, processorSeconds, residentKb } from './process-usage.mjs';
+import { peakKbDuring, processorSeconds, residentKb } from '../process-usage.mjs';
 
 const IDLE_DEVICES = 10_000;
 const FAN_OUT_DEVICES = 5_000;

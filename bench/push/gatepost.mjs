@@ -3,10 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { deleteKeys } from '../../tools/test/cleanup.mjs';
-import { APP, freePort, ready } from '../bench-run.mjs';
+import { APP, freePort, ready, SERVERS } from '../bench-run.mjs';
 
-const REDIS_URL = process.env.REDIS_URL || 'redis://localhost:6379';
 const PARTITIONS = 64;
 const ROWS_AT_ONCE = 10_000;
 const POLL_MS = 20;
@@ -16,7 +14,7 @@ const ALERT = '.'.repeat(140);
 
 export async function startGatepost({ services, launch, command }) {
   await command('migrate', '--quiet');
-  const env = { ...services, REDIS_URL, GATEPOST_RATE_LIMIT_DEVICE_LOGINS: 'off', GATEPOST_RATE_LIMIT_REQUESTS: 'off' };
+  const env = { ...services, GATEPOST_RATE_LIMIT_DEVICE_LOGINS: 'off', GATEPOST_RATE_LIMIT_REQUESTS: 'off' };
   const start = async (app, more = {}) => {
     const port = await freePort();
     const child = launch(`dist/apps/${app}/src/main.js`, { ...env, ...more, GATEPOST_PORT: port });
@@ -32,7 +30,7 @@ export async function startGatepost({ services, launch, command }) {
   const api = apiOf(`http://127.0.0.1:${gateway.port}`);
   const database = new pg.Client({ connectionString: services.DATABASE_URL });
   await database.connect();
-  const redis = new Redis(REDIS_URL);
+  const redis = new Redis(SERVERS.REDIS_URL);
   return {
     kind: 'gatepost',
     title: 'Gatepost',
@@ -51,11 +49,6 @@ export async function startGatepost({ services, launch, command }) {
       redis.disconnect();
     },
   };
-}
-
-/** Once no process makes new ones. */
-export function deleteKeysOf({ services }) {
-  return deleteKeys(REDIS_URL, services.GATEPOST_NAMESPACE);
 }
 
 function apiOf(url) {

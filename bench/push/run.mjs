@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { fail } from '../../tools/prepare.mjs';
 import { newBenchRun } from '../bench-run.mjs';
 import { CASES } from './cases.mjs';
-import { deleteKeysOf, startGatepost } from './gatepost.mjs';
+import { startGatepost } from './gatepost.mjs';
 import { startDevices } from './load-process.mjs';
 import { isMosquittoInstalled, startMosquitto } from './mosquitto.mjs';
 import { printPushReport } from './report.mjs';
@@ -44,7 +44,6 @@ try {
 } finally {
   for (const server of servers) await server.stop();
   await run.stop();
-  await deleteKeysOf(run);
 }
 printPushReport(results);
 
