@@ -104,6 +104,7 @@ async function bareOf(run, services) {
     ...services,
     kind: 'bare',
     url,
+    idleMb: undefined,
     processes: [],
     servers: serverProcesses('DATABASE_URL'),
     start: async () => {

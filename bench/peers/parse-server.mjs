@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { ROOT } from '../../tools/prepare.mjs';
 import { answering, APP, freePort } from '../bench-run.mjs';
+import { serverProcesses } from '../contestants.mjs';
 import { SEEDED_USERS } from '../seed.mjs';
 
 const VERSION = '9.10.0';
@@ -16,7 +17,7 @@ const INDEXES = [
   'CREATE INDEX ON "_User" ("number")',
 ];
 
-/** What it is measured as. */
+/** What it is called in reports. */
 export const PARSE_SERVER = `Parse Server ${VERSION}`;
 
 /** Installs it where this version is not there yet. */
@@ -41,7 +42,7 @@ export async function parseServer(run) {
     keys,
     masterHeaders: { ...keys, 'x-parse-master-key': APP.GATEPOST_MASTER_KEY },
     sessionHeader: 'x-parse-session-token',
-    usesDatabase: true,
+    servers: serverProcesses('DATABASE_URL'),
     start: async () => {
       const child = run.launch(
         'bench/peers/parse-process.mjs',
