@@ -4,6 +4,7 @@ import { inSpan, isTracing } from '#observability';
 import type { DatabaseOptions } from './database-options.js';
 import { translateDriverError } from './driver-error.js';
 import { sqlSpan } from './sql-span.js';
+import type { Statement } from './statement.js';
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 5_000;
@@ -22,11 +23,16 @@ export interface Queryable {
   query<Row>(sql: string, parameters?: readonly unknown[], statementName?: string): Promise<Row[]>;
 }
 
+/** Runs writes: in a transaction, or each in one of its own. */
+export interface Writable extends Queryable {
+  run<Row>(statement: Statement): Promise<Row[]>;
+}
+
 /**
  * An open transaction. Repository writes demand one, so that forgetting it does not compile.
  * Only `Database.transaction` makes it.
  */
-export class Tx implements Queryable {
+export class Tx implements Writable {
   readonly #client: PoolClient;
   readonly #afterCommit: (() => void)[] = [];
 
@@ -36,6 +42,11 @@ export class Tx implements Queryable {
 
   query<Row>(sql: string, parameters: readonly unknown[] = [], statementName?: string): Promise<Row[]> {
     return run<Row>(this.#client, sql, parameters, statementName);
+  }
+
+  run<Row>({ name, text, values, afterCommit }: Statement): Promise<Row[]> {
+    if (afterCommit !== undefined) this.afterCommit(afterCommit);
+    return this.query(text, values, name);
   }
 
   /** Calls back once the transaction is committed; never if it is rolled back. */
@@ -50,7 +61,7 @@ export class Tx implements Queryable {
 }
 
 /** A service's own database. It connects when it is asked; while it cannot, SERVICE_UNAVAILABLE. */
-export class Database implements Queryable {
+export class Database implements Writable {
   readonly #pool: Pool;
 
   constructor({ url, poolSize, applicationName, statementTimeoutMs = STATEMENT_TIMEOUT_MS }: DatabaseOptions) {
@@ -77,6 +88,12 @@ export class Database implements Queryable {
 
   query<Row>(sql: string, parameters: readonly unknown[] = [], statementName?: string): Promise<Row[]> {
     return run<Row>(this.#pool, sql, parameters, statementName);
+  }
+
+  async run<Row>({ name, text, values, afterCommit }: Statement): Promise<Row[]> {
+    const rows = await this.query<Row>(text, values, name);
+    afterCommit?.();
+    return rows;
   }
 
   /** Commits what `work` did, or nothing of it where it throws. Never call another service inside. */

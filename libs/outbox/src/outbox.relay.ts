@@ -97,6 +97,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
       const rows = await tx.query<OutboxRow>(
         `SELECT id, message_id, pattern, payload, request_id, traceparent FROM ${this.schema}.outbox WHERE available_at <= now() ORDER BY id LIMIT $1`,
         [BATCH_SIZE],
+        `${this.schema}.outbox.next`,
       );
       const outcomes = await Promise.allSettled(rows.map((row) => this.publish(row)));
       await this.settle(tx, rows, outcomes);
@@ -115,9 +116,11 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
   }
 
   private async isTheOneRelay(tx: Tx): Promise<boolean> {
-    const [row] = await tx.query<{ locked: boolean }>('SELECT pg_try_advisory_xact_lock(hashtext($1)) AS locked', [
-      `${this.schema}.outbox`,
-    ]);
+    const [row] = await tx.query<{ locked: boolean }>(
+      'SELECT pg_try_advisory_xact_lock(hashtext($1)) AS locked',
+      [`${this.schema}.outbox`],
+      'outbox.lock',
+    );
     return row?.locked === true;
   }
 
@@ -144,10 +147,14 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
       rows.filter((_, index) => outcomes[index]?.status === status).map(({ id }) => id);
     const published = idsWith('fulfilled');
     const failed = idsWith('rejected');
-    if (published.length > 0) await tx.query(`DELETE FROM ${this.schema}.outbox WHERE id = ANY($1)`, [published]);
+    if (published.length > 0) await this.remove(tx, published);
     if (failed.length > 0) await this.postpone(tx, failed);
     this.metrics.outboxPublished.inc({ outcome: 'ok' }, published.length);
     this.metrics.outboxPublished.inc({ outcome: 'failed' }, failed.length);
+  }
+
+  private async remove(tx: Tx, ids: readonly string[]): Promise<void> {
+    await tx.query(`DELETE FROM ${this.schema}.outbox WHERE id = ANY($1)`, [ids], `${this.schema}.outbox.remove`);
   }
 
   private async postpone(tx: Tx, ids: readonly string[]): Promise<void> {

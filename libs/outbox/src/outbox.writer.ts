@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { EventContract, EventPayload } from '#contracts';
-import type { Tx } from '#database';
+import type { Statement, Tx } from '#database';
 import { currentTraceparent } from '#observability';
 import { OUTBOX_SCHEMA } from './outbox.schema.js';
 import { OutboxRelay } from './outbox.relay.js';
@@ -17,19 +17,27 @@ export class Outbox {
     private readonly relay: OutboxRelay,
   ) {}
 
-  /** @param origin the request that the event follows from, where one is known: whoever handles it logs its id */
   async add<C extends EventContract>(
     tx: Tx,
     contract: C,
     payload: EventPayload<C>,
-    { requestId }: EventOrigin = {},
+    origin?: EventOrigin,
   ): Promise<void> {
-    await tx.query(
-      `INSERT INTO ${this.schema}.outbox (pattern, payload, request_id, traceparent) VALUES ($1, $2, $3, $4)`,
-      [contract.pattern, JSON.stringify(payload), requestId, currentTraceparent()],
-    );
-    tx.afterCommit(() => {
-      this.relay.wake();
-    });
+    await tx.run(this.addition(contract, payload, origin));
+  }
+
+  /**
+   * What adds the event, to be run together with what causes it.
+   * @param origin the request that the event follows from, where one is known: whoever handles it logs its id
+   */
+  addition<C extends EventContract>(contract: C, payload: EventPayload<C>, { requestId }: EventOrigin = {}): Statement {
+    return {
+      name: `${this.schema}.outbox.add`,
+      text: `INSERT INTO ${this.schema}.outbox (pattern, payload, request_id, traceparent) VALUES ($1, $2, $3, $4)`,
+      values: [contract.pattern, JSON.stringify(payload), requestId, currentTraceparent()],
+      afterCommit: () => {
+        this.relay.wake();
+      },
+    };
   }
 }

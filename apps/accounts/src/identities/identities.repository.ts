@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PlatformKind } from '#contracts';
-import { Database, type Tx, violatedUniqueConstraint } from '#database';
-import { appError } from '#errors';
+import { Database, type Statement, type Tx } from '#database';
+import { mapTaken } from '../users/taken.js';
 import type { LinkedIdentities, LinkedIdentity } from './linked-identities.types.js';
 
 /** How many users of an application have an account on a platform. */
@@ -37,7 +37,17 @@ export class IdentitiesRepository {
         userId,
         gone.map(([platform]) => platform),
       );
-    if (fresh.length > 0) await this.insert(tx, appId, userId, fresh);
+    if (fresh.length > 0) await mapTaken(tx.run(insertion(appId, userId, fresh)));
+  }
+
+  /**
+   * What gives a new user its identities, to be run together with what inserts the user; undefined where there are several, which
+   * `replace` has to add.
+   */
+  additions(appId: string, userId: string, identities: LinkedIdentities | null): Statement[] | undefined {
+    const fresh = [...(identities ?? [])];
+    if (fresh.length > 1) return undefined;
+    return fresh.length === 0 ? [] : [insertion(appId, userId, fresh)];
   }
 
   async count(appId: string): Promise<IdentityCount[]> {
@@ -77,28 +87,27 @@ export class IdentitiesRepository {
       platforms,
     ]);
   }
+}
 
-  private async insert(
-    tx: Tx,
-    appId: string,
-    userId: string,
-    identities: readonly (readonly [string, LinkedIdentity])[],
-  ): Promise<void> {
-    const columns = [
+/** What adds the identities, all of a user who has none of them; nothing but `replace` may add several. */
+function insertion(
+  appId: string,
+  userId: string,
+  identities: readonly (readonly [string, LinkedIdentity])[],
+): Statement {
+  return {
+    name: 'identities.insert',
+    text: `INSERT INTO accounts.identities (app_id, user_id, platform, uid, kind, is_verified)
+           SELECT $1, $2, fresh.* FROM unnest($3::text[], $4::text[], $5::text[], $6::boolean[]) AS fresh (platform, uid, kind, is_verified)`,
+    values: [
+      appId,
+      userId,
       identities.map(([platform]) => platform),
       identities.map(([, { uid }]) => uid),
       identities.map(([, { kind }]) => kind ?? null),
       identities.map(([, { isVerified }]) => isVerified),
-    ];
-    const inserted = tx.query(
-      `INSERT INTO accounts.identities (app_id, user_id, platform, uid, kind, is_verified)
-       SELECT $1, $2, fresh.* FROM unnest($3::text[], $4::text[], $5::text[], $6::boolean[]) AS fresh (platform, uid, kind, is_verified)`,
-      [appId, userId, ...columns],
-    );
-    await inserted.catch((error: unknown) => {
-      throw violatedUniqueConstraint(error) === 'identities_pkey' ? appError('IDENTITY_TAKEN') : error;
-    });
-  }
+    ],
+  };
 }
 
 function isSameRow(one: LinkedIdentity, other: LinkedIdentity | undefined): boolean {

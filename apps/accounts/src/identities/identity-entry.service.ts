@@ -6,7 +6,6 @@ import { isAbsent } from '#stored-objects';
 import { SignUpService } from '../users/sign-up.service.js';
 import { parseUserChanges } from '../users/user-changes.rules.js';
 import type { UserDraft } from '../users/user.factory.js';
-import { UserWriter } from '../users/user-writer.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { IdentityLoginService } from './identity-login.service.js';
 import { keysOf, link } from './identity.rules.js';
@@ -34,7 +33,6 @@ interface Entry {
 export class IdentityEntryService {
   constructor(
     private readonly users: UsersRepository,
-    private readonly writer: UserWriter,
     private readonly signUps: SignUpService,
     private readonly logins: IdentityLoginService,
   ) {}
@@ -70,7 +68,7 @@ export class IdentityEntryService {
     if (failOnNotExist) throw appError('USER_NOT_FOUND');
     const changes = parseSignUp(fields, caller.isMaster);
     const prepared = await this.signUps.prepareUser(caller, changes, { identities: link(null, identities) });
-    return this.writer.transaction((tx) => prepared.run(tx));
+    return prepared.runAlone();
   }
 }
 

@@ -9,3 +9,9 @@ export interface PreparedWrite<T> {
   /** @throws AppError where the object's state or its ACL refuses; then the transaction must not be committed */
   run(tx: Tx): Promise<T>;
 }
+
+/** One that can also be all that is written: by fewer round trips than a transaction takes, where it allows that. */
+export interface SingleWrite<T> extends PreparedWrite<T> {
+  /** @throws AppError as `run` */
+  runAlone(): Promise<T>;
+}

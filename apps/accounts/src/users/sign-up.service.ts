@@ -5,11 +5,12 @@ import type { LinkedIdentities } from '../identities/linked-identities.types.js'
 import { ApplicationsService } from '../applications/applications.service.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
 import { isAbsent } from '#stored-objects';
-import type { PreparedWrite } from '../objects/prepared-write.js';
+import type { SingleWrite } from '../objects/prepared-write.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { parseUserChanges } from './user-changes.rules.js';
 import { type UserDraft, UserFactory } from './user.factory.js';
 import { presentUser } from './user.presenter.js';
+import type { UserRow } from './user.row.js';
 import { UserWriter } from './user-writer.js';
 
 /** What else is known of a user that signs up. */
@@ -32,11 +33,10 @@ export class SignUpService {
 
   /** @returns the new user as its owner sees it, with its session token */
   async signUp(caller: Caller, fields: JsonObject): Promise<VisibleUser> {
-    const prepared = await this.prepare(caller, fields);
-    return this.writer.transaction((tx) => prepared.run(tx));
+    return (await this.prepare(caller, fields)).runAlone();
   }
 
-  async prepare(caller: Caller, fields: JsonObject, options: SignUpOptions = {}): Promise<PreparedWrite<VisibleUser>> {
+  async prepare(caller: Caller, fields: JsonObject, options: SignUpOptions = {}): Promise<SingleWrite<VisibleUser>> {
     const { username, password } = requireCredentials(fields);
     const changes = { ...parseUserChanges({ ...fields, username, password }, caller.isMaster), username };
     return this.prepareUser(caller, changes, options);
@@ -47,18 +47,17 @@ export class SignUpService {
     caller: Caller,
     changes: UserDraft['changes'],
     options: SignUpOptions = {},
-  ): Promise<PreparedWrite<VisibleUser>> {
+  ): Promise<SingleWrite<VisibleUser>> {
     await this.classes.assertMay(caller, 'create', '_User');
     const settings = await this.applications.settingsOf(caller.appId);
     const { password } = changes;
     const passwordHash = password === undefined ? null : await this.passwords.hash(password);
     const { user, sessionToken } = this.factory.create({ changes, passwordHash, settings, ...options });
+    const present = (created: UserRow) => presentUser(created, { viewer: 'owner', sessionToken });
     return {
       objectId: user.objectId,
-      run: async (tx) => {
-        const created = await this.writer.create(tx, caller, user);
-        return presentUser(created, { viewer: 'owner', sessionToken });
-      },
+      run: async (tx) => present(await this.writer.create(tx, caller, user)),
+      runAlone: async () => present(await this.writer.createAlone(caller, user)),
     };
   }
 }

@@ -6,7 +6,7 @@ import { ApplicationsService } from '../applications/applications.service.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
 import { change as changeIdentities } from '../identities/identity.rules.js';
 import { changedFields } from '#stored-objects';
-import type { PreparedWrite } from '../objects/prepared-write.js';
+import type { SingleWrite } from '../objects/prepared-write.js';
 import { UpdateConditions } from '../objects/update-conditions.js';
 import { type NewPassword, NewPasswords } from '../passwords/new-passwords.js';
 import { UserAccess } from './user-access.js';
@@ -14,7 +14,7 @@ import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
 import { presentUser } from './user.presenter.js';
 import { applyChanges } from './user.rules.js';
 import type { UserRow } from './user.row.js';
-import { UserWriter } from './user-writer.js';
+import { type Decision, UserWriter } from './user-writer.js';
 
 /** How a user is changed. */
 interface UserWriteOptions extends ObjectWriteOptions {
@@ -36,8 +36,7 @@ export class UpdateUserService {
 
   /** @returns the body of the answer (decisions, body of PUT) */
   async update(caller: Caller, objectId: string, fields: JsonObject, options: UserWriteOptions): Promise<JsonObject> {
-    const prepared = await this.prepare(caller, objectId, fields, options);
-    return this.writer.transaction((tx) => prepared.run(tx));
+    return (await this.prepare(caller, objectId, fields, options)).runAlone();
   }
 
   async prepare(
@@ -45,23 +44,30 @@ export class UpdateUserService {
     objectId: string,
     fields: JsonObject,
     options: UserWriteOptions,
-  ): Promise<PreparedWrite<JsonObject>> {
+  ): Promise<SingleWrite<JsonObject>> {
     const changes = parseUserChanges(fields, caller.isMaster);
     await this.classes.assertMay(caller, 'update', '_User');
     const condition = await this.conditions.prepare(caller, '_User', options.where);
     const settings = await this.applications.settingsOf(caller.appId);
     const password = await this.preparePassword(caller, objectId, changes, settings);
-    const run: PreparedWrite<JsonObject>['run'] = async (tx) => {
-      const user = await this.writer.change(tx, caller, objectId, async (current) => {
-        await this.access.assertMayWrite(caller, current, tx);
-        await condition.assertMet(tx, objectId);
-        return { ...applyChanges(current, changes, settings), ...linked(current, options), ...password?.columns };
-      });
+    const decide: Decision = async (current, tx) => {
+      await this.access.assertMayWrite(caller, current, tx);
+      // A change with a condition always has a transaction.
+      if (tx !== undefined) await condition.assertMet(tx, objectId);
+      return { ...applyChanges(current, changes, settings), ...linked(current, options), ...password?.columns };
+    };
+    const present = (user: UserRow | undefined): JsonObject => {
       if (user === undefined) throw this.access.missing(caller);
       const sessionToken = password?.sessionToken;
       return { ...answer(user, fields, options), ...(sessionToken === undefined ? {} : { sessionToken }) };
     };
-    return { objectId, run };
+    const run: SingleWrite<JsonObject>['run'] = async (tx) =>
+      present(await this.writer.change(tx, caller, objectId, decide));
+    const runAlone =
+      options.where === undefined
+        ? async () => present(await this.writer.changeAlone(caller, objectId, decide))
+        : () => this.writer.transaction(run);
+    return { objectId, run, runAlone };
   }
 
   /** Hashes a new password before the transaction, and only for a caller who may write. */

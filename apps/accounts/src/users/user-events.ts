@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { events } from '#contracts';
-import type { Tx } from '#database';
+import type { Statement, Tx } from '#database';
 import { Outbox } from '#outbox';
 import { type MailOrigin, MailSender } from '../emails/mail-sender.js';
 import type { UserRow } from './user.row.js';
@@ -14,8 +14,13 @@ export class UserEvents {
   ) {}
 
   async created(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
-    await this.outbox.add(tx, events.userRegistered, { appId: origin.appId, userId: user.objectId }, origin);
+    await tx.run(this.creation(origin, user));
     await this.sendVerification(tx, origin, user);
+  }
+
+  /** All that is to be told of a new user, to be run together with what inserts it; undefined where it also gets a mail. */
+  creations(origin: MailOrigin, user: UserRow): Statement[] | undefined {
+    return user.emailVerified === false ? undefined : [this.creation(origin, user)];
   }
 
   async changed(tx: Tx, origin: MailOrigin, before: UserRow, user: UserRow): Promise<void> {
@@ -29,6 +34,10 @@ export class UserEvents {
   async removed(tx: Tx, origin: MailOrigin, userId: string, deletedAt: Date): Promise<void> {
     const { appId } = origin;
     await this.outbox.add(tx, events.userDeleted, { appId, userId, deletedAt: deletedAt.toISOString() }, origin);
+  }
+
+  private creation(origin: MailOrigin, { objectId: userId }: UserRow): Statement {
+    return this.outbox.addition(events.userRegistered, { appId: origin.appId, userId }, origin);
   }
 
   /** Where the mailbox got too many mails the user changes all the same, and can ask for one later. */

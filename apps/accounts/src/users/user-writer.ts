@@ -8,11 +8,11 @@ import { settle } from '../identities/identity.rules.js';
 import { assertObjectSize, touched } from '#stored-objects';
 import { UserEvents } from './user-events.js';
 import type { UserRow } from './user.row.js';
-import { countChanges } from './user.rules.js';
+import { changesContentOnly, countChanges } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
-/** Sees the user locked, and refuses a change by throwing. */
-type Decision = (current: UserRow) => Promise<UserRow> | UserRow;
+/** Sees the user as it is, in the transaction that changes it where there is one; refuses a change by throwing. */
+export type Decision = (current: UserRow, tx?: Tx) => Promise<UserRow> | UserRow;
 
 /** The one place that changes users: each change belongs to a transaction, together with the events that tell of it. */
 @Injectable()
@@ -37,11 +37,21 @@ export class UserWriter {
    */
   async create(tx: Tx, origin: MailOrigin, wanted: UserRow): Promise<UserRow> {
     const { appId } = origin;
-    assertObjectSize(wanted.fields, this.config.objectLimitBytes);
-    const user = settled(wanted);
+    const user = this.acceptable(wanted);
     await this.users.insert(tx, appId, user);
     await this.identities.replace(tx, { appId, userId: user.objectId }, null, user.identities);
     await this.events.created(tx, origin, user);
+    return user;
+  }
+
+  /** As `create`, in a transaction of its own: in one statement where nothing has to be looked at between its writes. */
+  async createAlone(origin: MailOrigin, wanted: UserRow): Promise<UserRow> {
+    const user = this.acceptable(wanted);
+    const additions = this.identities.additions(origin.appId, user.objectId, user.identities);
+    const creations = this.events.creations(origin, user);
+    if (additions === undefined || creations === undefined)
+      return this.transaction((tx) => this.create(tx, origin, wanted));
+    await this.users.insert(this.database, origin.appId, user, [...additions, ...creations]);
     return user;
   }
 
@@ -54,13 +64,24 @@ export class UserWriter {
     const { appId } = origin;
     const current = await this.users.lock(tx, appId, objectId);
     if (current === undefined) return undefined;
-    const decided = settled(await decide(current));
-    const changed = { ...decided, ...countChanges(current, decided), ...touched(current, this.clock.now()) };
-    assertObjectSize(changed.fields, this.config.objectLimitBytes);
+    const changed = await this.decided(current, (user) => decide(user, tx));
     await this.users.update(tx, appId, changed);
     await this.identities.replace(tx, { appId, userId: objectId }, current.identities, changed.identities);
     await this.events.changed(tx, origin, current, changed);
     return changed;
+  }
+
+  /**
+   * As `change`, in a transaction of its own. Where only fields and ACL change nobody is locked out meanwhile: the change counts if the
+   * user is still what was decided on, and is else decided again.
+   */
+  async changeAlone(origin: MailOrigin, objectId: string, decide: Decision): Promise<UserRow | undefined> {
+    const read = await this.users.findVersion(origin.appId, objectId);
+    if (read === undefined) return undefined;
+    const user = await this.decided(read.user, decide);
+    const isWritten =
+      changesContentOnly(read.user, user) && (await this.users.updateVersion(origin.appId, { ...read, user }));
+    return isWritten ? user : this.transaction((tx) => this.change(tx, origin, objectId, decide));
   }
 
   /** Removes the user where `check` does not throw. @returns false where there is none */
@@ -76,6 +97,18 @@ export class UserWriter {
     await this.users.remove(tx, origin.appId, objectId);
     await this.events.removed(tx, origin, objectId, touched(current, this.clock.now()).updatedAt);
     return true;
+  }
+
+  private async decided(current: UserRow, decide: Decision): Promise<UserRow> {
+    const decided = settled(await decide(current));
+    const changed = { ...decided, ...countChanges(current, decided), ...touched(current, this.clock.now()) };
+    assertObjectSize(changed.fields, this.config.objectLimitBytes);
+    return changed;
+  }
+
+  private acceptable(wanted: UserRow): UserRow {
+    assertObjectSize(wanted.fields, this.config.objectLimitBytes);
+    return settled(wanted);
   }
 
   async rehash(appId: string, user: UserRow, passwordHash: string): Promise<void> {

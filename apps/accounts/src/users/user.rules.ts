@@ -50,3 +50,12 @@ export function countChanges(before: UserRow, after: UserRow): Versions {
     passwordVersion: before.passwordVersion + Number(after.passwordHash !== before.passwordHash),
   };
 }
+
+/** What everybody may change of an object, and when it was changed. */
+const CONTENT: ReadonlySet<string> = new Set<keyof UserRow>(['acl', 'fields', 'updatedAt']);
+
+/** Whether nothing but fields and ACL differ. */
+export function changesContentOnly(before: UserRow, after: UserRow): boolean {
+  const names = Object.keys(after) as (keyof UserRow)[];
+  return names.every((name) => CONTENT.has(name) || after[name] === before[name]);
+}

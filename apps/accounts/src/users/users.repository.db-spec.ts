@@ -125,6 +125,21 @@ describe('users in PostgreSQL', () => {
     expect(await users.find(app, user.objectId)).toEqual({ ...changed, createdAt: user.createdAt });
   });
 
+  it('are written without a lock by one of many who have read them, and by nobody after another change', async () => {
+    const { objectId } = await insert(row());
+    const { user, rowVersion } = (await users.findVersion(app, objectId))!;
+    const write = (writer: number) =>
+      users.updateVersion(app, { rowVersion, user: { ...user, fields: { writer }, acl: { '*': { read: true } } } });
+    const outcomes = await Promise.all(Array.from({ length: 10 }, (_, writer) => write(writer)));
+    expect(outcomes.filter((isWritten) => isWritten)).toHaveLength(1);
+    const written: UserRow = { ...user, fields: { writer: outcomes.indexOf(true) }, acl: { '*': { read: true } } };
+    expect(await users.find(app, objectId)).toEqual(written);
+    const read = (await users.findVersion(app, objectId))!;
+    await database.transaction((tx) => users.update(tx, app, { ...written, email: 'b@c.de' }));
+    expect(await users.updateVersion(app, { ...read, user: { ...written, fields: {} } })).toBe(false);
+    expect(await users.find(app, objectId)).toEqual({ ...written, email: 'b@c.de' });
+  });
+
   it('are locked for others until the transaction ends', async () => {
     const user = await insert(row({ fields: { count: 0 } }));
     await Promise.all(

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Tx, violatedUniqueConstraint } from '#database';
-import { type AppError, appError, type ErrorName } from '#errors';
+import { Database, type Queryable, type Statement, together, type Tx, type Writable } from '#database';
 import type { CompiledCondition, CompiledFind } from '#object-query';
 import { Sealer } from '#sealing';
 import type { IdentityKey } from '../identities/identity.rules.js';
@@ -9,6 +8,7 @@ import type { OwnedIdentity } from '../identities/owner.rules.js';
 import { listBounded } from '#stored-objects';
 import { sessionTokenLookup } from '../sessions/session-token-lookup.js';
 import type { LoginIdentifier } from './user-identifier.rules.js';
+import { mapTaken } from './taken.js';
 import type { UserRow } from './user.row.js';
 
 const COLUMNS = `
@@ -23,16 +23,16 @@ const IDENTIFIER_COLUMNS: Readonly<Record<LoginIdentifier, string>> = {
   mobilePhoneNumber: 'mobile_phone_number',
 };
 
-const UNIQUE_ERRORS: Readonly<Record<string, ErrorName>> = {
-  users_username_key: 'USERNAME_TAKEN',
-  users_email_key: 'EMAIL_TAKEN',
-  users_mobile_phone_number_key: 'PHONE_TAKEN',
-};
-
 const LISTED_SIZE = 'octet_length(fields::text) + COALESCE(octet_length("sealedIdentities"), 0)';
 
 /** A user as the table holds it. */
 type StoredUser = Omit<UserRow, 'identities'> & { readonly sealedIdentities: string | null };
+
+/** A user as it was read, and the version of its row then. */
+export interface UserVersion {
+  readonly user: UserRow;
+  readonly rowVersion: string;
+}
 
 /** Users of one application at a time: every statement is bound to it. */
 @Injectable()
@@ -100,32 +100,59 @@ export class UsersRepository {
     return Number(row?.count ?? 0);
   }
 
-  /** @throws AppError USERNAME_TAKEN, EMAIL_TAKEN or PHONE_TAKEN */
-  async insert(tx: Tx, appId: string, user: UserRow): Promise<void> {
-    await mapTaken(
-      tx.query(
-        `INSERT INTO accounts.users
-           (app_id, object_id, username, email, email_verified, mobile_phone_number, mobile_phone_verified, password_hash,
-            session_token_hash, sealed_session_token, sealed_identities, acl, fields, updated_at, email_version, password_version,
-            created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-        [...this.changeableValues(appId, user), user.createdAt],
-      ),
-    );
+  /**
+   * Inserts the user, together with what belongs to it.
+   * @throws AppError USERNAME_TAKEN, EMAIL_TAKEN, PHONE_TAKEN; IDENTITY_TAKEN by what belongs to it
+   */
+  async insert(within: Writable, appId: string, user: UserRow, additions: readonly Statement[] = []): Promise<void> {
+    const insertion: Statement = {
+      name: 'users.insert',
+      text: `INSERT INTO accounts.users
+               (app_id, object_id, username, email, email_verified, mobile_phone_number, mobile_phone_verified, password_hash,
+                session_token_hash, sealed_session_token, sealed_identities, acl, fields, updated_at, email_version, password_version,
+                created_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+      values: [...this.changeableValues(appId, user), user.createdAt],
+    };
+    await mapTaken(within.run(together([insertion, ...additions])));
   }
 
   /** Writes all changeable columns. @throws AppError USERNAME_TAKEN, EMAIL_TAKEN or PHONE_TAKEN */
   async update(tx: Tx, appId: string, user: UserRow): Promise<void> {
-    await mapTaken(
-      tx.query(
-        `UPDATE accounts.users
-            SET username = $3, email = $4, email_verified = $5, mobile_phone_number = $6, mobile_phone_verified = $7,
-                password_hash = $8, session_token_hash = $9, sealed_session_token = $10,
-                sealed_identities = $11, acl = $12, fields = $13, updated_at = $14, email_version = $15, password_version = $16
-          WHERE app_id = $1 AND object_id = $2`,
-        this.changeableValues(appId, user),
-      ),
+    const update: Statement = {
+      name: 'users.update',
+      text: `UPDATE accounts.users
+                SET username = $3, email = $4, email_verified = $5, mobile_phone_number = $6, mobile_phone_verified = $7,
+                    password_hash = $8, session_token_hash = $9, sealed_session_token = $10,
+                    sealed_identities = $11, acl = $12, fields = $13, updated_at = $14, email_version = $15, password_version = $16
+              WHERE app_id = $1 AND object_id = $2`,
+      values: this.changeableValues(appId, user),
+    };
+    await mapTaken(tx.run(update));
+  }
+
+  /** The user, and what names the version of its row. */
+  async findVersion(appId: string, objectId: string): Promise<UserVersion | undefined> {
+    const [row] = await this.database.query<StoredUser & { rowVersion: string }>(
+      `SELECT xmin::text AS "rowVersion", ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2`,
+      [appId, objectId],
+      'users.findVersion',
     );
+    if (row === undefined) return undefined;
+    const { rowVersion, ...user } = row;
+    return { user: this.open(user), rowVersion };
+  }
+
+  /** Writes fields and ACL of the user, unless its row has another version by now. @returns whether it did */
+  async updateVersion(appId: string, { user, rowVersion }: UserVersion): Promise<boolean> {
+    const { objectId, acl, fields, updatedAt } = user;
+    const rows = await this.database.query(
+      `UPDATE accounts.users SET acl = $4, fields = $5, updated_at = $6
+        WHERE app_id = $1 AND object_id = $2 AND xmin = $3 RETURNING 1`,
+      [appId, objectId, rowVersion, jsonOrNull(acl), JSON.stringify(fields), updatedAt],
+      'users.updateVersion',
+    );
+    return rows.length === 1;
   }
 
   /** Replaces a hash by one of the same password, unless the password was changed meanwhile. */
@@ -179,7 +206,7 @@ export class UsersRepository {
       user.sessionTokenHash,
       user.sealedSessionToken,
       this.seal(user),
-      user.acl === null ? null : JSON.stringify(user.acl),
+      jsonOrNull(user.acl),
       JSON.stringify(user.fields),
       user.updatedAt,
       user.emailVersion,
@@ -208,18 +235,8 @@ export class UsersRepository {
   }
 }
 
-async function mapTaken(work: Promise<unknown>): Promise<void> {
-  try {
-    await work;
-  } catch (error) {
-    throw takenError(error) ?? error;
-  }
-}
-
-function takenError(error: unknown): AppError | undefined {
-  const constraint = violatedUniqueConstraint(error);
-  const name = constraint === undefined ? undefined : UNIQUE_ERRORS[constraint];
-  return name === undefined ? undefined : appError(name);
+function jsonOrNull(value: object | null): string | null {
+  return value === null ? null : JSON.stringify(value);
 }
 
 /** What a user's identities are sealed for. */

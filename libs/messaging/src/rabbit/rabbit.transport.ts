@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { type AmqpConnectionManager, connect } from 'amqp-connection-manager';
 import type { Channel, ConfirmChannel, Options } from 'amqplib';
@@ -6,6 +7,7 @@ import { AppError, appError } from '#errors';
 import type { Metrics } from '#observability';
 import type { BroadcastListener, EventMessage, NodeMessage, NodeReceiver, Transport } from '../transport.js';
 import { assertFits } from '../message-size.js';
+import { coalesceWrites } from './coalesced-writes.js';
 import { confirmedPublish, type Route } from './confirmed-publish.js';
 import { LastingChannel } from './lasting-channel.js';
 import { NodeInbox } from './node-inbox.js';
@@ -193,7 +195,8 @@ function openConnection({ url, connectionName }: RabbitTransportOptions): AmqpCo
   connection.on('disconnect', ({ err }) => {
     logger.warn(`disconnected: ${err.message}`);
   });
-  connection.on('connect', () => {
+  connection.on('connect', ({ connection: opened }) => {
+    coalesceWrites((opened as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream);
     logger.log('connected');
   });
   return connection;

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { newDatabase } from '#testing';
+import { Database } from './database.js';
+import { violatedForeignKey, violatedUniqueConstraint } from './driver-error.js';
+import { type Statement, together } from './statement.js';
+
+describe('statements that are run together', () => {
+  let database: Database;
+
+  const addParent = (name: string, size: number): Statement => ({
+    name: 'parents.add',
+    text: 'INSERT INTO parents (name, size) VALUES ($1, $2)',
+    values: [name, size],
+  });
+  const addChild = (parent: string, name: string): Statement => ({
+    name: 'children.add',
+    text: 'INSERT INTO children (name, parent) VALUES ($2, $1) RETURNING name',
+    values: [parent, name],
+  });
+  const counts = async () => {
+    const [row] = await database.query(
+      'SELECT (SELECT count(*)::int FROM parents) AS parents, (SELECT count(*)::int FROM children) AS children',
+    );
+    return row;
+  };
+
+  beforeAll(async () => {
+    database = new Database({
+      url: await newDatabase(),
+      schema: 'public',
+      migrations: [],
+      poolSize: 2,
+      applicationName: 'test',
+    });
+    await database.query('CREATE TABLE parents (name text CONSTRAINT parents_pkey PRIMARY KEY, size integer NOT NULL)');
+    await database.query(
+      'CREATE TABLE children (name text CONSTRAINT children_pkey PRIMARY KEY, parent text CONSTRAINT children_parent_fkey REFERENCES parents)',
+    );
+  });
+  beforeEach(() => database.query('TRUNCATE parents, children'));
+  afterAll(() => database.close());
+
+  it('have their own values each, and answer with the rows of the last', async () => {
+    expect(await database.run(together([addParent('p', 7), addChild('p', 'c')]))).toEqual([{ name: 'c' }]);
+    expect(await database.run(together([addParent('q', 8), addChild('q', 'd')]))).toEqual([{ name: 'd' }]);
+    expect(
+      await database.query(
+        'SELECT parents.name, size, children.name AS child FROM parents JOIN children ON parent = parents.name ORDER BY size',
+      ),
+    ).toEqual([
+      { name: 'p', size: 7, child: 'c' },
+      { name: 'q', size: 8, child: 'd' },
+    ]);
+  });
+
+  it('leave nothing where one of them is refused, and name what refused it', async () => {
+    await database.run(addParent('p', 1));
+    const taken = database.run(together([addChild('p', 'c'), addParent('p', 2)]));
+    expect(violatedUniqueConstraint(await taken.catch((error: unknown) => error))).toBe('parents_pkey');
+    const orphan = database.run(together([addParent('q', 1), addChild('nobody', 'c')]));
+    expect(violatedForeignKey(await orphan.catch((error: unknown) => error))).toBe('children_parent_fkey');
+    expect(await counts()).toEqual({ parents: 1, children: 0 });
+  });
+
+  it('are one statement, prepared once on a connection', async () => {
+    await database.run(together([addParent('p', 1), addChild('p', 'c')]));
+    const prepared = await database.query("SELECT name FROM pg_prepared_statements WHERE name LIKE '%children.add'");
+    expect(prepared).toEqual([{ name: 'parents.add+children.add' }]);
+  });
+
+  it('call back after they are committed, and only then', async () => {
+    const [first, second] = [vi.fn(), vi.fn()];
+    const both = (name: string) =>
+      together([
+        { ...addParent(name, 1), afterCommit: first },
+        { ...addChild(name, 'c'), afterCommit: second },
+      ]);
+    await database.transaction(async (tx) => {
+      await tx.run(both('p'));
+      expect(first).not.toHaveBeenCalled();
+    });
+    await expect(database.run(both('q'))).rejects.toThrow();
+    expect([first.mock.calls.length, second.mock.calls.length]).toEqual([1, 1]);
+  });
+});
