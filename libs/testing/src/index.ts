@@ -21,7 +21,7 @@ export { quickestPlan } from './query-plan.js';
 export { linkIn, type MailedLink, type ReceivedMail } from './received-mail.js';
 export { selfSignedCertificate } from './self-signed-certificate.js';
 export { SmtpSink, type SmtpSinkOptions, useSmtpSink } from './smtp-sink.js';
-export { type StoredRow, storedRows } from './stored-rows.js';
+export { storedRows } from './stored-rows.js';
 export { codeSentBy, type SentMessage, sentMessages } from './text-messages.js';
 export { TcpProxy } from './tcp-proxy.js';
 export { type CollectedSpan, useTraceCollector } from './trace-collector.js';
