@@ -12,6 +12,8 @@ interface Fleet {
   readonly appId: string;
   readonly appKey: string;
   readonly size: number;
+  /** What all of them subscribe to; `fleet` unless given. */
+  readonly channel?: string;
 }
 
 /** Many devices in one process, each with a client of its own, and what their applications were shown. */
@@ -27,7 +29,7 @@ export class DeviceFleet {
   /** What a device has last complained of. */
   lastError = '';
 
-  constructor({ server, appId, appKey, size }: Fleet) {
+  constructor({ server, appId, appKey, size, channel = 'fleet' }: Fleet) {
     this.#logins = Array.from({ length: size }, () => 0);
     this.#clients = Array.from(
       { length: size },
@@ -35,7 +37,7 @@ export class DeviceFleet {
         new PushClient({
           server,
           appId,
-          registration: { appKey, fields: { deviceType: 'android', channels: ['fleet'] } },
+          registration: { appKey, fields: { deviceType: 'android', channels: [channel] } },
           WebSocket,
           backOff: { baseMs: 200, maxMs: 2_000 },
           onError: ({ message }) => {
@@ -101,6 +103,16 @@ export class DeviceFleet {
           throw new Error(`not all are connected: ${this.lastError}`);
       }, CONNECTED_MS);
     }
+  }
+
+  /** Disconnects one of the devices. */
+  async leave(device: number): Promise<void> {
+    await this.#clients[device]?.stop();
+  }
+
+  /** Connects it again, with what it remembers; does not wait for it. */
+  comeBack(device: number): void {
+    this.#clients[device]?.start();
   }
 
   async stop(): Promise<void> {

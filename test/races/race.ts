@@ -1,20 +1,15 @@
 import pg from 'pg';
 import { afterAll, expect, it } from 'vitest';
-import {
-  type ApiClient,
-  type ApiReply,
-  appClient,
-  type GatepostServer,
-  type Json,
-  masterClient,
-  scaleOfRun,
-} from '#testing';
+import { ApiClient, type ApiReply, appClient, type GatepostServer, type Json, scaleOfRun } from '#testing';
 
 /** Few with `npm test`; `npm run test:races` says how many. */
-const ROUNDS = scaleOfRun('times', 2);
+export const ROUNDS = scaleOfRun('times', 2);
 const AT_A_TIME = 4;
 const START_MS = 60_000;
 const ROUND_MS = 3_000;
+/** Of the services, whichever round they come from. */
+const COMPLAINT = /"level":"(?:warn|error)"/;
+const SHOWN_COMPLAINTS = 3;
 
 /** Requests of one kind: how many, and how each is sent to the gateway whose turn it is. */
 export interface Requests {
@@ -61,8 +56,9 @@ export class Round {
     return appClient(this.server, gateway);
   }
 
-  master(): ApiClient {
-    return masterClient(this.server);
+  /** The same with the master key, at the gateway of another client. */
+  master({ baseUrl } = this.api()): ApiClient {
+    return ApiClient.forMaster(baseUrl, this.server.app);
   }
 
   /** Sends all of them in the same moment, in an order of chance, over all gateways in turn. @returns the replies, by kind */
@@ -118,7 +114,9 @@ export class Round {
   /** @returns the failure, with what was seen in front */
   failure(title: string, error: unknown): unknown {
     if (!(error instanceof Error)) return error;
-    error.message = [`${title}: ${error.message}`, ...this.#seen.map((text) => `  seen: ${text}`)].join('\n');
+    const complaints = this.server.main.stderr.split('\n').filter((line) => COMPLAINT.test(line));
+    const seen = [...this.#seen, ...complaints.slice(-SHOWN_COMPLAINTS)];
+    error.message = [`${title}: ${error.message}`, ...seen.map((text) => `  seen: ${text}`)].join('\n');
     return error;
   }
 }

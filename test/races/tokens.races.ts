@@ -63,7 +63,7 @@ export function describeTokenRaces(server: () => GatepostServer): void {
       const path = `/1.1/users/${user.id}/refreshSessionToken`;
       const { owner, master, logins } = await round.cross({
         owner: times(MANY / 2, (api) => api.put(path, {}, { session: user.session })),
-        master: times(MANY / 2, () => round.master().put(path)),
+        master: times(MANY / 2, (api) => round.master(api).put(path)),
         logins: times(MANY / 4, (api) => logIn(api, user, user.password)),
         reads: times(MANY / 4, (api) => api.get('/1.1/users/me', { session: user.session })),
       });
@@ -173,7 +173,7 @@ export function describeTokenRaces(server: () => GatepostServer): void {
       const user = await signUp(round.api());
       const path = `/1.1/users/${user.id}`;
       const { deletions, writes, refreshes } = await round.cross({
-        deletions: times(2, () => round.master().delete(path)),
+        deletions: times(2, (api) => round.master(api).delete(path)),
         writes: times(MANY / 2, (api, index) => write(api, user, index)),
         refreshes: times(2, (api) => api.put(`${path}/refreshSessionToken`, {}, { session: user.session })),
       });

@@ -98,9 +98,9 @@ export function describeUpdateRaces(server: () => GatepostServer): void {
         params: { where: { left: { $gte: 1 } } },
       });
       const { joint, single } = await round.cross({
-        joint: times(10, (_, index) => {
+        joint: times(10, (api, index) => {
           const requests = (index % 2 === 0 ? users : [...users].reverse()).map(move);
-          return round.master().post('/1.1/batch/save', { requests });
+          return round.master(api).post('/1.1/batch/save', { requests });
         }),
         single: times(4, (api, index) => {
           const step = { sum: op('Increment', { amount: 1 }), left: op('Decrement', { amount: 1 }) };
@@ -124,7 +124,7 @@ export function describeUpdateRaces(server: () => GatepostServer): void {
 
     race('make one role of a name', async (round) => {
       const name = unique('role').replaceAll('-', '_');
-      const replies = await round.atOnce(20, () => round.master().post('/1.1/roles', { name, ACL: PUBLIC }));
+      const replies = await round.atOnce(20, (api) => round.master(api).post('/1.1/roles', { name, ACL: PUBLIC }));
       expect(outcomesOf(replies)).toEqual([...repeated(19, NAME_TAKEN), 201]);
       await round.expectStored(
         [{ roles: 1 }],
@@ -143,8 +143,10 @@ export function describeUpdateRaces(server: () => GatepostServer): void {
       const all = { __op: 'AddRelation', objects: leaving.flatMap((user) => member(user).objects) };
       expect((await round.master().put(path, { users: all })).status).toBe(200);
       const { added, removed } = await round.cross({
-        added: times(10, (_, index) => round.master().put(path, { users: member(staying[index % 5]!) })),
-        removed: times(5, (_, index) => round.master().put(path, { users: member(leaving[index]!, 'RemoveRelation') })),
+        added: times(10, (api, index) => round.master(api).put(path, { users: member(staying[index % 5]!) })),
+        removed: times(5, (api, index) =>
+          round.master(api).put(path, { users: member(leaving[index]!, 'RemoveRelation') }),
+        ),
       });
       expect(outcomesOf([...added, ...removed])).toEqual(repeated(15, 200));
       await expectMembers(round, role, staying);
@@ -153,7 +155,7 @@ export function describeUpdateRaces(server: () => GatepostServer): void {
     race('leave no role to a user who is deleted at the same time', async (round) => {
       const [role, user] = [await createRole(round), await signUp(round.api())];
       const { added, removed } = await round.cross({
-        added: times(5, () => round.master().put(`/1.1/roles/${role}`, { users: member(user) })),
+        added: times(5, (api) => round.master(api).put(`/1.1/roles/${role}`, { users: member(user) })),
         removed: times(1, (api) => api.delete(`/1.1/users/${user.id}`, { session: user.session })),
       });
       expect(outcomesOf(removed)).toEqual([200]);

@@ -13,12 +13,14 @@ export interface SentMessage {
   readonly [field: string]: unknown;
 }
 
+/** By the paths of their files, which are written once. */
+const read = new Map<string, SentMessage>();
+
 /** The messages that mail has written for a number so far, in no order. */
 export function sentMessages({ env }: Pick<GatepostServer, 'env'>, to: string): SentMessage[] {
   const folder = join(env['GATEPOST_DATA_DIR'] ?? '', 'outbox', 'sms');
   const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')) : [];
-  const messages = files.map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as SentMessage);
-  return messages.filter((message) => message.to === to);
+  return files.map((name) => messageIn(join(folder, name))).filter((message) => message.to === to);
 }
 
 /** The code that a request sends to a number. @throws Error where the request is refused, or no message comes */
@@ -35,4 +37,10 @@ export async function codeSentBy(
     if (message === undefined) throw new Error(`no message to ${to}`);
     return message.code;
   });
+}
+
+function messageIn(file: string): SentMessage {
+  const message = read.get(file) ?? (JSON.parse(readFileSync(file, 'utf8')) as SentMessage);
+  read.set(file, message);
+  return message;
 }

@@ -29,18 +29,6 @@ export function describeEmailBounds(server: () => GatepostServer, apps: () => Ma
       expect((await elsewhere.linkBy('requestPasswordReset')).token).toMatch(/\w/);
     });
 
-    it('hold for twenty requests at once, over all gateways', async () => {
-      const person = new EmailClient(server());
-      await person.signUp();
-      const replies = await Promise.all(
-        Array.from({ length: 20 }, (_, index) =>
-          person.api(index).post('/1.1/requestPasswordReset', { email: person.address }),
-        ),
-      );
-      expect(replies.filter(({ status }) => status === 200)).toHaveLength(5);
-      expect(await person.mailsOnceSettled()).toHaveLength(5);
-    });
-
     it('tell nothing of who is there with quietProfile', async () => {
       for (const path of ['requestPasswordReset', 'requestEmailVerify']) {
         const people = [0, 1, 2].map(() => new EmailClient(server(), apps().quiet));

@@ -13,7 +13,6 @@ import {
 import { refusal } from './refusal.js';
 
 const MISSING_ID = 'f'.repeat(24);
-const PARALLEL = 50;
 
 const where = (condition: unknown) => `where=${encodeURIComponent(JSON.stringify(condition))}`;
 const newDevice = () => unique('device');
@@ -278,52 +277,6 @@ export function describeInstallations(server: () => GatepostServer): void {
       const id = await register();
       expect(await find({ objectId: id })).toHaveLength(1);
       expect((await api.as({ 'x-lc-id': 'other', 'x-lc-key': 'other' }).get(`${path}/${id}`)).status).toBe(401);
-    });
-
-    it('are one, however many registrations of a device come at once', async () => {
-      const [installationId, token] = [newDevice(), { deviceType: 'ios', deviceToken: newToken() }];
-      const identities = [{ installationId }, token, { installationId, ...token }];
-      const replies = await Promise.all(
-        Array.from({ length: PARALLEL }, (_, index) =>
-          appClient(server(), index).post(path, {
-            ...identities[index % 3],
-            ...channelOp('AddUnique', `channel${index}`),
-          }),
-        ),
-      );
-      expect(replies.filter(({ status }) => status !== 200 && status !== 201)).toEqual([]);
-      const [installation, ...others] = await find({ $or: [{ installationId }, token] });
-      expect([others, installation]).toEqual([[], expect.objectContaining({ installationId, ...token })]);
-    });
-
-    it('lose no channel where registrations of one name come at once', async () => {
-      const installationId = newDevice();
-      const channels = Array.from({ length: PARALLEL }, (_, index) => `channel${index}`);
-      const replies = await Promise.all(
-        channels.map((channel, index) =>
-          appClient(server(), index).post(path, { installationId, ...channelOp('AddUnique', channel) }),
-        ),
-      );
-      expect(replies.filter(({ status }) => status === 201)).toHaveLength(1);
-      expect(new Set(replies.map(idOf)).size).toBe(1);
-      const [installation] = await find({ installationId });
-      expect((installation?.['channels'] as string[]).sort()).toEqual(channels.sort());
-    });
-
-    it('that swap their tokens at once end with one token each or none, and one of them has it', async () => {
-      const tokens = [newToken(), newToken()].map((deviceToken) => ({ deviceType: 'ios', deviceToken }));
-      const ids = [await register(tokens[0]), await register(tokens[1])];
-      const replies = await Promise.all(
-        Array.from({ length: 20 }, (_, index) =>
-          appClient(server(), index)
-            .acceptingUnavailable()
-            .put(`${path}/${ids[index % 2] ?? ''}`, tokens[(index + 1) % 2]),
-        ),
-      );
-      expect(replies.filter(({ status }) => ![200, 404, 503].includes(status))).toEqual([]);
-      const left = await find({ objectId: { $in: ids } });
-      expect(left.length).toBeGreaterThan(0);
-      expect(new Set(left.map(({ deviceToken }) => deviceToken)).size).toBe(left.length);
     });
   });
 

@@ -58,16 +58,6 @@ export function describePageAnswers(server: () => GatepostServer): void {
       expect((await anybody().get(`/pages/reset-password?token=${token}`)).status).toBe(200);
     });
 
-    it('a password is set once, however often it is sent at the same time', async () => {
-      const { user, token } = await linkToReset();
-      const statuses = await Promise.all(
-        Array.from({ length: 8 }, () => post('reset-password', `token=${token}&${PASSWORDS}`)),
-      );
-      expect(statuses.sort()).toEqual([200, 410, 410, 410, 410, 410, 410, 410]);
-      const { username } = user;
-      expect((await api.post('/1.1/login', { username, password: 'new password' })).status).toBe(200);
-    });
-
     it('a page of the application itself sets a password by a POST, or by a script', async () => {
       const byPost = await linkToReset();
       const path = `/1.1/resetPassword/${byPost.token}`;

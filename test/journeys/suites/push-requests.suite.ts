@@ -119,18 +119,6 @@ export function describePushRequests(server: () => GatepostServer): void {
       });
     });
 
-    it('with one request id are one, at whatever gateway', async () => {
-      const { baseUrls, app } = server();
-      const body = { data, channels: short(), req_id: short() };
-      const replies = await Promise.all(
-        Array.from({ length: 20 }, (_, index) =>
-          ApiClient.forMaster(baseUrls[index % baseUrls.length] ?? '', app).post('/1.1/push', body),
-        ),
-      );
-      expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
-      expect(new Set(replies.map((reply) => reply.body['objectId'])).size).toBe(1);
-    });
-
     it('are listed and forgotten for the master key alone', async () => {
       const name = short();
       const id = await send({ channels: short(), notification_id: name });
