@@ -10,7 +10,7 @@ const MIN_BUSY = 0.9;
 const HASH_SECONDS = 4;
 
 export async function printReport({ names, results, contestants, longestLags, median }) {
-  out(`\n${machine()}, Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}\n`);
+  out(`\n${machine()}\n`);
   printRates({ names, results, median });
   printLag(names, longestLags);
   if (names.includes('login') || names.includes('signup'))
@@ -24,12 +24,16 @@ function out(line) {
   process.stdout.write(`${line}\n`);
 }
 
-function verdict(isMet) {
+/** For a table of targets. */
+export function verdict(isMet) {
   return isMet ? 'met' : 'MISSED';
 }
 
+/** What was measured on, and when. */
 export function machine() {
-  return `${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallelism()} cores`;
+  const processor = cpus()[0]?.model ?? 'unknown processor';
+  const today = new Date().toISOString().slice(0, 10);
+  return `${processor}, ${availableParallelism()} cores, Node ${process.versions.node}, ${today}`;
 }
 
 function printRates({ names, results, median }) {

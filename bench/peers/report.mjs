@@ -1,7 +1,7 @@
 // What was measured of accounts, as Markdown, and how it stands to the targets.
 import { table } from '../../tools/markdown.mjs';
 import { median } from '../load.mjs';
-import { machine } from '../report.mjs';
+import { machine, verdict } from '../report.mjs';
 import { PARSE_SERVER } from './parse-server.mjs';
 import { MAX_ME_PROCESSOR_MS, TARGETS } from './targets.mjs';
 
@@ -96,8 +96,4 @@ function startsAndMemory(starts, memory) {
 
 function milliseconds(value) {
   return value < 10 ? value.toFixed(2) : value.toFixed(0);
-}
-
-function verdict(isMet) {
-  return isMet ? 'met' : '**missed**';
 }

@@ -9,6 +9,8 @@ const WARM_UP_DEVICES = 1_000;
 /** No more than half of what a connector sends without an acknowledgement: then it would wait for one. */
 const FAN_OUT_PUSHES = 16;
 const LATENCY_PUSHES = 300;
+const EVERYBODY = 10_000;
+const EVERYBODY_PUSHES = 100;
 const OFFLINE_DEVICES = 100_000;
 const STORM_DEVICES = 10_000;
 const STORM_PUSHES = 10;
@@ -16,10 +18,12 @@ const MILLION = 1_000_000;
 const WATCHED_DEVICES = 1_000;
 const SETTLE_MS = 3_000;
 const PAUSE_MS = 20;
+/** Until the acknowledgements of a push to everybody are dealt with. */
+const FAN_OUT_PAUSE_MS = 500;
 const TIMEOUT_MS = 120_000;
 const GENTLY = 200;
 
-export const CASES = { memory, sends, latency, offline, storm, million };
+export const CASES = { memory, sends, fanOut, latency, offline, storm, million };
 
 /** Resident memory of the server for each device that is connected and gets nothing. */
 async function memory(server, devices) {
@@ -41,13 +45,9 @@ async function memory(server, devices) {
 /** Frames that one core sends, of messages that go to everybody. */
 async function sends(server, devices) {
   await sendsPerCore(server, devices, { names: namesOf('warm', WARM_UP_DEVICES), sendsAcks: true });
-  return {
-    sendsPerCore: await sendsPerCore(server, devices, { names: namesOf('mute', FAN_OUT_DEVICES), sendsAcks: false }),
-    ackedSendsPerCore: await sendsPerCore(server, devices, {
-      names: namesOf('acking', FAN_OUT_DEVICES),
-      sendsAcks: true,
-    }),
-  };
+  const mute = await sendsPerCore(server, devices, { names: namesOf('mute', FAN_OUT_DEVICES), sendsAcks: false });
+  const acking = await sendsPerCore(server, devices, { names: namesOf('acking', FAN_OUT_DEVICES), sendsAcks: true });
+  return { sendsPerCore: mute.perCore, ackedSendsPerCore: acking.perCore, ackedPerSecond: acking.perSecond };
 }
 
 async function sendsPerCore(server, devices, { names, sendsAcks }) {
@@ -56,14 +56,36 @@ async function sendsPerCore(server, devices, { names, sendsAcks }) {
   await sleep(SETTLE_MS);
   await devices.forget();
   const before = processorSeconds(server.server);
+  const startedAt = now();
   for (let push = 0; push < FAN_OUT_PUSHES; push += 1) await server.pushToAll(sendsAcks ? 1 : 0);
   const wanted = names.length * FAN_OUT_PUSHES;
-  const { messages } = await devices.untilMessages(wanted, TIMEOUT_MS);
+  const { messages, lastAt } = await devices.untilMessages(wanted, TIMEOUT_MS);
   if (sendsAcks) await sleep(SETTLE_MS);
   const seconds = processorSeconds(server.server) - before;
   await devices.close();
   if (messages < wanted) throw new Error(`${server.title}: ${messages} of ${wanted} messages came`);
-  return messages / seconds;
+  return { perCore: messages / seconds, perSecond: (messages * 1_000) / (lastAt - startedAt) };
+}
+
+/** From the answer to the application until the last device has the frame, one push at a time. */
+async function fanOut(server, devices) {
+  const names = namesOf('everybody', EVERYBODY);
+  await server.register?.(names);
+  await devices.open({ ...server.device, names, sendsAcks: true, atOnce: GENTLY });
+  await sleep(SETTLE_MS);
+  const all = [];
+  for (let push = 0; push < EVERYBODY_PUSHES; push += 1) {
+    await devices.forget();
+    await server.pushToAll();
+    const acceptedAt = now();
+    const { messages, lastAt } = await devices.untilMessages(EVERYBODY, TIMEOUT_MS);
+    if (messages < EVERYBODY) throw new Error(`${server.title}: ${messages} of ${EVERYBODY} messages came`);
+    all.push(lastAt - acceptedAt);
+    await sleep(FAN_OUT_PAUSE_MS);
+  }
+  await devices.close();
+  const [fanOutP50, fanOutP99] = shares(all, 0.5, 0.99);
+  return { fanOutP50, fanOutP99 };
 }
 
 /** From the answer to the application until the device has the frame, one push at a time. */
@@ -74,9 +96,8 @@ async function latency(server, devices) {
   const all = [];
   for (let push = 0; push < LATENCY_PUSHES; push += 1) all.push(await latencyOfOne(server, devices, name));
   await devices.close();
-  all.sort((a, b) => a - b);
-  const share = (part) => all[Math.floor(all.length * part)];
-  return { latencyP50: share(0.5), latencyP99: share(0.99) };
+  const [latencyP50, latencyP99] = shares(all, 0.5, 0.99);
+  return { latencyP50, latencyP99 };
 }
 
 async function latencyOfOne(server, devices, name) {
@@ -148,4 +169,10 @@ async function million(server, devices) {
 
 function now() {
   return performance.timeOrigin + performance.now();
+}
+
+/** What so large a part of the measured values does not exceed. */
+function shares(values, ...parts) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return parts.map((part) => sorted[Math.floor(sorted.length * part)]);
 }
