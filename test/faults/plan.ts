@@ -7,6 +7,8 @@ export type Server = (typeof SERVERS)[number];
 /** Something that ends without a warning. */
 export interface Strike {
   readonly target: Service | Server;
+  /** How long after the beginning of a burst of requests. */
+  readonly afterMs: number;
   /** For how long it stays away before it is started again. */
   readonly awayMs: number;
   /** Whether the next strike follows at once: before everything is well again. */
@@ -15,13 +17,15 @@ export interface Strike {
 
 /** What happens when, as the seed says. */
 export interface Plan {
-  /** Each process of every service, and each server. */
+  /** Each process of every service, and each server as often. */
   readonly inTurn: readonly Strike[];
   readonly atRandom: readonly Strike[];
 }
 
 /** Of each service. */
 export const REPLICAS = 2;
+/** By then a burst is through. */
+const LONGEST_AFTER_MS = 500;
 const LONGEST_AWAY_MS = 4_000;
 /** One in so many. */
 const FOLLOWED = 3;
@@ -31,14 +35,19 @@ const QUICKEST_RECOVERY_SECONDS = 3;
 /** The plan of a seed: the same at every call. */
 export function planOf(seed: number, seconds: number): Plan {
   const random = randomOf(seed);
-  const awayMs = () => Math.floor(random() * LONGEST_AWAY_MS);
+  const times = () => ({
+    afterMs: Math.floor(random() * LONGEST_AFTER_MS),
+    awayMs: Math.floor(random() * LONGEST_AWAY_MS),
+  });
   const targets = [...SERVICES, ...SERVERS];
-  const inTurn = shuffled([...Array.from({ length: REPLICAS }, () => SERVICES).flat(), ...SERVERS], random).map(
-    (target) => ({ target, awayMs: awayMs(), isFollowed: false }),
-  );
+  const inTurn = shuffled(Array.from({ length: REPLICAS }, () => targets).flat(), random).map((target) => ({
+    target,
+    ...times(),
+    isFollowed: false,
+  }));
   const atRandom = Array.from({ length: Math.ceil(seconds / QUICKEST_RECOVERY_SECONDS) }, () => ({
     target: targets[Math.floor(random() * targets.length)]!,
-    awayMs: awayMs(),
+    ...times(),
     isFollowed: random() < 1 / FOLLOWED,
   }));
   return { inTurn, atRandom };
@@ -46,7 +55,9 @@ export function planOf(seed: number, seconds: number): Plan {
 
 /** In one line. */
 export function told(strikes: readonly Strike[]): string {
-  return strikes.map(({ target, awayMs, isFollowed }) => `${target} ${awayMs} ms${isFollowed ? ' +' : ','}`).join(' ');
+  return strikes
+    .map(({ target, afterMs, awayMs, isFollowed }) => `${target} ${afterMs}/${awayMs} ms${isFollowed ? ' +' : ','}`)
+    .join(' ');
 }
 
 function shuffled<T>(all: readonly T[], random: () => number): T[] {

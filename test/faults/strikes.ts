@@ -49,7 +49,10 @@ export class Strikes {
     return count;
   }
 
-  async #makeOne({ target, awayMs, isFollowed }: Strike): Promise<void> {
+  async #makeOne({ target, afterMs, awayMs, isFollowed }: Strike): Promise<void> {
+    // Whatever is struck has something in hand.
+    this.scene.load.burst();
+    await sleep(afterMs);
     const from = performance.now();
     const revive = await this.#strike(target);
     await sleep(awayMs);
@@ -92,7 +95,7 @@ export class Strikes {
       await letters.fetch();
       if (letters.mailsTo(person.email).length === 0) throw new Error(`no mail has come to ${person.email}`);
       const reached = fleet.reached(push);
-      if (reached < fleet.size - 1) throw new Error(`push ${push} has reached ${reached} devices`);
+      if (reached < fleet.size - fleet.away) throw new Error(`push ${push} has reached ${reached} devices`);
     }, HEALTHY_MS);
   }
 }

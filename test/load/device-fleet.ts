@@ -23,8 +23,9 @@ export class DeviceFleet {
   readonly #shown = new Map<string, Map<number, number>>();
   /** By device: how often it has logged in. */
   readonly #logins: number[];
-  #away = 0;
-  #wandering: Promise<void> | undefined;
+  /** How many devices have been sent away for a while. */
+  away = 0;
+  #wandering: Promise<unknown> = Promise.resolve();
   #isStopping = false;
   /** What a device has last complained of. */
   lastError = '';
@@ -74,7 +75,7 @@ export class DeviceFleet {
 
   /** How many devices are to be connected, but are not. */
   get missing(): number {
-    return this.#clients.filter(({ state }) => state !== 'connected').length - this.#away;
+    return this.#clients.filter(({ state }) => state !== 'connected').length - this.away;
   }
 
   /** Ids of all pushes that devices were shown. */
@@ -82,9 +83,12 @@ export class DeviceFleet {
     return [...this.#shown.keys()];
   }
 
-  /** From now on one device after the other goes away for a while and comes back, until `settle`. */
-  wander(awayMs: number): void {
-    this.#wandering = this.#wander(awayMs);
+  /** From now on so many devices at a time go away for a while and come back, each in its turn, until `settle`. */
+  wander(atOnce: number, awayMs: number): void {
+    const shares = Array.from({ length: atOnce }, (_, share) =>
+      this.#clients.filter((_client, device) => device % atOnce === share),
+    );
+    this.#wandering = Promise.all(shares.map((clients) => this.#wander(clients, awayMs)));
   }
 
   /** All devices are to stay. */
@@ -120,17 +124,17 @@ export class DeviceFleet {
     await Promise.all(this.#clients.map((client) => client.stop()));
   }
 
-  async #wander(awayMs: number): Promise<void> {
-    for (let device = 0; !this.#isStopping; device = (device + 1) % this.#clients.length) {
-      const client = this.#clients[device]!;
-      this.#away += 1;
+  async #wander(clients: readonly PushClient[], awayMs: number): Promise<void> {
+    for (let turn = 0; !this.#isStopping; turn += 1) {
+      const client = clients[turn % clients.length]!;
+      this.away += 1;
       await client.stop();
       await sleep(awayMs);
       client.start();
       await eventually(() => {
         if (client.state !== 'connected') throw new Error('the device is not connected yet');
       }, CONNECTED_MS);
-      this.#away -= 1;
+      this.away -= 1;
     }
   }
 

@@ -14,6 +14,8 @@ const RETURN_MS = 500;
 const SETTLED_MS = 6_000;
 const INCREMENTS = 4;
 const PUSH_INTERVAL_MS = 500;
+const BURST_PEOPLE = 20;
+const BURST_PUSHES = 4;
 
 /** The message of a push whose request was not answered, and of those that were, their ids. */
 interface Pushes {
@@ -38,7 +40,7 @@ export class MixedLoad {
   readonly #app: ApiClient;
   readonly #master: ApiClient;
   #isStopping = false;
-  #running: Promise<unknown> = Promise.resolve();
+  #running: Promise<unknown>[] = [];
   #startedAt = 0;
   #durationMs = 0;
 
@@ -59,13 +61,23 @@ export class MixedLoad {
       await this.push();
       await sleep(PUSH_INTERVAL_MS);
     });
-    this.#running = Promise.all([...people, pushes, this.#repeat(() => this.#clicks.takeTurn())]);
+    this.#running.push(
+      ...people,
+      pushes,
+      this.#repeat(() => this.#clicks.takeTurn()),
+    );
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true;
-    await this.#running;
+    await Promise.all(this.#running);
     this.#durationMs = performance.now() - this.#startedAt;
+  }
+
+  /** Many people come in one moment, and a few pushes. */
+  burst(): void {
+    const people = Array.from({ length: BURST_PEOPLE }, () => this.#arrive());
+    this.#running.push(...people, ...Array.from({ length: BURST_PUSHES }, () => this.push()));
   }
 
   /** Signs up somebody. @returns undefined where that was not acknowledged */
@@ -105,6 +117,13 @@ export class MixedLoad {
 
   async #repeat(work: () => Promise<void>): Promise<void> {
     while (!this.#isStopping) await work();
+  }
+
+  async #arrive(): Promise<void> {
+    const person = await this.signUp();
+    if (person === undefined) return;
+    await this.#askForMail(person);
+    this.#clicks.expect(person);
   }
 
   async #liveOnce(): Promise<void> {
