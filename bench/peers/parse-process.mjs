@@ -17,6 +17,7 @@ await ParseServer.startApp({
   publicServerURL: `http://127.0.0.1:${PORT}/1.1`,
   logLevel: 'error',
   silent: true,
+  logsFolder: null,
   // Gatepost verifies anonymous users no further either.
   enableAnonymousUsers: true,
   allowClientClassCreation: false,
