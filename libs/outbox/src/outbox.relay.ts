@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Database, type Tx } from '#database';
 import { AppError, messageOf } from '#errors';
@@ -8,6 +9,8 @@ import { OUTBOX_SCHEMA } from './outbox.schema.js';
 const BATCH_SIZE = 100;
 /** Rows of a process that died before it could relay them wait this long at most, in milliseconds. */
 const POLL_INTERVAL_MS = 1_000;
+/** Between the starts of two batches, in milliseconds: events that follow each other closely go together. The first goes at once. */
+const GATHER_MS = 20;
 const FIRST_RETRY_SECONDS = 1;
 const LONGEST_RETRY_SECONDS = 300;
 /** What is counted of a long outbox: by then it is long enough. */
@@ -62,11 +65,14 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
 
   private async run(): Promise<void> {
     while (!this.isStopping) {
+      const startedAt = performance.now();
       const isMoreWaiting = await this.relayBatch().catch((error: unknown) => {
         this.reportPause(error);
         return false;
       });
-      if (!isMoreWaiting) await this.pause();
+      if (isMoreWaiting) continue;
+      await this.pause();
+      await sleep(Math.max(0, startedAt + GATHER_MS - performance.now()));
     }
   }
 

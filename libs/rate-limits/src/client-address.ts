@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /** Where a request came from, as the HTTP server says. */
@@ -13,6 +14,7 @@ export interface RequestOrigin {
  * no address, the proxy itself counts as the client. Empty where the connection is gone.
  */
 export function clientAddressOf({ ip, ips = [ip] }: RequestOrigin): string {
-  const address = ips.findLast((each) => ipaddr.isValid(each));
-  return address === undefined ? '' : ipaddr.process(address).toString();
+  const address = ips.findLast((each) => isIPv4(each) || ipaddr.isValid(each));
+  if (address === undefined || isIPv4(address)) return address ?? '';
+  return ipaddr.process(address).toString();
 }
