@@ -244,6 +244,13 @@ describe('a session', () => {
     expect(receive({ kind: 'heartbeat' })).toEqual([]);
   });
 
+  it('counts pings and pongs too, which nobody else would', () => {
+    open();
+    const answers = Array.from({ length: 120 }, () => session.heard(nowMs));
+    expect(answers.flat()).toContainEqual(expect.objectContaining({ kind: 'close', code: 4116 }));
+    expect(session.heard(nowMs)).toEqual([]);
+  });
+
   it('answers what it does not offer under its number, and leaves the rest', () => {
     expect(receive({ kind: 'unsupported', i: 7 })).toMatchObject([{ frame: { kind: 'error', i: 7 } }]);
     expect(receive({ kind: 'unsupported', i: undefined })).toEqual([]);

@@ -89,8 +89,10 @@ export class DeviceSession {
   }
 
   /** Something came that says no more than that the device is there. */
-  heard(nowMs: number): void {
+  heard(nowMs: number): readonly Effect[] {
+    if (this.hasEnded()) return NONE;
     this.#heardMs = nowMs;
+    return this.#allowance.take(nowMs) ? NONE : this.refuse(CLOSE.tooFast, 'Too many frames.');
   }
 
   /** The device says something. */

@@ -52,6 +52,8 @@ export class DeviceConnection {
   }
 
   received(payload: Buffer): void {
+    // What comes behind the end is not even read.
+    if (this.session.hasEnded()) return;
     const nowMs = performance.now();
     try {
       this.perform(this.session.receive(this.framing.read(payload), nowMs));
@@ -61,7 +63,7 @@ export class DeviceConnection {
   }
 
   heard(): void {
-    this.session.heard(performance.now());
+    this.perform(this.session.heard(performance.now()));
   }
 
   /** The socket is gone. */

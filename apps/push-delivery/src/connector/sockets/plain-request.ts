@@ -17,6 +17,7 @@ export function serveWithoutUpgrade(server: Server, request: IncomingMessage, st
     const [name = '', value = ''] = request.rawHeaders.slice(index, index + 2);
     if (!UPGRADE_HEADERS.has(name.toLowerCase())) lines.push(`${name}: ${value}`);
   }
+  if (/\bclose\b/i.test(request.headers.connection ?? '')) lines.push('Connection: close');
   stream.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), rest]));
   server.emit('connection', stream);
 }
