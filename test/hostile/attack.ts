@@ -14,6 +14,8 @@ const PARALLEL = 8;
 /** As Retry-After says, and a bit. */
 const OVERLOADED_MS = 2_000;
 const MAX_OVERLOADS = 50;
+/** A server that is broken keeps every request waiting: the others are not sent, or the run would last for hours. */
+const MAX_UNANSWERED = 10;
 /** Attackers delete, rename and log out what is theirs; then they get it anew. */
 const REQUESTS_BETWEEN_RENEWALS = 150;
 
@@ -24,6 +26,7 @@ export class Attack {
   readonly #sender: Sender;
   readonly #judge: Judge;
   #overloads = 0;
+  #unanswered = 0;
   #renewal: Promise<void> | undefined;
 
   private constructor(
@@ -85,6 +88,7 @@ export class Attack {
   }
 
   async #mistakeIn(request: HostileRequest, endpoint: string, tally: AnswerTally): Promise<string | undefined> {
+    if (this.#unanswered >= MAX_UNANSWERED) return 'was not sent: too many were not answered';
     if (this.#sender.sent % REQUESTS_BETWEEN_RENEWALS === 0) this.#renewal ??= this.cast.renew();
     await this.#renewal;
     this.#renewal = undefined;
@@ -94,6 +98,7 @@ export class Attack {
       tally.note(endpoint, answer.status);
       return this.#judge.mistakeIn(resolved, answer);
     } catch (error) {
+      this.#unanswered += 1;
       return String(error);
     }
   }

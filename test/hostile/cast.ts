@@ -25,9 +25,9 @@ interface Victim {
 }
 
 /**
- * Who takes part. The server's first application has two victims: a stranger, of whom nobody may see anything, and an acquaintance,
- * whose name, address and number everybody knows. Attackers have an account beside them, and an application of their own with its
- * master key.
+ * Who takes part. The server's first application has three victims: a stranger, of whom nobody may see anything, a neighbour, whose
+ * address and number are hidden, and an acquaintance, whose name, address and number everybody knows. Attackers have an account
+ * beside them, and an application of their own with its master key.
  */
 export class Cast {
   /** What `$NAMES` in requests stand for. */
@@ -133,6 +133,8 @@ export class Cast {
     });
     await this.#close(stranger);
     await this.#plantThings(stranger, 'STRANGER');
+    const secrets = { ...this.#contact(), ...this.#password(), authData: this.#authData() };
+    await this.#plantThings(await signUp(this.#api, secrets), 'NEIGHBOUR');
     const contact = { email: `${unique('known')}@example.com`, mobilePhoneNumber: uniquePhone() };
     const acquaintance = await signUp(this.#api, { ...contact, ...this.#password(), authData: this.#authData() });
     await this.#plantThings(acquaintance, 'ACQUAINTANCE');

@@ -10,10 +10,13 @@ const HEALTH_DEADLINE_MS = 10_000;
 const MAX_SILENCE_MS = 1_500;
 const NANOSECONDS = 1e6;
 const MEGABYTE = 1_048_576;
-/** Code that is compiled late, pools and bounded caches that fill. What grows with requests passes it in 20,000 of them. */
-const MAX_GROWTH_BYTES = 16 * MEGABYTE;
+/** Code that is compiled late, pools and bounded caches that fill. */
+const MAX_GROWTH_BYTES = 3 * MEGABYTE;
+/** What a request may leave behind in a process while those caches fill: less than anything that is kept of it. */
+const MAX_BYTES_PER_REQUEST = 1_024;
 /** Pages that the allocator keeps: the heap that is in use decides, this only bounds it. */
 const MAX_RESIDENT_GROWTH = 1.6;
+const MAX_RESIDENT_BYTES = 16 * MEGABYTE;
 
 interface Watched {
   readonly name: string;
@@ -93,9 +96,10 @@ export class ProcessWatch {
     for (const { inspected } of this.processes) inspected.close();
   }
 
-  /** What was wrong with the processes. */
-  problems(): string[] {
-    return [...this.#problems, ...this.processes.flatMap(growthOf)];
+  /** What was wrong with the processes. @param requests how many each of them got since it was warm, at the least */
+  problems(requests: number): string[] {
+    const maxGrowth = MAX_GROWTH_BYTES + requests * MAX_BYTES_PER_REQUEST;
+    return [...this.#problems, ...this.processes.flatMap((one) => growthOf(one, maxGrowth))];
   }
 
   /** A line for each process. */
@@ -148,11 +152,11 @@ async function memoryOf({ inspected, pid }: Watched): Promise<Memory> {
   return { heap, resident: Number(kilobytes) * 1_024 };
 }
 
-function growthOf({ name, pid, warm, end }: Watched): string[] {
+function growthOf({ name, pid, warm, end }: Watched, maxGrowth: number): string[] {
   if (end === undefined) return [`${name} (${pid}) has died`];
   if (warm === undefined) return [];
-  const hasGrown = end.heap - warm.heap > MAX_GROWTH_BYTES;
-  const isLarge = end.resident > warm.resident * MAX_RESIDENT_GROWTH + MAX_GROWTH_BYTES;
+  const hasGrown = end.heap - warm.heap > maxGrowth;
+  const isLarge = end.resident > warm.resident * MAX_RESIDENT_GROWTH + MAX_RESIDENT_BYTES;
   return hasGrown || isLarge
     ? [
         `${name} has grown from ${megabytes(warm.heap)} to ${megabytes(end.heap)} MB in use, ${megabytes(warm.resident)} to ${megabytes(end.resident)} MB resident`,

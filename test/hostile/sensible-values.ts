@@ -2,7 +2,7 @@ import fc from 'fast-check';
 
 /** What can be named by its id, by what paths call it: `$MY_…` is what the credentials of the request are good for. */
 const IDS: Readonly<Record<string, readonly string[]>> = {
-  user: ['$MY_USER', '$USER_OTHER', '$USER_ACQUAINTANCE', '$USER_STRANGER'],
+  user: ['$MY_USER', '$USER_OTHER', '$USER_ACQUAINTANCE', '$USER_NEIGHBOUR', '$USER_STRANGER'],
   role: ['$MY_ROLE', '$ROLE_STRANGER'],
   installation: ['$MY_INSTALLATION'],
   notification: ['$MY_NOTIFICATION', '$NOTIFICATION_STRANGER'],

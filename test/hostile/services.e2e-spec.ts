@@ -2,6 +2,7 @@ import { describe } from 'vitest';
 import { startServices, usePlatforms, useServer } from '#testing';
 import { describeHostileInput } from './hostile.suite.js';
 import { InspectedProcess } from './inspected-process.js';
+import { describeRawSockets } from './raw-sockets.suite.js';
 
 const REPLICAS = { gateway: 2, accounts: 1, 'auth-linking': 1, mail: 1, 'push-delivery': 1 };
 /** Of the run's requests; the rest is for the standalone server. */
@@ -11,4 +12,5 @@ describe('the services behind two gateways', () => {
   const platforms = usePlatforms();
   const server = useServer(() => startServices(REPLICAS, { ...platforms().env(), ...InspectedProcess.env }));
   describeHostileInput(server, SHARE);
+  describeRawSockets(server);
 });

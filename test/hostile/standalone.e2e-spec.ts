@@ -2,6 +2,7 @@ import { describe } from 'vitest';
 import { startStandalone, usePlatforms, useServer } from '#testing';
 import { describeHostileInput } from './hostile.suite.js';
 import { InspectedProcess } from './inspected-process.js';
+import { describeRawSockets } from './raw-sockets.suite.js';
 
 /** Of the run's requests. */
 const SHARE = 0.2;
@@ -10,4 +11,5 @@ describe('the standalone server', () => {
   const platforms = usePlatforms();
   const server = useServer(() => startStandalone({ ...platforms().env(), ...InspectedProcess.env }));
   describeHostileInput(server, SHARE);
+  describeRawSockets(server);
 });

@@ -1,0 +1,154 @@
+import type { Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { appClient, eventually, type GatepostServer, masterClient, scaleOfRun, unique } from '#testing';
+import { DeviceFleet } from '../load/device-fleet.js';
+import { rawFrames, rawHandshakes } from './corpus/raw-frames.js';
+import { rawRequests } from './corpus/raw-requests.js';
+import { ProcessWatch } from './process-watch.js';
+import { converse, kindsOfAnswers, openSocket, untilClosed } from './raw-conversation.js';
+import { frame, handshake, pings, RawDevice } from './raw-device.js';
+
+const USUAL_REQUESTS = 20_000;
+/** So many requests of the run are worth one more round of everything here. */
+const REQUESTS_PER_ROUND = 1_000;
+/** Of each kind, at each port. */
+const SLOW = 20;
+const DRIBBLE_MS = 500;
+/** A whole request within 30 seconds, as Node sees every 30; a login within 15. */
+const PATIENCE_MS = 90_000;
+const WITNESSES = 3;
+/** At each port, at the least. */
+const CONNECTIONS_PER_ROUND = 40;
+
+/** Whatever comes over a connection: it is refused at once or given up in time, and nobody else feels it. */
+export function describeRawSockets(server: () => GatepostServer): void {
+  describe('raw sockets', () => {
+    const rounds = Math.max(2, Math.round(scaleOfRun('requests', USUAL_REQUESTS) / REQUESTS_PER_ROUND));
+    const device = () => ({ appId: server().app.id, installationId: unique('raw') });
+    const slow: Socket[] = [];
+    let witnesses: DeviceFleet;
+    let watch: ProcessWatch;
+
+    beforeAll(async () => {
+      const { baseUrls, app } = server();
+      witnesses = new DeviceFleet({ server: baseUrls[0] ?? '', appId: app.id, appKey: app.appKey, size: WITNESSES });
+      await witnesses.start();
+      watch = await ProcessWatch.over(server());
+      watch.start();
+      slow.push(...(await openSlowSockets(server())));
+    });
+    afterAll(async () => {
+      for (const socket of slow) socket.destroy();
+      await witnesses.stop();
+      (watch as ProcessWatch | undefined)?.close();
+    });
+
+    it('gets one answer to what no request is, and none to what is hidden in it', async () => {
+      expect(await requestMistakes(server())).toEqual([]);
+    });
+
+    it('closes devices that send what no frame is, with the code that says why', async () => {
+      expect(await frameMistakes(server(), device)).toEqual([]);
+    });
+
+    it('the same again and again', async () => {
+      await watch.noteWarm();
+      for (let round = 0; round < rounds; round += 1) {
+        const mistakes = [...(await requestMistakes(server())), ...(await frameMistakes(server(), device))];
+        expect(mistakes, `round ${round}`).toEqual([]);
+      }
+    });
+
+    it('serves others meanwhile', async () => {
+      expect(slow.length).toBeGreaterThan(0);
+      expect((await appClient(server()).get('/1.1/date')).status).toBe(200);
+      const { body } = await masterClient(server()).post('/1.1/push', {
+        channels: ['fleet'],
+        data: { alert: 'hello' },
+      });
+      await eventually(() => {
+        expect(witnesses.reached(String(body['objectId']))).toBe(WITNESSES);
+      });
+      expect(witnesses.mostReturns()).toBe(0);
+    });
+
+    it('gives up what never ends', async () => {
+      await Promise.all(slow.map((socket) => untilClosed(socket, PATIENCE_MS)));
+    });
+
+    it('kept no process from answering, grew none, and planted nothing', async () => {
+      await watch.stop();
+      process.stderr.write(`Raw sockets, ${rounds} rounds\n${watch.report().join('\n')}\n`);
+      expect(watch.problems(rounds * CONNECTIONS_PER_ROUND)).toEqual([]);
+    });
+  });
+}
+
+/** What gets other answers than it should, of all HTTP ports that clients reach. */
+async function requestMistakes(server: GatepostServer): Promise<string[]> {
+  const requests = portsOf(server).flatMap(({ service, port }) => {
+    const all = [...rawRequests(server.app), ...(service === 'gateway' ? [] : rawHandshakes())];
+    return all.map((request) => ({ ...request, service, port }));
+  });
+  const mistakes = requests.map(async ({ name, bytes, kinds, isEnded = false, service, port }) => {
+    const answer = await converse(port, bytes, isEnded).catch(String);
+    const found = kindsOfAnswers(answer);
+    return String(found) === String(kinds) ? [] : [`${service}: ${name} was answered ${answer.slice(0, 300)}`];
+  });
+  return (await Promise.all(mistakes)).flat();
+}
+
+/** What is closed with another code than it should be, or not at all. */
+async function frameMistakes(
+  server: GatepostServer,
+  device: () => { readonly appId: string; readonly installationId: string },
+): Promise<string[]> {
+  const ports = portsOf(server).filter(({ service }) => service !== 'gateway');
+  const all = ports.flatMap(({ port }) => rawFrames(device()).map((frames) => ({ ...frames, port })));
+  const mistakes = all.map(async ({ name, protocol, frames, code, port }) => {
+    const attacker = await RawDevice.open(port, protocol);
+    attacker.send(frames);
+    const found = await attacker.closeCode().catch(String);
+    return found === code ? [] : [`${name} was closed with ${found ?? 'nothing'}`];
+  });
+  return (await Promise.all(mistakes)).flat();
+}
+
+/** What is begun and never ended, and what is sent all the time instead. */
+type Slow = readonly [beginning: string | Buffer, more: string | Buffer];
+
+/** Connections that begin something and never end it, though they go on sending. */
+function openSlowSockets(server: GatepostServer): Promise<Socket[]> {
+  const { id, appKey } = server.app;
+  const head = `POST /1.1/login HTTP/1.1\r\nHost: localhost\r\nX-LC-Id: ${id}\r\nX-LC-Key: ${appKey}\r\n`;
+  const requests: Slow[] = [
+    ['', ''],
+    [`${head}X-Slow: `, 'a'],
+    [`${head}Content-Length: 1000000\r\n\r\n{"a":"`, 'a'],
+  ];
+  const pieceOfFrame = frame('a'.repeat(16_000)).subarray(0, 100);
+  const devices: Slow[] = [
+    [handshake(), Buffer.concat(pings(1))],
+    [Buffer.concat([Buffer.from(handshake()), pieceOfFrame]), 'a'],
+  ];
+  const sockets = portsOf(server).flatMap(({ service, port }) =>
+    [...requests, ...(service === 'gateway' ? [] : devices)].flatMap((slow) =>
+      Array.from({ length: SLOW }, () => dribble(port, slow)),
+    ),
+  );
+  return Promise.all(sockets);
+}
+
+async function dribble(port: number, [beginning, more]: Slow): Promise<Socket> {
+  const socket = await openSocket(port);
+  socket.write(beginning);
+  const dribbling = setInterval(() => socket.write(more), DRIBBLE_MS);
+  socket.once('close', () => {
+    clearInterval(dribbling);
+  });
+  return socket;
+}
+
+function portsOf({ processes }: GatepostServer): GatepostServer['processes'] {
+  return processes.filter(({ service }) => ['gateway', 'push-delivery', 'standalone'].includes(service));
+}
