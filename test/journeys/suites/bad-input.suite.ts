@@ -104,7 +104,7 @@ export function describeBadInput(server: () => GatepostServer): void {
       ['an ACL whose value is a string', { ACL: { '*': { read: 'true' } } }, 123],
       ['authData that is a string', { authData: 'x' }, 111],
     ];
-    it.each(refused)('refuses %s', async (_, body, code) => {
+    it.each(refused)('refuses names and values that no client may write: %s', async (_, body, code) => {
       const before = await state();
       const update = await put(body);
       expect([update.status, update.body['code']]).toEqual([400, code]);

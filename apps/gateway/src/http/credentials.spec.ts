@@ -88,6 +88,15 @@ describe('readCredentials', () => {
   it.each(['', ' ', 'two words', 'ä', 'a'.repeat(129), 'a\n'])('takes %j for no application', (id) => {
     expect(readCredentials({ 'x-lc-id': id })).toBeUndefined();
   });
+
+  it('is quick with texts made to be slow', () => {
+    const slow = ['a', '!', '0', ',', '0,', '0,1', '0,1,master,'].map((part) => part.repeat(15_000));
+    const startedAt = performance.now();
+    for (const text of slow) expect(readCredentials({ 'x-lc-id': text })).toBeUndefined();
+    for (const text of [...slow, ...slow.map((part) => `${'0'.repeat(32)},${part}`)])
+      expect(judge({ 'x-lc-sign': text })).toBeUndefined();
+    expect(performance.now() - startedAt).toBeLessThan(500);
+  });
 });
 
 describe('readSessionToken', () => {

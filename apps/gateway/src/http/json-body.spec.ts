@@ -21,7 +21,7 @@ describe('parseJsonBody', () => {
     ['{"a": [{"b": {"__proto__": {}}}]}', 'INVALID_KEY_NAME'],
     [`${'['.repeat(100)}${']'.repeat(100)}`, 'MALFORMED_JSON'],
     [`${'['.repeat(200_000)}${']'.repeat(200_000)}`, 'MALFORMED_JSON'],
-  ])('refuses %.40s', (text, errorName) => {
+  ])('refuses what is no JSON, too deep, or named like a prototype: %.40s', (text, errorName) => {
     expect(() => parseJsonBody(Buffer.from(text))).toThrow(expect.objectContaining({ errorName }) as Error);
   });
 
