@@ -4,6 +4,9 @@ import WebSocket from 'ws';
 const SHARED = `JSON.stringify([Object, Function, Array, String, Number, Boolean, Symbol, RegExp, Date, Map, Set, Promise, Error, Buffer]
   .map((one) => [one, one.prototype].flatMap((holder) => Reflect.ownKeys(holder).map(String))))`;
 
+/** One whose prototypes are broken may never answer. */
+const DEADLINE_MS = 20_000;
+
 /** A process of the product, looked into by Node's inspector: nothing in the product has to help. */
 export class InspectedProcess {
   #next = 0;
@@ -68,8 +71,12 @@ export class InspectedProcess {
 
   #call(method: string, params: Readonly<Record<string, unknown>> = {}): Promise<Result> {
     const id = (this.#next += 1);
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
+      const deadline = setTimeout(() => {
+        reject(new Error(`a process does not answer its inspector: ${method}`));
+      }, DEADLINE_MS);
       this.#waiting.set(id, (result) => {
+        clearTimeout(deadline);
         this.#waiting.delete(id);
         resolve(result);
       });
