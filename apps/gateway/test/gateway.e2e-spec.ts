@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -31,6 +32,14 @@ describe('the gateway, whole, with accounts faked at the contract', () => {
       body: JSON.stringify(body),
       headers: { 'content-type': 'application/json', ...headers },
     });
+
+  const connected = async () => {
+    const socket = connect(service.port, '127.0.0.1');
+    await once(socket, 'connect');
+    let answers = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => (answers += chunk));
+    return { socket, received: () => answers };
+  };
 
   beforeAll(async () => {
     accounts = new FakeAccounts();
@@ -116,6 +125,17 @@ describe('the gateway, whole, with accounts faked at the contract', () => {
     ];
     expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400, 413]);
     expect(accounts.questions).toEqual([]);
+  });
+
+  it('answers a body that is too long to a client that is still sending it, and serves its connection on', async () => {
+    const { socket, received } = await connected();
+    const half = 'x'.repeat(config.bodyLimitBytes);
+    const head = `Host: x\r\nX-LC-Id: ${APPLICATION.id}\r\nX-LC-Key: ${APPLICATION.appKey}`;
+    socket.write(`POST /1.1/users HTTP/1.1\r\n${head}\r\nContent-Length: ${2 * half.length}\r\n\r\n${half}`);
+    await expect.poll(received).toContain('HTTP/1.1 413');
+    socket.write(`${half}GET /1.1/users/${user.objectId} HTTP/1.1\r\n${head}\r\n\r\n`);
+    await expect.poll(received).toContain('HTTP/1.1 200');
+    socket.destroy();
   });
 
   const rows = (Object.keys(ERRORS) as ErrorName[]).filter((name) => name !== 'INTERNAL');

@@ -4,6 +4,8 @@ import { AppError, appError } from '#errors';
 import { reportError } from '#observability';
 import { isForPage, sendErrorPage } from '../pages/error-page.js';
 
+const MAX_DRAINED_BYTES = 16 * 1024 * 1024;
+
 /** Writes every error body: `{code, error}` (specification, Errors), or a page where somebody reads it. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
@@ -23,7 +25,16 @@ export class ErrorFilter implements ExceptionFilter {
 /** Answers with an error, wherever in a request's way it came up. */
 export function sendError(reply: FastifyReply, error: AppError): void {
   if (error.retryAfterSeconds !== undefined) void reply.header('retry-after', String(error.retryAfterSeconds));
+  if (error.is('PAYLOAD_TOO_LARGE')) letFinish(reply);
   void reply.code(error.status).send(errorBody(error));
+}
+
+/**
+ * Fastify would close the connection at once: a client that is still sending sees it cut, and not the answer. What comes of a body that
+ * has an end is thrown away instead.
+ */
+function letFinish(reply: FastifyReply): void {
+  if (Number(reply.request.headers['content-length']) <= MAX_DRAINED_BYTES) void reply.removeHeader('connection');
 }
 
 /** What an error looks like in an answer. */
