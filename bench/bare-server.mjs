@@ -7,6 +7,7 @@ import pg from 'pg';
 const { DATABASE_URL, PORT, APP_ID, LOOKUP_KEY } = process.env;
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 });
 const fastify = Fastify();
+const BCRYPT_COST = 10;
 const lookupKey = Buffer.from(LOOKUP_KEY, 'hex');
 
 /** The service's own columns and look-ups, prepared as there. */
@@ -44,17 +45,29 @@ fastify.put('/1.1/users/:id', async (request) => {
   return rows[0];
 });
 
-// An account on a platform, and its user: in one statement, with a session token that nobody could open.
+// A user in one statement, with an account on a platform or a password, and with a session token that nobody could open.
 fastify.post('/1.1/users', async (request, reply) => {
+  const { username, password, authData } = request.body;
   const [objectId, sessionToken] = [randomBytes(12).toString('hex'), randomBytes(16).toString('hex')];
+  const hash = password === undefined ? null : await bcrypt.hash(password, BCRYPT_COST);
   const { rows } = await pool.query({
     name: 'signup',
     text: `WITH added AS (
-             INSERT INTO accounts.users (app_id, object_id, username, session_token_hash, sealed_session_token, created_at, updated_at)
-             VALUES ($1, $2, $2, $3, $4, now(), now()) RETURNING app_id, object_id, created_at)
-           INSERT INTO accounts.identities (app_id, user_id, platform, uid, is_verified)
-           SELECT app_id, object_id, 'anonymous', $5, false FROM added RETURNING (SELECT created_at FROM added) AS "createdAt"`,
-    values: [APP_ID, objectId, tokenHash(sessionToken), sessionToken, request.body.authData.anonymous.id],
+             INSERT INTO accounts.users (app_id, object_id, username, password_hash, session_token_hash, sealed_session_token, created_at, updated_at)
+             VALUES ($1, $2, $6, $7, $3, $4, now(), now()) RETURNING app_id, object_id, created_at),
+           linked AS (
+             INSERT INTO accounts.identities (app_id, user_id, platform, uid, is_verified)
+             SELECT app_id, object_id, 'anonymous', $5, false FROM added WHERE $5::text IS NOT NULL)
+           SELECT created_at AS "createdAt" FROM added`,
+    values: [
+      APP_ID,
+      objectId,
+      tokenHash(sessionToken),
+      sessionToken,
+      authData?.anonymous.id,
+      username ?? objectId,
+      hash,
+    ],
   });
   return reply.code(201).send({ objectId, sessionToken, ...rows[0] });
 });

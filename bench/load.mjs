@@ -15,12 +15,12 @@ export const warmUp = (benchCase, entrant) => measure(benchCase, entrant, WARM_U
  * Keeps so many requests in flight for so many seconds. Requests per second and latencies (milliseconds: `p50`, `p99`, `longest`) are of
  * answers with 2xx; `others` counts the rest, `shed` those of them with 503.
  */
-export async function measure({ connections, requests }, entrant, seconds) {
+export async function measure({ connections, requests, leastSeconds = 0 }, entrant, seconds) {
   const before = processorTimes();
   const result = await generateLoad({
     url: entrant.url,
     connections,
-    duration: seconds,
+    duration: Math.max(seconds, leastSeconds),
     requests: requests(entrant).map(({ path, method = 'GET', headers, body }) => ({
       path,
       method,

@@ -7,6 +7,7 @@ import { CreateIdentities1795800000000 } from './migrations/1795800000000-create
 import { CreateMailLinks1795950000000 } from './migrations/1795950000000-create-mail-links.js';
 import { AddEventOrigins1796300000000 } from './migrations/1796300000000-add-event-origins.js';
 import { CreateRotations1796400000000 } from './migrations/1796400000000-create-rotations.js';
+import { SearchFieldsAtOnce1796500000000 } from './migrations/1796500000000-search-fields-at-once.js';
 
 export const ACCOUNTS_SCHEMA = 'accounts';
 
@@ -26,6 +27,7 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
       CreateMailLinks1795950000000,
       AddEventOrigins1796300000000,
       CreateRotations1796400000000,
+      SearchFieldsAtOnce1796500000000,
     ],
   };
 }

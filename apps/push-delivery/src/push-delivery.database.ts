@@ -2,6 +2,7 @@ import { Database, type DatabaseOptions } from '#database';
 import { CreatePush1796100000000 } from './migrations/1796100000000-create-push.js';
 import { CreateDeviceQueues1796200000000 } from './migrations/1796200000000-create-device-queues.js';
 import { AddPushOrigins1796300200000 } from './migrations/1796300200000-add-push-origins.js';
+import { SearchFieldsAtOnce1796500100000 } from './migrations/1796500100000-search-fields-at-once.js';
 
 /** The database of push-delivery, beside those of other services where one process runs them all. */
 export class PushDatabase extends Database {}
@@ -13,6 +14,11 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
     poolSize,
     schema: 'push',
     applicationName: 'gatepost-push-delivery',
-    migrations: [CreatePush1796100000000, CreateDeviceQueues1796200000000, AddPushOrigins1796300200000],
+    migrations: [
+      CreatePush1796100000000,
+      CreateDeviceQueues1796200000000,
+      AddPushOrigins1796300200000,
+      SearchFieldsAtOnce1796500100000,
+    ],
   };
 }
