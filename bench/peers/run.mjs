@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { fail } from '../../tools/prepare.mjs';
 import { measurePushes } from '../push/measure-push.mjs';
 import { pushReport } from '../push/report.mjs';
-import { hashRate } from '../report.mjs';
+import { hashRate, machine } from '../report.mjs';
 import { measureAccounts } from './measure-accounts.mjs';
 import { installParseServer } from './parse-server.mjs';
 import { accountsReport } from './report.mjs';
@@ -20,7 +20,7 @@ const HELP = `Usage: npm run bench:peers -- [--seconds=3] [--rounds=3] [--connec
 Measures the services (one process each), the standalone server, a bare Fastify + node-postgres server that does the same
 statements, and Parse Server on PostgreSQL with the indexes it lacks: every case at every number of requests in flight, round by
 round in turn, each over 100,000 users. "push" is pushes, beside Mosquitto where it is installed. --write puts what was
-measured into docs/benchmarks.md.
+measured into its sections of docs/benchmarks.md.
 Parse Server is installed into bench/peers/installed at the first run; nothing of Gatepost depends on it.
 Needs PostgreSQL (DATABASE_URL), Redis (REDIS_URL) and RabbitMQ (AMQP_URL), on this machine so that their processor time counts, and
 Linux; works in databases of its own and drops them.
@@ -46,16 +46,18 @@ for (const name of chosen)
 const rounds = Number(values.rounds);
 const names = chosen.filter((name) => name !== PUSH);
 
+const reports = new Map();
 if (names.length > 0) {
   installParseServer();
   const connections = values.connections.split(',').map(Number);
   const measured = await measureAccounts({ names, connections, rounds, seconds: Number(values.seconds) });
-  await tell('accounts', accountsReport({ names, connections, ...measured, hashRate: await hashRate() }));
+  const report = accountsReport({ names, connections, ...measured, hashRate: await hashRate() });
+  for (const [section, text] of report) reports.set(section, text);
 }
-if (chosen.includes(PUSH)) await tell('pushes', pushReport(await measurePushes({ names: PUSH_CASES, rounds })));
+if (chosen.includes(PUSH)) reports.set('pushes', pushReport(await measurePushes({ names: PUSH_CASES, rounds })));
 
-async function tell(section, report) {
-  process.stdout.write(`\n${report}\n`);
-  const command = `npm run bench:peers -- ${process.argv.slice(2).join(' ')}`;
-  if (values.write) await writeSection(section, `\`${command}\`\n\n${report}`);
+const command = ['npm run bench:peers --', ...process.argv.slice(2)].join(' ');
+for (const [section, report] of reports) {
+  process.stdout.write(`\n### ${section}\n\n${report}\n`);
+  if (values.write) await writeSection(section, `\`${command}\`, ${machine()}\n\n${report}`);
 }

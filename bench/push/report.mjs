@@ -1,7 +1,7 @@
 // The design's targets, and how the servers stand to them.
 import { table } from '../../tools/markdown.mjs';
 import { median } from '../load.mjs';
-import { machine, verdict } from '../report.mjs';
+import { verdict } from '../report.mjs';
 
 const atMost = (limit) => ({ text: `≤ ${limit.toLocaleString('en')}`, isMet: (value) => value <= limit });
 const atLeast = (limit) => ({ text: `≥ ${limit.toLocaleString('en')}`, isMet: (value) => value >= limit });
@@ -48,7 +48,7 @@ export function pushReport(results) {
       ? []
       : [[title, shown(ours, digits), shown(theirs, digits), judged(target, ours, theirs)]];
   });
-  return `${machine()}\n\n${table(['measure', 'Gatepost', 'Mosquitto', 'target'], lines)}`;
+  return table(['measure', 'Gatepost', 'Mosquitto', 'target'], lines);
 }
 
 function shown(value, digits) {

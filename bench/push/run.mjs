@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { fail } from '../../tools/prepare.mjs';
 import { CASES } from './cases.mjs';
 import { measurePushes } from './measure-push.mjs';
+import { machine } from '../report.mjs';
 import { pushReport } from './report.mjs';
 
 const ALL_CASES = Object.keys(CASES);
@@ -31,4 +32,4 @@ for (const name of names)
   if (!ALL_CASES.includes(name)) fail(`There is no case "${name}". Cases: ${ALL_CASES.join(', ')}.`);
 
 const report = pushReport(await measurePushes({ names, rounds: Number(values.rounds) }));
-process.stdout.write(`\n${report}\n`);
+process.stdout.write(`\n${machine()}\n\n${report}\n`);
