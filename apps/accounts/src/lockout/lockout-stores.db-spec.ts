@@ -209,7 +209,7 @@ describe.each<{
 
   it('forgets by clear the failures, and not the attempts that are being judged', async () => {
     await fail(patient, 2);
-    const [pending] = await reserveMany(patient, LOCKING);
+    const pending = (await reserveMany(patient, LOCKING)).find(({ kind }) => kind === 'reserved');
     await patient.clear(user);
     expect((await patient.find(user)).failures).toBe(0);
     expect(await patient.settle(user, pending!.id, false)).toEqual({ kind: 'judged', isLockNew: false });
