@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Metrics } from '#observability';
 import type { AccountsConfig } from '../accounts.config.js';
 import { PasswordHasher } from './password-hasher.js';
@@ -41,6 +41,18 @@ describe('a PasswordHasher', () => {
     expect(refused.length).toBeGreaterThan(0);
     expect(refused[0]?.reason).toMatchObject({ errorName: 'SERVICE_UNAVAILABLE', retryAfterSeconds: 2 });
     expect(outcomes.some(({ status }) => status === 'fulfilled')).toBe(true);
+  });
+
+  it('says so too to whoever has waited for more than four seconds, and serves the others', async () => {
+    const busy = hasher();
+    const now = vi.spyOn(performance, 'now').mockReturnValue(0);
+    const early = Array.from({ length: 4 }, () => busy.hash('secret'));
+    now.mockReturnValue(4_001);
+    const late = busy.hash('secret');
+    const outcomes = await Promise.allSettled(early);
+    expect(outcomes.at(-1)).toMatchObject({ reason: { errorName: 'SERVICE_UNAVAILABLE', retryAfterSeconds: 2 } });
+    expect(await late).toMatch(/^bcrypt-sha256:/);
+    now.mockRestore();
   });
 
   it('refuses a stored hash that it does not know', async () => {

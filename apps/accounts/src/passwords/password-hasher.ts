@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import bcrypt from 'bcrypt';
-import { appError } from '#errors';
+import { type AppError, appError } from '#errors';
 import { Metrics } from '#observability';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { BoundedQueue } from './bounded-queue.js';
@@ -10,9 +10,12 @@ import { type HashingJob, HashingThread } from './hashing-thread.js';
 /** Names how a stored hash was made, so that others can be told apart later. */
 const SCHEME = 'bcrypt-sha256:';
 
+/** Who has waited for so long, in milliseconds, is refused when its turn comes: it asks again, and others do not wait for it. */
+const MAX_WAIT_MS = 4_000;
+
 /**
  * Hashes passwords: bcrypt of a SHA-256 digest, so that bytes beyond the 72nd and NUL bytes count. As many at once as
- * there are processors, the rest in a bounded queue; over the bound SERVICE_UNAVAILABLE.
+ * there are processors, the rest in a bounded queue; over the bound, and after four seconds, SERVICE_UNAVAILABLE.
  */
 @Injectable()
 export class PasswordHasher {
@@ -55,14 +58,20 @@ export class PasswordHasher {
 
   async #limited(job: HashingJob): Promise<string | boolean> {
     const stop = this.metrics.passwords.startTimer();
-    const turn = this.#queue.run(() => this.#onThread(job));
-    if (turn === undefined) {
-      this.metrics.passwordsRefused.inc();
-      throw appError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 2 });
-    }
+    const queuedAt = performance.now();
+    const turn = this.#queue.run(async () => {
+      if (performance.now() - queuedAt > MAX_WAIT_MS) throw this.#refused();
+      return this.#onThread(job);
+    });
+    if (turn === undefined) throw this.#refused();
     const result = await turn;
     stop();
     return result;
+  }
+
+  #refused(): AppError {
+    this.metrics.passwordsRefused.inc();
+    return appError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 2 });
   }
 
   /** The queue lets in as many at once as there shall be threads; one that fails is not used again. */
