@@ -40,11 +40,16 @@ export function rawFrames(device: { readonly appId: string; readonly installatio
     ...['lc.protobuf2.3', 'lc.proto2base64.3', 'gatepost.push.v1', 'nonsense'].map((protocol) => ({
       name: `junk in ${protocol}`,
       protocol,
-      // A field of a kind that there is not, so that no chance makes it a message.
-      frames: [frame(Buffer.concat([Buffer.from([0x0f]), randomBytes(JUNK_BYTES)]), { opcode: BINARY })],
+      frames: [junkFor(protocol)],
       code: 1007,
     })),
   ];
+}
+
+/** Starts with a field of a kind that there is not, so that no chance makes it a message; read as base64, so could any other junk. */
+function junkFor(protocol: string): Buffer {
+  const junk = Buffer.concat([Buffer.from([0x0f]), randomBytes(JUNK_BYTES)]);
+  return protocol === 'lc.proto2base64.3' ? frame(junk.toString('base64')) : frame(junk, { opcode: BINARY });
 }
 
 function unreadable(): RawFrames[] {

@@ -99,6 +99,10 @@ export class UserWriter {
     return true;
   }
 
+  async rehash(appId: string, user: UserRow, passwordHash: string): Promise<void> {
+    await this.database.transaction((tx) => this.users.rehash(tx, appId, user, passwordHash));
+  }
+
   private async decided(current: UserRow, decide: Decision): Promise<UserRow> {
     const decided = settled(await decide(current));
     const changed = { ...decided, ...countChanges(current, decided), ...touched(current, this.clock.now()) };
@@ -109,10 +113,6 @@ export class UserWriter {
   private acceptable(wanted: UserRow): UserRow {
     assertObjectSize(wanted.fields, this.config.objectLimitBytes);
     return settled(wanted);
-  }
-
-  async rehash(appId: string, user: UserRow, passwordHash: string): Promise<void> {
-    await this.database.transaction((tx) => this.users.rehash(tx, appId, user, passwordHash));
   }
 }
 

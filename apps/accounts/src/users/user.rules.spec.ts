@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
 import type { UserRow } from './user.row.js';
-import { applyChanges, countChanges } from './user.rules.js';
+import { applyChanges, changesContentOnly, countChanges } from './user.rules.js';
 
 const none = { custom: [] };
 const on = { verifyEmailOnSignUp: true };
@@ -148,5 +148,33 @@ describe('countChanges', () => {
     ['of both', { email: 'c@d.ee', passwordHash: null }, { emailVersion: 1, passwordVersion: 1 }],
   ])('counts a change %s', (_, changes, expected) => {
     expect(countChanges(user, { ...user, ...changes })).toEqual(expected);
+  });
+});
+
+describe('changesContentOnly', () => {
+  const LATER = new Date('2026-01-02T00:00:00.000Z');
+  const content = { fields: { color: 'blue' }, acl: {}, updatedAt: LATER };
+  const rest: Omit<UserRow, keyof typeof content> = {
+    objectId: 'other',
+    username: 'eve',
+    email: 'c@d.ee',
+    emailVerified: false,
+    emailVersion: 1,
+    passwordVersion: 1,
+    mobilePhoneNumber: '+862',
+    mobilePhoneVerified: false,
+    passwordHash: 'other',
+    sessionTokenHash: Buffer.alloc(1),
+    sealedSessionToken: 'other',
+    identities: new Map(),
+    createdAt: LATER,
+  };
+
+  it('holds where fields, ACL and time differ', () => {
+    expect(changesContentOnly(user, { ...user, ...content })).toBe(true);
+  });
+
+  it.each(Object.entries(rest))('does not hold where %s differs as well', (name, value) => {
+    expect(changesContentOnly(user, { ...user, ...content, [name]: value })).toBe(false);
   });
 });
