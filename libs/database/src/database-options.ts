@@ -9,4 +9,6 @@ export interface DatabaseOptions {
   readonly applicationName: string;
   /** Longer statements are given up, in milliseconds. 5 seconds unless given. */
   readonly statementTimeoutMs?: number;
+  /** Whether statements that stay prepared are planned for the values of each run, where one plan for all values would not do. */
+  readonly plansEachRun?: boolean;
 }

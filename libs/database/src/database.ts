@@ -13,6 +13,7 @@ const SILENCE_MS = 1_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 15_000;
 /** Compiling a statement takes longer than running any of ours. */
 const NO_JIT = '-c jit=off';
+const PLAN_EACH_RUN = '-c plan_cache_mode=force_custom_plan';
 
 /** Runs SQL. Values are parameters, always; the text is written by us. */
 export interface Queryable {
@@ -64,7 +65,8 @@ export class Tx implements Writable {
 export class Database implements Writable {
   readonly #pool: Pool;
 
-  constructor({ url, poolSize, applicationName, statementTimeoutMs = STATEMENT_TIMEOUT_MS }: DatabaseOptions) {
+  constructor(options: DatabaseOptions) {
+    const { url, poolSize, applicationName, statementTimeoutMs = STATEMENT_TIMEOUT_MS, plansEachRun = false } = options;
     this.#pool = new Pool({
       connectionString: url,
       max: poolSize,
@@ -74,7 +76,7 @@ export class Database implements Writable {
       query_timeout: statementTimeoutMs + SILENCE_MS,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
       keepAlive: true,
-      options: NO_JIT,
+      options: plansEachRun ? `${NO_JIT} ${PLAN_EACH_RUN}` : NO_JIT,
     });
     const logger = new Logger('PostgreSQL');
     // A connection that is lost in use fails its query, and has no other listener: its event must not end the process.

@@ -10,7 +10,7 @@ const things: QueryClass = {
   table: 'things',
   columns: new Map([
     ['objectId', { sql: 'id', type: 'text' }],
-    ['name', { sql: 'name', type: 'text' }],
+    ['name', { sql: 'name', type: 'text', isUnique: true }],
     ['isOpen', { sql: 'is_open', type: 'boolean', isNullable: true }],
     ['createdAt', { sql: 'created_at', type: 'date' }],
   ]),
@@ -213,6 +213,24 @@ describe('compileFind', () => {
       ['app', grants],
       ['app', grants],
     ]);
+  });
+
+  it.each<[boolean, unknown]>([
+    [true, { name: 'a' }],
+    [true, { name: { $in: ['a'] } }],
+    [true, { $and: [{ name: 'a' }] }],
+    [false, {}],
+    [false, { name: null }],
+    [false, { name: 7 }],
+    [false, { name: { $in: ['a', 'b'] } }],
+    [false, { name: { $ne: 'a' } }],
+    [false, { name: { $regex: '^a' } }],
+    [false, { name: 'a', isOpen: true }],
+    [false, { $or: [{ name: 'a' }, { name: 'b' }] }],
+    [false, { isOpen: true }],
+    [false, { custom: 'a' }],
+  ])('tells %s that one row is looked up by %j', (isLookUp, where) => {
+    expect(compile(where).isLookUp).toBe(isLookUp);
   });
 
   it('shows nothing but what has no ACL to a caller without grants', () => {

@@ -4,6 +4,7 @@ import { compileOrder } from './compile-order.js';
 import { isMemberOf } from './compile-relation.js';
 import type { Condition, ObjectQuery, SubQuery } from './query.js';
 import type { QueryClass, QueryScope } from './query-class.js';
+import { targetOf } from './query-target.js';
 
 export interface CompiledFind {
   readonly where: string;
@@ -11,6 +12,8 @@ export interface CompiledFind {
   /** LIMIT and OFFSET, where the query has them. */
   readonly limit: string;
   readonly parameters: readonly unknown[];
+  /** Whether it looks up one value of a unique column, and nothing else: one row at most, by the same plan whatever the value. */
+  readonly isLookUp: boolean;
 }
 
 export interface CompiledCondition {
@@ -25,7 +28,8 @@ export interface CompiledCondition {
  */
 export function compileFind(query: ObjectQuery, queryClass: QueryClass, scope: QueryScope): CompiledFind {
   const statement = new Statement();
-  return { ...compileQuery(query, contextOf(queryClass, scope, statement)), parameters: statement.parameters };
+  const compiled = compileQuery(query, contextOf(queryClass, scope, statement));
+  return { ...compiled, parameters: statement.parameters, isLookUp: isLookUp(query.where, queryClass) };
 }
 
 /** The condition by which `compileFind` finds, alone: for counting. @throws as compileFind */
@@ -52,6 +56,19 @@ export function compileCondition(
   return { sql, parameters: statement.parameters };
 }
 
+function isLookUp(where: Condition, queryClass: QueryClass): boolean {
+  if (where.kind === 'and') {
+    const [only, ...others] = where.conditions;
+    return only !== undefined && others.length === 0 && isLookUp(only, queryClass);
+  }
+  if (where.kind !== 'field' || where.test.kind !== 'isAnyOf') return false;
+  const target = targetOf(where.field, queryClass);
+  const [value, ...others] = where.test.values;
+  return (
+    target.kind === 'column' && target.column.isUnique === true && typeof value === 'string' && others.length === 0
+  );
+}
+
 function contextOf(queryClass: QueryClass, scope: QueryScope, statement: Statement): CompileContext {
   return {
     queryClass,
@@ -67,7 +84,7 @@ function compileSelect(query: SubQuery, context: CompileContext, column: (within
   return `SELECT ${column(context)} FROM ${context.queryClass.table} WHERE ${where} ORDER BY ${orderBy} ${limit}`;
 }
 
-function compileQuery(query: ObjectQuery, context: CompileContext): Omit<CompiledFind, 'parameters'> {
+function compileQuery(query: ObjectQuery, context: CompileContext): Pick<CompiledFind, 'where' | 'orderBy' | 'limit'> {
   const { bind } = context.statement;
   return {
     where: compileVisible(query.where, context),

@@ -5,6 +5,8 @@ export interface QueryColumn {
   readonly type: ColumnType;
   /** Left out where every row has a value: an index serves the order then. */
   readonly isNullable?: true;
+  /** No two rows of an application have the same value, and an index knows. */
+  readonly isUnique?: true;
 }
 
 /** A relation kept in a table of pairs: which objects of another class belong to an object of this one. */

@@ -10,7 +10,7 @@ const STATEMENT_TIMEOUT_MS = 3_000;
  */
 export class QueryDatabase extends Database {
   constructor(options: DatabaseOptions) {
-    super({ ...options, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+    super({ ...options, statementTimeoutMs: STATEMENT_TIMEOUT_MS, plansEachRun: true });
   }
 
   /** @throws AppError QUERY_TIMED_OUT; INVALID_QUERY where PostgreSQL refuses a regular expression */

@@ -1,11 +1,11 @@
 import type { QueryClass } from '#object-query';
 
 const COLUMNS: QueryClass['columns'] = new Map([
-  ['objectId', { sql: 'object_id', type: 'text' }],
-  ['username', { sql: 'username', type: 'text' }],
-  ['email', { sql: 'email', type: 'text', isNullable: true }],
+  ['objectId', { sql: 'object_id', type: 'text', isUnique: true }],
+  ['username', { sql: 'username', type: 'text', isUnique: true }],
+  ['email', { sql: 'email', type: 'text', isNullable: true, isUnique: true }],
   ['emailVerified', { sql: 'email_verified', type: 'boolean', isNullable: true }],
-  ['mobilePhoneNumber', { sql: 'mobile_phone_number', type: 'text', isNullable: true }],
+  ['mobilePhoneNumber', { sql: 'mobile_phone_number', type: 'text', isNullable: true, isUnique: true }],
   ['mobilePhoneVerified', { sql: 'mobile_phone_verified', type: 'boolean' }],
   ['createdAt', { sql: 'created_at', type: 'date' }],
   ['updatedAt', { sql: 'updated_at', type: 'date' }],

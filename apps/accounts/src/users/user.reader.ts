@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Database } from '#database';
 import type { CompiledCondition, CompiledFind } from '#object-query';
 import type { ObjectReader, ReadObject } from '../objects/object-reader.js';
 import { AccountsQueryDatabase } from '../objects/accounts-query-database.js';
@@ -12,15 +13,17 @@ import { UsersRepository } from './users.repository.js';
 export class UserReader implements ObjectReader {
   constructor(
     private readonly users: UsersRepository,
-    private readonly database: AccountsQueryDatabase,
+    private readonly database: Database,
+    private readonly queries: AccountsQueryDatabase,
   ) {}
 
   async find(query: CompiledFind): Promise<ReadObject[]> {
-    return (await this.users.list(this.database, query)).map(asReadObject);
+    const users = await this.users.list(query.isLookUp ? this.database : this.queries, query);
+    return users.map(asReadObject);
   }
 
   count(condition: CompiledCondition): Promise<number> {
-    return this.users.count(this.database, condition);
+    return this.users.count(this.queries, condition);
   }
 
   async findMany(appId: string, objectIds: readonly string[]): Promise<ReadObject[]> {

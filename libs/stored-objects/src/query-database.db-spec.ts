@@ -1,0 +1,36 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { newDatabase } from '#testing';
+import { listBounded } from './bounded-list.js';
+import { QueryDatabase } from './query-database.js';
+
+const RUNS = 12;
+
+interface Prepared {
+  readonly plannedForItsValues: number;
+  readonly plannedForAll: number;
+}
+
+describe('a QueryDatabase', () => {
+  let database: QueryDatabase;
+
+  beforeEach(async () => {
+    const url = await newDatabase();
+    database = new QueryDatabase({ url, schema: 'sample', migrations: [], poolSize: 1, applicationName: 'test' });
+    await database.query(
+      `CREATE TABLE things AS SELECT n, jsonb_build_object('n', n) AS fields FROM generate_series(1, 9) AS n`,
+    );
+  });
+  afterEach(() => database.close());
+
+  it('keeps a query prepared that comes again, and plans it for the values of each run', async () => {
+    const select = 'SELECT fields FROM things WHERE n >= $1 ORDER BY n';
+    const answers: number[] = [];
+    for (let n = 1; n <= RUNS; n += 1) answers.push((await listBounded(database, select, [n])).length);
+    expect(answers).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0]);
+    const prepared = await database.query<Prepared>(
+      `SELECT custom_plans::int AS "plannedForItsValues", generic_plans::int AS "plannedForAll"
+         FROM pg_prepared_statements WHERE statement LIKE '%FROM things WHERE n%' AND NOT statement LIKE '%pg_prepared%'`,
+    );
+    expect(prepared).toEqual([{ plannedForItsValues: RUNS - 1, plannedForAll: 0 }]);
+  });
+});
