@@ -33,14 +33,18 @@ export class InstallationsRepository {
   }
 
   /**
-   * Keeps others from writing installations of the same identities until the transaction ends, also such as do not exist yet.
-   * All that a transaction needs are taken at once and in one order, so that no two wait for each other.
+   * Keeps others from writing installations of the same identities until the transaction ends, also such as do not exist yet. All that
+   * a transaction needs are taken at once and in one order, together with those that its installations have by now: so no two
+   * wait for each other, nor, later, for each other's rows.
    */
   async lockIdentities(tx: Tx, appId: string, identities: readonly InstallationIdentity[]): Promise<void> {
-    const names = new Set(identities.flatMap(namesOf));
-    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended(name, 0)) FROM unnest($1::text[]) AS name', [
-      [...names].sort().map((name) => `push.installations ${appId} ${name}`),
-    ]);
+    const present = await this.presentIdentities(tx, appId, identities);
+    const names = new Set([...identities, ...present].flatMap(namesOf));
+    await tx.query(
+      'SELECT pg_advisory_xact_lock(hashtextextended(name, 0)) FROM unnest($1::text[]) AS name',
+      [[...names].sort().map((name) => `push.installations ${appId} ${name}`)],
+      'installations.lockIdentities',
+    );
   }
 
   /** The installations that have one of the ids, or the type and token together; nobody else changes them until the transaction ends. */
@@ -81,6 +85,21 @@ export class InstallationsRepository {
 
   async remove(tx: Tx, appId: string, objectIds: readonly string[]): Promise<void> {
     await tx.query('DELETE FROM push.installations WHERE app_id = $1 AND object_id = ANY ($2)', [appId, objectIds]);
+  }
+
+  private presentIdentities(
+    tx: Tx,
+    appId: string,
+    identities: readonly InstallationIdentity[],
+  ): Promise<InstallationIdentity[]> {
+    const objectIds = identities.flatMap(({ objectId }) => objectId ?? []);
+    const installationIds = identities.flatMap(({ installationId }) => installationId ?? []);
+    return tx.query<InstallationIdentity>(
+      `SELECT object_id AS "objectId", installation_id AS "installationId", device_token AS "deviceToken"
+         FROM push.installations WHERE app_id = $1 AND (object_id = ANY ($2) OR installation_id = ANY ($3))`,
+      [appId, objectIds, installationIds],
+      'installations.presentIdentities',
+    );
   }
 }
 
