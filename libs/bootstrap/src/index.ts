@@ -1,3 +1,4 @@
+export { ARRIVAL_TIMES } from './arrival-times.js';
 export { run, type RunningProcess, StartError } from './run.js';
 export {
   brokerEnvironment,

@@ -7,6 +7,7 @@ import type { EventContract } from '#contracts';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
 import { JsonLogger, Metrics, ObservabilityModule, Readiness, startTracing, stopTracing } from '#observability';
 import { SelfReportModule } from '#self-report';
+import { ARRIVAL_TIMES } from './arrival-times.js';
 import { drainConnections, endKeptConnections, stopListening } from './drain-connections.js';
 import { packageVersion } from './package-version.js';
 import type { RunningProcess } from './run.js';
@@ -69,8 +70,6 @@ export interface RunningService extends RunningProcess {
 /** How long a start waits for databases, broker and services: as others do its work meanwhile. */
 const READY_WITHIN_MS = 5_000;
 const READY_POLL_MS = 50;
-/** A request must have arrived whole within this time: connectors are open to everybody. */
-const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
  * Starts a process's HTTP server and its receivers. They take work as soon as it can be done: others may be there to do it, and
@@ -82,7 +81,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   await startTracing({ name: options.name, version: packageVersion() }, env);
   const metrics = new Metrics();
   metrics.buildInfo.set({ component: options.name, version: packageVersion() }, 1);
-  const http = options.http ?? new FastifyAdapter({ return503OnClosing: false, requestTimeout: REQUEST_TIMEOUT_MS });
+  const http = options.http ?? new FastifyAdapter({ ...ARRIVAL_TIMES, return503OnClosing: false });
   const app = await NestFactory.create<NestFastifyApplication>(rootModule(options, metrics), http, {
     logger: new JsonLogger(options.name, env.GATEPOST_LOG_LEVEL),
     bodyParser: false,

@@ -75,7 +75,9 @@ export const environment = z.object({
   GATEPOST_PASSWORD_COST: wholeNumber(4, 15).default(10).describe('Cost of bcrypt, as the exponent of its rounds.'),
   GATEPOST_PASSWORD_QUEUE_LIMIT: wholeNumber(1, 100_000)
     .default(128)
-    .describe('Passwords that may wait to be hashed; over it a request gets 503 with Retry-After.'),
+    .describe(
+      'Passwords that may wait to be hashed; over it, and after four seconds, a request gets 503 with Retry-After.',
+    ),
   GATEPOST_BODY_LIMIT_BYTES: wholeNumber(1024, 8_388_608)
     .default(1_048_576)
     .describe('Largest request body, and largest custom fields of one user together, in bytes.'),

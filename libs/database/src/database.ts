@@ -19,7 +19,7 @@ const PLAN_EACH_RUN = '-c plan_cache_mode=force_custom_plan';
 export interface Queryable {
   /**
    * @param statementName keeps the statement prepared on its connection, under a name that stands for this text alone.
-   * For look-ups by a key: a prepared statement's plan no longer depends on the values.
+   * For look-ups by a key: its plan soon no longer depends on the values, unless the database `plansEachRun`.
    */
   query<Row>(sql: string, parameters?: readonly unknown[], statementName?: string): Promise<Row[]>;
 }
@@ -30,7 +30,7 @@ export interface Writable extends Queryable {
 }
 
 /**
- * An open transaction. Repository writes demand one, so that forgetting it does not compile.
+ * An open transaction. Repository writes that are part of something demand one, so that forgetting it does not compile.
  * Only `Database.transaction` makes it.
  */
 export class Tx implements Writable {

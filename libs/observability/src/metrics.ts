@@ -166,7 +166,7 @@ export class Metrics {
 
   readonly passwordsRefused = this.#catalogue.counter({
     name: 'gatepost_passwords_refused_total',
-    help: 'Passwords refused because too many waited already',
+    help: 'Passwords refused because too many waited already, or they themselves too long',
     by: 'accounts',
   });
 

@@ -1,18 +1,22 @@
 import { describe, expect, it, vi } from 'vitest';
 
+const OFTEN = 20;
+
 async function fresh() {
   vi.resetModules();
   return (await import('./shape-name.js')).shapeName;
 }
 
 describe('shapeName', () => {
-  it('names a text when it comes again, and always alike', async () => {
+  it('names a text when it has come often, and always alike', async () => {
     const shapeName = await fresh();
-    expect(['a', 'b', 'a', 'a', 'b', 'a'].map(shapeName)).toEqual([
-      undefined,
-      undefined,
+    const named = (text: string, times: number) => Array.from({ length: times }, () => shapeName(text));
+    expect(named('a', OFTEN - 1)).toEqual(Array(OFTEN - 1).fill(undefined));
+    expect(named('b', OFTEN - 1)).toEqual(Array(OFTEN - 1).fill(undefined));
+    expect([...named('b', 2), ...named('a', 2), ...named('b', 1)]).toEqual([
       'shape.0',
       'shape.0',
+      'shape.1',
       'shape.1',
       'shape.0',
     ]);
@@ -21,15 +25,23 @@ describe('shapeName', () => {
   it('names 200 texts, and keeps to them', async () => {
     const shapeName = await fresh();
     const texts = Array.from({ length: 300 }, (_, index) => `text ${index}`);
-    texts.forEach(shapeName);
-    expect(new Set(texts.map(shapeName).filter((name) => name !== undefined)).size).toBe(200);
-    expect(shapeName('text 0')).toBe('shape.0');
-    expect([shapeName('another'), shapeName('another')]).toEqual([undefined, undefined]);
+    for (let time = 0; time < OFTEN; time += 1) texts.forEach(shapeName);
+    const names = texts.map(shapeName);
+    expect(new Set(names.filter((name) => name !== undefined)).size).toBe(200);
+    expect([names[0], names[199], names[200]]).toEqual(['shape.0', 'shape.199', undefined]);
+  });
+
+  it('forgets a text that others have followed', async () => {
+    const shapeName = await fresh();
+    for (let time = 0; time < OFTEN; time += 1) {
+      expect(shapeName('rare')).toBeUndefined();
+      for (let other = 0; other < 1_000; other += 1) shapeName(`${time}.${other}`);
+    }
   });
 
   it('names no long text', async () => {
     const shapeName = await fresh();
-    const text = 'x'.repeat(10_000);
-    expect([shapeName(text), shapeName(text)]).toEqual([undefined, undefined]);
+    const text = 'x'.repeat(5_000);
+    for (let time = 0; time <= OFTEN; time += 1) expect(shapeName(text)).toBeUndefined();
   });
 });

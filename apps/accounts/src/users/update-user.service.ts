@@ -14,7 +14,7 @@ import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
 import { presentUser } from './user.presenter.js';
 import { applyChanges } from './user.rules.js';
 import type { UserRow } from './user.row.js';
-import { type Decision, UserWriter } from './user-writer.js';
+import { UserWriter } from './user-writer.js';
 
 /** How a user is changed. */
 interface UserWriteOptions extends ObjectWriteOptions {
@@ -50,24 +50,37 @@ export class UpdateUserService {
     const condition = await this.conditions.prepare(caller, '_User', options.where);
     const settings = await this.applications.settingsOf(caller.appId);
     const password = await this.preparePassword(caller, objectId, changes, settings);
-    const decide: Decision = async (current, tx) => {
-      await this.access.assertMayWrite(caller, current, tx);
-      // A change with a condition always has a transaction.
-      if (tx !== undefined) await condition.assertMet(tx, objectId);
-      return { ...applyChanges(current, changes, settings), ...linked(current, options), ...password?.columns };
-    };
-    const present = (user: UserRow | undefined): JsonObject => {
+    const changed = (current: UserRow): UserRow => ({
+      ...applyChanges(current, changes, settings),
+      ...linked(current, options),
+      ...password?.columns,
+    });
+    const run: SingleWrite<JsonObject>['run'] = async (tx) => {
+      const user = await this.writer.change(tx, caller, objectId, async (current) => {
+        await this.access.assertMayWrite(caller, current, tx);
+        await condition.assertMet(tx, objectId);
+        return changed(current);
+      });
       if (user === undefined) throw this.access.missing(caller);
       const sessionToken = password?.sessionToken;
       return { ...answer(user, fields, options), ...(sessionToken === undefined ? {} : { sessionToken }) };
     };
-    const run: SingleWrite<JsonObject>['run'] = async (tx) =>
-      present(await this.writer.change(tx, caller, objectId, decide));
-    const runAlone =
-      options.where === undefined
-        ? async () => present(await this.writer.changeAlone(caller, objectId, decide))
-        : () => this.writer.transaction(run);
+    const runAlone: SingleWrite<JsonObject>['runAlone'] = async () => {
+      const user = isOfContent(changes, options) ? await this.changeContent(caller, objectId, changed) : undefined;
+      return user === undefined ? this.writer.transaction(run) : answer(user, fields, options);
+    };
     return { objectId, run, runAlone };
+  }
+
+  private changeContent(
+    caller: Caller,
+    objectId: string,
+    changed: (current: UserRow) => UserRow,
+  ): Promise<UserRow | undefined> {
+    return this.writer.changeContent(caller.appId, objectId, async (current) => {
+      await this.access.assertMayWrite(caller, current);
+      return changed(current);
+    });
   }
 
   /** Hashes a new password before the transaction, and only for a caller who may write. */
@@ -86,6 +99,12 @@ export class UpdateUserService {
     }
     return this.newPasswords.prepare(objectId, password, settings.reloginAfterPasswordChange);
   }
+}
+
+/** Whether it names nothing but custom fields and the ACL, and asks nothing of the user as it is. */
+function isOfContent(changes: UserChanges, { where, identities }: UserWriteOptions): boolean {
+  const isContent = Object.keys(changes).every((name) => name === 'custom' || name === 'acl');
+  return isContent && where === undefined && identities === undefined;
 }
 
 function linked({ identities: current }: UserRow, { identities }: UserWriteOptions): Pick<UserRow, 'identities'> {

@@ -11,8 +11,8 @@ import type { UserRow } from './user.row.js';
 import { changesContentOnly, countChanges } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
-/** Sees the user as it is, in the transaction that changes it where there is one; refuses a change by throwing. */
-export type Decision = (current: UserRow, tx?: Tx) => Promise<UserRow> | UserRow;
+/** Sees the user as it is; refuses a change by throwing. */
+type Decision = (current: UserRow) => Promise<UserRow> | UserRow;
 
 /** The one place that changes users: each change belongs to a transaction, together with the events that tell of it. */
 @Injectable()
@@ -64,7 +64,7 @@ export class UserWriter {
     const { appId } = origin;
     const current = await this.users.lock(tx, appId, objectId);
     if (current === undefined) return undefined;
-    const changed = await this.decided(current, (user) => decide(user, tx));
+    const changed = await this.decided(current, decide);
     await this.users.update(tx, appId, changed);
     await this.identities.replace(tx, { appId, userId: objectId }, current.identities, changed.identities);
     await this.events.changed(tx, origin, current, changed);
@@ -72,16 +72,15 @@ export class UserWriter {
   }
 
   /**
-   * As `change`, in a transaction of its own. Where only fields and ACL change nobody is locked out meanwhile: the change counts if the
-   * user is still what was decided on, and is else decided again.
+   * Changes fields and ACL of the user without locking others out meanwhile: the change counts if the user is still what was decided on.
+   * @returns undefined where nothing was changed, which `change` is for: there is no such user, more of it changes, or it is another by now
    */
-  async changeAlone(origin: MailOrigin, objectId: string, decide: Decision): Promise<UserRow | undefined> {
-    const read = await this.users.findVersion(origin.appId, objectId);
+  async changeContent(appId: string, objectId: string, decide: Decision): Promise<UserRow | undefined> {
+    const read = await this.users.findVersion(appId, objectId);
     if (read === undefined) return undefined;
     const user = await this.decided(read.user, decide);
-    const isWritten =
-      changesContentOnly(read.user, user) && (await this.users.updateVersion(origin.appId, { ...read, user }));
-    return isWritten ? user : this.transaction((tx) => this.change(tx, origin, objectId, decide));
+    if (!changesContentOnly(read.user, user)) return undefined;
+    return (await this.users.updateVersion(appId, { ...read, user })) ? user : undefined;
   }
 
   /** Removes the user where `check` does not throw. @returns false where there is none */

@@ -114,3 +114,36 @@ describe.each<[string, QueryScope['grantees']]>([
     await expectQuick('users_fields_idx', (within) => users.count(within, condition));
   });
 });
+
+describe('a look-up that a client words', () => {
+  const queryClass = userQueryClass({ hideContact: false });
+  const scope: QueryScope = { appId: app, grantees: 'master', classOf: () => queryClass };
+
+  it.each([
+    ['users_username_key', { username: 'user77777' }],
+    ['users_email_key', { email: 'user7@example.com' }],
+    ['users_mobile_phone_number_key', { mobilePhoneNumber: '+8613912345678' }],
+    ['users_pkey', { objectId: '000000000000000000000007' }],
+  ])('is answered by %s whatever the value', async (index, where) => {
+    const find = compileFind({ where: parseWhere(where), order: [], limit: 100 }, queryClass, scope);
+    expect(find.isLookUp).toBe(true);
+    const plan = await database.transaction(async (tx) => {
+      let prepared: { sql: string; values: readonly unknown[] } | undefined;
+      const catching: Queryable = {
+        query: (sql, values = []) => {
+          prepared = { sql, values };
+          return Promise.resolve([]);
+        },
+      };
+      await users.list(catching, find);
+      await tx.query('SET LOCAL plan_cache_mode = force_generic_plan');
+      await tx.query(`PREPARE look_up AS ${prepared?.sql ?? ''}`);
+      const literals = (prepared?.values ?? []).map((value) => `'${String(value)}'`).join(', ');
+      const rows = await tx.query(`EXPLAIN (FORMAT JSON) EXECUTE look_up (${literals})`);
+      await tx.query('DEALLOCATE look_up');
+      return JSON.stringify(rows);
+    });
+    expect(plan).toContain(`"Index Name":"${index}"`);
+    expect(plan).not.toContain('Seq Scan');
+  });
+});

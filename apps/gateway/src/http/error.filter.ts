@@ -4,6 +4,7 @@ import { AppError, appError } from '#errors';
 import { reportError } from '#observability';
 import { isForPage, sendErrorPage } from '../pages/error-page.js';
 
+/** Twice the largest bound that an operator can set: what is longer was never meant for us. */
 const MAX_DRAINED_BYTES = 16 * 1024 * 1024;
 
 /** Writes every error body: `{code, error}` (specification, Errors), or a page where somebody reads it. */
@@ -17,6 +18,7 @@ export class ErrorFilter implements ExceptionFilter {
     const request = http.getRequest<FastifyRequest>();
     const reply = http.getResponse<FastifyReply>();
     reportError(this.logger, error, { requestId: request.id });
+    if (error.is('PAYLOAD_TOO_LARGE')) letFinish(request, reply);
     if (isForPage(request)) sendErrorPage(request, reply, error);
     else sendError(reply, error);
   }
@@ -25,16 +27,15 @@ export class ErrorFilter implements ExceptionFilter {
 /** Answers with an error, wherever in a request's way it came up. */
 export function sendError(reply: FastifyReply, error: AppError): void {
   if (error.retryAfterSeconds !== undefined) void reply.header('retry-after', String(error.retryAfterSeconds));
-  if (error.is('PAYLOAD_TOO_LARGE')) letFinish(reply);
   void reply.code(error.status).send(errorBody(error));
 }
 
 /**
- * Fastify would close the connection at once: a client that is still sending sees it cut, and not the answer. What comes of a body that
- * has an end is thrown away instead.
+ * Fastify would close the connection at once: a client that is still sending sees it cut, and not the answer. A body that says where
+ * it ends is read to that end instead, and thrown away.
  */
-function letFinish(reply: FastifyReply): void {
-  if (Number(reply.request.headers['content-length']) <= MAX_DRAINED_BYTES) void reply.removeHeader('connection');
+function letFinish({ headers }: FastifyRequest, reply: FastifyReply): void {
+  if (Number(headers['content-length']) <= MAX_DRAINED_BYTES) void reply.removeHeader('connection');
 }
 
 /** What an error looks like in an answer. */

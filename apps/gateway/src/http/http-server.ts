@@ -1,5 +1,6 @@
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ARRIVAL_TIMES } from '#bootstrap';
 import type { GatewayConfig } from '../gateway.config.js';
 import { refuseUndescribedRoutes } from '../openapi/described-routes.js';
 import { isForPage } from '../pages/error-page.js';
@@ -17,8 +18,6 @@ import { answerUnreadable } from './unreadable-request.js';
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400;
 /** Longer than the idle time-out of common load balancers, so that they close first. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
-/** A request must have arrived whole within this time. */
-const REQUEST_TIMEOUT_MS = 30_000;
 /** A deletion may name many ids, joined by commas. */
 const MAX_PARAM_LENGTH = 8_192;
 const CORS_HEADERS = [
@@ -36,9 +35,9 @@ const CORS_HEADERS = [
 /** The HTTP server of the API. */
 export function createHttpServer({ bodyLimitBytes, trustedProxies }: GatewayConfig): FastifyAdapter {
   return new FastifyAdapter({
+    ...ARRIVAL_TIMES,
     bodyLimit: bodyLimitBytes,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
     clientErrorHandler: answerUnreadable,
     return503OnClosing: false,
     skipMiddie: true,
