@@ -9,6 +9,8 @@ interface UserRow {
   readonly score: number | null;
   readonly note: number | null;
   readonly isVerified: boolean | null;
+  /** As `platform id`. */
+  readonly identities: readonly string[];
 }
 
 /** Runs one statement. */
@@ -22,20 +24,40 @@ export async function rowsOf<Row extends pg.QueryResultRow>(databaseUrl: string,
   }
 }
 
-/** Each user that is not as it was acknowledged: not there, with another value, or never asked for. */
+/** Each user that is not as it was acknowledged: not there, with another value, there twice, or never asked for. */
 export async function wrongUsers(databaseUrl: string, load: MixedLoad): Promise<string[]> {
   const rows = await rowsOf<UserRow>(
     databaseUrl,
     `SELECT object_id AS id, username, (fields ->> 'score')::int AS score, (fields ->> 'note')::int AS note,
-            email_verified AS "isVerified"
+            email_verified AS "isVerified",
+            ARRAY(SELECT platform || ' ' || uid FROM accounts.identities WHERE user_id = object_id) AS identities
        FROM accounts.users`,
   );
-  const byId = new Map(rows.map((row) => [row.id, row]));
   const byName = new Map(rows.map((row) => [row.username, row]));
+  const people = new Set(load.people.map(({ username }) => username));
+  const isAskedFor = ({ username, identities }: UserRow) =>
+    people.has(username)
+      ? identities.length === 0
+      : identities.length === 1 && load.anonymous.has(deviceOf(identities[0]!));
   return [
     ...load.people.flatMap((person) => wrongUser(person, byName.get(person.username))),
-    ...load.anonymous.filter((id) => !byId.has(id)).map((id) => `anonymous user ${id} is not there`),
+    ...[...load.anonymous].flatMap(([device, id]) => wrongAnonymous(device, id, rows)),
+    ...rows.filter((row) => byName.get(row.username) !== row).map(({ username }) => `${username} is there twice`),
+    ...rows.filter((row) => !isAskedFor(row)).map((row) => `nobody asked for ${JSON.stringify(row)}`),
   ];
+}
+
+/** The anonymous id; of another platform's identity, something that no anonymous id is. */
+function deviceOf(identity: string): string {
+  return identity.replace(/^anonymous /, '');
+}
+
+/** @param id undefined where the sign-up was not acknowledged: the user may be there or not */
+function wrongAnonymous(device: string, id: string | undefined, rows: readonly UserRow[]): string[] {
+  const owners = rows.filter(({ identities }) => identities.includes(`anonymous ${device}`));
+  if (owners.length > 1) return [`anonymous user ${device} is there ${owners.length} times`];
+  if (id === undefined || owners[0]?.id === id) return [];
+  return [`anonymous user ${device}: ${owners[0]?.id ?? 'nobody'} instead of ${id}`];
 }
 
 function wrongUser({ id, username, score, note, isVerified }: Person, row: UserRow | undefined): string[] {

@@ -34,7 +34,8 @@ interface LoadOptions {
 export class MixedLoad {
   readonly requests = new Requests();
   readonly people: Person[] = [];
-  readonly anonymous: string[] = [];
+  /** By the anonymous id that was asked for: the user that was acknowledged, or undefined where none was. */
+  readonly anonymous = new Map<string, string | undefined>();
   readonly pushes: Pushes = { acknowledged: [], unknown: [] };
   readonly #clicks: LinkClicks;
   readonly #app: ApiClient;
@@ -173,11 +174,13 @@ export class MixedLoad {
   }
 
   async #comeAnonymously(): Promise<void> {
-    const authData = { anonymous: { id: unique('device') } };
+    const id = unique('device');
+    const authData = { anonymous: { id } };
+    this.anonymous.set(id, undefined);
     const { outcome, reply } = await this.#ask('anonymous sign-up', 201, () =>
       this.#app.post('/1.1/users', { authData }),
     );
-    if (outcome === 'acknowledged') this.anonymous.push(String(reply?.body['objectId']));
+    if (outcome === 'acknowledged') this.anonymous.set(id, String(reply?.body['objectId']));
   }
 
   async #ask(kind: string, expected: number, send: () => Promise<ApiReply>): Promise<Asked> {
