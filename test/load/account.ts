@@ -79,15 +79,23 @@ export interface MailAccount {
   readonly sent: number;
   /** Copies beyond the first. */
   readonly repeated: number;
-  /** By address: too few, too many, or one of them more than twice. */
+  /** Too few or too many to an address, to an address of nobody, or more copies than there may be. */
   readonly problems: readonly string[];
+}
+
+interface Mailed {
+  readonly databaseUrl: string;
+  readonly load: MixedLoad;
+  readonly letters: Letterbox;
+  /** So many copies beyond the first may come in all: 0 where nobody crashes. */
+  readonly mayRepeat: number;
 }
 
 /**
  * Compares what has come with what was asked for, and with what the database says was granted: an allowance is taken in the transaction
  * that asks for the mail.
  */
-export async function mailAccount(databaseUrl: string, load: MixedLoad, letters: Letterbox): Promise<MailAccount> {
+export async function mailAccount({ databaseUrl, load, letters, mayRepeat }: Mailed): Promise<MailAccount> {
   await letters.fetch();
   const granted = await rowsOf<{ email: string; mails: number }>(
     databaseUrl,
@@ -95,19 +103,18 @@ export async function mailAccount(databaseUrl: string, load: MixedLoad, letters:
        FROM accounts.users LEFT JOIN accounts.mail_allowances ON mailbox = email WHERE email IS NOT NULL`,
   );
   const owed = new Map(granted.map(({ email, mails }) => [email, mails]));
+  const known = new Set(load.people.map(({ email }) => email));
+  const copies = load.people.map(({ email }) => [...letters.copiesTo(email).values()]).flat();
+  const repeated = copies.reduce((sum, count) => sum + count - 1, 0);
   const problems = [
     ...[...owed]
       .filter(([, mails]) => mails === 0)
       .map(([email]) => `${email}: there is a user, and no mail was granted`),
     ...load.people.flatMap((person) => wrongMails(person, owed.get(person.email) ?? 0, letters)),
+    ...letters.addresses.filter((email) => !known.has(email)).map((email) => `${email}: nobody asked for a mail to it`),
+    ...(repeated <= mayRepeat ? [] : [`${repeated} mails came once more, and ${mayRepeat} may`]),
   ];
-  const copies = load.people.map(({ email }) => [...letters.copiesTo(email).values()]).flat();
-  return {
-    owed: [...owed.values()].reduce((sum, mails) => sum + mails, 0),
-    sent: copies.length,
-    repeated: copies.reduce((sum, count) => sum + count - 1, 0),
-    problems,
-  };
+  return { owed: [...owed.values()].reduce((sum, mails) => sum + mails, 0), sent: copies.length, repeated, problems };
 }
 
 function wrongMails({ email, mails: { least, most } }: Person, owed: number, letters: Letterbox): string[] {

@@ -19,6 +19,10 @@ export class Letterbox {
     return this.#read;
   }
 
+  get addresses(): string[] {
+    return [...this.#byAddress.keys()];
+  }
+
   mailsTo(address: string): readonly ReceivedMail[] {
     return this.#byAddress.get(address) ?? [];
   }
