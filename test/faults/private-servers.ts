@@ -12,19 +12,17 @@ export class PrivateServers {
     readonly env: Readonly<Record<string, string>>,
   ) {}
 
-  /** @throws Error where a program is not installed */
+  /** @throws Error where a program is not installed; then none is left */
   static async start(): Promise<PrivateServers> {
-    const started = await Promise.all(
-      SERVERS.map(async (kind) => {
-        const process = TestProcess.start('tools/test/private-server.mjs', [kind], {});
-        const [url] = await process.untilPrinted(/\S+:\/\/\S+/, START_MS);
-        return { kind, process, url };
-      }),
+    const processes = new Map(
+      SERVERS.map((kind) => [kind, TestProcess.start('tools/test/private-server.mjs', [kind], {})]),
     );
-    return new PrivateServers(
-      new Map(started.map(({ kind, process }) => [kind, process])),
-      Object.fromEntries(started.map(({ kind, url }) => [VARIABLES[kind], url])),
-    );
+    try {
+      return new PrivateServers(processes, Object.fromEntries(await Promise.all([...processes].map(variableOf))));
+    } catch (error) {
+      await stopAll(processes);
+      throw error;
+    }
   }
 
   /** Ends a server as a crash does. @returns what starts it again on what it has on its disk */
@@ -41,6 +39,15 @@ export class PrivateServers {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.processes.values()].map((server) => server.stop()));
+    await stopAll(this.processes);
   }
+}
+
+async function variableOf([kind, process]: readonly [Server, TestProcess]): Promise<[string, string]> {
+  const [url] = await process.untilPrinted(/\S+:\/\/\S+/, START_MS);
+  return [VARIABLES[kind], url];
+}
+
+async function stopAll(processes: ReadonlyMap<Server, TestProcess>): Promise<void> {
+  await Promise.all([...processes.values()].map((server) => server.stop()));
 }

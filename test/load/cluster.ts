@@ -27,9 +27,14 @@ export class Cluster {
     const { status } = await server.main.exited;
     if (status !== 0) throw new Error(`the migrations failed: ${server.main.stderr}`);
     const cluster = new Cluster(server, balancer, startsOf(server));
-    for (const service of SERVICES) await Promise.all(Array.from({ length: size }, () => cluster.#startOne(service)));
-    await setSetting(server, server.app, 'verifyEmailOnSignUp', 'true');
-    return cluster;
+    try {
+      for (const service of SERVICES) await Promise.all(Array.from({ length: size }, () => cluster.#startOne(service)));
+      await setSetting(server, server.app, 'verifyEmailOnSignUp', 'true');
+      return cluster;
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
   }
 
   get url(): string {
@@ -42,6 +47,10 @@ export class Cluster {
 
   get env(): GatepostServer['env'] {
     return this.server.env;
+  }
+
+  get services(): ReadonlyMap<Service, readonly Replica[]> {
+    return this.#replicas;
   }
 
   get replicas(): Replica[] {

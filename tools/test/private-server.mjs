@@ -1,19 +1,15 @@
 // A server of a test's own (postgresql, redis or rabbitmq) that keeps on its disk what it has acknowledged. SIGUSR2 crashes it, SIGHUP
-// crashes it where it runs and starts it again, SIGTERM ends it. Prints its URL each time when it answers.
+// crashes it where it runs and starts it again, SIGTERM and SIGINT end it. Prints its URL each time when it answers.
 import { privateServers } from './private-servers.mjs';
 
 const [kind = ''] = process.argv.slice(2);
-const server = await privateServers[kind]?.({ isDurable: true });
-if (server === undefined) {
-  process.stderr.write(`${kind} is not installed.\n`);
-  process.exit(1);
-}
-// One thing after the other, whenever the signals come.
+let server;
+// One thing after the other, whenever the signals come: one that comes during the start waits for it. What fails ends the server.
 let last = Promise.resolve();
 const then = (step) => {
-  last = last.then(step);
+  last = last.then(step).catch(giveUp);
 };
-process.on('SIGUSR2', () => then(server.crash));
+process.on('SIGUSR2', () => then(() => server.crash()));
 process.on('SIGHUP', () =>
   then(async () => {
     await server.crash();
@@ -21,15 +17,25 @@ process.on('SIGHUP', () =>
     tell();
   }),
 );
-process.on('SIGTERM', () =>
-  then(async () => {
-    await server.stop();
-    process.exit(0);
-  }),
-);
+for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => then(() => end(0)));
 // The server runs in a session of its own, and would not keep us.
 setInterval(() => undefined, 60_000);
-tell();
+then(async () => {
+  server = await privateServers[kind]?.({ isDurable: true });
+  if (server === undefined) throw new Error(`${kind} is not installed.`);
+  tell();
+});
+
+async function giveUp(error) {
+  process.stderr.write(`${error.message}\n`);
+  await end(1);
+}
+
+async function end(status) {
+  // What cannot even be stopped is told, and is no reason to stay.
+  await server?.stop().catch((error) => process.stderr.write(`${error.message}\n`));
+  process.exit(status);
+}
 
 function tell() {
   process.stdout.write(`${server.url}\n`);
