@@ -36,12 +36,13 @@ fastify.get('/1.1/users/me', async ({ headers }) =>
 
 fastify.get('/1.1/users/:id', async (request) => present(await find('get', 'object_id', request.params.id)));
 
-// One statement where the service needs four: it locks the user, judges the session and applies the changes.
+// One statement where the service needs two: it reads the user to judge the session and to apply the changes.
 fastify.put('/1.1/users/:id', async (request) => {
-  const { rows } = await pool.query(
-    'UPDATE accounts.users SET fields = fields || $3, updated_at = now() WHERE app_id = $1 AND object_id = $2 RETURNING updated_at AS "updatedAt"',
-    [APP_ID, request.params.id, JSON.stringify(request.body)],
-  );
+  const { rows } = await pool.query({
+    name: 'put',
+    text: 'UPDATE accounts.users SET fields = fields || $3, updated_at = now() WHERE app_id = $1 AND object_id = $2 RETURNING updated_at AS "updatedAt"',
+    values: [APP_ID, request.params.id, JSON.stringify(request.body)],
+  });
   return rows[0];
 });
 

@@ -75,9 +75,13 @@ export const CASES = {
     target: {},
     watchesLag: true,
     leastSeconds: HASHING_SECONDS,
-    requests: ({ user: { username, password }, headers }) => [
-      { path: '/1.1/login', method: 'POST', headers, body: { username, password } },
-    ],
+    requests: ({ passwordUsers, headers }) =>
+      passwordUsers.map(({ username, password }) => ({
+        path: '/1.1/login',
+        method: 'POST',
+        headers,
+        body: { username, password },
+      })),
   },
   signup: {
     connections: 16,

@@ -6,11 +6,13 @@ import { answering, APP, ended, freePort, newBenchRun, ready, SECRET, SERVERS } 
 import { listener, memoryMb } from './process-usage.mjs';
 import { embeddedDatabaseUrl, seedUsers } from './seed.mjs';
 
-const USER = { username: 'bench', password: 'correct horse', email: 'bench@example.com', nickname: 'Bench', level: 1 };
-const IDLE_SECONDS = 3;
+export const IDLE_SECONDS = 3;
 const DEFAULT_PORTS = { 'postgres:': 5432, 'postgresql:': 5432, 'redis:': 6379, 'amqp:': 5672 };
 /** Those that requests are about, in turn: no two of them wait for each other's row. */
 const ANONYMOUS_USERS = 200;
+/** Those that log in, in turn: attempts at one user wait for each other. */
+const PASSWORD_USERS = 128;
+const SIGN_UPS_AT_ONCE = 8;
 const GATEPOST_KEYS = { 'x-lc-id': APP.GATEPOST_APP_ID, 'x-lc-key': APP.GATEPOST_APP_KEY };
 const GATEPOST = {
   keys: GATEPOST_KEYS,
@@ -52,7 +54,7 @@ export async function restart(contestant) {
 async function populate(contestant) {
   await restart(contestant);
   await sleep(IDLE_SECONDS * 1000);
-  contestant.idleMb = contestant.processes.reduce((sum, child) => sum + memoryMb(child), 0);
+  contestant.idleMb = memoryMb(contestant.processes);
   await contestant.seed();
   return Object.assign(contestant, await signUpAll(contestant));
 }
@@ -147,11 +149,18 @@ async function signUpAll({ kind, url, keys, sessionHeader }) {
       throw new Error(`${kind}: sign-up answered ${response.status} ${JSON.stringify(answer)}`);
     return { ...answer, headers: { ...keys, [sessionHeader]: answer.sessionToken } };
   };
-  const user = { ...USER, ...(await signUp(USER)) };
+  const passwordUsers = Array.from({ length: PASSWORD_USERS }, (_, index) => passwordUser(index));
+  for (let from = 0; from < PASSWORD_USERS; from += SIGN_UPS_AT_ONCE)
+    await Promise.all(passwordUsers.slice(from, from + SIGN_UPS_AT_ONCE).map(signUp));
   const users = [];
   for (let index = 0; index < ANONYMOUS_USERS; index += 1)
     users.push(await signUp({ authData: { anonymous: { id: `bench${index}` } }, nickname: 'Bench', level: 1 }));
-  return { user, users, headers: keys };
+  return { passwordUsers, users, headers: keys };
+}
+
+function passwordUser(index) {
+  const username = `bench${index}`;
+  return { username, password: 'correct horse', email: `${username}@example.com`, nickname: 'Bench', level: 1 };
 }
 
 /** The longest lag of each process since the last look: the metric starts anew with each. */

@@ -17,10 +17,19 @@ export function residentKb({ pid }) {
   return Number(/^VmRSS:\s+(\d+)/m.exec(contentOf(pid, 'status'))?.[1] ?? 0);
 }
 
-/** Memory of a process and all below it in MB; a page that several share counts once. */
-export function memoryMb({ pid }) {
-  const kb = processTree(pid).map((one) => Number(/^Pss:\s+(\d+)/m.exec(contentOf(one, 'smaps_rollup'))?.[1] ?? 0));
-  return kb.reduce((sum, one) => sum + one, 0) / 1024;
+/**
+ * Memory of processes and all below them in MB, whoever else runs: the pages of each, and what the one that shares most has in common with
+ * others, which is the program itself.
+ */
+export function memoryMb(processes) {
+  const rollups = processes.flatMap(({ pid }) => processTree(pid)).map((pid) => contentOf(pid, 'smaps_rollup'));
+  const kbOf = (rollup, kind) =>
+    [...rollup.matchAll(new RegExp(`^${kind}_(?:Clean|Dirty):\\s+(\\d+)`, 'gm'))].reduce(
+      (sum, [, kb]) => sum + Number(kb),
+      0,
+    );
+  const own = rollups.reduce((sum, rollup) => sum + kbOf(rollup, 'Private'), 0);
+  return (own + Math.max(0, ...rollups.map((rollup) => kbOf(rollup, 'Shared')))) / 1024;
 }
 
 /** The most memory that a process takes while `work` is done, in kB. */

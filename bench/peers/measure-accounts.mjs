@@ -1,6 +1,7 @@
 // Measures everyone who serves accounts, round by round in turn.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CASES } from '../cases.mjs';
-import { restart, startContestants } from '../contestants.mjs';
+import { IDLE_SECONDS, restart, startContestants } from '../contestants.mjs';
 import { measure, warmUp } from '../load.mjs';
 import { memoryMb, processorSeconds } from '../process-usage.mjs';
 import { parseServer } from './parse-server.mjs';
@@ -14,12 +15,14 @@ export async function measureAccounts({ names, connections, rounds, seconds }) {
   const { list } = contestants;
   try {
     const starts = await measureStarts(list, rounds);
+    await sleep(IDLE_SECONDS * 1000);
+    const idle = new Map(list.map(({ kind, processes }) => [kind, memoryMb(processes)]));
     const results = [];
     for (const name of names) results.push(...(await measureCase({ name, list, connections, rounds, seconds })));
-    const memory = list.map(({ kind, idleMb, processes }) => ({
+    const memory = list.map(({ kind, processes }) => ({
       kind,
-      idleMb,
-      loadedMb: sum(processes.map((child) => memoryMb(child))),
+      idleMb: idle.get(kind),
+      loadedMb: memoryMb(processes),
     }));
     return { results, starts, memory };
   } finally {
@@ -54,12 +57,12 @@ async function measureCase({ name, list, connections, rounds, seconds }) {
   return results;
 }
 
-/** As `measure`, with the processor time of one request over all processes and servers that have to do with it, in milliseconds. */
+/** As `measure`, with the processor time of one request that was served, over all processes and servers that have to do with it, in milliseconds. */
 async function measureOnce(benchCase, entrant, seconds) {
   const used = () => sum([...entrant.processes, ...entrant.servers].map(processorSeconds));
   const before = used();
   const result = await measure(benchCase, entrant, seconds);
-  return { ...result, processorMs: ((used() - before) * 1000) / result.answers };
+  return { ...result, processorMs: ((used() - before) * 1000) / result.served };
 }
 
 function sum(numbers) {

@@ -105,7 +105,7 @@ function processorTarget(connections, of) {
 function startsAndMemory(starts, memory) {
   const lines = memory.map(({ kind, idleMb, loadedMb }) => {
     const startMs = median(starts.filter((start) => start.kind === kind).map((start) => start.milliseconds));
-    return [TITLES[kind], (startMs / 1000).toFixed(1), idleMb?.toFixed(0) ?? '', loadedMb.toFixed(0)];
+    return [TITLES[kind], (startMs / 1000).toFixed(1), idleMb.toFixed(0), loadedMb.toFixed(0)];
   });
   return table(['server', 'serves after s', 'MB idle', 'MB after the load'], lines);
 }

@@ -7,7 +7,8 @@ const atMost = (limit) => ({ text: `≤ ${limit.toLocaleString('en')}`, isMet: (
 const atLeast = (limit) => ({ text: `≥ ${limit.toLocaleString('en')}`, isMet: (value) => value >= limit });
 const timesOther = (factor, isBetter) => ({
   text: `${isBetter(1, 0) ? '≥' : '≤'} ${factor} × Mosquitto`,
-  isMet: (value, other) => other === undefined || isBetter(value, factor * other),
+  /** Undefined where there is nobody to be beside. */
+  isMet: (value, other) => (other === undefined ? undefined : isBetter(value, factor * other)),
 });
 const atLeastTimesOther = (factor) => timesOther(factor, (value, limit) => value >= limit);
 const atMostTimesOther = (factor) => timesOther(factor, (value, limit) => value <= limit);
@@ -57,5 +58,6 @@ function shown(value, digits) {
 }
 
 function judged(target, ours, theirs) {
-  return target === undefined ? '' : `${target.text} ${verdict(target.isMet(ours, theirs))}`;
+  const isMet = target?.isMet(ours, theirs);
+  return isMet === undefined ? '' : `${target.text} ${verdict(isMet)}`;
 }
