@@ -15,11 +15,15 @@ export class AnswerTally {
     return this.#total;
   }
 
-  /** Those that never let anybody in. */
-  neverPassed(): string[] {
-    return [...this.#counts]
-      .filter(([, counts]) => !counts.has('2xx') && !counts.has('3xx'))
-      .map(([endpoint]) => endpoint);
+  /** Which part of all requests was let in. */
+  get passedShare(): number {
+    const passed = [...this.#counts.values()].map((counts) => (counts.get('2xx') ?? 0) + (counts.get('3xx') ?? 0));
+    return passed.reduce((sum, count) => sum + count, 0) / Math.max(1, this.#total);
+  }
+
+  hasPassed(endpoint: string): boolean {
+    const counts = this.#counts.get(endpoint);
+    return counts?.has('2xx') === true || counts?.has('3xx') === true;
   }
 
   report(): string[] {

@@ -17,7 +17,10 @@ const MAX_OVERLOADS = 50;
 /** A server that is broken keeps every request waiting: the others are not sent, or the run would last for hours. */
 const MAX_UNANSWERED = 10;
 /** Attackers delete, rename and log out what is theirs; then they get it anew. */
-const REQUESTS_BETWEEN_RENEWALS = 150;
+const REQUESTS_BETWEEN_RENEWALS = 50;
+
+/** So many requests to an endpoint, and one that lets nobody in is no accident. */
+const ENOUGH_TO_TELL = 80;
 
 /** An attack on a server: who takes part, what is sent, and what is wrong with the answers. */
 export class Attack {
@@ -27,6 +30,7 @@ export class Attack {
   readonly #judge: Judge;
   #overloads = 0;
   #unanswered = 0;
+  #sentAtRenewal = 0;
   #renewal: Promise<void> | undefined;
 
   private constructor(
@@ -78,6 +82,18 @@ export class Attack {
     ];
   }
 
+  /** Endpoints, whatever their names, that let no generated request in; undefined where too few were sent to tell. */
+  neverLetIn(): string[] | undefined {
+    const { generated } = this.tallies;
+    if (generated.total < this.api.operations.length * ENOUGH_TO_TELL) return undefined;
+    const all = this.api.operations.map(({ method, path, mainPath }) => ({
+      main: `${method} ${mainPath}`,
+      isOpen: generated.hasPassed(`${method} ${path}`),
+    }));
+    const open = new Set(all.filter(({ isOpen }) => isOpen).map(({ main }) => main));
+    return [...new Set(all.map(({ main }) => main))].filter((main) => !open.has(main)).sort();
+  }
+
   close(): void {
     this.#sender.close();
   }
@@ -89,11 +105,9 @@ export class Attack {
 
   async #mistakeIn(request: HostileRequest, endpoint: string, tally: AnswerTally): Promise<string | undefined> {
     if (this.#unanswered >= MAX_UNANSWERED) return 'was not sent: too many were not answered';
-    if (this.#sender.sent % REQUESTS_BETWEEN_RENEWALS === 0) this.#renewal ??= this.cast.renew();
-    await this.#renewal;
-    this.#renewal = undefined;
-    const resolved = this.#sender.resolve(request);
     try {
+      await this.#renewed();
+      const resolved = this.#sender.resolve(request);
       const answer = await this.#served(resolved);
       tally.note(endpoint, answer.status);
       return this.#judge.mistakeIn(resolved, answer);
@@ -101,6 +115,15 @@ export class Attack {
       this.#unanswered += 1;
       return String(error);
     }
+  }
+
+  /** All wait while attackers get anew what they have lost; what fails once is tried again. */
+  async #renewed(): Promise<void> {
+    if (this.#sender.sent - this.#sentAtRenewal >= REQUESTS_BETWEEN_RENEWALS) {
+      this.#sentAtRenewal = this.#sender.sent;
+      this.#renewal = this.cast.renew().catch(() => this.cast.renew());
+    }
+    await this.#renewal;
   }
 
   /** A 503 of a machine that is busy is over when the same request is sent again; one that a request causes is not. */

@@ -86,11 +86,14 @@ export class Cast {
       `/1.1/installations/${installation}?returnACL=true`,
       `/1.1/notifications/${notification}`,
     ]);
-    const answers = await Promise.all(paths.map(async (path) => (await this.#master.get(path)).body));
-    const sessions = await Promise.all(
-      this.#victims.map(async ({ user }) => (await this.#api.get('/1.1/users/me', { session: user.session })).body),
-    );
-    return [...answers, ...sessions];
+    const answers = await Promise.all([
+      ...paths.map((path) => this.#master.get(path)),
+      ...this.#victims.map(({ user }) => this.#api.get('/1.1/users/me', { session: user.session })),
+    ]);
+    return answers.map(({ status, body }) => {
+      if (status !== 200) throw new Error(`what is a victim's was answered ${status}: ${JSON.stringify(body)}`);
+      return body;
+    });
   }
 
   /** An application with what is hard to do safely: everybody may look for users, addresses are verified and hidden. */

@@ -1,8 +1,22 @@
 import WebSocket from 'ws';
 
-/** Prototypes that everything in a process shares, with what they have; a planted property shows as one more. */
-const SHARED = `JSON.stringify([Object, Function, Array, String, Number, Boolean, Symbol, RegExp, Date, Map, Set, Promise, Error, Buffer]
-  .map((one) => [one, one.prototype].flatMap((holder) => Reflect.ownKeys(holder).map(String))))`;
+/** What everything in a process shares, with all that it has: kept in the process, to be compared there. */
+const SHARED = `[Object, Function, Array, String, Number, Boolean, Symbol, RegExp, Date, Map, Set, Promise, Error, Buffer]
+  .flatMap((one) => [one, one.prototype])
+  .map((holder) => [holder, Reflect.ownKeys(holder).map((key) => [key, Reflect.getOwnPropertyDescriptor(holder, key)])])`;
+
+/** What is new in it, gone, or something else than it was. */
+const CHANGES = `function () {
+  const parts = ['value', 'get', 'set', 'writable', 'enumerable', 'configurable'];
+  return this.flatMap(([holder, before]) => {
+    const added = Reflect.ownKeys(holder).filter((key) => !before.some(([name]) => name === key));
+    const changed = before.filter(([key, was]) => {
+      const is = Reflect.getOwnPropertyDescriptor(holder, key);
+      return is === undefined || parts.some((part) => !Object.is(is[part], was[part]));
+    });
+    return [...added, ...changed.map(([key]) => key)].map(String);
+  }).join();
+}`;
 
 /** One whose prototypes are broken may never answer. */
 const DEADLINE_MS = 20_000;
@@ -10,12 +24,12 @@ const DEADLINE_MS = 20_000;
 /** A process of the product, looked into by Node's inspector: nothing in the product has to help. */
 export class InspectedProcess {
   #next = 0;
-  readonly #waiting = new Map<number, (result: Result) => void>();
+  readonly #waiting = new Map<number, (answer: Answer) => void>();
 
   private constructor(private readonly socket: WebSocket) {
     socket.on('message', (data: Buffer) => {
-      const { id, result } = JSON.parse(data.toString()) as { id?: number; result?: Result };
-      if (id !== undefined && result !== undefined) this.#waiting.get(id)?.(result);
+      const { id, ...answer } = JSON.parse(data.toString()) as Answer;
+      if (id !== undefined) this.#waiting.get(id)?.(answer);
     });
   }
 
@@ -47,9 +61,19 @@ export class InspectedProcess {
     });
   }
 
-  /** What shared prototypes have. */
+  /** Keeps what all objects share as it is now. @returns by what it is compared with what it has become */
   async prototypes(): Promise<string> {
-    return String(await this.#evaluate(SHARED));
+    const { objectId } = await this.#ask('Runtime.evaluate', { expression: SHARED });
+    if (objectId === undefined) throw new Error('the process has not kept its prototypes');
+    return objectId;
+  }
+
+  /** The names of what was added to or changed in what all objects share, with commas between; '' for nothing. */
+  async changesSince(objectId: string): Promise<string> {
+    const asked = { objectId, functionDeclaration: CHANGES, returnByValue: true };
+    const { value } = await this.#ask('Runtime.callFunctionOn', asked);
+    if (typeof value !== 'string') throw new Error('the process has not compared its prototypes');
+    return value;
   }
 
   /** Bytes of the heap that are in use once all garbage is collected, and those outside of it. */
@@ -65,8 +89,14 @@ export class InspectedProcess {
   }
 
   async #evaluate(expression: string): Promise<unknown> {
-    const { result } = await this.#call('Runtime.evaluate', { expression, returnByValue: true });
-    return result?.value;
+    return (await this.#ask('Runtime.evaluate', { expression, returnByValue: true })).value;
+  }
+
+  async #ask(method: string, params: Readonly<Record<string, unknown>>): Promise<RemoteObject> {
+    const { result, exceptionDetails } = await this.#call(method, params);
+    if (result === undefined || exceptionDetails !== undefined)
+      throw new Error(`a process fails at ${method}: ${JSON.stringify(exceptionDetails)}`);
+    return result;
   }
 
   #call(method: string, params: Readonly<Record<string, unknown>> = {}): Promise<Result> {
@@ -75,16 +105,29 @@ export class InspectedProcess {
       const deadline = setTimeout(() => {
         reject(new Error(`a process does not answer its inspector: ${method}`));
       }, DEADLINE_MS);
-      this.#waiting.set(id, (result) => {
+      this.#waiting.set(id, ({ result, error }) => {
         clearTimeout(deadline);
         this.#waiting.delete(id);
-        resolve(result);
+        if (result === undefined) reject(new Error(`a process refuses ${method}: ${JSON.stringify(error)}`));
+        else resolve(result);
       });
       this.socket.send(JSON.stringify({ id, method, params }));
     });
   }
 }
 
+interface RemoteObject {
+  readonly value?: unknown;
+  readonly objectId?: string;
+}
+
 interface Result {
-  readonly result?: { readonly value?: unknown };
+  readonly result?: RemoteObject;
+  readonly exceptionDetails?: unknown;
+}
+
+interface Answer {
+  readonly id?: number;
+  readonly result?: Result;
+  readonly error?: unknown;
 }

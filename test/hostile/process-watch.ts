@@ -10,10 +10,10 @@ const HEALTH_DEADLINE_MS = 10_000;
 const MAX_SILENCE_MS = 1_500;
 const NANOSECONDS = 1e6;
 const MEGABYTE = 1_048_576;
-/** Code that is compiled late, pools and bounded caches that fill. */
-const MAX_GROWTH_BYTES = 3 * MEGABYTE;
-/** What a request may leave behind in a process while those caches fill: less than anything that is kept of it. */
-const MAX_BYTES_PER_REQUEST = 1_024;
+/** Pools and bounded caches that are not full yet in the last part of a run. */
+const MAX_GROWTH_BYTES = 1.5 * MEGABYTE;
+/** What a request may leave behind in the process that handled it: less than anything that is kept of it. */
+const MAX_BYTES_PER_REQUEST = 150;
 /** Pages that the allocator keeps: the heap that is in use decides, this only bounds it. */
 const MAX_RESIDENT_GROWTH = 1.6;
 const MAX_RESIDENT_BYTES = 16 * MEGABYTE;
@@ -28,13 +28,14 @@ interface Watched {
   readonly silencesMs: number[];
   readonly lagsMs: number[];
   waitedMs: number;
-  warm?: Memory;
-  end?: Memory;
+  readonly notes: Note[];
 }
 
-interface Memory {
+/** What a process held, and how many requests or RPCs it had handled by then. */
+interface Note {
   readonly heap: number;
   readonly resident: number;
+  readonly handled: number;
 }
 
 /** Looks after the processes of a server while it is attacked: they answer, do not grow, and share no planted property. */
@@ -65,6 +66,7 @@ export class ProcessWatch {
         prototypes,
         silencesMs: [],
         lagsMs: [],
+        notes: [],
         waitedMs: waitedMs(pid),
       };
     });
@@ -75,18 +77,18 @@ export class ProcessWatch {
     this.#watching = this.#watch();
   }
 
-  /** Notes what the processes hold, now that caches are filled and code is compiled. */
-  async noteWarm(): Promise<void> {
-    for (const one of this.processes) one.warm = await memoryOf(one);
+  /** Notes what the processes hold: what they have grown by since the note before is judged, so the first ones find caches empty. */
+  async note(): Promise<void> {
+    for (const one of this.processes.filter(({ pid }) => isAlive(pid))) one.notes.push(await noteOf(one));
   }
 
   async stop(): Promise<void> {
     this.#isWatching = false;
     await this.#watching;
-    for (const one of this.processes.filter(({ pid }) => isAlive(pid))) {
-      one.end = await memoryOf(one);
-      if ((await one.inspected.prototypes()) !== one.prototypes)
-        this.#problems.push(`${one.name}: a prototype was changed`);
+    for (const one of this.processes) {
+      const changes = isAlive(one.pid) ? await one.inspected.changesSince(one.prototypes) : 'all of it: it has died';
+      if (changes !== '')
+        this.#problems.push(`${one.name} (${one.pid}): what all objects share was changed: ${changes}`);
     }
   }
 
@@ -96,19 +98,19 @@ export class ProcessWatch {
     for (const { inspected } of this.processes) inspected.close();
   }
 
-  /** What was wrong with the processes. @param requests how many each of them got since it was warm, at the least */
-  problems(requests: number): string[] {
-    const maxGrowth = MAX_GROWTH_BYTES + requests * MAX_BYTES_PER_REQUEST;
-    return [...this.#problems, ...this.processes.flatMap((one) => growthOf(one, maxGrowth))];
+  /** What was wrong with the processes. */
+  problems(): string[] {
+    return [...this.#problems, ...this.processes.flatMap(growthOf)];
   }
 
   /** A line for each process. */
   report(): string[] {
-    return this.processes.map(({ name, pid, warm, end, silencesMs, lagsMs }) =>
+    return this.processes.map(({ name, pid, notes, silencesMs, lagsMs }) =>
       [
         `${name} (${pid})`.padEnd(24),
-        `heap ${megabytes(warm?.heap)} → ${megabytes(end?.heap)} MB`,
-        `resident ${megabytes(warm?.resident)} → ${megabytes(end?.resident)} MB`,
+        `heap ${notes.map(({ heap }) => megabytes(heap)).join(' → ')} MB`,
+        `resident ${notes.map(({ resident }) => megabytes(resident)).join(' → ')} MB`,
+        `handled ${notes.map(({ handled }) => handled).join(' → ')}`,
         `/healthz within ${Math.round(Math.max(0, ...silencesMs))} ms`,
         `longest lag ${Math.round(Math.max(0, ...lagsMs))} ms`,
       ].join(', '),
@@ -146,20 +148,30 @@ function waitedMs(pid: number): number {
   return existsSync(schedule) ? Number(readFileSync(schedule, 'utf8').split(' ')[1]) / NANOSECONDS : 0;
 }
 
-async function memoryOf({ inspected, pid }: Watched): Promise<Memory> {
+async function noteOf({ inspected, pid, metricsUrl }: Watched): Promise<Note> {
   const heap = await inspected.heapInUse();
   const kilobytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  return { heap, resident: Number(kilobytes) * 1_024 };
+  return { heap, resident: Number(kilobytes) * 1_024, handled: handledOf(await answerOf(metricsUrl)) };
 }
 
-function growthOf({ name, pid, warm, end }: Watched, maxGrowth: number): string[] {
-  if (end === undefined) return [`${name} (${pid}) has died`];
-  if (warm === undefined) return [];
-  const hasGrown = end.heap - warm.heap > maxGrowth;
-  const isLarge = end.resident > warm.resident * MAX_RESIDENT_GROWTH + MAX_RESIDENT_BYTES;
+/** How many requests a process has answered, or RPCs, whichever are more. */
+function handledOf(metrics = ''): number {
+  const counts = ['gatepost_http_request_duration_seconds_count', 'gatepost_rpc_duration_seconds_count'].map((name) =>
+    [...metrics.matchAll(new RegExp(`^${name}\\S* (\\d+)$`, 'gm'))].reduce((sum, [, count]) => sum + Number(count), 0),
+  );
+  return Math.max(...counts);
+}
+
+/** What has grown in the last part of the run, by more than the requests of that part may leave behind. */
+function growthOf({ name, pid, notes }: Watched): string[] {
+  const [middle, end] = notes.slice(-2);
+  if (middle === undefined || end === undefined) return [`${name} (${pid}) was not looked into twice`];
+  const maxGrowth = MAX_GROWTH_BYTES + (end.handled - middle.handled) * MAX_BYTES_PER_REQUEST;
+  const hasGrown = end.heap - middle.heap > maxGrowth;
+  const isLarge = end.resident > middle.resident * MAX_RESIDENT_GROWTH + MAX_RESIDENT_BYTES;
   return hasGrown || isLarge
     ? [
-        `${name} has grown from ${megabytes(warm.heap)} to ${megabytes(end.heap)} MB in use, ${megabytes(warm.resident)} to ${megabytes(end.resident)} MB resident`,
+        `${name} has grown from ${megabytes(middle.heap)} to ${megabytes(end.heap)} MB in use, ${megabytes(middle.resident)} to ${megabytes(end.resident)} MB resident, by ${end.handled - middle.handled} requests`,
       ]
     : [];
 }

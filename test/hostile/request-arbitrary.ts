@@ -15,12 +15,43 @@ const FORM_BODY = { 'content-type': 'application/x-www-form-urlencoded' };
 /** Requests to the endpoints of a description: as it says, or so but for one or two places. */
 export class RequestArbitraries {
   readonly #values: SchemaArbitraries;
+  readonly #fewValues: SchemaArbitraries;
 
   constructor({ components }: OpenApiDocument) {
     this.#values = new SchemaArbitraries(components.schemas, SENSIBLE_MEMBERS);
+    this.#fewValues = new SchemaArbitraries(components.schemas, SENSIBLE_MEMBERS, 1);
   }
 
+  /** A third is what a client would send: what nobody is let in by shows nothing of what lies behind the door. */
   to(described: DescribedOperation): fc.Arbitrary<HostileRequest> {
+    return fc.oneof(
+      { weight: 2, arbitrary: this.#strange(described) },
+      { weight: 1, arbitrary: this.#usual(described) },
+    );
+  }
+
+  #usual({ method, path, operation }: DescribedOperation): fc.Arbitrary<HostileRequest> {
+    const schema = operation.requestBody?.content['application/json']?.schema;
+    const body: fc.Arbitrary<Body | undefined> =
+      schema === undefined
+        ? this.#body({ method, operation })
+        : this.#fewValues.of(schema).map((value) => ({ text: JSON.stringify(value), headers: JSON_BODY }));
+    const target = path
+      .split('/')
+      .map((part) => (part.startsWith('{') ? (objectIds(path, part.slice(1, -1))[0] ?? '') : part))
+      .join('/');
+    return fc
+      .record({ body, as: fc.constantFrom('own session', 'master key of an own application') })
+      .map(({ body, as }) => ({
+        method,
+        target,
+        headers: { ...CREDENTIALS[as], ...body?.headers },
+        body: body?.text,
+        as,
+      }));
+  }
+
+  #strange(described: DescribedOperation): fc.Arbitrary<HostileRequest> {
     const { method, operation } = described;
     return fc
       .record({
@@ -67,7 +98,7 @@ export class RequestArbitraries {
     return fc.oneof({ weight: 3, arbitrary: sensible }, { weight: 1, arbitrary: fc.constantFrom(...HOSTILE_TEXTS) });
   }
 
-  #body({ method, operation }: DescribedOperation): fc.Arbitrary<Body | undefined> {
+  #body({ method, operation }: Pick<DescribedOperation, 'method' | 'operation'>): fc.Arbitrary<Body | undefined> {
     const schema = operation.requestBody?.content['application/json']?.schema;
     if (schema !== undefined) return mutated(this.#values.of(schema)).map((text) => ({ text, headers: JSON_BODY }));
     return method === 'POST' ? form() : fc.constant(undefined);

@@ -16,6 +16,8 @@ export class SchemaArbitraries {
   constructor(
     private readonly schemas: Schemas,
     private readonly named: Named,
+    /** How many of the members that may be left out an object has; any number where nothing is said. */
+    private readonly maxOptional = Infinity,
   ) {}
 
   of(schema: Schema, depth = 0): fc.Arbitrary<unknown> {
@@ -55,16 +57,22 @@ export class SchemaArbitraries {
     const members = Object.entries(schema.properties ?? {}).map(
       ([name, member]) => [name, this.named[name] ?? this.of(member, depth + 1)] as const,
     );
-    const described = fc.record(Object.fromEntries(members), {
-      requiredKeys: [...(schema.required ?? [])],
-      noNullPrototype: true,
-    });
+    const described = this.#record(Object.fromEntries(members), schema.required ?? []);
     if (schema.additionalProperties === undefined) return described;
     const others = fc.dictionary(fc.stringMatching(NAME), this.of(schema.additionalProperties, depth + 1), {
       maxKeys: 2,
       noNullPrototype: true,
     });
     return fc.tuple(others, described).map(([more, known]) => ({ ...more, ...known }));
+  }
+
+  #record(members: Named, required: readonly string[]): fc.Arbitrary<Record<string, unknown>> {
+    if (this.maxOptional === Infinity)
+      return fc.record(members, { requiredKeys: [...required], noNullPrototype: true });
+    const optional = Object.keys(members).filter((name) => !required.includes(name));
+    return fc
+      .subarray(optional, { maxLength: Math.min(optional.length, this.maxOptional) })
+      .chain((names) => fc.record(pick(members, [...required, ...names]), { noNullPrototype: true }));
   }
 
   #referred(reference: string): Schema {
@@ -113,6 +121,10 @@ function anything(): fc.Arbitrary<unknown> {
     ),
   }));
   return field;
+}
+
+function pick(members: Named, names: readonly string[]): Named {
+  return Object.fromEntries(Object.entries(members).filter(([name]) => names.includes(name)));
 }
 
 function without(schema: Schema, name: string): Schema {
