@@ -11,7 +11,7 @@ export interface Strike {
   readonly afterMs: number;
   /** For how long it stays away before it is started again. */
   readonly awayMs: number;
-  /** Whether the next strike follows at once: before everything is well again. */
+  /** Whether the next strike follows as soon as this target serves again: before everything is well. */
   readonly isFollowed: boolean;
 }
 

@@ -21,9 +21,8 @@ interface Scene {
 /** A strike that was made. */
 export interface Struck {
   readonly target: Strike['target'];
-  /** From the strike to the start of what takes its place; on the clock of `performance.now()`. */
+  /** On the clock of `performance.now()`. */
   readonly from: number;
-  readonly until: number;
 }
 
 /** Makes strikes, and measures how long it takes until everything works again. */
@@ -53,19 +52,18 @@ export class Strikes {
     // Whatever is struck has something in hand.
     this.scene.load.burst();
     await sleep(afterMs);
-    const from = performance.now();
+    this.made.push({ target, from: performance.now() });
     const revive = await this.#strike(target);
     await sleep(awayMs);
-    const until = performance.now();
-    this.made.push({ target, from, until });
+    const startedAt = performance.now();
     await revive();
     if (isFollowed) {
-      this.tell(`${target} away for ${awayMs} ms; the next at once`);
+      this.tell(`${target} away for ${awayMs} ms; the next once it runs`);
       return;
     }
     await this.#untilWell();
-    this.recoveries.push(performance.now() - until);
-    this.tell(`${target} away for ${awayMs} ms; all well ${seconds(performance.now() - until)} after its start`);
+    this.recoveries.push(performance.now() - startedAt);
+    this.tell(`${target} away for ${awayMs} ms; all well ${seconds(performance.now() - startedAt)} after its start`);
   }
 
   async #strike(target: Strike['target']): Promise<() => Promise<void>> {
