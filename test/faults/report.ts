@@ -1,7 +1,6 @@
 import type { MailAccount } from '../load/account.js';
 import type { DeviceFleet } from '../load/device-fleet.js';
 import type { MixedLoad } from '../load/mixed-load.js';
-
 import type { Strikes, Struck } from './strikes.js';
 
 /** Longer than any request may take: the deadline of asking who asks, that of a password, and a busy machine. */
@@ -9,12 +8,39 @@ const ANSWERED_MS = 18_000;
 /** A gateway's connections may break a little before or after we know that it is gone. */
 const AROUND_MS = 1_000;
 
-/** Each request that was not answered for no good reason: too late, or cut though no gateway was killed. */
-export function unexplained(load: MixedLoad, struck: readonly Struck[]): string[] {
+/** Of each kind, far fewer than 15 seconds of strikes at random bring: a load that stood still proves nothing. */
+const LEAST_ANSWERED = {
+  'sign-up': 200,
+  'verification mail': 100,
+  login: 50,
+  'wrong password': 50,
+  update: 100,
+  'session read': 50,
+  'anonymous sign-up': 50,
+  'verification link': 50,
+  'reset mail': 20,
+  'reset link': 20,
+  push: 50,
+};
+
+/** Each kind of request of which too few were answered. */
+export function tooFew({ requests }: MixedLoad): string[] {
+  return Object.entries(LEAST_ANSWERED).flatMap(([kind, least]) => {
+    const { acknowledged = 0, refused = 0 } = requests.counts.get(kind) ?? {};
+    const answered = acknowledged + refused;
+    return answered >= least ? [] : [`${kind}: ${answered} answered, and ${least} were to be`];
+  });
+}
+
+/** Each request that was not answered for no good reason: before the first strike, in calm, too late, or cut though no gateway was killed. */
+export function unexplained(load: MixedLoad, struck: readonly Struck[], calmAt: number): string[] {
+  const first = struck[0]?.from ?? Infinity;
   const gateways = struck.filter(({ target }) => target === 'gateway');
   return load.requests.unanswered.flatMap(({ kind, how, startedAt, endedAt }) => {
     const durationMs = Math.round(endedAt - startedAt);
-    if (durationMs > ANSWERED_MS) return [`${kind}: 503 after ${durationMs} ms`];
+    if (endedAt < first) return [`${kind}: ${how} before the first strike`];
+    if (startedAt >= calmAt) return [`${kind}: ${how} when all was calm`];
+    if (durationMs > ANSWERED_MS) return [`${kind}: ${how} after ${durationMs} ms`];
     const isKill = gateways.some(({ from }) => startedAt < from + AROUND_MS && endedAt > from - AROUND_MS);
     return how === 'cut' && !isKill ? [`${kind}: cut after ${durationMs} ms`] : [];
   });

@@ -23,14 +23,26 @@ export class Requests {
   readonly unanswered: Unanswered[] = [];
   /** Answers that are neither expected nor said to come while something is away. */
   readonly failures: string[] = [];
+  readonly #underWay = new Set<Promise<Asked>>();
   #sent = 0;
 
   get sent(): number {
     return this.#sent;
   }
 
+  /** Waits for every request that has begun by now. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+
   /** @param expected the status that the answer is to have */
   async ask(kind: string, expected: number, send: () => Promise<ApiReply>): Promise<Asked> {
+    const asking = this.#ask(kind, expected, send);
+    this.#underWay.add(asking);
+    return asking.finally(() => this.#underWay.delete(asking));
+  }
+
+  async #ask(kind: string, expected: number, send: () => Promise<ApiReply>): Promise<Asked> {
     this.#sent += 1;
     const startedAt = performance.now();
     const asked = await send().then(
