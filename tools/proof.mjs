@@ -51,6 +51,7 @@ if (values.help) {
 const scale = Object.entries(proof.scale).map(([option, usual]) => {
   const value = values[option] ?? String(usual());
   if (!/^\d{1,10}$/.test(value)) fail(`--${option} takes a whole number.`);
+  if (option !== 'seed' && Number(value) === 0) fail(`--${option}=0 would prove nothing: it takes 1 or more.`);
   return `${option}=${value}`;
 });
 process.stderr.write(`[npm run test:${name}] ${scale.join(', ')}\n`);

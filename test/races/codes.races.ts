@@ -6,6 +6,7 @@ import { outcomesOf, racesOn, repeated, type Round, times, tokensOf } from './ra
 const MANY = 20;
 /** Wrong codes at logins count for the lockout. */
 const FEW = 5;
+const MOST_GUESSES = 5;
 const USED_UP = 603;
 const MISMATCH = 210;
 const NUMBER_TAKEN = 214;
@@ -60,6 +61,11 @@ export function describeCodeRaces(server: () => GatepostServer): void {
       const replies = await round.atOnce(MANY, (api) => api.post(`/1.1/verifySmsCode/${guess}`, numbered(phone)));
       expect(outcomesOf(replies)).toEqual(repeated(MANY, USED_UP));
       expect(outcomesOf([await phone.post(`verifySmsCode/${code}`)])).toEqual([USED_UP]);
+      await round.expectStored(
+        [{ wrong_guesses: MOST_GUESSES }],
+        'SELECT wrong_guesses FROM accounts.sms_codes WHERE app_id = $1 AND mobile_phone_number = $2',
+        phone.number,
+      );
     });
 
     race('logs in once', async (round) => {

@@ -35,9 +35,10 @@ export function describeFirstProofRaces(server: () => GatepostServer, platforms:
 
     race('renew the session token once, and the pretender is out', async (round) => {
       const { openid, user } = pretenders.pop()!;
+      const shops = Array.from({ length: FEW }, () => uidEntry());
       const { proofs, writes } = await round.cross({
         proofs: times(FEW, (api) => enter(api, { weixin: platforms().weixin.issueToken({ openid }) })),
-        writes: times(FEW, (api, index) => change(api, user, { [`shop${index}`]: uidEntry() })),
+        writes: times(FEW, (api, index) => change(api, user, { [`shop${index}`]: shops[index] })),
       });
       expect(outcomesOf(proofs)).toEqual(repeated(FEW, 200));
       expect(outcomesOf(writes).filter((outcome) => outcome !== 200 && outcome !== NO_SESSION)).toEqual([]);
@@ -45,6 +46,14 @@ export function describeFirstProofRaces(server: () => GatepostServer, platforms:
       expect(tokens.size).toBe(1);
       expect(await round.goodOf([user.session, ...tokens])).toEqual([...tokens]);
       expect(tokens).not.toContain(user.session);
+      const stored = shops.flatMap((shop, index) => (writes[index]?.status === 200 ? [[`shop${index}`, shop]] : []));
+      await round.expectStored(
+        [{ platform: 'weixin', uid: openid, fields: Object.fromEntries(stored) as unknown }],
+        `SELECT i.platform, i.uid, u.fields FROM accounts.identities i
+           JOIN accounts.users u ON (u.app_id, u.object_id) = (i.app_id, i.user_id)
+          WHERE i.app_id = $1 AND i.user_id = $2`,
+        user.id,
+      );
     });
   });
 }

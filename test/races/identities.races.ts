@@ -60,10 +60,10 @@ export function describeIdentityRaces(server: () => GatepostServer): void {
       await expectOwner(round, 'weixin', openid, idOf(replies[0]));
     });
 
-    race(`make one user of a union id that comes by ${SEVERAL} accounts`, async (round) => {
+    race(`make one user of a union id that comes by ${MANY} accounts`, async (round) => {
       const unionid = unique('union');
-      const entries = Array.from({ length: SEVERAL }, () => withUnionId(openidEntry(), unionid, true));
-      const replies = await round.atOnce(SEVERAL, (api, index) => enter(api, { weixin: entries[index] }));
+      const entries = Array.from({ length: MANY }, () => withUnionId(openidEntry(), unionid, true));
+      const replies = await round.atOnce(MANY, (api, index) => enter(api, { weixin: entries[index] }));
       expectOneUser(replies);
       // One of them is the account that is linked now; the union id finds the user for all of them.
       const authData = (await authDataOf(round.server, { id: String(idOf(replies[0])) })) as Json;

@@ -75,6 +75,15 @@ export function describeInstallationRaces(server: () => GatepostServer): void {
       const left = await find(round, { objectId: { $in: ids } });
       expect(left.length).toBeGreaterThan(0);
       expect(new Set(left.map(({ deviceToken }) => deviceToken)).size).toBe(left.length);
+      await round.expectStored(
+        left
+          .map(({ objectId, deviceToken }) => ({ object_id: objectId, device_token: deviceToken }))
+          .sort((one, other) => (String(one.device_token) < String(other.device_token) ? -1 : 1)),
+        `SELECT object_id, device_token FROM push.installations
+          WHERE app_id = $1 AND (object_id = ANY($2) OR device_token = ANY($3)) ORDER BY device_token COLLATE "C"`,
+        ids,
+        tokens.map(({ deviceToken }) => deviceToken),
+      );
     });
   });
 }

@@ -10,6 +10,8 @@ const ROUND_MS = 3_000;
 /** Of the services, whichever round they come from. */
 const COMPLAINT = /"level":"(?:warn|error)"/;
 const SHOWN_COMPLAINTS = 3;
+/** After so many rounds a race should have ended in more than one way. */
+const MANY_ROUNDS = 50;
 
 /** Requests of one kind: how many, and how each is sent to the gateway whose turn it is. */
 export interface Requests {
@@ -45,10 +47,12 @@ export function repeated(count: number, outcome: unknown): unknown[] {
 /** One round of a race: users of its own, requests that cross, and what must be true afterwards. */
 export class Round {
   readonly #seen: string[] = [];
+  readonly #ends: (() => Promise<unknown>)[] = [];
 
   constructor(
     readonly server: GatepostServer,
     private readonly database: pg.Pool | undefined,
+    private readonly endings: Set<unknown>,
   ) {}
 
   /** A client of one of the gateways, for what comes before and after the race. */
@@ -80,6 +84,20 @@ export class Round {
   /** The same for requests of one kind. */
   async atOnce(count: number, send: Requests['send']): Promise<ApiReply[]> {
     return (await this.cross({ requests: times(count, send) })).requests;
+  }
+
+  /** What came of the race: where that is always the same, however many rounds, the requests do not really cross. */
+  endedIn(...outcomes: readonly unknown[]): void {
+    for (const outcome of outcomes) this.endings.add(outcome);
+  }
+
+  /** Does this after the round, also where it fails. */
+  atEnd(end: () => Promise<unknown>): void {
+    this.#ends.push(end);
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#ends.map((end) => end()));
   }
 
   /** What a failure of this round tells besides. */
@@ -134,7 +152,12 @@ export function racesOn(server: () => GatepostServer): Race {
   };
   afterAll(() => pool?.end());
   return (title, run, atATime = AT_A_TIME) => {
-    it(title, () => runRounds(() => new Round(server(), database()), run, atATime), START_MS + ROUNDS * ROUND_MS);
+    const runAll = async () => {
+      const endings = new Set<unknown>();
+      await runRounds(() => new Round(server(), database(), endings), run, atATime);
+      if (ROUNDS >= MANY_ROUNDS) expect([...endings], 'all that came of the race').not.toHaveLength(1);
+    };
+    it(title, runAll, START_MS + ROUNDS * ROUND_MS);
   };
 }
 
@@ -145,10 +168,14 @@ async function runRounds(newRound: () => Round, run: (round: Round) => Promise<v
       started += 1;
       const title = `round ${started} of ${ROUNDS}`;
       const round = newRound();
-      await run(round).catch((error: unknown) => {
+      try {
+        await run(round);
+      } catch (error) {
         started = ROUNDS;
         throw round.failure(title, error);
-      });
+      } finally {
+        await round.end();
+      }
     }
   };
   await Promise.all(Array.from({ length: atATime }, runSome));

@@ -98,6 +98,7 @@ export function describeTokenRaces(server: () => GatepostServer): void {
       expect(outcomesOf(changes)[0]).toBe(200);
       expect([MISMATCH, NO_SESSION]).toContain(outcomesOf(changes)[1]);
       expect(others(logins, 200, MISMATCH)).toEqual([]);
+      round.endedIn(...outcomesOf(logins));
       const winner = changes.findIndex(({ status }) => status === 200);
       const [good = ''] = tokensOf(changes[winner]!);
       expect(tokensOf(await logIn(round.api(), user, passwords[winner]!))).toEqual([good]);
@@ -134,6 +135,7 @@ export function describeTokenRaces(server: () => GatepostServer): void {
       });
       expect(outcomesOf(resets)).toEqual([200]);
       expect(others(logins, 200, MISMATCH)).toEqual([]);
+      round.endedIn(...outcomesOf(logins));
       expect(outcomesOf([await logIn(round.api(), user, user.password)])).toEqual([MISMATCH]);
       const [good = ''] = tokensOf(await logIn(round.api(), user, 'new'));
       await expectOnlyToken(round, user, [user.session, ...tokensOf(...logins)], good);
@@ -152,6 +154,7 @@ export function describeTokenRaces(server: () => GatepostServer): void {
         [LINK_EXPIRED, 200],
       ]).toContainEqual(outcome);
       const [right, wrong] = outcome[0] === 200 ? ['reset', 'changed'] : ['changed', 'reset'];
+      round.endedIn(right);
       expect(outcomesOf([await logIn(round.api(), user, wrong)])).toEqual([MISMATCH]);
       const [good = ''] = tokensOf(await logIn(round.api(), user, right));
       await expectOnlyToken(round, user, [user.session], good);
@@ -165,6 +168,7 @@ export function describeTokenRaces(server: () => GatepostServer): void {
       });
       expect(outcomesOf(deletions)).toEqual([200]);
       expect(others(logins, 200, NOBODY)).toEqual([]);
+      round.endedIn(...outcomesOf(logins));
       expect(await round.goodOf([user.session, ...tokensOf(...logins)])).toEqual([]);
       await expectUsers(round, user, 0);
     });
