@@ -28,8 +28,10 @@ export class Judge {
 
   #mistakeInError(request: HostileRequest, { status, text, headers }: Answer): string | undefined {
     if (INSIDE.test(text)) return `tells of its inside: ${text.slice(0, 500)}`;
-    const isJson = String(headers['content-type']).startsWith('application/json');
-    if (!isJson || request.method === 'HEAD') return undefined;
+    if (request.method === 'HEAD') return undefined;
+    const type = String(headers['content-type']);
+    if (type.startsWith('text/html')) return undefined;
+    if (!type.startsWith('application/json')) return `is an error as ${type}: ${text.slice(0, 200)}`;
     const { code, error } = JSON.parse(text) as { code?: unknown; error?: unknown };
     if (typeof code !== 'number' || typeof error !== 'string') return `has no code or no text: ${text.slice(0, 200)}`;
     const operation = this.api.find(addressOf(request));
@@ -42,7 +44,9 @@ export class Judge {
   #mistakeInSuccess(request: HostileRequest, { status, text }: Answer): string | undefined {
     const address = addressOf(request);
     const operation = isForm(request) ? undefined : this.api.find(address);
-    const mistake = operation && this.api.mistakeOf(operation, { ...address, status, text });
+    if (operation === undefined) return undefined;
+    if (!this.api.answersOf(operation).includes(String(status))) return 'has a status that is not described';
+    const mistake = this.api.mistakeOf(operation, { ...address, status, text });
     return mistake === undefined ? undefined : `is not as described: ${mistake}; ${text.slice(0, 500)}`;
   }
 

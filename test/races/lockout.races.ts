@@ -1,6 +1,14 @@
 import { Redis } from 'ioredis';
 import { describe, expect } from 'vitest';
-import { type ApiClient, type GatepostServer, signUp, type TestUser, unique, uniquePhone } from '#testing';
+import {
+  type ApiClient,
+  type GatepostServer,
+  hashedPasswords,
+  signUp,
+  type TestUser,
+  unique,
+  uniquePhone,
+} from '#testing';
 import { outcomeOf, outcomesOf, racesOn, type Requests, type Round, times, tokensOf } from './race.js';
 
 const MANY = 100;
@@ -14,7 +22,6 @@ const MOST_MISMATCHES = JUDGED - 1;
 const LOCK_MS = 15 * 60_000;
 /** Comparisons are counted for a whole server: they are a round's own where no other runs beside it. */
 const ALONE = 1;
-const COMPARED = /^gatepost_password_hash_duration_seconds_count (\d+)$/gm;
 
 const rightly = (api: ApiClient, { username, password }: TestUser) => api.post('/1.1/login', { username, password });
 const updatePassword = (api: ApiClient, { id, session, password }: TestUser, oldPassword: string) =>
@@ -50,14 +57,9 @@ async function manyDoored(round: Round): Promise<ManyDoored> {
 
 /** @returns what came of it, and how many passwords all processes together compared meanwhile */
 async function counted<T>({ server }: Round, run: () => Promise<T>): Promise<T & { readonly compared: number }> {
-  const compared = async () => {
-    const answers = server.processes.map(async ({ port }) => (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
-    const counts = (await Promise.all(answers)).flatMap((text) => [...text.matchAll(COMPARED)]);
-    return counts.reduce((sum, [, count]) => sum + Number(count), 0);
-  };
-  const before = await compared();
+  const before = await hashedPasswords(server);
   const result = await run();
-  return { ...result, compared: (await compared()) - before };
+  return { ...result, compared: (await hashedPasswords(server)) - before };
 }
 
 /** Clients were told of six mismatches, and otherwise of the lock; of fewer only where some were told to come again. */

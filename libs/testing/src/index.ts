@@ -14,6 +14,7 @@ export {
   startStandalone,
   useServer,
 } from './gatepost-server.js';
+export { hashedPasswords } from './hashed-passwords.js';
 export { firstMailTo, linkSentBy, mailSentBy, mailsTo } from './mails.js';
 export { type ObservedAnswer, observedAnswers } from './observed-answers.js';
 export { newSigningKey, PlatformServer, usePlatforms } from './platform-server.js';

@@ -5,6 +5,7 @@ import {
   appClient,
   createApplication,
   gatepost,
+  hashedPasswords,
   type GatepostServer,
   setSetting,
   signUp,
@@ -105,6 +106,16 @@ export function describeLockout(server: () => GatepostServer): void {
     it('counts nobody where names without a user are told', async () => {
       for (let index = 0; index < 9; index += 1)
         expect(codeOf(await logIn({ username: 'nobody-at-all', password: 'wrong' }))).toBe(211);
+    });
+
+    it('takes one comparison of passwords, also where nobody has the name', async () => {
+      const known = await signUp(api);
+      const missing = [{ username: unique('nobody') }, { email: `${unique('nobody')}@example.com` }];
+      for (const name of [{ username: known.username }, ...missing]) {
+        const before = await hashedPasswords(server());
+        await logIn({ ...name, password: 'wrong' });
+        expect((await hashedPasswords(server())) - before).toBe(1);
+      }
     });
 
     describe('with quietProfile', () => {
