@@ -162,16 +162,20 @@ function handledOf(metrics = ''): number {
   return Math.max(...counts);
 }
 
-/** What has grown in the last part of the run, by more than the requests of that part may leave behind. */
+/**
+ * What has grown in the last part of the run, by more than the requests of that part may leave behind. What was held at any time before may
+ * be held again: only a leak makes it more each time.
+ */
 function growthOf({ name, pid, notes }: Watched): string[] {
   const [middle, end] = notes.slice(-2);
   if (middle === undefined || end === undefined) return [`${name} (${pid}) was not looked into twice`];
   const maxGrowth = MAX_GROWTH_BYTES + (end.handled - middle.handled) * MAX_BYTES_PER_REQUEST;
-  const hasGrown = end.heap - middle.heap > maxGrowth;
+  const most = Math.max(...notes.slice(0, -1).map(({ heap }) => heap));
+  const hasGrown = end.heap - most > maxGrowth;
   const isLarge = end.resident > middle.resident * MAX_RESIDENT_GROWTH + MAX_RESIDENT_BYTES;
   return hasGrown || isLarge
     ? [
-        `${name} has grown from ${megabytes(middle.heap)} to ${megabytes(end.heap)} MB in use, ${megabytes(middle.resident)} to ${megabytes(end.resident)} MB resident, by ${end.handled - middle.handled} requests`,
+        `${name} has grown from ${megabytes(most)} to ${megabytes(end.heap)} MB in use, ${megabytes(middle.resident)} to ${megabytes(end.resident)} MB resident, by ${end.handled - middle.handled} requests`,
       ]
     : [];
 }

@@ -138,6 +138,13 @@ describe('the gateway, whole, with accounts faked at the contract', () => {
     socket.destroy();
   });
 
+  it('serves a request that expects what there is not', async () => {
+    const { socket, received } = await connected();
+    socket.write('GET /1.1/users HTTP/1.1\r\nHost: x\r\nExpect: miracles\r\n\r\n');
+    await expect.poll(received).toMatch(/^HTTP\/1.1 401 [^]*"code":401/);
+    socket.destroy();
+  });
+
   const rows = (Object.keys(ERRORS) as ErrorName[]).filter((name) => name !== 'INTERNAL');
   it.each(rows)('answers the error %s with its status, code and text', async (name) => {
     accounts.answer('accounts.logIn', () => {

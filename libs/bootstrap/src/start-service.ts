@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -87,6 +88,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     bodyParser: false,
     abortOnError: false,
   });
+  ignoreExpectations(app.getHttpServer());
   options.prepare?.(app);
   const transport = app.get<Transport>(TRANSPORT);
   for (const service of options.serves) app.connectMicroservice({ strategy: transport.createServer(service) });
@@ -103,6 +105,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { port } = app.getHttpServer().address() as { port: number };
   new Logger('Service').log(`${options.name} listens on port ${port}`);
   return { app, port, stop: () => drain(app, options) };
+}
+
+/** Node.js answers 417 without a body to an `Expect` that is not `100-continue`. Such a request is served like any other (RFC 9110, 10.1.1). */
+function ignoreExpectations(server: Server): void {
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 
 async function untilReady(app: NestFastifyApplication, { serves }: ServiceOptions): Promise<void> {
