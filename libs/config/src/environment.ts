@@ -76,7 +76,7 @@ export const environment = z.object({
   GATEPOST_PASSWORD_QUEUE_LIMIT: wholeNumber(1, 100_000)
     .default(128)
     .describe(
-      'Passwords that may wait to be hashed; over it, and after four seconds, a request gets 503 with Retry-After.',
+      'Passwords that may wait to be hashed; over it, and after three seconds, a request gets 503 with Retry-After.',
     ),
   GATEPOST_BODY_LIMIT_BYTES: wholeNumber(1024, 8_388_608)
     .default(1_048_576)

@@ -10,12 +10,12 @@ import { type HashingJob, HashingThread } from './hashing-thread.js';
 /** Names how a stored hash was made, so that others can be told apart later. */
 const SCHEME = 'bcrypt-sha256:';
 
-/** Who has waited for so long, in milliseconds, is refused when its turn comes: it asks again, and others do not wait for it. */
-const MAX_WAIT_MS = 4_000;
+/** Who has waited for so long, in milliseconds, is refused when its turn comes: nobody shall wait for five seconds in all. */
+const MAX_WAIT_MS = 3_000;
 
 /**
  * Hashes passwords: bcrypt of a SHA-256 digest, so that bytes beyond the 72nd and NUL bytes count. As many at once as
- * there are processors, the rest in a bounded queue; over the bound, and after four seconds, SERVICE_UNAVAILABLE.
+ * there are processors, the rest in a bounded queue; over the bound, and after three seconds, SERVICE_UNAVAILABLE.
  */
 @Injectable()
 export class PasswordHasher {
