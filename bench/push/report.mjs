@@ -54,7 +54,12 @@ export function pushReport(results) {
 
 function shown(value, digits) {
   if (value === undefined) return '';
-  return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return value.toLocaleString('en', {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+    // Clocks of two processes may be apart by less than what is shown.
+    signDisplay: 'negative',
+  });
 }
 
 function judged(target, ours, theirs) {

@@ -4,9 +4,9 @@ import { eventually } from '#testing';
 const DEADLINE_MS = 10_000;
 
 /** Opens a connection on which anything can be sent. */
-export function openSocket(port: number): Promise<Socket> {
+export function openSocket(port: number, { allowHalfOpen = false } = {}): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen }, () => {
       // Whoever attacks does not care how a connection ends.
       socket.off('error', reject).on('error', () => undefined);
       resolve(socket);

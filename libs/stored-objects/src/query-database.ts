@@ -5,8 +5,8 @@ import { queryFailure } from './query-failure.js';
 const STATEMENT_TIMEOUT_MS = 3_000;
 
 /**
- * Connections of their own for queries that clients word themselves, and that are more than a look-up: however many and slow those are, what else the service does
- * keeps its own. Give it half as many as the others.
+ * Connections of their own for queries that clients word themselves, and that are more than a look-up: however many and slow
+ * those are, what else the service does keeps its own. Give it half as many as the others.
  */
 export class QueryDatabase extends Database {
   constructor(options: DatabaseOptions) {
