@@ -4,12 +4,16 @@ import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { ROOT } from '../tools/prepare.mjs';
+import { untilQuiet } from './process-usage.mjs';
 
 const LOAD_PROCESS = join(ROOT, 'bench', 'load-process.mjs');
 /** Until the engines have compiled what is hot: the slower a server, the longer it takes. */
 const WARM_UP_SECONDS = 6;
 
-export const warmUp = (benchCase, entrant) => measure(benchCase, entrant, WARM_UP_SECONDS);
+export async function warmUp(benchCase, entrant) {
+  await measure(benchCase, entrant, WARM_UP_SECONDS);
+  await untilQuiet(entrant.processes);
+}
 
 /**
  * Keeps so many requests in flight for so many seconds. Requests per second and latencies (milliseconds: `p50`, `p99`, `longest`) are of

@@ -4,12 +4,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const TICKS_PER_SECOND = 100;
 const SAMPLE_MS = 100;
+const QUIET_SAMPLE_MS = 250;
+/** Of one core. */
+const QUIET_SHARE = 0.2;
+const QUIET_WITHIN_MS = 15_000;
 const LISTENING = '0A';
 
 /** Seconds of processor time that a process, all below it and those of them that have ended have used until now. */
 export function processorSeconds({ pid }) {
   const ticks = processTree(pid).reduce((sum, one) => sum + ticksOf(one), 0);
   return ticks / TICKS_PER_SECOND;
+}
+
+/** Waits until processes and all below them do next to nothing: what nobody waits for any more is then done, too. */
+export async function untilQuiet(processes) {
+  const used = () => processes.reduce((sum, one) => sum + processorSeconds(one), 0);
+  const deadline = performance.now() + QUIET_WITHIN_MS;
+  let [before, share] = [used(), 1];
+  while (share > QUIET_SHARE && performance.now() < deadline) {
+    await sleep(QUIET_SAMPLE_MS);
+    const now = used();
+    share = ((now - before) * 1000) / QUIET_SAMPLE_MS;
+    before = now;
+  }
 }
 
 /** Resident memory of one process in kB. */

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { fail } from '../tools/prepare.mjs';
 import { CASES } from './cases.mjs';
 import { measure, median, warmUp } from './load.mjs';
+import { untilQuiet } from './process-usage.mjs';
 import { printReport } from './report.mjs';
 import { startContestants } from './contestants.mjs';
 import { printMailReport } from './mail/mail-report.mjs';
@@ -73,6 +74,7 @@ async function measureCase(name, contestants) {
         besidePerSecond: await measureBeside(CASES[name], entrant),
       });
       if (CASES[name].watchesLag) noteLags(entrant.kind, await entrant.lags());
+      await untilQuiet(entrant.processes);
     }
   }
   return results;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CASES } from '../cases.mjs';
 import { IDLE_SECONDS, restart, startContestants } from '../contestants.mjs';
 import { measure, warmUp } from '../load.mjs';
-import { memoryMb, processorSeconds } from '../process-usage.mjs';
+import { memoryMb, processorSeconds, untilQuiet } from '../process-usage.mjs';
 import { parseServer } from './parse-server.mjs';
 
 /**
@@ -57,12 +57,17 @@ async function measureCase({ name, list, connections, rounds, seconds }) {
   return results;
 }
 
-/** As `measure`, with the processor time of one request that was served, over all processes and servers that have to do with it, in milliseconds. */
+/**
+ * As `measure`, with the processor time of one request that was served, over all processes and servers that have to do with it, in
+ * milliseconds. Ends when what the load has left behind is done: it would take the processors from the next one.
+ */
 async function measureOnce(benchCase, entrant, seconds) {
   const used = () => sum([...entrant.processes, ...entrant.servers].map(processorSeconds));
   const before = used();
   const result = await measure(benchCase, entrant, seconds);
-  return { ...result, processorMs: ((used() - before) * 1000) / result.served };
+  const processorMs = ((used() - before) * 1000) / result.served;
+  await untilQuiet(entrant.processes);
+  return { ...result, processorMs };
 }
 
 function sum(numbers) {

@@ -15,7 +15,10 @@ const REQUESTS_PER_ROUND = 1_000;
 /** Of each kind, at each port. */
 const SLOW = 20;
 const DRIBBLE_MS = 500;
-/** A request has 30 seconds, and is looked at every five; a device 15 for its login, and 30 to answer that it is closed. The rest is a busy machine's. */
+/**
+ * A request has 30 seconds, and is looked at every five; a device 15 for its login, and 30 to answer that it is closed. The rest is
+ * a busy machine's.
+ */
 const PATIENCE_MS = 60_000;
 /** Who takes nothing has between 30 and 60 seconds; who has not been cut off by then gets all answers. */
 const UNREAD_MS = 70_000;
