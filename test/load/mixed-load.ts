@@ -12,7 +12,9 @@ const THINK_MS = 20;
 const RETURN_MS = 500;
 /** Longer than a service works on a change that nobody waits for any more: only after it do later changes of the user come later. */
 const SETTLED_MS = 6_000;
-const INCREMENTS = 4;
+/** Between the beginnings of two lives: each owes two mails, and a fast machine would ask for more than a slow SMTP server takes. */
+const LIFE_INTERVAL_MS = 100;
+const INCREMENTS = 8;
 const PUSH_INTERVAL_MS = 500;
 const BURST_PEOPLE = 20;
 const BURST_PUSHES = 4;
@@ -44,6 +46,7 @@ export class MixedLoad {
   #running: Promise<unknown>[] = [];
   #startedAt = 0;
   #durationMs = 0;
+  #nextLifeAt = 0;
 
   constructor({ url, app, letters }: LoadOptions) {
     this.#app = ApiClient.forApp(url, app).acceptingUnavailable();
@@ -128,6 +131,7 @@ export class MixedLoad {
   }
 
   async #liveOnce(): Promise<void> {
+    await this.#turnToLive();
     const person = await this.signUp();
     if (person === undefined) return;
     await this.#askForMail(person);
@@ -137,6 +141,13 @@ export class MixedLoad {
     await this.#read(person);
     await this.#comeAnonymously();
     this.#clicks.expect(person);
+  }
+
+  async #turnToLive(): Promise<void> {
+    const now = performance.now();
+    const turnAt = Math.max(now, this.#nextLifeAt);
+    this.#nextLifeAt = turnAt + LIFE_INTERVAL_MS;
+    await sleep(turnAt - now);
   }
 
   async #askForMail({ email, mails }: Person): Promise<void> {
