@@ -14,6 +14,8 @@ const USUAL_REQUESTS = 20_000;
 const REQUESTS_PER_ROUND = 1_000;
 /** Of each kind, at each port. */
 const SLOW = 20;
+/** Of those that read nothing: each costs the server megabytes to begin with. */
+const UNREAD_SLOW = 3;
 const DRIBBLE_MS = 500;
 /**
  * A request has 30 seconds, and is looked at every five; a device 15 for its login, and 30 to answer that it is closed. The rest is
@@ -156,7 +158,9 @@ function openSlowSockets(server: GatepostServer): Promise<SlowSocket[]> {
       ...(service === 'gateway' ? [] : slowDevices()),
     ];
     return kinds.flatMap((kind) =>
-      Array.from({ length: SLOW }, () => dribble(port, { ...kind, name: `${service}: ${kind.name}` })),
+      Array.from({ length: kind === UNREAD ? UNREAD_SLOW : SLOW }, () =>
+        dribble(port, { ...kind, name: `${service}: ${kind.name}` }),
+      ),
     );
   });
   return Promise.all(sockets);
