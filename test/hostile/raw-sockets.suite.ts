@@ -22,9 +22,9 @@ const DRIBBLE_MS = 500;
  * a busy machine's.
  */
 const PATIENCE_MS = 60_000;
-/** Who takes nothing has one to two minutes; who has not been cut off by then gets all answers. */
-const UNREAD_MS = 130_000;
-const UNREAD_PATIENCE_MS = 140_000;
+/** Who takes nothing has 30 to 60 seconds; who has not been cut off by then gets all answers. */
+const UNREAD_MS = 70_000;
+const UNREAD_PATIENCE_MS = 80_000;
 /** More than the system's buffers hold. */
 const UNREAD_ANSWERS = 200;
 const WITNESSES = 3;

@@ -1,4 +1,4 @@
-export { CONNECTION_TIMES } from './connection-times.js';
+export { ARRIVAL_TIMES } from './arrival-times.js';
 export { run, type RunningProcess, StartError } from './run.js';
 export {
   brokerEnvironment,

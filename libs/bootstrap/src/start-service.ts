@@ -8,7 +8,7 @@ import type { EventContract } from '#contracts';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
 import { JsonLogger, Metrics, ObservabilityModule, Readiness, startTracing, stopTracing } from '#observability';
 import { SelfReportModule } from '#self-report';
-import { CONNECTION_TIMES } from './connection-times.js';
+import { ARRIVAL_TIMES } from './arrival-times.js';
 import { drainConnections, endKeptConnections, stopListening } from './drain-connections.js';
 import { packageVersion } from './package-version.js';
 import type { RunningProcess } from './run.js';
@@ -82,7 +82,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   await startTracing({ name: options.name, version: packageVersion() }, env);
   const metrics = new Metrics();
   metrics.buildInfo.set({ component: options.name, version: packageVersion() }, 1);
-  const http = options.http ?? new FastifyAdapter({ ...CONNECTION_TIMES, return503OnClosing: false });
+  const http = options.http ?? new FastifyAdapter({ ...ARRIVAL_TIMES, return503OnClosing: false });
   const app = await NestFactory.create<NestFastifyApplication>(rootModule(options, metrics), http, {
     logger: new JsonLogger(options.name, env.GATEPOST_LOG_LEVEL),
     bodyParser: false,

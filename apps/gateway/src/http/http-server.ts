@@ -1,6 +1,6 @@
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CONNECTION_TIMES } from '#bootstrap';
+import { ARRIVAL_TIMES } from '#bootstrap';
 import type { GatewayConfig } from '../gateway.config.js';
 import { refuseUndescribedRoutes } from '../openapi/described-routes.js';
 import { isForPage } from '../pages/error-page.js';
@@ -35,7 +35,7 @@ const CORS_HEADERS = [
 /** The HTTP server of the API. */
 export function createHttpServer({ bodyLimitBytes, trustedProxies }: GatewayConfig): FastifyAdapter {
   return new FastifyAdapter({
-    ...CONNECTION_TIMES,
+    ...ARRIVAL_TIMES,
     bodyLimit: bodyLimitBytes,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     clientErrorHandler: answerUnreadable,

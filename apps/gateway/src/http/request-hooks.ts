@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Socket } from 'node:net';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '#contracts';
@@ -17,6 +18,8 @@ const OPEN_ROUTES = new Set([
   '/1.1/verifyEmail/:token',
   '/1.1/resetPassword/:token',
 ]);
+/** Who takes nothing of an answer for so long, or for twice as long, is cut off. */
+const UNREAD_TIMEOUT_MS = 30_000;
 const REQUEST_ID = /^[\w-]{8,64}$/;
 
 declare module 'fastify' {
@@ -49,6 +52,12 @@ export function addRequestHooks(app: NestFastifyApplication): void {
   });
   fastify.addHook('onRequest', async (request) => {
     if (mustSignNow(request)) request.caller = await authenticator.authenticate(request);
+  });
+  fastify.addHook('onSend', (request, _reply, _payload, done) => {
+    const { socket } = request.raw;
+    // Only now: while an answer is made, nothing goes over the connection. Those within a batch have none of their own.
+    if (socket instanceof Socket) socket.setTimeout(UNREAD_TIMEOUT_MS);
+    done();
   });
   fastify.addHook('onResponse', (request, reply, done) => {
     metrics.httpRequests.observe(labelsOf(request, reply), reply.elapsedTime / 1000);
