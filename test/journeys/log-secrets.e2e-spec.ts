@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type ApiClient,
@@ -32,6 +33,22 @@ interface LogLine {
   readonly level: string;
   readonly requestId?: string;
   readonly messageId?: string;
+}
+
+/** A database whose owner logs in with the password that no log may hold. The role has the database's name, and goes with it after the run. */
+async function databaseOfOwnRole(): Promise<URL> {
+  const url = new URL(await newDatabase());
+  const name = url.pathname.slice(1);
+  const client = new pg.Client({ connectionString: url.href });
+  await client.connect();
+  try {
+    await client.query(`CREATE ROLE ${name} LOGIN PASSWORD '${DATABASE_PASSWORD}'`);
+    await client.query(`GRANT ${name} TO CURRENT_USER`);
+    await client.query(`ALTER DATABASE ${name} OWNER TO ${name}`);
+  } finally {
+    await client.end();
+  }
+  return Object.assign(url, { username: name, password: DATABASE_PASSWORD });
 }
 
 describe('the logs of all services, with all levels', () => {
@@ -76,8 +93,7 @@ describe('the logs of all services, with all levels', () => {
 
   beforeAll(async () => {
     const { redisUrl, amqpUrl } = testRun();
-    const databaseUrl = new URL(await newDatabase());
-    databaseUrl.password = DATABASE_PASSWORD;
+    const databaseUrl = await databaseOfOwnRole();
     proxies.postgres = await TcpProxy.to(databaseUrl, 5432);
     proxies.mailPostgres = await TcpProxy.to(databaseUrl, 5432);
     proxies.redis = await TcpProxy.to(new URL(redisUrl), 6379);

@@ -76,6 +76,9 @@ async function dropDatabases(url, prefix) {
   await withPostgres(url, async (client) => {
     const { rows } = await client.query('SELECT datname FROM pg_database WHERE starts_with(datname, $1)', [prefix]);
     for (const { datname } of rows) await client.query(`DROP DATABASE IF EXISTS "${datname}" WITH (FORCE)`);
+    // A role that owns a database of the run has a name of the same beginning.
+    const roles = await client.query('SELECT rolname FROM pg_roles WHERE starts_with(rolname, $1)', [prefix]);
+    for (const { rolname } of roles.rows) await client.query(`DROP ROLE IF EXISTS "${rolname}"`);
   });
 }
 
