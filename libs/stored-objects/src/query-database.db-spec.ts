@@ -25,9 +25,17 @@ describe('a QueryDatabase', () => {
   afterEach(() => database.close());
 
   it('keeps a query prepared that comes again, and plans it for the values of each run', async () => {
-    const select = 'SELECT fields FROM things WHERE n >= $1 ORDER BY n';
     const answers: number[] = [];
-    for (let run = 0; run < RUNS; run += 1) answers.push((await listBounded(database, select, [run % 10])).length);
+    for (let run = 0; run < RUNS; run += 1)
+      answers.push(
+        (
+          await listBounded(
+            database,
+            { table: 'things', columns: 'fields' },
+            { where: 'n >= $1', orderBy: 'n', limit: '', parameters: [run % 10] },
+          )
+        ).length,
+      );
     expect(answers).toEqual(Array.from({ length: RUNS }, (_, run) => Math.min(9, 10 - (run % 10))));
     const prepared = await database.query<Prepared>(
       `SELECT custom_plans::int AS "plannedForItsValues", generic_plans::int AS "plannedForAll"

@@ -32,9 +32,8 @@ export class RolesRepository {
     return (await tx.query<RoleRow>(sql, [appId, objectId], 'roles.lock'))[0];
   }
 
-  list(within: Queryable, { where, orderBy, limit, parameters }: CompiledFind): Promise<RoleRow[]> {
-    const select = `SELECT ${COLUMNS} FROM accounts.roles WHERE ${where} ORDER BY ${orderBy} ${limit}`;
-    return listBounded<RoleRow>(within, select, parameters);
+  list(within: Queryable, query: CompiledFind): Promise<RoleRow[]> {
+    return listBounded<RoleRow>(within, { table: 'accounts.roles', columns: COLUMNS }, query);
   }
 
   async count(within: Queryable, { sql, parameters }: CompiledCondition): Promise<number> {

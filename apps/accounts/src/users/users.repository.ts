@@ -23,7 +23,11 @@ const IDENTIFIER_COLUMNS: Readonly<Record<LoginIdentifier, string>> = {
   mobilePhoneNumber: 'mobile_phone_number',
 };
 
-const LISTED_SIZE = 'octet_length(fields::text) + COALESCE(octet_length("sealedIdentities"), 0)';
+const LISTED = {
+  table: 'accounts.users',
+  columns: COLUMNS,
+  size: 'octet_length(fields::text) + COALESCE(octet_length(sealed_identities), 0)',
+};
 
 /** A user as the table holds it. */
 type StoredUser = Omit<UserRow, 'identities'> & { readonly sealedIdentities: string | null };
@@ -89,9 +93,8 @@ export class UsersRepository {
     return new Map(rows.map(({ objectId, username }) => [objectId, username]));
   }
 
-  async list(within: Queryable, { where, orderBy, limit, parameters }: CompiledFind): Promise<UserRow[]> {
-    const select = `SELECT ${COLUMNS} FROM accounts.users WHERE ${where} ORDER BY ${orderBy} ${limit}`;
-    const users = await listBounded<StoredUser>(within, select, parameters, LISTED_SIZE);
+  async list(within: Queryable, query: CompiledFind): Promise<UserRow[]> {
+    const users = await listBounded<StoredUser>(within, LISTED, query);
     return users.map((user) => this.open(user));
   }
 

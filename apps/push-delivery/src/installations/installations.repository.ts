@@ -21,9 +21,8 @@ export class InstallationsRepository {
     return (await this.database.query<InstallationRow>(sql, [appId, objectId], 'installations.find'))[0];
   }
 
-  list(within: Queryable, { where, orderBy, limit, parameters }: CompiledFind): Promise<InstallationRow[]> {
-    const select = `SELECT ${COLUMNS} FROM push.installations WHERE ${where} ORDER BY ${orderBy} ${limit}`;
-    return listBounded<InstallationRow>(within, select, parameters);
+  list(within: Queryable, query: CompiledFind): Promise<InstallationRow[]> {
+    return listBounded<InstallationRow>(within, { table: 'push.installations', columns: COLUMNS }, query);
   }
 
   async count(within: Queryable, { sql, parameters }: CompiledCondition): Promise<number> {

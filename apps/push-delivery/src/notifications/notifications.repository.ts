@@ -9,7 +9,11 @@ import type { NewNotification, NotificationRow, NotificationStatus } from './not
 const COLUMNS = `app_id AS "appId", object_id AS "objectId", seq::float8 AS seq, notification_id AS "notificationId", status,
   is_bulk AS "isBulk", target, data, message, prod, flow_control AS "flowControl", due_at AS "dueAt",
   expires_at AS "expiresAt", counts, error, created_at AS "createdAt", updated_at AS "updatedAt"`;
-const SIZE = 'octet_length(target::text) + octet_length(data::text)';
+const LISTED = {
+  table: 'push.notifications',
+  columns: COLUMNS,
+  size: 'octet_length(target::text) + octet_length(data::text)',
+};
 
 /** A part of a list. */
 export interface Page {
@@ -53,9 +57,8 @@ export class NotificationsRepository {
     return (await this.database.query<NotificationRow>(sql, [appId, objectId], 'notifications.find'))[0];
   }
 
-  list(within: Queryable, { where, orderBy, limit, parameters }: CompiledFind): Promise<NotificationRow[]> {
-    const select = `SELECT ${COLUMNS} FROM push.notifications WHERE ${where} ORDER BY ${orderBy} ${limit}`;
-    return listBounded<NotificationRow>(within, select, parameters, SIZE);
+  list(within: Queryable, query: CompiledFind): Promise<NotificationRow[]> {
+    return listBounded<NotificationRow>(within, LISTED, query);
   }
 
   async count(within: Queryable, { sql, parameters }: CompiledCondition): Promise<number> {
