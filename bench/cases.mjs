@@ -55,7 +55,7 @@ export const CASES = {
     entrants: ALL,
     target: {},
     requests: ({ headers }) => [
-      { path: '/1.1/users', method: 'POST', headers, body: { authData: { anonymous: { id: 'bench-[<id>]' } } } },
+      { path: '/1.1/users', method: 'POST', headers, body: { authData: { anonymous: { id: '[<id>]' } } } },
     ],
   },
   'identity-login': {

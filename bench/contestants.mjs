@@ -1,5 +1,5 @@
 // Starts what is compared: the services, the standalone server, the bare server and peers, each with the same users.
-import { hkdfSync } from 'node:crypto';
+import { hkdfSync, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answering, APP, ended, freePort, newBenchRun, ready, SECRET, SERVERS } from './bench-run.mjs';
@@ -154,7 +154,7 @@ async function signUpAll({ kind, url, keys, sessionHeader }) {
     await Promise.all(passwordUsers.slice(from, from + SIGN_UPS_AT_ONCE).map(signUp));
   const users = [];
   for (let index = 0; index < ANONYMOUS_USERS; index += 1)
-    users.push(await signUp({ authData: { anonymous: { id: `bench${index}` } }, nickname: 'Bench', level: 1 }));
+    users.push(await signUp({ authData: { anonymous: { id: randomUUID() } }, nickname: 'Bench', level: 1 }));
   return { passwordUsers, users, headers: keys };
 }
 

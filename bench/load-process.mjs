@@ -1,16 +1,19 @@
 // The load generator, a process of its own: reads its options as JSON from standard input, writes what it saw to standard output.
+import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import autocannon from 'autocannon';
 
-const { requests, connections, ...options } = JSON.parse(await text(process.stdin));
+/** Stands in a body for an id that no other request has. */
+const NEW_ID = '[<id>]';
+
+const { requests: given, connections, ...options } = JSON.parse(await text(process.stdin));
+const requests = given.map(withNewIds);
 /** Where the next connection begins among the requests: not all with the same. */
 let first = 0;
 const run = autocannon({
   ...options,
   connections,
   requests,
-  // It makes each request anew: only where there is something to replace.
-  idReplacement: requests.some(({ body }) => body?.includes('[<id>]')),
   setupClient: (client) => {
     client.setRequests([...requests.slice(first), ...requests.slice(0, first)]);
     first = (first + Math.ceil(requests.length / connections)) % requests.length;
@@ -36,3 +39,10 @@ process.stdout.write(
     others: errors + [...statuses].reduce((sum, [status, count]) => sum + (status < 300 ? 0 : count), 0),
   }),
 );
+
+/** The ids are UUIDs, which autocannon's own replacement does not make. Such a request is made anew each time it is sent. */
+function withNewIds(request) {
+  const { body } = request;
+  if (!body?.includes(NEW_ID)) return request;
+  return { ...request, setupRequest: (sent) => ({ ...sent, body: body.replaceAll(NEW_ID, randomUUID()) }) };
+}

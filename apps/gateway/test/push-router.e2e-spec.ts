@@ -34,7 +34,6 @@ describe('GET /v1/route', () => {
         server: 'wss://push.example.com/push',
         secondary: 'wss://push2.example.com/push',
         ttl: 3_600,
-        groupUrl: 'wss://push.example.com/push',
       },
     ]);
     expect(response.headers.get('access-control-allow-origin')).toBe('*');

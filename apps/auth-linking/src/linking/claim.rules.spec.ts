@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject, PlatformKind } from '#contracts';
-import { readClaim } from './claim.rules.js';
+import { assertUnguessable, readClaim } from './claim.rules.js';
 
 describe('readClaim', () => {
   it.each<[string, JsonObject, PlatformKind | undefined, string | undefined]>([
@@ -38,9 +38,48 @@ describe('readClaim', () => {
     ['a fraction', { uid: 1.5 }],
     ['a long text', { uid: 'u'.repeat(256) }],
     ['a NUL', { uid: 'u\u0000' }],
+    ['a blank', { uid: ' ' }],
+    ['a line of blanks', { uid: ' \t\n' }],
   ])('refuses %s as an id', (_, entry) => {
     expect(() => readClaim('github', entry)).toThrow(
       expect.objectContaining({ errorName: 'INVALID_IDENTITY' }) as Error,
     );
+  });
+});
+
+describe('assertUnguessable', () => {
+  const check = (uid: string, platform = 'anonymous') => {
+    assertUnguessable({ platform, entry: {}, uid }, uid);
+  };
+
+  it.each([
+    '0b0f9a04-2f0d-4bd6-8f9e-3a1f2d4c5b6a',
+    '0b0f9a042f0d4bd68f9e3a1f2d4c5b6a',
+    '0B0F9A04-2F0D-4BD6-8F9E-3A1F2D4C5B6A',
+  ])('takes %s for the id of an anonymous user', (uid) => {
+    expect(() => {
+      check(uid);
+    }).not.toThrow();
+  });
+
+  it.each([
+    '1',
+    '0b0f9a042f0d4bd68f9e3a1f2d4c5b6',
+    '0b0f9a042f0d4bd68f9e3a1f2d4c5b6a0',
+    '0b0f9a04-2f0d4bd68f9e3a1f2d4c5b6a',
+    '0b0f9a042f0d4bd68f9e3a1f2d4c5b6g',
+    '{0b0f9a04-2f0d-4bd6-8f9e-3a1f2d4c5b6a}',
+    '0b0f9a042f0d4bd68f9e3a1f2d4c5b6a\n',
+    '０b0f9a042f0d4bd68f9e3a1f2d4c5b6a',
+  ])('refuses %j for one', (uid) => {
+    expect(() => {
+      check(uid);
+    }).toThrow(expect.objectContaining({ errorName: 'INVALID_IDENTITY' }) as Error);
+  });
+
+  it('leaves ids of platforms to the platforms', () => {
+    expect(() => {
+      check('1', 'github');
+    }).not.toThrow();
   });
 });

@@ -24,6 +24,12 @@ const ID_MEMBERS: Readonly<Record<PlatformKind, 'openid' | 'uid' | 'either'>> = 
   lc_tt: 'either',
 };
 
+/**
+ * A random UUID (specification, authData): SDKs write it with hyphens or without. A shorter id can be guessed, or chosen by
+ * several devices, and whoever sends it is its user. Two ways of writing one UUID are two ids.
+ */
+const ANONYMOUS_ID = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
+
 /** One entry of `authData` as far as it can be read without asking anybody. */
 export interface ReadClaim extends Claim {
   /** Undefined: a platform that we do not know, or `anonymous`. */
@@ -62,12 +68,21 @@ function parseUid(platform: string, value: JsonValue | undefined): string | unde
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
   if (!isUid(value))
     throw appError('INVALID_IDENTITY', {
-      message: `Invalid authData of ${platform}: the id must be a text of ${MAX_UID_LENGTH} characters at most.`,
+      message: `Invalid authData of ${platform}: the id must be a text of 1 to ${MAX_UID_LENGTH} characters, not all of them blanks.`,
     });
   return value;
 }
 
 /** What can be an id or a union id on a platform. */
 export function isUid(value: JsonValue): value is string {
-  return typeof value === 'string' && value.length <= MAX_UID_LENGTH && isStorableText(value);
+  return typeof value === 'string' && value.trim() !== '' && value.length <= MAX_UID_LENGTH && isStorableText(value);
+}
+
+/** @throws AppError INVALID_IDENTITY where the id of an anonymous user is no UUID */
+export function assertUnguessable({ platform }: Claim, uid: string): void {
+  if (platform === ANONYMOUS_PLATFORM && !ANONYMOUS_ID.test(uid))
+    throw appError('INVALID_IDENTITY', {
+      message:
+        'Invalid authData of anonymous: the id must be a random UUID, 32 hexadecimal digits with or without hyphens.',
+    });
 }

@@ -37,6 +37,8 @@ async function prove(platform: string, entry: JsonObject, world: World = {}) {
   return service.prove('app', await service.read('app', platform, entry));
 }
 
+const UUID = '0b0f9a04-2f0d-4bd6-8f9e-3a1f2d4c5b6a';
+
 describe('what an entry of authData proves', () => {
   it('is what the platform confirms, where the application has credentials for it', async () => {
     const entry = { openid: 'O', access_token: 'T', unionid: 'UU', platform: 'weixin' };
@@ -71,9 +73,14 @@ describe('what an entry of authData proves', () => {
   it.each([
     ['weixin', { openid: 'O' }, { kind: 'weixin' }],
     ['github', { uid: 'O' }, {}],
-    ['anonymous', { id: 'O' }, {}],
+    ['anonymous', { id: UUID }, {}],
   ])('is believed of %s without credentials', async (platform, entry, kind) => {
-    expect(await prove(platform, entry)).toEqual({ platform, ...kind, uid: 'O', isVerified: false, entry });
+    const [uid] = Object.values(entry);
+    expect(await prove(platform, entry)).toEqual({ platform, ...kind, uid, isVerified: false, entry });
+  });
+
+  it('is nothing of an anonymous user whose id can be guessed', async () => {
+    await expect(prove('anonymous', { id: '1' })).rejects.toMatchObject(refused('INVALID_IDENTITY', 'UUID'));
   });
 
   it.each<[string, string, JsonObject, World]>([
@@ -94,7 +101,7 @@ describe('what an entry of authData proves', () => {
   });
 
   it.each(['github', 'anonymous'])('of %s is believed also where platforms must be verified', async (platform) => {
-    const identity = await prove(platform, { uid: 'O', id: 'O' }, { requireVerifiedPlatforms: true });
-    expect(identity).toMatchObject({ uid: 'O', isVerified: false });
+    const identity = await prove(platform, { uid: UUID, id: UUID }, { requireVerifiedPlatforms: true });
+    expect(identity).toMatchObject({ uid: UUID, isVerified: false });
   });
 });

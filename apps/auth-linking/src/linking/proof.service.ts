@@ -7,7 +7,7 @@ import { requireUid } from '../platforms/claim-fields.js';
 import { refusal } from '../platforms/platform-errors.js';
 import { PlatformVerifiers } from '../platforms/platform-verifiers.js';
 import type { Proof } from '../platforms/platform-verifier.types.js';
-import { type ReadClaim, readClaim } from './claim.rules.js';
+import { assertUnguessable, type ReadClaim, readClaim } from './claim.rules.js';
 import { readUnionId } from './union-id.rules.js';
 
 interface KnownClaim extends ReadClaim {
@@ -86,7 +86,9 @@ function verified(claim: KnownClaim, proof: Proof): Identity {
 }
 
 function believed(claim: ReadClaim): Identity {
-  return identityOf(claim, requireUid(claim), undefined);
+  const uid = requireUid(claim);
+  assertUnguessable(claim, uid);
+  return identityOf(claim, uid, undefined);
 }
 
 function identityOf(claim: ReadClaim, uid: string, proof: Proof | undefined): Identity {

@@ -24,7 +24,8 @@ export function readUnionId(claim: ReadClaim, proof: Proof | undefined): Identit
   const { platform: belongsTo, main_account: isMain = false } = entry;
   const uid = proof === undefined ? entry['unionid'] : confirmed(claim, proof);
   if (kind === undefined || isMissing(belongsTo) || isMissing(uid)) return undefined;
-  if (!isUid(uid)) throw invalid(platform, `the union id must be a text of ${MAX_UID_LENGTH} characters at most`);
+  if (!isUid(uid))
+    throw invalid(platform, `the union id must be a text of 1 to ${MAX_UID_LENGTH} characters, not all of them blanks`);
   return { platform: parseBelongsTo(platform, kind, belongsTo), uid, isMain: parseIsMain(platform, isMain) };
 }
 

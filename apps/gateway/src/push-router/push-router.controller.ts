@@ -30,6 +30,6 @@ export class PushRouterController {
     const { pushUrls } = this.config;
     const urls = pushUrls ?? (await this.connectors.urls());
     const ttl = pushUrls === undefined ? FOUND_TTL_SECONDS : SET_TTL_SECONDS;
-    return { groupId: 'gatepost', ...urls, ttl, groupUrl: urls.server };
+    return { groupId: 'gatepost', ...urls, ttl };
   }
 }

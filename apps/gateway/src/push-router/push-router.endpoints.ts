@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
 
-/** Where a device connects. */
-export const pushRoute = z.object({
+/**
+ * Where a device connects. Without the member `groupUrl` of the real service: Android 4 stores `https://` and that text as its
+ * router, for good.
+ */
+export const pushRoute = z.strictObject({
   groupId: z.string(),
   server: z.url().describe('The WebSocket address.'),
   secondary: z.url().describe('Another one, or the same again.'),
   ttl: z.int().describe('How long the answer may be kept, in seconds.'),
-  groupUrl: z.url(),
 });
 
 export const pushRouterEndpoints = describeEndpoints('Push', {

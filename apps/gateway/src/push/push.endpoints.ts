@@ -25,7 +25,11 @@ const pushOptions = z.looseObject({
   expiration_interval: z.int().optional().describe('The same in seconds from when it is sent. Not both.'),
   req_id: shortName.optional().describe('A second request with it within five minutes is answered as the first.'),
   notification_id: shortName.optional().describe('A name of your own.'),
-  flow_control: z.int().min(1).optional().describe('Devices a second; fewer than 1000 count as 1000.'),
+  flow_control: z
+    .number()
+    .max(1_000_000_000)
+    .optional()
+    .describe('Devices a second; any number below 1000, 0 included, counts as 1000.'),
   prod: z.enum(['dev', 'prod']).optional().describe('Kept in the record. By `X-LC-Prod` unless given.'),
   _notificationChannel: z.string().optional().describe('The channel by which Android shows it; also within `data`.'),
 });

@@ -4,6 +4,11 @@ import { isJsonObject, isStorableText } from '#object-values';
 
 const SHORT_NAME = /^[A-Za-z0-9]{1,16}$/;
 
+/** Whether a request leaves a member out: SDKs send `null` for it too. A blank text is a value, and mostly a wrong one. */
+export function isLeftOut(value: JsonValue | undefined): value is undefined | null {
+  return value === undefined || value === null;
+}
+
 /** The refusal of a member of a push that is not what it should be. */
 export function incorrect(message: string): AppError {
   return appError('INCORRECT_TYPE', { message });
@@ -11,7 +16,7 @@ export function incorrect(message: string): AppError {
 
 /** A name that applications give to a push: 1 to 16 letters and digits. @throws AppError INCORRECT_TYPE */
 export function shortName(name: string, value: JsonValue | undefined): string | null {
-  if (value === undefined || value === null) return null;
+  if (isLeftOut(value)) return null;
   if (typeof value === 'string' && SHORT_NAME.test(value)) return value;
   throw incorrect(`${name} must be 1 to 16 letters and digits.`);
 }

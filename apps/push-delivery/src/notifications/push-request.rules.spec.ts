@@ -26,9 +26,10 @@ describe('parsePush', () => {
     });
   });
 
-  it('takes empty members for absent ones, as SDKs send them', () => {
-    const empty = { where: null, cql: '', push_time: null, expiration_time: '', prod: '', flow_control: null };
-    expect(parse({ ...empty, channels: null, req_id: null })).toEqual(parse({}));
+  it('takes null for a member that is left out, as SDKs send it', () => {
+    const names = ['where', 'channels', 'cql', 'push_time', 'expiration_time', 'expiration_interval', 'prod'];
+    const others = ['flow_control', 'req_id', 'notification_id', '_notificationChannel'];
+    expect(parse(Object.fromEntries([...names, ...others].map((name) => [name, null])))).toEqual(parse({}));
   });
 
   it.each<[string, JsonObject, JsonObject[]]>([
@@ -92,8 +93,27 @@ describe('parsePush', () => {
     { expiration_time: '2026-01-01T00:00:00Z' },
     { expiration_time: '2026-01-02T00:00:00Z', push_time: '2026-01-03T00:00:00Z' },
     { prod: 'test' },
-    { flow_control: 0 },
     { flow_control: '1000' },
+    { flow_control: '' },
+    { flow_control: true },
+    { push_time: '' },
+    { push_time: true },
+    { expiration_time: '' },
+    { expiration_time: ' ' },
+    { expiration_time: [] },
+    { expiration_time: {} },
+    { expiration_time: 1_767_225_600_000 },
+    { expiration_time: { __type: 'Date', iso: '' } },
+    { expiration_interval: '' },
+    { expiration_interval: true },
+    { prod: '' },
+    { prod: true },
+    { notification_id: '' },
+    { notification_id: 7 },
+    { _notificationChannel: '' },
+    { _notificationChannel: ' ' },
+    { data: '' },
+    { data: 'hello' },
     { flow_control: 1e12 },
     { req_id: 'no-dash' },
     { req_id: 'seventeenletters1' },
@@ -111,11 +131,18 @@ describe('parsePush', () => {
   it.each<[JsonObject, string]>([
     [{ data: null }, 'KEY_REQUIRED'],
     [{ cql: 'select * from _Installation' }, 'NOT_SUPPORTED'],
+    [{ cql: '' }, 'NOT_SUPPORTED'],
     [{ where: 'city' }, 'INVALID_QUERY'],
+    [{ where: '' }, 'INVALID_QUERY'],
+    [{ where: 7 }, 'INVALID_QUERY'],
     [{ where: [{ city: 'Ulm' }] }, 'INVALID_QUERY'],
     [{ channels: [] }, 'INVALID_CHANNEL'],
     [{ channels: ['with space'] }, 'INVALID_CHANNEL'],
     [{ channels: [7] }, 'INVALID_CHANNEL'],
+    [{ channels: 7 }, 'INVALID_CHANNEL'],
+    [{ channels: ' ' }, 'INVALID_CHANNEL'],
+    [{ channels: [null] }, 'INVALID_CHANNEL'],
+    [{ channels: [['news']] }, 'INVALID_CHANNEL'],
     [{ channels: { a: 1 } }, 'INVALID_CHANNEL'],
   ])('refuses %j with %s', (body, errorName) => {
     expect(() => parse(body)).toThrow(refusal(errorName));
@@ -129,8 +156,9 @@ describe('parsePush', () => {
   });
 
   it('raises a low flow, and keeps a high one', () => {
-    expect([1, 1_000, 5_000].map((flow) => parse({ flow_control: flow }).notification.flowControl)).toEqual([
-      1_000, 1_000, 5_000,
+    const flows = [0, -1, 0.5, 1, 999, 1_000, 1_000.9, 5_000, 1_000_000_000];
+    expect(flows.map((flow) => parse({ flow_control: flow }).notification.flowControl)).toEqual([
+      1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 5_000, 1_000_000_000,
     ]);
   });
 
@@ -166,13 +194,22 @@ describe('parsePushToDevices', () => {
     [[], 'INCORRECT_TYPE'],
     [[7], 'INCORRECT_TYPE'],
     [[''], 'INCORRECT_TYPE'],
+    [[' '], 'INCORRECT_TYPE'],
+    ['', 'INCORRECT_TYPE'],
+    [{ 0: 'i' }, 'INCORRECT_TYPE'],
     [['x'.repeat(257)], 'INCORRECT_TYPE'],
     [null, 'KEY_REQUIRED'],
   ])('refuses the ids %j', (device_ids, errorName) => {
     expect(() => parseDevices({ device_type: 'web', device_ids })).toThrow(refusal(errorName));
   });
 
-  it('refuses a type that is none', () => {
-    expect(() => parseDevices({ device_type: 'A B', device_ids: ['i'] })).toThrow(refusal('INCORRECT_TYPE'));
+  it.each<JsonValue>(['A B', '', 7, ['web']])('refuses the type %j', (device_type) => {
+    expect(() => parseDevices({ device_type, device_ids: ['i'] })).toThrow(refusal('INCORRECT_TYPE'));
+  });
+
+  it.each<JsonValue>(['', ' ', 7, true, ['mi']])('refuses the vendor %j', (vendor) => {
+    expect(() => parseDevices({ device_type: 'android', device_ids: ['i'], vendor })).toThrow(
+      refusal('INCORRECT_TYPE'),
+    );
   });
 });

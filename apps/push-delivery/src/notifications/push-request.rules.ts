@@ -1,16 +1,15 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { appError } from '#errors';
 import { isJsonObject } from '#object-values';
-import { isAbsent } from '#stored-objects';
 import type { NewNotification } from './notification.row.js';
-import { assertStorable, incorrect, shortName } from './push-field.rules.js';
+import { assertStorable, incorrect, isLeftOut, shortName } from './push-field.rules.js';
 import { messageOf } from './push-message.rules.js';
 import { isBulk, parseConditions, parseDevices } from './push-target.rules.js';
 import { parseTimes } from './push-times.rules.js';
 
 /** What a push may weigh as JSON, the ids of `POST /1.1/push/devices` aside (the API's bound). */
 const MAX_BODY_BYTES = 4_095;
-/** The API raises what is lower, in devices a second. */
+/** The API raises what is lower, 0 and negative numbers included, in devices a second. */
 const LEAST_FLOW = 1_000;
 const MOST_FLOW = 1_000_000_000;
 
@@ -73,27 +72,28 @@ function assertSize(body: JsonObject): void {
 }
 
 function parseData(data: JsonValue | undefined): JsonObject {
-  if (isAbsent(data)) throw appError('KEY_REQUIRED', { message: 'data is required.' });
+  if (isLeftOut(data)) throw appError('KEY_REQUIRED', { message: 'data is required.' });
   if (!isJsonObject(data)) throw incorrect('data must be a JSON object.');
   return data;
 }
 
 /** The channel by which devices show a message, beside `data` or within it. */
 function parseChannelOfDevice({ _notificationChannel: channel }: JsonObject): JsonObject {
-  if (isAbsent(channel)) return {};
-  if (typeof channel !== 'string') throw incorrect('_notificationChannel must be a text.');
+  if (isLeftOut(channel)) return {};
+  if (typeof channel !== 'string' || channel.trim() === '')
+    throw incorrect('_notificationChannel must be the name of a channel.');
   return { _notificationChannel: channel };
 }
 
 function parseProd(value: JsonValue | undefined, fallback: NewNotification['prod']): NewNotification['prod'] {
-  if (isAbsent(value)) return fallback;
+  if (isLeftOut(value)) return fallback;
   if (value !== 'dev' && value !== 'prod') throw incorrect('prod must be dev or prod.');
   return value;
 }
 
 function parseFlow(value: JsonValue | undefined): number | null {
-  if (isAbsent(value)) return null;
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > MOST_FLOW)
-    throw incorrect('flow_control must be a number of devices a second.');
-  return Math.max(value, LEAST_FLOW);
+  if (isLeftOut(value)) return null;
+  if (typeof value !== 'number' || value > MOST_FLOW)
+    throw incorrect('flow_control must be a number of devices a second, 1,000,000,000 at most.');
+  return Math.max(Math.floor(value), LEAST_FLOW);
 }

@@ -1,9 +1,8 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { appError } from '#errors';
 import { isJsonObject } from '#object-values';
-import { isAbsent } from '#stored-objects';
 import { parseChannels } from '../installations/channel.rules.js';
-import { incorrect } from './push-field.rules.js';
+import { incorrect, isLeftOut } from './push-field.rules.js';
 import type { PushTarget } from './target.types.js';
 
 /** The API's bound of `POST /1.1/push/devices`. */
@@ -15,13 +14,13 @@ const UNIQUE_FIELDS = ['objectId', 'installationId'];
 
 /** The conditions of `POST /1.1/push`. None: all installations. @throws AppError INVALID_QUERY, INVALID_CHANNEL, NOT_SUPPORTED */
 export function parseConditions({ where, channels, cql }: JsonObject): JsonObject[] {
-  if (!isAbsent(cql)) throw appError('NOT_SUPPORTED', { message: 'This server does not support cql. Use where.' });
+  if (!isLeftOut(cql)) throw appError('NOT_SUPPORTED', { message: 'This server does not support cql. Use where.' });
   return [...parseWhereMember(where), ...parseChannelNames(channels)];
 }
 
 /** The conditions of `POST /1.1/push/devices`. @throws AppError KEY_REQUIRED, INCORRECT_TYPE */
 export function parseDevices({ device_type: type, device_ids: ids, vendor }: JsonObject): JsonObject[] {
-  if (isAbsent(type) || isAbsent(ids))
+  if (isLeftOut(type) || isLeftOut(ids))
     throw appError('KEY_REQUIRED', { message: 'device_type and device_ids are required.' });
   if (typeof type !== 'string' || !DEVICE_TYPE.test(type)) throw incorrect('device_type must be a name such as ios.');
   return [{ deviceType: type, [idField(type, vendor)]: oneOf(parseDeviceIds(ids)) }];
@@ -39,21 +38,26 @@ export function shownWhere({ where, platforms }: PushTarget): JsonObject {
   return all.length > 1 ? { $and: all } : only;
 }
 
-/** Devices of Apple are known by their token, those of a vendor by its registration, all others by their installation's id. */
+/**
+ * Devices of Apple are known by their token, those of a vendor by its registration, all others by their installation's id.
+ * @throws AppError INCORRECT_TYPE
+ */
 function idField(type: string, vendor: JsonValue | undefined): string {
   if (type === 'ios') return 'deviceToken';
-  return isAbsent(vendor) ? 'installationId' : 'registrationId';
+  if (isLeftOut(vendor)) return 'installationId';
+  if (typeof vendor !== 'string' || vendor.trim() === '') throw incorrect('vendor must be a name such as mi.');
+  return 'registrationId';
 }
 
 function parseWhereMember(where: JsonValue | undefined): JsonObject[] {
-  if (isAbsent(where)) return [];
+  if (isLeftOut(where)) return [];
   if (!isJsonObject(where)) throw appError('INVALID_QUERY', { message: 'where must be a JSON object.' });
   return Object.keys(where).length === 0 ? [] : [where];
 }
 
 /** An empty list would mean nobody, or by mistake everybody. */
 function parseChannelNames(channels: JsonValue | undefined): JsonObject[] {
-  if (channels === undefined || channels === null) return [];
+  if (isLeftOut(channels)) return [];
   const names = parseChannels(Array.isArray(channels) ? channels : [channels]);
   if (names.length === 0) throw appError('INVALID_CHANNEL', { message: 'channels must name a channel.' });
   return [{ channels: { $in: names } }];
@@ -65,7 +69,7 @@ function parseDeviceIds(ids: JsonValue): string[] {
 }
 
 function isDeviceId(value: JsonValue): value is string {
-  return typeof value === 'string' && value !== '' && value.length <= MAX_DEVICE_ID_LENGTH;
+  return typeof value === 'string' && value.trim() !== '' && value.length <= MAX_DEVICE_ID_LENGTH;
 }
 
 function oneOf(ids: string[]): JsonValue {

@@ -1,7 +1,6 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { dateOf } from '#object-values';
-import { isAbsent } from '#stored-objects';
-import { incorrect } from './push-field.rules.js';
+import { incorrect, isLeftOut } from './push-field.rules.js';
 
 /** Earlier than that ahead a push is sent at once, in milliseconds (the API's rule). */
 const AT_ONCE_MS = 60_000;
@@ -24,15 +23,16 @@ export function parseTimes(body: JsonObject, now: Date): PushTimes {
 }
 
 function parseDue(value: JsonValue | undefined, now: Date): Date {
-  if (isAbsent(value)) return now;
+  if (isLeftOut(value)) return now;
   const time = parseTime('push_time', value);
   return time.getTime() - now.getTime() < AT_ONCE_MS ? now : time;
 }
 
 function parseExpiry({ expiration_time: time, expiration_interval: seconds }: JsonObject, dueAt: Date): Date {
-  if (!isAbsent(time) && !isAbsent(seconds)) throw incorrect('Give expiration_time or expiration_interval, not both.');
-  if (!isAbsent(time)) return parseTime('expiration_time', time);
-  if (isAbsent(seconds)) return new Date(dueAt.getTime() + DEFAULT_LIFE_MS);
+  if (!isLeftOut(time) && !isLeftOut(seconds))
+    throw incorrect('Give expiration_time or expiration_interval, not both.');
+  if (!isLeftOut(time)) return parseTime('expiration_time', time);
+  if (isLeftOut(seconds)) return new Date(dueAt.getTime() + DEFAULT_LIFE_MS);
   if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds > LONGEST_AHEAD_SECONDS)
     throw incorrect('expiration_interval is a whole number of seconds, ten years at most.');
   return new Date(dueAt.getTime() + seconds * 1_000);
