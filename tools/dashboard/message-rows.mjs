@@ -119,6 +119,12 @@ export const MESSAGE_ROWS = [
         title: 'Connected to Redis',
         queries: [[`min by (job) (${of('gatepost_redis_connected')})`, '{{job}}']],
       },
+      {
+        title: 'Since the last success of periodic jobs',
+        help: 'Of the process that succeeded last. Some seconds up to a minute; decades where a job has not succeeded since the start.',
+        unit: 's',
+        queries: [[`time() - max by (name) (${of('gatepost_job_last_success_timestamp_seconds')})`, '{{name}}']],
+      },
     ],
   },
   {

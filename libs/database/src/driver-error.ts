@@ -1,8 +1,10 @@
 import { DatabaseError } from 'pg';
-import { AppError, appError } from '#errors';
+import { AppError, appError, ServerAway } from '#errors';
 
 /** SQLSTATE classes and codes that say "not now": connection, resources, operator intervention, lock and time limits. */
 const TRANSIENT_SQLSTATE = /^(08|53|57)|^(40001|40P01|55P03|25006)$/;
+/** Of these, the codes that say "no connection": class 08, a server that stops or starts. */
+const AWAY_SQLSTATE = /^(08|57P0[123])/;
 const UNIQUE_VIOLATION = '23505';
 const FOREIGN_KEY_VIOLATION = '23503';
 const NETWORK_CODES = new Set([
@@ -50,12 +52,13 @@ interface DriverFailure {
   readonly constraint?: unknown;
 }
 
-/** A failure of the connection as SERVICE_UNAVAILABLE, a refused statement as StatementError. */
+/** A failure that may be over at the next try as SERVICE_UNAVAILABLE (of the connection: caused by ServerAway), a refused statement as StatementError. */
 export function translateDriverError(error: unknown, sql: string): unknown {
   const { code, message, constraint }: DriverFailure = error ?? {};
   if (isTransient(code, message)) {
     const reason = typeof code === 'string' ? code : String(message);
-    return appError('SERVICE_UNAVAILABLE', { cause: new TransientFailure(reason) });
+    const cause = isAway(code) ? new ServerAway(`PostgreSQL: ${reason}`) : new TransientFailure(reason);
+    return appError('SERVICE_UNAVAILABLE', { cause });
   }
   if (!(error instanceof DatabaseError)) return error;
   return new StatementError(String(code), typeof constraint === 'string' ? constraint : undefined, sql);
@@ -83,6 +86,11 @@ export function violatedForeignKey(error: unknown): string | undefined {
 
 function violatedConstraint(error: unknown, sqlState: string): string | undefined {
   return error instanceof StatementError && error.sqlState === sqlState ? error.constraint : undefined;
+}
+
+/** Of a transient failure. One without a code is a lost connection. */
+function isAway(code: unknown): boolean {
+  return typeof code !== 'string' || NETWORK_CODES.has(code) || AWAY_SQLSTATE.test(code);
 }
 
 function isTransient(code: unknown, message: unknown): boolean {

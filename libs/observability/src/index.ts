@@ -1,6 +1,7 @@
+export { FailureLog } from './failure-log.js';
 export { type ReportFields, reportError } from './report-error.js';
 export { JsonLogger } from './logger.js';
-export { Metrics } from './metrics.js';
+export { type JobName, Metrics } from './metrics.js';
 export { ObservabilityModule } from './observability.module.js';
 export { ProcessFacts, type ServerFacts, skewOf } from './process-facts.js';
 export { Readiness } from './readiness.js';

@@ -6,6 +6,10 @@ const LATENCY_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0
 const REDIS_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.8];
 const CHANNELS = ['mail', 'sms'];
 const KINDS_OF_PUSHES = ['single', 'bulk'];
+const JOBS = ['mail-cleanup', 'push-cleanup', 'device-queue-cleanup', 'delivery-statistics'] as const;
+
+/** The periodic jobs of all services, by their names in metrics. */
+export type JobName = (typeof JOBS)[number];
 
 /** The metrics of one process. Every name stands here and nowhere else; docs/metrics.md is made from it. */
 export class Metrics {
@@ -108,6 +112,13 @@ export class Metrics {
     name: 'gatepost_outbox_oldest_waiting_seconds',
     help: 'For how long the first of them could have been published',
     by: 'accounts',
+  });
+
+  readonly jobLastSuccess = this.#catalogue.gauge({
+    name: 'gatepost_job_last_success_timestamp_seconds',
+    help: 'Unix time at which this process last completed a round of a periodic job; 0 until the first one',
+    by: 'mail, push-delivery',
+    labels: { name: JOBS },
   });
 
   readonly databaseConnections = this.#catalogue.gauge({

@@ -1,11 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Logger } from '@nestjs/common';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { PeriodicJob } from '#bootstrap';
 import { migrate } from '#database';
-import { newDatabase } from '#testing';
+import { Metrics } from '#observability';
+import { eventually, newDatabase } from '#testing';
 import { MailDatabase, mailDatabase } from '../mail.database.js';
 import { RetentionRepository } from './retention.repository.js';
 
 describe('what the mail service remembers', () => {
+  let databaseUrl: string;
   let database: MailDatabase;
   let retention: RetentionRepository;
 
@@ -23,11 +27,12 @@ describe('what the mail service remembers', () => {
   const left = () =>
     database.query<{ id: string; content: string | null }>('SELECT id, sealed_content AS content FROM mail.deliveries');
   const forget = async () => {
-    while (await retention.takeBite());
+    while (await retention.processBatch());
   };
 
   beforeAll(async () => {
-    const options = mailDatabase(await newDatabase(), 2);
+    databaseUrl = await newDatabase();
+    const options = mailDatabase(databaseUrl, 2);
     await migrate(options);
     database = new MailDatabase(options);
     retention = new RetentionRepository(database);
@@ -61,13 +66,13 @@ describe('what the mail service remembers', () => {
     );
   });
 
-  it('goes in bites until all is gone', async () => {
+  it('goes in batches until all is gone', async () => {
     await database.query(
       `INSERT INTO mail.deliveries (id, app_id, channel, kind, recipient, status, expires_at, give_up_at, settled_at)
        SELECT gen_random_uuid(), 'app', 'mail', 'verifyEmail', 'a@example.com', 'sent', now(), now(), now() - interval '31 days'
          FROM generate_series(1, 1200)`,
     );
-    expect(await retention.takeBite()).toBe(true);
+    expect(await retention.processBatch()).toBe(true);
     expect((await left()).length).toBe(700);
     await forget();
     expect(await left()).toEqual([]);
@@ -85,5 +90,61 @@ describe('what the mail service remembers', () => {
     const users = await database.query<{ user_id: string }>('SELECT user_id FROM mail.recipients');
     expect(users).toEqual([{ user_id: 'new' }]);
     expect(await database.query('SELECT used FROM mail.allowances')).toHaveLength(1);
+  });
+
+  it('of a table without the DELETE privilege is a warning and an old time of success, until the privilege is granted', async () => {
+    // The role goes with the database of its name after the run.
+    const role = new URL(databaseUrl).pathname.slice(1);
+    await database.query(`CREATE ROLE ${role} LOGIN PASSWORD 'restricted'`);
+    await database.query(`GRANT USAGE ON SCHEMA mail TO ${role}`);
+    await database.query(`GRANT SELECT, UPDATE ON ALL TABLES IN SCHEMA mail TO ${role}`);
+    const url = Object.assign(new URL(databaseUrl), { username: role, password: 'restricted' }).href;
+    const restricted = new MailDatabase(mailDatabase(url, 2));
+    const warn = vi.spyOn(Logger.prototype, 'warn');
+    const metrics = new Metrics();
+    const lastSuccess = async () => {
+      const { values } = await metrics.jobLastSuccess.get();
+      return values.map(({ value }) => value);
+    };
+    const repository = new RetentionRepository(restricted);
+    class FrequentJob extends PeriodicJob {
+      processBatch = () => repository.processBatch();
+    }
+    const job = new FrequentJob({ name: 'mail-cleanup', intervalMs: 50, metrics });
+    await insert('sent', { settled: '-31 days', expires: '-30 days' });
+    try {
+      job.onApplicationBootstrap();
+      await eventually(() => {
+        expect(warn).toHaveBeenCalledExactlyOnceWith(
+          expect.stringMatching(/^mail-cleanup failed: SQLSTATE 42501 in:\s+DELETE FROM mail\.deliveries/),
+        );
+      });
+      expect([await lastSuccess(), (await left()).length]).toEqual([[0], 1]);
+      const before = Date.now() / 1_000;
+      await database.query(`GRANT DELETE ON ALL TABLES IN SCHEMA mail TO ${role}`);
+      await eventually(async () => {
+        expect(await left()).toEqual([]);
+        expect((await lastSuccess())[0]).toBeGreaterThanOrEqual(before);
+      });
+    } finally {
+      await job.beforeApplicationShutdown();
+      await restricted.close();
+      warn.mockRestore();
+    }
+  });
+
+  it('is applied by replicas at once without one waiting for another', async () => {
+    await database.query(
+      `INSERT INTO mail.deliveries (id, app_id, channel, kind, recipient, status, expires_at, give_up_at, settled_at)
+       SELECT gen_random_uuid(), 'app', 'mail', 'verifyEmail', 'a@example.com', 'sent', now(), now(), now() - interval '31 days'
+         FROM generate_series(1, 700)`,
+    );
+    await database.transaction(async (tx) => {
+      await tx.query(`SELECT id FROM mail.deliveries ORDER BY settled_at LIMIT 500 FOR UPDATE`);
+      await retention.processBatch();
+      expect(await left()).toHaveLength(500);
+    });
+    await forget();
+    expect(await left()).toEqual([]);
   });
 });

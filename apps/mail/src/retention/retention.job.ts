@@ -1,36 +1,21 @@
-import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import { messageOf } from '#errors';
+import { Injectable } from '@nestjs/common';
+import { PeriodicJob } from '#bootstrap';
+import { Metrics } from '#observability';
 import { RetentionRepository } from './retention.repository.js';
 
 const INTERVAL_MS = 60_000;
 
-/** Forgets what nobody asks for any more, a little every minute. */
+/** Deletes what the mail service keeps no longer. Replicas pass over the rows that another one deletes. */
 @Injectable()
-export class RetentionJob implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger('Retention');
-  #isStopping = false;
-  #timer: NodeJS.Timeout | undefined;
-  #run: Promise<void> = Promise.resolve();
-
-  constructor(private readonly retention: RetentionRepository) {}
-
-  onApplicationBootstrap(): void {
-    this.#timer = setInterval(() => {
-      this.#run = this.#run.then(() => this.#forget());
-    }, INTERVAL_MS);
+export class RetentionJob extends PeriodicJob {
+  constructor(
+    private readonly retention: RetentionRepository,
+    metrics: Metrics,
+  ) {
+    super({ name: 'mail-cleanup', intervalMs: INTERVAL_MS, metrics });
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    this.#isStopping = true;
-    clearInterval(this.#timer);
-    await this.#run;
-  }
-
-  async #forget(): Promise<void> {
-    try {
-      while (!this.#isStopping && (await this.retention.takeBite()));
-    } catch (error) {
-      this.logger.debug(`put off: ${messageOf(error)}`);
-    }
+  processBatch(): Promise<boolean> {
+    return this.retention.processBatch();
   }
 }

@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Clock } from '#clock';
-import { eventually } from '#testing';
+import { Metrics } from '#observability';
 import { useQueueStores } from '../../test/queue-stores.js';
 import { QueueUser } from '../../test/queue-user.js';
 import type { ConnectorNodes } from '../connector-nodes/connector-nodes.js';
@@ -9,40 +9,27 @@ import { RedisConnectorNodes } from '../connector-nodes/redis-connector-nodes.st
 import type { DeviceQueues } from './device-queues.js';
 import { UpkeepJob } from './upkeep.job.js';
 
-const INTERVAL_MS = 10_000;
+const LEASE_MS = 10_000;
 const { stores, redis } = useQueueStores();
 
 describe('the upkeep of queues', () => {
-  let job: UpkeepJob | undefined;
-
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  });
-  afterEach(async () => {
-    await job?.beforeApplicationShutdown();
-    vi.useRealTimers();
-  });
-
   const storeOf = (wanted: string) => stores.find(({ name }) => name === wanted)!;
-  const start = (queues: DeviceQueues, nodes: ConnectorNodes) => {
-    job = new UpkeepJob(queues, nodes);
-    job.onApplicationBootstrap();
+  const processAll = async (queues: DeviceQueues, nodes: ConnectorNodes) => {
+    const job = new UpkeepJob(queues, nodes, new Metrics());
+    while (await job.processBatch());
   };
 
   it('ends the sessions of connectors that are dead, and of no others', async () => {
     const user = new QueueUser(storeOf('Redis').open());
-    const nodes = new RedisConnectorNodes(redis(), INTERVAL_MS * 10);
+    const nodes = new RedisConnectorNodes(redis(), LEASE_MS * 10);
     for (const id of ['dead', 'alive']) {
       await nodes.beat({ id, port: 1 });
       await user.queues.connect(user.newDevice(), user.newSession(id), 1);
     }
-    start(user.queues, nodes);
     await nodes.leave('dead');
-    vi.advanceTimersByTime(INTERVAL_MS);
-    await eventually(async () => {
-      expect(await user.queues.countConnected(user.appId)).toBe(1);
-      expect(await nodes.takeDead()).toEqual([]);
-    });
+    await processAll(user.queues, nodes);
+    expect(await user.queues.countConnected(user.appId)).toBe(1);
+    expect(await nodes.takeDead()).toEqual([]);
     expect(await nodes.live()).toEqual([{ id: 'alive', port: 1 }]);
   });
 
@@ -52,10 +39,7 @@ describe('the upkeep of queues', () => {
     await user.enqueue(user.newMessage({ expiresAt: Date.now() - 1 }), [user.newDevice()]);
     await user.enqueue(user.newMessage(), [user.newDevice()]);
     expect(await left(user.appId)).toBe(3);
-    start(user.queues, new MemoryConnectorNodes(new Clock(), INTERVAL_MS));
-    vi.advanceTimersByTime(INTERVAL_MS);
-    await eventually(async () => {
-      expect(await left(user.appId)).toBe(2);
-    });
+    await processAll(user.queues, new MemoryConnectorNodes(new Clock(), LEASE_MS));
+    expect(await left(user.appId)).toBe(2);
   });
 });

@@ -66,7 +66,7 @@ describe('the tally keeper', () => {
     const due = await add();
     const later = await add({ dueMs: MINUTE_MS });
     for (const id of [due, later]) tally(id, 1);
-    await keeper.takeBite();
+    await keeper.processBatch();
     expect(await stored(due)).toMatchObject({ counts: { web: { targeted: 2, enqueued: 2, acknowledged: 1 } } });
     expect((await stored(due)).nextAt!.getTime()).toBeGreaterThan(Date.now());
     expect(await stored(later)).toMatchObject({ counts: { web: { enqueued: 0 } } });
@@ -79,22 +79,22 @@ describe('the tally keeper', () => {
   ])('lets the queues forget when %s, and comes no more', async (_, { acknowledged, expiresInMs }) => {
     const objectId = await add({ expiresInMs });
     tally(objectId, acknowledged);
-    await keeper.takeBite();
+    await keeper.processBatch();
     expect(forgotten).toEqual([objectId]);
     expect(await stored(objectId)).toMatchObject({ counts: { web: { acknowledged } }, nextAt: null });
-    await keeper.takeBite();
+    await keeper.processBatch();
     expect(forgotten).toEqual([objectId]);
   });
 
   it('keeps what it knows where the queues have forgotten already: the last time went wrong behind that', async () => {
     const objectId = await add();
     tally(objectId, 1);
-    await keeper.takeBite();
+    await keeper.processBatch();
     await database.query(
       `UPDATE push.notifications SET next_tally_at = now(), expires_at = now() - interval '2 minutes'`,
     );
     tallies.clear();
-    await keeper.takeBite();
+    await keeper.processBatch();
     expect(await stored(objectId)).toMatchObject({ counts: { web: { enqueued: 2, acknowledged: 1 } }, nextAt: null });
   });
 
@@ -110,7 +110,7 @@ describe('the tally keeper', () => {
         `UPDATE push.notifications SET next_tally_at = now(), expires_at = now() + $1::interval WHERE next_tally_at IS NOT NULL`,
         [expiresIn],
       );
-      await keeper.takeBite();
+      await keeper.processBatch();
       return outcomes();
     };
     expect(await comeAgain({ enqueued: 5, acknowledged: 1, overflowed: 0 })).toMatchObject({
@@ -129,13 +129,13 @@ describe('the tally keeper', () => {
   it('comes again soon where the queues are away', async () => {
     const objectId = await add({ expiresInMs: -2 * MINUTE_MS });
     isAway = true;
-    await expect(keeper.takeBite()).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    await expect(keeper.processBatch()).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
     expect((await stored(objectId)).nextAt).not.toBeNull();
     expect(forgotten).toEqual([]);
   });
 
   it('takes pushes in bites', async () => {
     for (let index = 0; index < 25; index += 1) await add();
-    expect([await keeper.takeBite(), await keeper.takeBite()]).toEqual([true, false]);
+    expect([await keeper.processBatch(), await keeper.processBatch()]).toEqual([true, false]);
   });
 });

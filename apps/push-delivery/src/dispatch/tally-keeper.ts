@@ -1,53 +1,35 @@
-import {
-  type BeforeApplicationShutdown,
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-} from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import { PeriodicJob } from '#bootstrap';
 import { Clock } from '#clock';
-import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
-import { PeriodicBites } from '../periodic-bites.js';
 import { Metrics } from '#observability';
+import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { growthOf, isSettled, withTally } from './delivery-counts.rules.js';
 import { TalliesRepository, type UntalliedPush } from './tallies.repository.js';
 import { nextTallyAt } from './tally.rules.js';
 
 const INTERVAL_MS = 5_000;
-const BITE = 20;
+const BATCH_SIZE = 20;
 
 /**
  * Copies what the queues count into the records of pushes, now and then, and for the last time when nothing can change
  * any more. Then the queues forget the push.
  */
 @Injectable()
-export class TallyKeeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  readonly #bites = new PeriodicBites({
-    intervalMs: INTERVAL_MS,
-    takeBite: () => this.takeBite(),
-    logger: new Logger('Tallies'),
-  });
-
+export class TallyKeeper extends PeriodicJob {
   constructor(
     private readonly tallies: TalliesRepository,
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
     private readonly clock: Clock,
     private readonly metrics: Metrics,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.#bites.start();
+  ) {
+    super({ name: 'delivery-statistics', intervalMs: INTERVAL_MS, metrics });
   }
 
-  beforeApplicationShutdown(): Promise<void> {
-    return this.#bites.stop();
-  }
-
-  /** Tallies some of the pushes whose time has come. @returns whether there may be more */
-  async takeBite(): Promise<boolean> {
-    const pushes = await this.tallies.take(BITE);
+  /** Tallies some of the pushes whose time has come. @returns whether more may be left */
+  async processBatch(): Promise<boolean> {
+    const pushes = await this.tallies.take(BATCH_SIZE);
     for (const push of pushes) await this.#tally(push);
-    return pushes.length === BITE;
+    return pushes.length === BATCH_SIZE;
   }
 
   async #tally(push: UntalliedPush): Promise<void> {

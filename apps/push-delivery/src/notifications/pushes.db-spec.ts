@@ -250,7 +250,7 @@ describe('pushes', () => {
       const { objectId } = await send({});
       await settle(changes, objectId);
       const retention = new RetentionRepository(database);
-      while (await retention.takeBite());
+      while (await retention.processBatch());
       return (await list()).count === 1;
     };
     const over = `status = 'done', due_at = now() - interval '8 days', expires_at = now() - interval '1 day'`;
@@ -271,7 +271,7 @@ describe('pushes', () => {
       await send({ req_id: 'young' });
       now = new Date(Date.now() - 3_610_000);
       await send({ req_id: 'old' });
-      await new RetentionRepository(database).takeBite();
+      await new RetentionRepository(database).processBatch();
       expect(await database.query('SELECT req_id FROM push.request_ids')).toEqual([{ req_id: 'young' }]);
     });
   });

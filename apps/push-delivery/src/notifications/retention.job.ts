@@ -1,27 +1,21 @@
-import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import { PeriodicBites } from '../periodic-bites.js';
+import { Injectable } from '@nestjs/common';
+import { PeriodicJob } from '#bootstrap';
+import { Metrics } from '#observability';
 import { RetentionRepository } from './retention.repository.js';
 
 const INTERVAL_MS = 60_000;
 
-/** Forgets what nobody asks for any more, a little every minute. */
+/** Deletes old pushes and request ids. Replicas pass over the rows that another one deletes. */
 @Injectable()
-export class RetentionJob implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  readonly #bites: PeriodicBites;
-
-  constructor(retention: RetentionRepository) {
-    this.#bites = new PeriodicBites({
-      intervalMs: INTERVAL_MS,
-      takeBite: () => retention.takeBite(),
-      logger: new Logger('Retention'),
-    });
+export class RetentionJob extends PeriodicJob {
+  constructor(
+    private readonly retention: RetentionRepository,
+    metrics: Metrics,
+  ) {
+    super({ name: 'push-cleanup', intervalMs: INTERVAL_MS, metrics });
   }
 
-  onApplicationBootstrap(): void {
-    this.#bites.start();
-  }
-
-  beforeApplicationShutdown(): Promise<void> {
-    return this.#bites.stop();
+  processBatch(): Promise<boolean> {
+    return this.retention.processBatch();
   }
 }
