@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
 import { startServices, usePlatforms, useServer } from '#testing';
-import { describeHostileInput } from './hostile.suite.js';
+import { describeHostileInput, UNLIMITED } from './hostile.suite.js';
 import { InspectedProcess } from './inspected-process.js';
 import { describeRawSockets } from './raw-sockets.suite.js';
 
@@ -10,7 +10,9 @@ const SHARE = 0.8;
 
 describe('the services behind two gateways', () => {
   const platforms = usePlatforms();
-  const server = useServer(() => startServices(REPLICAS, { ...platforms().env(), ...InspectedProcess.env }));
+  const server = useServer(() =>
+    startServices(REPLICAS, { ...platforms().env(), ...InspectedProcess.env, ...UNLIMITED }),
+  );
   describeHostileInput(server, SHARE);
   describeRawSockets(server);
 });

@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
 import { startStandalone, usePlatforms, useServer } from '#testing';
-import { describeHostileInput } from './hostile.suite.js';
+import { describeHostileInput, UNLIMITED } from './hostile.suite.js';
 import { InspectedProcess } from './inspected-process.js';
 import { describeRawSockets } from './raw-sockets.suite.js';
 
@@ -9,7 +9,7 @@ const SHARE = 0.2;
 
 describe('the standalone server', () => {
   const platforms = usePlatforms();
-  const server = useServer(() => startStandalone({ ...platforms().env(), ...InspectedProcess.env }));
+  const server = useServer(() => startStandalone({ ...platforms().env(), ...InspectedProcess.env, ...UNLIMITED }));
   describeHostileInput(server, SHARE);
   describeRawSockets(server);
 });

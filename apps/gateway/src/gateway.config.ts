@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { ConfigError, environment } from '#config';
-import { parseRateLimit } from '#rate-limits';
+import { parseRateLimit, type RateLimit } from '#rate-limits';
 import { type PushUrls, pushUrlBeside } from './push-router/push-route.js';
 import type { RateLimits } from './rate-limits/rate-limit.js';
 
@@ -11,6 +11,7 @@ export const gatewayEnvironment = environment.pick({
   GATEPOST_PORT: true,
   GATEPOST_PUSH_URL: true,
   GATEPOST_PUSH_URL_SECONDARY: true,
+  GATEPOST_RATE_LIMIT_FAILED_CREDENTIALS: true,
   GATEPOST_RATE_LIMIT_LOGINS: true,
   GATEPOST_RATE_LIMIT_MESSAGES: true,
   GATEPOST_RATE_LIMIT_REQUESTS: true,
@@ -27,6 +28,8 @@ export interface GatewayConfig {
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
   readonly rateLimits: RateLimits;
+  /** What one client network may send with a wrong application id or key. */
+  readonly failedCredentials: RateLimit | undefined;
 }
 
 type Environment = z.output<typeof gatewayEnvironment>;
@@ -49,6 +52,7 @@ export function gatewayConfig(env: Environment): GatewayConfig {
       signUps: parseRateLimit(env.GATEPOST_RATE_LIMIT_SIGN_UPS),
       messages: parseRateLimit(env.GATEPOST_RATE_LIMIT_MESSAGES),
     },
+    failedCredentials: parseRateLimit(env.GATEPOST_RATE_LIMIT_FAILED_CREDENTIALS),
   });
 }
 

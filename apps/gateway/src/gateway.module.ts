@@ -1,6 +1,6 @@
 import { type DynamicModule, Inject, Module } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
-import { ApplicationDirectory } from '#application-directory';
+import { ApplicationDirectory, STRANGER_LIMIT_OPTIONS, StrangerLimit } from '#application-directory';
 import { accountsRpc } from '#contracts';
 import { RpcClient } from '#messaging';
 import { ProcessFacts, Readiness } from '#observability';
@@ -92,6 +92,7 @@ export class GatewayModule {
         { provide: GATEWAY_CONFIG, useValue: config },
         { provide: ENDPOINTS, useValue: GatewayModule.endpoints },
         { provide: APP_FILTER, useClass: ErrorFilter },
+        { provide: STRANGER_LIMIT_OPTIONS, useValue: { limit: config.failedCredentials } },
         ApplicationDirectory,
         Authenticator,
         BatchSaveService,
@@ -101,6 +102,7 @@ export class GatewayModule {
         MailLinksService,
         Principals,
         ResetPasswordPagesService,
+        StrangerLimit,
         VerifyEmailPagesService,
         WriteLimits,
       ],

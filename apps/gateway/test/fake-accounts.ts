@@ -17,15 +17,18 @@ export class FakeAccounts extends InProcessTransport {
   readonly asked: { pattern: string; data: Record<string, unknown> }[] = [];
   readonly #answers = new Map<string, Answer>([
     ['accounts.findApplication', ({ appId }) => ({ application: appId === APPLICATION.id ? APPLICATION : null })],
+    ['accounts.listApplicationIds', () => ({ appIds: [APPLICATION.id] })],
   ]);
 
   answer(pattern: string, answer: Answer): void {
     this.#answers.set(pattern, answer);
   }
 
-  /** The questions other than for the application. */
+  /** The questions other than for applications. */
   get questions(): string[] {
-    return this.asked.map(({ pattern }) => pattern).filter((pattern) => pattern !== 'accounts.findApplication');
+    return this.asked
+      .map(({ pattern }) => pattern)
+      .filter((pattern) => !['accounts.findApplication', 'accounts.listApplicationIds'].includes(pattern));
   }
 
   override async request(pattern: string, body: string): Promise<string> {

@@ -13,6 +13,7 @@ export const pushDeliveryEnvironment = environment.pick({
   GATEPOST_PUSH_RECONNECT_SECONDS: true,
   GATEPOST_PUSH_ROLES: true,
   GATEPOST_RATE_LIMIT_DEVICE_LOGINS: true,
+  GATEPOST_RATE_LIMIT_FAILED_CREDENTIALS: true,
   GATEPOST_TRUSTED_PROXIES: true,
 });
 
@@ -47,6 +48,8 @@ interface ConnectorConfig {
   readonly reconnectSeconds: number;
   /** `6000/60` or `off`. */
   readonly loginLimit: string;
+  /** Logins with an unknown application: `1000/60` or `off`. */
+  readonly failedCredentials: string;
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
 }
@@ -66,6 +69,7 @@ export function pushDeliveryConfig(env: z.output<typeof pushDeliveryEnvironment>
       pingSeconds: env.GATEPOST_PUSH_PING_SECONDS,
       reconnectSeconds: env.GATEPOST_PUSH_RECONNECT_SECONDS,
       loginLimit: env.GATEPOST_RATE_LIMIT_DEVICE_LOGINS,
+      failedCredentials: env.GATEPOST_RATE_LIMIT_FAILED_CREDENTIALS,
       trustedProxies: env.GATEPOST_TRUSTED_PROXIES,
     },
   });

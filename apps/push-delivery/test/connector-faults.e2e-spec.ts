@@ -127,6 +127,32 @@ describe('a connector', () => {
     expect((await device.closed).code).toBe(4116);
   });
 
+  it('refuses logins to unknown applications over a limit without a look-up, and to no other', async () => {
+    await started({ failedCredentials: '2/3600' });
+    const known = connectors.newAddress();
+    const logInTo = async (appId: string) => {
+      const device = await connectors.open();
+      device.say({ cmd: 'login', appId, installationId: known.installationId });
+      return (await device.closed).code;
+    };
+    expect([await logInTo('unknown-1'), await logInTo('unknown-2')]).toEqual([4100, 4100]);
+    expect([await logInTo('unknown-3'), await logInTo('unknown-1')]).toEqual([4116, 4116]);
+    expect(connectors.transport.lookedUp).toEqual(['unknown-1', 'unknown-2']);
+  });
+
+  it('lets devices of an application that exists log in over that limit, whether it has met the application or not', async () => {
+    await started({ failedCredentials: '1/3600' });
+    connectors.transport.listed = [connectors.appId];
+    for (const appId of ['unknown-1', 'unknown-2']) {
+      const device = await connectors.open();
+      device.say({ cmd: 'login', ...connectors.newAddress(), appId });
+      await device.closed;
+    }
+    await connectors.logIn(connectors.newAddress());
+    await connectors.logIn(connectors.newAddress());
+    expect(connectors.transport.lookedUp).toEqual(['unknown-1', connectors.appId]);
+  });
+
   it('takes no more connections than it should, and none elsewhere than where devices are told to go', async () => {
     const { port } = await started({ connectionLimit: 1, reconnectSeconds: 7 });
     await connectors.open();

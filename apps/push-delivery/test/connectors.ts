@@ -14,17 +14,27 @@ import { TestDevice, type TestDeviceOptions } from './test-device.js';
 
 const HOUR_MS = 3_600_000;
 
-/** Carries messages between the processes of a test, and knows every application but `unknown`. */
+/** Carries messages between the processes of a test, and knows every application but those whose id begins with `unknown`. */
 class OneProcess extends InProcessTransport {
   /** Hints that are lost on the way. */
   losesHints = false;
   readonly #receivers: Parameters<InProcessTransport['receiveAsNode']>[1][] = [];
 
+  /** Ids that were asked for. */
+  readonly lookedUp: string[] = [];
+  /** The ids that accounts lists. */
+  listed: readonly string[] = [];
+
   override request(pattern: string, body: string): Promise<string> {
     const { data } = JSON.parse(body) as { data: { appId: string } };
+    if (pattern === 'accounts.listApplicationIds')
+      return Promise.resolve(JSON.stringify({ data: { appIds: this.listed } }));
+    this.lookedUp.push(data.appId);
     if (pattern !== 'accounts.findApplication') throw new Error(`unplanned call of ${pattern}`);
     const application = { id: data.appId, name: 'a', appKey: 'k', masterKey: 'm', settings: {}, createdAt: new Date() };
-    return Promise.resolve(JSON.stringify({ data: { application: data.appId === 'unknown' ? null : application } }));
+    return Promise.resolve(
+      JSON.stringify({ data: { application: data.appId.startsWith('unknown') ? null : application } }),
+    );
   }
 
   override receiveAsNode(...[node, receiver]: Parameters<InProcessTransport['receiveAsNode']>): void {

@@ -96,6 +96,11 @@ export const environment = z.object({
   GATEPOST_RATE_LIMIT_MESSAGES: rateLimit
     .default('30/3600')
     .describe('The same for requests that send a mail or a text message.'),
+  GATEPOST_RATE_LIMIT_FAILED_CREDENTIALS: rateLimit
+    .default('1000/60')
+    .describe(
+      'Requests, and logins of devices, of one address that name an unknown application or a wrong key, at one process: a count and a time in seconds, or off.',
+    ),
   GATEPOST_RATE_LIMIT_MAILS: rateLimit
     .default('10000/3600')
     .describe('Mails of one application: a count and a time in seconds, or off. What is over it is sent later.'),

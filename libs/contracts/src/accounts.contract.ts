@@ -12,11 +12,20 @@ import { visibleUser } from './visible-user.schema.js';
 /** A user that was let in. Replicas of before third-party accounts only made new ones, and did not say so. */
 const enteredUser = z.object({ user: visibleUser, isNew: z.boolean().default(true) });
 
+/** Ids in one answer of `accounts.listApplicationIds`. */
+export const MAX_LISTED_APPLICATIONS = 10_000;
+
 export const accountsRpc = {
   findApplication: rpc(
     'accounts.findApplication',
     z.object({ appId: z.string().max(128) }),
     z.object({ application: application.nullable() }),
+  ),
+  /** The ids of applications, the newest first, 10,000 at most. */
+  listApplicationIds: rpc(
+    'accounts.listApplicationIds',
+    z.object({}),
+    z.object({ appIds: z.array(z.string()).max(MAX_LISTED_APPLICATIONS) }),
   ),
   signUp: rpc('accounts.signUp', z.object({ caller, fields: jsonObject }), enteredUser, PASSWORD_TIMEOUT_MS),
   /** What a sign-up with `authData` means once it is proven. `isNew`: nobody had any of the identities. */

@@ -42,9 +42,9 @@ export class Metrics {
 
   readonly rateLimited = this.#catalogue.counter({
     name: 'gatepost_rate_limited_total',
-    help: 'Requests refused with 429 because there were too many',
-    by: 'gateway',
-    labels: { group: ['requests', 'logins', 'signUps', 'messages'] },
+    help: 'Requests refused with 429, and logins of devices with 4116, because there were too many',
+    by: 'gateway; connectors for `failedCredentials`',
+    labels: { group: ['requests', 'logins', 'signUps', 'messages', 'failedCredentials'] },
   });
 
   readonly rateLimitFallbacks = this.#catalogue.counter({

@@ -13,11 +13,16 @@ export class MemoryRequestCounter implements RequestCounter {
   }
 
   count(key: string, windowSeconds: number): Promise<RequestCount> {
+    return Promise.resolve(this.countNow(key, windowSeconds));
+  }
+
+  /** The same, without a promise. */
+  countNow(key: string, windowSeconds: number): RequestCount {
     const now = performance.now();
     const last = this.#windows.get(key);
     const window = last !== undefined && last.endsAt > now ? last : { count: 0, endsAt: now + windowSeconds * 1_000 };
     window.count += 1;
     this.#windows.set(key, window);
-    return Promise.resolve({ count: window.count, resetMs: Math.round(window.endsAt - now) });
+    return { count: window.count, resetMs: Math.round(window.endsAt - now) };
   }
 }

@@ -1,5 +1,7 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { RecentReads } from './recent-reads.js';
+
+const LONG = 3_600_000;
 
 describe('recent reads', () => {
   let reads: string[];
@@ -33,6 +35,39 @@ describe('recent reads', () => {
     recent.forget('a');
     expect(await first).toEqual({ value: 'a 1' });
     expect(await recent.get('a')).toEqual({ value: 'a 2' });
+  });
+
+  describe('that say that there is nothing', () => {
+    const read = vi.fn((key: string) => Promise.resolve({ value: key }));
+    const readsWith = (ttlMs: number, absentTtlMs: number) =>
+      new RecentReads(read, { ttlMs, absent: { is: ({ value }) => value.startsWith('no'), ttlMs: absentTtlMs } });
+    const timesRead = async (of: RecentReads<{ value: string }>, key: string) => {
+      read.mockClear();
+      await of.get(key);
+      return read.mock.calls.length;
+    };
+
+    it('displace no others, and only so many are kept', async () => {
+      const both = readsWith(LONG, LONG);
+      await both.get('there');
+      for (let count = 0; count <= 10_000; count += 1) await both.get(`no ${count}`);
+      expect(await timesRead(both, 'there')).toBe(0);
+      expect(await timesRead(both, 'no 10000')).toBe(0);
+      expect(await timesRead(both, 'no 0')).toBe(1);
+      both.forget('no 10000');
+      expect(await timesRead(both, 'no 10000')).toBe(1);
+    });
+
+    it('are kept for a time of their own', async () => {
+      const longer = readsWith(1, LONG);
+      await longer.get('nothing');
+      await expect.poll(() => timesRead(longer, 'there')).toBe(1);
+      await expect.poll(() => timesRead(longer, 'there')).toBe(1);
+      expect(await timesRead(longer, 'nothing')).toBe(0);
+      const shorter = readsWith(LONG, 1);
+      await shorter.get('nothing');
+      await expect.poll(() => timesRead(shorter, 'nothing')).toBe(1);
+    });
   });
 
   it('are not kept where they fail', async () => {

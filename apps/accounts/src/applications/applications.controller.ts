@@ -14,6 +14,13 @@ export class ApplicationsController {
     return { application: await this.applications.find(appId) };
   }
 
+  @RpcHandler(accountsRpc.listApplicationIds)
+  async listIds(
+    _: RpcData<typeof accountsRpc.listApplicationIds>,
+  ): Promise<RpcReply<typeof accountsRpc.listApplicationIds>> {
+    return { appIds: await this.applications.listIds() };
+  }
+
   @RpcHandler(applicationsRpc.create)
   async create(wanted: RpcData<typeof applicationsRpc.create>): Promise<RpcReply<typeof applicationsRpc.create>> {
     return { application: await this.applications.create(wanted) };

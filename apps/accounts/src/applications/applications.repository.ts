@@ -38,10 +38,8 @@ export class ApplicationsRepository {
   constructor(private readonly database: Database) {}
 
   async find(id: string, within: Queryable = this.database): Promise<ApplicationRow | undefined> {
-    const [row] = await within.query<ApplicationRow>(`SELECT ${COLUMNS} FROM accounts.applications WHERE id = $1`, [
-      id,
-    ]);
-    return row;
+    const sql = `SELECT ${COLUMNS} FROM accounts.applications WHERE id = $1`;
+    return (await within.query<ApplicationRow>(sql, [id], 'applications.find'))[0];
   }
 
   async findAny(): Promise<ApplicationRow | undefined> {
@@ -51,6 +49,12 @@ export class ApplicationsRepository {
 
   list(): Promise<ApplicationRow[]> {
     return this.database.query<ApplicationRow>(`SELECT ${COLUMNS} FROM accounts.applications ORDER BY created_at, id`);
+  }
+
+  /** The newest come first. */
+  async listIds(limit: number): Promise<string[]> {
+    const sql = 'SELECT id FROM accounts.applications ORDER BY created_at DESC, id LIMIT $1';
+    return (await this.database.query<{ id: string }>(sql, [limit])).map(({ id }) => id);
   }
 
   /** @returns undefined where the id is taken */

@@ -9,6 +9,7 @@ import {
   type ClassPermission,
   classPermissions,
   type ClassPermissions,
+  MAX_LISTED_APPLICATIONS,
   type OldKey,
 } from '#contracts';
 import { Database, type Tx } from '#database';
@@ -105,12 +106,17 @@ export class ApplicationsService {
     return (await this.repository.list()).map((row) => this.open(row));
   }
 
+  /** The newest come first; of very many not all. */
+  listIds(): Promise<string[]> {
+    return this.repository.listIds(MAX_LISTED_APPLICATIONS);
+  }
+
   async create(wanted: NewApplication): Promise<Application> {
     const sealed = this.seal(wanted);
     const row = await this.database.transaction((tx) => this.repository.insert(tx, sealed));
     if (row === undefined)
       throw appError('UNIQUE_FIELD_TAKEN', { message: `The application id "${sealed.id}" is taken.` });
-    return this.open(row);
+    return this.announce(this.open(row));
   }
 
   /** Creates an application where there is none yet. @returns undefined where there was one */
@@ -119,7 +125,7 @@ export class ApplicationsService {
     const row = await this.database.transaction(async (tx) =>
       (await this.repository.lockAndCheckEmpty(tx)) ? this.repository.insert(tx, sealed) : undefined,
     );
-    return row === undefined ? undefined : this.open(row);
+    return row === undefined ? undefined : this.announce(this.open(row));
   }
 
   async changeSetting(id: string, name: string, value: string): Promise<ApplicationSettings> {

@@ -1,28 +1,32 @@
 import { Injectable } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
-import { ApplicationDirectory } from '#application-directory';
+import { StrangerLimit } from '#application-directory';
 import type { Caller } from '#contracts';
 import { appError } from '#errors';
+import { clientNetworkOf } from '#rate-limits';
 import { acceptedLanguages } from './accepted-languages.js';
 import { judgeCredentials, readCredentials, readSessionToken } from './credentials.js';
 
 interface SignedRequest {
   readonly id: string;
   readonly headers: IncomingHttpHeaders;
+  readonly clientAddress: string;
 }
 
 /** Lets in requests that know an application's key. */
 @Injectable()
 export class Authenticator {
-  constructor(private readonly applications: ApplicationDirectory) {}
+  constructor(private readonly strangers: StrangerLimit) {}
 
-  /** @throws AppError UNAUTHORIZED where the credentials are missing or wrong */
-  async authenticate({ id, headers }: SignedRequest): Promise<Caller> {
+  /** @throws AppError UNAUTHORIZED where the credentials are missing or wrong, TOO_MANY_REQUESTS where they too often were */
+  async authenticate({ id, headers, clientAddress }: SignedRequest): Promise<Caller> {
     const credentials = readCredentials(headers);
-    const application = credentials === undefined ? null : await this.applications.find(credentials.appId);
-    if (credentials === undefined || application === null) throw appError('UNAUTHORIZED');
+    if (credentials === undefined) throw appError('UNAUTHORIZED');
+    const network = clientNetworkOf(clientAddress);
+    const application = await this.strangers.find(credentials.appId, network);
+    if (application === null) throw appError('UNAUTHORIZED');
     const signature = judgeCredentials(credentials, application);
-    if (signature === undefined) throw appError('UNAUTHORIZED');
+    if (signature === undefined) throw this.strangers.refusal(network);
     const sessionToken = readSessionToken(headers);
     const languages = acceptedLanguages(headers['accept-language']);
     return {

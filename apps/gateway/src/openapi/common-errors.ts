@@ -23,7 +23,7 @@ export const COMMON_ERRORS: readonly CommonError[] = [
   { name: 'PAYLOAD_TOO_LARGE', when: 'the body is over the limit', appliesTo: withBody },
   {
     name: 'TOO_MANY_REQUESTS',
-    when: 'there were too many requests from one address; try again after `Retry-After`',
+    when: 'there were too many requests from one address, or too many with a wrong application id or key; try again after `Retry-After`',
     appliesTo: withCredentials,
   },
   { name: 'HEADERS_TOO_LARGE', when: 'the headers are over 16 KiB', appliesTo: everywhere },

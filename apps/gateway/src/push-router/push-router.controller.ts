@@ -1,7 +1,9 @@
-import { Controller, Get, Header, Inject, Query } from '@nestjs/common';
+import { Controller, Get, Header, Inject, Query, Req } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { ApplicationDirectory } from '#application-directory';
+import { StrangerLimit } from '#application-directory';
 import { appError } from '#errors';
+import { clientNetworkOf } from '#rate-limits';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { ConnectorDirectory } from './connector.directory.js';
@@ -15,7 +17,7 @@ const FOUND_TTL_SECONDS = 60;
 @Controller('v1')
 export class PushRouterController {
   constructor(
-    private readonly applications: ApplicationDirectory,
+    private readonly strangers: StrangerLimit,
     private readonly connectors: ConnectorDirectory,
     @Inject(GATEWAY_CONFIG) private readonly config: Pick<GatewayConfig, 'pushUrls'>,
   ) {}
@@ -23,9 +25,12 @@ export class PushRouterController {
   @Get('route')
   @Header('Cache-Control', 'no-store')
   @Endpoint(pushRouterEndpoints.route)
-  async route(@Query('appId') appId: unknown): Promise<z.output<typeof pushRoute>> {
+  async route(
+    @Req() { clientAddress }: FastifyRequest,
+    @Query('appId') appId: unknown,
+  ): Promise<z.output<typeof pushRoute>> {
     if (typeof appId !== 'string' || appId === '') throw appError('KEY_REQUIRED', { message: 'appId is required.' });
-    if ((await this.applications.find(appId)) === null)
+    if (!(await this.strangers.exists(appId, clientNetworkOf(clientAddress))))
       throw appError('NOT_FOUND', { message: 'There is no such application.' });
     const { pushUrls } = this.config;
     const urls = pushUrls ?? (await this.connectors.urls());

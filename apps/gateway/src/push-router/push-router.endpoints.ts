@@ -23,6 +23,6 @@ export const pushRouterEndpoints = describeEndpoints('Push', {
       secure: z.string().optional().describe('Means nothing here: the server decides between `ws` and `wss`.'),
     }),
     answers: { 200: { description: 'The addresses.', body: pushRoute } },
-    errors: ['KEY_REQUIRED', 'NOT_FOUND', 'SERVICE_UNAVAILABLE'],
+    errors: ['KEY_REQUIRED', 'NOT_FOUND', 'TOO_MANY_REQUESTS', 'SERVICE_UNAVAILABLE'],
   },
 });

@@ -1,4 +1,7 @@
 import { Module } from '@nestjs/common';
+import { STRANGER_LIMIT_OPTIONS, StrangerLimit, type StrangerLimitOptions } from '#application-directory';
+import { parseRateLimit } from '#rate-limits';
+import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { ConnectorIdentity } from './connector-identity.js';
 import { ConnectorInbox } from './connector-inbox.js';
 import { ConnectorPresence } from './connector-presence.js';
@@ -27,6 +30,14 @@ import { QueueWrites } from './store-access/queue-writes.js';
     MessageCache,
     QueuePages,
     QueueWrites,
+    StrangerLimit,
+    {
+      provide: STRANGER_LIMIT_OPTIONS,
+      inject: [PUSH_DELIVERY_CONFIG],
+      useFactory: ({ connector }: PushDeliveryConfig): StrangerLimitOptions => ({
+        limit: parseRateLimit(connector.failedCredentials),
+      }),
+    },
   ],
 })
 export class ConnectorModule {}

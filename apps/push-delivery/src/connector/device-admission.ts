@@ -1,28 +1,26 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
-import { ApplicationDirectory } from '#application-directory';
+import { StrangerLimit } from '#application-directory';
 import { connectorMessages } from '#contracts';
+import { AppError } from '#errors';
 import { NodeMessages } from '#messaging';
 import type { DeviceAddress } from '../device-queues/device-address.js';
 import { type ConnectOutcome, DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { ConnectorIdentity } from './connector-identity.js';
 import { RecentDepartures } from './recent-departures.js';
 import { CLOSE, UNKNOWN_APPLICATION } from './sessions/close-codes.js';
+import type { Effect } from './sessions/effect.js';
 import { Connections } from './sockets/connections.js';
 import type { DeviceConnection } from './sockets/device-connection.js';
 import { PAGE_LENGTH } from './store-access/queue-pages.js';
 import { QueueWrites } from './store-access/queue-writes.js';
 
-const MAX_KNOWN_APPS = 10_000;
-
 /** Makes a connection its device's only one, on this connector and on all others. */
 @Injectable()
 export class DeviceAdmission {
-  readonly #knownApps = new LRUCache<string, true>({ max: MAX_KNOWN_APPS });
   readonly #departures = new RecentDepartures();
 
   constructor(
-    private readonly applications: ApplicationDirectory,
+    private readonly strangers: StrangerLimit,
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
     private readonly identity: ConnectorIdentity,
     private readonly connections: Connections,
@@ -36,10 +34,7 @@ export class DeviceAdmission {
    */
   async admit(connection: DeviceConnection, device: DeviceAddress): Promise<ConnectOutcome | undefined> {
     const { session } = connection;
-    if (!(await this.#isKnown(device.appId))) {
-      connection.perform(session.refuse(CLOSE.unknownApplication, UNKNOWN_APPLICATION));
-      return undefined;
-    }
+    connection.perform(await this.#refusal(connection, device));
     if (session.hasEnded()) return undefined;
     endSession(this.connections.claim(device, connection));
     await this.writes.acknowledged();
@@ -69,12 +64,14 @@ export class DeviceAdmission {
     if (connection?.session.id === session) endSession(connection);
   }
 
-  /** Applications are not removed: one that was there is there, also where nobody can be asked. */
-  async #isKnown(appId: string): Promise<boolean> {
-    if (this.#knownApps.has(appId)) return true;
-    if ((await this.applications.find(appId)) === null) return false;
-    this.#knownApps.set(appId, true);
-    return true;
+  async #refusal({ session, network }: DeviceConnection, { appId }: DeviceAddress): Promise<readonly Effect[]> {
+    try {
+      const exists = await this.strangers.exists(appId, network);
+      return exists ? [] : session.refuse(CLOSE.unknownApplication, UNKNOWN_APPLICATION);
+    } catch (error) {
+      if (!(error instanceof AppError && error.is('TOO_MANY_REQUESTS'))) throw error;
+      return session.refuse(CLOSE.tooFast, error.message);
+    }
   }
 
   /** Where the other connector does not hear of it, that finds out by itself when it next says where its devices are. */
