@@ -1,8 +1,9 @@
-// A server of a test's own (postgresql, redis or rabbitmq) that keeps on its disk what it has acknowledged. SIGUSR2 crashes it, SIGHUP
-// crashes it where it runs and starts it again, SIGTERM and SIGINT end it. Prints its URL each time when it answers.
+// A server of a test's own (postgresql, redis, sentinel or rabbitmq) that keeps on its disk what it has acknowledged. SIGUSR2 crashes it,
+// SIGHUP crashes it where it runs and starts it again, SIGTERM and SIGINT end it. Prints its URL each time when it answers. Further
+// arguments are lines of the configuration of redis and sentinel.
 import { privateServers } from './private-servers.mjs';
 
-const [kind = ''] = process.argv.slice(2);
+const [kind = '', ...settings] = process.argv.slice(2);
 let server;
 // One thing after the other, whenever the signals come: one that comes during the start waits for it. What fails ends the server.
 let last = Promise.resolve();
@@ -21,7 +22,7 @@ for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => then(() => 
 // The server runs in a session of its own, and would not keep us.
 setInterval(() => undefined, 60_000);
 then(async () => {
-  server = await privateServers[kind]?.({ isDurable: true });
+  server = await privateServers[kind]?.({ isDurable: true, settings });
   if (server === undefined) throw new Error(`${kind} is not installed.`);
   tell();
 });

@@ -30,7 +30,12 @@ const DEBIAN_RABBITMQ = '/usr/lib/rabbitmq/bin';
  * Starts a server of each kind; undefined where its program is not installed. Resolves when the server answers. With `isDurable` it keeps
  * on its disk what it has acknowledged, as a server in production does, and `crash` and `revive` are honest.
  */
-export const privateServers = { postgresql: startPostgres, redis: startRedis, rabbitmq: startRabbit };
+export const privateServers = {
+  postgresql: startPostgres,
+  redis: startRedis,
+  sentinel: startSentinel,
+  rabbitmq: startRabbit,
+};
 
 async function startPostgres({ isDurable = false } = {}) {
   const bin = postgresFolder();
@@ -73,16 +78,28 @@ async function startPostgres({ isDurable = false } = {}) {
   });
 }
 
-async function startRedis({ isDurable = false } = {}) {
+/** @param settings lines of its configuration, such as `cluster-enabled yes` */
+async function startRedis({ isDurable = false, settings = [] } = {}) {
+  // `everysec` may forget a second, and what is forgotten cannot be accounted for.
+  const durability = isDurable ? ['appendonly yes', 'appendfsync always'] : ['appendonly no'];
+  return startRedisProgram([...durability, 'save ""', ...settings], []);
+}
+
+/** @param settings as above; `sentinel monitor …` */
+async function startSentinel({ settings = [] } = {}) {
+  return startRedisProgram(settings, ['--sentinel']);
+}
+
+async function startRedisProgram(settings, args) {
   const program = programOf('redis-server') ?? programOf('valkey-server');
   if (program === undefined) return undefined;
-  const [home, port, password] = [makeFolder('redis'), await freePort(), randomBytes(12).toString('hex')];
-  const appendonly = isDurable ? 'yes' : 'no';
-  const flags = { port, bind: '127.0.0.1', requirepass: password, dir: home, appendonly, save: '' };
-  // `everysec` may forget a second, and what is forgotten cannot be accounted for.
-  if (isDurable) flags.appendfsync = 'always';
-  const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
-  const start = () => follow(program, args, { cwd: home, home });
+  const [home, port] = [makeFolder('redis'), await freePort()];
+  const given = settings.find((line) => line.startsWith('requirepass '));
+  const password = given?.slice('requirepass '.length) ?? randomBytes(12).toString('hex');
+  const own = [`port ${port}`, 'bind 127.0.0.1', `dir ${home}`, `requirepass ${password}`];
+  const file = join(home, 'redis.conf');
+  writeFileSync(file, [...own, ...settings, ''].join('\n'), { mode: 0o600 });
+  const start = () => follow(program, [file, ...args], { cwd: home, home });
   return ready('redis', `redis://:${password}@127.0.0.1:${port}`, home, { start, signal: 'SIGTERM' });
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isProxy } from './proxy-address.js';
+import { parseRedisUrl } from './redis-url.js';
 import { Secret } from './secret.js';
 
 const secret = (schema: z.ZodString) => schema.transform((value) => new Secret(value));
@@ -30,6 +31,12 @@ const platformUrls = z
   )
   .transform((pairs) => new Map(pairs.map(([platform, address]) => [platform, address.replace(/\/+$/, '')])));
 const databaseUrl = url(/^postgres(ql)?$/, 'postgres://user:password@host:5432/database');
+const redisUrl = z
+  .string()
+  .refine(
+    (text) => parseRedisUrl(text) !== undefined,
+    'must be a URL such as redis://host:6379, redis+cluster://host1:6379,host2:6379 or redis+sentinel://host1:26379,host2:26379/name',
+  );
 const MIN_SECRET_LENGTH = 32;
 /** Blanks around a secret may be those of the list or, as of a file's last line, the secret's own. */
 const secrets = z
@@ -190,9 +197,11 @@ export const environment = z.object({
     .default('info')
     .describe('Least level that is logged.'),
   DATABASE_URL: databaseUrl.default('postgres://postgres:postgres@localhost:5432/postgres').describe('PostgreSQL.'),
-  REDIS_URL: url(/^rediss?$/, 'redis://host:6379')
+  REDIS_URL: redisUrl
     .default('redis://localhost:6379')
-    .describe('Redis.'),
+    .describe(
+      'Redis: one server, some nodes of a cluster (redis+cluster://host1:6379,host2:6379), or some Sentinels and the name of the master that they watch (redis+sentinel://host1:26379,host2:26379/name); rediss for TLS.',
+    ),
   AMQP_URL: url(/^amqps?$/, 'amqp://user:password@host:5672')
     .default('amqp://guest:guest@localhost:5672')
     .describe('RabbitMQ.'),

@@ -26,12 +26,17 @@ const ANSWER_TIMEOUT_MS = 3_000;
 export class ProcessFacts {
   /** Tells this process from others of its service. */
   readonly instance = randomUUID();
-  readonly #servers = new Map<string, () => Promise<ServerFacts>>();
+  readonly #servers: (() => ReadonlyMap<string, () => Promise<ServerFacts>>)[] = [];
   readonly #settings = new Map<string, () => Setting>();
 
   /** @param ask what the server says now */
   server(name: string, ask: () => Promise<ServerFacts>): void {
-    this.#servers.set(name, ask);
+    this.serversOf(() => new Map([[name, ask]]));
+  }
+
+  /** Servers of a group whose members come and go. @param list those of now, each with what the server says */
+  serversOf(list: () => ReadonlyMap<string, () => Promise<ServerFacts>>): void {
+    this.#servers.push(list);
   }
 
   setting(name: string, value: () => Setting): void {
@@ -40,13 +45,15 @@ export class ProcessFacts {
 
   servers(): Promise<ServerReport[]> {
     return Promise.all(
-      [...this.#servers].map(async ([name, ask]) => {
-        try {
-          return { name, problem: null, facts: await inTime(ask()) };
-        } catch (error) {
-          return { name, problem: messageOf(error), facts: null };
-        }
-      }),
+      this.#servers
+        .flatMap((list) => [...list()])
+        .map(async ([name, ask]) => {
+          try {
+            return { name, problem: null, facts: await inTime(ask()) };
+          } catch (error) {
+            return { name, problem: messageOf(error), facts: null };
+          }
+        }),
     );
   }
 

@@ -1,9 +1,12 @@
 import { ReplyError } from 'ioredis';
 import { appError, messageOf, ServerAway } from '#errors';
 
-/** Replies that say "not now": loading, a replica, no memory, a disk that is full, a password that does not fit, and the like. */
+/**
+ * Replies that say "not now": loading, a replica, no memory, a disk that is full, a password that does not fit, keys that
+ * move to another node of a cluster, and the like.
+ */
 const TRANSIENT_REPLY =
-  /^(?:LOADING|BUSY|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM)\b/;
+  /^(?:LOADING|BUSY|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|NOREPLICAS|OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM)\b/;
 
 /** Of these, the replies of a server that starts or is replaced: over without an operator. */
 const AWAY_REPLY = /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/;

@@ -1,6 +1,6 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Metrics, ProcessFacts, Readiness, type ServerFacts, skewOf } from '#observability';
-import { Redis, type RedisOptions } from './redis.js';
+import { Redis, type RedisDescription, type RedisOptions } from './redis.js';
 
 const REDIS_MODULE_OPTIONS = Symbol('RedisModuleOptions');
 
@@ -26,7 +26,7 @@ export class RedisModule implements OnApplicationShutdown {
         metrics.redisInFlight.set(redis.inFlight);
       },
     });
-    facts.server('redis', () => this.describe());
+    facts.serversOf(() => this.servers());
     if (isRequired) readiness.register('redis', () => redis.ping());
   }
 
@@ -42,17 +42,29 @@ export class RedisModule implements OnApplicationShutdown {
     };
   }
 
-  private async describe(): Promise<ServerFacts> {
-    const asked = Date.now();
-    const { info, time } = await this.redis.describe();
-    const settings = {
-      maxmemoryPolicy: info.get('maxmemory_policy') ?? '',
-      appendOnly: info.get('aof_enabled') === '1' ? 'yes' : 'no',
-    };
-    return { version: info.get('redis_version') ?? '', skewMs: skewOf(time, asked, Date.now()), settings };
+  /** Each by its address, where there are more than one. */
+  private servers(): ReadonlyMap<string, () => Promise<ServerFacts>> {
+    const servers = [...this.redis.servers()];
+    if (servers.length === 0) return new Map([['redis', () => Promise.reject(new Error('not connected'))]]);
+    return new Map(
+      servers.map(([address, describe]) => [
+        servers.length === 1 ? 'redis' : `redis ${address}`,
+        () => factsFrom(describe),
+      ]),
+    );
   }
 
   onApplicationShutdown(): void {
     this.redis.close();
   }
+}
+
+async function factsFrom(describe: () => Promise<RedisDescription>): Promise<ServerFacts> {
+  const asked = Date.now();
+  const { info, time } = await describe();
+  const settings = {
+    maxmemoryPolicy: info.get('maxmemory_policy') ?? '',
+    appendOnly: info.get('aof_enabled') === '1' ? 'yes' : 'no',
+  };
+  return { version: info.get('redis_version') ?? '', skewMs: skewOf(time, asked, Date.now()), settings };
 }

@@ -1,22 +1,17 @@
 import { Logger } from '@nestjs/common';
-import { Redis as Client } from 'ioredis';
+import type { Redis as Client } from 'ioredis';
+import { parseRedisUrl } from '#config';
 import { messageOf } from '#errors';
 import type { Metrics } from '#observability';
+import { ClusterConnection } from './cluster-connection.js';
+import type { Connection, ConnectionEvents } from './connection.js';
 import { isUnknownScript, translateRedisError } from './redis-error.js';
 import type { RedisScript } from './redis-script.js';
-
-const CONNECT_TIMEOUT_MS = 2_000;
-/** Callers answer within a second, whether Redis refuses, is silent or is not there. */
-const COMMAND_TIMEOUT_MS = 800;
-/** How long a connection that is given up may take to close. */
-const DISCONNECT_TIMEOUT_MS = 500;
-const FIRST_RETRY_MS = 50;
-const LONGEST_RETRY_MS = 2_000;
-const KEEP_ALIVE_MS = 10_000;
+import { SingleConnection } from './single-connection.js';
 
 /** Where Redis is, and under which names this process works there. */
 export interface RedisOptions {
-  /** `redis://` or `rediss://`; it may hold a password. */
+  /** As REDIS_URL has it: one server, a cluster or Sentinels. It may hold a password. */
   readonly url: string;
   /** Begins the name of every key: deployments can share a server. */
   readonly namespace: string;
@@ -24,16 +19,22 @@ export interface RedisOptions {
   readonly connectionName: string;
 }
 
+/** What a server of Redis says of itself. */
+export interface RedisDescription {
+  /** Fields of INFO. */
+  readonly info: ReadonlyMap<string, string>;
+  /** Its time, in milliseconds since 1970. */
+  readonly time: number;
+}
+
 /**
- * The process's connection to Redis. It connects in the background, again and again. While it cannot, every command fails at
- * once with SERVICE_UNAVAILABLE; none is kept for later or sent twice.
+ * The process's connection to Redis: one server, or each master of a cluster. It connects in the background, again and again.
+ * While it cannot, every command fails at once with SERVICE_UNAVAILABLE; none is kept for later or sent twice.
  */
 export class Redis {
   private readonly logger = new Logger('Redis');
-  readonly #client: Client;
+  readonly #connection: Connection;
   readonly #prefix: string;
-  /** Counts connections, so that a command knows whether its own is still the one in use. */
-  #connection = 0;
   #inFlight = 0;
   #isAway = false;
   #isClosed = false;
@@ -44,32 +45,22 @@ export class Redis {
     private readonly metrics?: Pick<Metrics, 'redisCommands'>,
   ) {
     this.#prefix = `${namespace}:`;
-    this.#client = new Client(url, {
-      connectionName,
-      connectTimeout: CONNECT_TIMEOUT_MS,
-      commandTimeout: COMMAND_TIMEOUT_MS,
-      disconnectTimeout: DISCONNECT_TIMEOUT_MS,
-      keepAlive: KEEP_ALIVE_MS,
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      retryStrategy: (attempt) => Math.min(FIRST_RETRY_MS * attempt, LONGEST_RETRY_MS),
-      // After a failover the old master only reads: the address may lead to the new one by now.
-      reconnectOnError: ({ message }) => message.startsWith('READONLY'),
-    });
-    this.#client.on('ready', () => {
-      this.#connected();
-    });
-    this.#client.on('error', (error: Error) => {
-      this.#lastReason = error.message;
-    });
-    this.#client.on('close', () => {
-      this.#lost();
+    this.#connection = connectionTo(url, connectionName, {
+      connected: () => {
+        this.#connected();
+      },
+      lost: () => {
+        this.#lost();
+      },
+      failed: (reason) => {
+        this.#lastReason = reason;
+      },
     });
   }
 
+  /** Where Redis is a cluster: whether all its masters are connected. */
   get isConnected(): boolean {
-    return this.#client.status === 'ready';
+    return this.#connection.isReady;
   }
 
   /** Commands that wait for their answer. */
@@ -83,37 +74,50 @@ export class Redis {
    */
   async run<Reply>(script: RedisScript, keys: readonly string[], values: readonly (string | number)[]): Promise<Reply> {
     const named = [...keys.map((key) => this.#prefix + key), ...values];
+    const { commands } = this.#connection;
     return this.#answered(async () => {
       try {
-        return (await this.#client.evalsha(script.sha1, keys.length, ...named)) as Reply;
+        return (await commands.evalsha(script.sha1, keys.length, ...named)) as Reply;
       } catch (error) {
         if (!isUnknownScript(error)) throw error;
-        return (await this.#client.eval(script.lua, keys.length, ...named)) as Reply;
+        return (await commands.eval(script.lua, keys.length, ...named)) as Reply;
       }
     });
   }
 
-  /** @throws AppError SERVICE_UNAVAILABLE where Redis does not answer */
+  /** @throws AppError SERVICE_UNAVAILABLE where Redis does not answer, or a part of the cluster does not serve */
   async ping(): Promise<void> {
-    await this.#answered(() => this.#client.ping());
+    await this.#answered(() => this.#connection.ping());
   }
 
-  /** What Redis says of itself: fields of INFO, and its time in milliseconds since 1970. @throws as `ping` */
-  async describe(): Promise<{ readonly info: ReadonlyMap<string, string>; readonly time: number }> {
-    const [text, [seconds, microseconds]] = await this.#answered(() =>
-      Promise.all([this.#client.info(), this.#client.time()]),
+  /**
+   * Names the memory that there is: another name than before means that a server was started anew, or that another one took
+   * over, so that something written before may be gone. @throws as `ping`
+   */
+  async memory(): Promise<string> {
+    const runs = await this.#answered(() => Promise.all(this.#connection.masters().map(runOf)));
+    return runs.sort().join(' ');
+  }
+
+  /** What asks each server what it says of itself, by the server's address. @throws as `ping` */
+  servers(): ReadonlyMap<string, () => Promise<RedisDescription>> {
+    return new Map(
+      this.#connection
+        .servers()
+        .map((server) => [
+          `${server.options.host}:${server.options.port}`,
+          () => this.#answered(() => describe(server)),
+        ]),
     );
-    const info = new Map(text.split('\r\n').map((line) => line.split(/:(.*)/s, 2) as [string, string]));
-    return { info, time: Number(seconds) * 1_000 + Math.round(Number(microseconds) / 1_000) };
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#client.disconnect();
+    this.#connection.close();
   }
 
   async #answered<T>(command: () => Promise<T>): Promise<T> {
-    const connection = this.#connection;
+    const { generation } = this.#connection;
     const askedAt = performance.now();
     let outcome = 'ok';
     this.#inFlight += 1;
@@ -121,7 +125,7 @@ export class Redis {
       return await command();
     } catch (error) {
       outcome = 'failed';
-      this.#giveUpSilent(error, connection);
+      this.#giveUpSilent(error, generation);
       throw translateRedisError(error);
     } finally {
       this.#inFlight -= 1;
@@ -130,15 +134,11 @@ export class Redis {
   }
 
   /** A connection on which nothing comes back is replaced: the next commands shall not wait for it too. */
-  #giveUpSilent(error: unknown, connection: number): void {
-    if (messageOf(error) !== 'Command timed out' || connection !== this.#connection || this.#isClosed) return;
-    this.#connection += 1;
-    this.#lastReason = 'no answer';
-    this.#client.disconnect(true);
+  #giveUpSilent(error: unknown, generation: number): void {
+    if (messageOf(error) === 'Command timed out' && !this.#isClosed) this.#connection.giveUp(generation);
   }
 
   #connected(): void {
-    this.#connection += 1;
     if (this.#isAway) this.logger.log('connected again');
     this.#isAway = false;
   }
@@ -149,4 +149,27 @@ export class Redis {
     this.#isAway = true;
     this.logger.warn(`not connected: ${this.#lastReason}`);
   }
+}
+
+function connectionTo(url: string, connectionName: string, events: ConnectionEvents): Connection {
+  const servers = parseRedisUrl(url);
+  if (servers === undefined) throw new Error('the URL of Redis has another form than REDIS_URL may have');
+  if (servers.kind === 'cluster') return new ClusterConnection(servers, connectionName, events);
+  return new SingleConnection(servers, connectionName, events);
+}
+
+/** Which run of the server it is; INFO may be forbidden to us. */
+async function runOf(server: Client): Promise<string> {
+  try {
+    return /^run_id:(\w+)/m.exec(await server.info('server'))?.[1] ?? 'unknown';
+  } catch (error) {
+    if (messageOf(error).startsWith('NOPERM')) return 'unknown';
+    throw error;
+  }
+}
+
+async function describe(server: Client): Promise<RedisDescription> {
+  const [text, [seconds, microseconds]] = await Promise.all([server.info(), server.time()]);
+  const info = new Map(text.split('\r\n').map((line) => line.split(/:(.*)/s, 2) as [string, string]));
+  return { info, time: Number(seconds) * 1_000 + Math.round(Number(microseconds) / 1_000) };
 }

@@ -12,7 +12,7 @@ import type {
 
 /**
  * How each move begins. Keys: times of failures by attempt, expiries of reservations by attempt, ends of locks by user;
- * all three are sorted sets that Redis forgets when their last member is over. `lockedFor` is 0 where there is no lock.
+ * all three are sorted sets that Redis forgets when their last member is over; and a key that is never there (RedisScript). `lockedFor` is 0 where there is no lock.
  */
 const BEGIN = `
 local failures, reservations, locks = KEYS[1], KEYS[2], KEYS[3]
@@ -141,7 +141,12 @@ export class RedisLockoutStore implements LockoutStore {
 
   #move<Reply>(script: RedisScript, { appId, userId }: LockoutSubject, id = '', ...rest: number[]): Promise<Reply> {
     const user = `{${keyPart(appId)}}:${keyPart(userId)}`;
-    const keys = [`lockout:failures:${user}`, `lockout:reservations:${user}`, locksKey(appId)];
+    const keys = [
+      `lockout:failures:${user}`,
+      `lockout:reservations:${user}`,
+      locksKey(appId),
+      `lockout:{${keyPart(appId)}}`,
+    ];
     return this.redis.run<Reply>(script, keys, [userId, id, ...this.#limits, ...rest]);
   }
 }

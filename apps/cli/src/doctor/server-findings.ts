@@ -7,7 +7,7 @@ type ServerReport = ProcessReport['servers'][number];
 /** The clocks of one deployment may differ by so much: leases, codes and links are measured in more. */
 const MAX_SKEW_MS = 2_000;
 const SERVER_VERSIONS = 'docs/operations.md, "Running", says which versions Gatepost needs.';
-/** By the first word of a server's name: what is needed, and what its makers still mend. */
+/** By the kind of a server: what is needed, and what its makers still mend. */
 const OLDEST: Readonly<Record<string, { readonly needed: string; readonly mended?: string }>> = {
   postgresql: { needed: '13' },
   redis: { needed: '5.0', mended: '6.2' },
@@ -23,10 +23,14 @@ export function serverFindings(reports: readonly ProcessReport[]): Finding[] {
   return [...new Map(findings.map((finding) => [finding.problem, finding])).values()];
 }
 
+/** The first word of the name: `redis 10.0.0.1:6379` is a node of a cluster. */
+function kindOf(name: string): string {
+  return name.split(' ', 1)[0] ?? '';
+}
+
 /** Whether a server is too old. @param name such as `redis` */
 export function versionFindings(name: string, version: string): Finding[] {
-  const [kind = ''] = name.split(' ', 1);
-  const { needed, mended } = OLDEST[kind] ?? {};
+  const { needed, mended } = OLDEST[kindOf(name)] ?? {};
   if (needed !== undefined && isOlder(version, needed))
     return [{ problem: `${name} is version ${quoted(version)}: Gatepost needs ${needed}.`, remedy: SERVER_VERSIONS }];
   if (mended === undefined || !isOlder(version, mended)) return [];
@@ -61,19 +65,23 @@ function redisFindings(
   { maxmemoryPolicy, appendOnly }: Readonly<Record<string, string>> = {},
   isProduction: boolean,
 ): Finding[] {
-  if (name !== 'redis') return [];
+  if (kindOf(name) !== 'redis') return [];
   const findings: Finding[] = [];
   if (maxmemoryPolicy !== 'noeviction')
     findings.push({
-      problem: `Redis throws away what it likes when its memory is full (maxmemory-policy ${quoted(maxmemoryPolicy ?? '')}): locks, and messages that wait for devices.`,
+      problem: `${sentenceStart(name)} throws away what it likes when its memory is full (maxmemory-policy ${quoted(maxmemoryPolicy ?? '')}): locks, and messages that wait for devices.`,
       remedy: 'Set maxmemory-policy noeviction.',
     });
   if (appendOnly !== 'yes' && isProduction)
     findings.push({
-      problem: 'Redis has no AOF: its restart forgets who is locked, and what waits for devices.',
+      problem: `${sentenceStart(name)} has no AOF: its restart forgets who is locked, and what waits for devices.`,
       remedy: 'Set appendonly yes, and appendfsync everysec.',
     });
   return findings;
+}
+
+function sentenceStart(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
 function isOlder(version: string, oldest: string): boolean {

@@ -1,8 +1,11 @@
 import { type Redis, RedisScript } from '#redis';
 import type { ConnectorNode, ConnectorNodes } from './connector-nodes.js';
 
-/** Leases by node, what is known of each, and when nodes were found dead whose sessions are not all ended yet. */
-const KEYS = ['push:{nodes}:leases', 'push:{nodes}:known', 'push:{nodes}:dead'];
+/**
+ * Leases by node, what is known of each, and when nodes were found dead whose sessions are not all ended yet. Behind them a
+ * key that is never there (RedisScript).
+ */
+const KEYS = ['push:{nodes}:leases', 'push:{nodes}:known', 'push:{nodes}:dead', 'push:{nodes}'];
 
 const BEGIN = `
 local leases, known, dead = KEYS[1], KEYS[2], KEYS[3]
@@ -14,8 +17,7 @@ local function portAndName(node) return string.match(redis.call('HGET', known, n
 
 /**
  * Removing first, which needs no memory, lets the rest pass where Redis has none: a full Redis does not make nodes dead.
- * What a node is told is the run of the server, which changes where it was started anew or another one took over, and the
- * name of the node's lease, which changes where it had run out or its sessions are being ended.
+ * The reply is the name of the node's lease, which changes where it had run out or its sessions are being ended.
  */
 const BEAT = new RedisScript(`${BEGIN}
 local node, port, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -25,9 +27,7 @@ local _, name = portAndName(node)
 if not lease or tonumber(lease) <= now or not name or redis.call('ZSCORE', dead, node) then name = newName() end
 redis.call('ZADD', leases, now + leaseMs, node)
 redis.call('HSET', known, node, port .. ' ' .. name)
-local info = redis.pcall('INFO', 'server')
-local run = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or 'unknown'
-return run .. ' ' .. name
+return name
 `);
 
 /** The lease ends; that there is something to end is noted by whoever looks next. */
@@ -69,8 +69,13 @@ export class RedisConnectorNodes implements ConnectorNodes {
     private readonly leaseMs: number,
   ) {}
 
-  beat({ id, port }: ConnectorNode): Promise<string> {
-    return this.redis.run<string>(BEAT, KEYS, [id, port, this.leaseMs]);
+  /** The lease's name alone would not tell that another master of a cluster has lost sessions. */
+  async beat({ id, port }: ConnectorNode): Promise<string> {
+    const [lease, memory] = await Promise.all([
+      this.redis.run<string>(BEAT, KEYS, [id, port, this.leaseMs]),
+      this.redis.memory(),
+    ]);
+    return `${memory} ${lease}`;
   }
 
   async leave(nodeId: string): Promise<void> {

@@ -38,6 +38,8 @@ const TALLY_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 /** How long a forgotten push is known to be over. */
 const MARK_KEPT_MS = 60 * 60 * 1_000;
 const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, partition) => partition);
+/** What the names of a partition's keys begin with, which is no key itself, and one of them (RedisScript). */
+const PARTITION_KEYS = ALL_PARTITIONS.map((partition) => [`push:{${partition}}`, `push:{${partition}}:apps`]);
 
 /** The queues of the services. */
 export class RedisDeviceQueues implements DeviceQueues {
@@ -149,7 +151,7 @@ export class RedisDeviceQueues implements DeviceQueues {
   }
 
   #run<Reply>(script: RedisScript, partition: number, values: readonly (string | number)[]): Promise<Reply> {
-    return this.redis.run<Reply>(script, [`push:{${partition}}`], values);
+    return this.redis.run<Reply>(script, PARTITION_KEYS[partition] ?? [], values);
   }
 
   #runInAll<Reply>(script: RedisScript, values: readonly (string | number)[]): Promise<Reply[]> {

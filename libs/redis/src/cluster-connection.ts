@@ -1,0 +1,119 @@
+import { Cluster, type Redis as Client } from 'ioredis';
+import type { RedisServers } from '#config';
+import { messageOf } from '#errors';
+import {
+  COMMAND_TIMEOUT_MS,
+  type Connection,
+  CONNECTION_OPTIONS,
+  type ConnectionEvents,
+  LONGEST_RETRY_MS,
+  retryDelay,
+} from './connection.js';
+
+const SLOTS = 16_384;
+
+/** The connections to the masters of a cluster, one each. What is written is read there too, never from a replica. */
+export class ClusterConnection implements Connection {
+  readonly commands: Cluster;
+  readonly generation = 0;
+  /** Those that hold slots, as the cluster said last. */
+  #masters: readonly Client[] = [];
+
+  constructor(
+    { nodes, login, isEncrypted }: Extract<RedisServers, { kind: 'cluster' }>,
+    connectionName: string,
+    private readonly events: ConnectionEvents,
+  ) {
+    this.commands = new Cluster([...nodes], {
+      enableOfflineQueue: false,
+      scaleReads: 'master',
+      clusterRetryStrategy: retryDelay,
+      // A command is not sent again: it fails, and whoever made it decides. A redirection is no second time.
+      retryDelayOnFailover: 0,
+      retryDelayOnClusterDown: 0,
+      slotsRefreshTimeout: COMMAND_TIMEOUT_MS,
+      slotsRefreshInterval: LONGEST_RETRY_MS,
+      // Names stay names: certificates are made out to them, and they may lead elsewhere later.
+      dnsLookup: (name, callback) => {
+        callback(null, name);
+      },
+      redisOptions: {
+        ...CONNECTION_OPTIONS,
+        ...login,
+        ...(isEncrypted ? { tls: {} } : {}),
+        connectionName,
+        // A connection on which nothing comes back is replaced: the next commands shall not wait for it too.
+        socketTimeout: COMMAND_TIMEOUT_MS,
+      },
+    });
+    this.commands.on('ready', () => {
+      this.#learn();
+    });
+    this.commands.on('refresh', () => {
+      this.#learn();
+    });
+    this.commands.on('node error', (error: Error, address: string) => {
+      events.failed(`${address}: ${error.message}`);
+    });
+    this.commands.on('error', (error: Error & { lastNodeError?: unknown }) => {
+      events.failed(messageOf(error.lastNodeError ?? error));
+    });
+    this.commands.on('close', () => {
+      events.lost();
+    });
+  }
+
+  get isReady(): boolean {
+    const isKnown = this.commands.status === 'ready' && this.#masters.length > 0;
+    return isKnown && this.#masters.every(({ status }) => status === 'ready');
+  }
+
+  masters(): readonly Client[] {
+    return this.commands.nodes('master');
+  }
+
+  servers(): readonly Client[] {
+    return this.commands.nodes();
+  }
+
+  /** Every master answers, and knows all slots to be served. */
+  async ping(): Promise<void> {
+    if (this.#masters.length === 0) throw new Error('no node of the cluster is connected');
+    const answers = await Promise.all(this.#masters.map((master) => master.cluster('INFO')));
+    for (const answer of answers) {
+      const [, state = ''] = /^cluster_state:(\w+)/m.exec(answer) ?? [];
+      const [, served = ''] = /^cluster_slots_ok:(\d+)/m.exec(answer) ?? [];
+      if (state !== 'ok' || Number(served) < SLOTS)
+        throw new Error(`the cluster's state is "${state}", and ${served} of its ${SLOTS} slots are served`);
+    }
+  }
+
+  /** Each node's connection ends by itself (socketTimeout). */
+  giveUp(): void {
+    return;
+  }
+
+  close(): void {
+    this.commands.disconnect();
+  }
+
+  /** Connects to masters at once, not with their first command: those that come while it connects would fail. */
+  #learn(): void {
+    if (this.commands.status !== 'ready') return;
+    const before = this.#masters;
+    this.#masters = this.commands.nodes('master');
+    for (const master of this.#masters) if (!before.includes(master)) this.#watch(master);
+    if (this.isReady) this.events.connected();
+  }
+
+  #watch(master: Client): void {
+    master.on('ready', () => {
+      if (this.isReady) this.events.connected();
+    });
+    master.on('end', () => {
+      if (this.#masters.includes(master)) this.events.lost();
+    });
+    // Why it cannot is told as "node error".
+    if (master.status === 'wait') master.connect().catch(() => undefined);
+  }
+}

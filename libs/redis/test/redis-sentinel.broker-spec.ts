@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Redis, RedisScript } from '#redis';
+import { eventually, isRedisInstalled, newNamespace, RedisGroup, unique } from '#testing';
+
+const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', status: 503 };
+const START_MS = 60_000;
+const FAILOVER_MS = 25_000;
+
+const count = new RedisScript("return redis.call('INCRBY', KEYS[1], ARGV[1])");
+
+describe.runIf(isRedisInstalled)('a Redis that Sentinels watch', () => {
+  const [namespace, key] = [newNamespace(), unique('counter')];
+  let group: RedisGroup;
+  let redis: Redis;
+
+  beforeAll(async () => {
+    group = await RedisGroup.watched();
+    redis = new Redis({ url: group.url, namespace, connectionName: 'gatepost-test' });
+    await eventually(() => redis.ping(), START_MS);
+  }, START_MS);
+  afterAll(async () => {
+    redis.close();
+    await group.stop();
+  });
+
+  const add = (number: number) => redis.run<number>(count, [key], [number]);
+
+  const valueOn = async (place: number) => Number(await group.clients[place]!.get(`${namespace}:${key}`));
+
+  it('is served by its master', async () => {
+    expect([await add(2), await add(3)]).toEqual([2, 5]);
+    expect(redis.servers().size).toBe(1);
+  });
+
+  it('moves when the Sentinels let another take over, though the old master still answers', async () => {
+    await eventually(async () => {
+      // What a replica has is not lost.
+      expect(await group.clients[0]!.wait(1, 1_000)).toBe(1);
+      await group.failOver();
+    }, FAILOVER_MS);
+    await eventually(async () => {
+      // What the old master takes until it learns of it is lost.
+      const counted = await add(1);
+      expect([await group.clients[1]!.role(), await valueOn(1)]).toEqual([expect.arrayContaining(['master']), counted]);
+    }, FAILOVER_MS);
+  });
+
+  it('is away while its master is dead, and served by the replica that takes its place', async () => {
+    const memory = await redis.memory();
+    const { host, port } = group.clients[1]!.options;
+    // The Sentinels do so too, after some ten seconds.
+    await group.clients[0]!.replicaof(host!, port!);
+    await eventually(async () => {
+      expect(await group.clients[1]!.wait(1, 1_000)).toBe(1);
+    }, FAILOVER_MS);
+    const counted = await valueOn(1);
+    group.crash(1);
+    await eventually(async () => {
+      await expect(add(0)).rejects.toMatchObject(UNAVAILABLE);
+    });
+    expect(redis.isConnected).toBe(false);
+    await eventually(async () => {
+      expect(await add(0)).toBe(counted);
+    }, FAILOVER_MS);
+    expect(await redis.memory()).not.toBe(memory);
+    expect(await add(1)).toBe(counted + 1);
+    expect(await valueOn(0)).toBe(counted + 1);
+  });
+});
