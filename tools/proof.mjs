@@ -58,7 +58,7 @@ process.stderr.write(`[npm run test:${name}] ${scale.join(', ')}\n`);
 
 // One file at a time: ten processes each, and none shall take the processors from the other's requests.
 const vitest = ['--project', name, '--maxWorkers=1', ...positionals];
-const tests = spawn(process.execPath, [join(ROOT, 'tools', 'test.mjs'), ...vitest], {
+const tests = spawn(process.execPath, [join(ROOT, 'tools', 'test.mjs'), '--all', ...vitest], {
   stdio: 'inherit',
   env: { ...process.env, TEST_SCALE: scale.join(',') },
 });

@@ -7,15 +7,19 @@ import { join } from 'node:path';
 import { ensureBuilt, ensureInstalled, fail, ROOT } from './prepare.mjs';
 
 const HELP = `Usage: npm test [-- <arguments of vitest>]
+       npm run test:all [-- <arguments of vitest>]
 
-Installs what is missing, provides PostgreSQL, Redis, RabbitMQ, Chromium and kubectl, then runs in this order: npm run check (format, lint,
-types, boundaries, unused), the unit, database, broker and end-to-end tests, and the release before on the schemas of this version.
+Installs the packages of npm, provides what the tests need besides, then runs in this order: npm run check (format, lint, types,
+boundaries, unused), the unit, database, broker and end-to-end tests, and the release before on the schemas of this version.
 
 Servers: those that answer at DATABASE_URL, REDIS_URL and AMQP_URL or their default local ports; else containers, where a
-Docker engine runs; else private ones from installed programs; else, as root with apt-get, from the system's packages.
-Browser: the one at CHROMIUM_PATH, else Chromium or Chrome on the PATH; else, where a test that opens pages is selected, and
-as root with apt-get, from the system's packages.
-kubectl: the one at KUBECTL_PATH, else on the PATH, 1.27 or newer; else, where a test that renders manifests is selected, likewise.
+Docker engine runs; else private ones from installed programs. A PostgreSQL comes with the packages of npm.
+Browser: the one at CHROMIUM_PATH, else Chromium or Chrome on the PATH. kubectl: the one at KUBECTL_PATH, else on the PATH, 1.27 or newer.
+What is missing then is installed where root runs this on a system with apt-get, which is said before; TEST_INSTALL=no forbids it.
+What is missing still leaves out the suites that need it; the last lines list them, and why. tools/test/needs.mjs says which file needs what.
+With CI=true, and by "npm run test:all", a missing part is a failure before anything runs.
+TEST_WITHOUT=kubectl,browser goes without these parts, also there: what needs them is left out and listed. Parts: postgresql,
+postgresql-client, redis, redis-server, rabbitmq, rabbitmq-server, browser, kubectl (the ones that end in -server or -client: programs).
 A file whose tests fail is run once more, alone, where no more than two do; what passes then is reported as unstable.
 The tests work in a database, queues and key prefixes of their own and remove them afterwards.
 
@@ -32,7 +36,12 @@ const RUN_ID = randomBytes(4).toString('hex');
 const INTERRUPTED = 130;
 /** Not the proofs, which take long and have commands of their own. */
 const EVERYDAY = ['unit', 'database', 'broker', 'e2e', 'deployment', 'journeys'];
-const vitestArguments = process.argv.slice(2);
+const EVERYDAY_PROJECTS = EVERYDAY.map((project) => `--project=${project}`);
+/** Ours; everything else is for vitest. */
+const ALL = '--all';
+const vitestArguments = process.argv.slice(2).filter((argument) => argument !== ALL);
+const isCi = !['', '0', 'false'].includes(process.env.CI ?? '');
+const isComplete = isCi || process.argv.includes(ALL);
 
 if (vitestArguments.includes('--help') || vitestArguments.includes('-h')) {
   process.stdout.write(HELP);
@@ -51,17 +60,22 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
 
 ensureInstalled();
 ensureBuilt();
-const { provideBrowser } = await import('./test/browser.mjs');
-const { provideKubectl } = await import('./test/kubectl.mjs');
-const { provideServers } = await import('./test/servers.mjs');
+const { PARTS, provideParts } = await import('./test/parts.mjs');
+const { isPreviousLeftOut, leftOut, leftOutLines, missingLines, partsOf, select } =
+  await import('./test/selection.mjs');
+const { SERVERS } = await import('./test/servers.mjs');
 const { cleanUp, createDatabase } = await import('./test/cleanup.mjs');
 const { secondLook } = await import('./test/second-look.mjs');
 
-const browser = tryToProvide(provideBrowser);
-const kubectl = tryToProvide(provideKubectl);
-const servers = await provideServers({ tell }).catch((error) => fail(error.message));
+const selected = selectOrFail();
+const without = withoutOrFail();
+const { there, missing, stop } = await provideParts({ wanted: partsOf(selected), without, tell });
+const absent = leftOut(selected, missing);
+await failWhereIncomplete();
 const run = {
-  urls: servers.urls,
+  urls: Object.fromEntries(
+    Object.entries(SERVERS).map(([part, { variable }]) => [variable, there.get(part)?.url ?? '']),
+  ),
   database: `gatepost_test_${RUN_ID}`,
   namespace: `gatepost-test-${RUN_ID}`,
   folder: makeFolder(),
@@ -71,9 +85,10 @@ const isPassed = await runAll().catch((error) => {
   return false;
 });
 for (const problem of await cleanUp(run)) process.stderr.write(`Not everything could be removed: ${problem}\n`);
-await servers.stop();
+await stop();
+for (const line of leftOutLines(absent, missing)) tell(line);
 const { outcome, status } = verdict(isPassed);
-tell(`${outcome} after ${seconds(startedAt)}`);
+tell(`${outcome} after ${seconds(startedAt)}${summary()}`);
 process.exit(status);
 
 function verdict(isPassed) {
@@ -81,13 +96,51 @@ function verdict(isPassed) {
   return isInterrupted ? { outcome: 'interrupted', status: INTERRUPTED } : { outcome: 'FAILED', status: 1 };
 }
 
+function summary() {
+  const count = absent.whole.length + absent.inPart.length;
+  return count === 0 ? '' : `; ${count} suites not run, or not all of them: see above`;
+}
+
+function selectOrFail() {
+  try {
+    const args = vitestArguments.length > 0 ? vitestArguments : EVERYDAY_PROJECTS;
+    return select(args, { withPrevious: vitestArguments.length === 0 });
+  } catch (error) {
+    return fail(error.message);
+  }
+}
+
+function withoutOrFail() {
+  const named = (process.env.TEST_WITHOUT ?? '').split(',').filter((part) => part !== '');
+  const unknown = named.filter((part) => !(part in PARTS));
+  if (unknown.length > 0)
+    fail(`TEST_WITHOUT names no part: ${unknown.join(', ')}. Parts: ${Object.keys(PARTS).join(', ')}.`);
+  return named;
+}
+
+/** Nothing is left out in silence where it counts, nor is a run that tests nothing a success. */
+async function failWhereIncomplete() {
+  const unwanted = new Map([...missing].filter(([part]) => !without.includes(part)));
+  const isNothingLeft = absent.whole.length === selected.length;
+  if (!(isNothingLeft || (isComplete && unwanted.size > 0))) return;
+  await stop();
+  for (const line of leftOutLines(absent, missing)) tell(line);
+  fail(
+    isNothingLeft
+      ? 'None of the selected tests can run here.'
+      : `Everything has to run here (${isCi ? 'CI is set' : 'npm run test:all'}), and parts are missing:\n${missingLines(unwanted).join('\n')}`,
+  );
+}
+
 async function runAll() {
-  await createDatabase(run.urls.DATABASE_URL, run.database);
+  if (there.has('postgresql')) await createDatabase(run.urls.DATABASE_URL, run.database);
   if (vitestArguments.length > 0) return vitest('tests', vitestArguments);
   // A step that fails does not hide what the later ones would show.
   const isClean = await step('npm run check', 'npm', ['run', '--silent', 'check']);
   const isTested = await allTests();
-  const isUpgradable = await step('the release before, on these schemas', 'npm', ['run', '--silent', 'test:previous']);
+  const isUpgradable =
+    isPreviousLeftOut(absent) ||
+    (await step('the release before, on these schemas', 'npm', ['run', '--silent', 'test:previous']));
   return isTested && isUpgradable && isClean;
 }
 
@@ -97,9 +150,8 @@ async function runAll() {
  */
 async function allTests() {
   const report = join(run.folder, 'report.json');
-  const everyday = EVERYDAY.map((project) => `--project=${project}`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  if (await vitest('tests', [...everyday, ...reporters])) return true;
+  if (await vitest('tests', [...EVERYDAY_PROJECTS, ...reporters])) return true;
   const again = isInterrupted ? undefined : secondLook(report, ROOT);
   if (again === undefined || !(await vitest('tests that failed, alone', again.vitestArguments))) return false;
   for (const file of again.files) tell(`UNSTABLE, failed among the others and passed alone: ${file}`);
@@ -140,17 +192,11 @@ function testEnvironment() {
     TEST_DATABASE: run.database,
     TEST_NAMESPACE: run.namespace,
     TEST_FOLDER: run.folder,
-    TEST_BROWSER: browser ?? '',
-    TEST_KUBECTL: kubectl ?? '',
+    TEST_BROWSER: there.get('browser')?.path ?? '',
+    TEST_KUBECTL: there.get('kubectl')?.path ?? '',
+    TEST_PARTS: [...there.keys()].join(','),
+    TEST_LEFT_OUT: absent.whole.map(({ file }) => file).join(','),
   };
-}
-
-function tryToProvide(provide) {
-  try {
-    return provide({ tell, vitestArguments });
-  } catch (error) {
-    return fail(error.message);
-  }
 }
 
 function makeFolder() {

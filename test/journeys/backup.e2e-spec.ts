@@ -6,10 +6,12 @@ import {
   appClient,
   gatepost,
   type GatepostServer,
+  isProvided,
   masterClient,
   newDatabase,
   newFolder,
   newNamespace,
+  SERVERS,
   setSetting,
   signUp,
   startServices,
@@ -18,8 +20,6 @@ import {
 } from '#testing';
 
 const LONG_MS = 600_000;
-const PROGRAMS = ['pg_dump', 'pg_restore'];
-const canDump = PROGRAMS.every((program) => spawnSync(program, ['--version']).status === 0);
 
 /** Runs a command of the operations guide. */
 function run(program: string, ...args: string[]): void {
@@ -27,7 +27,7 @@ function run(program: string, ...args: string[]): void {
   expect([status, stderr]).toEqual([0, '']);
 }
 
-describe.runIf(canDump)('a backup of services (operations, "Backup")', () => {
+describe.runIf(isProvided(...SERVERS, 'postgresql-client'))('a backup of services (operations, "Backup")', () => {
   it(
     'made while they run is restored into another database, with another Redis: sessions, keys and pushes that wait are there',
     async () => {

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,6 +8,7 @@ import {
   freePorts,
   gatepost,
   type GatepostServer,
+  isProvided,
   newFolder,
   selfSignedCertificate,
   startServices,
@@ -54,7 +55,7 @@ describe('the doctor on a deployment (operations, "Doctor")', () => {
   });
 });
 
-describe.runIf(spawnSync('redis-server', ['--version']).status === 0)('the doctor on a weak deployment', () => {
+describe.runIf(isProvided('redis-server'))('the doctor on a weak deployment', () => {
   let redis: ChildProcess;
   let weak: GatepostServer;
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,7 +8,9 @@ import {
   eventually,
   freePorts,
   type GatepostServer,
+  isProvided,
   newFolder,
+  SERVERS,
   signUp,
   startServices,
   startStandalone,
@@ -35,7 +37,7 @@ async function lockedUser(api: ApiClient): Promise<TestUser> {
   return user;
 }
 
-describe('the lockout of the services', () => {
+describe.runIf(isProvided(...SERVERS))('the lockout of the services', () => {
   let redis: TcpProxy;
   let running: GatepostServer;
   let api: ApiClient;
@@ -118,8 +120,7 @@ describe('the lockout of the standalone server', () => {
   });
 });
 
-/** Where the program is not installed (the tests then use a server in a container), there is nothing to kill. */
-describe.runIf(spawnSync('redis-server', ['--version']).status === 0)('the lockout in a Redis with AOF', () => {
+describe.runIf(isProvided(...SERVERS, 'redis-server'))('the lockout in a Redis with AOF', () => {
   const startRedis = async (port: number, folder: string): Promise<ChildProcess> => {
     const flags = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'yes'];
     const server = spawn('redis-server', flags, { stdio: 'ignore' });

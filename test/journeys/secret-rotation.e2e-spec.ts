@@ -8,7 +8,9 @@ import {
   gatepost,
   gatepostReading,
   type GatepostServer,
+  isProvided,
   linkIn,
+  SERVERS,
   setSetting,
   signUp,
   startServices,
@@ -100,106 +102,109 @@ class Traffic {
   }
 }
 
-describe('GATEPOST_SECRET, replaced while the services run (operations, "Secrets")', () => {
-  const sink = useSmtpSink();
-  let running: GatepostServer | undefined;
-  let rolling: RollingServices | undefined;
-  afterAll(async () => {
-    await rolling?.stop();
-    await running?.stop();
-  });
+describe.runIf(isProvided(...SERVERS))(
+  'GATEPOST_SECRET, replaced while the services run (operations, "Secrets")',
+  () => {
+    const sink = useSmtpSink();
+    let running: GatepostServer | undefined;
+    let rolling: RollingServices | undefined;
+    afterAll(async () => {
+      await rolling?.stop();
+      await running?.stop();
+    });
 
-  it(
-    'loses no request and no session, and nothing at rest needs the old one in the end',
-    async () => {
-      running = await startServices({ gateway: 1, accounts: 2, 'auth-linking': 1, mail: 1 }, sink().env());
-      rolling = new RollingServices(running);
-      const { id: appId } = running.app;
-      const { GATEPOST_SECRET: before = '' } = running.env;
-      const { stdout } = await gatepost(running, 'secrets', 'new');
-      const after = stdout.trim();
-      await setSetting(running, running.app, 'verifyEmailOnSignUp', 'true');
-      await gatepostReading('hush', running, 'platforms', 'set', appId, 'lc_weapp', 'appId=wx1', 'appSecret=-');
-      const url = 'https://sms.example.com/send';
-      await gatepostReading(
-        'h'.repeat(32),
-        running,
-        'text-messages',
-        'set',
-        appId,
-        'webhook',
-        `url=${url}`,
-        'secret=-',
-      );
+    it(
+      'loses no request and no session, and nothing at rest needs the old one in the end',
+      async () => {
+        running = await startServices({ gateway: 1, accounts: 2, 'auth-linking': 1, mail: 1 }, sink().env());
+        rolling = new RollingServices(running);
+        const { id: appId } = running.app;
+        const { GATEPOST_SECRET: before = '' } = running.env;
+        const { stdout } = await gatepost(running, 'secrets', 'new');
+        const after = stdout.trim();
+        await setSetting(running, running.app, 'verifyEmailOnSignUp', 'true');
+        await gatepostReading('hush', running, 'platforms', 'set', appId, 'lc_weapp', 'appId=wx1', 'appSecret=-');
+        const url = 'https://sms.example.com/send';
+        await gatepostReading(
+          'h'.repeat(32),
+          running,
+          'text-messages',
+          'set',
+          appId,
+          'webhook',
+          `url=${url}`,
+          'secret=-',
+        );
 
-      const api = appClient(running);
-      const addresses = { first: uniqueEmail(), second: uniqueEmail(), waiting: uniqueEmail() };
-      const user = await signUp(api, { email: addresses.first });
-      await signUp(api, { email: addresses.second });
-      const [firstLink, secondLink] = await Promise.all(
-        [addresses.first, addresses.second].map((address) =>
-          eventually(async () => linkIn((await sink().mailsTo(address))[0]!)),
-        ),
-      );
-      await sink().goDown();
-      await signUp(api, { email: addresses.waiting });
+        const api = appClient(running);
+        const addresses = { first: uniqueEmail(), second: uniqueEmail(), waiting: uniqueEmail() };
+        const user = await signUp(api, { email: addresses.first });
+        await signUp(api, { email: addresses.second });
+        const [firstLink, secondLink] = await Promise.all(
+          [addresses.first, addresses.second].map((address) =>
+            eventually(async () => linkIn((await sink().mailsTo(address))[0]!)),
+          ),
+        );
+        await sink().goDown();
+        await signUp(api, { email: addresses.waiting });
 
-      const traffic = new Traffic(api, user);
-      // Nobody but itself reads what auth-linking seals, and it is one process.
-      await rolling.roll({ GATEPOST_ACCEPTED_SECRETS: after }, ['accounts', 'mail']);
-      await rolling.roll({ GATEPOST_SECRET: after, GATEPOST_ACCEPTED_SECRETS: before });
-      const rotated = await gatepost(running, 'secrets', 'rotate');
-      expect([rotated.status, rotated.stderr]).toEqual([0, '']);
-      expect(rotated.stdout).toMatch(/accounts, users: [1-9]\d* sealed anew/);
-      expect(rotated.stdout).toMatch(/auth-linking, credentials of platforms: 1 sealed anew/);
-      expect(rotated.stdout).toMatch(/mail, deliveries: 1 sealed anew/);
+        const traffic = new Traffic(api, user);
+        // Nobody but itself reads what auth-linking seals, and it is one process.
+        await rolling.roll({ GATEPOST_ACCEPTED_SECRETS: after }, ['accounts', 'mail']);
+        await rolling.roll({ GATEPOST_SECRET: after, GATEPOST_ACCEPTED_SECRETS: before });
+        const rotated = await gatepost(running, 'secrets', 'rotate');
+        expect([rotated.status, rotated.stderr]).toEqual([0, '']);
+        expect(rotated.stdout).toMatch(/accounts, users: [1-9]\d* sealed anew/);
+        expect(rotated.stdout).toMatch(/auth-linking, credentials of platforms: 1 sealed anew/);
+        expect(rotated.stdout).toMatch(/mail, deliveries: 1 sealed anew/);
 
-      const needed = await gatepost(running, 'secrets', 'status');
-      expect([needed.status, needed.stderr]).toEqual([1, '']);
-      expect(needed.stdout).toMatch(/needed by codes of text messages, until/);
-      expect(needed.stdout).toMatch(/needed by mailed links, until/);
-      expect(needed.stdout).not.toMatch(/sealed with|\(accepted\)|unknown/);
-      // A link of before is good as long as its secret is accepted.
-      expect((await api.post(`/1.1/verifyEmail/${firstLink?.token}`, {})).status).toBe(200);
+        const needed = await gatepost(running, 'secrets', 'status');
+        expect([needed.status, needed.stderr]).toEqual([1, '']);
+        expect(needed.stdout).toMatch(/needed by codes of text messages, until/);
+        expect(needed.stdout).toMatch(/needed by mailed links, until/);
+        expect(needed.stdout).not.toMatch(/sealed with|\(accepted\)|unknown/);
+        // A link of before is good as long as its secret is accepted.
+        expect((await api.post(`/1.1/verifyEmail/${firstLink?.token}`, {})).status).toBe(200);
 
-      await asIfAWeekHadPassed(running);
-      const clean = await gatepost(running, 'secrets', 'status');
-      expect(clean.stdout).toContain('No accepted secret is needed any more.');
-      expect(clean.status).toBe(0);
-      await rolling.roll({ GATEPOST_SECRET: after, GATEPOST_ACCEPTED_SECRETS: '' });
-      await traffic.stop();
-      expect(traffic.failures).toEqual([]);
-      expect(traffic.requests).toBeGreaterThan(50);
+        await asIfAWeekHadPassed(running);
+        const clean = await gatepost(running, 'secrets', 'status');
+        expect(clean.stdout).toContain('No accepted secret is needed any more.');
+        expect(clean.status).toBe(0);
+        await rolling.roll({ GATEPOST_SECRET: after, GATEPOST_ACCEPTED_SECRETS: '' });
+        await traffic.stop();
+        expect(traffic.failures).toEqual([]);
+        expect(traffic.requests).toBeGreaterThan(50);
 
-      expect((await api.get('/1.1/users/me', { session: user.session })).body['objectId']).toBe(user.id);
-      expect((await gatepost(running, 'platforms', 'list', appId)).stdout).toContain('appSecret');
-      expect((await gatepost(running, 'text-messages', 'show', appId)).stdout).toContain(url);
-      await sink().goUp();
-      await eventually(async () => {
-        expect(await sink().mailsTo(addresses.waiting)).toHaveLength(1);
-      }, START_MS);
-      expect(await outcomeOf(api.post(`/1.1/verifyEmail/${secondLink?.token}`, {}))).toEqual(LINK_EXPIRED);
-      expect((await gatepost(running, 'secrets', 'status')).stdout).toContain('No secret but the current one');
-    },
-    LONG_MS,
-  );
+        expect((await api.get('/1.1/users/me', { session: user.session })).body['objectId']).toBe(user.id);
+        expect((await gatepost(running, 'platforms', 'list', appId)).stdout).toContain('appSecret');
+        expect((await gatepost(running, 'text-messages', 'show', appId)).stdout).toContain(url);
+        await sink().goUp();
+        await eventually(async () => {
+          expect(await sink().mailsTo(addresses.waiting)).toHaveLength(1);
+        }, START_MS);
+        expect(await outcomeOf(api.post(`/1.1/verifyEmail/${secondLink?.token}`, {}))).toEqual(LINK_EXPIRED);
+        expect((await gatepost(running, 'secrets', 'status')).stdout).toContain('No secret but the current one');
+      },
+      LONG_MS,
+    );
 
-  it('is not touched while processes seal with different secrets', async () => {
-    const server = await startServices({ gateway: 0, accounts: 1, 'auth-linking': 1, mail: 0 });
-    const env = { ...server.env, GATEPOST_PORT: '0', GATEPOST_SECRET: randomBytes(32).toString('hex') };
-    const mail = TestProcess.start('dist/apps/mail/src/main.js', [], env);
-    try {
-      await mail.untilLogged(/listens on port/, START_MS);
-      await eventually(async () => {
-        const { status, stderr } = await gatepost(server, 'secrets', 'rotate');
-        expect([status, stderr]).toEqual([1, expect.stringContaining('Processes seal with different secrets')]);
-      });
-    } finally {
-      await mail.stop();
-      await server.stop();
-    }
-  });
-});
+    it('is not touched while processes seal with different secrets', async () => {
+      const server = await startServices({ gateway: 0, accounts: 1, 'auth-linking': 1, mail: 0 });
+      const env = { ...server.env, GATEPOST_PORT: '0', GATEPOST_SECRET: randomBytes(32).toString('hex') };
+      const mail = TestProcess.start('dist/apps/mail/src/main.js', [], env);
+      try {
+        await mail.untilLogged(/listens on port/, START_MS);
+        await eventually(async () => {
+          const { status, stderr } = await gatepost(server, 'secrets', 'rotate');
+          expect([status, stderr]).toEqual([1, expect.stringContaining('Processes seal with different secrets')]);
+        });
+      } finally {
+        await mail.stop();
+        await server.stop();
+      }
+    });
+  },
+);
 
 /** What the links and codes of before wait for. */
 async function asIfAWeekHadPassed({ env }: GatepostServer): Promise<void> {

@@ -7,7 +7,9 @@ import {
   codeSentBy,
   eventually,
   type GatepostServer,
+  isProvided,
   sentMessages,
+  SERVERS,
   startServices,
   startStandalone,
   TestProcess,
@@ -19,7 +21,7 @@ import { mailDatabase } from '../../apps/mail/src/mail.database.js';
 /** A delivery that failed comes again after five seconds. */
 const RETRIED_MS = 20_000;
 
-describe('text messages of services', () => {
+describe.runIf(isProvided(...SERVERS))('text messages of services', () => {
   let running: GatepostServer;
   let mail: TestProcess | undefined;
   const startMail = async (env: Record<string, string> = {}) => {

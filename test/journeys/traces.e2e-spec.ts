@@ -7,8 +7,10 @@ import {
   type CollectedSpan,
   eventually,
   type GatepostServer,
+  isProvided,
   masterClient,
   newNamespace,
+  SERVERS,
   setSetting,
   signUp,
   startServices,
@@ -126,7 +128,7 @@ process.on('exit', () => {
   process.stderr.write('sdk modules: ' + count + '\\n');
 });`;
 
-describe('tracing that is off', () => {
+describe.runIf(isProvided(...SERVERS))('tracing that is off', () => {
   const collector = useTraceCollector();
   const loadedBy = async (env: Record<string, string>) => {
     const gateway = TestProcess.start('dist/apps/gateway/src/main.js', [], {
@@ -150,7 +152,7 @@ describe('tracing that is off', () => {
   });
 });
 
-describe('a trace over services', () => {
+describe.runIf(isProvided(...SERVERS))('a trace over services', () => {
   const replicas = { gateway: 1, accounts: 1, mail: 1, 'push-delivery': 0, dispatcher: 1, connector: 1 };
   describeTraces(
     (env) => startServices(replicas, env),

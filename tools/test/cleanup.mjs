@@ -10,13 +10,13 @@ const POLL_MS = 50;
 const SERVICES = ['accounts', 'auth-linking', 'gateway', 'mail', 'push-delivery', 'sample'];
 const MOST_RETRIES = 8;
 
-/** Runs every step, whatever becomes of the others. @returns what could not be removed */
+/** Runs every step for which there is a server, whatever becomes of the others. @returns what could not be removed */
 export async function cleanUp({ urls, database, namespace, folder }) {
   await endProcesses(folder);
   const outcomes = await Promise.allSettled([
-    dropDatabases(urls.DATABASE_URL, database),
-    deleteQueues(urls.AMQP_URL, namespacesOf(folder, namespace)),
-    deleteKeys(urls.REDIS_URL, namespace),
+    urls.DATABASE_URL && dropDatabases(urls.DATABASE_URL, database),
+    urls.AMQP_URL && deleteQueues(urls.AMQP_URL, namespacesOf(folder, namespace)),
+    urls.REDIS_URL && deleteKeys(urls.REDIS_URL, namespace),
   ]);
   rmSync(folder, { recursive: true, force: true });
   return outcomes.filter(({ status }) => status === 'rejected').map(({ reason }) => reason.message);

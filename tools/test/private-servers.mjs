@@ -14,10 +14,11 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { postgresBinaries } from '../../dist/apps/standalone/src/embedded-postgres/postgres-binaries.js';
+import { postgresUser } from '../../dist/apps/standalone/src/embedded-postgres/postgres-user.js';
 import { untilAnswers } from './probe.mjs';
 import { isProgram, programOf } from './programs.mjs';
 
@@ -37,11 +38,13 @@ export const privateServers = {
   rabbitmq: startRabbit,
 };
 
+/** Where their programs stand; undefined where they are not installed. */
+export const privatePrograms = { rabbitmq: rabbitProgram };
+
 async function startPostgres({ isDurable = false } = {}) {
-  const bin = postgresFolder();
-  if (bin === undefined) return undefined;
+  const user = postgresUser();
+  const bin = postgresFolder(user);
   const [home, port, password] = [makeFolder('postgresql'), await freePort(), randomBytes(12).toString('hex')];
-  const user = unprivilegedUser();
   const [data, passwordFile] = [join(home, 'data'), join(home, 'password')];
   mkdirSync(data, { mode: 0o700 });
   writeFileSync(passwordFile, password, { mode: 0o600 });
@@ -104,9 +107,8 @@ async function startRedisProgram(settings, args) {
 }
 
 async function startRabbit() {
-  const program = programOf('rabbitmq-server', [DEBIAN_RABBITMQ]);
-  const epmd = programOf('epmd', erlangFolders());
-  if (program === undefined || epmd === undefined) return undefined;
+  const [program, epmd] = [rabbitProgram(), epmdProgram()];
+  if (program === undefined) return undefined;
   const home = makeFolder('rabbitmq');
   const [port, distributionPort, epmdPort] = [await freePort(), await freePort(), await freePort()];
   for (const folder of ['home', 'mnesia', 'log']) mkdirSync(join(home, folder));
@@ -124,6 +126,14 @@ async function startRabbit() {
     signal: 'SIGTERM',
     companions: [names],
   });
+}
+
+function rabbitProgram() {
+  return epmdProgram() === undefined ? undefined : programOf('rabbitmq-server', [DEBIAN_RABBITMQ]);
+}
+
+function epmdProgram() {
+  return programOf('epmd', erlangFolders());
 }
 
 function rabbitEnvironment(home, { port, distributionPort, epmdPort }) {
@@ -219,43 +229,17 @@ function isFree(port) {
   });
 }
 
-/** PostgreSQL refuses root. */
-function unprivilegedUser() {
-  if (process.getuid?.() !== 0) return undefined;
-  const users = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .map((line) => line.split(':'));
-  const found = ['postgres', 'nobody']
-    .map((name) => users.find(([candidate]) => candidate === name))
-    .find((user) => user !== undefined);
-  return found === undefined ? undefined : { uid: Number(found[2]), gid: Number(found[3]) };
-}
-
-/** The system's newest PostgreSQL, or the one that the standalone server embeds. */
-function postgresFolder() {
+/** The system's newest PostgreSQL, else the one that the standalone server embeds, where its user can reach it. */
+function postgresFolder(user) {
   const versions = existsSync(DEBIAN_POSTGRESQL)
     ? readdirSync(DEBIAN_POSTGRESQL).sort((a, b) => Number(b) - Number(a))
     : [];
   const folders = versions.map((version) => join(DEBIAN_POSTGRESQL, version, 'bin'));
   const onPath = programOf('initdb');
-  return [...folders, ...(onPath === undefined ? [] : [dirname(onPath)]), ...embeddedPostgres()].find(
+  const installed = [...folders, ...(onPath === undefined ? [] : [dirname(onPath)])].find(
     (folder) => isProgram(join(folder, 'initdb')) && isProgram(join(folder, 'postgres')),
   );
-}
-
-function embeddedPostgres() {
-  try {
-    const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
-    return [
-      join(
-        dirname(dirname(require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`))),
-        'native',
-        'bin',
-      ),
-    ];
-  } catch {
-    return [];
-  }
+  return installed ?? dirname(postgresBinaries(user).postgres);
 }
 
 function erlangFolders() {

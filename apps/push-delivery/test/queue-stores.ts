@@ -2,7 +2,7 @@ import { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import { migrate } from '#database';
 import { Redis } from '#redis';
-import { eventually, newDatabase, newNamespace, testRun } from '#testing';
+import { eventually, isProvided, newDatabase, newNamespace, type Part, testRun } from '#testing';
 import type { DeviceQueueLimits, DeviceQueues } from '../src/device-queues/device-queues.js';
 import { PostgresDeviceQueues } from '../src/device-queues/postgres-device-queues.store.js';
 import { RedisDeviceQueues } from '../src/device-queues/redis-device-queues.store.js';
@@ -21,39 +21,45 @@ export interface QueueStore {
 export const QUEUE_LIMIT = 5;
 const LIMITS: DeviceQueueLimits = { queueLimit: QUEUE_LIMIT, conflictMs: 60_000 };
 
-/** Redis and PostgreSQL, for the tests of a file. */
+/** Redis, where it is provided, and PostgreSQL, for the tests of a file. */
 export function useQueueStores(): { stores: QueueStore[]; redis: () => Redis; namespace: string } {
   const namespace = newNamespace();
   let redis: Redis;
   let client: Client;
   let database: PushDatabase;
   beforeAll(async () => {
-    redis = new Redis({ url: testRun().redisUrl, namespace, connectionName: 'test' });
-    client = new Client(testRun().redisUrl);
-    await eventually(() => redis.ping());
+    if (isProvided('redis')) {
+      redis = new Redis({ url: testRun().redisUrl, namespace, connectionName: 'test' });
+      client = new Client(testRun().redisUrl);
+      await eventually(() => redis.ping());
+    }
     const options = pushDatabase(await newDatabase(), 8);
     await migrate(options);
     database = new PushDatabase(options);
   });
   afterAll(async () => {
-    redis.close();
-    client.disconnect();
+    if (isProvided('redis')) {
+      redis.close();
+      client.disconnect();
+    }
     await database.close();
   });
   const rowsOf = `
     SELECT 1 FROM push.queued_messages WHERE app_id = $1 UNION ALL SELECT 1 FROM push.messages WHERE app_id = $1
     UNION ALL SELECT 1 FROM push.dropped_messages WHERE app_id = $1`;
-  const stores: QueueStore[] = [
+  const stores: (QueueStore & { readonly part: Part })[] = [
     {
       name: 'Redis',
+      part: 'redis',
       open: (limits) => new RedisDeviceQueues(redis, { ...LIMITS, ...limits }),
       left: async (appId) => (await client.keys(`${namespace}:push:{*}:queue:${appId}:*`)).length,
     },
     {
       name: 'PostgreSQL',
+      part: 'postgresql',
       open: (limits) => new PostgresDeviceQueues(database, { ...LIMITS, ...limits }),
       left: async (appId) => (await database.query(rowsOf, [appId])).length,
     },
   ];
-  return { stores, redis: () => redis, namespace };
+  return { stores: stores.filter(({ part }) => isProvided(part)), redis: () => redis, namespace };
 }

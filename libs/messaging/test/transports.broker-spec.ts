@@ -1,14 +1,15 @@
 import { InProcessTransport } from '#messaging';
 import { describeTransport } from './transport.suite.js';
 import { openRabbit } from './open-rabbit.js';
-import { newNamespace } from '#testing';
+import { isProvided, newNamespace } from '#testing';
 
 describeTransport('the in-process transport', () => {
   const transport = new InProcessTransport();
   return { asking: transport, answering: transport };
 });
 
-describeTransport('RabbitMQ', () => {
-  const namespace = newNamespace();
-  return { asking: openRabbit(namespace), answering: openRabbit(namespace) };
-});
+if (isProvided('rabbitmq'))
+  describeTransport('RabbitMQ', () => {
+    const namespace = newNamespace();
+    return { asking: openRabbit(namespace), answering: openRabbit(namespace) };
+  });

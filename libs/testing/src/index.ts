@@ -28,4 +28,14 @@ export { codeSentBy, type SentMessage, sentMessages } from './text-messages.js';
 export { TcpProxy } from './tcp-proxy.js';
 export { type CollectedSpan, useTraceCollector } from './trace-collector.js';
 export { isAlive, TestProcess } from './test-process.js';
-export { kubectlProgram, newDatabase, newFolder, newNamespace, scaleOfRun, testRun } from './test-run.js';
+export {
+  isProvided,
+  kubectlProgram,
+  newDatabase,
+  newFolder,
+  newNamespace,
+  type Part,
+  scaleOfRun,
+  SERVERS,
+  testRun,
+} from './test-run.js';

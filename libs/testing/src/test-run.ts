@@ -15,16 +15,50 @@ export interface TestRun {
   readonly folder: string;
 }
 
-/** The run that this test belongs to. @throws Error where the test was not started by `npm test` */
+/**
+ * The run that this test belongs to. To read the URL of a server that tools/test/needs.mjs does not declare for the file is an error.
+ * @throws Error where the test was not started by `npm test`
+ */
 export function testRun(): TestRun {
   return {
-    databaseUrl: variable('DATABASE_URL'),
-    redisUrl: variable('REDIS_URL'),
-    amqpUrl: variable('AMQP_URL'),
+    get databaseUrl() {
+      return variable('DATABASE_URL');
+    },
+    get redisUrl() {
+      return variable('REDIS_URL');
+    },
+    get amqpUrl() {
+      return variable('AMQP_URL');
+    },
     database: variable('TEST_DATABASE'),
     namespace: variable('TEST_NAMESPACE'),
     folder: variable('TEST_FOLDER'),
   };
+}
+
+/** Something besides Node and npm that tests need; tools/test/needs.mjs says which file needs which. */
+export type Part =
+  | 'browser'
+  | 'kubectl'
+  | 'postgresql'
+  | 'postgresql-client'
+  | 'rabbitmq'
+  | 'rabbitmq-server'
+  | 'redis'
+  | 'redis-server';
+
+/** What services need. */
+export const SERVERS: readonly Part[] = ['postgresql', 'redis', 'rabbitmq'];
+
+/**
+ * Whether this machine has the parts: suites that need one are left out without it, and `npm test` lists them.
+ * @throws Error where tools/test/needs.mjs does not declare that the file uses them: `npm test` could not list it
+ */
+export function isProvided(...parts: readonly Part[]): boolean {
+  const listed = (name: string) => (process.env[name] ?? '').split(',');
+  const undeclared = parts.find((part) => !listed('TEST_DECLARED_PARTS').includes(part));
+  if (undeclared !== undefined) throw new Error(`declare in tools/test/needs.mjs that this file uses ${undeclared}`);
+  return parts.every((part) => listed('TEST_PARTS').includes(part));
 }
 
 /** The program of the browser that opens pages. @throws Error where the test was not started by `npm test` */
@@ -45,7 +79,10 @@ export function kubectlProgram(): string {
 
 function variable(name: string): string {
   const value = process.env[name];
-  if (value === undefined || value === '') throw new Error(`${name} is not set: run the tests by "npm test -- <file>"`);
+  if (value === undefined || value === '')
+    throw new Error(
+      `${name} is not set: run the tests by "npm test -- <file>", and declare in tools/test/needs.mjs what the file needs`,
+    );
   return value;
 }
 

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { IScaledObject } from '@kubernetes-models/keda/keda.sh/v1alpha1';
@@ -9,10 +8,9 @@ import type { IJob } from 'kubernetes-models/batch/v1';
 import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1';
 import type { IConfigMap, IContainer, IPodTemplateSpec, IService, IServiceAccount } from 'kubernetes-models/v1';
-import { parseAllDocuments } from 'yaml';
-import { kubectlProgram } from '#testing';
+import { renderKustomization } from './kustomize.js';
 
-const FOLDER = fileURLToPath(new URL('../../../deploy/kubernetes/', import.meta.url));
+export const FOLDER = fileURLToPath(new URL('../../../deploy/kubernetes/', import.meta.url));
 
 /** What any object of Kubernetes has. */
 export interface KubernetesObject {
@@ -63,8 +61,7 @@ export class Manifests {
   private constructor(readonly objects: readonly KubernetesObject[]) {}
 
   static render(folder: string): Manifests {
-    const text = execFileSync(kubectlProgram(), ['kustomize', `${FOLDER}${folder}`], { encoding: 'utf8' });
-    return new Manifests(parseAllDocuments(text).map((document) => document.toJS() as KubernetesObject));
+    return new Manifests(renderKustomization(`${FOLDER}${folder}`));
   }
 
   all<K extends keyof Kinds>(kind: K): readonly (Kinds[K] & KubernetesObject)[] {

@@ -5,6 +5,7 @@ import {
   createApplication,
   firstMailTo,
   type GatepostServer,
+  isProvided,
   linkIn,
   linkSentBy,
   mailSentBy,
@@ -22,7 +23,7 @@ const TARGET_SIZE = 44;
 
 /** The way through the pages of mailed links, with a real browser. */
 export function describePages(server: () => GatepostServer): void {
-  describe('pages of mailed links, in a browser', () => {
+  describe.runIf(isProvided('browser'))('pages of mailed links, in a browser', () => {
     const visit = useBrowser();
     let app: AppKeys;
     let api: ApiClient;

@@ -7,6 +7,7 @@ import {
   createApplication,
   eventually,
   type GatepostServer,
+  isProvided,
   TestProcess,
   useBrowser,
 } from '#testing';
@@ -110,7 +111,7 @@ export function describePushClient(server: () => GatepostServer): void {
       expect([older.alerts(), newer.alerts()]).toEqual([[], ['Open']]);
     });
 
-    describe('on its example page', () => {
+    describe.runIf(isProvided('browser'))('on its example page', () => {
       const visit = useBrowser();
       const processes: TestProcess[] = [];
       afterEach(async () => {

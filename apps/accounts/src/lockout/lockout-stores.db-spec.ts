@@ -3,7 +3,7 @@ import { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database, migrate } from '#database';
 import { Redis } from '#redis';
-import { eventually, newDatabase, newNamespace, testRun, unique } from '#testing';
+import { eventually, isProvided, newDatabase, newNamespace, type Part, testRun, unique } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
 import { LOCKOUT_LIMITS } from './lockout.rules.js';
 import type { LockoutStore } from './lockout-store.js';
@@ -20,38 +20,47 @@ let database: Database;
 let client: Client;
 
 beforeAll(async () => {
-  const { redisUrl } = testRun();
-  redis = new Redis({ url: redisUrl, namespace, connectionName: 'test' });
-  client = new Client(redisUrl);
-  await eventually(() => redis.ping());
+  if (isProvided('redis')) {
+    const { redisUrl } = testRun();
+    redis = new Redis({ url: redisUrl, namespace, connectionName: 'test' });
+    client = new Client(redisUrl);
+    await eventually(() => redis.ping());
+  }
   const options = accountsDatabase(await newDatabase(), 10);
   await migrate(options);
   database = new Database(options);
 });
 afterAll(async () => {
-  redis.close();
-  client.disconnect();
+  if (isProvided('redis')) {
+    redis.close();
+    client.disconnect();
+  }
   await database.close();
 });
 
 /** Both adapters keep the same promises; `rowsOf` counts what one keeps of an application. */
-describe.each<{
+const STORES: {
   name: string;
+  part: Part;
   open: (limits: LockoutLimits) => LockoutStore;
   rowsOf: (appId: string) => Promise<number>;
-}>([
+}[] = [
   {
     name: 'Redis',
+    part: 'redis',
     open: (limits) => new RedisLockoutStore(redis, limits),
     rowsOf: async (appId) => (await client.keys(`${namespace}:lockout:*{${appId}}*`)).length,
   },
   {
     name: 'PostgreSQL',
+    part: 'postgresql',
     open: (limits) => new PostgresLockoutStore(database, limits),
     rowsOf: async (appId) =>
       (await database.query('SELECT 1 FROM accounts.lockouts WHERE app_id = $1', [appId])).length,
   },
-])('the lockout in $name', ({ open, rowsOf }) => {
+];
+
+describe.each(STORES.filter(({ part }) => isProvided(part)))('the lockout in $name', ({ open, rowsOf }) => {
   let patient: LockoutStore;
   let user: LockoutSubject;
   let attempts = 0;

@@ -2,7 +2,7 @@ import { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Clock } from '#clock';
 import { Redis } from '#redis';
-import { eventually, newNamespace, testRun, unique } from '#testing';
+import { eventually, isProvided, newNamespace, type Part, testRun, unique } from '#testing';
 import type { ConnectorNode, ConnectorNodes } from './connector-nodes.js';
 import { MemoryConnectorNodes } from './memory-connector-nodes.js';
 import { RedisConnectorNodes } from './redis-connector-nodes.store.js';
@@ -14,11 +14,13 @@ let redis: Redis;
 let client: Client;
 
 beforeAll(async () => {
+  if (!isProvided('redis')) return;
   redis = new Redis({ url: testRun().redisUrl, namespace, connectionName: 'test' });
   client = new Client(testRun().redisUrl);
   await eventually(() => redis.ping());
 });
 afterAll(() => {
+  if (!isProvided('redis')) return;
   redis.close();
   client.disconnect();
 });
@@ -27,10 +29,12 @@ const newNode = (): ConnectorNode => ({ id: unique('node'), port: 4_001 });
 const isLive = async (nodes: ConnectorNodes, { id }: ConnectorNode) =>
   (await nodes.live()).some((node) => node.id === id);
 
-describe.each<{ name: string; open: (leaseMs: number) => ConnectorNodes }>([
-  { name: 'Redis', open: (leaseMs) => new RedisConnectorNodes(redis, leaseMs) },
-  { name: 'memory', open: (leaseMs) => new MemoryConnectorNodes(new Clock(), leaseMs) },
-])('connectors in $name', ({ open }) => {
+const STORES: { name: string; parts: Part[]; open: (leaseMs: number) => ConnectorNodes }[] = [
+  { name: 'Redis', parts: ['redis'], open: (leaseMs) => new RedisConnectorNodes(redis, leaseMs) },
+  { name: 'memory', parts: [], open: (leaseMs) => new MemoryConnectorNodes(new Clock(), leaseMs) },
+];
+
+describe.each(STORES.filter(({ parts }) => isProvided(...parts)))('connectors in $name', ({ open }) => {
   it('live as long as they say so, and hear the same of their memory', async () => {
     const [nodes, node, other] = [open(LONG_MS), newNode(), { ...newNode(), port: 4_002 }];
     const memory = await nodes.beat(node);
@@ -57,7 +61,7 @@ describe.each<{ name: string; open: (leaseMs: number) => ConnectorNodes }>([
   });
 });
 
-describe('connectors in Redis', () => {
+describe.runIf(isProvided('redis'))('connectors in Redis', () => {
   let nodes: RedisConnectorNodes;
   let node: ConnectorNode;
   /** A node that says nothing for long enough. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Clock } from '#clock';
 import { Metrics } from '#observability';
+import { isProvided } from '#testing';
 import { useQueueStores } from '../../test/queue-stores.js';
 import { QueueUser } from '../../test/queue-user.js';
 import type { ConnectorNodes } from '../connector-nodes/connector-nodes.js';
@@ -19,7 +20,7 @@ describe('the upkeep of queues', () => {
     while (await job.processBatch());
   };
 
-  it('ends the sessions of connectors that are dead, and of no others', async () => {
+  it.runIf(isProvided('redis'))('ends the sessions of connectors that are dead, and of no others', async () => {
     const user = new QueueUser(storeOf('Redis').open());
     const nodes = new RedisConnectorNodes(redis(), LEASE_MS * 10);
     for (const id of ['dead', 'alive']) {

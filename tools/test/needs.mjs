@@ -1,0 +1,61 @@
+// What each test file needs besides Node and npm. A file gets what stands here and no more: one that asks for another part fails.
+
+const SERVERS = ['postgresql', 'redis', 'rabbitmq'];
+const FAULTS = [...SERVERS, 'redis-server', 'rabbitmq-server'];
+
+/**
+ * The first rule whose pattern fits a file's path counts. Without its `needs` a file is left out; of what it `uses`, single suites are
+ * left out, which ask `isProvided` of libs/testing.
+ */
+const RULES = [
+  { files: /^(apps|libs)\/.*\.spec\.ts$/, needs: [] },
+
+  { files: /^apps\/accounts\/src\/lockout\/lockout-stores\./, needs: ['postgresql'], uses: ['redis'] },
+  { files: /^apps\/push-delivery\/src\/device-queues\//, needs: ['postgresql'], uses: ['redis'] },
+  { files: /^apps\/push-delivery\/src\/connector-nodes\//, needs: [], uses: ['redis'] },
+  { files: /\.db-spec\.ts$/, needs: ['postgresql'] },
+
+  { files: /^libs\/redis\//, needs: ['redis'] },
+  { files: /^libs\/outbox\//, needs: ['postgresql', 'rabbitmq'] },
+  { files: /^libs\/messaging\/test\/transports\./, needs: [], uses: ['rabbitmq'] },
+  { files: /^libs\/messaging\//, needs: ['rabbitmq'] },
+
+  { files: /^apps\/gateway\/test\/request-counters\./, needs: ['redis'] },
+  { files: /^apps\/(gateway|auth-linking)\//, needs: [] },
+  { files: /^apps\/mail\/test\/(smtp-utf8|text-message-providers)\./, needs: [] },
+  { files: /^apps\/push-delivery\/test\/(connector|connector-faults|sdk-clients)\./, needs: ['redis'] },
+  { files: /^apps\/standalone\//, needs: ['postgresql'] },
+
+  { files: /^test\/deployment\/kubernetes\/rendering\./, needs: ['kubectl'] },
+  { files: /^test\/deployment\/kubernetes\/processes\./, needs: SERVERS },
+  { files: /^(test\/deployment|tools)\//, needs: [] },
+
+  { files: /^test\/journeys\/standalone\./, needs: [], uses: ['browser'] },
+  { files: /^test\/journeys\/(standalone-life|start-failures)\./, needs: [] },
+  { files: /^test\/journeys\/expired-links\./, needs: ['browser'] },
+  { files: /^test\/journeys\/mailed-links\./, needs: ['browser'], uses: SERVERS },
+  { files: /^test\/journeys\/services\./, needs: SERVERS, uses: ['browser'] },
+  { files: /^test\/journeys\/backup\./, needs: [], uses: [...SERVERS, 'postgresql-client'] },
+  { files: /^test\/journeys\/lockout-life\./, needs: [], uses: [...SERVERS, 'redis-server'] },
+  { files: /^test\/journeys\/doctor\./, needs: SERVERS, uses: ['redis-server'] },
+  { files: /^test\/journeys\/(broker-restart|push-faults)\./, needs: [...SERVERS, 'rabbitmq-server'] },
+  {
+    files: /^test\/journeys\/(emails-life|secret-rotation|text-messages|third-party-life|traces)\./,
+    needs: [],
+    uses: SERVERS,
+  },
+
+  { files: /^test\/hostile\/standalone\./, needs: [] },
+  { files: /^test\/faults\/faults\./, needs: FAULTS },
+  { files: /^test\/faults\//, needs: [] },
+  { files: /./, needs: SERVERS },
+];
+
+/** @param file its path from the project's folder, with slashes */
+export function needsOf(file) {
+  const { needs, uses = [] } = RULES.find(({ files }) => files.test(file));
+  return { needs, uses };
+}
+
+/** The patterns, for the test that holds them to the files. */
+export const patterns = RULES.map(({ files }) => files);
