@@ -173,6 +173,18 @@ describe('the logs of all services, with all levels', () => {
         () => api().post('/1.1/users', { username: user.username, password: user.password }),
         () => api().post('/1.1/users', { username: secret('name'), password: user.password, email: user.email }),
         () => api().get('/1.1/users/me', { session: secret('session') }),
+        () => api().get(`/1.1/users/me?session_token=${secret('session')}`),
+        () => api().get(`/1.1/users/me?session_token=${user.session}`, { session: secret('session') }),
+        () => api().get(`/1.1/users/me/?session_token=${user.session}`),
+        () => api().get(`/1.1/users/me?session_token=${secret('session')}&x=%zz`),
+        () => api().get(`/1.1/users/%zz?session_token=${secret('session')}`),
+        () => api().get(`/1.1/unknown?session_token=${secret('session')}`),
+        () => api().send('PATCH', `/1.1/users/me?session_token=${secret('session')}`),
+        () => api().get(`/1.1/users/me?session_token=${secret('session').repeat(600)}`),
+        () =>
+          api().post(`/1.1/users/me?session_token=${secret('session')}`, '{"_method":"GET",', {
+            headers: { 'content-type': 'text/plain' },
+          }),
         () => api().put(`/1.1/users/${user.id}`, { email: keep(email()) }, { session: user.session }),
         () =>
           api().put(

@@ -83,6 +83,16 @@ function describeTraces(
       expect(collector().received).not.toContain(secret);
   });
 
+  it('holds no session token that a URL names', async () => {
+    const [requestId, token] = [randomUUID(), unique('token')];
+    const [path, headers] = [`/1.1/users/me?session_token=${token}`, { 'x-request-id': requestId }];
+    const { body } = await appClient(server()).get(path, { headers });
+    expect(body['code']).toBe(211);
+    const wanted = [`${nameOf('gateway')} GET /1.1/users/me`, `${nameOf('accounts')} accounts.getCurrentUser`];
+    await collector().traceOf(requestId, contains(wanted));
+    expect(collector().received).not.toContain(token);
+  });
+
   it('leads from a push to the frame on the socket of a device', async () => {
     const [channel, requestId] = [unique('channel'), randomUUID()];
     const alerts: unknown[] = [];

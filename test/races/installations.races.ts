@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { type ApiReply, type GatepostServer, type Json, unique } from '#testing';
+import { type ApiClient, type ApiReply, type GatepostServer, type Json, unique } from '#testing';
 import { outcomesOf, racesOn, repeated, type Round, times } from './race.js';
 
 const MANY = 50;
@@ -9,6 +9,7 @@ const PATHS = ['/1.1/installations', '/1.1/classes/_Installation'];
 
 const pathOf = (index: number) => PATHS[index % PATHS.length] ?? '';
 const newDevice = () => unique('device');
+const newKeptId = () => unique('Kept_');
 const newToken = () => ({ deviceType: 'ios', deviceToken: unique('').replaceAll('-', '').repeat(6).slice(0, 64) });
 const idOf = ({ body }: ApiReply) => String(body['objectId']);
 const adding = (channel: string) => ({ channels: { __op: 'AddUnique', objects: [channel] } });
@@ -46,6 +47,21 @@ export function describeInstallationRaces(server: () => GatepostServer): void {
       expect(outcomesOf(replies)).toEqual([...repeated(SEVERAL - 1, 200), 201]);
       expect(new Set(replies.map(idOf)).size).toBe(1);
       await expectRows(round, 1, undefined, token.deviceToken);
+    });
+
+    race('under ids that are not there make one installation, beside registrations too', async (round) => {
+      const [installationId, token] = [newDevice(), newToken()];
+      const kept = [newKeptId(), newKeptId()];
+      const send = (api: ApiClient, index: number) => {
+        const fields = index % 2 === 0 ? { installationId } : { installationId, ...token };
+        return index % 3 === 0
+          ? api.post(pathOf(index), fields)
+          : api.put(`${pathOf(index)}/${kept[index % 2] ?? ''}`, fields);
+      };
+      const replies = await round.atOnce(SEVERAL, send);
+      expect(replies.filter(({ status }) => status !== 200 && status !== 201)).toEqual([]);
+      expect(new Set(replies.map(idOf)).size).toBe(1);
+      await expectRows(round, 1, installationId, token.deviceToken);
     });
 
     race('lose no channel', async (round) => {

@@ -3,6 +3,7 @@ import { CreatePush1796100000000 } from './migrations/1796100000000-create-push.
 import { CreateDeviceQueues1796200000000 } from './migrations/1796200000000-create-device-queues.js';
 import { AddPushOrigins1796300200000 } from './migrations/1796300200000-add-push-origins.js';
 import { SearchFieldsAtOnce1796500100000 } from './migrations/1796500100000-search-fields-at-once.js';
+import { ScanInByteOrder1796700100000 } from './migrations/1796700100000-scan-in-byte-order.js';
 
 /** The database of push-delivery, beside those of other services where one process runs them all. */
 export class PushDatabase extends Database {}
@@ -19,6 +20,7 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
       CreateDeviceQueues1796200000000,
       AddPushOrigins1796300200000,
       SearchFieldsAtOnce1796500100000,
+      ScanInByteOrder1796700100000,
     ],
   };
 }

@@ -9,17 +9,21 @@ import {
   objectRemoval,
   objectWriteOptions,
 } from './objects.contract.js';
+import { isObjectId } from './object-id.js';
 import { principal } from './principal.schema.js';
 import { rpc } from './rpc.js';
 
 /** Who asks about installations: push-delivery knows no users, so the gateway has accounts resolve the session first. */
 const asked = z.object({ caller, principal });
 
+/** Under it an installation may be made: a client chooses it. */
+const chosenId = objectId.refine(isObjectId);
+
 /** One write among those of `POST /1.1/batch/save`. */
 const installationWrite = objectWriteOptions.extend({
   internalId: z.string().min(1).max(128),
   /** Absent: a registration, which may find that the installation is there already. */
-  objectId: objectId.optional(),
+  objectId: chosenId.optional(),
   fields: jsonObject,
 });
 
@@ -44,9 +48,10 @@ export const installationsRpc = {
     objectListQuery.extend(asked.shape),
     z.object({ results: z.array(jsonObject), count: z.number().int().optional() }),
   ),
+  /** Where no installation has the id, a named device is registered under it. Fails with NOT_FOUND where none is named. */
   update: rpc(
     'push-delivery.updateInstallation',
-    objectWriteOptions.extend(asked.shape).extend({ objectId, changes: jsonObject }),
+    objectWriteOptions.extend(asked.shape).extend({ objectId: chosenId, changes: jsonObject }),
     z.object({ result: jsonObject }),
   ),
   remove: rpc('push-delivery.removeInstallations', objectRemoval.extend({ principal }), z.object({})),

@@ -1,3 +1,3 @@
 export { RedisModule } from './redis.module.js';
-export { RedisScript } from './redis-script.js';
+export { IS_BEHIND, RedisScript } from './redis-script.js';
 export { Redis } from './redis.js';

@@ -16,3 +16,17 @@ export class RedisScript {
     this.sha1 = createHash('sha1').update(lua).digest('hex');
   }
 }
+
+/**
+ * Lua that defines `isBehind(one, other)`: whether a text stands behind another one by its bytes, as JavaScript and PostgreSQL's
+ * collation "C" order ids. Lua's own operators follow the locale of the server.
+ */
+export const IS_BEHIND = `
+local function isBehind(one, other)
+  for place = 1, math.min(#one, #other) do
+    local left, right = string.byte(one, place), string.byte(other, place)
+    if left ~= right then return left > right end
+  end
+  return #one > #other
+end
+`;

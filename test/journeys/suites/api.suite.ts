@@ -17,6 +17,7 @@ import { describeDoctor } from './doctor.suite.js';
 import { describeEmails } from './emails.suite.js';
 import { describeInstallations } from './installations.suite.js';
 import { describeJointSaves } from './joint-saves.suite.js';
+import { describeKeptInstallations } from './kept-installations.suite.js';
 import { describeLinking } from './linking.suite.js';
 import { describeListing } from './listing.suite.js';
 import { describeLockout } from './lockout.suite.js';
@@ -80,6 +81,7 @@ export function describeApi(server: () => GatepostServer, platforms: () => Platf
   describeObjectRefusals(server);
   describeRoles(server);
   describeInstallations(server);
+  describeKeptInstallations(server);
   describeClassPermissions(server);
   describeSettings(server);
   describeAccountRaces(server);

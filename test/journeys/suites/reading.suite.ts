@@ -1,5 +1,15 @@
+import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type ApiClient, appClient, type GatepostServer, masterClient, signUp, type TestUser, unique } from '#testing';
+import {
+  ApiClient,
+  appClient,
+  createApplication,
+  type GatepostServer,
+  masterClient,
+  signUp,
+  type TestUser,
+  unique,
+} from '#testing';
 
 const NOT_FOUND = { code: 211, error: 'Could not find user.' };
 
@@ -83,6 +93,102 @@ export function describeReading(server: () => GatepostServer): void {
       const [one, two] = [user.session, user.session.split('').reverse().join('')];
       expect(one).not.toBe(two);
       expect((await appClient(server()).get('/1.1/users/me', { session: two })).body).toEqual(NOT_FOUND);
+    });
+  });
+
+  describe.each(['/1.1/users/me', '/1.1/classes/_User/me'])('GET %s?session_token=', (path) => {
+    let api: ApiClient;
+    let user: TestUser;
+    let other: TestUser;
+    const asked = (token: string) => `${path}?session_token=${encodeURIComponent(token)}`;
+
+    beforeAll(async () => {
+      api = appClient(server());
+      [user, other] = [await signUp(api), await signUp(api)];
+    });
+
+    it('returns the user of the token in the query, which beats the one in the header', async () => {
+      for (const session of [undefined, other.session, 'unknown', user.session]) {
+        const { status, headers, body } = await api.get(asked(user.session), { session });
+        expect([status, body]).toEqual([200, user.body]);
+        expect(headers.get('cache-control')).toBe('no-cache,no-store');
+      }
+    });
+
+    it('is what the SDK of Python sends to become a user, and that of PHP to ask whether a session is good', async () => {
+      const { app } = server();
+      const now = String(Date.now());
+      const sign = `${createHash('md5').update(`${now}${app.appKey}`).digest('hex')},${now}`;
+      const python = { 'x-avoscloud-application-id': app.id, 'x-avoscloud-request-sign': sign };
+      const php = { 'x-lc-id': app.id, 'x-lc-sign': sign, 'x-lc-session': other.session };
+      for (const headers of [python, php]) {
+        expect((await api.as(headers).get(asked(user.session))).body).toEqual(user.body);
+        expect((await api.as(headers).get(asked('notoken'))).body).toEqual(NOT_FOUND);
+      }
+    });
+
+    it('works in a batch, and in the text/plain form', async () => {
+      const entries = [{ path: asked(user.session) }, { path, params: { session_token: user.session } }];
+      const requests = entries.map((entry) => ({ method: 'GET', ...entry }));
+      const batch = await fetch(`${server().baseUrls[0] ?? ''}/1.1/batch`, {
+        method: 'POST',
+        headers: { 'x-lc-id': server().app.id, 'x-lc-key': server().app.appKey, 'x-lc-session': other.session },
+        body: JSON.stringify({ requests }),
+      });
+      expect(await batch.json()).toEqual([{ success: user.body }, { success: user.body }]);
+
+      const { id, appKey } = server().app;
+      const form = { _method: 'GET', _ApplicationId: id, _ApplicationKey: appKey, _SessionToken: other.session };
+      const headers = { 'content-type': 'text/plain' };
+      const anonymous = api.as({});
+      for (const [url, body] of [
+        [asked(user.session), form],
+        [path, { ...form, session_token: user.session }],
+      ] as const)
+        expect((await anonymous.post(url, body, { headers })).body).toEqual(user.body);
+    });
+
+    it.each(['', '%20', 'unknown', 'x'.repeat(129), 'x'.repeat(8_000), '%00', "'%20OR%201=1--"])(
+      'answers 211 to the token "%.20s", whatever the header holds',
+      async (token) => {
+        const { status, body } = await api.get(`${path}?session_token=${token}`, { session: user.session });
+        expect([status, body]).toEqual([400, NOT_FOUND]);
+      },
+    );
+
+    it.each(['session_token=A&session_token=A', 'session_token[]=A', 'session_token[$ne]=A'])(
+      'takes %s for no token of its user',
+      async (query) => {
+        const { body } = await api.get(`${path}?${query.replaceAll('A', user.session)}`, { session: other.session });
+        expect(body['objectId']).not.toBe(user.id);
+      },
+    );
+
+    it('does not know the token in another application, or in place of a key', async () => {
+      const elsewhere = await createApplication(server());
+      const client = ApiClient.forApp(server().baseUrls[0] ?? '', elsewhere);
+      expect((await client.get(asked(user.session))).body).toEqual(NOT_FOUND);
+      expect((await api.as({}).get(asked(user.session))).status).toBe(401);
+    });
+  });
+
+  describe('session_token in the query of other paths', () => {
+    it('means nothing', async () => {
+      const api = appClient(server());
+      const user = await signUp(api, { ACL: {} });
+      await api.put(
+        `/1.1/users/${user.id}`,
+        { ACL: { [unique('role').replace('-', '')]: {} } },
+        { session: user.session },
+      );
+      const query = `?session_token=${user.session}`;
+      const answers = [
+        await api.get(`/1.1/users/${user.id}${query}`),
+        await api.put(`/1.1/users/${user.id}${query}`, { color: 'red' }),
+        await api.put(`/1.1/users/${user.id}/refreshSessionToken${query}`),
+        await api.delete(`/1.1/users/${user.id}${query}`),
+      ];
+      expect(answers.map(({ body }) => body['code'])).toEqual([211, 206, 206, 206]);
     });
   });
 

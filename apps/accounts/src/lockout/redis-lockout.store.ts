@@ -1,4 +1,4 @@
-import { type Redis, RedisScript } from '#redis';
+import { IS_BEHIND, type Redis, RedisScript } from '#redis';
 import type { LockoutStore } from './lockout-store.js';
 import type {
   Lockout,
@@ -73,14 +73,14 @@ return math.max(0, lockedUntil - (time[1] * 1000 + math.floor(time[2] / 1000)))
 `);
 
 /** Users with the same end stand in the order of their ids: those of the last one's end come first, then the later ones. */
-const LIST = new RedisScript(`
+const LIST = new RedisScript(`${IS_BEHIND}
 local locks, limit, afterTime, afterUser = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', locks, '-inf', now)
 local found = {}
 for _, user in ipairs(redis.call('ZRANGEBYSCORE', locks, afterTime, afterTime)) do
-  if user > afterUser and #found < limit * 2 then
+  if isBehind(user, afterUser) and #found < limit * 2 then
     table.insert(found, user)
     table.insert(found, afterTime)
   end

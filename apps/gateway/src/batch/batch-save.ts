@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonValue, MAX_SAVED_OBJECTS, type ObjectWrite } from '#contracts';
+import { isObjectId, type JsonObject, type JsonValue, MAX_SAVED_OBJECTS, type ObjectWrite } from '#contracts';
 import { appError } from '#errors';
 import { queryOf } from '../http/sub-request.js';
 import { parseWriteOptions } from '../objects/object.params.js';
@@ -17,7 +17,7 @@ const CLASS_PATHS = new Map<string, ParsedWrite['className']>([
   ['/1.1/installations', '_Installation'],
   ['/1.1/classes/_Installation', '_Installation'],
 ]);
-const OBJECT_PATH = /^(.*)\/([A-Za-z0-9]{1,64})$/;
+const OBJECT_PATH = /^(.*)\/([^/]{1,64})$/;
 const MAX_ID_LENGTH = 128;
 
 /**
@@ -58,7 +58,7 @@ function targetOf(method: JsonValue | undefined, path: string): Pick<ParsedWrite
   if (method !== 'POST' && method !== 'PUT') throw malformed('The method of a request must be POST or PUT.');
   const [, classPath, objectId] = (method === 'PUT' ? OBJECT_PATH.exec(path) : [path, path]) ?? [];
   const className = CLASS_PATHS.get(classPath ?? '');
-  if (className === undefined) throw appError('NOT_FOUND');
+  if (className === undefined || (objectId !== undefined && !isObjectId(objectId))) throw appError('NOT_FOUND');
   return { className, ...(objectId === undefined ? {} : { objectId }) };
 }
 

@@ -41,7 +41,12 @@ export function readCredentials(headers: IncomingHttpHeaders): Credentials | und
 /** The session token as it was sent; accounts judges it. */
 export function readSessionToken(headers: IncomingHttpHeaders): string | undefined {
   const token = firstOf(headers, SESSION_HEADERS);
-  return token === undefined || token.length > MAX_SESSION_TOKEN_LENGTH ? undefined : token;
+  return isSessionToken(token) ? token : undefined;
+}
+
+/** Whether a value can be a session token at all; what cannot counts as none. */
+export function isSessionToken(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= MAX_SESSION_TOKEN_LENGTH;
 }
 
 /** How the credentials sign for the application; undefined where they are wrong. */

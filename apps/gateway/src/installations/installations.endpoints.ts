@@ -115,6 +115,8 @@ export const installationsEndpoints = describeEndpoints('Installations', {
   },
   update: {
     summary: 'Change an installation',
+    description:
+      'Where no installation has the id, and the body names an `installationId` or a `deviceToken`, the device is registered: the installation that it has already is changed, or one is made under this id. The answer has the id of that installation.',
     credentials: 'application',
     query: writeParams,
     body: writableFields,

@@ -11,7 +11,10 @@ export const mobilePhoneNumber = z
   .describe('`+` and 6 to 15 digits, unique. Without a prefix it counts as Chinese.');
 export const timestamp = z.iso.datetime({ precision: 3 });
 const sessionToken = z.string().regex(/^[0-9a-z]{25}$/);
-export const objectId = z.string().regex(/^[0-9a-f]{24}$/);
+export const objectId = z
+  .string()
+  .regex(/^[0-9A-Za-z_-]{1,64}$/)
+  .describe('24 hexadecimal digits where it was made here; imported objects keep the id that they had.');
 
 export const acl = named(
   'ACL',

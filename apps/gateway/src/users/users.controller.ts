@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { accountsRpc, authLinkingRpc, type Caller, type JsonObject, objectsRpc, type VisibleUser } from '#contracts';
 import { RpcClient } from '#messaging';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { JsonBody, QueryParams, RequestCaller, UserId, UserIds } from '../http/request.decorators.js';
+import { CallerByQuery, JsonBody, QueryParams, RequestCaller, UserId, UserIds } from '../http/request.decorators.js';
 import { isOn, parseCondition, parseListQuery, parseReadOptions, parseWriteOptions } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { RateLimited } from '../rate-limits/rate-limited.decorator.js';
@@ -53,7 +53,7 @@ export class UsersController {
   @Get('me')
   @Endpoint(usersEndpoints.getCurrent)
   async getCurrent(
-    @RequestCaller() caller: Caller,
+    @CallerByQuery() caller: Caller,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<JsonObject> {
     const { user } = await this.rpc.call(accountsRpc.getCurrentUser, { caller });

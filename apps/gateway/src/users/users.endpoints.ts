@@ -96,6 +96,14 @@ export const usersEndpoints = describeEndpoints('Users', {
     summary: 'Get the user of the session token',
     description: 'The master key does not stand in for the session.',
     credentials: 'session',
+    query: z.object({
+      session_token: z
+        .string()
+        .optional()
+        .describe(
+          'The session token, in place of the one in `X-LC-Session`; a blank one is none. Some SDKs send it only here; a program of your own should send the header, since proxies may log URLs.',
+        ),
+    }),
     answers: { 200: { description: 'The user, with its session token.', body: ownUser, headers: lastModified } },
     errors: ['USER_NOT_FOUND'],
   },

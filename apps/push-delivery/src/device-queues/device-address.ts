@@ -17,5 +17,5 @@ export function partitionOf({ appId, installationId }: DeviceAddress): number {
   return crc32(`${appId}:${installationId}`) % PARTITIONS;
 }
 
-/** Stands behind every position in a partition: object ids are hexadecimal digits. */
+/** Stands behind every position in a partition: object ids are letters, digits, `-` and `_`, and are compared by their bytes. */
 export const BEHIND_ALL = '~';

@@ -83,6 +83,20 @@ describe.each(stores)('the queues of devices in $name', ({ open, left }) => {
     expect(await queues.enqueue({ message, partition, devices: [] })).toEqual([]);
   });
 
+  it('passes over what was enqueued by the bytes of positions, whatever ids are made of', async () => {
+    const positions = ['-a', '0', '09', 'A', 'Z', '_b', 'a', 'aB', 'a_', 'ab', 'z', 'zz'];
+    const { partition, devices } = user.manyDevices(positions.length);
+    const placed = devices.map((target, place) => ({ ...target, position: positions[place]! }));
+    const message = user.newMessage();
+    for (let end = 1; end <= placed.length; end += 1)
+      await queues.enqueue({ message, partition, devices: placed.slice(Math.max(0, end - 3), end) });
+    expect(await user.tallyOf(message)).toEqual({ enqueued: positions.length, acknowledged: 0, overflowed: 0 });
+    for (const target of placed) expect(await user.idsIn({ appId, ...target })).toEqual([message.id]);
+    await queues.forget(message);
+    expect(await queues.enqueue({ message, partition, devices: placed.slice(-1) })).toEqual([]);
+    expect(await user.tallyOf(message)).toBeUndefined();
+  });
+
   it('enqueues once where two work on the same batch', async () => {
     const { partition, devices } = user.manyDevices(50);
     const message = user.newMessage();

@@ -1,4 +1,4 @@
-import { RedisScript } from '#redis';
+import { IS_BEHIND, RedisScript } from '#redis';
 
 /**
  * Every script but those of messages works in one partition, which KEYS[1] names; what stands in Redis begins with it, so it
@@ -67,7 +67,7 @@ end
  * id, order, expiry, limit of a queue, how long its tally is kept after the expiry), then for each device the installation, its
  * platform and its position. Replies with the places of connected devices and their nodes.
  */
-export const ENQUEUE = new RedisScript(`${BEGIN}${UNEXPIRED}${COUNT_FOR}${SESSION}
+export const ENQUEUE = new RedisScript(`${BEGIN}${IS_BEHIND}${UNEXPIRED}${COUNT_FOR}${SESSION}
 local app, id, order, expiresAt, limit, keepMs =
   ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local untilExpiry = expiresAt - now
@@ -77,7 +77,7 @@ local sessions = redis.call('HMGET', sessionsOf(app), unpack(installations))
 local tally = tallyOf(app, id)
 local mark = redis.call('HGET', tally, 'mark') or ''
 local last = ARGV[#ARGV]
-if last > mark then
+if isBehind(last, mark) then
   redis.call('HSET', tally, 'mark', last)
   redis.call('PEXPIREAT', tally, expiresAt + keepMs)
 end
@@ -105,9 +105,9 @@ local function put(queue, member)
   return isFirst or call('ZCARD', queue) <= limit or dropOldest(queue, member)
 end
 
-local fresh, enqueued = #installations + 1, {}
+local fresh, enqueued, isAllFresh = #installations + 1, {}, isBehind(ARGV[9], mark)
 for place = #installations, 1, -1 do
-  if mark ~= '' and ARGV[place * 3 + 6] <= mark then break end
+  if not isAllFresh and not isBehind(ARGV[place * 3 + 6], mark) then break end
   local platform = ARGV[place * 3 + 5]
   fresh, enqueued[platform] = place, (enqueued[platform] or 0) + 1
 end

@@ -45,19 +45,21 @@ export class InstallationScanRepository {
   ): Promise<ScanPosition | undefined> {
     const [position] = await this.database.query<ScanPosition>(
       `SELECT partition, object_id AS "objectId" FROM push.installations
-        WHERE app_id = $1 AND (partition, object_id) > ($2, $3)
-        ORDER BY app_id, partition, object_id LIMIT 1 OFFSET $4`,
+        WHERE app_id = $1 AND ${POSITION} > ($2, $3)
+        ORDER BY app_id, partition, object_id COLLATE "C" LIMIT 1 OFFSET $4`,
       [appId, partition, objectId, count - 1],
     );
     return position;
   }
 }
 
+/** By bytes, as the marks of a push are compared in Redis and in JavaScript: the database's own collation may order ids otherwise. */
+const POSITION = '(partition, object_id COLLATE "C")';
 const FIND = `
   SELECT object_id AS "objectId", partition, installation_id AS "installationId", device_type AS "deviceType"
     FROM push.installations
-   WHERE app_id = $1 AND (partition, object_id) > ($2, $3)
-     AND ($4::smallint IS NULL OR (partition, object_id) <= ($4, $5::text))
+   WHERE app_id = $1 AND ${POSITION} > ($2, $3)
+     AND ($4::smallint IS NULL OR ${POSITION} <= ($4, $5::text))
      AND ($7::text[] IS NULL OR device_type = ANY ($7))
      AND ${IS_TARGET}`;
-const IN_ORDER = 'ORDER BY app_id, partition, object_id LIMIT $6';
+const IN_ORDER = 'ORDER BY app_id, partition, object_id COLLATE "C" LIMIT $6';

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { InstallationWrite, JsonObject, ObjectWriteOptions } from '#contracts';
+import type { Tx } from '#database';
 import { appError } from '#errors';
 import { changedRoots } from '#object-ops';
 import { ALWAYS_MET, changedFields, inLockOrder, type UpdateCondition, updateCondition } from '#stored-objects';
@@ -7,8 +8,8 @@ import { type Asker, InstallationAccess, InstallationAccesses } from './installa
 import { parseInstallationChanges } from './installation-changes.rules.js';
 import { INSTALLATION_QUERY_CLASS } from './installation-query.fields.js';
 import { presentInstallation } from './installation.presenter.js';
-import { applyChanges } from './installation.rules.js';
-import type { InstallationRow } from './installation.row.js';
+import { applyChanges, namesDevice } from './installation.rules.js';
+import type { InstallationIdentity, InstallationRow } from './installation.row.js';
 import { InstallationWriter, type PreparedWrite } from './installation-writer.js';
 import { RegisterInstallationService } from './register-installation.service.js';
 
@@ -26,7 +27,10 @@ export class ChangeInstallationsService {
     private readonly writer: InstallationWriter,
   ) {}
 
-  /** PUT /1.1/installations/<objectId> */
+  /**
+   * PUT /1.1/installations/<objectId>. SDKs keep an id for good and never fall back to POST: where no installation has it, and the
+   * body names a device, the request registers that device, under this id where it is new.
+   */
   async update(asker: Asker, objectId: string, fields: JsonObject, options: ObjectWriteOptions): Promise<JsonObject> {
     return this.writer.run(asker.caller.appId, await this.prepareUpdate(asker, objectId, fields, options));
   }
@@ -70,15 +74,34 @@ export class ChangeInstallationsService {
   ): Promise<PreparedWrite<JsonObject>> {
     const changes = parseInstallationChanges(fields);
     const access = await this.accesses.of(asker);
-    access.assertMay('update');
+    const isRegistration = namesDevice(changes);
+    if (!isRegistration) access.assertMay('update');
     const condition = conditionOf(where, access);
+    const identity = { ...changes, objectId };
     const run: PreparedWrite<JsonObject>['run'] = async (tx) => {
-      const current = writable(await this.writer.lock(tx, access.scope.appId, objectId), access);
-      await condition.assertMet(tx, objectId);
-      const saved = await this.writer.save(tx, access, current, (row) => applyChanges(row, changes));
-      return changedFields(presentInstallation(saved, { showsAcl: true }), returnNew ? changedRoots(fields) : []);
+      const known = await this.lockKnown(tx, access.scope.appId, identity, isRegistration);
+      if (known === undefined && !isRegistration) throw appError('NOT_FOUND');
+      access.assertMay(known === undefined ? 'create' : 'update');
+      if (known !== undefined) access.assertMayWrite(known);
+      await condition.assertMet(tx, known?.objectId ?? objectId);
+      const saved = await this.writer.save(tx, access, known, (row) =>
+        applyChanges(known === undefined ? { ...row, objectId } : row, changes),
+      );
+      const whole = presentInstallation(saved, { showsAcl: true });
+      return changedFields(whole, returnNew ? changedRoots(fields) : []);
     };
-    return { identity: { ...changes, objectId }, run };
+    return { identity, run };
+  }
+
+  /** The installation with the id; else, for a registration, the one that the device has already. */
+  private async lockKnown(
+    tx: Tx,
+    appId: string,
+    identity: InstallationIdentity & { readonly objectId: string },
+    isRegistration: boolean,
+  ): Promise<InstallationRow | undefined> {
+    const named = await this.writer.lock(tx, appId, identity.objectId);
+    return named === undefined && isRegistration ? this.writer.lockRegistered(tx, appId, identity) : named;
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Acl, parseAcl } from '#access';
-import { installationId, type JsonObject, type JsonValue } from '#contracts';
+import { installationId, isObjectId, type JsonObject, type JsonValue } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { type FieldChange, isDelete, isOperation, parseChanges } from '#object-ops';
 import { isStorableText } from '#object-values';
@@ -21,7 +21,6 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Draft = Mutable<Omit<InstallationChanges, 'fields'>>;
 type FieldParser = (draft: Draft, value: JsonValue) => void;
 
-const OBJECT_ID = /^[A-Za-z0-9]{1,64}$/;
 const DEVICE_TYPE = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
 /** Tokens are their makers' business; what has spaces or is longer than any of theirs is none. */
 const DEVICE_TOKEN = /^[\x21-\x7e]{1,1024}$/;
@@ -71,7 +70,7 @@ export function parseRegistration({ objectId, ...fields }: JsonObject): {
 } {
   const changes = parseInstallationChanges(fields);
   if (objectId === undefined || isNothing(objectId)) return { changes };
-  if (typeof objectId !== 'string' || !OBJECT_ID.test(objectId)) throw readOnlyKey('objectId');
+  if (typeof objectId !== 'string' || !isObjectId(objectId)) throw readOnlyKey('objectId');
   return { objectId, changes };
 }
 

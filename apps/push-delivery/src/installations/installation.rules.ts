@@ -18,6 +18,11 @@ export function newInstallation(objectId: string, now: Date): InstallationRow {
   };
 }
 
+/** Whether a device is named by which it is known again. */
+export function namesDevice({ installationId, deviceToken }: InstallationIdentity): boolean {
+  return typeof installationId === 'string' || typeof deviceToken === 'string';
+}
+
 /**
  * Which of the installations a registration means: the one with its `installationId`; else the one that it names, unless
  * that has become another device's; else the one with its device token.

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { migrate } from '#database';
+import { newDatabase, quickestPlan, unique } from '#testing';
+import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { InstallationScanRepository } from './installation-scan.repository.js';
+import type { ScanPosition } from './push-job.types.js';
+
+const START: ScanPosition = { partition: -1, objectId: '' };
+/** As bytes order them; a collation of words orders them otherwise. */
+const IDS = ['-a', '0', '09', 'A', 'Z', '_b', 'a', 'aB', 'a_', 'ab', 'constructor', 'z'];
+const MANY = 20_000;
+
+describe('the scan of installations in PostgreSQL', () => {
+  const app = unique('app');
+  let database: PushDatabase;
+  let scan: InstallationScanRepository;
+
+  beforeAll(async () => {
+    const options = pushDatabase(await newDatabase(), 2);
+    await migrate(options);
+    database = new PushDatabase(options);
+    scan = new InstallationScanRepository(database);
+    // A column takes the collation of its database; with this one, words are compared as in a dictionary.
+    await database.query('ALTER TABLE push.installations ALTER COLUMN object_id TYPE text COLLATE "en-x-icu"');
+    await insert(app, IDS);
+    await insert(
+      unique('other'),
+      Array.from({ length: MANY }, (_, index) => index.toString(16).padStart(24, '0')),
+    );
+    await database.query('VACUUM ANALYZE push.installations');
+  });
+  afterAll(() => database.close());
+
+  const insert = (appId: string, ids: readonly string[]) =>
+    database.query(
+      `INSERT INTO push.installations (app_id, object_id, partition, installation_id, created_at, updated_at)
+       SELECT $1, id, 7, id, now(), now() FROM unnest($2::text[]) AS id`,
+      [appId, ids],
+    );
+  const job = { appId: app, target: { where: [] } };
+
+  it('goes by the bytes of ids, page by page, whatever the collation of the database', async () => {
+    const found: string[] = [];
+    let after = START;
+    for (let page = await scan.find(job, { after, limit: 5 }); page.length > 0;) {
+      found.push(...page.map(({ objectId }) => objectId));
+      after = page.at(-1) ?? after;
+      page = await scan.find(job, { after, limit: 5 });
+    }
+    expect(found).toEqual(IDS);
+    expect([...IDS].sort()).toEqual(IDS);
+  });
+
+  it('knows the position so many installations further in the same order', async () => {
+    expect(await scan.positionAfter(app, START, 6)).toEqual({ partition: 7, objectId: '_b' });
+    const range = { after: { partition: 7, objectId: 'Z' }, until: { partition: 7, objectId: 'aB' }, limit: 100 };
+    expect((await scan.find(job, range)).map(({ objectId }) => objectId)).toEqual(['_b', 'a', 'aB']);
+  });
+
+  it('is answered by its index', async () => {
+    const { indexes } = await quickestPlan(database, (within) =>
+      new InstallationScanRepository(within as PushDatabase).find(job, { after: START, limit: 100 }),
+    );
+    expect(indexes).toContain('installations_scan_idx');
+  });
+});
