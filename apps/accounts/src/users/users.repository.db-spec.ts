@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Database, migrate } from '#database';
 import { compileCount, compileFind, type ObjectQuery, parseOrder, parseWhere, type QueryScope } from '#object-query';
 import { Sealer } from '#sealing';
@@ -217,5 +217,29 @@ describe('the migrations of accounts', () => {
     );
     expect(indexes.length).toBeGreaterThanOrEqual(5);
     for (const { definition } of indexes) expect(definition).toMatch(/\(app_id, /);
+  });
+});
+
+describe('users by their identities', () => {
+  const named = (names: readonly string[]) => names.map((uid) => ({ platform: 'weixin', uid }));
+
+  it.each([1, 2, 40])('are found by one statement for %d identities', async (asked) => {
+    const appId = await newApp();
+    const user = row();
+    await users.insert(database, appId, user);
+    const uids = Array.from({ length: asked }, (_, index) => `uid ${index}`);
+    await database.query(
+      `INSERT INTO accounts.identities (app_id, user_id, platform, uid, is_verified) VALUES ($1, $2, 'weixin', $3, true)`,
+      [appId, user.objectId, uids.at(-1)],
+    );
+    const query = vi.spyOn(database, 'query');
+    try {
+      const found = await users.findByIdentities(appId, [...named(uids), ...named(uids.slice(1))]);
+      expect(found).toMatchObject([{ ...named(uids).at(-1), isVerified: true, user: { objectId: user.objectId } }]);
+      expect(query).toHaveBeenCalledTimes(1);
+      expect(await users.findByIdentities(await newApp(), named(uids))).toEqual([]);
+    } finally {
+      query.mockRestore();
+    }
   });
 });

@@ -32,6 +32,21 @@ const LISTED = {
 /** A user as the table holds it. */
 type StoredUser = Omit<UserRow, 'identities'> & { readonly sealedIdentities: string | null };
 
+const OWNED = `
+  identities.platform, identities.uid, identities.kind, identities.is_verified AS "isVerified", ${COLUMNS}`;
+const WITH_OWNER = `
+  JOIN accounts.users ON users.app_id = identities.app_id AND users.object_id = identities.user_id
+ WHERE identities.app_id = $1`;
+const FIND_BY_IDENTITY = `
+  SELECT ${OWNED} FROM accounts.identities ${WITH_OWNER} AND identities.platform = $2 AND identities.uid = $3`;
+const FIND_BY_IDENTITIES = `
+  SELECT ${OWNED}
+    FROM (SELECT DISTINCT * FROM unnest($2::text[], $3::text[]) AS named (platform, uid)) AS wanted
+    JOIN accounts.identities ON identities.platform = wanted.platform AND identities.uid = wanted.uid ${WITH_OWNER}`;
+
+/** An identity with the user who has it, as the tables hold them. */
+type OwnedRow = StoredUser & Omit<OwnedIdentity<UserRow>, 'user'>;
+
 /** A user as it was read, and the version of its row then. */
 export interface UserVersion {
   readonly user: UserRow;
@@ -77,11 +92,26 @@ export class UsersRepository {
   }
 
   /**
-   * Which of the identities somebody has, and who. One look-up for each, of values and not of lists: so PostgreSQL keeps its
-   * plan, which takes longer to make than to run.
+   * Which of the identities are taken, and the users who have them. One statement, however many are asked for. The usual one is of values
+   * and not of lists: so PostgreSQL keeps its plan, which takes longer to make than to run.
    */
   async findByIdentities(appId: string, keys: readonly IdentityKey[]): Promise<OwnedIdentity<UserRow>[]> {
-    return (await Promise.all(keys.map((key) => this.findByIdentity(appId, key)))).flat();
+    const [key, ...others] = keys;
+    if (key === undefined) return [];
+    const rows = await (others.length === 0
+      ? this.database.query<OwnedRow>(FIND_BY_IDENTITY, [appId, key.platform, key.uid], 'users.findByIdentity')
+      : this.database.query<OwnedRow>(
+          FIND_BY_IDENTITIES,
+          [appId, keys.map(({ platform }) => platform), keys.map(({ uid }) => uid)],
+          'users.findByIdentities',
+        ));
+    return rows.map(({ platform, uid, kind, isVerified, ...user }) => ({
+      platform,
+      uid,
+      kind,
+      isVerified,
+      user: this.open(user),
+    }));
   }
 
   /** The names of those users that exist, by id. */
@@ -182,18 +212,6 @@ export class UsersRepository {
 
   async remove(tx: Tx, appId: string, objectId: string): Promise<void> {
     await tx.query('DELETE FROM accounts.users WHERE app_id = $1 AND object_id = $2', [appId, objectId]);
-  }
-
-  private async findByIdentity(appId: string, { platform, uid }: IdentityKey): Promise<OwnedIdentity<UserRow>[]> {
-    const rows = await this.database.query<StoredUser & Pick<OwnedIdentity<UserRow>, 'kind' | 'isVerified'>>(
-      `SELECT identities.kind, identities.is_verified AS "isVerified", ${COLUMNS}
-         FROM accounts.identities JOIN accounts.users
-           ON users.app_id = identities.app_id AND users.object_id = identities.user_id
-        WHERE identities.app_id = $1 AND identities.platform = $2 AND identities.uid = $3`,
-      [appId, platform, uid],
-      'users.findByIdentity',
-    );
-    return rows.map(({ kind, isVerified, ...user }) => ({ platform, uid, kind, isVerified, user: this.open(user) }));
   }
 
   private changeableValues(appId: string, user: UserRow): unknown[] {
