@@ -23,6 +23,8 @@ export interface GatewayConfig {
   /** Public address of the API, without a slash at its end. Never taken from a request. */
   readonly baseUrl: string;
   readonly bodyLimitBytes: number;
+  /** How long a batch may take as a whole. */
+  readonly batchTimeoutMs: number;
   /** Where devices connect; undefined: to the connectors that run. */
   readonly pushUrls: PushUrls | undefined;
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
@@ -34,6 +36,8 @@ export interface GatewayConfig {
 
 type Environment = z.output<typeof gatewayEnvironment>;
 
+const BATCH_TIMEOUT_MS = 60_000;
+
 /** DI token of `GatewayConfig`. */
 export const GATEWAY_CONFIG = Symbol('GatewayConfig');
 
@@ -44,6 +48,7 @@ export function gatewayConfig(env: Environment): GatewayConfig {
   return Object.freeze({
     baseUrl: env.GATEPOST_BASE_URL ?? `http://localhost:${env.GATEPOST_PORT}`,
     bodyLimitBytes: env.GATEPOST_BODY_LIMIT_BYTES,
+    batchTimeoutMs: BATCH_TIMEOUT_MS,
     pushUrls: pushUrls(env),
     trustedProxies: env.GATEPOST_TRUSTED_PROXIES,
     rateLimits: {

@@ -137,6 +137,45 @@ describe('POST /1.1/batch', () => {
     expect(running).toEqual(['first', 'second', 'third'].flatMap((name) => [`${name} begins`, `${name} ends`]));
   });
 
+  it('answers when its time is over, and claims nothing of what it does not know', async () => {
+    const hurried = await startGateway(accounts, [], { batchTimeoutMs: 500 });
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const signedUp: string[] = [];
+    accounts.answer('accounts.signUp', async ({ fields }) => {
+      const { username } = fields as { username: string };
+      if (username !== 'first') await released;
+      signedUp.push(username);
+      return { user: { ...user, username } };
+    });
+    const signUp = (username: string) => ({ method: 'POST', path: '/1.1/users', body: { username } });
+    const response = await fetch(`http://127.0.0.1:${hurried.port}/1.1/batch`, {
+      method: 'POST',
+      body: JSON.stringify({ requests: ['first', 'second', 'third', 'fourth'].map(signUp) }),
+      headers: { ...SIGNED, 'content-type': 'application/json' },
+    });
+    const notRun = { error: { code: 124, error: ERRORS.BATCH_NOT_RUN.message } };
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      [
+        { success: { ...user, username: 'first' } },
+        { error: { code: 124, error: ERRORS.BATCH_OUTCOME_UNKNOWN.message } },
+        notRun,
+        notRun,
+      ],
+    ]);
+    expect(signedUp).toEqual(['first']);
+    release();
+    // What was under way is done after all.
+    await eventually(() => {
+      expect(signedUp).toEqual(['first', 'second']);
+    });
+    await hurried.stop();
+    expect(accounts.questions).toEqual(['accounts.signUp', 'accounts.signUp']);
+  });
+
   it('gives every request the credentials and the id of the batch', async () => {
     await post(
       { requests: [{ method: 'GET', path: '/1.1/users/me', headers: { 'X-LC-Session': 'other' } }] },

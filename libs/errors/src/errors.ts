@@ -64,6 +64,12 @@ const table = {
   INVALID_NESTED_KEY: { code: 121, status: 400, message: "Nested keys must not contain '$' or '.'." },
   INVALID_ACL: { code: 123, status: 400, message: 'Invalid ACL.' },
   QUERY_TIMED_OUT: { code: 124, status: 400, message: 'The query took too long.' },
+  BATCH_NOT_RUN: { code: 124, status: 400, message: 'The batch took too long. This request of it was not run.' },
+  BATCH_OUTCOME_UNKNOWN: {
+    code: 124,
+    status: 400,
+    message: 'The batch took too long. This request of it was begun, and its outcome is not known.',
+  },
   INVALID_EMAIL: { code: 125, status: 400, message: 'The email address was invalid.' },
   INVALID_USER_ID: { code: 126, status: 400, message: 'Invalid user id.' },
   INVALID_PHONE: { code: 127, status: 400, message: 'The mobile phone number was invalid.' },
