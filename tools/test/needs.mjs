@@ -15,6 +15,7 @@ const RULES = [
   { files: /^apps\/push-delivery\/src\/connector-nodes\//, needs: [], uses: ['redis'] },
   { files: /\.db-spec\.ts$/, needs: ['postgresql'] },
 
+  { files: /^libs\/redis\/test\/redis-(cluster|sentinel)\./, needs: ['redis-server'] },
   { files: /^libs\/redis\//, needs: ['redis'] },
   { files: /^libs\/outbox\//, needs: ['postgresql', 'rabbitmq'] },
   { files: /^libs\/messaging\/test\/transports\./, needs: [], uses: ['rabbitmq'] },

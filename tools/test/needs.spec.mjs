@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ROOT } from '../prepare.mjs';
+import { isKubectlNewEnough } from './installed-programs.mjs';
 import { needsOf, patterns } from './needs.mjs';
 import { leftOut, leftOutLines } from './selection.mjs';
 
@@ -25,6 +26,18 @@ describe('the needs of test files', () => {
 
   it('are all servers for a journey that no rule names', () => {
     expect(needsOf('test/journeys/new.e2e-spec.ts').needs).toEqual(['postgresql', 'redis', 'rabbitmq']);
+  });
+});
+
+describe('a kubectl, or the package of one', () => {
+  it.each([
+    ['1.27.0', true],
+    ['1.32.3+ds-2', true],
+    ['2.0.1', true],
+    ['1.26.15', false],
+    ['1.20.5+really1.20.2-1.1+deb12u1', false],
+  ])('of version %s is new enough: %s', (version, isNewEnough) => {
+    expect(isKubectlNewEnough(version)).toBe(isNewEnough);
   });
 });
 

@@ -86,27 +86,33 @@ function installMissing(parts, tell) {
   if (parts.length === 0) return new Map();
   if (process.env.TEST_INSTALL === 'no') return reasons(parts, 'TEST_INSTALL=no forbids to install it');
   if (!canInstall()) return reasons(parts, 'only root can install packages, with apt-get');
-  const packages = [...new Set(parts.map((part) => PARTS[part].package))];
   tell(`Missing here: ${parts.map((part) => PARTS[part].name).join(', ')}.`);
-  tell(`As root on a system with apt-get, this installs their packages into it now: ${packages.join(', ')}.`);
+  tell(
+    "As root on a system with apt-get, this fetches its lists of packages and installs what is missing from the system's packages.",
+  );
   tell('To do without, end it and run it with TEST_INSTALL=no: what needs them is then left out, and listed.');
   try {
     updateLists();
   } catch (error) {
     return reasons(parts, `the lists of packages could not be fetched (${error.message})`);
   }
-  const outcomes = new Map(packages.map((name) => [name, installOne(name, tell)]));
+  const packages = [...new Set(parts.map((part) => PARTS[part].package))].map((name) => ({ name, ...candidate(name) }));
+  const wanted = packages.filter(({ version }) => version !== undefined);
+  if (wanted.length > 0) tell(`Installing ${wanted.map(({ name, version }) => `${name} ${version}`).join(', ')} …`);
+  const outcomes = new Map(packages.map(({ name, problem }) => [name, problem ?? installOne(name)]));
   return new Map(parts.map((part) => [part, outcomes.get(PARTS[part].package)]).filter(([, problem]) => problem));
 }
 
-/** @returns what went wrong */
-function installOne(name, tell) {
-  const candidate = candidateOf(name);
-  if (candidate === undefined) return `the system has no package ${name}`;
+/** @returns the version that would be installed, or why the package is of no use; what is too old is not installed at all */
+function candidate(name) {
+  const version = candidateOf(name);
+  if (version === undefined) return { problem: `the system has no package ${name}` };
   const { isNewEnough = () => true } = Object.values(PARTS).find((part) => part.package === name);
-  // Such as 1.20.5+really1.20.2: what is too old is not installed at all.
-  if (!isNewEnough(candidate)) return `the system's package ${name} is too old (${candidate})`;
-  tell(`Installing ${name} ${candidate} …`);
+  return isNewEnough(version) ? { version } : { problem: `the system's package ${name} is too old (${version})` };
+}
+
+/** @returns what went wrong */
+function installOne(name) {
   try {
     install(name);
     return undefined;
