@@ -24,6 +24,7 @@ describe('limits of requests over two gateways, behind a proxy', () => {
       {
         REDIS_URL: redis.urlFor(testRun().redisUrl),
         GATEPOST_RATE_LIMIT_SIGN_UPS: `${LIMIT}/60`,
+        GATEPOST_RATE_LIMIT_FAILED_CREDENTIALS: `${LIMIT}/60`,
         GATEPOST_TRUSTED_PROXIES: 'loopback',
       },
     );
@@ -62,6 +63,19 @@ describe('limits of requests over two gateways, behind a proxy', () => {
     const address = newAddress();
     const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => signUpFrom(address, index % 2)));
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(LIMIT);
+  });
+
+  it('hold for made-up application ids in each gateway alone, and for no application that exists', async () => {
+    const address = newAddress();
+    const headers = { 'x-forwarded-for': address };
+    const stranger = (gateway: number) =>
+      ApiClient.forApp(server().baseUrls[gateway] ?? '', { id: unique('app'), appKey: 'any', masterKey: 'any' });
+    const statuses: number[] = [];
+    for (let count = 0; count < LIMIT + 2; count += 1)
+      statuses.push((await stranger(1).get('/1.1/users/me', { headers })).status);
+    expect(statuses).toEqual([...Array.from({ length: LIMIT }, () => 401), 429, 429]);
+    expect((await stranger(0).get('/1.1/users/me', { headers })).status).toBe(401);
+    expect(await statusesOf(address, [1])).toEqual([201]);
   });
 
   it('do not hold for the master key', async () => {
