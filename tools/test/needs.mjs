@@ -38,6 +38,7 @@ const RULES = [
   { files: /^test\/journeys\/services\./, needs: SERVERS, uses: ['browser'] },
   { files: /^test\/journeys\/backup\./, needs: [], uses: [...SERVERS, 'postgresql-client'] },
   { files: /^test\/journeys\/lockout-life\./, needs: [], uses: [...SERVERS, 'redis-server'] },
+  { files: /^test\/journeys\/redis-cluster\./, needs: ['postgresql', 'rabbitmq', 'redis', 'redis-server'] },
   { files: /^test\/journeys\/doctor\./, needs: SERVERS, uses: ['redis-server'] },
   { files: /^test\/journeys\/(broker-restart|push-faults)\./, needs: [...SERVERS, 'rabbitmq-server'] },
   {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Metrics, ProcessFacts, Readiness } from '#observability';
 import { Redis, RedisModule, RedisScript } from '#redis';
-import { eventually, isRedisInstalled, newNamespace, RedisGroup, unique } from '#testing';
+import { eventually, newNamespace, RedisGroup, unique } from '#testing';
 
 const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', status: 503 };
 const PATIENCE_MS = 1_000;
@@ -10,7 +10,7 @@ const START_MS = 60_000;
 const count = new RedisScript("return redis.call('INCRBY', KEYS[1], ARGV[1])");
 const countTwo = new RedisScript("redis.call('INCR', KEYS[1]) return redis.call('INCR', KEYS[1] .. ':more')");
 
-describe.runIf(isRedisInstalled)('a cluster of Redis', () => {
+describe('a cluster of Redis', () => {
   const namespace = newNamespace();
   let group: RedisGroup;
   let redis: Redis;

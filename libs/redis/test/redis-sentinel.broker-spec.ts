@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Redis, RedisScript } from '#redis';
-import { eventually, isRedisInstalled, newNamespace, RedisGroup, unique } from '#testing';
+import { eventually, newNamespace, RedisGroup, unique } from '#testing';
 
 const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', status: 503 };
 const START_MS = 60_000;
@@ -8,7 +8,7 @@ const FAILOVER_MS = 25_000;
 
 const count = new RedisScript("return redis.call('INCRBY', KEYS[1], ARGV[1])");
 
-describe.runIf(isRedisInstalled)('a Redis that Sentinels watch', () => {
+describe('a Redis that Sentinels watch', () => {
   const [namespace, key] = [newNamespace(), unique('counter')];
   let group: RedisGroup;
   let redis: Redis;

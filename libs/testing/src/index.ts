@@ -20,7 +20,7 @@ export { type ObservedAnswer, observedAnswers } from './observed-answers.js';
 export { newSigningKey, PlatformServer, usePlatforms } from './platform-server.js';
 export { quickestPlan } from './query-plan.js';
 export { linkIn, type MailedLink, type ReceivedMail } from './received-mail.js';
-export { isRedisInstalled, RedisGroup } from './redis-group.js';
+export { RedisGroup } from './redis-group.js';
 export { selfSignedCertificate } from './self-signed-certificate.js';
 export { SmtpSink, type SmtpSinkOptions, useSmtpSink } from './smtp-sink.js';
 export { storedRows } from './stored-rows.js';

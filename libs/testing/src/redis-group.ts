@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { Redis as Client } from 'ioredis';
 import { eventually } from './eventually.js';
@@ -16,9 +15,6 @@ interface Member {
   readonly url: URL;
   readonly client: Client;
 }
-
-/** Whether groups can be started here: `redis-server`, as it comes with Redis. */
-export const isRedisInstalled = spawnSync('redis-server', ['--version']).status === 0;
 
 /** Servers of Redis of a test's own that work together: a cluster, or a master with a replica and three Sentinels. */
 export class RedisGroup {

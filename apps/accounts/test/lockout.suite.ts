@@ -1,0 +1,264 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { eventually, unique } from '#testing';
+import { LOCKOUT_LIMITS } from '../src/lockout/lockout.rules.js';
+import type { LockoutStore } from '../src/lockout/lockout-store.js';
+import type { LockoutLimits, LockoutSubject } from '../src/lockout/lockout.types.js';
+
+const LOCKING = LOCKOUT_LIMITS.lockingFailure;
+/** In place of minutes; long enough for what a test does within it on a busy machine. */
+const SHORT_MS = 2_000;
+
+/** A store of lockouts as a process has it. */
+interface LockoutAdapter {
+  readonly name: string;
+  readonly open: (limits: LockoutLimits) => LockoutStore;
+  /** How much the store keeps of an application. */
+  readonly rowsOf: (appId: string) => Promise<number>;
+}
+
+/** What every store of lockouts promises. */
+export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
+  describe(`the lockout in ${name}`, () => {
+    let patient: LockoutStore;
+    let user: LockoutSubject;
+    let attempts = 0;
+
+    beforeEach(() => {
+      patient = open(LOCKOUT_LIMITS);
+      user = { appId: unique('app'), userId: unique('user') };
+    });
+
+    const newId = () => `attempt-${(attempts += 1)}`;
+    const attempt = async (store: LockoutStore, isRight: boolean, subject = user) => {
+      const id = newId();
+      const { kind } = await store.reserve(subject, id);
+      return kind === 'reserved' ? (await store.settle(subject, id, isRight)).kind : kind;
+    };
+    const fail = async (store: LockoutStore, times: number, subject = user) => {
+      const outcomes: string[] = [];
+      for (let index = 0; index < times; index += 1) outcomes.push(await attempt(store, false, subject));
+      return outcomes;
+    };
+    const reserveMany = (store: LockoutStore, count: number) => {
+      const ids = Array.from({ length: count }, newId);
+      return Promise.all(ids.map(async (id) => ({ id, ...(await store.reserve(user, id)) })));
+    };
+
+    it('judges six failures; the seventh locks, and right ones are refused like wrong ones', async () => {
+      expect(await fail(patient, LOCKING - 1)).toEqual(Array(LOCKING - 1).fill('judged'));
+      const id = newId();
+      await patient.reserve(user, id);
+      expect(await patient.settle(user, id, false)).toEqual({
+        kind: 'locked',
+        remainingMs: LOCKOUT_LIMITS.lockMs,
+        isLockNew: true,
+      });
+      expect([await attempt(patient, true), await attempt(patient, false)]).toEqual(['locked', 'locked']);
+      expect(await patient.find(user)).toMatchObject({ lockedUntil: expect.any(Date) as Date, failures: 0 });
+    });
+
+    it('a success takes nothing back', async () => {
+      await fail(patient, LOCKING - 1);
+      expect(await attempt(patient, true)).toBe('judged');
+      expect((await patient.find(user)).failures).toBe(LOCKING - 1);
+      expect(await attempt(patient, false)).toBe('locked');
+    });
+
+    it('tells how long the lock lasts, which attempts do not prolong', async () => {
+      await fail(patient, LOCKING);
+      const { lockedUntil } = await patient.find(user);
+      const [first, second] = [await patient.reserve(user, newId()), await patient.reserve(user, newId())];
+      const remaining = [first, second].map((outcome) => (outcome.kind === 'locked' ? outcome.remainingMs : 0));
+      expect(remaining[0]).toBeGreaterThan(LOCKOUT_LIMITS.lockMs - 5_000);
+      expect(remaining[1]).toBeLessThanOrEqual(remaining[0]!);
+      expect((await patient.find(user)).lockedUntil).toEqual(lockedUntil);
+      const lockedForMs = await patient.lockedForMs(user);
+      expect(lockedForMs).toBeGreaterThan(LOCKOUT_LIMITS.lockMs - 5_000);
+      expect(lockedForMs).toBeLessThanOrEqual(remaining[1]!);
+    });
+
+    it('is not locked before the failure that locks, nor when the lock is over', async () => {
+      expect(await patient.lockedForMs(user)).toBe(0);
+      const store = open({ ...LOCKOUT_LIMITS, lockMs: SHORT_MS });
+      await fail(store, LOCKING - 1);
+      expect(await store.lockedForMs(user)).toBe(0);
+      await fail(store, 1);
+      expect(await store.lockedForMs(user)).toBeGreaterThan(0);
+      await eventually(async () => {
+        expect(await store.lockedForMs(user)).toBe(0);
+      });
+    });
+
+    it('forgets each failure when it is as old as the window', async () => {
+      const store = open({ ...LOCKOUT_LIMITS, windowMs: SHORT_MS });
+      await fail(store, 3);
+      await sleep(SHORT_MS / 2);
+      expect(await fail(store, 3)).not.toContain('locked');
+      await eventually(async () => {
+        expect((await store.find(user)).failures).toBe(3);
+      });
+      expect(await fail(store, 3)).not.toContain('locked');
+      expect(await attempt(store, false)).toBe('locked');
+    });
+
+    it('opens by itself, and starts to count at zero', async () => {
+      const store = open({ ...LOCKOUT_LIMITS, lockMs: SHORT_MS });
+      await fail(store, LOCKING);
+      expect(await attempt(store, true)).toBe('locked');
+      await eventually(async () => {
+        expect(await store.find(user)).toEqual({ lockedUntil: undefined, failures: 0 });
+      });
+      expect(await attempt(store, true)).toBe('judged');
+      expect(await fail(store, LOCKING)).toEqual([...Array<string>(LOCKING - 1).fill('judged'), 'locked']);
+    });
+
+    it('lets seven of a hundred parallel attempts be judged', async () => {
+      const outcomes = await reserveMany(patient, 100);
+      const reserved = outcomes.filter(({ kind }) => kind === 'reserved');
+      expect([reserved.length, outcomes.filter(({ kind }) => kind === 'full').length]).toEqual([LOCKING, 93]);
+      const settled = await Promise.all(reserved.map(({ id }) => patient.settle(user, id, false)));
+      expect(settled.filter(({ kind }) => kind === 'judged')).toHaveLength(LOCKING - 1);
+      expect(settled.filter(({ isLockNew }) => isLockNew)).toHaveLength(1);
+      expect((await reserveMany(patient, 20)).every(({ kind }) => kind === 'locked')).toBe(true);
+    });
+
+    it('a success among parallel failures wipes none of them', async () => {
+      const reserved = await reserveMany(patient, LOCKING);
+      await Promise.all(reserved.map(({ id }, index) => patient.settle(user, id, index === 3)));
+      expect((await patient.find(user)).failures).toBe(LOCKING - 1);
+      expect(await attempt(patient, false)).toBe('locked');
+    });
+
+    it('gives the place of an attempt that was not judged to another', async () => {
+      const [first] = await reserveMany(patient, LOCKING);
+      expect(await attempt(patient, true)).toBe('full');
+      await patient.release(user, first!.id);
+      expect(await attempt(patient, true)).toBe('judged');
+      expect((await patient.find(user)).failures).toBe(0);
+    });
+
+    it('gives the places of attempts that nobody brings to an end to others', async () => {
+      const store = open({ ...LOCKOUT_LIMITS, reservationMs: SHORT_MS });
+      await reserveMany(store, LOCKING);
+      expect(await attempt(store, true)).toBe('full');
+      await eventually(async () => {
+        expect(await attempt(store, true)).toBe('judged');
+      });
+      expect((await store.find(user)).failures).toBe(0);
+    });
+
+    it('keeps a late verdict to itself, and counts it where it is wrong', async () => {
+      const store = open({ ...LOCKOUT_LIMITS, reservationMs: 100 });
+      const [right, wrong] = await reserveMany(store, 2);
+      await sleep(150);
+      expect(await store.settle(user, right!.id, true)).toEqual({ kind: 'late', isLockNew: false });
+      expect(await store.settle(user, wrong!.id, false)).toEqual({ kind: 'late', isLockNew: false });
+      expect((await store.find(user)).failures).toBe(1);
+    });
+
+    it('locks by a late failure without telling it, and what was pending then is refused', async () => {
+      const [brief, long] = [open({ ...LOCKOUT_LIMITS, reservationMs: 100 }), patient];
+      await fail(patient, LOCKING - 1);
+      const [late] = await reserveMany(brief, 1);
+      await sleep(150);
+      const [pending] = await reserveMany(long, 1);
+      expect(await patient.settle(user, late!.id, false)).toEqual({ kind: 'late', isLockNew: true });
+      expect(await patient.settle(user, pending!.id, true)).toMatchObject({ kind: 'locked', isLockNew: false });
+    });
+
+    it('is unlocked by clear, with the count at zero', async () => {
+      await fail(patient, LOCKING);
+      await patient.clear(user);
+      expect(await patient.find(user)).toEqual({ lockedUntil: undefined, failures: 0 });
+      expect(await patient.list(user.appId, { limit: 10 })).toEqual([]);
+      expect(await fail(patient, LOCKING)).toEqual([...Array<string>(LOCKING - 1).fill('judged'), 'locked']);
+    });
+
+    it('forgets by clear the failures, and not the attempts that are being judged', async () => {
+      await fail(patient, 2);
+      const pending = (await reserveMany(patient, LOCKING)).find(({ kind }) => kind === 'reserved');
+      await patient.clear(user);
+      expect((await patient.find(user)).failures).toBe(0);
+      expect(await patient.settle(user, pending!.id, false)).toEqual({ kind: 'judged', isLockNew: false });
+      expect((await patient.find(user)).failures).toBe(1);
+    });
+
+    it('counts each user of each application apart', async () => {
+      const others = [
+        { ...user, userId: unique('user') },
+        { ...user, appId: unique('app') },
+      ];
+      await fail(patient, LOCKING);
+      for (const other of others) expect(await attempt(patient, true, other)).toBe('judged');
+      expect(await patient.list(others[1]!.appId, { limit: 10 })).toEqual([]);
+    });
+
+    it.each([
+      ['a:b', 'c', 'a', 'b:c'],
+      ['a}:b', 'c', 'a', 'b}:c'],
+      ['{a}', 'b', 'a', 'b'],
+      ["'; DROP TABLE accounts.lockouts; --", '"', "'", '__proto__'],
+      ['a\nb', '*', 'a', '%'],
+      ['名前', 'é', '名前', 'e\u0301'],
+    ])('keeps ids apart, whatever is in them: %j %j', async (appId, userId, otherApp, otherUser) => {
+      const [one, other] = [
+        { appId, userId },
+        { appId: otherApp, userId: otherUser },
+      ];
+      await fail(patient, LOCKING, one);
+      expect([await attempt(patient, true, one), await attempt(patient, true, other)]).toEqual(['locked', 'judged']);
+      expect((await patient.list(appId, { limit: 10 })).map((found) => found.userId)).toEqual([userId]);
+      await patient.clear(one);
+    });
+
+    it('lists the locked users page by page, in the order in which their locks end', async () => {
+      const users = Array.from({ length: 5 }, () => ({ ...user, userId: unique('user') }));
+      for (const each of users) {
+        await fail(patient, LOCKING, each);
+        // Locks that end in the same millisecond come in the order of their users' ids.
+        await sleep(2);
+      }
+      const all = await patient.list(user.appId, { limit: 10 });
+      expect(all.map(({ userId }) => userId)).toEqual(users.map(({ userId }) => userId));
+      const first = await patient.list(user.appId, { limit: 2 });
+      const second = await patient.list(user.appId, { limit: 2, after: first[1] });
+      const third = await patient.list(user.appId, { limit: 2, after: second[1] });
+      expect([...first, ...second, ...third]).toEqual(all);
+      expect(await patient.list(user.appId, { limit: 2, after: third[0] })).toEqual([]);
+    });
+
+    it('pages through locks that end in the same moment', async () => {
+      const store = open({ ...LOCKOUT_LIMITS, lockingFailure: 1 });
+      const users = Array.from({ length: 40 }, () => ({ ...user, userId: unique('user') }));
+      await Promise.all(users.map((each) => fail(store, 1, each)));
+      const all = await store.list(user.appId, { limit: 100 });
+      const paged: typeof all = [];
+      for (let page = await store.list(user.appId, { limit: 3 }); page.length > 0;) {
+        paged.push(...page);
+        page = await store.list(user.appId, { limit: 3, after: page.at(-1) });
+      }
+      expect(paged).toEqual(all);
+      expect(new Set(paged.map(({ userId }) => userId)).size).toBe(users.length);
+    });
+
+    it('keeps nothing of what is over', async () => {
+      const limits = { windowMs: SHORT_MS, lockMs: SHORT_MS, reservationMs: SHORT_MS };
+      const store = open({ ...LOCKOUT_LIMITS, ...limits });
+      await fail(store, LOCKING);
+      await fail(store, 3, { ...user, userId: 'failed' });
+      await store.reserve({ ...user, userId: 'reserved' }, newId());
+      expect(await rowsOf(user.appId)).toBe(3);
+      await eventually(async () => {
+        // In passing: an attempt of somebody else.
+        await attempt(store, true, { appId: unique('app'), userId: 'other' });
+        expect(await rowsOf(user.appId)).toBe(0);
+      });
+    });
+
+    it('keeps nothing of attempts that were right', async () => {
+      expect(await attempt(patient, true)).toBe('judged');
+      expect(await rowsOf(user.appId)).toBe(0);
+    });
+  });
+}

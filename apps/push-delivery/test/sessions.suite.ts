@@ -1,0 +1,144 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { eventually, unique } from '#testing';
+import type { DeviceAddress } from '../src/device-queues/device-address.js';
+import type { DeviceQueues } from '../src/device-queues/device-queues.js';
+import type { QueueStore } from './queue-stores.js';
+import { QueueUser } from './queue-user.js';
+
+const PAGE = 50;
+
+/** What every store of sessions promises. */
+export function describeSessions({ name, open }: QueueStore): void {
+  describe(`the sessions of devices in ${name}`, () => {
+    let user: QueueUser;
+    let queues: DeviceQueues;
+    let device: DeviceAddress;
+
+    beforeEach(() => {
+      queues = open();
+      user = new QueueUser(queues);
+      device = user.newDevice();
+    });
+
+    const connect = (session = user.newSession()) => queues.connect(device, session, PAGE);
+    /** Where an enqueued message finds the device. */
+    const nodeOf = async (one = device) => {
+      const [found] = await user.enqueue(user.newMessage(), [one]);
+      return found?.node;
+    };
+
+    it('are one for each device: the newest, which learns of the one before', async () => {
+      const [first, second] = [user.newSession('node-1'), user.newSession('node-2')];
+      expect((await connect(first)).previous).toBeUndefined();
+      expect((await connect(second)).previous).toEqual(first);
+      expect(await nodeOf()).toBe('node-2');
+      expect(await queues.countConnected(user.appId)).toBe(1);
+    });
+
+    it('are not in conflict with themselves', async () => {
+      const session = user.newSession();
+      await connect();
+      expect(await connect(session)).toMatchObject({ conflicts: 1 });
+      expect(await connect(session)).toMatchObject({ conflicts: 1, previous: undefined });
+    });
+
+    it('end when they are said to, and not when a newer one has come', async () => {
+      const [first, second] = [user.newSession(), user.newSession('node-2')];
+      await connect(first);
+      await connect(second);
+      await queues.disconnect([{ device, session: first }]);
+      expect(await nodeOf()).toBe('node-2');
+      await queues.disconnect([
+        { device, session: second },
+        { device: user.newDevice(), session: first },
+      ]);
+      expect([await nodeOf(), await queues.countConnected(user.appId)]).toEqual([undefined, 0]);
+    });
+
+    it('add up their conflicts, until one has ended in peace', async () => {
+      const conflicts = [];
+      for (let count = 0; count < 4; count += 1) conflicts.push((await connect()).conflicts);
+      const last = user.newSession();
+      conflicts.push((await connect(last)).conflicts);
+      expect(conflicts).toEqual([0, 1, 2, 3, 4]);
+      await queues.disconnect([{ device, session: last }]);
+      expect((await connect()).conflicts).toBe(0);
+      expect((await connect()).conflicts).toBe(1);
+    });
+
+    it('start to count conflicts again when the last one is long ago', async () => {
+      queues = open({ conflictMs: 1 });
+      await connect();
+      await connect();
+      await eventually(async () => {
+        expect((await connect()).conflicts).toBe(1);
+      });
+    });
+
+    it('follow one another where many connect at once: each ends another one', async () => {
+      const sessions = Array.from({ length: 20 }, () => user.newSession(unique('node')));
+      const outcomes = await Promise.all(sessions.map((session) => connect(session)));
+      const ended = outcomes.flatMap(({ previous }) => previous?.session ?? []);
+      const owner = sessions.filter(({ session }) => !ended.includes(session));
+      expect([new Set(ended).size, owner.length]).toEqual([19, 1]);
+      expect(await nodeOf()).toBe(owner[0]!.node);
+    });
+
+    it.each([
+      [
+        'the message',
+        async (enqueue: () => Promise<boolean>, login: () => Promise<boolean>) => Promise.all([enqueue(), login()]),
+      ],
+      [
+        'the login',
+        async (enqueue: () => Promise<boolean>, login: () => Promise<boolean>) => Promise.all([login(), enqueue()]),
+      ],
+    ])('and queues miss no message where both come at once, %s first', async (_, both) => {
+      for (let round = 0; round < 20; round += 1) {
+        const [one, message] = [user.newDevice(), user.newMessage()];
+        const enqueue = async () => (await user.enqueue(message, [one])).length > 0;
+        const login = async () => (await queues.connect(one, user.newSession(), PAGE)).page.refs.length > 0;
+        expect(await both(enqueue, login)).toContain(true);
+      }
+    });
+
+    it('can be said again: those that were forgotten are back, those elsewhere stay there', async () => {
+      const [mine, moved] = [user.newDevice(), user.newDevice()];
+      const sessions = [mine, moved, device].map((one) => ({ device: one, session: user.newSession('node-1') }));
+      await queues.connect(moved, user.newSession('node-2'), PAGE);
+      await queues.connect(device, user.newSession('node-1'), PAGE);
+      expect(await queues.reassert(sessions)).toEqual([moved]);
+      expect([await nodeOf(mine), await nodeOf(moved), await nodeOf(device)]).toEqual(['node-1', 'node-2', 'node-1']);
+      // The device's older session at the same node was the one that was forgotten.
+      await queues.disconnect(sessions);
+      expect(await queues.countConnected(user.appId)).toBe(1);
+      expect(await queues.reassert([])).toEqual([]);
+    });
+
+    it('are counted for their application', async () => {
+      const devices = Array.from({ length: 30 }, () => user.newDevice());
+      await Promise.all(devices.map((one) => queues.connect(one, user.newSession(), PAGE)));
+      expect(await queues.countConnected(user.appId)).toBe(30);
+      expect(await queues.countConnected(unique('app'))).toBe(0);
+    });
+
+    it('of dead nodes can be ended together', async () => {
+      const devices = Array.from({ length: 30 }, () => user.newDevice());
+      const [dead, alive] = [unique('node'), unique('node')];
+      for (const [index, one] of devices.entries())
+        await queues.connect(one, user.newSession(index % 3 === 0 ? alive : dead), PAGE);
+      await queues.endSessionsOf([dead, unique('node')]);
+      expect(await queues.countConnected(user.appId)).toBe(10);
+      expect([await nodeOf(devices[0]), await nodeOf(devices[1])]).toEqual([alive, undefined]);
+      await queues.endSessionsOf([alive]);
+      await queues.endSessionsOf([]);
+      expect(await queues.countConnected(user.appId)).toBe(0);
+    });
+
+    it.each(['a b', '1 2 3', '', '%d', '名前'])('are known by whatever they are called: %j', async (name) => {
+      const session = { node: 'node-1', session: name };
+      await connect(session);
+      expect((await connect()).previous).toEqual(session);
+    });
+  });
+}
