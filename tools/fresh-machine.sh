@@ -40,7 +40,7 @@ while [ $# -gt 0 ]; do
 done
 source_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [ "$(id -u)" = 0 ] || { echo 'debootstrap and chroot need root.' >&2; exit 2; }
-for program in debootstrap unshare git node npm; do
+for program in debootstrap unshare ip git node npm; do
   command -v "$program" >/dev/null || { echo "$program is missing on this machine." >&2; exit 2; }
 done
 
@@ -145,7 +145,7 @@ enter() {
     ln -s /proc/self/fd "$root/dev/fd"
     mkdir "$root/dev/shm" "$root/dev/pts"
     mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
-    if [ "$network" = no ]; then ip link set lo up 2>/dev/null || ifconfig lo up; fi
+    if [ "$network" = no ]; then ip link set lo up; fi
     home=$(chroot "$root" getent passwd "$user" | cut -d: -f6)
     exec chroot --userspec="$user:$user" --groups= "$root" /usr/bin/env -i HOME="$home" USER="$user" LANG=C.UTF-8 \
       PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

@@ -86,7 +86,7 @@ function installMissing(parts, tell) {
   if (parts.length === 0) return new Map();
   if (process.env.TEST_INSTALL === 'no') return reasons(parts, 'TEST_INSTALL=no forbids to install it');
   if (!canInstall()) return reasons(parts, 'only root can install packages, with apt-get');
-  tell(`Missing here: ${parts.map((part) => PARTS[part].name).join(', ')}.`);
+  tell(`Missing here, and needed by the selected tests: ${parts.map((part) => PARTS[part].name).join(', ')}.`);
   tell(
     "As root on a system with apt-get, this fetches its lists of packages and installs what is missing from the system's packages.",
   );

@@ -29,7 +29,7 @@ export async function privateServer(kind) {
     (started) =>
       started === undefined
         ? { problem: 'its program is not installed' }
-        : { ...started, how: 'a private one, from an installed program' },
+        : { ...started, how: 'a private one of its own' },
     (error) => ({ problem: firstLine(error) }),
   );
 }
