@@ -61,14 +61,13 @@ describe('parseTtlMinutes', () => {
   it.each<[JsonObject, number]>([
     [{}, 6],
     [{ ttl: null }, 6],
-    [{ ttl: '' }, 6],
     [{ ttl: 1 }, 1],
     [{ ttl: 30 }, 30],
   ])('reads %j as %i minutes', (body, minutes) => {
     expect(parseTtlMinutes(body, 6)).toBe(minutes);
   });
 
-  it.each<JsonValue>([0, -1, 31, 1.5, 1e300, '10', true, [], {}])('refuses %j', (ttl) => {
+  it.each<JsonValue>([0, -1, 31, 1.5, 1e300, '10', '', ' ', true, [], {}])('refuses %j', (ttl) => {
     expect(() => parseTtlMinutes({ ttl }, 6)).toThrow(expect.objectContaining({ errorName: 'INCORRECT_TYPE' }));
   });
 });
@@ -100,11 +99,12 @@ describe('parseMessageOptions', () => {
   });
 
   it('is content with nothing', () => {
-    expect(parseMessageOptions({ name: null, op: '' })).toEqual({ smsType: 'sms' });
+    expect(parseMessageOptions({ name: null, op: '', smsType: null })).toEqual({ smsType: 'sms' });
   });
 
   it.each<[string, JsonObject]>([
     ['a type nobody knows', { smsType: 'pigeon' }],
+    ['a type that is blank', { smsType: '' }],
     ['a name that is no text', { name: { first: 'Shop' } }],
     ['a name of 101 characters', { name: 'x'.repeat(101) }],
     ['a line break', { name: 'Shop\nYou have won' }],

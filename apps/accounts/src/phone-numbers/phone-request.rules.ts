@@ -57,7 +57,7 @@ export function parsePhoneSignUp(body: JsonObject, mobilePhoneNumber: string, is
 
 /** @throws AppError INCORRECT_TYPE */
 export function parseTtlMinutes({ ttl }: JsonObject, byDefault: number): number {
-  if (isAbsent(ttl)) return byDefault;
+  if (ttl === undefined || ttl === null) return byDefault;
   const isValid = typeof ttl === 'number' && Number.isInteger(ttl) && ttl >= 1 && ttl <= MAX_CODE_TTL_MINUTES;
   if (!isValid) throw incorrect(`ttl: must be a whole number from 1 to ${MAX_CODE_TTL_MINUTES}.`);
   return ttl;
@@ -67,9 +67,9 @@ export function parseTtlMinutes({ ttl }: JsonObject, byDefault: number): number 
 export function parseMessageOptions(body: JsonObject): TextMessageOptions {
   const { name, op, sign, smsType, template } = body;
   const variables = Object.entries(body).filter(([key, value]) => !NO_VARIABLES.has(key) && !isAbsent(value));
-  const given = { name, op, sign, template, smsType: isAbsent(smsType) ? 'sms' : smsType };
+  const given = { name, op, sign, template, smsType: smsType ?? 'sms' };
   const parsed = textMessageOptions.safeParse({
-    ...Object.fromEntries(Object.entries(given).filter(([, value]) => !isAbsent(value))),
+    ...Object.fromEntries(Object.entries(given).filter(([name, value]) => name === 'smsType' || !isAbsent(value))),
     ...(variables.length === 0 ? {} : { variables: Object.fromEntries(variables.map(asText)) }),
   });
   if (parsed.success) return parsed.data;

@@ -98,6 +98,7 @@ describe('parseUserChanges', () => {
     [{ a: nested(33) }, 'INCORRECT_TYPE'],
     [{ username: 7 }, 'INVALID_USERNAME'],
     [{ password: '' }, 'INVALID_PASSWORD'],
+    [{ password: ' \t\n' }, 'INVALID_PASSWORD'],
     [{ email: 'nobody' }, 'INVALID_EMAIL'],
     [{ mobilePhoneNumber: 'abc' }, 'INVALID_PHONE'],
     [{ ACL: 'public' }, 'INVALID_ACL'],
@@ -139,11 +140,11 @@ describe('parseUserChanges', () => {
 });
 
 describe('parsePassword', () => {
-  it.each([undefined, null, '', 7, true, {}, ['p']])('refuses %j', (value) => {
+  it.each([undefined, null, '', ' ', 7, true, {}, ['p']])('refuses %j', (value) => {
     expect(() => parsePassword(value)).toThrow(expect.objectContaining({ errorName: 'INVALID_PASSWORD' }) as Error);
   });
 
   it('takes every other text, spaces and NUL bytes included', () => {
-    for (const text of [' ', '\0', 'ä😀', 'x'.repeat(1000)]) expect(parsePassword(text)).toBe(text);
+    for (const text of [' p ', '\0', 'ä😀', 'x'.repeat(1000)]) expect(parsePassword(text)).toBe(text);
   });
 });

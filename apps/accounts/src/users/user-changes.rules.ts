@@ -91,9 +91,9 @@ export function parseUserChanges(fields: JsonObject, isMaster: boolean): UserCha
   return { ...draft, custom: parseCustomFields(Object.fromEntries(custom)) };
 }
 
-/** A password as it was sent. @throws AppError INVALID_PASSWORD */
+/** A password as it was sent, not all of it blanks. @throws AppError INVALID_PASSWORD */
 export function parsePassword(value: unknown): string {
-  if (typeof value !== 'string' || value.length === 0) throw appError('INVALID_PASSWORD');
+  if (typeof value !== 'string' || value.trim() === '') throw appError('INVALID_PASSWORD');
   return value;
 }
 

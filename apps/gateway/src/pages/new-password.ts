@@ -18,7 +18,7 @@ export function newPasswordOf(fields: FormFields): { password: string; repeat: s
 /** Judges the two fields. @returns undefined where the password can be set */
 export function mistakesIn(fields: FormFields): PasswordMistakes | undefined {
   const { password, repeat } = newPasswordOf(fields);
-  if (password === '') return { password: 'missing' };
+  if (password.trim() === '') return { password: 'missing' };
   if (Array.from(password).length < MIN_PASSWORD_LENGTH) return { password: 'tooShort' };
   return password === repeat ? undefined : { isDifferent: true };
 }

@@ -36,6 +36,8 @@ describe('parseInstallationChanges', () => {
 
   it.each<[string, JsonObject]>([
     ['INCORRECT_TYPE', { installationId: 'a\u0000b' }],
+    ['INCORRECT_TYPE', { installationId: ' \t' }],
+    ['INCORRECT_TYPE', { installationId: 7 }],
     ['INCORRECT_TYPE', { installationId: { __op: 'Add', objects: ['a'] } }],
     ['INCORRECT_TYPE', { deviceType: '1' }],
     ['INVALID_DEVICE_TOKEN', { deviceToken: { __op: 'Increment' } }],

@@ -21,7 +21,8 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Draft = Mutable<Omit<InstallationChanges, 'fields'>>;
 type FieldParser = (draft: Draft, value: JsonValue) => void;
 
-const DEVICE_TYPE = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
+/** What a device may be called: a short name such as `ios`. */
+export const DEVICE_TYPE = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
 /** Tokens are their makers' business; what has spaces or is longer than any of theirs is none. */
 const DEVICE_TOKEN = /^[\x21-\x7e]{1,1024}$/;
 const SERVER_OWNED = new Set(['objectId', 'createdAt', 'updatedAt', 'className']);
@@ -130,8 +131,8 @@ function parseChannelList(value: JsonValue): FieldChange['operation'] {
 
 function parseInstallationId(value: JsonValue): string {
   const { success, data } = installationId.safeParse(value);
-  if (!success || !isStorableText(data))
-    throw incorrect('installationId', 'The value is a text of 1 to 128 characters.');
+  if (!success || data.trim() === '' || !isStorableText(data))
+    throw incorrect('installationId', 'The value is a text of 1 to 128 characters, not all of them blanks.');
   return data;
 }
 

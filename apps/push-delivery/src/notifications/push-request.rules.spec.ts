@@ -174,6 +174,7 @@ describe('parsePushToDevices', () => {
 
   it.each<[JsonObject, JsonObject, boolean]>([
     [{ device_type: 'android', device_ids: ['i'] }, { deviceType: 'android', installationId: 'i' }, false],
+    [{ device_type: 'My-TV_2', device_ids: ['i'] }, { deviceType: 'My-TV_2', installationId: 'i' }, false],
     [{ device_type: 'web', device_ids: ['i', 'j'] }, { deviceType: 'web', installationId: { $in: ['i', 'j'] } }, true],
     [{ device_type: 'ios', device_ids: ['t'] }, { deviceType: 'ios', deviceToken: 't' }, true],
     [{ device_type: 'android', device_ids: ['r'], vendor: 'mi' }, { deviceType: 'android', registrationId: 'r' }, true],

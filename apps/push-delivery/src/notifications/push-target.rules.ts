@@ -2,13 +2,13 @@ import type { JsonObject, JsonValue } from '#contracts';
 import { appError } from '#errors';
 import { isJsonObject } from '#object-values';
 import { parseChannels } from '../installations/channel.rules.js';
+import { DEVICE_TYPE } from '../installations/installation-changes.rules.js';
 import { incorrect, isLeftOut } from './push-field.rules.js';
 import type { PushTarget } from './target.types.js';
 
 /** The API's bound of `POST /1.1/push/devices`. */
 const MAX_DEVICE_IDS = 500;
 const MAX_DEVICE_ID_LENGTH = 256;
-const DEVICE_TYPE = /^[a-z]{1,32}$/;
 /** What names one installation at most. */
 const UNIQUE_FIELDS = ['objectId', 'installationId'];
 
