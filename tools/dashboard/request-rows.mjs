@@ -148,11 +148,11 @@ export const REQUEST_ROWS = [
         queries: [[`sum by (job, outcome) (${rate('gatepost_events_handled_total')})`, '{{job}} {{outcome}}']],
       },
       {
-        title: 'Outbox of accounts',
+        title: 'Outboxes',
         queries: [
-          [`max(${of('gatepost_outbox_waiting')})`, 'events that wait'],
-          [`max(${of('gatepost_outbox_oldest_waiting_seconds')})`, 'seconds, the oldest'],
-          [`sum by (outcome) (${rate('gatepost_outbox_published_total')})`, '{{outcome}}, a second'],
+          [`max by (schema) (${of('gatepost_outbox_waiting')})`, '{{schema}}, events that wait'],
+          [`max by (schema) (${of('gatepost_outbox_oldest_waiting_seconds')})`, '{{schema}}, seconds, the oldest'],
+          [`sum by (schema, outcome) (${rate('gatepost_outbox_published_total')})`, '{{schema}} {{outcome}}, a second'],
         ],
       },
       {

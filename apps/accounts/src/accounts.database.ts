@@ -8,6 +8,7 @@ import { CreateMailLinks1795950000000 } from './migrations/1795950000000-create-
 import { AddEventOrigins1796300000000 } from './migrations/1796300000000-add-event-origins.js';
 import { CreateRotations1796400000000 } from './migrations/1796400000000-create-rotations.js';
 import { SearchFieldsAtOnce1796500000000 } from './migrations/1796500000000-search-fields-at-once.js';
+import { LeaseOutbox1796600000000 } from './migrations/1796600000000-lease-outbox.js';
 
 export const ACCOUNTS_SCHEMA = 'accounts';
 
@@ -28,6 +29,7 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
       AddEventOrigins1796300000000,
       CreateRotations1796400000000,
       SearchFieldsAtOnce1796500000000,
+      LeaseOutbox1796600000000,
     ],
   };
 }

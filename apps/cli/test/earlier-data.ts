@@ -74,6 +74,8 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
     { table: 'sms_allowances', values: APP },
     { table: 'mail_allowances', values: APP },
     { table: 'outbox', values: { pattern: 'user.registered.v1', available_at: FAR } },
+    // Of a relay that is gone.
+    { table: 'outbox_lease', values: { id: 1, held_until: '2026-01-01T00:00:00.000Z' } },
     { table: 'inbox', values: {} },
   ],
   auth_linking: [

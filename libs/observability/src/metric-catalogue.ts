@@ -1,5 +1,10 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
+/** Bounds of what a client waits for: requests, RPCs, passwords. */
+export const LATENCY_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Bounds of commands to Redis, which end after 800 ms. */
+export const REDIS_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.8];
+
 /** Every value that a label can have, or, where they cannot be listed, what they are. */
 type LabelValues = readonly string[] | string;
 

@@ -60,6 +60,15 @@ describe('metrics', () => {
     expect(await told('ready')).toEqual(['gatepost_ready 1']);
   });
 
+  it('leave out only what the sample that cannot be read sets, where several set one gauge', async () => {
+    for (const schema of ['one', 'two']) {
+      metrics.outboxWaiting.set({ schema }, 3);
+      const read = () => (schema === 'one' ? Promise.reject(new Error('away')) : Promise.resolve());
+      metrics.sample({ gauges: [metrics.outboxWaiting], labels: { schema }, read });
+    }
+    expect(await told('outbox_waiting')).toEqual(['gatepost_outbox_waiting{schema="two"} 3']);
+  });
+
   it('do not wait for what gives no answer, and do not ask it twice', async () => {
     const read = vi.fn(() => new Promise<void>(() => undefined));
     metrics.outboxWaiting.set(3);

@@ -1,9 +1,7 @@
 import { collectDefaultMetrics } from 'prom-client';
-import { MetricCatalogue } from './metric-catalogue.js';
+import { LATENCY_BUCKETS_SECONDS, MetricCatalogue, REDIS_BUCKETS_SECONDS } from './metric-catalogue.js';
 import { type Sample, Samples } from './samples.js';
 
-const LATENCY_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-const REDIS_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.8];
 const CHANNELS = ['mail', 'sms'];
 const KINDS_OF_PUSHES = ['single', 'bulk'];
 const JOBS = ['mail-cleanup', 'push-cleanup', 'device-queue-cleanup', 'delivery-statistics'] as const;
@@ -98,20 +96,22 @@ export class Metrics {
   readonly outboxPublished = this.#catalogue.counter({
     name: 'gatepost_outbox_published_total',
     help: 'Events handed to the broker by the outbox relay',
-    by: 'accounts',
-    labels: { outcome: ['ok', 'failed'] },
+    by: 'services that publish events',
+    labels: { schema: ['accounts'], outcome: ['ok', 'failed'] },
   });
 
   readonly outboxWaiting = this.#catalogue.gauge({
     name: 'gatepost_outbox_waiting',
     help: 'Events that wait for the broker, 10,000 at most; every process tells the same',
-    by: 'accounts',
+    by: 'services that publish events',
+    labels: { schema: ['accounts'] },
   });
 
   readonly outboxOldest = this.#catalogue.gauge({
     name: 'gatepost_outbox_oldest_waiting_seconds',
     help: 'For how long the first of them could have been published',
-    by: 'accounts',
+    by: 'services that publish events',
+    labels: { schema: ['accounts'] },
   });
 
   readonly jobLastSuccess = this.#catalogue.gauge({

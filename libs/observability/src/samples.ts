@@ -9,6 +9,8 @@ const FRESH_MS = 1_000;
 export interface Sample {
   /** Say nothing while they cannot be read. */
   readonly gauges: readonly Pick<Gauge, 'reset' | 'remove'>[];
+  /** Where others set the same gauges with other labels: the labels with which this one sets them. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** Sets them all. */
   readonly read: () => Promise<void> | void;
 }
@@ -60,7 +62,12 @@ class Reading {
   }
 
   #forget(): void {
-    for (const gauge of this.sample.gauges) {
+    const { gauges, labels } = this.sample;
+    for (const gauge of gauges) {
+      if (labels !== undefined) {
+        gauge.remove(labels);
+        continue;
+      }
       gauge.reset();
       // A reset sets one without labels to zero.
       gauge.remove({});

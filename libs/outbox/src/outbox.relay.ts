@@ -1,16 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { Database, type Tx } from '#database';
-import { AppError, messageOf } from '#errors';
-import { EventPublisher } from '#messaging';
-import { continueTrace, currentTraceparent, Metrics } from '#observability';
-import { OUTBOX_SCHEMA } from './outbox.schema.js';
+import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { type Database, type Statement, together } from '#database';
+import { AppError, appError, messageOf, ServerAway } from '#errors';
+import type { EventPublisher } from '#messaging';
+import { continueTrace, currentTraceparent, FailureLog, type Metrics } from '#observability';
+import { OutboxLease } from './outbox.lease.js';
 
 const BATCH_SIZE = 100;
 /** Rows of a process that died before it could relay them wait this long at most, in milliseconds. */
 const POLL_INTERVAL_MS = 1_000;
 /** Between the starts of two batches, in milliseconds: events that follow each other closely go together. The first goes at once. */
 const GATHER_MS = 20;
+/** While the broker or the database is unavailable the relay pauses so long, twice as long each time up to the second figure. */
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 5_000;
 const FIRST_RETRY_SECONDS = 1;
 const LONGEST_RETRY_SECONDS = 300;
 /** What is counted of a long outbox: by then it is long enough. */
@@ -25,34 +28,54 @@ interface OutboxRow {
   readonly traceparent: string | null;
 }
 
+/** What became of a batch: its rows by their ids, and why some of them are left. */
+interface BatchOutcome {
+  readonly published: readonly string[];
+  /** Not taken now: the same events go first when the broker is back. */
+  readonly unavailable: readonly unknown[];
+  readonly refused: readonly { readonly id: string; readonly reason: unknown }[];
+}
+
+/** `more`: another batch may be due. `idle`: nothing is to be done here. */
+type BatchEnd = 'more' | 'idle';
+
 /**
- * Moves committed events to the broker at least once: a row is deleted only after the broker has confirmed it. One relay
- * per schema works at a time (an advisory lock) and takes rows in their order, so events keep it over replicas too; only
- * an event that the broker refuses is tried again later, behind others.
+ * Moves committed events to the broker at least once: a row is deleted only after the broker has confirmed it. No transaction is
+ * open meanwhile. One relay per schema works at a time, under a lease, and publishes rows in the order of their ids. Where a lease ends
+ * too early two relays may publish the same rows: both do it in that order, so the first copies of events arrive in it (ADR 28).
+ * While the broker is unavailable all rows stay where they are; an event that the broker refuses is tried again later, behind others.
  */
-@Injectable()
 export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('Outbox');
-  private isStopping = false;
+  private readonly failures = new FailureLog(this.logger, 'relaying events');
+  private readonly lease: OutboxLease;
+  private readonly stop = new AbortController();
   private isAwake = false;
   private endWait: (() => void) | undefined;
+  private failuresInARow = 0;
   private loop: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly database: Database,
     private readonly publisher: EventPublisher,
     private readonly metrics: Metrics,
-    @Inject(OUTBOX_SCHEMA) private readonly schema: string,
-  ) {}
+    private readonly schema: string,
+  ) {
+    this.lease = new OutboxLease(database, schema);
+  }
 
   onApplicationBootstrap(): void {
     const { outboxWaiting, outboxOldest } = this.metrics;
-    this.metrics.sample({ gauges: [outboxWaiting, outboxOldest], read: () => this.tellWaiting() });
+    this.metrics.sample({
+      gauges: [outboxWaiting, outboxOldest],
+      labels: { schema: this.schema },
+      read: () => this.tellWaiting(),
+    });
     this.loop = this.run();
   }
 
   async onApplicationShutdown(): Promise<void> {
-    this.isStopping = true;
+    this.stop.abort();
     this.wake();
     await this.loop;
   }
@@ -63,23 +86,29 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     this.endWait?.();
   }
 
+  private get isStopping(): boolean {
+    return this.stop.signal.aborted;
+  }
+
   private async run(): Promise<void> {
     while (!this.isStopping) {
       const startedAt = performance.now();
-      const isMoreWaiting = await this.relayBatch().catch((error: unknown) => {
-        this.reportPause(error);
-        return false;
-      });
-      if (isMoreWaiting) continue;
+      const end = await this.relayBatch().catch((error: unknown) => this.pauseAfter(error));
+      if (end !== 'idle') continue;
       await this.pause();
       await sleep(Math.max(0, startedAt + GATHER_MS - performance.now()));
     }
+    await this.letOthersRelay();
   }
 
-  /** A database or broker that is away is told by /readyz; anything else would keep events back unseen. */
-  private reportPause(error: unknown): void {
-    const isAway = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
-    this.logger[isAway ? 'debug' : 'warn'](`paused: ${messageOf(error)}`);
+  /** Commits do not shorten this pause: each of them would ask a broker in vain that has just said no. */
+  private async pauseAfter(error: unknown): Promise<BatchEnd> {
+    this.failures.failed(error);
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.failuresInARow, LONGEST_PAUSE_MS);
+    this.failuresInARow += 1;
+    // It rejects when the relay is stopped, which ends the pause.
+    await sleep(pauseMs, undefined, { signal: this.stop.signal }).catch(() => undefined);
+    return 'more';
   }
 
   private async pause(): Promise<void> {
@@ -96,38 +125,62 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     this.endWait = undefined;
   }
 
-  private async relayBatch(): Promise<boolean> {
-    if (!this.publisher.isConnected()) return false;
-    return this.database.transaction(async (tx) => {
-      if (!(await this.isTheOneRelay(tx))) return false;
-      const rows = await tx.query<OutboxRow>(
-        `SELECT id, message_id, pattern, payload, request_id, traceparent FROM ${this.schema}.outbox WHERE available_at <= now() ORDER BY id LIMIT $1`,
-        [BATCH_SIZE],
-        `${this.schema}.outbox.next`,
-      );
-      const outcomes = await Promise.allSettled(rows.map((row) => this.publish(row)));
-      await this.settle(tx, rows, outcomes);
-      return rows.length === BATCH_SIZE;
-    });
+  /** @throws whatever says that the database or the broker is unavailable; the rows are as they were then */
+  private async relayBatch(): Promise<BatchEnd> {
+    if (!this.publisher.isConnected() || !(await this.lease.takeIfDue())) return 'idle';
+    const rows = await this.database.query<OutboxRow>(
+      `SELECT id, message_id, pattern, payload, request_id, traceparent FROM ${this.schema}.outbox WHERE available_at <= now() ORDER BY id LIMIT $1`,
+      [BATCH_SIZE],
+      `${this.schema}.outbox.next`,
+    );
+    // The process may have stood still since it has asked for the lease.
+    if (!this.lease.isHeld) return 'more';
+    const outcome = await this.publishAll(rows);
+    const end = rows.length === BATCH_SIZE && outcome.unavailable.length === 0 ? 'more' : 'idle';
+    await this.settle(outcome, end);
+    if (outcome.unavailable.length > 0) throw this.unavailability(outcome.unavailable[0]);
+    this.failuresInARow = 0;
+    this.failures.succeeded();
+    return end;
   }
 
   private async tellWaiting(): Promise<void> {
+    const { schema } = this;
     const [row] = await this.database.query<{ count: number; seconds: number }>(
       `SELECT count(*)::int AS count, coalesce(greatest(extract(epoch FROM now() - min(available_at)), 0), 0)::float AS seconds
-         FROM (SELECT available_at FROM ${this.schema}.outbox ORDER BY id LIMIT $1) AS first`,
+         FROM (SELECT available_at FROM ${schema}.outbox ORDER BY id LIMIT $1) AS first`,
       [COUNTED],
     );
-    this.metrics.outboxWaiting.set(row?.count ?? 0);
-    this.metrics.outboxOldest.set(row?.seconds ?? 0);
+    this.metrics.outboxWaiting.set({ schema }, row?.count ?? 0);
+    this.metrics.outboxOldest.set({ schema }, row?.seconds ?? 0);
   }
 
-  private async isTheOneRelay(tx: Tx): Promise<boolean> {
-    const [row] = await tx.query<{ locked: boolean }>(
-      'SELECT pg_try_advisory_xact_lock(hashtext($1)) AS locked',
-      [`${this.schema}.outbox`],
-      'outbox.lock',
-    );
-    return row?.locked === true;
+  private async publishAll(rows: readonly OutboxRow[]): Promise<BatchOutcome> {
+    const results = await Promise.allSettled(rows.map((row) => this.publish(row)));
+    const failed = rows.flatMap(({ id }, index) => {
+      const result = results[index];
+      return result?.status === 'rejected' ? [{ id, reason: result.reason as unknown }] : [];
+    });
+    const left = new Set(failed.map(({ id }) => id));
+    // Also a broker that does not confirm in time: it takes nothing of a batch. One event is refused beside others that are taken.
+    const isNoneTaken = left.size === rows.length;
+    const isUnavailable = ({ reason }: { reason: unknown }) => isNoneTaken || this.isUnavailable(reason);
+    return {
+      published: rows.map(({ id }) => id).filter((id) => !left.has(id)),
+      unavailable: failed.filter(isUnavailable).map(({ reason }) => reason),
+      refused: failed.filter((failure) => !isUnavailable(failure)),
+    };
+  }
+
+  /** Whether the broker takes no events at all now; anything else is about one event. */
+  private isUnavailable(reason: unknown): boolean {
+    return !this.publisher.isConnected() || (reason instanceof AppError && reason.is('SERVICE_UNAVAILABLE'));
+  }
+
+  /** What publishes lose with their connection says less than that it is lost. */
+  private unavailability(reason: unknown): unknown {
+    if (this.publisher.isConnected()) return reason;
+    return appError('SERVICE_UNAVAILABLE', { cause: new ServerAway('message broker: the connection was lost') });
   }
 
   /** Of the trace in which the event was written, not of whatever woke the relay. */
@@ -144,33 +197,39 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     );
   }
 
-  private async settle(
-    tx: Tx,
-    rows: readonly OutboxRow[],
-    outcomes: readonly PromiseSettledResult<void>[],
-  ): Promise<void> {
-    const idsWith = (status: string) =>
-      rows.filter((_, index) => outcomes[index]?.status === status).map(({ id }) => id);
-    const published = idsWith('fulfilled');
-    const failed = idsWith('rejected');
-    if (published.length > 0) await this.remove(tx, published);
-    if (failed.length > 0) await this.postpone(tx, failed);
-    this.metrics.outboxPublished.inc({ outcome: 'ok' }, published.length);
-    this.metrics.outboxPublished.inc({ outcome: 'failed' }, failed.length);
+  private async settle({ published, unavailable, refused }: BatchOutcome, end: BatchEnd): Promise<void> {
+    const { schema } = this;
+    if (refused.length > 0) await this.postpone(refused);
+    const release = this.lease.release();
+    if (end === 'more') await this.database.run(this.removal(published));
+    else if (published.length === 0) await this.database.run(release);
+    else await this.database.run(together([this.removal(published), release]));
+    this.metrics.outboxPublished.inc({ schema, outcome: 'ok' }, published.length);
+    this.metrics.outboxPublished.inc({ schema, outcome: 'failed' }, refused.length + unavailable.length);
   }
 
-  private async remove(tx: Tx, ids: readonly string[]): Promise<void> {
-    await tx.query(`DELETE FROM ${this.schema}.outbox WHERE id = ANY($1)`, [ids], `${this.schema}.outbox.remove`);
+  private removal(ids: readonly string[]): Statement {
+    return {
+      name: `${this.schema}.outbox.remove`,
+      text: `DELETE FROM ${this.schema}.outbox WHERE id = ANY($1)`,
+      values: [ids],
+    };
   }
 
-  private async postpone(tx: Tx, ids: readonly string[]): Promise<void> {
-    this.logger.warn(`${ids.length} events could not be published; they are kept and tried again`);
-    await tx.query(
+  private async postpone(refused: BatchOutcome['refused']): Promise<void> {
+    const reason = messageOf(refused[0]?.reason);
+    this.logger.warn(`${refused.length} events were refused (${reason}); they are kept and tried again later`);
+    await this.database.query(
       `UPDATE ${this.schema}.outbox
           SET attempts = attempts + 1,
               available_at = now() + make_interval(secs => LEAST($2 * power(2, LEAST(attempts, 20)), $3))
         WHERE id = ANY($1)`,
-      [ids, FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS],
+      [refused.map(({ id }) => id), FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS],
     );
+  }
+
+  /** A relay that stops between two batches has the lease: the next relay need not wait for its end. */
+  private async letOthersRelay(): Promise<void> {
+    if (this.lease.isHeld) await this.database.run(this.lease.release()).catch(() => undefined);
   }
 }

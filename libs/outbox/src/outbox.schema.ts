@@ -1,6 +1,3 @@
-/** DI token: the PostgreSQL schema that holds the service's `outbox` and `inbox`. */
-export const OUTBOX_SCHEMA = Symbol('OutboxSchema');
-
 /** The tables, for the first migration of a service that publishes events. Frozen: later changes are migrations of their own. */
 export function createOutboxTables(schema: string): string[] {
   return [
@@ -20,6 +17,17 @@ export function createOutboxTables(schema: string): string[] {
 /** What an event is a consequence of: the HTTP request, and the span that wrote it. */
 export function addOutboxOrigin(schema: string): string {
   return `ALTER TABLE ${schema}.outbox ADD COLUMN request_id text, ADD COLUMN traceparent text`;
+}
+
+/** Which relay works, and until when (`OutboxLease`). Unlogged: what it holds is worth nothing after a crash. */
+export function addOutboxLease(schema: string): string {
+  return `CREATE UNLOGGED TABLE ${schema}.outbox_lease (
+            id         smallint NOT NULL,
+            holder     uuid NOT NULL,
+            held_until timestamptz NOT NULL,
+            CONSTRAINT outbox_lease_pkey PRIMARY KEY (id),
+            CONSTRAINT outbox_lease_one_check CHECK (id = 1)
+          )`;
 }
 
 /** The table of a service that only handles events. Frozen like the others. */

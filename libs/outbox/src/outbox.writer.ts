@@ -1,20 +1,17 @@
-import { Inject, Injectable } from '@nestjs/common';
 import type { EventContract, EventPayload } from '#contracts';
 import type { Statement, Tx } from '#database';
 import { currentTraceparent } from '#observability';
-import { OUTBOX_SCHEMA } from './outbox.schema.js';
-import { OutboxRelay } from './outbox.relay.js';
+import type { OutboxRelay } from './outbox.relay.js';
 
 interface EventOrigin {
   readonly requestId?: string | undefined;
 }
 
 /** The one way by which a service publishes an event: a row in the transaction that caused it. */
-@Injectable()
 export class Outbox {
   constructor(
-    @Inject(OUTBOX_SCHEMA) private readonly schema: string,
-    private readonly relay: OutboxRelay,
+    private readonly schema: string,
+    private readonly relay: Pick<OutboxRelay, 'wake'>,
   ) {}
 
   async add<C extends EventContract>(

@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { Logger, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import amqplib, { type ChannelModel } from 'amqplib';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { event } from '#contracts';
-import { Database } from '#database';
-import { EventPublisher, RabbitTransport } from '#messaging';
-import { Metrics } from '#observability';
-import { Inbox, Outbox } from '#outbox';
+import { Database, DatabaseModule } from '#database';
+import { appError } from '#errors';
+import { EventPublisher, MessagingModule, RabbitTransport } from '#messaging';
+import { Metrics, ObservabilityModule } from '#observability';
+import { Inbox, Outbox, OutboxModule } from '#outbox';
 import { eventually, newDatabase, newNamespace, TcpProxy, testRun } from '#testing';
 import { OutboxRelay } from '../src/outbox.relay.js';
-import { addOutboxOrigin, createOutboxTables } from '../src/outbox.schema.js';
+import { addOutboxLease, addOutboxOrigin, createOutboxTables } from '../src/outbox.schema.js';
 
 const SCHEMA = 'sample';
 const counted = event('sample.counted.v1', z.object({ value: z.number() }));
@@ -29,6 +32,27 @@ interface Replica {
   readonly metrics: Metrics;
 }
 
+interface ReplicaOptions {
+  readonly isRelaying?: boolean;
+  /** Where its broker is; behind the proxy unless given. */
+  readonly amqpUrl?: string;
+  readonly publisherOf?: (transport: RabbitTransport) => EventPublisher;
+}
+
+/** As a broker that blocks publishers answers: at once, and with SERVICE_UNAVAILABLE. */
+class BlockedPublisher extends EventPublisher {
+  isBlocked = true;
+  refused = 0;
+
+  override publish(message: Parameters<EventPublisher['publish']>[0]): Promise<void> {
+    if (!this.isBlocked) return super.publish(message);
+    this.refused += 1;
+    return Promise.reject(appError('SERVICE_UNAVAILABLE', { cause: new Error('the broker blocks publishers') }));
+  }
+}
+
+class OtherDatabase extends Database {}
+
 describe('the outbox over RabbitMQ', () => {
   let databaseUrl: string;
   let namespace: string;
@@ -37,15 +61,17 @@ describe('the outbox over RabbitMQ', () => {
   let published: Published[];
   let replicas: Replica[];
 
-  const startReplica = async (isRelaying = true): Promise<Replica> => {
+  const startReplica = async ({ isRelaying = true, amqpUrl, publisherOf }: ReplicaOptions = {}): Promise<Replica> => {
     const options = { url: databaseUrl, schema: SCHEMA, migrations: [], poolSize: 5, applicationName: 'test' };
     const database = new Database(options);
-    const transport = new RabbitTransport({ url: proxy.urlFor(testRun().amqpUrl), namespace, connectionName: 'test' });
+    const url = amqpUrl ?? proxy.urlFor(testRun().amqpUrl);
+    const transport = new RabbitTransport({ url, namespace, connectionName: 'test' });
     await eventually(() => {
       expect(transport.isConnected()).toBe(true);
     });
     const metrics = new Metrics();
-    const relay = new OutboxRelay(database, new EventPublisher(transport), metrics, SCHEMA);
+    const publisher = publisherOf?.(transport) ?? new EventPublisher(transport);
+    const relay = new OutboxRelay(database, publisher, metrics, SCHEMA);
     if (isRelaying) relay.onApplicationBootstrap();
     const replica = { database, transport, relay, outbox: new Outbox(SCHEMA, relay), metrics };
     replicas.push(replica);
@@ -57,6 +83,15 @@ describe('the outbox over RabbitMQ', () => {
     });
   const waiting = async ({ database }: Replica) =>
     Number((await database.query<{ count: string }>(`SELECT count(*) FROM ${SCHEMA}.outbox`))[0]?.count);
+  const createTables = async (database: Database, schema: string) => {
+    await database.query(`CREATE SCHEMA ${schema}`);
+    for (const statement of [...createOutboxTables(schema), addOutboxOrigin(schema), addOutboxLease(schema)])
+      await database.query(statement);
+  };
+  const isLeaseHeld = async ({ database }: Replica) =>
+    (await database.query(`SELECT 1 FROM ${SCHEMA}.outbox_lease WHERE held_until > clock_timestamp()`)).length === 1;
+  const firstCopies = () => [...new Set(values())];
+  const numbers = (count: number) => Array.from({ length: count }, (_, value) => value);
   const values = () => published.map(({ value }) => value);
 
   beforeEach(async () => {
@@ -78,9 +113,7 @@ describe('the outbox over RabbitMQ', () => {
       { noAck: true },
     );
     const first = await startReplica();
-    await first.database.query(`CREATE SCHEMA ${SCHEMA}`);
-    for (const statement of [...createOutboxTables(SCHEMA), addOutboxOrigin(SCHEMA)])
-      await first.database.query(statement);
+    await createTables(first.database, SCHEMA);
   });
   afterEach(async () => {
     proxy.bringBack();
@@ -143,8 +176,8 @@ describe('the outbox over RabbitMQ', () => {
     expect([await waiting(replica), values()]).toEqual([20, []]);
     await eventually(async () => {
       const told = await replica.metrics.expose();
-      expect(told).toMatch(/^gatepost_outbox_waiting 20$/m);
-      expect(told).toMatch(/^gatepost_outbox_oldest_waiting_seconds (?!0$)[\d.]+$/m);
+      expect(told).toMatch(/^gatepost_outbox_waiting\{schema="sample"\} 20$/m);
+      expect(told).toMatch(/^gatepost_outbox_oldest_waiting_seconds\{schema="sample"\} (?!0$)[\d.]+$/m);
     });
     proxy.bringBack();
     await eventually(() => {
@@ -184,11 +217,192 @@ describe('the outbox over RabbitMQ', () => {
   });
 
   it('publishes what a replica left behind that died after its commit', async () => {
-    const dead = await startReplica(false);
+    const dead = await startReplica({ isRelaying: false });
     await add(dead, 7);
     await eventually(() => {
       expect(values()).toEqual([7]);
     });
+  });
+
+  it('holds its lease but no transaction and no snapshot while the broker does not confirm', async () => {
+    const [replica] = replicas as [Replica];
+    const sessions = () =>
+      replica.database.query<{ state: string; started: Date | null; snapshot: string | null }>(
+        `SELECT state, xact_start AS started, backend_xmin AS snapshot FROM pg_stat_activity
+          WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+      );
+    // So that the relay's connection is not the one that asks.
+    await Promise.all(numbers(4).map(() => replica.database.query('SELECT pg_sleep(0.05)')));
+    proxy.silence();
+    await add(replica, ...numbers(3));
+    await eventually(async () => {
+      expect(await isLeaseHeld(replica)).toBe(true);
+      expect(await sessions()).toContainEqual({ state: 'idle', started: null, snapshot: null });
+    });
+    for (let looks = 0; looks < 20; looks += 1) {
+      const open = (await sessions()).filter(({ started, snapshot }) => started !== null || snapshot !== null);
+      expect([open, await isLeaseHeld(replica)]).toEqual([[], true]);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(await waiting(replica)).toBe(3);
+    proxy.bringBack();
+    await eventually(async () => {
+      expect([firstCopies(), await waiting(replica)]).toEqual([numbers(3), 0]);
+    });
+  });
+
+  it('keeps the order of first copies where a lease ends while its relay publishes', async () => {
+    const [slow] = replicas as [Replica];
+    proxy.silence();
+    await add(slow, ...numbers(10));
+    await eventually(async () => {
+      expect(await isLeaseHeld(slow)).toBe(true);
+    });
+    const second = await startReplica({ amqpUrl: testRun().amqpUrl });
+    await slow.database.query(`UPDATE ${SCHEMA}.outbox_lease SET held_until = '-infinity'`);
+    await add(second, 10, 11);
+    await eventually(() => {
+      expect(values()).toEqual(numbers(12));
+    });
+    proxy.bringBack();
+    await eventually(async () => {
+      expect(published.length).toBeGreaterThan(12);
+      expect(await waiting(slow)).toBe(0);
+    }, 15_000);
+    expect(firstCopies()).toEqual(numbers(12));
+    expect(new Set(published.map(({ id }) => id)).size).toBe(12);
+  });
+
+  it('waits for the end of the lease of a relay that has died', async () => {
+    const [replica] = replicas as [Replica];
+    await replica.database.query(
+      `INSERT INTO ${SCHEMA}.outbox_lease VALUES (1, gen_random_uuid(), clock_timestamp() + interval '1.5 seconds')`,
+    );
+    await add(replica, 1);
+    await eventually(async () => {
+      expect(await isLeaseHeld(replica)).toBe(false);
+    });
+    expect(values()).toEqual([]);
+    await eventually(() => {
+      expect(values()).toEqual([1]);
+    });
+  });
+
+  it('passes over no event that commits after later ones', async () => {
+    const [replica] = replicas as [Replica];
+    await replica.database.transaction(async (tx) => {
+      await replica.outbox.add(tx, counted, { value: 1 });
+      await add(replica, 2);
+      await eventually(async () => {
+        expect([values(), await waiting(replica)]).toEqual([[2], 0]);
+      });
+    });
+    await eventually(() => {
+      expect(values()).toEqual([2, 1]);
+    });
+  });
+
+  it('publishes the events of one row in the order of its versions, over two replicas', async () => {
+    const [first] = replicas as [Replica];
+    const second = await startReplica();
+    await first.database.query(`CREATE TABLE ${SCHEMA}.users (id integer PRIMARY KEY, version integer NOT NULL)`);
+    await first.database.query(`INSERT INTO ${SCHEMA}.users SELECT n, 0 FROM generate_series(0, 1) AS n`);
+    const change = ({ database, outbox }: Replica, user: number) =>
+      database.transaction(async (tx) => {
+        const [row] = await tx.query<{ version: number }>(
+          `UPDATE ${SCHEMA}.users SET version = version + 1 WHERE id = $1 RETURNING version`,
+          [user],
+        );
+        await outbox.add(tx, counted, { value: user * 1_000 + (row?.version ?? 0) });
+      });
+    const lane = async (n: number) => {
+      for (let done = 0; done < 10; done += 1) await change(n % 2 === 0 ? first : second, n < 4 ? 0 : 1);
+    };
+    await Promise.all(numbers(8).map(lane));
+    await eventually(() => {
+      expect(values()).toHaveLength(80);
+    });
+    for (const user of [0, 1_000])
+      expect(values().filter((value) => value - (value % 1_000) === user)).toEqual(
+        numbers(40).map((n) => user + n + 1),
+      );
+  });
+
+  it('keeps events in their order while the broker blocks publishers, asks it seldom, and warns once', async () => {
+    const warn = vi.spyOn(Logger.prototype, 'warn');
+    const [first] = replicas as [Replica];
+    await first.relay.onApplicationShutdown();
+    let publisher: BlockedPublisher | undefined;
+    const publisherOf = () => (publisher = new BlockedPublisher(first.transport));
+    const replica = await startReplica({ publisherOf });
+    for (let value = 0; value < 10; value += 1) await add(replica, value);
+    const { refused = 0 } = publisher ?? {};
+    await eventually(() => {
+      expect(publisher?.refused).toBeGreaterThan(refused + 10);
+    });
+    // Each commit wakes the relay; a relay without a pause would have asked hundreds of times.
+    expect(publisher?.refused).toBeLessThan(50);
+    const [row] = await replica.database.query(`SELECT max(attempts) AS attempts FROM ${SCHEMA}.outbox`);
+    expect([row, await waiting(replica)]).toEqual([{ attempts: 0 }, 10]);
+    expect(warn.mock.calls).toEqual([['relaying events failed: the broker blocks publishers']]);
+    warn.mockRestore();
+    publisher!.isBlocked = false;
+    await eventually(async () => {
+      expect([values(), await waiting(replica)]).toEqual([numbers(10), 0]);
+    });
+  });
+
+  it('belongs to a service: two in one process have a schema, a database and a relay each', async () => {
+    const [{ database }] = replicas as [Replica];
+    const schemas = ['one', 'two'] as const;
+    for (const schema of schemas) await createTables(database, schema);
+    const options = (schema: string) => {
+      return { url: databaseUrl, schema, migrations: [], poolSize: 2, applicationName: `test-${schema}` };
+    };
+    @Module({ imports: [OutboxModule.forSchema('one')] })
+    class One {
+      constructor(readonly outbox: Outbox) {}
+    }
+    @Module({ imports: [OutboxModule.forSchema('two', OtherDatabase)] })
+    class Two {
+      constructor(readonly outbox: Outbox) {}
+    }
+    const metrics = new Metrics();
+    const transport = new RabbitTransport({ url: testRun().amqpUrl, namespace, connectionName: 'test' });
+    @Module({
+      imports: [
+        ObservabilityModule.forRoot(metrics),
+        MessagingModule.forRoot(transport),
+        DatabaseModule.forRoot(options('one')),
+        DatabaseModule.forRoot(options('two'), OtherDatabase),
+        One,
+        Two,
+      ],
+    })
+    class Root {}
+    const app = await NestFactory.createApplicationContext(Root, { logger: false });
+    try {
+      const added = [
+        [app.get(Database), app.get(One).outbox],
+        [app.get(OtherDatabase), app.get(Two).outbox],
+      ] as const;
+      expect(added[0][1]).not.toBe(added[1][1]);
+      for (const [index, [own, outbox]] of added.entries())
+        await own.transaction((tx) => outbox.add(tx, counted, { value: index + 1 }));
+      await eventually(() => {
+        expect(values().toSorted((a, b) => a - b)).toEqual([1, 2]);
+      });
+      await eventually(async () => {
+        const told = await metrics.expose();
+        for (const schema of schemas) {
+          expect(await database.query(`SELECT id FROM ${schema}.outbox`)).toEqual([]);
+          expect(told).toContain(`gatepost_outbox_published_total{schema="${schema}",outcome="ok"} 1`);
+          expect(told).toContain(`gatepost_outbox_waiting{schema="${schema}"} 0`);
+        }
+      });
+    } finally {
+      await app.close();
+    }
   });
 
   describe('the inbox', () => {
