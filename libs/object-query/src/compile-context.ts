@@ -1,3 +1,4 @@
+import type { FieldIndex } from './field-index.js';
 import type { FieldTestKind, FieldTestOf, SubQuery } from './query.js';
 import type { QueryClass, QueryScope } from './query-class.js';
 
@@ -30,6 +31,8 @@ export interface CompileContext {
   readonly queryClass: QueryClass;
   readonly scope: QueryScope;
   readonly statement: Statement;
+  /** The index that the statement uses; sub-queries use none. */
+  readonly index?: FieldIndex | undefined;
   /** The sub-query as `SELECT <column> FROM …`; nothing in it refers to the query around it. */
   readonly select: (query: SubQuery, column: (within: CompileContext) => string) => string;
 }

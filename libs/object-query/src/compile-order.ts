@@ -2,13 +2,11 @@ import { invalidQuery } from './bounds.js';
 import { sortable } from './compile-column.js';
 import type { CompileContext } from './compile-context.js';
 import { orderByDistance } from './compile-geo.js';
-import { bytewise, jsonAt } from './compile-value.js';
+import { bytewise, isIndexed, jsonAt } from './compile-value.js';
+import { indexedParts, TYPE_ORDER } from './field-index.js';
 import type { FieldPath, ObjectQuery, SortKey } from './query.js';
 import type { QueryColumn } from './query-class.js';
 import { targetOf } from './query-target.js';
-
-/** How values of different types come after each other; what is unset comes with null. */
-const TYPE_ORDER = `ARRAY['null', 'number', 'string', 'object', 'array', 'boolean']`;
 
 /**
  * The order of the rows: as asked, else nearest first where the query asks what is near, else by default. The id breaks ties in the direction of the
@@ -43,10 +41,15 @@ function sortByColumn(column: QueryColumn, direction: SortKey['direction']): str
 /** By type, then numbers by value and all others by their text: that of a Date is ordered as the moments are. */
 function sortByJson(path: FieldPath, direction: SortKey['direction'], context: CompileContext): string[] {
   const value = jsonAt(path, context);
+  const text = `${bytewise(`(${value} #>> '{}')`)} ${direction}`;
+  if (isIndexed(path, context)) {
+    const { rank, number, text: beginning } = indexedParts(value);
+    return [`${rank} ${direction}`, `${number} ${direction}`, `${beginning} ${direction}`, text];
+  }
   const type = `jsonb_typeof(${value})`;
   return [
     `COALESCE(array_position(${TYPE_ORDER}, ${type}), 1) ${direction}`,
     `CASE ${type} WHEN 'number' THEN ${value}::numeric END ${direction}`,
-    `${bytewise(`(${value} #>> '{}')`)} ${direction}`,
+    text,
   ];
 }

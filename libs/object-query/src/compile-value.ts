@@ -1,5 +1,6 @@
 import { invalidQuery } from './bounds.js';
 import type { CompileContext } from './compile-context.js';
+import { fieldValue } from './field-index.js';
 import type { FieldPath, FieldTestOf } from './query.js';
 import type { QueryColumn } from './query-class.js';
 import { targetOf } from './query-target.js';
@@ -26,9 +27,19 @@ export function matchText(
 }
 
 /** The one value at a path of the JSON column; NULL where there is none. It does not look into the items of lists. */
-export function jsonAt(path: FieldPath, { queryClass: { jsonColumn }, statement: { bind } }: CompileContext): string {
+export function jsonAt(path: FieldPath, context: CompileContext): string {
+  const {
+    queryClass: { jsonColumn },
+    statement: { bind },
+  } = context;
   const [field, ...steps] = path;
+  if (isIndexed(path, context)) return fieldValue(field, context.queryClass);
   return steps.length === 0 ? `(${jsonColumn} -> ${bind(field)}::text)` : `(${jsonColumn} #> ${bind(path)}::text[])`;
+}
+
+/** Whether the statement uses an index that knows the field. */
+export function isIndexed([field, ...steps]: FieldPath, { index }: CompileContext): boolean {
+  return steps.length === 0 && index?.fields.includes(field) === true;
 }
 
 /** A column's value in the form in which a custom field would hold it. */

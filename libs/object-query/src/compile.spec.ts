@@ -295,6 +295,8 @@ describe('compileFind', () => {
 describe('compileCount', () => {
   it('binds nothing but the condition', () => {
     expect(compileCount(parseWhere({ name: 'x' }), things, scope)).toEqual({
+      from: 'things',
+      isIndexed: false,
       sql: 'app = $1 AND name = $2',
       parameters: ['app', 'x'],
     });

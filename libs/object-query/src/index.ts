@@ -1,4 +1,12 @@
-export { type CompiledCondition, type CompiledFind, compileCondition, compileCount, compileFind } from './compile.js';
+export {
+  type CompiledCondition,
+  type CompiledCount,
+  type CompiledFind,
+  compileCondition,
+  compileCount,
+  compileFind,
+} from './compile.js';
+export { type FieldIndex, fieldIndexDefinition } from './field-index.js';
 export { parseWhere } from './parse.js';
 export { parseOrder } from './parse-order.js';
 export type { ObjectQuery } from './query.js';

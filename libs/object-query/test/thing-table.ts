@@ -4,6 +4,8 @@ import {
   compileCondition,
   compileCount,
   compileFind,
+  type FieldIndex,
+  fieldIndexDefinition,
   parseOrder,
   parseWhere,
   type QueryClass,
@@ -26,6 +28,7 @@ interface FindOptions {
   readonly limit?: number;
   readonly skip?: number;
   readonly scope?: Partial<QueryScope>;
+  readonly indexes?: readonly FieldIndex[];
 }
 
 const thingClass: QueryClass = {
@@ -112,20 +115,29 @@ export class ThingTable {
   }
 
   /** Finds the ids, in the order of the query. */
-  async find(where: unknown, { order, limit, skip, scope }: FindOptions = {}, className = 'Thing'): Promise<string[]> {
+  async find(
+    where: unknown,
+    { order, limit, skip, scope, indexes }: FindOptions = {},
+    className = 'Thing',
+  ): Promise<string[]> {
     const queryClass = classOf(className);
     const query = { where: parseWhere(where), order: parseOrder(order), limit, skip };
-    const compiled = compileFind(query, queryClass, scopeOf(scope));
+    const compiled = compileFind(query, queryClass, scopeOf(scope), indexes);
     const rows = await this.database.query<{ id: string }>(
-      `SELECT id FROM ${queryClass.table} WHERE ${compiled.where} ORDER BY ${compiled.orderBy} ${compiled.limit}`,
+      `SELECT id FROM ${compiled.from} WHERE ${compiled.where} ORDER BY ${compiled.orderBy} ${compiled.limit}`,
       compiled.parameters,
     );
     return rows.map(({ id }) => id);
   }
 
-  async count(where: unknown, scope?: Partial<QueryScope>): Promise<number> {
-    const { sql, parameters } = compileCount(parseWhere(where), thingClass, scopeOf(scope));
-    const [row] = await this.database.query<{ count: string }>(`SELECT count(*) FROM things WHERE ${sql}`, parameters);
+  /** Makes an index as an operator would. */
+  async index(index: FieldIndex, app = 'app'): Promise<void> {
+    await this.database.query(`CREATE INDEX ON things ${fieldIndexDefinition(index, app, thingClass)}`);
+  }
+
+  async count(where: unknown, scope?: Partial<QueryScope>, indexes?: readonly FieldIndex[]): Promise<number> {
+    const { from, sql, parameters } = compileCount(parseWhere(where), thingClass, scopeOf(scope), indexes);
+    const [row] = await this.database.query<{ count: string }>(`SELECT count(*) FROM ${from} WHERE ${sql}`, parameters);
     return Number(row?.count);
   }
 
