@@ -8,6 +8,7 @@ import { databaseEnvironment, keysEnvironment, serverEnvironment } from './cli.c
 import { appsCommand, type GivenKeys } from './commands/apps.command.js';
 import { deadLettersCommand } from './commands/dead-letters.command.js';
 import { doctorCommand } from './commands/doctor.command.js';
+import { indexesCommand } from './commands/indexes.command.js';
 import { lockoutsCommand } from './commands/lockouts.command.js';
 import { mailsCommand } from './commands/mails.command.js';
 import { migrateCommand } from './commands/migrate.command.js';
@@ -37,6 +38,7 @@ AMQP_URL is set, to the services behind that message broker. "migrate" opens DAT
   .addCommand(appsCommand(withServer, givenKeys))
   .addCommand(deadLettersCommand(withDeadLetters))
   .addCommand(doctorCommand(withServer))
+  .addCommand(indexesCommand(withServer))
   .addCommand(lockoutsCommand(withServer))
   .addCommand(mailsCommand(withServer))
   .addCommand(migrateCommand(databaseUrls))

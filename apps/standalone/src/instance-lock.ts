@@ -2,6 +2,7 @@ import { renameSync, rmSync } from 'node:fs';
 import { StartError } from '#bootstrap';
 import { isSocketPathTooLong, operatorSocketPath } from '#config';
 import {
+  accountsIndexesRpc,
   accountsSealingRpc,
   applicationsRpc,
   authLinkingSealingRpc,
@@ -14,6 +15,7 @@ import {
   type RpcContract,
   templatesRpc,
   textMessageProvidersRpc,
+  pushIndexesRpc,
   pushOperationsRpc,
   selfReportRpc,
 } from '#contracts';
@@ -22,12 +24,14 @@ import type { DataFolder } from './data-folder.js';
 
 /** What the command line may ask. */
 const OPERATOR_CONTRACTS = [
+  accountsIndexesRpc,
   accountsSealingRpc,
   applicationsRpc,
   authLinkingSealingRpc,
   deliveriesRpc,
   keptSecretsRpc,
   mailSealingRpc,
+  pushIndexesRpc,
   pushOperationsRpc,
   identitiesRpc,
   lockoutsRpc,

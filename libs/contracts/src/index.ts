@@ -23,6 +23,7 @@ export * from './deliveries.contract.js';
 export * from './emails.contract.js';
 export * from './event.js';
 export * from './events.contract.js';
+export * from './field-indexes.contract.js';
 export * from './identities.contract.js';
 export * from './identity.schema.js';
 export * from './installations.contract.js';

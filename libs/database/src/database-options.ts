@@ -9,6 +9,9 @@ export interface DatabaseOptions {
   readonly applicationName: string;
   /** Longer statements are given up, in milliseconds. 5 seconds unless given. */
   readonly statementTimeoutMs?: number;
-  /** Whether statements that stay prepared are planned for the values of each run, where one plan for all values would not do. */
-  readonly plansEachRun?: boolean;
+  /**
+   * How statements that stay prepared are planned: for the values of each run, where one plan for all values would not do; once, where it always does; else
+   * as PostgreSQL finds better.
+   */
+  readonly plans?: 'each-run' | 'once';
 }

@@ -13,13 +13,16 @@ const SILENCE_MS = 1_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 15_000;
 /** Compiling a statement takes longer than running any of ours. */
 const NO_JIT = '-c jit=off';
-const PLAN_EACH_RUN = '-c plan_cache_mode=force_custom_plan';
+const PLANS = {
+  'each-run': '-c plan_cache_mode=force_custom_plan',
+  once: '-c plan_cache_mode=force_generic_plan',
+} as const;
 
 /** Runs SQL. Values are parameters, always; the text is written by us. */
 export interface Queryable {
   /**
    * @param statementName keeps the statement prepared on its connection, under a name that stands for this text alone.
-   * For look-ups by a key: its plan soon no longer depends on the values, unless the database `plansEachRun`.
+   * For look-ups by a key: its plan soon no longer depends on the values, unless the database's `plans` say otherwise.
    */
   query<Row>(sql: string, parameters?: readonly unknown[], statementName?: string): Promise<Row[]>;
 }
@@ -66,7 +69,7 @@ export class Database implements Writable {
   readonly #pool: Pool;
 
   constructor(options: DatabaseOptions) {
-    const { url, poolSize, applicationName, statementTimeoutMs = STATEMENT_TIMEOUT_MS, plansEachRun = false } = options;
+    const { url, poolSize, applicationName, statementTimeoutMs = STATEMENT_TIMEOUT_MS, plans } = options;
     this.#pool = new Pool({
       connectionString: url,
       max: poolSize,
@@ -76,7 +79,7 @@ export class Database implements Writable {
       query_timeout: statementTimeoutMs + SILENCE_MS,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
       keepAlive: true,
-      options: plansEachRun ? `${NO_JIT} ${PLAN_EACH_RUN}` : NO_JIT,
+      options: plans === undefined ? NO_JIT : `${NO_JIT} ${PLANS[plans]}`,
     });
     const logger = new Logger('PostgreSQL');
     // A connection that is lost in use fails its query, and has no other listener: its event must not end the process.

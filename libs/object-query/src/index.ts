@@ -9,5 +9,6 @@ export {
 export { type FieldIndex, fieldIndexDefinition } from './field-index.js';
 export { parseWhere } from './parse.js';
 export { parseOrder } from './parse-order.js';
-export type { ObjectQuery } from './query.js';
+export { bestFit, conjunction, isCustom } from './index-fit.js';
+export type { Condition, ObjectQuery } from './query.js';
 export type { QueryClass, QueryScope } from './query-class.js';

@@ -1,6 +1,6 @@
 import type { Queryable } from '#database';
 import { appError } from '#errors';
-import type { CompiledFind } from '#object-query';
+import type { CompiledCount, CompiledFind } from '#object-query';
 import { shapeName } from './shape-name.js';
 
 /** Of one query's rows together, custom fields and `authData`: more than an answer may hold, since `keys` can leave most of them out. */
@@ -15,6 +15,10 @@ interface ListedTable {
   /** SQL for what one row counts, in bytes, of the table's own columns: its custom fields, unless given. */
   readonly size?: string;
 }
+
+/** Which rows, in what order. */
+type ListedRows = Pick<CompiledFind, 'where' | 'orderBy' | 'limit' | 'parameters'> &
+  Partial<Pick<CompiledFind, 'from' | 'isIndexed'>>;
 
 /** What a row comes with. */
 interface Place {
@@ -32,16 +36,27 @@ interface Place {
 export async function listBounded<Row extends object>(
   within: Queryable,
   { table, columns, size = 'octet_length(fields::text)' }: ListedTable,
-  { where, orderBy, limit, parameters }: Omit<CompiledFind, 'isLookUp'>,
+  query: ListedRows,
 ): Promise<Row[]> {
+  const { from = table, where, orderBy, limit, parameters, isIndexed } = query;
   const bounded = `SELECT * FROM (
        SELECT ${columns}, bytes, sum(bytes) OVER in_order AS "bytesSoFar", (row_number() OVER in_order)::int AS position
-         FROM (SELECT *, ${size} AS bytes FROM (SELECT * FROM ${table} WHERE ${where} ORDER BY ${orderBy} ${limit}) AS page) AS found
+         FROM (SELECT *, ${size} AS bytes FROM (SELECT * FROM ${from} WHERE ${where} ORDER BY ${orderBy} ${limit}) AS page) AS found
        WINDOW in_order AS (ORDER BY ${orderBy} ROWS UNBOUNDED PRECEDING)
      ) AS measured WHERE "bytesSoFar" - bytes <= $${parameters.length + 1}`;
   const values = [...parameters, MAX_BYTES];
-  const rows = await within.query<Row & Place>(bounded, values, shapeName(bounded));
+  const rows = await within.query<Row & Place>(bounded, values, shapeName(bounded, isIndexed));
   rows.sort((one, other) => one.position - other.position);
   if (Number(rows.at(-1)?.bytesSoFar ?? 0) > MAX_BYTES) throw appError('OBJECT_TOO_LARGE');
   return rows;
+}
+
+/** How many rows a query finds. */
+export async function countRows(
+  within: Queryable,
+  { from, sql, parameters, isIndexed }: CompiledCount,
+): Promise<number> {
+  const statement = `SELECT count(*)::float8 AS count FROM ${from} WHERE ${sql}`;
+  const name = isIndexed ? shapeName(statement, true) : undefined;
+  return (await within.query<{ count: number }>(statement, parameters, name))[0]?.count ?? 0;
 }

@@ -1,4 +1,4 @@
-export { listBounded } from './bounded-list.js';
+export { countRows, listBounded } from './bounded-list.js';
 export { NameTree } from './name-tree.js';
 export { newObjectId } from './object-id.js';
 export { pickKeys } from './pick-keys.js';

@@ -25,8 +25,8 @@ describe('shapeName', () => {
   it('names 200 texts, and keeps to them', async () => {
     const shapeName = await fresh();
     const texts = Array.from({ length: 300 }, (_, index) => `text ${index}`);
-    for (let time = 0; time < OFTEN; time += 1) texts.forEach(shapeName);
-    const names = texts.map(shapeName);
+    for (let time = 0; time < OFTEN; time += 1) for (const text of texts) shapeName(text);
+    const names = texts.map((text) => shapeName(text));
     expect(new Set(names.filter((name) => name !== undefined)).size).toBe(200);
     expect([names[0], names[199], names[200]]).toEqual(['shape.0', 'shape.199', undefined]);
   });
@@ -43,5 +43,13 @@ describe('shapeName', () => {
     const shapeName = await fresh();
     const text = 'x'.repeat(5_000);
     for (let time = 0; time <= OFTEN; time += 1) expect(shapeName(text)).toBeUndefined();
+  });
+
+  it('names what an index answers apart, also a longer text', async () => {
+    const shapeName = await fresh();
+    const text = 'x'.repeat(5_000);
+    const names = Array.from({ length: OFTEN }, () => shapeName(text, true));
+    expect(names.at(-1)).toBe('indexed.0');
+    expect(shapeName(text)).toBeUndefined();
   });
 });

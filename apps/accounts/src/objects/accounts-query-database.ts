@@ -14,6 +14,7 @@ export class AccountsQueryDatabase extends QueryDatabase implements OnApplicatio
       applicationName: 'gatepost-accounts-queries',
     });
     tellPool(this, 'accounts-queries', metrics);
+    tellPool(this.indexed, 'accounts-indexed-queries', metrics);
   }
 
   async onApplicationShutdown(): Promise<void> {

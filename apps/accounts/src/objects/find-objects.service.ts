@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, ObjectListQuery } from '#contracts';
 import { compileCount, compileFind, type ObjectQuery, parseOrder, parseWhere } from '#object-query';
+import { FieldIndexes, SlowQuestions } from '#field-indexes';
 import { IncludeService } from './include.service.js';
 import { pickKeys } from '#stored-objects';
 import { ObjectReaders } from './object-readers.js';
@@ -14,6 +15,8 @@ export class FindObjectsService {
     private readonly readings: Readings,
     private readonly readers: ObjectReaders,
     private readonly includes: IncludeService,
+    private readonly indexes: FieldIndexes,
+    private readonly slowQuestions: SlowQuestions,
   ) {}
 
   /** @throws AppError FORBIDDEN by class permission, INVALID_QUERY, QUERY_TIMED_OUT */
@@ -31,13 +34,19 @@ export class FindObjectsService {
       limit: list.limit,
       skip: list.skip,
     };
+    const { appId } = caller;
+    const indexes = await this.indexes.of(appId, className);
+    const find = compileFind(query, queryClass, scope, indexes);
     const reader = this.readers.of(className);
-    const found = list.limit === 0 ? [] : await reader.find(compileFind(query, queryClass, scope));
+    const timed = <T>(work: () => Promise<T>) => this.slowQuestions.timed({ appId, queryClass, query }, work);
+    const found = list.limit === 0 ? [] : await timed(() => reader.find(find));
     const results = found.map((object) => object.present(reading));
     await this.includes.include(results, list.include, reading);
     return {
       results: results.map((object) => pickKeys(object, list.keys)),
-      ...(list.count ? { count: await reader.count(compileCount(query.where, queryClass, scope)) } : {}),
+      ...(list.count
+        ? { count: await timed(() => reader.count(compileCount(query.where, queryClass, scope, indexes))) }
+        : {}),
     };
   }
 }

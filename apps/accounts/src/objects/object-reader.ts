@@ -1,5 +1,5 @@
 import type { JsonObject } from '#contracts';
-import type { CompiledCondition, CompiledFind } from '#object-query';
+import type { CompiledCount, CompiledFind } from '#object-query';
 import type { Acl } from '#access';
 import type { Reading } from './reading.types.js';
 
@@ -14,6 +14,6 @@ export interface ReadObject {
 /** Reads the objects of one class. */
 export interface ObjectReader {
   find(query: CompiledFind): Promise<ReadObject[]>;
-  count(condition: CompiledCondition): Promise<number>;
+  count(query: CompiledCount): Promise<number>;
   findMany(appId: string, objectIds: readonly string[]): Promise<ReadObject[]>;
 }

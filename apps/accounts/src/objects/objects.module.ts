@@ -1,6 +1,10 @@
 import { Module } from '@nestjs/common';
+import { accountsIndexesRpc } from '#contracts';
+import { Database } from '#database';
+import { FieldIndexesModule } from '#field-indexes';
 import { OutboxModule } from '#outbox';
-import { ACCOUNTS_SCHEMA } from '../accounts.database.js';
+import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
+import { accountsDatabase, ACCOUNTS_SCHEMA } from '../accounts.database.js';
 import { MailAllowancesRepository } from '../emails/mail-allowances.repository.js';
 import { MailSender } from '../emails/mail-sender.js';
 import { MailTokens } from '../emails/mail-tokens.js';
@@ -8,6 +12,7 @@ import { IdentitiesRepository } from '../identities/identities.repository.js';
 import { PasswordsModule } from '../passwords/passwords.module.js';
 import { PrincipalsModule } from '../principals/principals.module.js';
 import { RoleAccess } from '../roles/role-access.js';
+import { ROLE_QUERY_CLASS } from '../roles/role-query.fields.js';
 import { RoleReader } from '../roles/role.reader.js';
 import { RoleWriter } from '../roles/role-writer.js';
 import { RolesController } from '../roles/roles.controller.js';
@@ -18,6 +23,7 @@ import { SignUpService } from '../users/sign-up.service.js';
 import { UpdatePasswordService } from '../users/update-password.service.js';
 import { UpdateUserService } from '../users/update-user.service.js';
 import { UserAccess } from '../users/user-access.js';
+import { userQueryClass } from '../users/user-query.fields.js';
 import { UserEvents } from '../users/user-events.js';
 import { UserFactory } from '../users/user.factory.js';
 import { UserReader } from '../users/user.reader.js';
@@ -69,9 +75,22 @@ const shared = [
   UpdateConditions,
 ];
 
+const indexes = FieldIndexesModule.forService({
+  classes: new Map([
+    ['_User', userQueryClass({ hideContact: false })],
+    ['_Role', ROLE_QUERY_CLASS],
+  ]),
+  contract: accountsIndexesRpc,
+  databaseOptions: {
+    useFactory: ({ databaseUrl }: AccountsConfig) => accountsDatabase(databaseUrl, 1),
+    inject: [ACCOUNTS_CONFIG],
+  },
+  databaseToken: Database,
+});
+
 /** Users and roles. They are one module: a query of one class looks into the other, and a joint save writes both. */
 @Module({
-  imports: [OutboxModule.forSchema(ACCOUNTS_SCHEMA), PasswordsModule, PrincipalsModule],
+  imports: [indexes, OutboxModule.forSchema(ACCOUNTS_SCHEMA), PasswordsModule, PrincipalsModule],
   controllers: [ObjectsController, RolesController, UsersController],
   providers: [...users, ...roles, ...shared],
   exports: [

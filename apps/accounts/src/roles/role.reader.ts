@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { CompiledCondition, CompiledFind } from '#object-query';
+import type { CompiledCount, CompiledFind } from '#object-query';
 import type { ObjectReader, ReadObject } from '../objects/object-reader.js';
 import type { Reading } from '../objects/reading.types.js';
 import { AccountsQueryDatabase } from '../objects/accounts-query-database.js';
@@ -12,15 +12,15 @@ import { RolesRepository } from './roles.repository.js';
 export class RoleReader implements ObjectReader {
   constructor(
     private readonly roles: RolesRepository,
-    private readonly database: AccountsQueryDatabase,
+    private readonly queries: AccountsQueryDatabase,
   ) {}
 
   async find(query: CompiledFind): Promise<ReadObject[]> {
-    return (await this.roles.list(this.database, query)).map(asReadObject);
+    return (await this.roles.list(this.queries.for(query), query)).map(asReadObject);
   }
 
-  count(condition: CompiledCondition): Promise<number> {
-    return this.roles.count(this.database, condition);
+  count(query: CompiledCount): Promise<number> {
+    return this.roles.count(this.queries.for(query), query);
   }
 
   async findMany(appId: string, objectIds: readonly string[]): Promise<ReadObject[]> {

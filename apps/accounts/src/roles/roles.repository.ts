@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Tx, violatedForeignKey, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
-import type { CompiledCondition, CompiledFind } from '#object-query';
-import { listBounded } from '#stored-objects';
+import type { CompiledCount, CompiledFind } from '#object-query';
+import { countRows, listBounded } from '#stored-objects';
 import type { RoleRelation, RoleRow } from './role.row.js';
 
 const COLUMNS = `object_id AS "objectId", name, acl, fields, created_at AS "createdAt", updated_at AS "updatedAt"`;
@@ -36,9 +36,8 @@ export class RolesRepository {
     return listBounded<RoleRow>(within, { table: 'accounts.roles', columns: COLUMNS }, query);
   }
 
-  async count(within: Queryable, { sql, parameters }: CompiledCondition): Promise<number> {
-    const [row] = await within.query<{ count: string }>(`SELECT count(*) FROM accounts.roles WHERE ${sql}`, parameters);
-    return Number(row?.count ?? 0);
+  count(within: Queryable, query: CompiledCount): Promise<number> {
+    return countRows(within, query);
   }
 
   /** @throws AppError UNIQUE_FIELD_TAKEN where the name is taken */

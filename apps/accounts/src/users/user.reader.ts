@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#database';
-import type { CompiledCondition, CompiledFind } from '#object-query';
+import type { CompiledCount, CompiledFind } from '#object-query';
 import type { ObjectReader, ReadObject } from '../objects/object-reader.js';
 import { AccountsQueryDatabase } from '../objects/accounts-query-database.js';
 import type { Reading } from '../objects/reading.types.js';
@@ -18,12 +18,12 @@ export class UserReader implements ObjectReader {
   ) {}
 
   async find(query: CompiledFind): Promise<ReadObject[]> {
-    const users = await this.users.list(query.isLookUp ? this.database : this.queries, query);
+    const users = await this.users.list(query.isLookUp ? this.database : this.queries.for(query), query);
     return users.map(asReadObject);
   }
 
-  count(condition: CompiledCondition): Promise<number> {
-    return this.users.count(this.queries, condition);
+  count(query: CompiledCount): Promise<number> {
+    return this.users.count(this.queries.for(query), query);
   }
 
   async findMany(appId: string, objectIds: readonly string[]): Promise<ReadObject[]> {

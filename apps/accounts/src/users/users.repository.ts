@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Statement, together, type Tx, type Writable } from '#database';
-import type { CompiledCondition, CompiledFind } from '#object-query';
+import type { CompiledCount, CompiledFind } from '#object-query';
 import { Sealer } from '#sealing';
 import type { IdentityKey } from '../identities/identity.rules.js';
 import type { LinkedIdentities, LinkedIdentity } from '../identities/linked-identities.types.js';
 import type { OwnedIdentity } from '../identities/owner.rules.js';
-import { listBounded } from '#stored-objects';
+import { countRows, listBounded } from '#stored-objects';
 import { sessionTokenLookup } from '../sessions/session-token-lookup.js';
 import type { LoginIdentifier } from './user-identifier.rules.js';
 import { mapTaken } from './taken.js';
@@ -128,9 +128,8 @@ export class UsersRepository {
     return users.map((user) => this.open(user));
   }
 
-  async count(within: Queryable, { sql, parameters }: CompiledCondition): Promise<number> {
-    const [row] = await within.query<{ count: string }>(`SELECT count(*) FROM accounts.users WHERE ${sql}`, parameters);
-    return Number(row?.count ?? 0);
+  count(within: Queryable, query: CompiledCount): Promise<number> {
+    return countRows(within, query);
   }
 
   /**

@@ -1,4 +1,9 @@
 import { Module } from '@nestjs/common';
+import { pushIndexesRpc } from '#contracts';
+import { FieldIndexesModule } from '#field-indexes';
+import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
+import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { INSTALLATION_QUERY_CLASS } from './installation-query.fields.js';
 import { AbandonedQueues } from './abandoned-queues.js';
 import { ChangeInstallationsService } from './change-installations.service.js';
 import { InstallationAccesses } from './installation-access.js';
@@ -9,8 +14,19 @@ import { PushQueryDatabase } from './push-query-database.js';
 import { ReadInstallationsService } from './read-installations.service.js';
 import { RegisterInstallationService } from './register-installation.service.js';
 
+const indexes = FieldIndexesModule.forService({
+  classes: new Map([['_Installation', INSTALLATION_QUERY_CLASS]]),
+  contract: pushIndexesRpc,
+  databaseOptions: {
+    useFactory: ({ databaseUrl }: PushDeliveryConfig) => pushDatabase(databaseUrl, 1),
+    inject: [PUSH_DELIVERY_CONFIG],
+  },
+  databaseToken: PushDatabase,
+});
+
 /** The class `_Installation`. */
 @Module({
+  imports: [indexes],
   controllers: [InstallationsController],
   providers: [
     AbandonedQueues,

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { type Queryable, type Tx, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
-import type { CompiledCondition, CompiledFind } from '#object-query';
-import { listBounded } from '#stored-objects';
+import type { CompiledCount, CompiledFind } from '#object-query';
+import { countRows, listBounded } from '#stored-objects';
 import { partitionOf } from '../device-queues/device-address.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { InstallationIdentity, InstallationRow } from './installation.row.js';
@@ -25,10 +25,8 @@ export class InstallationsRepository {
     return listBounded<InstallationRow>(within, { table: 'push.installations', columns: COLUMNS }, query);
   }
 
-  async count(within: Queryable, { sql, parameters }: CompiledCondition): Promise<number> {
-    const statement = `SELECT count(*) FROM push.installations WHERE ${sql}`;
-    const [row] = await within.query<{ count: string }>(statement, parameters);
-    return Number(row?.count ?? 0);
+  count(within: Queryable, query: CompiledCount): Promise<number> {
+    return countRows(within, query);
   }
 
   /**

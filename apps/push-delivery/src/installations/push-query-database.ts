@@ -14,6 +14,7 @@ export class PushQueryDatabase extends QueryDatabase implements OnApplicationShu
       applicationName: 'gatepost-push-queries',
     });
     tellPool(this, 'push-queries', metrics);
+    tellPool(this.indexed, 'push-indexed-queries', metrics);
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { JsonObject, ObjectListQuery, ObjectReadOptions } from '#contracts';
 import { appError } from '#errors';
+import { FieldIndexes, SlowQuestions } from '#field-indexes';
 import { compileCount, compileFind, type ObjectQuery, parseOrder, parseWhere } from '#object-query';
 import { pickKeys } from '#stored-objects';
 import { type Asker, InstallationAccesses } from './installation-access.js';
@@ -15,6 +16,8 @@ export class ReadInstallationsService {
     private readonly accesses: InstallationAccesses,
     private readonly installations: InstallationsRepository,
     private readonly queries: PushQueryDatabase,
+    private readonly indexes: FieldIndexes,
+    private readonly slowQuestions: SlowQuestions,
   ) {}
 
   /** @returns undefined where there is none, or where its ACL hides it. @throws AppError FORBIDDEN by class permission, INVALID_QUERY */
@@ -43,12 +46,16 @@ export class ReadInstallationsService {
       limit: list.limit,
       skip: list.skip,
     };
-    const find = compileFind(query, queryClass, scope);
-    const found = list.limit === 0 ? [] : await this.installations.list(this.queries, find);
+    const { appId } = scope;
+    const indexes = await this.indexes.of(appId, '_Installation');
+    const timed = <T>(work: () => Promise<T>) => this.slowQuestions.timed({ appId, queryClass, query }, work);
+    const find = compileFind(query, queryClass, scope, indexes);
+    const found = list.limit === 0 ? [] : await timed(() => this.installations.list(this.queries.for(find), find));
     const showsAcl = access.isMaster || list.returnAcl;
     const results = found.map((row) => pickKeys(presentInstallation(row, { showsAcl }), list.keys));
     if (!list.count) return { results };
-    const count = await this.installations.count(this.queries, compileCount(query.where, queryClass, scope));
+    const counting = compileCount(query.where, queryClass, scope, indexes);
+    const count = await timed(() => this.installations.count(this.queries.for(counting), counting));
     return { results, count };
   }
 }

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable, Tx } from '#database';
 import { currentTraceparent } from '#observability';
-import type { CompiledCondition, CompiledFind } from '#object-query';
-import { listBounded } from '#stored-objects';
+import type { CompiledCount, CompiledFind } from '#object-query';
+import { countRows, listBounded } from '#stored-objects';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { NewNotification, NotificationRow, NotificationStatus } from './notification.row.js';
 
@@ -61,9 +61,8 @@ export class NotificationsRepository {
     return listBounded<NotificationRow>(within, LISTED, query);
   }
 
-  async count(within: Queryable, { sql, parameters }: CompiledCondition): Promise<number> {
-    const count = `SELECT count(*)::float8 AS count FROM push.notifications WHERE ${sql}`;
-    return (await within.query<{ count: number }>(count, parameters))[0]?.count ?? 0;
+  count(within: Queryable, query: CompiledCount): Promise<number> {
+    return countRows(within, query);
   }
 
   listScheduled(appId: string, { limit, skip }: Page): Promise<NotificationRow[]> {

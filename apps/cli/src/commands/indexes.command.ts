@@ -1,0 +1,157 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Argument, Command } from 'commander';
+import {
+  accountsIndexesRpc,
+  applicationsRpc,
+  CLASS_NAMES,
+  type ClassName,
+  type FieldIndexesRpc,
+  type FieldIndexReport,
+  MAX_INDEXED_FIELDS,
+  pushIndexesRpc,
+  type SlowQuestion,
+} from '#contracts';
+import type { RpcClient } from '#messaging';
+import { SilentServiceError, type WithServer } from '../operator-connection.js';
+import { print, quoted } from '../terminal.js';
+
+const POLL_MS = 500;
+const MEBIBYTE = 1_048_576;
+
+const HELP = `
+An index makes queries quick that ask for values of a custom field, or that are ordered by it. It costs memory, and a little
+of every write. With several fields it serves queries for values of the first ones, and the order or a range of the next one.
+A class has custom fields of its own: those without a meaning in the API.`;
+
+/** `gatepost indexes …` */
+export function indexesCommand(withServer: WithServer): Command {
+  return new Command('indexes')
+    .description('make indexes of custom fields, and show which would help')
+    .addHelpText('after', HELP)
+    .addCommand(add(withServer))
+    .addCommand(list(withServer))
+    .addCommand(remove(withServer))
+    .addCommand(suggest(withServer));
+}
+
+function add(withServer: WithServer): Command {
+  return named('add')
+    .description(`make an index of up to ${MAX_INDEXED_FIELDS} custom fields beside the traffic, and show its progress`)
+    .addHelpText('after', '\nIt is built by the server: to interrupt this command leaves the building as it is.')
+    .action((appId: string, className: ClassName, fields: string[]) =>
+      withServer(async (rpc) => {
+        // Refuses an application that is unknown.
+        await rpc.call(applicationsRpc.get, { id: appId });
+        await rpc.call(contractOf(className).add, { appId, className, fields });
+        await watch(rpc, { appId, className, fields });
+      }),
+    );
+}
+
+function list(withServer: WithServer): Command {
+  return new Command('list')
+    .argument('<app-id>')
+    .description('list the indexes of an application: class, fields, state, size')
+    .action((appId: string) =>
+      withServer(async (rpc) => {
+        const indexes = await fromAll(async (contract) => (await rpc.call(contract.list, { appId })).indexes);
+        if (indexes.length === 0) print(`${appId} has no indexes of custom fields.`);
+        for (const index of indexes) print(lineOf(index));
+      }),
+    );
+}
+
+function remove(withServer: WithServer): Command {
+  return named('remove')
+    .description('remove an index: queries stop to use it at once, and it is dropped some seconds later')
+    .action((appId: string, className: ClassName, fields: string[]) =>
+      withServer(async (rpc) => {
+        await rpc.call(contractOf(className).remove, { appId, className, fields });
+        print(`The index of ${className} (${fields.join(', ')}) is being removed.`);
+      }),
+    );
+}
+
+function suggest(withServer: WithServer): Command {
+  return new Command('suggest')
+    .argument('<app-id>')
+    .description('show which kinds of queries took 20 ms or longer in the last day, and which index would serve them')
+    .addHelpText('after', '\nOf a query fields and operators are known, never values.')
+    .action((appId: string) =>
+      withServer(async (rpc) => {
+        const questions = await fromAll(async (contract) => (await rpc.call(contract.suggest, { appId })).questions);
+        if (questions.length === 0) print(`No query of ${appId} took 20 ms in the last day.`);
+        for (const question of questions) for (const line of linesOf(appId, question)) print(line);
+      }),
+    );
+}
+
+function named(name: string): Command {
+  return new Command(name)
+    .argument('<app-id>')
+    .addArgument(new Argument('<class>').choices(CLASS_NAMES))
+    .argument('<field...>', 'custom fields, in the order of the index');
+}
+
+/** Of the service that keeps the class. */
+function contractOf(className: ClassName): FieldIndexesRpc {
+  return className === '_Installation' ? pushIndexesRpc : accountsIndexesRpc;
+}
+
+/** A service that does not run keeps its answer to itself, and not that of the other. */
+async function fromAll<T>(ask: (contract: FieldIndexesRpc) => Promise<T[]>): Promise<T[]> {
+  const answers: T[] = [];
+  for (const className of ['_User', '_Installation'] as const) {
+    try {
+      answers.push(...(await ask(contractOf(className))));
+    } catch (error) {
+      if (!(error instanceof SilentServiceError)) throw error;
+      print(error.message);
+    }
+  }
+  return answers;
+}
+
+interface Wanted {
+  readonly appId: string;
+  readonly className: ClassName;
+  readonly fields: readonly string[];
+}
+
+/** Prints how far it has come whenever that changes, until it is there. */
+async function watch(rpc: RpcClient, { appId, className, fields }: Wanted): Promise<void> {
+  let shown: string | undefined;
+  for (;;) {
+    const { indexes } = await rpc.call(contractOf(className).list, { appId });
+    const index = indexes.find((each) => each.className === className && each.fields.join() === fields.join());
+    if (index === undefined) throw new Error('The index was removed meanwhile.');
+    const line = lineOf(index);
+    if (line !== shown) print(line);
+    shown = line;
+    if (index.state === 'failed') process.exitCode = 1;
+    if (index.state !== 'building') return;
+    await sleep(POLL_MS);
+  }
+}
+
+function lineOf({ className, fields, state, problem, progress, bytes }: FieldIndexReport): string {
+  const details = problem ?? (state === 'building' ? progressOf(progress) : `${(bytes / MEBIBYTE).toFixed(1)} MiB`);
+  return `${className}  ${fields.join(', ')}  ${state}  ${details}`;
+}
+
+function progressOf(progress: FieldIndexReport['progress']): string {
+  if (progress === null) return 'waits for its turn, or gathers statistics';
+  return progress.percent === null ? progress.phase : `${progress.phase}, ${progress.percent} %`;
+}
+
+function linesOf(
+  appId: string,
+  { className, question, runs, meanMs, maxMs, fields, isIndexed }: SlowQuestion,
+): string[] {
+  const command = `npm run gatepost -- indexes add ${appId} ${className} ${fields.join(' ')}`;
+  const advice = isIndexed ? 'its index is there: it takes long all the same' : command;
+  return [
+    `${className}  ${quoted(question)}  ${runs} times  ${meanMs} ms on average, ${maxMs} ms at most`,
+    `  ${fields.length === 0 ? 'no index of custom fields would serve it' : advice}`,
+  ];
+}

@@ -1,0 +1,13 @@
+// Why: operators make indexes of custom fields; what they want, and which questions were slow, outlasts a process.
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { createFieldIndexTables } from '#field-indexes';
+
+export class CreateFieldIndexes1796610100000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    for (const statement of createFieldIndexTables('push')) await runner.query(statement);
+  }
+
+  down(): Promise<void> {
+    throw new Error('migrations go forward only');
+  }
+}

@@ -1,0 +1,46 @@
+import { Controller, type Type } from '@nestjs/common';
+import type { FieldIndexesRpc, RpcData, RpcReply } from '#contracts';
+import { RpcHandler } from '#messaging';
+import { FieldIndexes } from './field-indexes.js';
+import { SlowQuestions } from './slow-questions.js';
+
+/** A controller that answers operators for one service. */
+export function answering(contract: FieldIndexesRpc): Type {
+  @Controller()
+  class FieldIndexesController {
+    constructor(
+      private readonly indexes: FieldIndexes,
+      private readonly questions: SlowQuestions,
+    ) {}
+
+    @RpcHandler(contract.add)
+    async add(key: RpcData<FieldIndexesRpc['add']>): Promise<RpcReply<FieldIndexesRpc['add']>> {
+      await this.indexes.add(key);
+      return {};
+    }
+
+    @RpcHandler(contract.list)
+    async list({ appId }: RpcData<FieldIndexesRpc['list']>): Promise<RpcReply<FieldIndexesRpc['list']>> {
+      return { indexes: await this.indexes.report(appId) };
+    }
+
+    @RpcHandler(contract.remove)
+    async remove(key: RpcData<FieldIndexesRpc['remove']>): Promise<RpcReply<FieldIndexesRpc['remove']>> {
+      await this.indexes.remove(key);
+      return {};
+    }
+
+    @RpcHandler(contract.suggest)
+    async suggest({ appId }: RpcData<FieldIndexesRpc['suggest']>): Promise<RpcReply<FieldIndexesRpc['suggest']>> {
+      const [questions, indexes] = [await this.questions.report(appId), await this.indexes.report(appId)];
+      const names = new Set(indexes.map(({ className, fields }) => [className, ...fields].join(' ')));
+      return {
+        questions: questions.map((question) => ({
+          ...question,
+          isIndexed: names.has([question.className, ...question.fields].join(' ')),
+        })),
+      };
+    }
+  }
+  return FieldIndexesController;
+}

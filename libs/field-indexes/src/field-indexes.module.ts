@@ -1,0 +1,77 @@
+import {
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  type FactoryProvider,
+  Module,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import type { FieldIndexesRpc } from '#contracts';
+import { Database, type DatabaseOptions } from '#database';
+import { answering } from './field-indexes.controller.js';
+import { type FieldIndexed, FieldIndexes } from './field-indexes.js';
+import { FieldIndexesRepository } from './field-indexes.repository.js';
+import { IndexBuilder } from './index-builder.js';
+import { SlowQuestions } from './slow-questions.js';
+
+const DATABASE_OPTIONS = Symbol('DatabaseOptions');
+
+/** A service whose classes can have indexes of custom fields. */
+export interface IndexedService {
+  readonly classes: FieldIndexed;
+  /** By which operators ask for them. */
+  readonly contract: FieldIndexesRpc;
+  readonly databaseOptions: Pick<FactoryProvider<DatabaseOptions>, 'useFactory' | 'inject'>;
+  /** By which the service injects its database. */
+  readonly databaseToken: typeof Database;
+}
+
+/** Indexes of custom fields in one service: what queries know of them, who builds them, and what operators ask. */
+@Module({})
+export class FieldIndexesModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  constructor(
+    private readonly builder: IndexBuilder,
+    private readonly questions: SlowQuestions,
+  ) {}
+
+  static forService({ classes, contract, databaseOptions, databaseToken }: IndexedService): DynamicModule {
+    const inject = [databaseToken, DATABASE_OPTIONS];
+    return {
+      module: FieldIndexesModule,
+      controllers: [answering(contract)],
+      providers: [
+        { provide: DATABASE_OPTIONS, inject: [], ...databaseOptions },
+        {
+          provide: FieldIndexesRepository,
+          useFactory: (database: Database, { schema }: DatabaseOptions) => new FieldIndexesRepository(database, schema),
+          inject,
+        },
+        {
+          provide: FieldIndexes,
+          useFactory: (repository: FieldIndexesRepository) => new FieldIndexes(repository, classes),
+          inject: [FieldIndexesRepository],
+        },
+        {
+          provide: SlowQuestions,
+          useFactory: (database: Database, { schema }: DatabaseOptions) => new SlowQuestions(database, schema),
+          inject,
+        },
+        {
+          provide: IndexBuilder,
+          useFactory: (database: Database, options: DatabaseOptions, repository: FieldIndexesRepository) =>
+            new IndexBuilder(repository, classes, options, database),
+          inject: [...inject, FieldIndexesRepository],
+        },
+      ],
+      exports: [FieldIndexes, SlowQuestions],
+    };
+  }
+
+  onApplicationBootstrap(): void {
+    this.builder.start();
+    this.questions.start();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all([this.builder.stop(), this.questions.stop()]);
+  }
+}
