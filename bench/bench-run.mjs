@@ -53,11 +53,14 @@ export async function newBenchRun() {
     children.push(child);
     return child;
   };
-  const command = (...args) =>
-    new Promise((resolve, reject) => {
-      const child = start(['dist/apps/cli/src/main.js', ...args], services, ['ignore', 'ignore', 'inherit']);
-      child.once('exit', (code) => (code === 0 ? resolve() : reject(new Error(`gatepost ${args.join(' ')} failed`))));
-    });
+  /** Runs the command line with the settings of one of the servers. */
+  const commandOf =
+    (env) =>
+    (...args) =>
+      new Promise((resolve, reject) => {
+        const child = start(['dist/apps/cli/src/main.js', ...args], env, ['ignore', 'ignore', 'inherit']);
+        child.once('exit', (code) => (code === 0 ? resolve() : reject(new Error(`gatepost ${args.join(' ')} failed`))));
+      });
   const stop = async () => {
     for (const child of [...children].reverse()) await ended(child);
     rmSync(folder, { recursive: true, force: true });
@@ -65,7 +68,7 @@ export async function newBenchRun() {
     await deleteQueues(SERVERS.AMQP_URL, [name]);
     await deleteKeys(SERVERS.REDIS_URL, name);
   };
-  return { folder, services, createDatabase, launch, command, stop };
+  return { folder, services, createDatabase, launch, commandOf, command: commandOf(services), stop };
 }
 
 function start([script, ...args], env, stdio) {

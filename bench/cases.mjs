@@ -1,5 +1,5 @@
 // What is asked, and of whom. `requests` makes what the connections of a contestant send, in turn; `beside` names the case that it is compared
-// with in every round, in place of the bare server.
+// with in every round, in place of the bare server. `index` names the custom field of which an operator has made an index.
 import { randomBytes } from 'node:crypto';
 
 const BOTH = ['services', 'standalone'];
@@ -68,6 +68,7 @@ export const CASES = {
   },
   'query-username': queryCase({ where: '{"username":"bulk77777"}' }),
   'query-field': queryCase({ where: '{"number":77777}' }),
+  'query-field-indexed': { ...queryCase({ where: '{"number":77777}' }), index: 'number' },
   'query-newest': queryCase({ order: '-createdAt', limit: '20' }),
   login: {
     connections: 16,

@@ -75,6 +75,7 @@ async function servicesOf(run) {
       return children;
     },
     seed: () => seedUsers(run.services.DATABASE_URL, APP.GATEPOST_APP_ID),
+    indexOnly: indexing(run.command),
     lags: () => lagsOf({ accounts: ports.accounts, gateway: ports.gateway }),
   };
 }
@@ -94,7 +95,19 @@ async function standaloneOf(run) {
       return [child];
     },
     seed: () => seedUsers(embeddedDatabaseUrl(folder), APP.GATEPOST_APP_ID),
+    indexOnly: indexing(run.commandOf({ GATEPOST_DATA_DIR: folder, AMQP_URL: undefined })),
     lags: () => lagsOf({ standalone: port }),
+  };
+}
+
+/** What makes an operator's index of the one field that a case names, and removes that of the case before. */
+function indexing(command) {
+  let indexed;
+  return async (field) => {
+    const index = (action, name) => command('indexes', action, APP.GATEPOST_APP_ID, '_User', name);
+    if (indexed !== undefined && indexed !== field) await index('remove', indexed);
+    if (field !== undefined && indexed !== field) await index('add', field);
+    indexed = field;
   };
 }
 

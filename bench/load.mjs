@@ -11,6 +11,7 @@ const LOAD_PROCESS = join(ROOT, 'bench', 'load-process.mjs');
 const WARM_UP_SECONDS = 6;
 
 export async function warmUp(benchCase, entrant) {
+  await entrant.indexOnly?.(benchCase.index);
   await measure(benchCase, entrant, WARM_UP_SECONDS);
   await untilQuiet(entrant.processes);
 }

@@ -11,6 +11,7 @@ const SERVICES = {
   'anonymous-signup': { ...ONE, ...atOnce(2.5, 2.5) },
   'query-username': { 1: { p50: 1.2 }, ...atOnce(2, 2) },
   'query-field': { 1: { p50: 1.5 }, ...atOnce(1.5, 1.5) },
+  'query-field-indexed': { 1: { p50: 1.2 }, ...atOnce(1.5, 1.5) },
   login: HASHING,
   signup: HASHING,
 };

@@ -98,18 +98,15 @@ function contractOf(className: ClassName): FieldIndexesRpc {
   return className === '_Installation' ? pushIndexesRpc : accountsIndexesRpc;
 }
 
-/** A service that does not run keeps its answer to itself, and not that of the other. */
+/** What both services answer, one after the other; of one that does not run, nothing. */
 async function fromAll<T>(ask: (contract: FieldIndexesRpc) => Promise<T[]>): Promise<T[]> {
-  const answers: T[] = [];
-  for (const className of ['_User', '_Installation'] as const) {
-    try {
-      answers.push(...(await ask(contractOf(className))));
-    } catch (error) {
-      if (!(error instanceof SilentServiceError)) throw error;
-      print(error.message);
-    }
-  }
-  return answers;
+  const orNothing = (error: unknown): T[] => {
+    if (!(error instanceof SilentServiceError)) throw error;
+    print(error.message);
+    return [];
+  };
+  const ofAccounts = await ask(accountsIndexesRpc).catch(orNothing);
+  return [...ofAccounts, ...(await ask(pushIndexesRpc).catch(orNothing))];
 }
 
 interface Wanted {

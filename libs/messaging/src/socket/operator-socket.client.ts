@@ -31,12 +31,13 @@ export class OperatorSocket implements Requester {
       throw error;
     }
     socket.on('error', () => socket.destroy());
+    socket.on('timeout', () => socket.destroy());
     return new OperatorSocket(socket, createInterface({ input: socket }));
   }
 
   async request(_pattern: string, body: string, timeoutMs: number): Promise<string> {
     this.socket.write(`${body}\n`);
-    this.socket.setTimeout(timeoutMs, () => this.socket.destroy());
+    this.socket.setTimeout(timeoutMs);
     const line = await this.#lines.next().catch((cause: unknown) => {
       throw closed(cause);
     });
