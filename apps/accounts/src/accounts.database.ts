@@ -9,7 +9,7 @@ import { AddEventOrigins1796300000000 } from './migrations/1796300000000-add-eve
 import { CreateRotations1796400000000 } from './migrations/1796400000000-create-rotations.js';
 import { SearchFieldsAtOnce1796500000000 } from './migrations/1796500000000-search-fields-at-once.js';
 import { LeaseOutbox1796600000000 } from './migrations/1796600000000-lease-outbox.js';
-import { CreateFieldIndexes1796610000000 } from './migrations/1796610000000-create-field-indexes.js';
+import { CreateFieldIndexes1796710000000 } from './migrations/1796710000000-create-field-indexes.js';
 
 export const ACCOUNTS_SCHEMA = 'accounts';
 
@@ -31,7 +31,7 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
       CreateRotations1796400000000,
       SearchFieldsAtOnce1796500000000,
       LeaseOutbox1796600000000,
-      CreateFieldIndexes1796610000000,
+      CreateFieldIndexes1796710000000,
     ],
   };
 }

@@ -4,7 +4,7 @@ import { CreateDeviceQueues1796200000000 } from './migrations/1796200000000-crea
 import { AddPushOrigins1796300200000 } from './migrations/1796300200000-add-push-origins.js';
 import { SearchFieldsAtOnce1796500100000 } from './migrations/1796500100000-search-fields-at-once.js';
 import { ScanInByteOrder1796700100000 } from './migrations/1796700100000-scan-in-byte-order.js';
-import { CreateFieldIndexes1796610100000 } from './migrations/1796610100000-create-field-indexes.js';
+import { CreateFieldIndexes1796710100000 } from './migrations/1796710100000-create-field-indexes.js';
 
 /** The database of push-delivery, beside those of other services where one process runs them all. */
 export class PushDatabase extends Database {}
@@ -22,7 +22,7 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
       AddPushOrigins1796300200000,
       SearchFieldsAtOnce1796500100000,
       ScanInByteOrder1796700100000,
-      CreateFieldIndexes1796610100000,
+      CreateFieldIndexes1796710100000,
     ],
   };
 }

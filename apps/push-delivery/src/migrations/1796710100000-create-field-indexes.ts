@@ -2,7 +2,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { createFieldIndexTables } from '#field-indexes';
 
-export class CreateFieldIndexes1796610100000 implements MigrationInterface {
+export class CreateFieldIndexes1796710100000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     for (const statement of createFieldIndexTables('push')) await runner.query(statement);
   }
