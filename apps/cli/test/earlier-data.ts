@@ -26,6 +26,12 @@ const FOR_ALL = { '*': { read: true, write: true } };
 const FAR = '2100-01-01T00:00:00Z';
 const APP = { app_id: EARLIER_APP.id };
 
+/** An index of custom fields, and a question that was slow. */
+const INDEX_ROWS = [
+  { table: 'field_indexes', values: { ...APP, class_name: '_Role', fields: ['level'], state: 'failed' } },
+  { table: 'slow_questions', values: { ...APP, fields: ['level'], total_ms: 30, max_ms: 30 } },
+];
+
 /** By schema, in an order that foreign keys accept. A new table needs a row here. */
 const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
   accounts: [
@@ -73,6 +79,7 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
     { table: 'sms_numberless_guesses', values: APP },
     { table: 'sms_allowances', values: APP },
     { table: 'mail_allowances', values: APP },
+    ...INDEX_ROWS,
     { table: 'outbox', values: { pattern: 'user.registered.v1', available_at: FAR } },
     // Of a relay that is gone.
     { table: 'outbox_lease', values: { id: 1, held_until: '2026-01-01T00:00:00.000Z' } },
@@ -149,6 +156,7 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
       },
     },
     { table: 'request_ids', values: APP },
+    ...INDEX_ROWS,
     ...['messages', 'queued_messages', 'dropped_messages', 'marks', 'tallies'].map((table) => ({ table, values: APP })),
   ],
 };
