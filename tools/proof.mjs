@@ -16,11 +16,11 @@ database afterwards.
     scale: { times: () => 200 },
   },
   faults: {
-    help: `Usage: npm run test:faults -- [--seconds=120] [--seed=N]
+    help: `Usage: npm run test:faults -- [--seconds=120] [--seed=N] [<files>]
 
 Kills services with SIGKILL and restarts PostgreSQL, Redis and RabbitMQ, private ones from installed programs, each in turn and then at
 random for so many seconds, under a mixed load; then accounts for everything that was acknowledged. The seed, which it prints,
-says what happens when: give it again to have the same again.
+says what happens when: give it again to have the same again. Another file has RabbitMQ run short of memory and of disk.
 `,
     scale: { seconds: () => 120, seed: () => randomInt(HIGHEST_SEED) },
   },

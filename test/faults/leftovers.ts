@@ -4,7 +4,12 @@ import type { Cluster, Service } from '../load/cluster.js';
 import type { Replica } from '../load/replicas.js';
 
 /** What everybody, those with a database, those with a queue and those with Redis tell of themselves. */
-const EVERYBODY = ['gatepost_ready', 'gatepost_broker_connected'];
+const EVERYBODY = [
+  'gatepost_ready',
+  'gatepost_broker_connected',
+  'gatepost_broker_blocked',
+  'gatepost_broker_pending_bytes',
+];
 const DATABASE = ['gatepost_database_pool_connections', 'gatepost_database_pool_waiting'];
 const QUEUE = ['gatepost_broker_queue_messages'];
 const REDIS = ['gatepost_redis_connected', 'gatepost_redis_commands_in_flight'];

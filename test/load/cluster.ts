@@ -82,7 +82,7 @@ export class Cluster {
   /** Runs the command line. @returns what it printed */
   async command(...args: string[]): Promise<string> {
     const { status, stdout, stderr } = await gatepost(this.server, ...args);
-    if (status !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
+    if (status !== 0) throw new Error(`${args.join(' ')}: ${stderr}${stdout}`);
     return stdout;
   }
 

@@ -157,7 +157,16 @@ export const REQUEST_ROWS = [
       },
       {
         title: 'Connected to the broker',
-        queries: [[`min by (job) (${of('gatepost_broker_connected')})`, '{{job}}']],
+        queries: [
+          [`min by (job) (${of('gatepost_broker_connected')})`, '{{job}}'],
+          [`max by (job) (${of('gatepost_broker_blocked')})`, '{{job}}, blocked'],
+        ],
+      },
+      {
+        title: 'Bytes that wait in processes for the broker',
+        help: 'For a reply, a confirm or the socket. From 64 MiB on, a process refuses more.',
+        unit: 'bytes',
+        queries: [[`max by (job) (${of('gatepost_broker_pending_bytes')})`, '{{job}}']],
       },
     ],
   },

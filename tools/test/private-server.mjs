@@ -1,6 +1,6 @@
 // A server of a test's own (postgresql, redis, sentinel or rabbitmq) that keeps on its disk what it has acknowledged. SIGUSR2 crashes it,
-// SIGHUP crashes it where it runs and starts it again, SIGTERM and SIGINT end it. Prints its URL each time when it answers. Further
-// arguments are lines of the configuration of redis and sentinel.
+// SIGHUP crashes it where it runs and starts it again, SIGTERM and SIGINT end it. Prints its URL each time when it answers, and
+// for RabbitMQ first the path of a script that is its rabbitmqctl. Further arguments are lines of the configuration of redis and sentinel.
 import { privateServers } from './private-servers.mjs';
 
 const [kind = '', ...settings] = process.argv.slice(2);
@@ -24,6 +24,7 @@ setInterval(() => undefined, 60_000);
 then(async () => {
   server = await privateServers[kind]?.({ isDurable: true, settings });
   if (server === undefined) throw new Error(`${kind} is not installed.`);
+  if (server.control !== undefined) process.stdout.write(`control ${server.control}\n`);
   tell();
 });
 

@@ -121,11 +121,25 @@ async function startRabbit() {
   // A name server of its own, in the foreground: Erlang would leave one behind.
   const names = follow(epmd, ['-address', '127.0.0.1', '-port', String(epmdPort)], { cwd: home, home });
   const env = rabbitEnvironment(home, { port, distributionPort, epmdPort });
-  return ready('rabbitmq', `amqp://guest:guest@127.0.0.1:${port}`, home, {
+  const control = controlScript(home, env);
+  const server = await ready('rabbitmq', `amqp://guest:guest@127.0.0.1:${port}`, home, {
     start: () => follow(program, [], { cwd: home, home, env }),
     signal: 'SIGTERM',
     companions: [names],
   });
+  return { ...server, control };
+}
+
+/** Writes a script that runs rabbitmqctl on the server: a test raises alarms with it. @returns its path */
+function controlScript(home, env) {
+  const control = join(home, 'control.sh');
+  // Debian's rabbitmqctl on the PATH changes the user, and then finds another cookie.
+  const program = programOf('rabbitmqctl', [DEBIAN_RABBITMQ]);
+  const set = ['HOME', 'ERL_EPMD_PORT', 'RABBITMQ_CONF_ENV_FILE'].map((name) => `${name}='${env[name]}'`).join(' ');
+  writeFileSync(control, `#!/bin/sh\nexec env ${set} '${program}' -n '${env.RABBITMQ_NODENAME}' "$@"\n`, {
+    mode: 0o755,
+  });
+  return control;
 }
 
 function rabbitProgram() {

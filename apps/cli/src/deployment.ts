@@ -13,6 +13,8 @@ export interface Deployment {
   deadEvents(service: string): Promise<number>;
   /** Of the message broker, where there is one. */
   readonly brokerVersion: string | undefined;
+  /** Why the message broker moves no messages; undefined where it does. */
+  brokerProblem(): string | undefined;
 }
 
 /** Everything in one process: no broker. */
@@ -22,6 +24,7 @@ export const ONE_PROCESS: Deployment = {
   waitingEvents: () => Promise.resolve(0),
   deadEvents: () => Promise.resolve(0),
   brokerVersion: undefined,
+  brokerProblem: () => undefined,
 };
 
 /** The broker deals questions out in turn; other questions come in between. */

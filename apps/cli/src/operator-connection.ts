@@ -6,11 +6,14 @@ import { type Deployment, ONE_PROCESS } from './deployment.js';
 
 /** No process of a service answers. */
 export class SilentServiceError extends Error {
+  /** @param brokerProblem why the broker moves no messages, where that is the reason */
   constructor(
     readonly service: string,
+    brokerProblem: string | undefined,
     options: ErrorOptions,
   ) {
-    super(`No ${service} service answers. GATEPOST_NAMESPACE names which deployment is meant.`, options);
+    const reason = brokerProblem ?? 'GATEPOST_NAMESPACE names which deployment is meant';
+    super(`No ${service} service answers. ${reason}.`, options);
   }
 }
 
@@ -70,7 +73,7 @@ async function connectToServices(url: string, namespace: string): Promise<Operat
   const queues = await BrokerQueues.open(url, namespace);
   return {
     rpc: new RpcClient(namingSilence(transport)),
-    deployment: deploymentBehind(queues),
+    deployment: { ...deploymentBehind(queues), brokerProblem: () => transport.problem() },
     close: async () => {
       await queues.close();
       await transport.close();
@@ -78,7 +81,7 @@ async function connectToServices(url: string, namespace: string): Promise<Operat
   };
 }
 
-function deploymentBehind(queues: BrokerQueues): Deployment {
+function deploymentBehind(queues: BrokerQueues): Omit<Deployment, 'brokerProblem'> {
   return {
     isOneProcess: false,
     replicas: (service) => queues.replicas(service),
@@ -89,14 +92,14 @@ function deploymentBehind(queues: BrokerQueues): Deployment {
 }
 
 /** @throws SilentServiceError from its requests, where nobody answers */
-function namingSilence(requester: Requester): Requester {
+function namingSilence(transport: RabbitTransport): Requester {
   return {
     request: async (pattern, body, timeoutMs) => {
       try {
-        return await requester.request(pattern, body, timeoutMs);
+        return await transport.request(pattern, body, timeoutMs);
       } catch (cause) {
         if (!(cause instanceof AppError && cause.is('SERVICE_UNAVAILABLE'))) throw cause;
-        throw new SilentServiceError(pattern.split('.', 1).join(), { cause });
+        throw new SilentServiceError(pattern.split('.', 1).join(), transport.problem(), { cause });
       }
     },
   };

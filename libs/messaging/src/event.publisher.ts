@@ -6,10 +6,15 @@ import { type EventMessage, TRANSPORT, type Transport } from './transport.js';
 export class EventPublisher {
   constructor(@Inject(TRANSPORT) private readonly transport: Transport) {}
 
+  /** Whether the broker is there and takes messages. */
   isConnected(): boolean {
-    return this.transport.isConnected();
+    return this.transport.problem() === undefined;
   }
 
+  /**
+   * Resolves once the broker has the event. Every confirm has a deadline of 5 seconds.
+   * @throws Error where the broker does not have it, or does not say so: it may have it all the same
+   */
   publish(message: EventMessage): Promise<void> {
     return this.transport.publishEvent(message);
   }

@@ -37,7 +37,7 @@ describe('answering a request', () => {
 
   it('reports and counts one that is refused', async () => {
     const metrics = new Metrics();
-    expect(refuseRequest(metrics.rpcHandled)).toContain('SERVICE_UNAVAILABLE');
+    expect(refuseRequest('too many requests in hand', metrics.rpcHandled)).toContain('SERVICE_UNAVAILABLE');
     expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('too many requests'), {});
     expect(await outcomesOf(metrics)).toEqual([{ pattern: 'refused', outcome: 'SERVICE_UNAVAILABLE' }]);
   });

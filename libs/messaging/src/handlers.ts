@@ -44,9 +44,9 @@ export async function answerRequest(
   }
 }
 
-/** The answer to an RPC that comes while too many are in hand. It is not even read. */
-export function refuseRequest(durations?: RpcDurations): string {
-  const error = appError('SERVICE_UNAVAILABLE', { cause: new Error('too many requests in hand') });
+/** The answer to an RPC that is not even read. */
+export function refuseRequest(reason: string, durations?: RpcDurations): string {
+  const error = appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
   reportError(logger, error, {});
   durations?.observe({ pattern: 'refused', outcome: error.errorName }, 0);
   return encodeError(error);

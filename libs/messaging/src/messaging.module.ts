@@ -14,7 +14,8 @@ export class MessagingModule implements OnApplicationShutdown {
     readiness: Readiness,
   ) {
     readiness.register('message broker', () => {
-      if (!transport.isConnected()) throw new Error('not connected');
+      const problem = transport.problem();
+      if (problem !== undefined) throw new Error(problem);
     });
   }
 

@@ -53,7 +53,8 @@ export interface Transport extends Requester {
   sendToNode(node: string, message: NodeMessage): Promise<void>;
   /** Makes this process the one of that name. */
   receiveAsNode(node: string, receiver: NodeReceiver): void;
-  isConnected(): boolean;
+  /** Why it does not move messages now, in words for operators; undefined where it does. */
+  problem(): string | undefined;
   /** The Nest microservice strategy by which the named service receives RPCs and events. */
   createServer(service: string): Server & CustomTransportStrategy;
   close(): Promise<void>;

@@ -79,7 +79,19 @@ export class Metrics {
 
   readonly brokerConnected = this.#catalogue.gauge({
     name: 'gatepost_broker_connected',
-    help: '1 where asking, publishing and receiving by RabbitMQ work, else 0',
+    help: '1 where the process has its connections to RabbitMQ, and can receive, else 0',
+    by: 'all but standalone',
+  });
+
+  readonly brokerBlocked = this.#catalogue.gauge({
+    name: 'gatepost_broker_blocked',
+    help: '1 where RabbitMQ takes no messages from the process because it is short of memory or disk, else 0',
+    by: 'all but standalone',
+  });
+
+  readonly brokerPending = this.#catalogue.gauge({
+    name: 'gatepost_broker_pending_bytes',
+    help: 'Bytes of messages that wait for a reply or a confirm, or in the socket; from 64 MiB on new ones are refused',
     by: 'all but standalone',
   });
 

@@ -18,6 +18,7 @@ export { hashedPasswords } from './hashed-passwords.js';
 export { firstMailTo, linkSentBy, mailSentBy, mailsTo } from './mails.js';
 export { type ObservedAnswer, observedAnswers } from './observed-answers.js';
 export { newSigningKey, PlatformServer, usePlatforms } from './platform-server.js';
+export { PrivateRabbit, type Shortage } from './private-rabbit.js';
 export { quickestPlan } from './query-plan.js';
 export { linkIn, type MailedLink, type ReceivedMail } from './received-mail.js';
 export { RedisGroup } from './redis-group.js';

@@ -10,6 +10,7 @@ import { lookFromOutside } from '../doctor/outside.js';
 import { outsideFindings } from '../doctor/outside-findings.js';
 import { checkPlatforms } from '../doctor/platforms.check.js';
 import { baseUrlsOf, isLocal } from '../doctor/process-findings.js';
+import { brokerFindings } from '../doctor/server-findings.js';
 import { SilentServiceError, type WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
 
@@ -57,6 +58,8 @@ function addressOf(text: string): string {
 async function diagnose(rpc: RpcClient, deployment: Deployment, url: string | undefined): Promise<Diagnosis> {
   const silent = new Set<string>();
   const { reports, findings } = await examineDeployment(rpc, deployment, silent);
+  const blockage = brokerFindings(deployment.brokerProblem());
+  if (blockage.length > 0) return { sections: [{ title: 'Deployment', findings: blockage }], silent: [] };
   const isProduction = reports.some((report) => report.isProduction);
   const { applications } = await rpc.call(applicationsRpc.list, {});
   const sections: Section[] = [{ title: 'Deployment', findings }];

@@ -38,6 +38,17 @@ export function versionFindings(name: string, version: string): Finding[] {
   return [{ problem, remedy: `Take ${mended} or newer.`, isAdvice: true }];
 }
 
+/** Where the broker moves no messages, no service can be asked: then this is all that is found. */
+export function brokerFindings(problem: string | undefined): Finding[] {
+  if (problem === undefined) return [];
+  return [
+    {
+      problem: `${quoted(problem)}: requests get 503, and events wait.`,
+      remedy: 'docs/operations.md, "RabbitMQ": give it memory or disk. Everything goes on by itself then.',
+    },
+  ];
+}
+
 function findingsOf(service: string, { name, problem, facts }: ServerReport, isProduction: boolean): Finding[] {
   if (facts === null)
     return [{ problem: `${service} does not reach ${name}: ${quoted(problem ?? '')}.`, remedy: `Look at its log.` }];

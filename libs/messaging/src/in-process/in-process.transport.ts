@@ -53,8 +53,8 @@ export class InProcessTransport implements Transport {
     receiver.connected();
   }
 
-  isConnected(): boolean {
-    return true;
+  problem(): undefined {
+    return undefined;
   }
 
   createServer(): InProcessServer {

@@ -1,7 +1,7 @@
 import type { ChannelModel, ConfirmChannel, GetMessage } from 'amqplib';
-import { confirmedPublish } from './confirmed-publish.js';
 import { connectOnce, queueState } from './operator-queues.js';
 import { originFrom, originHeaders } from './origin-headers.js';
+import { confirmedPublish } from './publisher.js';
 import { REASON_HEADER, Topology } from './topology.js';
 
 /** An event that its service could not handle. */

@@ -1,31 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { MessageHandler } from '@nestjs/microservices';
-import type { ConfirmChannel, ConsumeMessage } from 'amqplib';
+import type { Channel, ConsumeMessage, Options } from 'amqplib';
 import { AppError, messageOf } from '#errors';
 import type { Metrics } from '#observability';
 import { deliverEvent } from '../handlers.js';
 import { UnparseableEvent } from '../unparseable-event.js';
 import { originFrom, originHeaders } from './origin-headers.js';
+import type { Publisher } from './publisher.js';
 import { REASON_HEADER, type Topology } from './topology.js';
 
 const PREFETCH = 20;
 const ATTEMPT_HEADER = 'x-gatepost-attempt';
+/** Between attempts to put a copy of an event aside. */
+const COPY_AGAIN_MS = 1_000;
 
 interface ConsumerHooks {
   /** Takes note of work in hand. */
   readonly follow: (work: Promise<void>) => void;
   /** Called when the broker has cancelled the consumer. */
   readonly lose: () => void;
+  /** Aborted when the service closes. */
+  readonly closing: AbortSignal;
 }
 
 /**
  * Consumes a service's events: handled → acknowledged; failed → tried again after each of the topology's delays, then
- * dead-lettered with the reason; unparseable → dead-lettered at once. The copy for later is confirmed by the broker before the original is acknowledged.
+ * dead-lettered with the reason; unparseable → dead-lettered at once. The copy for later is confirmed by the broker before the
+ * original is acknowledged. While the broker takes no copy, the original stays unacknowledged: given back, it would come again at
+ * once, and the broker gives up what comes back too often.
  */
 export class EventConsumer {
   private readonly logger = new Logger('Events');
 
   constructor(
+    private readonly publisher: Publisher,
     private readonly topology: Topology,
     private readonly service: string,
     private readonly find: (pattern: string) => MessageHandler | null,
@@ -33,19 +42,24 @@ export class EventConsumer {
   ) {}
 
   /** @returns the consumer tag */
-  async start(channel: ConfirmChannel, patterns: readonly string[], hooks: ConsumerHooks): Promise<string> {
+  async start(channel: Channel, patterns: readonly string[], hooks: ConsumerHooks): Promise<string> {
     await this.topology.declareEventQueues(channel, this.service, patterns);
     await channel.prefetch(PREFETCH);
+    const lost = new AbortController();
+    channel.once('close', () => {
+      lost.abort();
+    });
+    const ended = AbortSignal.any([lost.signal, hooks.closing]);
     const consumer = await channel.consume(this.topology.eventQueue(this.service), (message) => {
       if (message === null) hooks.lose();
-      else hooks.follow(this.#handle(channel, message));
+      else hooks.follow(this.#handle(channel, message, ended));
     });
     return consumer.consumerTag;
   }
 
-  async #handle(channel: ConfirmChannel, message: ConsumeMessage): Promise<void> {
+  async #handle(channel: Channel, message: ConsumeMessage, ended: AbortSignal): Promise<void> {
     try {
-      const outcome = await this.#deliver(message).catch((error: unknown) => this.#putAside(channel, message, error));
+      const outcome = await this.#deliver(message).catch((error: unknown) => this.#putAside(message, error, ended));
       channel.ack(message);
       this.outcomes?.inc({ outcome });
     } catch (error) {
@@ -64,7 +78,7 @@ export class EventConsumer {
     return 'ok';
   }
 
-  async #putAside(channel: ConfirmChannel, message: ConsumeMessage, error: unknown): Promise<'retry' | 'dead'> {
+  async #putAside(message: ConsumeMessage, error: unknown, ended: AbortSignal): Promise<'retry' | 'dead'> {
     const failures = Number(message.properties.headers?.[ATTEMPT_HEADER] ?? 0) + 1;
     const isDead = failures > this.topology.retryDelaysMs.length || UnparseableEvent.isBehind(error);
     const queue = isDead
@@ -79,14 +93,25 @@ export class EventConsumer {
       messageId,
       requestId: origin.requestId,
     });
-    channel.sendToQueue(queue, message.content, {
-      persistent: true,
-      messageId,
-      type,
-      headers: { ...originHeaders(origin), [ATTEMPT_HEADER]: failures, [REASON_HEADER]: reason.slice(0, 500) },
-    });
-    await channel.waitForConfirms();
+    const headers = { ...originHeaders(origin), [ATTEMPT_HEADER]: failures, [REASON_HEADER]: reason.slice(0, 500) };
+    await this.#copyTo(queue, message.content, { persistent: true, messageId, type, headers }, ended);
     return isDead ? 'dead' : 'retry';
+  }
+
+  /** Publishes until the broker has confirmed it. @throws where the original's channel or the service ends first */
+  async #copyTo(queue: string, content: Buffer, options: Options.Publish, ended: AbortSignal): Promise<void> {
+    const route = { exchange: '', routingKey: queue };
+    let failure = await this.#attempt(route, content, options);
+    if (failure !== undefined) this.logger.warn(`event ${options.messageId ?? ''} waits: ${failure}`);
+    while (failure !== undefined) {
+      await sleep(COPY_AGAIN_MS, undefined, { signal: ended });
+      failure = await this.#attempt(route, content, options);
+    }
+  }
+
+  /** @returns why the broker does not have the message */
+  #attempt(...message: Parameters<Publisher['publish']>): Promise<string | undefined> {
+    return this.publisher.publish(...message).then(() => undefined, reasonOf);
   }
 }
 
@@ -96,7 +121,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** Lets the broker deliver the message again; where the channel closed under us, it does so by itself. */
-function giveBack(channel: ConfirmChannel, message: ConsumeMessage): void {
+function giveBack(channel: Channel, message: ConsumeMessage): void {
   try {
     channel.nack(message);
   } catch {

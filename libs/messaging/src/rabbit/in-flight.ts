@@ -1,5 +1,3 @@
-import { settledWithin } from './settled-within.js';
-
 /** Counts work in hand, and waits for its end. */
 export class InFlight {
   readonly #running = new Set<Promise<unknown>>();
@@ -19,4 +17,14 @@ export class InFlight {
   async settled(timeoutMs: number): Promise<void> {
     await settledWithin(this.#running, timeoutMs);
   }
+}
+
+/** Resolves when all work has ended, well or badly, or when the time is over. */
+export async function settledWithin(work: Iterable<Promise<unknown>>, timeoutMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise((resolve) => {
+    timer = setTimeout(resolve, timeoutMs);
+  });
+  await Promise.race([Promise.allSettled(work), timeout]);
+  clearTimeout(timer);
 }

@@ -54,6 +54,14 @@ export class LastingChannel<C extends Channel> {
     this.connection.removeListener('connect', this.#onConnect);
   }
 
+  /** Gives up a channel that is open but no longer of use; another takes its place. */
+  replace(channel: C, reason: Error): void {
+    if (this.#current !== channel) return;
+    this.logger.warn(`channel: ${reason.message}`);
+    this.#lost(channel);
+    discard(channel);
+  }
+
   async close(): Promise<void> {
     this.retire();
     const channel = this.#current;
@@ -110,6 +118,36 @@ export class LastingChannel<C extends Channel> {
     if (this.#isRetired) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(this.#onConnect, REOPEN_MS);
+  }
+}
+
+/** Starts to consume on a fresh channel; `lose` is for a consumer that the broker cancels. @returns the consumer tag */
+type Consume = (channel: Channel, lose: () => void) => Promise<string>;
+
+/** A channel with one consumer that can stop to take messages before the channel closes. */
+export class ConsumingChannel {
+  readonly #channel: LastingChannel<Channel>;
+  /** Of the current channel's consumer. */
+  #tag = '';
+
+  constructor(connection: AmqpConnectionManager, consume: Consume) {
+    this.#channel = LastingChannel.plain(connection, async (channel, lose) => {
+      this.#tag = await consume(channel, lose);
+    });
+  }
+
+  isConsuming(): boolean {
+    return this.#channel.current !== undefined;
+  }
+
+  /** From now on the broker sends nothing more; what it has sent can still be acknowledged. */
+  async stopConsuming(): Promise<void> {
+    this.#channel.retire();
+    await this.#channel.current?.cancel(this.#tag).catch(() => undefined);
+  }
+
+  async close(): Promise<void> {
+    await this.#channel.close();
   }
 }
 

@@ -1,14 +1,14 @@
 import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
 import type { AmqpConnectionManager } from 'amqp-connection-manager';
-import type { Channel, ConfirmChannel, ConsumeMessage, Message, Options } from 'amqplib';
+import type { Channel, ConsumeMessage, Message } from 'amqplib';
 import type { Metrics } from '#observability';
 import type { Forwarded } from '../forwarded.js';
-import { answerRequest, failForwarded, refuseRequest } from '../handlers.js';
-import { ConsumingChannel } from './consuming-channel.js';
+import { answerRequest, refuseRequest } from '../handlers.js';
 import { EventConsumer } from './event-consumer.js';
-import { InFlight } from './in-flight.js';
-import { LastingChannel } from './lasting-channel.js';
-import { settledWithin } from './settled-within.js';
+import { InFlight, settledWithin } from './in-flight.js';
+import { ConsumingChannel } from './lasting-channel.js';
+import type { Publisher } from './publisher.js';
+import { expiringAfter, hasCallerGivenUp } from './rpc-channel.js';
 import type { Topology } from './topology.js';
 
 /** RPCs that one process works on at once; over it the caller is told to come back. */
@@ -18,16 +18,24 @@ const DRAIN_TIMEOUT_MS = 15_000;
 /** How long it waits for the broker's word on a cancelled consumer or a closed channel. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
+/** The connections of a process. */
+export interface Connections {
+  /** On which it consumes and acknowledges: the broker never blocks it, as nothing is published there. */
+  readonly consuming: AmqpConnectionManager;
+  readonly publisher: Publisher;
+}
+
 /**
  * Receives a service's RPCs and events. RPCs are taken without acknowledgement (their caller has a deadline, so a lost
  * one is answered anyway) up to a bound; events are acknowledged when handled.
  */
 export class RabbitServer extends Server implements CustomTransportStrategy {
   readonly #inFlight = new InFlight();
-  #channels: Pick<ConsumingChannel<Channel>, 'isConsuming' | 'stopConsuming' | 'close'>[] = [];
+  readonly #closing = new AbortController();
+  #channels: ConsumingChannel[] = [];
 
   constructor(
-    private readonly connection: AmqpConnectionManager,
+    private readonly connections: Connections,
     private readonly topology: Topology,
     private readonly service: string,
     private readonly metrics?: Pick<Metrics, 'rpcHandled' | 'eventsHandled'>,
@@ -36,21 +44,12 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   listen(callback: () => void): void {
-    this.#channels.push(
-      new ConsumingChannel<Channel>(
-        (setup) => LastingChannel.plain(this.connection, setup),
-        (channel, lose) => this.#consumeRpc(channel, lose),
-      ),
-    );
+    const consume = (work: ConstructorParameters<typeof ConsumingChannel>[1]) => {
+      this.#channels.push(new ConsumingChannel(this.connections.consuming, work));
+    };
+    consume((channel, lose) => this.#consumeRpc(channel, lose));
     const patterns = this.#eventPatterns();
-    if (patterns.length > 0) {
-      this.#channels.push(
-        new ConsumingChannel<ConfirmChannel>(
-          (setup) => LastingChannel.confirming(this.connection, setup),
-          (channel, lose) => this.#consumeEvents(channel, lose, patterns),
-        ),
-      );
-    }
+    if (patterns.length > 0) consume((channel, lose) => this.#consumeEvents(channel, lose, patterns));
     // The broker may be away: the process serves its health meanwhile, and consumes as soon as it can.
     callback();
   }
@@ -70,6 +69,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   async close(): Promise<void> {
     const channels = this.#channels;
     this.#channels = [];
+    this.#closing.abort();
     await settledWithin(
       channels.map((channel) => channel.stopConsuming()),
       CLOSE_TIMEOUT_MS,
@@ -91,29 +91,28 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   async #consumeRpc(channel: Channel, lose: () => void): Promise<string> {
     await this.topology.declareRpcQueue(channel, this.service);
-    channel.on('return', (message: Message) => {
-      reply(channel, message, failForwarded('no such service runs'));
-    });
     const receive = (message: ConsumeMessage | null) => {
       if (message === null) lose();
-      else this.#receive(channel, message);
+      else this.#receive(message);
     };
     const { consumerTag } = await channel.consume(this.topology.rpcQueue(this.service), receive, { noAck: true });
     return consumerTag;
   }
 
-  #consumeEvents(channel: ConfirmChannel, lose: () => void, patterns: readonly string[]): Promise<string> {
+  #consumeEvents(channel: Channel, lose: () => void, patterns: readonly string[]): Promise<string> {
     const find = (pattern: string) => this.#handler(pattern, 'event');
-    const consumer = new EventConsumer(this.topology, this.service, find, this.metrics?.eventsHandled);
+    const { publisher } = this.connections;
+    const consumer = new EventConsumer(publisher, this.topology, this.service, find, this.metrics?.eventsHandled);
     const follow = (work: Promise<void>) => {
       this.#inFlight.add(work);
     };
-    return consumer.start(channel, patterns, { follow, lose });
+    return consumer.start(channel, patterns, { follow, lose, closing: this.#closing.signal });
   }
 
-  #receive(channel: Channel, message: ConsumeMessage): void {
-    if (this.#inFlight.count >= MAX_RPC_IN_FLIGHT) {
-      reply(channel, message, refuseRequest(this.metrics?.rpcHandled));
+  #receive(message: ConsumeMessage): void {
+    const refusal = this.#refusalOf(message);
+    if (refusal !== undefined) {
+      this.#reply(message, refuseRequest(refusal, this.metrics?.rpcHandled));
       return;
     }
     const receivedAt = performance.now();
@@ -124,18 +123,33 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     );
     this.#inFlight.add(
       answered.then((answer) => {
-        if (typeof answer === 'string') reply(channel, message, answer);
-        else this.#forward(channel, message, answer, performance.now() - receivedAt);
+        if (typeof answer === 'string') this.#reply(message, answer);
+        else this.#forward(message, answer, performance.now() - receivedAt);
       }),
     );
   }
 
+  /** Why a question is not worked on: what it does would be done, and nothing could say so to its caller in time. */
+  #refusalOf({ properties }: ConsumeMessage): string | undefined {
+    const { publisher } = this.connections;
+    if (this.#inFlight.count >= MAX_RPC_IN_FLIGHT) return 'too many requests in hand';
+    if (publisher.blockedFor !== undefined) return 'RabbitMQ takes no replies';
+    return publisher.isRecovering && hasCallerGivenUp(properties) ? 'its caller has given up' : undefined;
+  }
+
+  #reply(message: Message, text: string): void {
+    const { replyTo, correlationId } = addressOf(message);
+    this.connections.publisher.send({ exchange: '', routingKey: replyTo }, Buffer.from(text), { correlationId });
+  }
+
   /** The broker knows by `replyTo` who asked first, whoever answers. What is left of its deadline goes along. */
-  #forward(channel: Channel, message: ConsumeMessage, { pattern, body }: Forwarded, elapsedMs: number): void {
+  #forward(message: ConsumeMessage, { pattern, body }: Forwarded, elapsedMs: number): void {
     const [service = ''] = pattern.split('.', 1);
-    const expiration = Math.floor(Number(message.properties.expiration) - elapsedMs);
-    if (expiration <= 0) return;
-    send(channel, this.topology.rpcQueue(service), body, { ...addressOf(message), expiration, mandatory: true });
+    const leftMs = Math.floor(Number(message.properties.expiration) - elapsedMs);
+    if (leftMs <= 0) return;
+    const route = { exchange: '', routingKey: this.topology.rpcQueue(service) };
+    const options = { ...addressOf(message), ...expiringAfter(leftMs), mandatory: true };
+    this.connections.publisher.send(route, Buffer.from(body), options);
   }
 
   #eventPatterns(): string[] {
@@ -148,21 +162,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 }
 
-function reply(channel: Channel, message: Message, text: string): void {
-  const { replyTo, correlationId } = addressOf(message);
-  send(channel, replyTo, text, { correlationId });
-}
-
 /** Who asked, and which of its questions. */
 function addressOf({ properties }: Message): { replyTo: string; correlationId: string } {
   return { replyTo: String(properties.replyTo), correlationId: String(properties.correlationId) };
-}
-
-/** A channel that closed meanwhile takes nothing: the caller's own went with it, or its deadline tells it. */
-function send(channel: Channel, queue: string, text: string, options: Options.Publish): void {
-  try {
-    channel.sendToQueue(queue, Buffer.from(text), options);
-  } catch {
-    // IllegalOperationError: the channel is gone.
-  }
 }

@@ -1,31 +1,27 @@
-import type { Socket } from 'node:net';
-import { Logger } from '@nestjs/common';
-import { type AmqpConnectionManager, connect } from 'amqp-connection-manager';
-import type { Channel, ConfirmChannel, Options } from 'amqplib';
+import type { AmqpConnectionManager } from 'amqp-connection-manager';
+import type { Channel, Options } from 'amqplib';
 import type { EventContract } from '#contracts';
 import { AppError, appError } from '#errors';
 import type { Metrics } from '#observability';
-import type { BroadcastListener, EventMessage, NodeMessage, NodeReceiver, Transport } from '../transport.js';
 import { assertFits } from '../message-size.js';
-import { coalesceWrites } from './coalesced-writes.js';
-import { confirmedPublish, type Route } from './confirmed-publish.js';
+import type { BroadcastListener, EventMessage, NodeMessage, NodeReceiver, Transport } from '../transport.js';
+import { openConnection } from './broker-connection.js';
+import { settledWithin } from './in-flight.js';
 import { LastingChannel } from './lasting-channel.js';
 import { NodeInbox } from './node-inbox.js';
+import { queueDepths } from './operator-queues.js';
 import { originHeaders } from './origin-headers.js';
-import { queueDepths } from './queue-depths.js';
+import { Publisher, type Route } from './publisher.js';
 import { RabbitServer } from './rabbit.server.js';
 import { RpcChannel } from './rpc-channel.js';
-import { settledWithin } from './settled-within.js';
 import { Topology } from './topology.js';
 
-const HEARTBEAT_SECONDS = 10;
-const RECONNECT_SECONDS = 1;
 const CLOSE_TIMEOUT_MS = 2_000;
 
 export interface RabbitTransportOptions {
   readonly url: string;
   readonly namespace: string;
-  /** Shown in RabbitMQ's list of connections. */
+  /** Shown in RabbitMQ's list of connections, followed by what the connection is for. */
   readonly connectionName: string;
   readonly metrics?: Metrics;
   /** The events that this process publishes; none unless given. */
@@ -34,31 +30,33 @@ export interface RabbitTransportOptions {
   readonly retryDelaysMs?: readonly number[];
 }
 
-/** Carries messages over RabbitMQ. It connects in the background and reconnects by itself. */
+/**
+ * Carries messages over RabbitMQ, on two connections: one publishes, one consumes and acknowledges. They connect in the background
+ * and reconnect by themselves.
+ */
 export class RabbitTransport implements Transport {
-  readonly #connection: AmqpConnectionManager;
+  readonly #consuming: AmqpConnectionManager;
+  readonly #publisher: Publisher;
   readonly #topology: Topology;
   readonly #rpc: RpcChannel;
-  readonly #rpcChannel: LastingChannel<Channel>;
-  readonly #publishChannel: LastingChannel<ConfirmChannel>;
   readonly #broadcastChannel: LastingChannel<Channel>;
   readonly #servers: RabbitServer[] = [];
   readonly #inboxes: NodeInbox[] = [];
   readonly #listeners = new Map<string, BroadcastListener[]>();
   readonly #metrics: Metrics | undefined;
 
-  constructor(options: RabbitTransportOptions) {
-    this.#metrics = options.metrics;
-    this.#topology = new Topology(options.namespace, options.retryDelaysMs);
-    this.#connection = openConnection(options);
-    this.#rpc = new RpcChannel(this.#topology, options.metrics?.rpcCalls);
-    this.#rpcChannel = LastingChannel.plain(this.#connection, (channel, lose) => this.#rpc.open(channel, lose));
-    this.#publishChannel = LastingChannel.confirming(this.#connection, async (channel) => {
-      await this.#topology.declareForPublishing(channel, options.publishes ?? []);
+  constructor({ url, namespace, connectionName, metrics, publishes = [], retryDelaysMs }: RabbitTransportOptions) {
+    this.#metrics = metrics;
+    this.#topology = new Topology(namespace, retryDelaysMs);
+    this.#consuming = openConnection(url, `${connectionName} consumes`);
+    this.#publisher = new Publisher(url, `${connectionName} publishes`, async (channel) => {
+      await this.#topology.declareForPublishing(channel, publishes);
       await this.#topology.declareNodeExchange(channel);
+      await this.#topology.declareBroadcastExchange(channel);
     });
-    this.#broadcastChannel = LastingChannel.plain(this.#connection, (channel, lose) => this.#listen(channel, lose));
-    if (options.metrics !== undefined) this.#tell(options.metrics, subscribersOf(options.publishes ?? []));
+    this.#rpc = new RpcChannel(this.#publisher, this.#topology, metrics?.rpcCalls);
+    this.#broadcastChannel = LastingChannel.plain(this.#consuming, (channel, lose) => this.#listen(channel, lose));
+    if (metrics !== undefined) this.#tell(metrics, subscribersOf(publishes));
   }
 
   request(pattern: string, body: string, timeoutMs: number): Promise<string> {
@@ -72,13 +70,8 @@ export class RabbitTransport implements Transport {
   }
 
   broadcast(pattern: string, body: string): void {
-    try {
-      this.#broadcastChannel.current?.publish(this.#topology.broadcastExchange, pattern, Buffer.from(body), {
-        type: pattern,
-      });
-    } catch {
-      // IllegalOperationError: the channel has just closed.
-    }
+    const route = { exchange: this.#topology.broadcastExchange, routingKey: pattern };
+    this.#publisher.send(route, Buffer.from(body), { type: pattern });
   }
 
   onBroadcast(pattern: string, listener: BroadcastListener): void {
@@ -95,48 +88,56 @@ export class RabbitTransport implements Transport {
   }
 
   receiveAsNode(node: string, receiver: NodeReceiver): void {
-    this.#inboxes.push(new NodeInbox(this.#connection, this.#topology, node, receiver));
+    this.#inboxes.push(new NodeInbox(this.#consuming, this.#topology, node, receiver));
   }
 
-  /** Whether everything works: asking, publishing, and what this process serves. */
+  /** Whether it is connected, and what it asks, publishes and serves has its channels. The broker may take no messages all the same. */
   isConnected(): boolean {
-    const channels = [this.#rpcChannel, this.#publishChannel];
     return (
-      channels.every(({ current }) => current !== undefined) &&
+      this.#publisher.isOpen() &&
+      this.#rpc.isOpen() &&
       this.#servers.every((server) => server.isServing()) &&
       this.#inboxes.every((inbox) => inbox.isReceiving())
     );
   }
 
+  problem(): string | undefined {
+    const { blockedFor } = this.#publisher;
+    if (blockedFor !== undefined) return `RabbitMQ takes no messages: ${blockedFor}`;
+    return this.isConnected() ? undefined : 'not connected';
+  }
+
   createServer(service: string): RabbitServer {
-    const server = new RabbitServer(this.#connection, this.#topology, service, this.#metrics);
+    const server = new RabbitServer(
+      { consuming: this.#consuming, publisher: this.#publisher },
+      this.#topology,
+      service,
+      this.#metrics,
+    );
     this.#servers.push(server);
     return server;
   }
 
   async close(): Promise<void> {
-    // A broker that goes away at the same moment never confirms a close: waiting for it has an end.
-    const channels = [this.#rpcChannel, this.#publishChannel, this.#broadcastChannel, ...this.#inboxes];
-    await settledWithin(
-      channels.map((channel) => channel.close()),
-      CLOSE_TIMEOUT_MS,
-    );
-    await settledWithin([this.#connection.close()], CLOSE_TIMEOUT_MS);
+    // A broker that goes away at the same moment, or blocks, never confirms a close: waiting for it has an end.
+    const channels = [this.#broadcastChannel, ...this.#inboxes, this.#rpc].map((channel) => channel.close());
+    await settledWithin([...channels, this.#publisher.closeChannels()], CLOSE_TIMEOUT_MS);
+    await settledWithin([this.#consuming.close(), this.#publisher.close()], CLOSE_TIMEOUT_MS);
   }
 
   async #publish(route: Route, body: string, options: Options.Publish): Promise<void> {
-    assertFits(body);
-    const channel = this.#publishChannel.current;
-    if (channel === undefined)
-      throw appError('SERVICE_UNAVAILABLE', { cause: new Error('not connected to the message broker') });
-    await confirmedPublish(channel, route, Buffer.from(body), options);
+    const content = Buffer.from(body);
+    assertFits(content);
+    await this.#publisher.publish(route, content, options);
   }
 
   #tell(metrics: Metrics, subscribers: readonly string[]): void {
     metrics.sample({
-      gauges: [metrics.brokerConnected],
+      gauges: [metrics.brokerConnected, metrics.brokerBlocked, metrics.brokerPending],
       read: () => {
         metrics.brokerConnected.set(this.isConnected() ? 1 : 0);
+        metrics.brokerBlocked.set(this.#publisher.blockedFor === undefined ? 0 : 1);
+        metrics.brokerPending.set(this.#publisher.pendingBytes);
       },
     });
     metrics.sample({
@@ -151,7 +152,7 @@ export class RabbitTransport implements Transport {
 
   /** @throws Error where the broker is away */
   async #depths(subscribers: readonly string[]): Promise<Map<string, number>> {
-    const { connection } = this.#connection;
+    const { connection } = this.#consuming;
     if (connection === undefined) throw new Error('not connected to the message broker');
     const published = subscribers.flatMap((service) => this.#topology.queuesOfEvents(service));
     const received = this.#servers.flatMap((server) => server.queues());
@@ -179,25 +180,4 @@ export class RabbitTransport implements Transport {
 
 function subscribersOf(published: readonly EventContract[]): string[] {
   return [...new Set(published.flatMap(({ subscribers }) => subscribers))];
-}
-
-function openConnection({ url, connectionName }: RabbitTransportOptions): AmqpConnectionManager {
-  const logger = new Logger('RabbitMQ');
-  const connection = connect([url], {
-    heartbeatIntervalInSeconds: HEARTBEAT_SECONDS,
-    reconnectTimeInSeconds: RECONNECT_SECONDS,
-    // Without noDelay a round trip waits 40 ms for Nagle's algorithm.
-    connectionOptions: { noDelay: true, clientProperties: { connection_name: connectionName } },
-  });
-  connection.on('connectFailed', ({ err }) => {
-    logger.warn(`cannot connect: ${err.message}`);
-  });
-  connection.on('disconnect', ({ err }) => {
-    logger.warn(`disconnected: ${err.message}`);
-  });
-  connection.on('connect', ({ connection: opened }) => {
-    coalesceWrites((opened as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream);
-    logger.log('connected');
-  });
-  return connection;
 }

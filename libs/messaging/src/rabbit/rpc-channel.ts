@@ -1,16 +1,26 @@
-import type { Channel, ConsumeMessage, Message, Options } from 'amqplib';
+import type { Channel, ConsumeMessage, Message, MessageProperties, Options } from 'amqplib';
 import { appError } from '#errors';
 import type { Metrics } from '#observability';
 import { assertFits } from '../message-size.js';
+import type { LastingChannel } from './lasting-channel.js';
+import type { Publisher } from './publisher.js';
 import type { Topology } from './topology.js';
 
 /** RabbitMQ's pseudo queue: replies come back on the channel that asked, without a queue of their own. */
 const DIRECT_REPLY_TO = 'amq.rabbitmq.reply-to';
-/** Questions under way from one process; over it new ones are refused at once. */
-const MAX_PENDING = 10_000;
+/** Replies that the broker took before it stopped to take messages still come: for so long, questions wait for them. */
+const LAST_REPLIES_MS = 500;
 
-interface PendingRequest {
+interface Question {
+  readonly id: string;
+  readonly pattern: string;
   readonly callee: string;
+  readonly bytes: number;
+  readonly timeoutMs: number;
+}
+
+interface PendingQuestion {
+  readonly question: Question;
   readonly askedAt: number;
   readonly resolve: (reply: string) => void;
   readonly reject: (error: Error) => void;
@@ -20,26 +30,71 @@ interface PendingRequest {
 /** How a question ended; an error of the service is an answer too. */
 type Outcome = 'answered' | 'timed_out' | 'unavailable';
 
+/** Clocks of one deployment may differ by so much (the doctor tells of more), and a timestamp is in whole seconds. */
+const TOLERATED_MS = 3_000;
+
+/** The properties of a question whose caller waits for so long. */
+export function expiringAfter(timeoutMs: number): Pick<Options.Publish, 'expiration' | 'timestamp'> {
+  return { expiration: timeoutMs, timestamp: Math.floor(Date.now() / 1_000) };
+}
+
+/**
+ * Whether a question's caller has given up. The broker counts the expiration from when it has read the message, and while it
+ * blocks it reads nothing: only its sender's clock says when the question was asked.
+ */
+export function hasCallerGivenUp({ expiration, timestamp }: MessageProperties): boolean {
+  return typeof timestamp === 'number' && Date.now() > timestamp * 1_000 + Number(expiration) + TOLERATED_MS;
+}
+
 const unavailable = (reason: string) => appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
 
 /**
- * The asking side of RPC over one channel. Every request has a deadline, and its message carries the same expiration, so
- * nobody works for a caller that left. A lost channel fails what is pending at once.
+ * The asking side of RPC over one channel of the publisher. Every request has a deadline, and its message carries the same
+ * expiration, so nobody works for a caller that left. A lost channel fails what is pending at once, and so does a broker that
+ * takes no messages, as services cannot publish their replies either.
  */
 export class RpcChannel {
-  readonly #pending = new Map<string, PendingRequest>();
+  readonly #pending = new Map<string, PendingQuestion>();
+  readonly #lasting: LastingChannel<Channel>;
   #channel: Channel | undefined;
   #lastId = 0;
 
   constructor(
+    private readonly publisher: Publisher,
     private readonly topology: Topology,
     private readonly durations?: Metrics['rpcCalls'],
-  ) {}
+  ) {
+    this.#lasting = publisher.openChannel((channel, lose) => this.#open(channel, lose));
+    publisher.onBlocked(() => {
+      setTimeout(() => {
+        if (publisher.blockedFor !== undefined) this.#failAll(`RabbitMQ takes no messages: ${publisher.blockedFor}`);
+      }, LAST_REPLIES_MS).unref();
+    });
+  }
 
-  /** Called with each new channel, the first and those after a loss; `lose` is for one that brings no replies any more. */
-  async open(channel: Channel, lose: () => void): Promise<void> {
+  isOpen(): boolean {
+    return this.#lasting.current !== undefined;
+  }
+
+  /** @throws AppError OBJECT_TOO_LARGE where the broker would close the channel on the message */
+  async request(pattern: string, body: string, timeoutMs: number): Promise<string> {
+    const content = Buffer.from(body);
+    assertFits(content);
+    const [callee = ''] = pattern.split('.', 1);
+    const channel = this.#readyFor(callee, content.length);
+    const id = String(++this.#lastId);
+    const answer = this.#answerTo({ id, pattern, callee, bytes: content.length, timeoutMs });
+    this.#send(channel, callee, content, { correlationId: id, ...expiringAfter(timeoutMs) });
+    return answer;
+  }
+
+  close(): Promise<void> {
+    return this.#lasting.close();
+  }
+
+  async #open(channel: Channel, lose: () => void): Promise<void> {
     channel.on('return', (message: Message) => {
-      this.#fail(message, 'no such service runs');
+      this.#fail(String(message.properties.correlationId), 'no such service runs');
     });
     channel.on('close', () => {
       this.#lose(channel);
@@ -52,46 +107,49 @@ export class RpcChannel {
     this.#channel = channel;
   }
 
-  /** @throws AppError OBJECT_TOO_LARGE where the broker would close the channel on the message */
-  async request(pattern: string, body: string, timeoutMs: number): Promise<string> {
-    assertFits(body);
-    const [callee = ''] = pattern.split('.', 1);
-    const channel = this.#readyFor(callee);
-    const id = String(++this.#lastId);
+  /** @throws AppError SERVICE_UNAVAILABLE where nothing can be asked now */
+  #readyFor(callee: string, bytes: number): Channel {
+    try {
+      if (this.#channel === undefined) throw unavailable('not connected to the message broker');
+      this.publisher.reserve(bytes);
+      return this.#channel;
+    } catch (error) {
+      this.#count(callee, 'unavailable', performance.now());
+      throw error;
+    }
+  }
+
+  /** Apart from the message, which is not kept while its answer is awaited. */
+  #answerTo(question: Question): Promise<string> {
+    const { id, pattern, timeoutMs } = question;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#take(id, 'timed_out');
         reject(unavailable(`${pattern} gave no answer in ${timeoutMs} ms`));
       }, timeoutMs);
-      this.#pending.set(id, { callee, askedAt: performance.now(), resolve, reject, timer });
-      this.#send(channel, callee, body, { correlationId: id, expiration: timeoutMs });
+      this.#pending.set(id, { question, askedAt: performance.now(), resolve, reject, timer });
     });
-  }
-
-  /** @throws AppError SERVICE_UNAVAILABLE where nothing can be asked now */
-  #readyFor(callee: string): Channel {
-    const isFull = this.#pending.size >= MAX_PENDING;
-    if (this.#channel !== undefined && !isFull) return this.#channel;
-    this.#count(callee, 'unavailable', performance.now());
-    throw unavailable(isFull ? 'too many requests under way' : 'not connected to the message broker');
   }
 
   #count(callee: string, outcome: Outcome, askedAt: number): void {
     this.durations?.observe({ callee, outcome }, (performance.now() - askedAt) / 1_000);
   }
 
-  #send(channel: Channel, service: string, body: string, options: Options.Publish & { correlationId: string }): void {
+  #send(
+    channel: Channel,
+    service: string,
+    content: Buffer,
+    options: Options.Publish & { correlationId: string },
+  ): void {
     try {
-      channel.publish('', this.topology.rpcQueue(service), Buffer.from(body), {
+      channel.publish('', this.topology.rpcQueue(service), content, {
         ...options,
         replyTo: DIRECT_REPLY_TO,
         mandatory: true,
       });
     } catch {
       // IllegalOperationError: the channel has just closed.
-      this.#take(options.correlationId, 'unavailable')?.reject(
-        unavailable('the connection to the message broker was lost'),
-      );
+      this.#fail(options.correlationId, 'the connection to the message broker was lost');
     }
   }
 
@@ -99,23 +157,27 @@ export class RpcChannel {
     this.#take(String(message.properties.correlationId), 'answered')?.resolve(message.content.toString());
   }
 
-  #fail(message: Message, reason: string): void {
-    this.#take(String(message.properties.correlationId), 'unavailable')?.reject(unavailable(reason));
+  #fail(id: string, reason: string): void {
+    this.#take(id, 'unavailable')?.reject(unavailable(reason));
   }
 
-  #take(id: string, outcome: Outcome): PendingRequest | undefined {
+  #failAll(reason: string): void {
+    for (const id of [...this.#pending.keys()]) this.#fail(id, reason);
+  }
+
+  #take(id: string, outcome: Outcome): PendingQuestion | undefined {
     const pending = this.#pending.get(id);
     if (pending === undefined) return undefined;
     clearTimeout(pending.timer);
     this.#pending.delete(id);
-    this.#count(pending.callee, outcome, pending.askedAt);
+    this.publisher.release(pending.question.bytes);
+    this.#count(pending.question.callee, outcome, pending.askedAt);
     return pending;
   }
 
   #lose(channel: Channel): void {
     if (this.#channel !== channel) return;
     this.#channel = undefined;
-    for (const id of [...this.#pending.keys()])
-      this.#take(id, 'unavailable')?.reject(unavailable('the connection to the message broker was lost'));
+    this.#failAll('the connection to the message broker was lost');
   }
 }

@@ -1,4 +1,4 @@
-import type { Channel, ConfirmChannel } from 'amqplib';
+import type { Channel } from 'amqplib';
 import type { EventContract } from '#contracts';
 
 /** On a dead letter: what its last attempt failed with. */
@@ -117,7 +117,7 @@ export class Topology {
    * Declares the event exchange, and the queues of everyone who subscribes to the events: what is published before a
    * subscriber has ever run waits for it.
    */
-  async declareForPublishing(channel: ConfirmChannel, published: readonly EventContract[]): Promise<void> {
+  async declareForPublishing(channel: Channel, published: readonly EventContract[]): Promise<void> {
     await this.declareEventExchange(channel);
     for (const service of new Set(published.flatMap(({ subscribers }) => subscribers))) {
       const subscribed = published.filter(({ subscribers }) => subscribers.includes(service));
@@ -127,7 +127,7 @@ export class Topology {
   }
 
   /** Declares what a service needs to receive the events of the given patterns. */
-  async declareEventQueues(channel: ConfirmChannel, service: string, patterns: readonly string[]): Promise<void> {
+  async declareEventQueues(channel: Channel, service: string, patterns: readonly string[]): Promise<void> {
     await this.declareEventExchange(channel);
     await channel.assertQueue(this.deadLetterQueue(service), {
       durable: true,

@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { INestMicroservice } from '@nestjs/common';
+import amqplib, { type ChannelModel, type ConsumeMessage } from 'amqplib';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { RabbitTransport, RpcClient } from '#messaging';
+import { Metrics } from '#observability';
+import { eventually, newNamespace, PrivateRabbit } from '#testing';
+import { Topology } from '../src/rabbit/topology.js';
+import { RETRY_DELAYS_MS } from './open-rabbit.js';
+import { SampleBehaviour, sampleEvents, sampleRpc, startSample } from './sample-service.js';
+
+const START_MS = 120_000;
+/** Each call of rabbitmqctl starts a virtual machine. */
+const TEST_MS = 120_000;
+/** An idle process looks every second; the machine may be busy. */
+const NOTICED_MS = 15_000;
+const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', retryAfterSeconds: 1 };
+
+describe.runIf(PrivateRabbit.isInstalled())('a RabbitMQ that is short of memory', { timeout: TEST_MS }, () => {
+  const { pattern } = sampleEvents.happened;
+  let rabbit: PrivateRabbit;
+  let namespace: string;
+  let topology: Topology;
+  let metrics: Metrics;
+  let asking: RabbitTransport;
+  let serving: RabbitTransport;
+  let client: RpcClient;
+  let behaviour: SampleBehaviour;
+  let sample: INestMicroservice | undefined;
+  let own: ChannelModel;
+  let isShort = false;
+
+  const open = (told?: Metrics) =>
+    new RabbitTransport({
+      url: rabbit.url,
+      namespace,
+      connectionName: 'gatepost-test',
+      retryDelaysMs: RETRY_DELAYS_MS,
+      publishes: [sampleEvents.happened],
+      ...(told !== undefined && { metrics: told }),
+    });
+  const start = async () => {
+    sample = await startSample(serving, behaviour);
+    await eventually(() => client.call(sampleRpc.echo, { text: '' }));
+  };
+  const publish = () => asking.publishEvent({ id: randomUUID(), pattern, body: '{"value":"x"}' });
+  const runShort = async () => {
+    isShort = true;
+    await rabbit.runShort('memory');
+    await eventually(() => {
+      expect([asking.problem(), serving.problem()]).toEqual(
+        Array.from({ length: 2 }, () => 'RabbitMQ takes no messages: low on memory'),
+      );
+    }, NOTICED_MS);
+  };
+  const recover = async () => {
+    await rabbit.recover('memory');
+    isShort = false;
+    await eventually(() => {
+      expect([asking.problem(), serving.problem()]).toEqual([undefined, undefined]);
+    }, NOTICED_MS);
+  };
+  const told = async (name: string) =>
+    Number(
+      (await metrics.expose())
+        .split('\n')
+        .find((line) => line.startsWith(`gatepost_${name} `))
+        ?.split(' ')[1],
+    );
+
+  beforeAll(async () => {
+    rabbit = await PrivateRabbit.start();
+  }, START_MS);
+  beforeEach(async () => {
+    namespace = newNamespace();
+    topology = new Topology(namespace, RETRY_DELAYS_MS);
+    metrics = new Metrics();
+    asking = open(metrics);
+    serving = open();
+    client = new RpcClient(asking);
+    behaviour = new SampleBehaviour();
+    sample = undefined;
+    own = await amqplib.connect(rabbit.url);
+    await eventually(() => {
+      expect([asking.problem(), serving.problem()]).toEqual([undefined, undefined]);
+    });
+  });
+  afterEach(async () => {
+    behaviour.release();
+    if (isShort) await recover();
+    await sample?.close();
+    await serving.close();
+    await asking.close();
+    await own.close();
+  }, START_MS);
+  afterAll(async () => {
+    await rabbit.stop();
+  }, START_MS);
+
+  it('is known to processes that publish nothing, which refuse at once, and go on by themselves', async () => {
+    await start();
+    await runShort();
+    expect(await told('broker_blocked')).toBe(1);
+    const startedAt = performance.now();
+    const calls = await Promise.allSettled(
+      Array.from({ length: 500 }, () => client.call(sampleRpc.echo, { text: 'x'.repeat(1_000) })),
+    );
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    for (const call of calls) expect(call).toMatchObject({ status: 'rejected', reason: UNAVAILABLE });
+    await expect(publish()).rejects.toMatchObject(UNAVAILABLE);
+    await expect(asking.sendToNode('any', { pattern: 'note', body: '{}' })).rejects.toMatchObject(UNAVAILABLE);
+    expect(await told('broker_pending_bytes')).toBe(0);
+    expect([asking.isConnected(), serving.isConnected()]).toEqual([true, true]);
+    await recover();
+    expect(await told('broker_blocked')).toBe(0);
+    expect(await client.call(sampleRpc.echo, { text: 'again' })).toEqual({ text: 'again' });
+  });
+
+  it('fails questions under way long before their deadline', async () => {
+    await start();
+    const held = client.call(sampleRpc.hold, {}).then(
+      () => undefined,
+      (error: unknown) => ({ error, at: performance.now() }),
+    );
+    await eventually(() => {
+      expect(behaviour.calls).toBe(2);
+    });
+    await runShort();
+    const noticedAt = performance.now();
+    const failed = await held;
+    expect(failed?.error).toMatchObject(UNAVAILABLE);
+    expect((failed?.at ?? Infinity) - noticedAt).toBeLessThan(1_000);
+  });
+
+  it('has events handled and acknowledged meanwhile; one that fails waits, and is tried again afterwards', async () => {
+    let failures = 1;
+    behaviour.onEvent = () => {
+      if (failures-- > 0) throw new Error('not now');
+    };
+    for (let count = 0; count < 5; count += 1) await publish();
+    await runShort();
+    sample = await startSample(serving, behaviour);
+    await eventually(() => {
+      expect(behaviour.events).toHaveLength(5);
+    });
+    const channel = await own.createChannel();
+    const left = async () => (await channel.checkQueue(topology.eventQueue('sample'))).messageCount;
+    // Longer than the copy waits between two attempts: given back, the event would have come again.
+    await sleep(2_500);
+    expect([behaviour.events.length, await left()]).toEqual([5, 0]);
+    await recover();
+    await eventually(() => {
+      expect(behaviour.events).toHaveLength(6);
+    });
+    expect(new Set(behaviour.events.map(({ id }) => id)).size).toBe(5);
+  });
+
+  it('has no question worked on that it reads after its caller has given up', async () => {
+    await start();
+    await runShort();
+    const channel = await own.createChannel();
+    const answered: string[] = [];
+    const hear = (message: ConsumeMessage | null) => {
+      const { error } = JSON.parse(message?.content.toString() ?? '') as { error?: unknown };
+      answered.push(`${String(message?.properties.correlationId)}: ${error === undefined ? 'done' : 'refused'}`);
+    };
+    await channel.consume('amq.rabbitmq.reply-to', hear, { noAck: true });
+    const ask = (correlationId: string) =>
+      channel.sendToQueue(
+        topology.rpcQueue('sample'),
+        Buffer.from(JSON.stringify({ pattern: sampleRpc.echo.pattern, data: { text: '' } })),
+        { expiration: 100, timestamp: Math.floor(Date.now() / 1_000), replyTo: 'amq.rabbitmq.reply-to', correlationId },
+      );
+    ask('first');
+    await sleep(5_000);
+    const before = behaviour.calls;
+    await recover();
+    ask('second');
+    await eventually(() => {
+      expect(answered).toEqual(['first: refused', 'second: done']);
+    });
+    expect(behaviour.calls).toBe(before + 1);
+  });
+});
