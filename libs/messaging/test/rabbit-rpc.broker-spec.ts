@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { INestMicroservice } from '@nestjs/common';
 import amqplib, { type Channel, type ChannelModel } from 'amqplib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -135,5 +136,37 @@ describe('RPC over RabbitMQ', () => {
     await eventually(async () => {
       expect(await client.call(sampleRpc.echo, { text: 'back' })).toMatchObject({ text: 'back' });
     }, 15_000);
+  });
+
+  it('refuses at once what is over 64 MiB of waiting questions, and counts them no longer than they wait', async () => {
+    await start();
+    proxy.silence();
+    const text = 'x'.repeat(1_024 * 1_024);
+    const refusals: unknown[] = [];
+    const calls = Array.from({ length: 80 }, () =>
+      client.call(sampleRpc.echo, { text }).catch((error: unknown) => refusals.push((error as AppError).cause)),
+    );
+    await eventually(() => {
+      expect(refusals.map(String)).toContain('Error: too many bytes wait for the message broker');
+    });
+    // Those that wait, and those in the socket: a message counts in both until it has left.
+    expect(refusals.length).toBeGreaterThanOrEqual(80 - 64);
+    expect(refusals.length).toBeLessThan(60);
+    await Promise.all(calls);
+    proxy.bringBack();
+    await eventually(async () => {
+      expect(await client.call(sampleRpc.echo, { text })).toEqual({ text });
+    }, 15_000);
+  });
+
+  it('gives up a confirm that does not come, and publishes again', async () => {
+    const publish = () => asking.publishEvent({ id: randomUUID(), pattern: 'sample.ignored.v1', body: '{}' });
+    await publish();
+    proxy.silence();
+    const startedAt = performance.now();
+    await expect(publish()).rejects.toThrow('did not confirm in time');
+    expect(performance.now() - startedAt).toBeLessThan(8_000);
+    proxy.bringBack();
+    await eventually(publish, 15_000);
   });
 });
