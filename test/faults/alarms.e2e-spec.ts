@@ -90,6 +90,17 @@ describe('a RabbitMQ that runs short of memory, then of disk, under load', () =>
     load.burst();
     await rabbit.runShort(of);
     const from = performance.now();
+    const growthMib = await look(of, from).finally(() => rabbit.recover(of));
+    const until = performance.now();
+    alarms.push({ of, from, until, growthMib });
+    await eventually(async () => {
+      for (const { port } of cluster.replicas) expect(await read(port, '/readyz')).not.toContain('RabbitMQ');
+    }, READY_MS);
+    tell(`${of}: all ready ${((performance.now() - until) / 1_000).toFixed(1)} s after its end`);
+    await eventually(untilCalm, CALM_WITHIN_MS);
+  };
+  /** @returns what the gateway grew by, in MiB */
+  const look = async (of: Shortage, from: number) => {
     await sleep(NOTICED_MS);
     const before = await memoryMib();
     for (const { port } of cluster.replicas)
@@ -97,16 +108,7 @@ describe('a RabbitMQ that runs short of memory, then of disk, under load', () =>
     const doctor = await cluster.command('doctor').catch((error: unknown) => String(error));
     expect(doctor).toContain(`RabbitMQ takes no messages: low on ${of}`);
     await sleep(from + SHORT_MS - performance.now());
-    const growthMib = (await memoryMib()) - before;
-    const until = performance.now();
-    await rabbit.recover(of);
-    alarms.push({ of, from, until, growthMib });
-    const recoveredAt = performance.now();
-    await eventually(async () => {
-      for (const { port } of cluster.replicas) expect(await read(port, '/readyz')).not.toContain('RabbitMQ');
-    }, READY_MS);
-    tell(`${of}: all ready ${((performance.now() - recoveredAt) / 1_000).toFixed(1)} s after its end`);
-    await eventually(untilCalm, CALM_WITHIN_MS);
+    return (await memoryMib()) - before;
   };
 
   it('is got over without a hand', async () => {

@@ -5,6 +5,7 @@ import type { Channel, ConfirmChannel, Message, Options } from 'amqplib';
 import { appError } from '#errors';
 import { failForwarded } from '../handlers.js';
 import { openConnection, socketOf } from './broker-connection.js';
+import { settledWithin } from './in-flight.js';
 import { LastingChannel, type Setup } from './lasting-channel.js';
 
 /** How long the broker may take to confirm a message, in milliseconds. */
@@ -15,7 +16,7 @@ const MAX_PENDING = 10_000;
 const MAX_PENDING_BYTES = 64 * 1_024 * 1_024;
 /**
  * RabbitMQ says that it blocks a connection when the connection publishes. A process that has published nothing for so long
- * publishes an empty message, so that it knows.
+ * publishes an empty message to no queue, so that it knows.
  */
 const PROBE_INTERVAL_MS = 1_000;
 /** What the broker reads first when an alarm ends was sent before: it has come, or has expired, by then. */
@@ -59,6 +60,7 @@ export class Publisher {
   readonly #connection: AmqpConnectionManager;
   readonly #confirming: LastingChannel<ConfirmChannel>;
   readonly #transient: LastingChannel<Channel>;
+  readonly #channels: Pick<LastingChannel<Channel>, 'current' | 'close'>[] = [];
   readonly #probe: NodeJS.Timeout;
   #socket: Socket | undefined;
   /** The broker's reason, while it blocks. */
@@ -86,11 +88,11 @@ export class Publisher {
       this.#logger.log('RabbitMQ takes messages again');
     });
     this.#confirming = LastingChannel.confirming(this.#connection, declare);
-    this.#transient = LastingChannel.plain(this.#connection, (channel) => {
+    this.#channels.push(this.#confirming);
+    this.#transient = this.openChannel((channel) => {
       channel.on('return', (message: Message) => {
         this.#answerReturned(message);
       });
-      publishNothing(channel);
       return Promise.resolve();
     });
     this.#probe = setInterval(() => {
@@ -119,7 +121,7 @@ export class Publisher {
   }
 
   isOpen(): boolean {
-    return this.#confirming.current !== undefined && this.#transient.current !== undefined;
+    return this.#channels.every(({ current }) => current !== undefined);
   }
 
   /** Calls the listener each time when the broker stops to take messages. */
@@ -129,7 +131,9 @@ export class Publisher {
 
   /** A further channel of this connection. */
   openChannel(setup: Setup<Channel>): LastingChannel<Channel> {
-    return LastingChannel.plain(this.#connection, setup);
+    const channel = LastingChannel.plain(this.#connection, setup);
+    this.#channels.push(channel);
+    return channel;
   }
 
   /**
@@ -186,11 +190,13 @@ export class Publisher {
 
   async closeChannels(): Promise<void> {
     clearInterval(this.#probe);
-    await Promise.allSettled([this.#confirming.close(), this.#transient.close()]);
+    await Promise.allSettled(this.#channels.map((channel) => channel.close()));
   }
 
-  async close(): Promise<void> {
-    await this.#connection.close();
+  async close(timeoutMs: number): Promise<void> {
+    await settledWithin([this.#connection.close()], timeoutMs);
+    // A broker that blocks does not read that we leave, and its end of the connection would keep the process.
+    this.#socket?.destroy();
   }
 
   #problemOf(bytes: number): string | undefined {
@@ -205,24 +211,16 @@ export class Publisher {
     this.#recoveredAt = performance.now();
   }
 
+  /** Not before all channels are open: on a connection that is blocked, none can be opened. */
   #publishProbe(): void {
-    const isIdle = !this.#hasPublished && this.#blockedFor === undefined;
+    const isIdle = !this.#hasPublished && this.#blockedFor === undefined && this.isOpen();
     this.#hasPublished = false;
-    if (isIdle && this.#transient.current !== undefined) publishNothing(this.#transient.current);
+    if (isIdle) this.send({ exchange: '', routingKey: 'gatepost.probe' }, Buffer.alloc(0), {});
   }
 
   /** A forwarded question whose service does not run: its caller gets the answer from here. */
   #answerReturned({ properties: { replyTo, correlationId } }: Message): void {
     const content = Buffer.from(failForwarded('no such service runs'));
     this.send({ exchange: '', routingKey: String(replyTo) }, content, { correlationId: String(correlationId) });
-  }
-}
-
-/** A message to no queue, which the broker drops. */
-function publishNothing(channel: Channel): void {
-  try {
-    channel.publish('', 'gatepost.probe', Buffer.alloc(0));
-  } catch {
-    // IllegalOperationError: the channel has just closed.
   }
 }

@@ -95,7 +95,6 @@ export class RabbitTransport implements Transport {
   isConnected(): boolean {
     return (
       this.#publisher.isOpen() &&
-      this.#rpc.isOpen() &&
       this.#servers.every((server) => server.isServing()) &&
       this.#inboxes.every((inbox) => inbox.isReceiving())
     );
@@ -120,9 +119,12 @@ export class RabbitTransport implements Transport {
 
   async close(): Promise<void> {
     // A broker that goes away at the same moment, or blocks, never confirms a close: waiting for it has an end.
-    const channels = [this.#broadcastChannel, ...this.#inboxes, this.#rpc].map((channel) => channel.close());
+    const channels = [this.#broadcastChannel, ...this.#inboxes].map((channel) => channel.close());
     await settledWithin([...channels, this.#publisher.closeChannels()], CLOSE_TIMEOUT_MS);
-    await settledWithin([this.#consuming.close(), this.#publisher.close()], CLOSE_TIMEOUT_MS);
+    await Promise.all([
+      settledWithin([this.#consuming.close()], CLOSE_TIMEOUT_MS),
+      this.#publisher.close(CLOSE_TIMEOUT_MS),
+    ]);
   }
 
   async #publish(route: Route, body: string, options: Options.Publish): Promise<void> {

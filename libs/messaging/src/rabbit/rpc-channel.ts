@@ -2,7 +2,6 @@ import type { Channel, ConsumeMessage, Message, MessageProperties, Options } fro
 import { appError } from '#errors';
 import type { Metrics } from '#observability';
 import { assertFits } from '../message-size.js';
-import type { LastingChannel } from './lasting-channel.js';
 import type { Publisher } from './publisher.js';
 import type { Topology } from './topology.js';
 
@@ -55,7 +54,6 @@ const unavailable = (reason: string) => appError('SERVICE_UNAVAILABLE', { cause:
  */
 export class RpcChannel {
   readonly #pending = new Map<string, PendingQuestion>();
-  readonly #lasting: LastingChannel<Channel>;
   #channel: Channel | undefined;
   #lastId = 0;
 
@@ -64,16 +62,12 @@ export class RpcChannel {
     private readonly topology: Topology,
     private readonly durations?: Metrics['rpcCalls'],
   ) {
-    this.#lasting = publisher.openChannel((channel, lose) => this.#open(channel, lose));
+    publisher.openChannel((channel, lose) => this.#open(channel, lose));
     publisher.onBlocked(() => {
       setTimeout(() => {
         if (publisher.blockedFor !== undefined) this.#failAll(`RabbitMQ takes no messages: ${publisher.blockedFor}`);
       }, LAST_REPLIES_MS).unref();
     });
-  }
-
-  isOpen(): boolean {
-    return this.#lasting.current !== undefined;
   }
 
   /** @throws AppError OBJECT_TOO_LARGE where the broker would close the channel on the message */
@@ -86,10 +80,6 @@ export class RpcChannel {
     const answer = this.#answerTo({ id, pattern, callee, bytes: content.length, timeoutMs });
     this.#send(channel, callee, content, { correlationId: id, ...expiringAfter(timeoutMs) });
     return answer;
-  }
-
-  close(): Promise<void> {
-    return this.#lasting.close();
   }
 
   async #open(channel: Channel, lose: () => void): Promise<void> {
