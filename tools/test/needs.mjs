@@ -18,6 +18,7 @@ const RULES = [
   { files: /^libs\/redis\/test\/redis-(cluster|sentinel)\./, needs: ['redis-server'] },
   { files: /^libs\/redis\//, needs: ['redis'] },
   { files: /^libs\/outbox\//, needs: ['postgresql', 'rabbitmq'] },
+  { files: /^libs\/messaging\/test\/rabbit-alarm\./, needs: ['rabbitmq-server'] },
   { files: /^libs\/messaging\/test\/transports\./, needs: [], uses: ['rabbitmq'] },
   { files: /^libs\/messaging\//, needs: ['rabbitmq'] },
 
@@ -49,6 +50,7 @@ const RULES = [
 
   { files: /^test\/hostile\/standalone\./, needs: [] },
   { files: /^test\/faults\/faults\./, needs: FAULTS },
+  { files: /^test\/faults\/alarms\./, needs: [...SERVERS, 'rabbitmq-server'] },
   { files: /^test\/faults\//, needs: [] },
   { files: /./, needs: SERVERS },
 ];

@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { TestProcess } from './test-process.js';
 
@@ -20,10 +20,6 @@ export class PrivateRabbit {
     /** Runs `rabbitmqctl` on it. */
     private readonly control: string,
   ) {}
-
-  static isInstalled(): boolean {
-    return spawnSync('sh', ['-c', 'command -v rabbitmq-server']).status === 0;
-  }
 
   static async start(): Promise<PrivateRabbit> {
     const server = TestProcess.start('tools/test/private-server.mjs', ['rabbitmq'], {});
