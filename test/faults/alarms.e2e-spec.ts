@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ApiClient, eventually, PrivateRabbit, type Shortage, useSmtpSink } from '#testing';
+import { ApiClient, eventually, PrivateRabbit, type Shortage, TestProcess, useSmtpSink } from '#testing';
 import { mailAccount, wrongUsers } from '../load/account.js';
 import { Cluster } from '../load/cluster.js';
 import { DeviceFleet } from '../load/device-fleet.js';
@@ -52,9 +52,14 @@ describe('a RabbitMQ that runs short of memory, then of disk, under load', () =>
   beforeAll(async () => {
     rabbit = await PrivateRabbit.start();
     running.push(rabbit);
+    // What is left in it is looked at: that of others has keys of theirs.
+    const redis = TestProcess.start('tools/test/private-server.mjs', ['redis'], {});
+    running.push({ stop: () => redis.stop().then(() => undefined) });
+    const [redisUrl] = await redis.untilPrinted(/redis:\S+/);
     cluster = await Cluster.start(1, {
       ...sink().env(),
       AMQP_URL: rabbit.url,
+      REDIS_URL: redisUrl,
       GATEPOST_PUSH_RECONNECT_SECONDS: '2',
       GATEPOST_RATE_LIMIT_MAILS: 'off',
     });

@@ -50,7 +50,7 @@ const RULES = [
 
   { files: /^test\/hostile\/standalone\./, needs: [] },
   { files: /^test\/faults\/faults\./, needs: FAULTS },
-  { files: /^test\/faults\/alarms\./, needs: [...SERVERS, 'rabbitmq-server'] },
+  { files: /^test\/faults\/alarms\./, needs: [...SERVERS, 'redis-server', 'rabbitmq-server'] },
   { files: /^test\/faults\//, needs: [] },
   { files: /./, needs: SERVERS },
 ];
