@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiClient, type ApiReply, type AppKeys, unique } from '#testing';
 import { LinkClicks } from './link-clicks.js';
@@ -185,7 +186,7 @@ export class MixedLoad {
   }
 
   async #comeAnonymously(): Promise<void> {
-    const id = unique('device');
+    const id = randomUUID();
     const authData = { anonymous: { id } };
     this.anonymous.set(id, undefined);
     const { outcome, reply } = await this.#ask('anonymous sign-up', 201, () =>
