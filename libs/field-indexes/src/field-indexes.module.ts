@@ -16,7 +16,7 @@ import { SlowQuestions } from './slow-questions.js';
 const DATABASE_OPTIONS = Symbol('DatabaseOptions');
 
 /** A service whose classes can have indexes of custom fields. */
-export interface IndexedService {
+interface IndexedService {
   readonly classes: FieldIndexed;
   /** By which operators ask for them. */
   readonly contract: FieldIndexesRpc;

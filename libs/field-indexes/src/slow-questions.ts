@@ -23,7 +23,7 @@ interface Noted extends QuestionShape {
 }
 
 /** Whose question it was. */
-export interface Asked {
+interface Asked {
   readonly appId: string;
   readonly queryClass: QueryClass;
   readonly query: Pick<ObjectQuery, 'where' | 'order'>;

@@ -15,7 +15,7 @@ const INDEXED_CHARACTERS = 100;
 const PLAIN = /^[0-9A-Za-z_-]{1,128}$/;
 
 /** The parts by which values of a field are indexed: their type, what they are as numbers, and the beginning of their text. None is NULL. */
-export interface IndexedParts {
+interface IndexedParts {
   readonly rank: string;
   readonly number: string;
   readonly text: string;
