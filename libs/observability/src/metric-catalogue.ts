@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { type Sample, Samples } from './samples.js';
 
 /** Bounds of what a client waits for: requests, RPCs, passwords. */
 export const LATENCY_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -27,26 +28,44 @@ export interface DescribedMetric extends Required<MetricSpec<string>> {
   readonly kind: 'counter' | 'gauge' | 'histogram';
 }
 
-/** Makes metrics, and knows what they mean. */
-export class MetricCatalogue {
+/** Makes the metrics of a process, describes them, and exposes their values. */
+export abstract class MetricCatalogue {
   readonly registry = new Registry();
+  /** For docs/metrics.md. */
   readonly described: DescribedMetric[] = [];
+  readonly #samples = new Samples();
+
+  constructor() {
+    // Sampled every 5 ms: the default of 10 hides short stalls.
+    collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 5 });
+  }
+
+  /** Has gauges read at each scrape, once a second at most. */
+  sample(sample: Sample): void {
+    this.#samples.add(sample);
+  }
+
+  /** Everything, in Prometheus' text format. */
+  async expose(): Promise<string> {
+    await this.#samples.read();
+    return this.registry.metrics();
+  }
 
   /** Where all values of its labels are known it begins with a zero for each: the first event then counts as a growth. */
-  counter<Label extends string = never>(spec: MetricSpec<Label>): Counter<Label> {
+  protected counter<Label extends string = never>(spec: MetricSpec<Label>): Counter<Label> {
     const counter = new Counter<Label>(this.#configuration('counter', spec));
     for (const labels of combinationsOf(spec.labels)) counter.inc(labels, 0);
     return counter;
   }
 
   /** It says nothing until it is set. */
-  gauge<Label extends string = never>(spec: MetricSpec<Label>): Gauge<Label> {
+  protected gauge<Label extends string = never>(spec: MetricSpec<Label>): Gauge<Label> {
     const gauge = new Gauge<Label>(this.#configuration('gauge', spec));
     gauge.remove({});
     return gauge;
   }
 
-  histogram<Label extends string = never>({ buckets, ...spec }: HistogramSpec<Label>): Histogram<Label> {
+  protected histogram<Label extends string = never>({ buckets, ...spec }: HistogramSpec<Label>): Histogram<Label> {
     return new Histogram<Label>({ ...this.#configuration('histogram', spec), buckets: [...buckets] });
   }
 
