@@ -92,7 +92,7 @@ export class IndexBuilder {
     this.#logger.log(`removed ${nameOf(index)}`);
   }
 
-  /** A refusal by PostgreSQL is the index's; that it is away is nobody's, and the next round tries again. */
+  /** An error of PostgreSQL marks the index as failed; an unreachable PostgreSQL does not, and the next round tries again. */
   async #build(index: StoredIndex, own: Database): Promise<void> {
     try {
       await this.#create(index, own);

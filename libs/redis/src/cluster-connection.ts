@@ -28,7 +28,7 @@ export class ClusterConnection implements Connection {
       enableOfflineQueue: false,
       scaleReads: 'master',
       clusterRetryStrategy: retryDelay,
-      // A command is not sent again: it fails, and whoever made it decides. A redirection is no second time.
+      // A command is not sent again: it fails, and its caller decides. A redirection is no second time.
       retryDelayOnFailover: 0,
       retryDelayOnClusterDown: 0,
       slotsRefreshTimeout: COMMAND_TIMEOUT_MS,
@@ -113,7 +113,7 @@ export class ClusterConnection implements Connection {
     master.on('end', () => {
       if (this.#masters.includes(master)) this.events.lost();
     });
-    // Why it cannot is told as "node error".
+    // The event "node error" carries the reason.
     if (master.status === 'wait') master.connect().catch(() => undefined);
   }
 }

@@ -26,7 +26,7 @@ const ID_MEMBERS: Readonly<Record<PlatformKind, 'openid' | 'uid' | 'either'>> = 
 
 /**
  * A random UUID (specification, authData): SDKs write it with hyphens or without. A shorter id can be guessed, or chosen by
- * several devices, and whoever sends it is its user. Two ways of writing one UUID are two ids.
+ * several devices, and each request with it logs in the same user. Two spellings of one UUID are two ids.
  */
 const ANONYMOUS_ID = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 

@@ -49,7 +49,7 @@ const unavailable = (reason: string) => appError('SERVICE_UNAVAILABLE', { cause:
 
 /**
  * The asking side of RPC over one channel of the publisher. Every request has a deadline, and its message carries the same
- * expiration, so nobody works for a caller that left. A lost channel fails what is pending at once, and so does a broker that
+ * expiration, so no service works for a caller that has left. A lost channel fails what is pending at once, and so does a broker that
  * takes no messages, as services cannot publish their replies either.
  */
 export class RpcChannel {
