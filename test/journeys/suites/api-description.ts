@@ -5,8 +5,8 @@ import type { ObservedAnswer } from '#testing';
 /** The router takes no longer parts of a path (apps/gateway/src/http/http-server.ts). */
 const MAX_SEGMENT_LENGTH = 512;
 
-/** Paths of the real service that stand where ids do, and are none (apps/gateway/src/http/request.decorators.ts). */
-const NO_IDS = ['strictlyQuery', 'friendshipRequests', 'self'];
+/** Paths of the real service that stand where ids of users do, and are none (apps/gateway/src/http/request.decorators.ts). */
+const NO_USER = /^\/1\.1\/(?:users|classes\/_User)\/(?:strictlyQuery|friendshipRequests|self)(?:\/|$)/;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -98,9 +98,8 @@ function closed(schema: unknown): unknown {
 function decodedSegments(path: string): string[] | undefined {
   try {
     const segments = path.split('/').map(decodeURIComponent);
-    return segments.some((segment) => segment.length > MAX_SEGMENT_LENGTH || NO_IDS.includes(segment))
-      ? undefined
-      : segments;
+    const isRefused = NO_USER.test(segments.join('/')) || segments.some(({ length }) => length > MAX_SEGMENT_LENGTH);
+    return isRefused ? undefined : segments;
   } catch {
     return undefined;
   }
