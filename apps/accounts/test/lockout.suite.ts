@@ -17,7 +17,7 @@ interface LockoutAdapter {
   readonly rowsOf: (appId: string) => Promise<number>;
 }
 
-/** What every store of lockouts promises. */
+/** The contract of every lockout store. */
 export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
   describe(`the lockout in ${name}`, () => {
     let patient: LockoutStore;
@@ -250,7 +250,7 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       await store.reserve({ ...user, userId: 'reserved' }, newId());
       expect(await rowsOf(user.appId)).toBe(3);
       await eventually(async () => {
-        // In passing: an attempt of somebody else.
+        // An attempt of another user cleans up in passing.
         await attempt(store, true, { appId: unique('app'), userId: 'other' });
         expect(await rowsOf(user.appId)).toBe(0);
       });

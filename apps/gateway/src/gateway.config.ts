@@ -30,7 +30,7 @@ export interface GatewayConfig {
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
   readonly rateLimits: RateLimits;
-  /** What one client network may send with a wrong application id or key. */
+  /** Requests with a wrong application id or key that one client network may send. */
   readonly failedCredentials: RateLimit | undefined;
 }
 

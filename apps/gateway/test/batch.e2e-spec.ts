@@ -168,7 +168,7 @@ describe('POST /1.1/batch', () => {
     ]);
     expect(signedUp).toEqual(['first']);
     release();
-    // What was under way is done after all.
+    // The request that was under way completes after the answer.
     await eventually(() => {
       expect(signedUp).toEqual(['first', 'second']);
     });

@@ -124,7 +124,7 @@ describe('requests with a wrong application id or key', () => {
       expect(await statusOf(strangerId(), `2001:db8:2:${network}::1`)).toBe(401);
     expect(await statusOf(strangerId(), '2001:db8:3::1')).toBe(429);
     expect(await statusOf(SIGNED, '2001:db8:3::1')).toBe(200);
-    // An id that is right is told from a key that is wrong.
+    // A known application with a wrong key gets 401, not 429: its id costs no look-up.
     expect(await statusOf({ ...SIGNED, 'x-lc-key': 'wrong' }, '2001:db8:4::1')).toBe(401);
   });
 

@@ -9,7 +9,7 @@ import { QueueUser } from './queue-user.js';
 const SHORT_MS = 1_000;
 const PAGE = 50;
 
-/** What every store of queues promises. */
+/** The contract of every store of queues. */
 export function describeQueues({ name, open, left }: QueueStore): void {
   describe(`the queues of devices in ${name}`, () => {
     let user: QueueUser;

@@ -1,4 +1,4 @@
-import { isObjectId, type JsonValue } from '#contracts';
+import { isUserOrRole, type JsonValue } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { isJsonObject } from '#object-values';
 
@@ -7,7 +7,6 @@ type Permission = 'read' | 'write';
 /** Who may read or write one object (specification, Access control list). */
 export type Acl = Readonly<Record<string, Readonly<Partial<Record<Permission, true>>>>>;
 
-const ROLE = /^role:[A-Za-z0-9_]{1,128}$/;
 const PERMISSIONS: ReadonlySet<string> = new Set<Permission>(['read', 'write']);
 const MAX_ENTRIES = 1_000;
 
@@ -30,12 +29,8 @@ export function writeForbidden(): AppError {
 
 function isEntry([grantee, permissions]: [string, JsonValue]): boolean {
   return (
-    isGrantee(grantee) &&
+    (grantee === '*' || isUserOrRole(grantee)) &&
     isJsonObject(permissions) &&
     Object.entries(permissions).every(([name, granted]) => PERMISSIONS.has(name) && granted === true)
   );
-}
-
-function isGrantee(text: string): boolean {
-  return text === '*' || isObjectId(text) || ROLE.test(text);
 }

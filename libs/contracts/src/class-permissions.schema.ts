@@ -1,14 +1,10 @@
 import { z } from 'zod';
-import { isObjectId } from './object-id.js';
+import { isUserOrRole } from './object-id.js';
 
 const MAX_GRANTEES = 100;
 
-const ROLE = /^role:[A-Za-z0-9_]{1,128}$/;
-
 /** A user id, or `role:<name>`. */
-const grantee = z
-  .string()
-  .refine((text) => isObjectId(text) || ROLE.test(text), 'must be everyone, users, nobody, user ids, or role:<name>');
+const grantee = z.string().refine(isUserOrRole, 'must be everyone, users, nobody, user ids, or role:<name>');
 
 /** Who may: everyone, whoever is logged in, or the listed users and roles. Nobody but the master key where the list is empty. */
 export const classPermission = z.union([z.literal('everyone'), z.literal('users'), z.array(grantee).max(MAX_GRANTEES)]);

@@ -31,7 +31,7 @@ export * from './json.schema.js';
 export * from './lockouts.contract.js';
 export * from './mail.schema.js';
 export { nodeMessage, type NodeMessageContract, type NodeMessagePayload } from './node-message.js';
-export { isObjectId } from './object-id.js';
+export { isObjectId, isUserOrRole } from './object-id.js';
 export {
   MAX_LIST_LIMIT,
   MAX_LIST_SKIP,

@@ -1,4 +1,5 @@
 const FORM = /^[0-9A-Za-z_-]{1,64}$/;
+const ROLE = /^role:[A-Za-z0-9_]{1,128}$/;
 
 /**
  * Whether a text can be the id of an object. Ids made here are 24 hexadecimal digits; objects that were imported into the real
@@ -6,4 +7,9 @@ const FORM = /^[0-9A-Za-z_-]{1,64}$/;
  */
 export function isObjectId(text: string): boolean {
   return FORM.test(text) && text !== '__proto__';
+}
+
+/** Whether a text names a user by id, or a role as `role:<name>`, in an ACL or a class permission (specification, Access control list). */
+export function isUserOrRole(text: string): boolean {
+  return isObjectId(text) || ROLE.test(text);
 }

@@ -98,7 +98,7 @@ function contractOf(className: ClassName): FieldIndexesRpc {
   return className === '_Installation' ? pushIndexesRpc : accountsIndexesRpc;
 }
 
-/** What both services answer, one after the other; of one that does not run, nothing. */
+/** The answers of both services, in turn; a service that does not run adds nothing. */
 async function fromAll<T>(ask: (contract: FieldIndexesRpc) => Promise<T[]>): Promise<T[]> {
   const orNothing = (error: unknown): T[] => {
     if (!(error instanceof SilentServiceError)) throw error;
