@@ -76,6 +76,8 @@ make_root() {
   for path in /etc/resolv.conf "${NODE_EXTRA_CA_CERTS:-}" "${SSL_CERT_FILE:-}" "${copies[@]}"; do
     if [ -n "$path" ]; then copy_in "$path" "$root"; fi
   done
+  # debootstrap writes no /etc/hosts; an installed system has this one.
+  printf '127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n' >"$root/etc/hosts"
   # npm's configuration of this machine, as npm reads it: registry, proxy, certificates.
   mkdir -p "$root/usr/local/etc"
   for key in registry proxy https-proxy noproxy cafile; do

@@ -176,10 +176,11 @@ describe('requests into networks of our own', () => {
   });
 
   it.each([
-    ['refused', 'http://127.0.0.1:1', 'ECONNREFUSED'],
-    ['an unknown name', 'http://no-such-host.invalid', 'ENOTFOUND'],
-  ])('%s is a failure as any other', async (_, url, code) => {
-    expect(await causeAt(url, ['loopback'])).toMatch(`weixin: ${code}`);
+    ['refused', 'http://127.0.0.1:1', /^weixin: ECONNREFUSED$/],
+    // A resolver without a network answers EAI_AGAIN.
+    ['an unknown name', 'http://no-such-host.invalid', /^weixin: (?:ENOTFOUND|EAI_AGAIN)$/],
+  ])('%s is a failure as any other', async (_, url, cause) => {
+    expect(await causeAt(url, ['loopback'])).toMatch(cause);
   });
 
   it('a server that does not speak TLS is a failure as any other', async () => {
