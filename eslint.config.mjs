@@ -124,7 +124,7 @@ export default defineConfig(
           object: 'process',
           property: 'env',
           message:
-            'The environment is read once: loadConfig in main.ts, then injected. Add the variable to libs/config.',
+            'The environment is read once: loadConfig in main.ts, then injected. Add the variable to libs/bootstrap/src/environment.ts.',
         },
       ],
       'max-depth': ['error', 2],
@@ -153,7 +153,7 @@ export default defineConfig(
 
   {
     name: 'where the environment is read',
-    files: ['apps/*/src/main.ts', 'libs/config/src/**', ...TESTS],
+    files: ['apps/*/src/main.ts', 'libs/bootstrap/src/load-config.ts', ...TESTS],
     rules: { 'no-restricted-properties': 'off' },
   },
   {

@@ -32,14 +32,14 @@ const FIRST_APPLICATION = ['GATEPOST_APP_ID', 'GATEPOST_APP_KEY', 'GATEPOST_MAST
 /** docker-compose.yml and the image set these. */
 const SET_BY_COMPOSE = ['NODE_ENV', 'DATABASE_URL', 'REDIS_URL', 'AMQP_URL', 'GATEPOST_DATA_DIR', 'GATEPOST_HOST'];
 
-const HEADER = `# Every variable of Gatepost. Made from libs/config/src/environment.ts by "npm run generate".
+const HEADER = `# Every variable of Gatepost. Made from libs/bootstrap/src/environment.ts by "npm run generate".
 #
 # For docker compose: "sh deploy/make-env.sh" writes .env from this file and fills in what has no default. By hand:
 # cp deploy/env.example .env, and give each a value (such as that of: openssl rand -hex 32).
 `;
 
 ensureBuilt();
-const { environment } = await import('../dist/libs/config/src/index.js');
+const { environment } = await import('../dist/libs/bootstrap/src/environment.js');
 const variables = environment.shape;
 const defaults = environment.parse({});
 

@@ -20,7 +20,7 @@ describe('the needs of test files', () => {
   });
 
   it('are nothing for what can run anywhere', () => {
-    for (const file of ['libs/config/src/load-config.spec.ts', 'test/journeys/standalone-life.e2e-spec.ts'])
+    for (const file of ['libs/bootstrap/src/load-config.spec.ts', 'test/journeys/standalone-life.e2e-spec.ts'])
       expect(needsOf(file)).toEqual({ needs: [], uses: [] });
   });
 

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { z } from 'zod';
-import { environment, type Secret } from '#config';
+import { environment, type Secret } from '#bootstrap';
 import type { MailKind } from '#contracts';
 
 const SECOND_MS = 1_000;

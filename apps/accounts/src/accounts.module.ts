@@ -1,13 +1,13 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DatabaseModule } from '#database';
-import { Sealer, sealerOf } from '#sealing';
+import { Sealer, sealerOf } from '#security';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from './accounts.config.js';
 import { accountsDatabase } from './accounts.database.js';
 import { ApplicationsModule } from './applications/applications.module.js';
 import { EmailsModule } from './emails/emails.module.js';
 import { IdentitiesModule } from './identities/identities.module.js';
-import { LockoutModule, type LockoutStorage } from './lockout/lockout.module.js';
 import { LockoutReportModule } from './lockout/lockout-report.module.js';
+import { LockoutModule, type LockoutStorage } from './lockout/lockout.module.js';
 import { LoginModule } from './login/login.module.js';
 import { ObjectsModule } from './objects/objects.module.js';
 import { PhoneNumbersModule } from './phone-numbers/phone-numbers.module.js';

@@ -1,5 +1,12 @@
-import { brokerEnvironment, overRabbit, run, serviceEnvironment, startService } from '#bootstrap';
-import { environment, loadConfig } from '#config';
+import {
+  brokerEnvironment,
+  environment,
+  loadConfig,
+  overRabbit,
+  run,
+  serviceEnvironment,
+  startService,
+} from '#bootstrap';
 import { events } from '#contracts';
 import { RedisModule } from '#redis';
 import { accountsConfig, accountsEnvironment } from './accounts.config.js';

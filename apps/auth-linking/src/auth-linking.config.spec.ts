@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadConfig } from '#config';
+import { loadConfig } from '#bootstrap';
 import { authLinkingConfig, authLinkingEnvironment } from './auth-linking.config.js';
 
 const configOf = (platformUrls: string) =>

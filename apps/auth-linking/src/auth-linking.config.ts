@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { ConfigError, environment, type Secret } from '#config';
+import { ConfigError, environment, type Secret } from '#bootstrap';
 import { PLATFORM_KINDS, platformKind } from '#contracts';
 
 /** The variables of the auth-linking service. */

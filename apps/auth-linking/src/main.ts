@@ -1,5 +1,4 @@
-import { brokerEnvironment, overRabbit, run, serviceEnvironment, startService } from '#bootstrap';
-import { loadConfig } from '#config';
+import { brokerEnvironment, loadConfig, overRabbit, run, serviceEnvironment, startService } from '#bootstrap';
 import { authLinkingConfig, authLinkingEnvironment } from './auth-linking.config.js';
 import { AuthLinkingModule } from './auth-linking.module.js';
 

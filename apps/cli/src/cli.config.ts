@@ -1,4 +1,4 @@
-import { environment } from '#config';
+import { environment } from '#bootstrap';
 
 /** What the command line needs to find the running server. */
 export const serverEnvironment = environment

@@ -1,7 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { Command } from 'commander';
-import { StartError } from '#bootstrap';
-import { ConfigError, loadConfig } from '#config';
+import { ConfigError, loadConfig, StartError } from '#bootstrap';
 import { AppError } from '#errors';
 import { DeadLetters } from '#messaging';
 import { databaseEnvironment, keysEnvironment, serverEnvironment } from './cli.config.js';

@@ -1,5 +1,4 @@
-import { StartError } from '#bootstrap';
-import { operatorSocketPath } from '#config';
+import { operatorSocketPath, StartError } from '#bootstrap';
 import { AppError } from '#errors';
 import { BrokerQueues, OperatorSocket, RabbitTransport, type Requester, RpcClient } from '#messaging';
 import { type Deployment, ONE_PROCESS } from './deployment.js';

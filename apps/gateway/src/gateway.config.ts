@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { ConfigError, environment } from '#config';
-import { parseRateLimit, type RateLimit } from '#rate-limits';
-import { type PushUrls, pushUrlBeside } from './push-router/push-route.js';
+import { parseRateLimit, type RateLimit } from '#admission';
+import { ConfigError, environment } from '#bootstrap';
+import { pushUrlBeside, type PushUrls } from './push-router/push-route.js';
 import type { RateLimits } from './rate-limits/rate-limit.js';
 
 /** The variables of the gateway. */

@@ -1,5 +1,12 @@
-import { brokerEnvironment, overRabbit, run, serviceEnvironment, startService } from '#bootstrap';
-import { environment, loadConfig } from '#config';
+import {
+  brokerEnvironment,
+  environment,
+  loadConfig,
+  overRabbit,
+  run,
+  serviceEnvironment,
+  startService,
+} from '#bootstrap';
 import { RedisModule } from '#redis';
 import { gatewayConfig, gatewayEnvironment } from './gateway.config.js';
 import { GatewayModule } from './gateway.module.js';

@@ -1,10 +1,10 @@
 import { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MemoryRequestCounter, type RequestCounter } from '#admission';
 import { Metrics } from '#observability';
 import { Redis } from '#redis';
 import { newNamespace, TcpProxy, testRun, unique } from '#testing';
 import { FallbackRequestCounter } from '../src/rate-limits/fallback-request-counter.js';
-import { MemoryRequestCounter, type RequestCounter } from '#rate-limits';
 import { RedisRequestCounter } from '../src/rate-limits/redis-request-counter.store.js';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

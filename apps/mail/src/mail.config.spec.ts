@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { loadConfig } from '#config';
+import { loadConfig } from '#bootstrap';
 import { mailConfig, mailEnvironment } from './mail.config.js';
 
 const PRODUCTION = { NODE_ENV: 'production', DATABASE_URL: 'postgres://localhost/gatepost' };

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { z } from 'zod';
-import { ConfigError, environment, Secret } from '#config';
+import { ConfigError, environment, Secret } from '#bootstrap';
 
 /** The variables of the mail service. */
 export const mailEnvironment = environment

@@ -1,7 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { DatabaseModule } from '#database';
-import { InboxModule } from '#outbox';
-import { Sealer, sealerOf } from '#sealing';
+import { DatabaseModule, InboxModule } from '#database';
+import { Sealer, sealerOf } from '#security';
 import { MAIL_CONFIG, type MailConfig } from './mail.config.js';
 import { MailDatabase, mailDatabase } from './mail.database.js';
 import { MailsModule } from './mails/mails.module.js';

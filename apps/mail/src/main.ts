@@ -1,5 +1,4 @@
-import { brokerEnvironment, overRabbit, run, serviceEnvironment, startService } from '#bootstrap';
-import { loadConfig } from '#config';
+import { brokerEnvironment, loadConfig, overRabbit, run, serviceEnvironment, startService } from '#bootstrap';
 import { mailConfig, mailEnvironment } from './mail.config.js';
 import { MailModule } from './mail.module.js';
 

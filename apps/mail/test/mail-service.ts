@@ -10,7 +10,7 @@ import {
   type TextMessageRequest,
 } from '#contracts';
 import { RabbitTransport, RpcClient } from '#messaging';
-import { Sealer } from '#sealing';
+import { Sealer } from '#security';
 import { eventually, type GatepostServer, startServices, testRun, unique, uniquePhone } from '#testing';
 import { MailDatabase, mailDatabase } from '../src/mail.database.js';
 

@@ -1,6 +1,6 @@
 import { SMTPServer } from 'smtp-server';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Secret } from '#config';
+import { Secret } from '#bootstrap';
 import { freePorts } from '#testing';
 import type { Delivery } from '../src/deliveries/delivery.types.js';
 import type { MailComposer } from '../src/mails/mail-composer.js';

@@ -1,5 +1,12 @@
-import { brokerEnvironment, overRabbit, run, serviceEnvironment, startService } from '#bootstrap';
-import { environment, loadConfig } from '#config';
+import {
+  brokerEnvironment,
+  environment,
+  loadConfig,
+  overRabbit,
+  run,
+  serviceEnvironment,
+  startService,
+} from '#bootstrap';
 import { RedisModule } from '#redis';
 import { connectorEnvironment, pushDeliveryConfig, pushDeliveryEnvironment } from './push-delivery.config.js';
 import { PushDeliveryModule } from './push-delivery.module.js';

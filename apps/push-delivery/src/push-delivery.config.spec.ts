@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigError, loadConfig } from '#config';
+import { ConfigError, loadConfig } from '#bootstrap';
 import { connectorEnvironment, pushDeliveryConfig, pushDeliveryEnvironment } from './push-delivery.config.js';
 
 const PRODUCTION = { NODE_ENV: 'production' };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { environment } from '#config';
+import { environment } from '#bootstrap';
 
 /** The variables of the push-delivery service. */
 export const pushDeliveryEnvironment = environment.pick({

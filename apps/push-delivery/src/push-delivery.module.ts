@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { ApplicationDirectory } from '#application-directory';
-import { Clock } from '#clock';
+import { ApplicationDirectory } from '#admission';
+import { Clock } from '#bootstrap';
 import { DatabaseModule } from '#database';
 import { ConnectorModule } from './connector/connector.module.js';
 import { DeviceQueuesModule, type DeviceQueueStorage } from './device-queues/device-queues.module.js';

@@ -1,6 +1,5 @@
 import { renameSync, rmSync } from 'node:fs';
-import { StartError } from '#bootstrap';
-import { isSocketPathTooLong, operatorSocketPath } from '#config';
+import { isSocketPathTooLong, operatorSocketPath, StartError } from '#bootstrap';
 import {
   accountsIndexesRpc,
   accountsSealingRpc,
@@ -12,12 +11,12 @@ import {
   lockoutsRpc,
   mailSealingRpc,
   platformsRpc,
-  type RpcContract,
-  templatesRpc,
-  textMessageProvidersRpc,
   pushIndexesRpc,
   pushOperationsRpc,
+  type RpcContract,
   selfReportRpc,
+  templatesRpc,
+  textMessageProvidersRpc,
 } from '#contracts';
 import { OperatorSocket, type Requester, type ServedOperators, serveOperators } from '#messaging';
 import type { DataFolder } from './data-folder.js';

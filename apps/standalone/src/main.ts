@@ -1,6 +1,5 @@
-import { run } from '#bootstrap';
-import { loadConfig } from '#config';
-import { startStandalone } from './standalone.js';
+import { loadConfig, run } from '#bootstrap';
 import { standaloneEnvironment } from './standalone.config.js';
+import { startStandalone } from './standalone.js';
 
 await run(() => startStandalone(loadConfig(standaloneEnvironment, process.env)));

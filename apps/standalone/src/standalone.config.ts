@@ -1,5 +1,4 @@
-import { serviceEnvironment } from '#bootstrap';
-import { environment } from '#config';
+import { environment, serviceEnvironment } from '#bootstrap';
 
 /** The variables of the standalone server. It brings its own PostgreSQL, and needs neither Redis nor RabbitMQ. */
 export const standaloneEnvironment = environment

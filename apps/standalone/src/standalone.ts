@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import { type RunningProcess, type RunningService, startService, StartError } from '#bootstrap';
-import { Secret } from '#config';
+import { type RunningProcess, type RunningService, Secret, StartError, startService } from '#bootstrap';
 import { migrate } from '#database';
 import { InProcessTransport } from '#messaging';
 import { Readiness } from '#observability';

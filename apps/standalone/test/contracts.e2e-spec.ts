@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningService, startService } from '#bootstrap';
-import { Secret } from '#config';
+import { type RunningService, Secret, startService } from '#bootstrap';
 import * as contracts from '#contracts';
 import { InProcessTransport } from '#messaging';
 import { testRun } from '#testing';
@@ -11,9 +10,9 @@ import { GatewayModule } from '../../gateway/src/gateway.module.js';
 import { createHttpServer, prepareHttpServer } from '../../gateway/src/http/http-server.js';
 import { MailModule } from '../../mail/src/mail.module.js';
 import { pushDeliveryConfig, pushDeliveryEnvironment } from '../../push-delivery/src/push-delivery.config.js';
+import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
 import { DataFolder } from '../src/data-folder.js';
 import { KeptSecretsModule } from '../src/kept-secrets/kept-secrets.module.js';
-import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
 
 interface Handled {
   readonly service: string;

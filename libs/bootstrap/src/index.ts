@@ -1,7 +1,12 @@
-export { ARRIVAL_TIMES } from './arrival-times.js';
+export { Clock } from './clock.js';
+export { parseRedisUrl, type RedisServers, Secret } from './environment-values.js';
+export { environment } from './environment.js';
+export { ConfigError, isSocketPathTooLong, loadConfig, operatorSocketPath } from './load-config.js';
 export { PeriodicJob } from './periodic-job.js';
+export { RecentReads } from './recent-reads.js';
 export { run, type RunningProcess, StartError } from './run.js';
 export {
+  ARRIVAL_TIMES,
   brokerEnvironment,
   overRabbit,
   type RunningService,

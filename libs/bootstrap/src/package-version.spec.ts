@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { packageVersion } from './package-version.js';
+import { packageVersion } from './start-service.js';
 
 describe('the version', () => {
   it('is that of the package, from whatever folder below it', () => {

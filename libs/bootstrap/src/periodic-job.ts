@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type BeforeApplicationShutdown, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { FailureLog, type JobName, type Metrics } from '#observability';
 
-export interface PeriodicJobOptions {
+interface PeriodicJobOptions {
   /** The value of the label `name` in metrics, and the name in logs. */
   readonly name: JobName;
   /** The pause between the end of one round and the start of the next one, in milliseconds; 10 % more or less. */

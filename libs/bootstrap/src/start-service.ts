@@ -1,17 +1,36 @@
+import { existsSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
+import { dirname, join } from 'node:path';
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { z } from 'zod';
-import { environment } from '#config';
 import type { EventContract } from '#contracts';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
 import { JsonLogger, Metrics, ObservabilityModule, Readiness, startTracing, stopTracing } from '#observability';
-import { SelfReportModule } from '#self-report';
-import { ARRIVAL_TIMES } from './arrival-times.js';
-import { drainConnections, endKeptConnections, stopListening } from './drain-connections.js';
-import { packageVersion } from './package-version.js';
-import type { RunningProcess } from './run.js';
+import { environment } from './environment.js';
+import { drainConnections, endKeptConnections, type RunningProcess, stopListening } from './run.js';
+import { SelfReportModule } from './self-report.js';
+
+const REQUEST_TIMEOUT_MS = 30_000;
+/** Node.js by itself looks every 30 seconds only. */
+const CHECKING_INTERVAL_MS = 5_000;
+
+/**
+ * For Fastify: a request must have arrived whole within 30 seconds, and whoever takes longer is noticed within five more. The headers get no
+ * other time: with Node's own 60 seconds for them, a body that never ends would have those 60.
+ */
+export const ARRIVAL_TIMES = {
+  requestTimeout: REQUEST_TIMEOUT_MS,
+  http: { connectionsCheckingInterval: CHECKING_INTERVAL_MS, headersTimeout: REQUEST_TIMEOUT_MS },
+} as const;
+
+/** The version of Gatepost, as the next package.json above this file says it: where it was built to, or as a source. */
+export function packageVersion(folder = import.meta.dirname): string {
+  const file = join(folder, 'package.json');
+  if (!existsSync(file)) return packageVersion(dirname(folder));
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
 
 /** The variables that every process reads. */
 export const serviceEnvironment = environment.pick({
@@ -47,7 +66,7 @@ export function overRabbit(
   return (metrics) => new RabbitTransport({ ...options, metrics });
 }
 
-export interface ServiceOptions {
+interface ServiceOptions {
   /** Its name in logs and metrics. */
   readonly name: string;
   /** The services whose RPCs and events this process receives. */

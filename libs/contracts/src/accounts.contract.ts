@@ -1,13 +1,19 @@
 import { z } from 'zod';
-import { appId, application, applicationSettings } from './application.schema.js';
-import { caller } from './caller.schema.js';
-import { identity, identityChanges, MAX_IDENTITIES } from './identity.schema.js';
-import { CLASS_NAMES, CLASS_OPERATIONS, classPermission } from './class-permissions.schema.js';
+import {
+  appId,
+  application,
+  applicationSettings,
+  CLASS_NAMES,
+  CLASS_OPERATIONS,
+  classPermission,
+  languages,
+  MAIL_KINDS,
+} from './application.schema.js';
+import { caller, principal } from './caller.schema.js';
 import { jsonObject } from './json.schema.js';
-import { objectId, objectReadOptions, objectRemoval, objectWriteOptions } from './objects.contract.js';
-import { principal } from './principal.schema.js';
-import { PASSWORD_TIMEOUT_MS, rpc } from './rpc.js';
-import { visibleUser } from './visible-user.schema.js';
+import { PASSWORD_TIMEOUT_MS, rpc } from './message-kinds.js';
+import { MAX_LIST_LIMIT, objectId, objectReadOptions, objectRemoval, objectWriteOptions } from './objects.contract.js';
+import { identity, identityChanges, MAX_IDENTITIES, platformKind, platformName, visibleUser } from './user.schema.js';
 
 /** A user that was let in. Replicas of before third-party accounts only made new ones, and did not say so. */
 const enteredUser = z.object({ user: visibleUser, isNew: z.boolean().default(true) });
@@ -116,4 +122,121 @@ export const applicationsRpc = {
     z.object({ id: appId, appKey: z.boolean(), masterKey: z.boolean() }),
     z.object({ application }),
   ),
+};
+
+/** Which platforms the users of an application have accounts of; operators ask. */
+export const identitiesRpc = {
+  count: rpc(
+    'accounts.countIdentities',
+    z.object({ appId }),
+    z.object({
+      platforms: z.array(
+        z.object({
+          platform: platformName,
+          kind: platformKind.optional(),
+          verified: z.number().int(),
+          unverified: z.number().int(),
+        }),
+      ),
+    }),
+  ),
+};
+
+const MAX_NAME_LENGTH = 255;
+
+const lockedUser = z.object({
+  userId: objectId,
+  /** Null where no user has the id: names that nobody has can be locked too. */
+  username: z.string().nullable(),
+  lockedUntil: z.iso.datetime(),
+});
+
+export type LockedUser = z.output<typeof lockedUser>;
+
+/** What operators ask about the lockout, by the same ways as `applicationsRpc`. Nothing here unlocks. */
+export const lockoutsRpc = {
+  /** In the order in which the locks end. `after`: the last one of the page before. */
+  list: rpc(
+    'accounts.listLockouts',
+    z.object({
+      appId,
+      limit: z.number().int().min(1).max(MAX_LIST_LIMIT),
+      after: lockedUser.pick({ userId: true, lockedUntil: true }).optional(),
+    }),
+    z.object({ lockedUsers: z.array(lockedUser) }),
+  ),
+  /** `user`: an id or a username. `failures`: those that count now. */
+  get: rpc(
+    'accounts.getLockout',
+    z.object({ appId, user: z.string().min(1).max(MAX_NAME_LENGTH) }),
+    z.object({
+      userId: objectId,
+      username: z.string(),
+      lockedUntil: z.iso.datetime().nullable(),
+      failures: z.number().int(),
+    }),
+  ),
+};
+
+/** As it stands in a URL: what is no token is one that has expired. */
+const token = z.string().max(1024);
+const kind = z.enum(MAIL_KINDS);
+const nothing = z.object({});
+
+/**
+ * What a mailed link would do now. `open`: what it is for. `done`: the address is verified already. `expired`: nothing, and
+ * nobody can tell whether it ever did where the names are null.
+ */
+const mailLink = z.object({
+  state: z.enum(['open', 'done', 'expired']),
+  applicationName: z.string().nullable(),
+  /** The address that it was sent to, and whose it is; only while these are still the user's. */
+  email: z.string().nullable(),
+  username: z.string().nullable(),
+  /** Whether `renewLink` sends another one. */
+  canBeRenewed: z.boolean(),
+});
+
+export type MailLink = z.output<typeof mailLink>;
+
+/** What belongs to e-mail addresses and the links that are sent to them. The token alone says which application and user. */
+export const emailsRpc = {
+  requestVerification: rpc('accounts.requestEmailVerification', z.object({ caller, body: jsonObject }), nothing),
+  requestPasswordReset: rpc('accounts.requestPasswordReset', z.object({ caller, body: jsonObject }), nothing),
+  /** Changes nothing. */
+  inspectLink: rpc('accounts.inspectMailLink', z.object({ kind, token }), z.object({ link: mailLink })),
+  /** Sends a new link in place of an expired one, to the same address. Fails with LINK_EXPIRED, TOO_MANY_EMAILS. */
+  renewLink: rpc('accounts.renewMailLink', z.object({ kind, token, languages }), nothing),
+  /** Fails with LINK_EXPIRED. The second time, `state` is `done`, and nothing changes; the first time it is `open`. */
+  verify: rpc('accounts.verifyEmail', z.object({ token }), z.object({ link: mailLink })),
+  /** Fails with LINK_EXPIRED, PASSWORD_MISSING, INVALID_PASSWORD. */
+  resetPassword: rpc(
+    'accounts.resetPasswordByMail',
+    z.object({ token, password: z.unknown() }),
+    nothing,
+    PASSWORD_TIMEOUT_MS,
+  ),
+};
+
+/** As it stands in a path: what is no code is refused with an error of its own. */
+const code = z.string().max(1024);
+const request = z.object({ caller, body: jsonObject });
+/** What belongs to phone numbers and the codes that are sent to them. */
+export const phoneNumbersRpc = {
+  requestCode: rpc('accounts.requestSmsCode', request, nothing),
+  verifyCode: rpc('accounts.verifySmsCode', request.extend({ code }), nothing),
+  requestLoginCode: rpc('accounts.requestLoginSmsCode', request, nothing),
+  /** Signs up where nobody has the number. */
+  enter: rpc(
+    'accounts.signUpOrLogInByPhone',
+    request,
+    z.object({ user: visibleUser, isNew: z.boolean() }),
+    PASSWORD_TIMEOUT_MS,
+  ),
+  requestVerification: rpc('accounts.requestPhoneVerification', request, nothing),
+  verify: rpc('accounts.verifyPhone', request.extend({ code }), z.object({ result: jsonObject })),
+  requestPasswordReset: rpc('accounts.requestPasswordResetBySms', request, nothing),
+  resetPassword: rpc('accounts.resetPasswordBySms', request.extend({ code }), nothing, PASSWORD_TIMEOUT_MS),
+  requestChange: rpc('accounts.requestPhoneChange', request, nothing),
+  change: rpc('accounts.changePhone', request, nothing),
 };

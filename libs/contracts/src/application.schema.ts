@@ -1,6 +1,52 @@
 import { z } from 'zod';
-import { classPermissions } from './class-permissions.schema.js';
-import { languageTag } from './mail.schema.js';
+import { isUserOrRole } from './json.schema.js';
+
+/** What a mail is for. Its link is good for nothing else. */
+export const MAIL_KINDS = ['verifyEmail', 'resetPassword'] as const;
+
+export type MailKind = (typeof MAIL_KINDS)[number];
+
+export const MAX_LANGUAGES = 6;
+
+/** A language tag such as `zh-CN` (BCP 47). */
+export const languageTag = z
+  .string()
+  .regex(/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,3}$/, 'must be a language such as en or zh-CN');
+
+/** Languages that somebody reads, the best one first. */
+export const languages = z.array(languageTag).max(MAX_LANGUAGES);
+
+/** What the token of a mail is sealed for: it does not open beside another user. */
+export function sealedTokenContext({ appId, userId }: Readonly<Record<'appId' | 'userId', string>>): string {
+  return `mail to ${userId} of ${appId}`;
+}
+
+const MAX_GRANTEES = 100;
+
+/** A user id, or `role:<name>`. */
+const grantee = z.string().refine(isUserOrRole, 'must be everyone, users, nobody, user ids, or role:<name>');
+
+/** Who may: everyone, whoever is logged in, or the listed users and roles. Nobody but the master key where the list is empty. */
+export const classPermission = z.union([z.literal('everyone'), z.literal('users'), z.array(grantee).max(MAX_GRANTEES)]);
+
+export type ClassPermission = z.output<typeof classPermission>;
+
+const open = classPermission.default('everyone');
+const closed = classPermission.default([]);
+
+/** What may be done with a class as a whole, whatever the ACLs of its objects say (docs/api.md, Class permissions). */
+export const classPermissions = z.object({
+  _User: z.object({ find: closed, get: open, create: open, update: open, delete: open }).prefault({}),
+  _Role: z.object({ find: open, get: open, create: open, update: open, delete: open }).prefault({}),
+  _Installation: z.object({ find: closed, get: open, create: open, update: open, delete: closed }).prefault({}),
+});
+
+export type ClassPermissions = z.output<typeof classPermissions>;
+export type ClassName = keyof ClassPermissions;
+export type ClassOperation = keyof ClassPermissions[ClassName];
+
+export const CLASS_NAMES = Object.keys(classPermissions.shape) as ClassName[];
+export const CLASS_OPERATIONS = ['find', 'get', 'create', 'update', 'delete'] as const satisfies ClassOperation[];
 
 const MAX_TEST_PHONES = 100;
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { event, type EventPayload } from './event.js';
-import { languages, MAIL_KINDS } from './mail.schema.js';
-import { CODE_PURPOSES, MAX_CODE_TTL_MINUTES, textMessageOptions } from './text-message.schema.js';
+import { languages, MAIL_KINDS } from './application.schema.js';
+import { event, type EventPayload } from './message-kinds.js';
+import { CODE_PURPOSES, MAX_CODE_TTL_MINUTES, textMessageOptions } from './text-messages.contract.js';
 
 const userRef = z.object({ appId: z.string(), userId: z.string() });
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { appId } from './application.schema.js';
-import { CLASS_NAMES } from './class-permissions.schema.js';
-import { rpc } from './rpc.js';
+import { appId, CLASS_NAMES } from './application.schema.js';
+import { rpc } from './message-kinds.js';
 
 /** Fields that one index may have, in their order. */
 export const MAX_INDEXED_FIELDS = 3;

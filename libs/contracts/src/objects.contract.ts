@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { caller } from './caller.schema.js';
-import { identityChanges } from './identity.schema.js';
 import { jsonObject } from './json.schema.js';
-import { PASSWORD_TIMEOUT_MS, rpc } from './rpc.js';
+import { PASSWORD_TIMEOUT_MS, rpc } from './message-kinds.js';
+import { identityChanges } from './user.schema.js';
 
 export const MAX_LIST_LIMIT = 1000;
 export const MAX_LIST_SKIP = 1_000_000_000;
@@ -80,4 +80,24 @@ export const objectsRpc = {
     z.object({ results: z.array(z.object({ internalId: z.string(), result: jsonObject })) }),
     PASSWORD_TIMEOUT_MS,
   ),
+};
+
+export const rolesRpc = {
+  create: rpc(
+    'accounts.createRole',
+    z.object({ caller, fields: jsonObject, returnNew: z.boolean() }),
+    z.object({ objectId, result: jsonObject }),
+  ),
+  /** `role` is null where there is none, or where the caller may not see it. */
+  get: rpc(
+    'accounts.getRole',
+    objectReadOptions.extend({ caller, objectId }),
+    z.object({ role: jsonObject.nullable() }),
+  ),
+  update: rpc(
+    'accounts.updateRole',
+    objectWriteOptions.extend({ caller, objectId, changes: jsonObject }),
+    z.object({ result: jsonObject }),
+  ),
+  remove: rpc('accounts.removeRoles', objectRemoval, z.object({})),
 };

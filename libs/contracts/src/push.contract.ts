@@ -1,9 +1,16 @@
 import { z } from 'zod';
 import { appId } from './application.schema.js';
-import { caller } from './caller.schema.js';
-import { jsonObject } from './json.schema.js';
-import { objectId, objectListQuery } from './objects.contract.js';
-import { rpc } from './rpc.js';
+import { caller, principal } from './caller.schema.js';
+import { isObjectId, jsonObject } from './json.schema.js';
+import { nodeMessage, rpc } from './message-kinds.js';
+import {
+  MAX_SAVED_OBJECTS,
+  objectId,
+  objectListQuery,
+  objectReadOptions,
+  objectRemoval,
+  objectWriteOptions,
+} from './objects.contract.js';
 
 /** Where a push stands (`docs/decisions.md`). `done`: every targeted device was reached, or has it in its queue. */
 export const NOTIFICATION_STATUSES = ['scheduled', 'in-queue', 'done', 'error'] as const;
@@ -97,4 +104,91 @@ export const pushOperationsRpc = {
       connected: count,
     }),
   ),
+};
+
+/** Who asks about installations: push-delivery knows no users, so the gateway has accounts resolve the session first. */
+const asked = z.object({ caller, principal });
+
+/** Under it an installation may be made: a client chooses it. */
+const chosenId = objectId.refine(isObjectId);
+
+/** One write among those of `POST /1.1/batch/save`. */
+const installationWrite = objectWriteOptions.extend({
+  internalId: z.string().min(1).max(128),
+  /** Absent: a registration, which may find that the installation is there already. */
+  objectId: chosenId.optional(),
+  fields: jsonObject,
+});
+
+export type InstallationWrite = z.output<typeof installationWrite>;
+
+/** What is asked about the class `_Installation`. */
+export const installationsRpc = {
+  /** Makes the installation, or changes the one with the same `installationId` or device token: SDKs register again and again. */
+  register: rpc(
+    'push-delivery.registerInstallation',
+    asked.extend({ fields: jsonObject, returnNew: z.boolean() }),
+    z.object({ objectId, isNew: z.boolean(), result: jsonObject }),
+  ),
+  /** `installation` is null where there is none, or where the caller may not see it. */
+  get: rpc(
+    'push-delivery.getInstallation',
+    objectReadOptions.extend(asked.shape).extend({ objectId }),
+    z.object({ installation: jsonObject.nullable() }),
+  ),
+  find: rpc(
+    'push-delivery.findInstallations',
+    objectListQuery.extend(asked.shape),
+    z.object({ results: z.array(jsonObject), count: z.number().int().optional() }),
+  ),
+  /** Where no installation has the id, a named device is registered under it. Fails with NOT_FOUND where none is named. */
+  update: rpc(
+    'push-delivery.updateInstallation',
+    objectWriteOptions.extend(asked.shape).extend({ objectId: chosenId, changes: jsonObject }),
+    z.object({ result: jsonObject }),
+  ),
+  remove: rpc('push-delivery.removeInstallations', objectRemoval.extend({ principal }), z.object({})),
+  /** All of them, or none. */
+  saveAll: rpc(
+    'push-delivery.saveInstallations',
+    asked.extend({ writes: z.array(installationWrite).min(1).max(MAX_SAVED_OBJECTS) }),
+    z.object({ results: z.array(z.object({ internalId: z.string(), result: jsonObject })) }),
+  ),
+};
+
+/** The name of a device as clients choose it; who knows it is the device. */
+export const installationId = z.string().min(1).max(128);
+
+/** One push as devices get it. */
+export const pushMessage = z.object({
+  /** The notification's object id: what devices know the message by, the same at every delivery. */
+  id: z.string(),
+  appId: z.string(),
+  /** Grows with the order in which pushes were accepted. */
+  order: z.number().int(),
+  /** Milliseconds since 1970. */
+  expiresAt: z.number().int(),
+  /** JSON text of the body for each platform that has one of its own. */
+  bodies: z.record(z.string(), z.string()),
+  /** JSON text for all others. */
+  body: z.string(),
+});
+
+export type PushMessage = z.output<typeof pushMessage>;
+
+/** What dispatchers and connectors tell one connector. Only hints: whatever they say waits in the device's queue too. */
+export const connectorMessages = {
+  /** A message has come into the queues of devices that were connected there. */
+  deliver: nodeMessage(
+    'connector.deliver',
+    z.object({
+      message: pushMessage,
+      /** Installation id and platform. */
+      targets: z.array(z.tuple([installationId, z.string()])),
+      /** It may have been told before: the connector asks the queue instead of sending at once. */
+      isRepeated: z.boolean(),
+    }),
+  ),
+  /** A device has logged in elsewhere: its older session ends. */
+  evict: nodeMessage('connector.evict', z.object({ appId: z.string(), installationId, session: z.string() })),
 };

@@ -2,8 +2,7 @@ import { inspect } from 'node:util';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { eventually, newDatabase, TcpProxy } from '#testing';
-import { Database } from './database.js';
-import type { DatabaseOptions } from './database-options.js';
+import { Database, type DatabaseOptions } from './database.js';
 import { isRefusedPattern, violatedUniqueConstraint } from './driver-error.js';
 import { migrate } from './migrate.js';
 

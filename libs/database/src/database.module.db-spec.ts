@@ -3,9 +3,8 @@ import { NestFactory } from '@nestjs/core';
 import { describe, expect, it } from 'vitest';
 import { Metrics, ObservabilityModule, Readiness } from '#observability';
 import { newDatabase } from '#testing';
-import { Database } from './database.js';
+import { Database, type DatabaseOptions } from './database.js';
 import { DatabaseModule } from './database.module.js';
-import type { DatabaseOptions } from './database-options.js';
 import { migrate } from './migrate.js';
 
 class OtherDatabase extends Database {}

@@ -1,9 +1,7 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Metrics, ProcessFacts, Readiness, type ServerFacts, skewOf } from '#observability';
-import { Database } from './database.js';
-import type { DatabaseOptions } from './database-options.js';
+import { Database, type DatabaseOptions, tellPool } from './database.js';
 import { isMigrated } from './migrate.js';
-import { tellPool } from './tell-pool.js';
 
 /** What one of several databases of a process calls its own. */
 const OWN_OPTIONS = Symbol('DatabaseOptions');

@@ -1,10 +1,27 @@
 import { Logger } from '@nestjs/common';
 import { Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg';
-import { inSpan, isTracing } from '#observability';
-import type { DatabaseOptions } from './database-options.js';
+import type { MigrationInterface } from 'typeorm';
+import { inSpan, isTracing, type Metrics, type SpanOptions } from '#observability';
 import { translateDriverError } from './driver-error.js';
-import { sqlSpan } from './sql-span.js';
 import type { Statement } from './statement.js';
+
+const SHOWN_SQL_LENGTH = 1_000;
+const FIRST_WORD = /^\s*(\w+)/;
+const TABLE = /\b(?:FROM|INTO|UPDATE|JOIN)\s+([a-z_]+\.[a-z_]+)/;
+
+/** A statement as a trace shows it: its text is ours, its values are parameters and stay here. */
+export function sqlSpan(sql: string): SpanOptions {
+  const operation = FIRST_WORD.exec(sql)?.[1] ?? 'SQL';
+  const table = TABLE.exec(sql)?.[1];
+  return {
+    name: table === undefined ? operation : `${operation} ${table}`,
+    kind: 'client',
+    attributes: {
+      'db.system.name': 'postgresql',
+      'db.query.text': sql.replace(/\s+/g, ' ').trim().slice(0, SHOWN_SQL_LENGTH),
+    },
+  };
+}
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 5_000;
@@ -165,4 +182,35 @@ async function execute(runner: Runner, config: QueryConfig): Promise<QueryResult
   } catch (error) {
     throw translateDriverError(error, config.text);
   }
+}
+
+/** A service's database: where it is, its schema, and the migrations that make it. */
+export interface DatabaseOptions {
+  readonly url: string;
+  readonly schema: string;
+  readonly migrations: readonly (new () => MigrationInterface)[];
+  readonly poolSize: number;
+  readonly applicationName: string;
+  /** Longer statements are given up, in milliseconds. 5 seconds unless given. */
+  readonly statementTimeoutMs?: number;
+  /**
+   * How statements that stay prepared are planned: for the values of each run, where one plan for all values would not do; once, where it always does; else
+   * as PostgreSQL finds better.
+   */
+  readonly plans?: 'each-run' | 'once';
+}
+
+/** Has a database's connections told at every scrape. */
+export function tellPool(database: Pick<Database, 'pool'>, pool: string, metrics: Metrics): void {
+  metrics.sample({
+    // Others tell theirs beside it.
+    gauges: [],
+    read: () => {
+      const { used, idle, limit, waiting } = database.pool;
+      metrics.databaseConnections.set({ pool, state: 'used' }, used);
+      metrics.databaseConnections.set({ pool, state: 'idle' }, idle);
+      metrics.databaseLimit.set({ pool }, limit);
+      metrics.databaseWaiting.set({ pool }, waiting);
+    },
+  });
 }

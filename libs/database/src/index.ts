@@ -1,7 +1,14 @@
-export { tellPool } from './tell-pool.js';
-export type { DatabaseOptions } from './database-options.js';
+export { Database, type DatabaseOptions, type Queryable, tellPool, type Tx, type Writable } from './database.js';
 export { DatabaseModule } from './database.module.js';
-export { Database, type Queryable, type Tx, type Writable } from './database.js';
 export { isRefusedPattern, isStatementTimeout, violatedForeignKey, violatedUniqueConstraint } from './driver-error.js';
+export { Inbox, InboxModule } from './inbox.js';
 export { migrate, migrationStatus } from './migrate.js';
+export {
+  addOutboxLease,
+  addOutboxOrigin,
+  createInboxTable,
+  createOutboxTables,
+  Outbox,
+  OutboxModule,
+} from './outbox.js';
 export { type Statement, together } from './statement.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sqlSpan } from './sql-span.js';
+import { sqlSpan } from './database.js';
 
 describe('the span of a statement', () => {
   it.each([

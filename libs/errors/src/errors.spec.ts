@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AppError, appError } from './app-error.js';
-import { ERRORS, type ErrorName } from './errors.js';
+import { AppError, appError, type ErrorName, ERRORS } from './errors.js';
 import { fromWireError, toAppError, toWireError } from './wire-error.js';
 
 const rows = Object.entries(ERRORS) as [ErrorName, (typeof ERRORS)[ErrorName]][];

@@ -1,5 +1,5 @@
 /** How loudly an error is logged where it happens. */
-export type ErrorLogLevel = 'debug' | 'warn' | 'error';
+type ErrorLogLevel = 'debug' | 'warn' | 'error';
 
 interface ErrorDefinition {
   /** The integer `code` of the answer's body, as client SDKs know it. */
@@ -146,3 +146,56 @@ export type ErrorName = keyof typeof table;
  * `docs/errors.md` is made from it.
  */
 export const ERRORS: Readonly<Record<ErrorName, ErrorDefinition>> = table;
+
+interface AppErrorOptions {
+  /** Replaces the table's text. It is public: it must hold no secret and nothing of another user. */
+  readonly message?: string;
+  readonly cause?: unknown;
+  readonly retryAfterSeconds?: number;
+}
+
+/** A failure with a documented code. The only error class that crosses a process. */
+export class AppError extends Error {
+  readonly code: number;
+  readonly status: number;
+  readonly retryAfterSeconds: number | undefined;
+  readonly logLevel: ErrorLogLevel;
+
+  constructor(
+    readonly errorName: string,
+    options: AppErrorOptions & { readonly code?: number; readonly status?: number } = {},
+  ) {
+    const row = Object.hasOwn(ERRORS, errorName) ? ERRORS[errorName as ErrorName] : ERRORS.INTERNAL;
+    super(options.message ?? row.message, options.cause === undefined ? {} : { cause: options.cause });
+    this.name = 'AppError';
+    this.code = options.code ?? row.code;
+    this.status = options.status ?? row.status;
+    this.retryAfterSeconds = options.retryAfterSeconds ?? row.retryAfterSeconds;
+    this.logLevel = row.logLevel ?? 'debug';
+  }
+
+  /** Whether this is the named error of the table. */
+  is(name: ErrorName): boolean {
+    return this.errorName === name;
+  }
+}
+
+/** Makes the named error of the table. Use it wherever an error is thrown: the name is checked by the compiler. */
+export function appError(name: ErrorName, options: AppErrorOptions = {}): AppError {
+  return new AppError(name, options);
+}
+
+/** The text of whatever was thrown, for logs and operators: it may name what clients must not see. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** The cause of a SERVICE_UNAVAILABLE while a server cannot be reached. The readiness check of that server reports it. */
+export class ServerAway extends Error {
+  override readonly name = 'ServerAway';
+}
+
+/** Whether an operation failed because its server cannot be reached; false where the server answered and refused. */
+export function isServerAway(error: unknown): boolean {
+  return error instanceof AppError && error.cause instanceof ServerAway;
+}

@@ -1,7 +1,7 @@
-import { AppError, appError } from './app-error.js';
+import { AppError, appError } from './errors.js';
 
 /** How an error travels between processes. Code and status travel too, so that an older receiver answers rightly. */
-export interface WireError {
+interface WireError {
   readonly kind: 'AppError';
   readonly name: string;
   readonly code: number;

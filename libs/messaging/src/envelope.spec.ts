@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { appError } from '#errors';
-import { decodeReply, decodeRequest, encodeError, encodeReply, encodeRequest } from './envelope.js';
+import { decodeReply, decodeRequest, encodeError, encodeReply, encodeRequest } from './transport.js';
 
 describe('an envelope', () => {
   it('brings requests and replies', () => {

@@ -2,8 +2,8 @@ import { Logger } from '@nestjs/common';
 import type { MessageHandler } from '@nestjs/microservices';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Metrics } from '#observability';
-import { encodeRequest } from './envelope.js';
 import { answerRequest, refuseRequest } from './handlers.js';
+import { encodeRequest } from './transport.js';
 
 /** The largest message that is sent (libs/messaging/README.md). */
 const MAX_MESSAGE_BYTES = 12 * 1_024 * 1_024;

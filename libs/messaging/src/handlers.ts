@@ -1,13 +1,28 @@
-import { Logger } from '@nestjs/common';
-import type { MessageHandler } from '@nestjs/microservices';
-import { isObservable, lastValueFrom } from 'rxjs';
+import {
+  applyDecorators,
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  Logger,
+  type PipeTransform,
+  UseFilters,
+  UsePipes,
+} from '@nestjs/common';
+import { EventPattern, type MessageHandler, MessagePattern } from '@nestjs/microservices';
+import { isObservable, lastValueFrom, type Observable, throwError } from 'rxjs';
+import { z } from 'zod';
+import type { EventContract, EventPayload, RpcContract, RpcData, RpcReply } from '#contracts';
 import { appError, toAppError } from '#errors';
-import { continueTrace, type Metrics, reportError } from '#observability';
-import { decodeRequest, encodeError, encodeReply } from './envelope.js';
-import { Forwarded } from './forwarded.js';
-import { assertFits } from './message-size.js';
-import type { EventMessage } from './transport.js';
-import { UnparseableEvent } from './unparseable-event.js';
+import { continueTrace, type Metrics, reportError, type ReportFields } from '#observability';
+import {
+  assertFits,
+  decodeRequest,
+  encodeError,
+  encodeReply,
+  type EventMessage,
+  Forwarded,
+  UnparseableEvent,
+} from './transport.js';
 
 type FindHandler = (pattern: string) => MessageHandler | null;
 type RpcDurations = Metrics['rpcHandled'];
@@ -92,4 +107,101 @@ function reporting<T>(work: () => T): T {
     reportError(logger, error, {});
     throw error;
   }
+}
+
+type Refuse = (reason: string) => Error;
+
+/** Parses what came over a transport against the contract: the trust border of a service. */
+class ContractPipe implements PipeTransform {
+  private constructor(
+    private readonly schema: z.ZodType,
+    private readonly refuse: Refuse,
+  ) {}
+
+  static forRpc(schema: z.ZodType): ContractPipe {
+    return new ContractPipe(schema, (message) => appError('INCORRECT_TYPE', { message }));
+  }
+
+  static forEvent(schema: z.ZodType): ContractPipe {
+    return new ContractPipe(schema, (reason) => new UnparseableEvent(reason));
+  }
+
+  transform(value: unknown): unknown {
+    const parsed = this.schema.safeParse(value);
+    if (parsed.success) return parsed.data;
+    throw this.refuse(describe(parsed.error));
+  }
+}
+
+function describe(error: z.ZodError): string {
+  const [first] = error.issues;
+  return first === undefined
+    ? 'The request is malformed.'
+    : `${first.path.join('.') || 'The request'}: ${first.message}`;
+}
+
+/** Keeps our error code on its way through Nest, and logs the true cause of what has no code of its own, once. */
+@Catch()
+export class WireErrorFilter implements ExceptionFilter {
+  private readonly logger = new Logger('Rpc');
+
+  catch(thrown: unknown, host: ArgumentsHost): Observable<never> {
+    const error = toAppError(thrown);
+    reportError(this.logger, error, originOf(host.switchToRpc().getData()));
+    return throwError(() => error);
+  }
+}
+
+interface MessageData {
+  readonly caller?: { readonly requestId?: unknown };
+  readonly id?: unknown;
+  readonly payload?: unknown;
+  readonly requestId?: unknown;
+}
+
+/** The id of the HTTP request for which a message came; of an event, its own too. */
+function originOf(data: unknown): ReportFields {
+  const { caller, id, payload, requestId }: MessageData = data ?? {};
+  if (typeof caller?.requestId === 'string') return { requestId: caller.requestId };
+  // Other messages have an id of something else, such as an application.
+  if (payload === undefined || typeof id !== 'string') return {};
+  return typeof requestId === 'string' ? { messageId: id, requestId } : { messageId: id };
+}
+
+/** An event as its handler gets it. The same id may come again: `Inbox.once` tells. */
+export interface ReceivedEvent<C extends EventContract> {
+  readonly id: string;
+  readonly payload: EventPayload<C>;
+}
+
+type EventMethod<C extends EventContract> = (event: ReceivedEvent<C>) => Promise<void>;
+
+/** Subscribes a controller method to an event. A rejected promise means: try again later, in the end dead-letter it. */
+export function EventHandler<C extends EventContract>(contract: C) {
+  const decorate = applyDecorators(
+    EventPattern(contract.pattern) as MethodDecorator,
+    UsePipes(ContractPipe.forEvent(z.object({ id: z.uuid(), payload: contract.payload }))),
+    UseFilters(WireErrorFilter),
+  );
+  return (target: object, key: string, descriptor: TypedPropertyDescriptor<EventMethod<C>>): void => {
+    decorate(target, key, descriptor);
+  };
+}
+
+type RpcMethod<C extends RpcContract> = (data: RpcData<C>) => Promise<RpcReply<C> | Forwarded<RpcReply<C>>>;
+
+/** Binds a controller method to a contract. The compiler checks the method against the contract's types. */
+export function RpcHandler<C extends RpcContract>(contract: C) {
+  const decorate = applyDecorators(
+    MessagePattern(contract.pattern),
+    UsePipes(ContractPipe.forRpc(contract.request)),
+    UseFilters(WireErrorFilter),
+  );
+  return <Method extends RpcMethod<C>>(
+    target: object,
+    key: string,
+    descriptor: TypedPropertyDescriptor<Method>,
+  ): void => {
+    decorate(target, key, descriptor);
+  };
 }

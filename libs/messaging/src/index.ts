@@ -1,16 +1,14 @@
-export { Broadcasts } from './broadcasts.js';
-export { EventHandler, type ReceivedEvent } from './event-handler.decorator.js';
-export { EventPublisher } from './event.publisher.js';
-export { forward, type Forwarded } from './forwarded.js';
-export { InProcessTransport } from './in-process/in-process.transport.js';
-export { MAX_MESSAGE_BYTES } from './message-size.js';
-export { MessagingModule } from './messaging.module.js';
-export { BrokerQueues } from './rabbit/broker-queues.js';
-export { type DeadLetter, DeadLetters } from './rabbit/dead-letters.js';
+export { EventHandler, type ReceivedEvent, RpcHandler } from './handlers.js';
+export { InProcessTransport } from './in-process.transport.js';
+export {
+  Broadcasts,
+  EventPublisher,
+  MessagingModule,
+  nodeMessageHandler,
+  NodeMessages,
+  RpcClient,
+} from './messaging.module.js';
+export { OperatorSocket, type ServedOperators, serveOperators } from './operator-socket.js';
+export { BrokerQueues, type DeadLetter, DeadLetters } from './rabbit/operator-queues.js';
 export { RabbitTransport } from './rabbit/rabbit.transport.js';
-export { RpcHandler } from './rpc-handler.decorator.js';
-export { nodeMessageHandler, NodeMessages } from './node-messages.js';
-export { RpcClient } from './rpc.client.js';
-export { type ServedOperators, serveOperators } from './socket/operator-socket.server.js';
-export { OperatorSocket } from './socket/operator-socket.client.js';
-export { type Requester, TRANSPORT, type Transport } from './transport.js';
+export { forward, type Forwarded, MAX_MESSAGE_BYTES, type Requester, TRANSPORT, type Transport } from './transport.js';

@@ -1,10 +1,130 @@
-import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { Readiness } from '#observability';
-import { Broadcasts } from './broadcasts.js';
-import { EventPublisher } from './event.publisher.js';
-import { NodeMessages } from './node-messages.js';
-import { RpcClient } from './rpc.client.js';
-import { TRANSPORT, type Transport } from './transport.js';
+import { type DynamicModule, Inject, Injectable, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
+import type {
+  EventContract,
+  EventPayload,
+  NodeMessageContract,
+  NodeMessagePayload,
+  RpcContract,
+  RpcData,
+  RpcReply,
+} from '#contracts';
+import { messageOf } from '#errors';
+import { continueTrace, currentTraceparent, inSpan, Readiness } from '#observability';
+import {
+  decodeReply,
+  encodeRequest,
+  type EventMessage,
+  type Requester,
+  TRANSPORT,
+  type Transport,
+} from './transport.js';
+
+/** Asks other services. */
+@Injectable()
+export class RpcClient {
+  constructor(@Inject(TRANSPORT) private readonly transport: Requester) {}
+
+  /**
+   * Calls the service that owns the contract and returns its parsed reply.
+   * @throws AppError the service's own error, or SERVICE_UNAVAILABLE after the contract's timeout
+   */
+  async call<C extends RpcContract>(contract: C, data: RpcData<C>): Promise<RpcReply<C>> {
+    const { pattern, timeoutMs } = contract;
+    return inSpan({ name: pattern, kind: 'client' }, async () => {
+      const reply = await this.transport.request(pattern, encodeRequest({ pattern, data }), timeoutMs);
+      return contract.reply.parse(decodeReply(reply)) as RpcReply<C>;
+    });
+  }
+}
+
+/** Hands committed events to the broker. Only the outbox relay uses it: everything else adds to the outbox. */
+@Injectable()
+export class EventPublisher {
+  constructor(@Inject(TRANSPORT) private readonly transport: Transport) {}
+
+  /** Whether the broker is there and takes messages. */
+  isConnected(): boolean {
+    return this.transport.problem() === undefined;
+  }
+
+  /**
+   * Resolves once the broker has the event. Every confirm has a deadline of 5 seconds.
+   * @throws Error where the broker does not have it, or does not say so: it may have it all the same
+   */
+  publish(message: EventMessage): Promise<void> {
+    return this.transport.publishEvent(message);
+  }
+}
+
+/** Best-effort hints to every process. Nothing may depend on one arriving. */
+@Injectable()
+export class Broadcasts {
+  constructor(@Inject(TRANSPORT) private readonly transport: Transport) {}
+
+  send<C extends EventContract>(contract: C, payload: EventPayload<C>): void {
+    this.transport.broadcast(contract.pattern, JSON.stringify(payload));
+  }
+
+  on<C extends EventContract>(contract: C, listener: (payload: EventPayload<C>) => void): void {
+    this.transport.onBroadcast(contract.pattern, (body) => {
+      const payload = contract.payload.safeParse(jsonOf(body));
+      if (payload.success) listener(payload.data as EventPayload<C>);
+    });
+  }
+}
+
+/** A hint that is no JSON is none. */
+function jsonOf(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a process does with one kind of message that is sent to it by name. */
+interface NodeMessageHandler {
+  readonly contract: NodeMessageContract;
+  readonly handle: (payload: unknown) => Promise<void> | void;
+}
+
+/** Makes a handler; the payload has the contract's type. */
+export function nodeMessageHandler<C extends NodeMessageContract>(
+  contract: C,
+  handle: (payload: NodeMessagePayload<C>) => Promise<void> | void,
+): NodeMessageHandler {
+  return { contract, handle: (payload) => handle(contract.payload.parse(payload) as NodeMessagePayload<C>) };
+}
+
+/** Messages for one process that is known by its name. They are lost with it: what they say must be found elsewhere too. */
+@Injectable()
+export class NodeMessages {
+  private readonly logger = new Logger('NodeMessages');
+
+  constructor(@Inject(TRANSPORT) private readonly transport: Transport) {}
+
+  /** @throws AppError SERVICE_UNAVAILABLE where the broker is away, or the process too far behind */
+  send<C extends NodeMessageContract>(node: string, contract: C, payload: NodeMessagePayload<C>): Promise<void> {
+    const { pattern } = contract;
+    return inSpan({ name: `${pattern} send`, kind: 'producer' }, () =>
+      this.transport.sendToNode(node, { pattern, body: JSON.stringify(payload), traceparent: currentTraceparent() }),
+    );
+  }
+
+  /** @param connected called whenever messages may have been lost before, and come from then on */
+  receiveAs(node: string, handlers: readonly NodeMessageHandler[], connected: () => void): void {
+    const byPattern = new Map(handlers.map((handler) => [handler.contract.pattern, handler]));
+    this.transport.receiveAsNode(node, {
+      connected,
+      receive: ({ pattern, body, traceparent }) =>
+        continueTrace(traceparent, { name: `${pattern} process`, kind: 'consumer' }, async () => {
+          await byPattern.get(pattern)?.handle(JSON.parse(body));
+        }).catch((error: unknown) => {
+          this.logger.warn(`${pattern}: ${messageOf(error)}`);
+        }),
+    });
+  }
+}
 
 /** Gives every module the clients of the process's one transport, and closes it last. */
 @Module({})

@@ -2,7 +2,7 @@ import { type ArgumentsHost, Logger } from '@nestjs/common';
 import { lastValueFrom } from 'rxjs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { appError } from '#errors';
-import { WireErrorFilter } from './wire-error.filter.js';
+import { WireErrorFilter } from './handlers.js';
 
 const hostOf = (data: unknown) => ({ switchToRpc: () => ({ getData: () => data }) }) as unknown as ArgumentsHost;
 const pass = (thrown: unknown, data: unknown = {}) => lastValueFrom(new WireErrorFilter().catch(thrown, hostOf(data)));

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { INestMicroservice } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type DeadLetter, DeadLetters, type RabbitTransport } from '#messaging';
 import { eventually, newNamespace, testRun } from '#testing';
+import { type DeadLetter, DeadLetters } from '../src/rabbit/operator-queues.js';
+import type { RabbitTransport } from '../src/rabbit/rabbit.transport.js';
 import { openPublisher, openRabbit } from './open-rabbit.js';
 import { SampleBehaviour, sampleEvents, startSample } from './sample-service.js';
 

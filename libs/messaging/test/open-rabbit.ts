@@ -1,6 +1,6 @@
 import type { EventContract } from '#contracts';
-import { RabbitTransport } from '#messaging';
 import { testRun } from '#testing';
+import { RabbitTransport } from '../src/rabbit/rabbit.transport.js';
 
 /** Short, so that a test sees all attempts. */
 export const RETRY_DELAYS_MS = [50, 100];

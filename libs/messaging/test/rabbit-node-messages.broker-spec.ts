@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { nodeMessage } from '#contracts';
-import { nodeMessageHandler, NodeMessages, type RabbitTransport } from '#messaging';
 import { eventually, newNamespace, TcpProxy, testRun } from '#testing';
+import { nodeMessageHandler, NodeMessages } from '../src/messaging.module.js';
+import type { RabbitTransport } from '../src/rabbit/rabbit.transport.js';
 import { openRabbit } from './open-rabbit.js';
 
 const note = nodeMessage('note.left', z.object({ number: z.number(), padding: z.string().default('') }));

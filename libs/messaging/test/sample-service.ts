@@ -4,15 +4,9 @@ import { z } from 'zod';
 import { event, rpc, type RpcData, type RpcReply } from '#contracts';
 import { appError } from '#errors';
 import { Metrics, ObservabilityModule } from '#observability';
-import {
-  EventHandler,
-  forward,
-  type Forwarded,
-  MessagingModule,
-  type ReceivedEvent,
-  RpcHandler,
-  type Transport,
-} from '#messaging';
+import { EventHandler, type ReceivedEvent, RpcHandler } from '../src/handlers.js';
+import { MessagingModule } from '../src/messaging.module.js';
+import { forward, type Forwarded, type Transport } from '../src/transport.js';
 
 /** The contracts of a service that exists in tests only. */
 export const sampleRpc = {

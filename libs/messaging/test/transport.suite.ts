@@ -3,8 +3,9 @@ import type { INestMicroservice } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { event, nodeMessage } from '#contracts';
-import { Broadcasts, nodeMessageHandler, NodeMessages, RpcClient, type Transport } from '#messaging';
 import { eventually } from '#testing';
+import { Broadcasts, nodeMessageHandler, NodeMessages, RpcClient } from '../src/messaging.module.js';
+import type { Transport } from '../src/transport.js';
 import { impatientHold, impatientPass, nobodysRpc, SampleBehaviour, sampleRpc, startSample } from './sample-service.js';
 
 /** The largest message that is sent (libs/messaging/README.md). */

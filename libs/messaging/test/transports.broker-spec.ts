@@ -1,7 +1,7 @@
-import { InProcessTransport } from '#messaging';
-import { describeTransport } from './transport.suite.js';
-import { openRabbit } from './open-rabbit.js';
 import { isProvided, newNamespace } from '#testing';
+import { InProcessTransport } from '../src/in-process.transport.js';
+import { openRabbit } from './open-rabbit.js';
+import { describeTransport } from './transport.suite.js';
 
 describeTransport('the in-process transport', () => {
   const transport = new InProcessTransport();

@@ -1,7 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import { describe, expect, it } from 'vitest';
 import { appError, ServerAway } from '#errors';
-import { FailureLog } from './failure-log.js';
+import { FailureLog } from './logger.js';
 
 const MINUTE_MS = 60_000;
 

@@ -1,6 +1,7 @@
-import type { LoggerService } from '@nestjs/common';
-import { pino, type Logger as Pino, type LoggerOptions } from 'pino';
-import { currentTraceId } from './tracing/tracing.js';
+import type { Logger, LoggerService } from '@nestjs/common';
+import { type Logger as Pino, type LoggerOptions, pino } from 'pino';
+import { AppError, isServerAway, messageOf } from '#errors';
+import { currentTraceId } from './tracing.js';
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
@@ -64,4 +65,63 @@ function fieldsOf(extra: unknown): object {
 function textOf(message: unknown): string {
   if (message instanceof Error) return message.message;
   return typeof message === 'string' ? message : JSON.stringify(message);
+}
+
+/** A failure that goes on for the same reason is logged at warn once in so many milliseconds. */
+const REPEAT_MS = 600_000;
+
+/**
+ * Logs the failures of work that is repeated without a caller. A failure is logged at warn when it begins, when its reason
+ * changes, and every ten minutes while it lasts; its end at log. A server that cannot be reached is logged at debug: the
+ * readiness check of that server reports it.
+ */
+export class FailureLog {
+  #warned: { readonly reason: string; readonly at: number } | undefined;
+
+  /** @param work the subject of the log lines */
+  constructor(
+    private readonly logger: Logger,
+    private readonly work: string,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
+
+  failed(error: unknown): void {
+    const reason = reasonOf(error);
+    const at = this.nowMs();
+    const isKnown = this.#warned?.reason === reason && at - this.#warned.at < REPEAT_MS;
+    if (isKnown || isServerAway(error)) {
+      this.logger.debug(`${this.work} failed: ${reason}`);
+      return;
+    }
+    this.#warned = { reason, at };
+    this.logger.warn(`${this.work} failed: ${reason}`);
+  }
+
+  succeeded(): void {
+    if (this.#warned === undefined) return;
+    this.#warned = undefined;
+    this.logger.log(`${this.work} succeeds again`);
+  }
+}
+
+/** The public text of an AppError does not say why: its cause does. */
+function reasonOf(error: unknown): string {
+  return messageOf(error instanceof AppError && error.cause instanceof Error ? error.cause : error);
+}
+
+/** What an error's line says of where it came from. */
+export interface ReportFields {
+  readonly requestId?: string;
+  readonly messageId?: string;
+}
+
+/**
+ * Logs the true cause of an error, as loudly as the error's row says. An error without a cause came from another
+ * process, which has logged it, or is a client's mistake.
+ */
+export function reportError(logger: Logger, error: AppError, fields: ReportFields): void {
+  const { cause, logLevel, message } = error;
+  if (!(cause instanceof Error) || logLevel === 'debug') return;
+  if (logLevel === 'error') logger.error(cause, fields);
+  else logger.warn(`${message} (${cause.message})`, fields);
 }

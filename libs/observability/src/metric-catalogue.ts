@@ -24,7 +24,7 @@ interface HistogramSpec<Label extends string> extends MetricSpec<Label> {
 }
 
 /** What docs/metrics.md says of a metric. */
-export interface DescribedMetric extends Required<MetricSpec<string>> {
+interface DescribedMetric extends Required<MetricSpec<string>> {
   readonly kind: 'counter' | 'gauge' | 'histogram';
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Readiness } from './readiness.js';
+import { Readiness } from './health.js';
 
 describe('Readiness', () => {
   it('is ready where every part is', async () => {

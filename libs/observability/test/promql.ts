@@ -1,5 +1,5 @@
 import { parser } from '@prometheus-io/lezer-promql';
-import type { Metrics } from '#observability';
+import type { Metrics } from '../src/metrics.js';
 
 type Node = ReturnType<typeof parser.parse>['topNode'];
 

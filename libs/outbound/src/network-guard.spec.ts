@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NetworkGuard } from './network-guard.js';
+import { NetworkGuard } from './outbound-client.js';
 
 describe('the network guard', () => {
   it.each(['93.184.216.34', '8.8.8.8', '2606:4700:4700::1111', '::ffff:93.184.216.34'])(

@@ -26,3 +26,22 @@ export function pauseBefore(setback: Setback, options: BackOffOptions, random: n
   // The server has spread these pauses itself, one for each device.
   return setback.failures === 0 ? setback.retryAfterMs : setback.retryAfterMs + jitter;
 }
+
+/** A wait that can be cut short. */
+export class Pause {
+  #end: (() => void) | undefined;
+
+  wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#end = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  end(): void {
+    this.#end?.();
+  }
+}

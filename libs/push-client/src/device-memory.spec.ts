@@ -2,8 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { DeviceMemory } from './device-memory.js';
-import { type DeviceState, type DeviceStore, memoryStore, webStorageStore } from './device-store.js';
+import { DeviceMemory, type DeviceState, type DeviceStore, memoryStore, webStorageStore } from './device-memory.js';
 import { fileStore } from './file-store.js';
 
 const noError = vi.fn<(error: Error) => void>();

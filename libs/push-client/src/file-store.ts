@@ -1,5 +1,5 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
-import { type DeviceStore, parseDeviceState } from './device-store.js';
+import { type DeviceStore, parseDeviceState } from './device-memory.js';
 
 /** Keeps the state in a file, which is replaced as a whole: a crash leaves the old one or the new one. */
 export function fileStore(path: string): DeviceStore {

@@ -1,4 +1,4 @@
-import type { Fetch } from './environment.types.js';
+import type { Fetch, RegistrationOptions } from './push-client.types.js';
 
 const TIMEOUT_MS = 15_000;
 
@@ -23,7 +23,7 @@ export class RefusedRequest extends Error {
   }
 }
 
-export interface JsonRequest {
+interface JsonRequest {
   /** For errors. */
   readonly what: string;
   readonly url: string;
@@ -33,7 +33,7 @@ export interface JsonRequest {
 }
 
 /** @throws RefusedRequest, or what `fetch` throws where there is no answer within 15 seconds */
-export async function requestJson(fetch: Fetch, request: JsonRequest, signal: AbortSignal): Promise<unknown> {
+async function requestJson(fetch: Fetch, request: JsonRequest, signal: AbortSignal): Promise<unknown> {
   const { what, url, method = 'GET', headers = {}, body } = request;
   const response = await fetch(url, {
     method,
@@ -49,4 +49,82 @@ export async function requestJson(fetch: Fetch, request: JsonRequest, signal: Ab
 
 function secondsOf(header: string | null): number | undefined {
   return header !== null && /^\d+$/.test(header) ? Number(header) * 1_000 : undefined;
+}
+
+/** Where devices connect: the application's own URL, or what the server names, for as long as it says. */
+export class Router {
+  #urls: readonly string[] = [];
+  #validUntil = 0;
+  #failures = 0;
+
+  constructor(private readonly options: { appId: string; server: string; url: string | undefined; fetch: Fetch }) {}
+
+  /** The URL for the next attempt: servers in turn, and asked for anew once all of them have failed. */
+  async next(installationId: string, signal: AbortSignal): Promise<string> {
+    if (this.options.url) return this.options.url;
+    const isOutworn = Date.now() >= this.#validUntil || this.#failures >= this.#urls.length;
+    if (isOutworn) await this.#ask(installationId, signal);
+    return this.#urls[this.#failures % this.#urls.length] ?? '';
+  }
+
+  failed(): void {
+    this.#failures += 1;
+  }
+
+  worked(): void {
+    this.#failures = 0;
+  }
+
+  async #ask(installationId: string, signal: AbortSignal): Promise<void> {
+    const { appId, server, fetch } = this.options;
+    const query = new URLSearchParams({ appId, installationId });
+    if (server.startsWith('https:')) query.set('secure', '1');
+    const url = `${server}/v1/route?${query.toString()}`;
+    const route = (await requestJson(fetch, { what: 'the question for a connector', url }, signal)) as {
+      server?: unknown;
+      secondary?: unknown;
+      ttl?: unknown;
+    } | null;
+    const named = [route?.server, route?.secondary].filter((name) => typeof name === 'string' && name !== '');
+    if (named.length === 0) throw new Error('the server names no connector');
+    this.#urls = [...new Set(named)] as string[];
+    this.#failures = 0;
+    this.#validUntil = Date.now() + (typeof route?.ttl === 'number' ? route.ttl : 0) * 1_000;
+  }
+}
+
+/** Pushes go to installations that were saved within the last 90 days. */
+const RENEW_AFTER_MS = 24 * 3_600_000;
+
+/** This device's row in the class `_Installation`. */
+export class Registration {
+  #fields: Readonly<Record<string, unknown>>;
+  #renewAt = 0;
+
+  constructor(private readonly options: RegistrationOptions & { appId: string; server: string; fetch: Fetch }) {
+    this.#fields = options.fields ?? {};
+  }
+
+  /** Changes what the next registration says. */
+  change(fields: Readonly<Record<string, unknown>>): void {
+    this.#fields = { ...this.#fields, ...fields };
+    this.#renewAt = 0;
+  }
+
+  /** Saves the installation, if the last time is a day ago or something else is to be said. */
+  async ensure(installationId: string, signal: AbortSignal): Promise<void> {
+    if (Date.now() < this.#renewAt) return;
+    const { appId, appKey, server, fetch } = this.options;
+    const sent = this.#fields;
+    const request = {
+      what: 'the registration of the installation',
+      url: `${server}/1.1/installations`,
+      method: 'POST',
+      headers: { 'x-lc-id': appId, 'x-lc-key': appKey },
+      body: { deviceType: 'web', ...sent, installationId },
+    };
+    await requestJson(fetch, request, signal);
+    // What was changed meanwhile still has to be said.
+    if (sent === this.#fields) this.#renewAt = Date.now() + RENEW_AFTER_MS;
+  }
 }

@@ -4,7 +4,7 @@ import type { PushMessage } from './push-client.types.js';
 /** Many times what a server sends without an acknowledgement. */
 const MAX_WAITING = 1_000;
 
-export interface InboxOptions {
+interface InboxOptions {
   readonly memory: DeviceMemory;
   readonly onMessage: (message: PushMessage) => void | Promise<void>;
   readonly onError: (error: Error) => void;

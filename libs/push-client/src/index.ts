@@ -4,16 +4,18 @@ export {
   type KeyValueStorage,
   memoryStore,
   webStorageStore,
-} from './device-store.js';
-export type { Fetch, WebSocketConstructor, WebSocketLike } from './environment.types.js';
+} from './device-memory.js';
 export { RefusedRequest } from './http.js';
 export { PushClient } from './push-client.js';
 export type {
   BackOffOptions,
   ConnectionState,
+  Fetch,
   Gap,
   PushClientOptions,
   PushMessage,
   RegistrationOptions,
   StateChange,
+  WebSocketConstructor,
+  WebSocketLike,
 } from './push-client.types.js';

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type DeviceStore, memoryStore } from './device-store.js';
-import type { Fetch } from './environment.types.js';
+import { type DeviceStore, memoryStore } from './device-memory.js';
 import { PushClient } from './push-client.js';
-import type { Gap, PushClientOptions, PushMessage, StateChange } from './push-client.types.js';
+import type { Fetch, Gap, PushClientOptions, PushMessage, StateChange } from './push-client.types.js';
 
 const URL = 'ws://connector.test/push';
 

@@ -1,14 +1,15 @@
-import { pauseBefore, type Setback } from './back-off.js';
-import { DeviceMemory } from './device-memory.js';
-import { memoryStore } from './device-store.js';
-import type { Fetch, WebSocketConstructor } from './environment.types.js';
+import { Pause, pauseBefore, type Setback } from './back-off.js';
+import { DeviceMemory, memoryStore } from './device-memory.js';
 import { loginFrame, PROTOCOL } from './frames.js';
-import { RefusedRequest } from './http.js';
+import { RefusedRequest, Registration, Router } from './http.js';
 import { Inbox } from './inbox.js';
-import { Pause } from './pause.js';
-import type { ConnectionState, PushClientOptions, RegistrationOptions } from './push-client.types.js';
-import { Registration } from './registration.js';
-import { Router } from './router.js';
+import type {
+  ConnectionState,
+  Fetch,
+  PushClientOptions,
+  RegistrationOptions,
+  WebSocketConstructor,
+} from './push-client.types.js';
 import { Session, type SessionEnd } from './session.js';
 
 /** A connection that held so long is not one of those that break at once. */

@@ -1,5 +1,5 @@
-import type { WebSocketLike } from './environment.types.js';
 import { ackFrame, HEARTBEAT, parseFrame, type ServerFrame } from './frames.js';
+import type { WebSocketLike } from './push-client.types.js';
 
 const CONNECT_MS = 20_000;
 /** The server lets those wait for up to 30 seconds that end each other's sessions. */
@@ -25,7 +25,7 @@ export interface SessionEnd {
   readonly retryAfterMs: number | undefined;
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly login: string;
   readonly onLoggedIn: (frame: Extract<ServerFrame, { cmd: 'loggedin' }>) => void;
   /** @returns false where it is too much */

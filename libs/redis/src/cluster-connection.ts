@@ -1,5 +1,5 @@
 import { Cluster, type Redis as Client } from 'ioredis';
-import type { RedisServers } from '#config';
+import type { RedisServers } from '#bootstrap';
 import { messageOf } from '#errors';
 import {
   COMMAND_TIMEOUT_MS,
@@ -8,7 +8,7 @@ import {
   type ConnectionEvents,
   LONGEST_RETRY_MS,
   retryDelay,
-} from './connection.js';
+} from './single-connection.js';
 
 const SLOTS = 16_384;
 

@@ -1,3 +1,2 @@
+export { IS_BEHIND, Redis, RedisScript } from './redis.js';
 export { RedisModule } from './redis.module.js';
-export { IS_BEHIND, RedisScript } from './redis-script.js';
-export { Redis } from './redis.js';

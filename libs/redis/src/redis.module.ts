@@ -4,7 +4,7 @@ import { Redis, type RedisDescription, type RedisOptions } from './redis.js';
 
 const REDIS_MODULE_OPTIONS = Symbol('RedisModuleOptions');
 
-export interface RedisModuleOptions extends RedisOptions {
+interface RedisModuleOptions extends RedisOptions {
   /** Whether /readyz says that the process cannot serve without Redis. */
   readonly isRequired: boolean;
 }

@@ -1,13 +1,48 @@
+import { createHash } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { Redis as Client } from 'ioredis';
-import { parseRedisUrl } from '#config';
+import { parseRedisUrl } from '#bootstrap';
 import { messageOf } from '#errors';
 import type { Metrics } from '#observability';
 import { ClusterConnection } from './cluster-connection.js';
-import type { Connection, ConnectionEvents } from './connection.js';
-import { isUnknownScript, translateRedisError } from './redis-error.js';
-import type { RedisScript } from './redis-script.js';
-import { SingleConnection } from './single-connection.js';
+import {
+  type Connection,
+  type ConnectionEvents,
+  isUnknownScript,
+  SingleConnection,
+  translateRedisError,
+} from './single-connection.js';
+
+/**
+ * A Lua script: one move, which Redis makes as a whole. It must take the names of its keys from KEYS, or begin them with one of
+ * those and its hash tag, so that all lie on one node of a cluster; and the time from `TIME`: clocks of replicas differ.
+ *
+ * A script of several keys is also given one that is never there. While a cluster moves the keys of its slot to another node
+ * one by one, the script would find some of them missing. Given a key that is missing among others, both nodes refuse it with
+ * TRYAGAIN before it begins, until all keys have moved.
+ */
+export class RedisScript {
+  /** The name under which Redis keeps the script. */
+  readonly sha1: string;
+
+  constructor(readonly lua: string) {
+    this.sha1 = createHash('sha1').update(lua).digest('hex');
+  }
+}
+
+/**
+ * Lua that defines `isBehind(one, other)`: whether a text stands behind another one by its bytes, as JavaScript and PostgreSQL's
+ * collation "C" order ids. Lua's own operators follow the locale of the server.
+ */
+export const IS_BEHIND = `
+local function isBehind(one, other)
+  for place = 1, math.min(#one, #other) do
+    local left, right = string.byte(one, place), string.byte(other, place)
+    if left ~= right then return left > right end
+  end
+  return #one > #other
+end
+`;
 
 /** Where Redis is, and under which names this process works there. */
 export interface RedisOptions {

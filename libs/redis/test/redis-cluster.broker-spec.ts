@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Metrics, ProcessFacts, Readiness } from '#observability';
-import { Redis, RedisModule, RedisScript } from '#redis';
 import { eventually, newNamespace, RedisGroup, unique } from '#testing';
+import { Redis, RedisScript } from '../src/redis.js';
+import { RedisModule } from '../src/redis.module.js';
 
 const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', status: 503 };
 const PATIENCE_MS = 1_000;

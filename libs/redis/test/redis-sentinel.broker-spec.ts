@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Redis, RedisScript } from '#redis';
 import { eventually, newNamespace, RedisGroup, unique } from '#testing';
+import { Redis, RedisScript } from '../src/redis.js';
 
 const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', status: 503 };
 const START_MS = 60_000;

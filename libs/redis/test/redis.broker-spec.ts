@@ -1,8 +1,9 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Metrics, ProcessFacts, Readiness } from '#observability';
-import { Redis, RedisModule, RedisScript } from '#redis';
 import { eventually, newNamespace, TcpProxy, testRun, unique } from '#testing';
+import { Redis, RedisScript } from '../src/redis.js';
+import { RedisModule } from '../src/redis.module.js';
 
 const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', status: 503 };
 /** Promised: callers answer within a second. */

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { RecentReads } from '#bootstrap';
 import {
   type Application,
   applicationSettings,
@@ -15,8 +16,7 @@ import {
 import { Database, type Tx } from '#database';
 import { type AppError, appError } from '#errors';
 import { Broadcasts } from '#messaging';
-import { RecentReads } from '#recent-reads';
-import { Sealer } from '#sealing';
+import { Sealer } from '#security';
 import { newAppId, newAppKey } from '../random-ids.js';
 import { type ApplicationRow, ApplicationsRepository, type OldKeyRow } from './applications.repository.js';
 import { keyContext, type KeyKind } from './key-context.js';

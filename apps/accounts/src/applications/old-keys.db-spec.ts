@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database, migrate } from '#database';
 import { Broadcasts, InProcessTransport } from '#messaging';
-import { Sealer } from '#sealing';
+import { Sealer } from '#security';
 import { newDatabase, unique } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
 import { ApplicationsRepository } from './applications.repository.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, ClassName, ClassOperation } from '#contracts';
+import { classForbidden, isGranted } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { PrincipalsService } from '../principals/principals.service.js';
-import { classForbidden, isGranted } from '#access';
 
 /** Decides by the application's class permissions, before any ACL is asked. */
 @Injectable()

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#contracts';
 import { appError } from '#errors';
-import { isAbsent } from '#stored-objects';
+import { isAbsent } from '#objects';
 import { parseEmail } from '../users/user-identifier.rules.js';
 
 /** The address of a request. @throws AppError EMAIL_MISSING, INVALID_EMAIL */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import type { MailKind } from '#contracts';
 import type { Tx } from '#database';
-import { Clock } from '#clock';
 import type { UserRow } from '../users/user.row.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { type LinkState, stateOf } from './mail-link.rules.js';

@@ -1,10 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import { type Caller, events, type MailKind, type MailRequest } from '#contracts';
-import type { Tx } from '#database';
-import { Outbox } from '#outbox';
+import { Outbox, type Tx } from '#database';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { Clock } from '#clock';
 import type { UserRow } from '../users/user.row.js';
 import { MailAllowancesRepository } from './mail-allowances.repository.js';
 import { languagesOf, pageUrlOf } from './mail-request.rules.js';

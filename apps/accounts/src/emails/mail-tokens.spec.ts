@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { sealedTokenContext } from '#contracts';
-import { Sealer } from '#sealing';
+import { Sealer } from '#security';
 import type { MailToken } from './mail-token.types.js';
 import { MailTokens } from './mail-tokens.js';
 

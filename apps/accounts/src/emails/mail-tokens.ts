@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { MAIL_KINDS, sealedTokenContext } from '#contracts';
-import { isStorableText } from '#object-values';
-import { Sealer } from '#sealing';
+import { isStorableText } from '#objects';
+import { Sealer } from '#security';
 import type { UserRow } from '../users/user.row.js';
 import type { MailToken } from './mail-token.types.js';
 

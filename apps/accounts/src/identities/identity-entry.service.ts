@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, Identity, JsonObject, VisibleUser } from '#contracts';
 import { AppError, appError } from '#errors';
+import { isAbsent } from '#objects';
 import { newUsername } from '../random-ids.js';
-import { isAbsent } from '#stored-objects';
 import { SignUpService } from '../users/sign-up.service.js';
 import { parseUserChanges } from '../users/user-changes.rules.js';
 import type { UserDraft } from '../users/user.factory.js';

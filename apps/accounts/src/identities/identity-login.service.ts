@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import type { Identity, VisibleUser } from '#contracts';
 import { appError } from '#errors';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { Clock } from '#clock';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { assertMayLogIn } from '../login/login.rules.js';
 import { SessionTokens } from '../sessions/session-tokens.js';
+import { UserWriter } from '../users/user-writer.js';
 import { presentUser } from '../users/user.presenter.js';
 import type { UserRow } from '../users/user.row.js';
-import { UserWriter } from '../users/user-writer.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { isFirstProof, isLinkedAlready, keysOf, link } from './identity.rules.js';
 import { isNoteDue } from './login-note.rules.js';

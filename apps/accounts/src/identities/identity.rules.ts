@@ -4,11 +4,11 @@ import {
   type IdentityChanges,
   isUnionIdEntryName,
   type JsonObject,
-  type UnprovenIdentity,
   unionIdEntryName,
+  type UnprovenIdentity,
 } from '#contracts';
 import { appError, fromWireError } from '#errors';
-import { canonicalText } from '#object-ops';
+import { canonicalText } from '#objects';
 import type { LinkedIdentities, LinkedIdentity } from './linked-identities.types.js';
 
 const MAX_LINKED = 50;

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Sealer } from '#sealing';
+import { Sealer } from '#security';
 import type { LoginIdentifier } from '../users/user-identifier.rules.js';
 import type { LockoutSubject } from './lockout.types.js';
 import { nobodysId } from './nobody.rules.js';

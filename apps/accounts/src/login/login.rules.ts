@@ -1,6 +1,6 @@
 import type { ApplicationSettings, JsonObject } from '#contracts';
 import { appError, type ErrorName } from '#errors';
-import { isAbsent } from '#stored-objects';
+import { isAbsent } from '#objects';
 import { type LoginIdentifier, parsePhoneNumber } from '../users/user-identifier.rules.js';
 import type { UserRow } from '../users/user.row.js';
 

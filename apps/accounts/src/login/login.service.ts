@@ -1,14 +1,14 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Caller, JsonObject, VisibleUser } from '#contracts';
 import { appError, messageOf } from '#errors';
-import { isStorableText } from '#object-values';
+import { isStorableText } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { PasswordJudge } from '../passwords/password-judge.js';
 import { SessionTokens } from '../sessions/session-tokens.js';
+import { UserWriter } from '../users/user-writer.js';
 import { presentUser } from '../users/user.presenter.js';
 import type { UserRow } from '../users/user.row.js';
-import { UserWriter } from '../users/user-writer.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { assertMayLogIn, type Credentials, parseCredentials } from './login.rules.js';
 

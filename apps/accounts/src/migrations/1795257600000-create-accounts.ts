@@ -1,6 +1,6 @@
 // Why: the first tables of the accounts service: applications, users, and its outbox.
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { createOutboxTables } from '#outbox';
+import { createOutboxTables } from '#database';
 
 export class CreateAccounts1795257600000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

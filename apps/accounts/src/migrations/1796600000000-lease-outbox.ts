@@ -1,6 +1,6 @@
 // Why: the relay publishes outside any transaction; the lock under which it works is a lease.
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { addOutboxLease } from '#outbox';
+import { addOutboxLease } from '#database';
 
 export class LeaseOutbox1796600000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

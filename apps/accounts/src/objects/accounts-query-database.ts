@@ -1,7 +1,7 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { tellPool } from '#database';
+import { QueryDatabase } from '#objects/store';
 import { Metrics } from '#observability';
-import { QueryDatabase } from '#stored-objects';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { accountsDatabase } from '../accounts.database.js';
 

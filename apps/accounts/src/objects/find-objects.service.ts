@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, ObjectListQuery } from '#contracts';
-import { compileCount, compileFind, type ObjectQuery, parseOrder, parseWhere } from '#object-query';
-import { FieldIndexes, SlowQuestions } from '#field-indexes';
+import { compileCount, compileFind, type ObjectQuery, parseOrder, parseWhere, pickKeys } from '#objects';
+import { FieldIndexes, SlowQuestions } from '#objects/store';
 import { IncludeService } from './include.service.js';
-import { pickKeys } from '#stored-objects';
 import { ObjectReaders } from './object-readers.js';
-import { Readings } from './readings.js';
 import type { StoredClassName } from './reading.types.js';
+import { Readings } from './readings.js';
 
 /** GET /1.1/users, /1.1/roles and their aliases. */
 @Injectable()

@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, ObjectReadOptions } from '#contracts';
-import { grants } from '#access';
+import { grants, pickKeys } from '#objects';
 import { ClassAccess } from '../class-permissions/class-access.js';
 import { IncludeService } from './include.service.js';
-import { pickKeys } from '#stored-objects';
 import { ObjectReaders } from './object-readers.js';
-import { Readings } from './readings.js';
 import type { StoredClassName } from './reading.types.js';
+import { Readings } from './readings.js';
 
 /** GET of one object. */
 @Injectable()

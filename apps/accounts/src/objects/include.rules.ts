@@ -1,7 +1,6 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { appError } from '#errors';
-import { isFieldName, isJsonObject } from '#object-values';
-import { NameTree } from '#stored-objects';
+import { isFieldName, isJsonObject, NameTree } from '#objects';
 import type { StoredClassName } from './reading.types.js';
 
 const MAX_PATHS = 10;

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { JsonObject } from '#contracts';
-import { grants } from '#access';
+import { grants, type NameTree } from '#objects';
 import { IncludeBudget } from './include-budget.js';
 import { objectsAt, parseInclude, pointersAt, type PointerSpot } from './include.rules.js';
-import type { NameTree } from '#stored-objects';
 import type { ReadObject } from './object-reader.js';
 import { ObjectReaders } from './object-readers.js';
 import type { Reading, StoredClassName } from './reading.types.js';

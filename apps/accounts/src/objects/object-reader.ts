@@ -1,6 +1,5 @@
 import type { JsonObject } from '#contracts';
-import type { CompiledCount, CompiledFind } from '#object-query';
-import type { Acl } from '#access';
+import type { Acl, CompiledCount, CompiledFind } from '#objects';
 import type { Reading } from './reading.types.js';
 
 /** A stored object that was read, not yet as anybody may see it. */

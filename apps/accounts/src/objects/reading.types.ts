@@ -1,5 +1,5 @@
 import type { ClassName, Principal } from '#contracts';
-import type { QueryClass, QueryScope } from '#object-query';
+import type { QueryClass, QueryScope } from '#objects';
 
 /** A caller that reads objects: what it may find and get, and how it sees them. Resolved once per request. */
 export interface Reading {

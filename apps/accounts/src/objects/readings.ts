@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, ClassName, ClassOperation } from '#contracts';
 import { appError } from '#errors';
-import type { QueryClass } from '#object-query';
+import { classForbidden, granteesOf, isGranted, type QueryClass } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { classForbidden, granteesOf, isGranted } from '#access';
 import { PrincipalsService } from '../principals/principals.service.js';
 import { ROLE_QUERY_CLASS } from '../roles/role-query.fields.js';
 import { userQueryClass } from '../users/user-query.fields.js';

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import type { Caller, JsonObject, ObjectWrite } from '#contracts';
 import { Database } from '#database';
 import { appError } from '#errors';
-import { Clock } from '#clock';
-import { newObjectId } from '#stored-objects';
+import { newObjectId } from '#objects';
 import { RolesService } from '../roles/roles.service.js';
 import { SignUpService } from '../users/sign-up.service.js';
 import { UpdateUserService } from '../users/update-user.service.js';

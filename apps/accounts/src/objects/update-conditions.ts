@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#contracts';
-import { ALWAYS_MET, type UpdateCondition, updateCondition } from '#stored-objects';
-import { Readings } from './readings.js';
+import { ALWAYS_MET, type UpdateCondition, updateCondition } from '#objects/store';
 import type { StoredClassName } from './reading.types.js';
+import { Readings } from './readings.js';
 
 /** Reads the conditions of writes. */
 @Injectable()

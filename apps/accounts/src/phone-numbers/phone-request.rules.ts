@@ -6,7 +6,7 @@ import {
   textMessageOptions,
 } from '#contracts';
 import { appError } from '#errors';
-import { isAbsent } from '#stored-objects';
+import { isAbsent } from '#objects';
 import { parseUserChanges, type UserChanges } from '../users/user-changes.rules.js';
 import { parsePhoneNumber } from '../users/user-identifier.rules.js';
 

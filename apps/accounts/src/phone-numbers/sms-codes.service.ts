@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import { type CodePurpose, sealedCodeContext } from '#contracts';
 import { Database, type Tx } from '#database';
-import { Sealer } from '#sealing';
-import { Clock } from '#clock';
+import { Sealer } from '#security';
 import { newSmsCode } from '../random-ids.js';
 import type { SmsCodeKey } from './sms-code.row.js';
 import { SmsCodesRepository } from './sms-codes.repository.js';

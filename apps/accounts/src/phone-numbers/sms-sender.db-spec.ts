@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { applicationSettings, type EventContract, sealedCodeContext, type TextMessageRequest } from '#contracts';
-import { Database, migrate, type Tx } from '#database';
-import type { Outbox } from '#outbox';
-import { Sealer } from '#sealing';
+import { Database, migrate, type Outbox, type Tx } from '#database';
+import { Sealer } from '#security';
 import { newDatabase, unique, uniquePhone } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
 import type { ApplicationsService } from '../applications/applications.service.js';

@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import { events, type TextMessageOptions } from '#contracts';
-import { Database, type Tx } from '#database';
+import { Database, Outbox, type Tx } from '#database';
 import { appError } from '#errors';
-import { Outbox } from '#outbox';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { Clock } from '#clock';
 import { SmsAllowancesRepository } from './sms-allowances.repository.js';
 import type { SmsCodeKey } from './sms-code.row.js';
 import { SmsCodesService } from './sms-codes.service.js';

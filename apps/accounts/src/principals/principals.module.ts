@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import { ApplicationsModule } from '../applications/applications.module.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
-import { Clock } from '#clock';
 import { SessionTokens } from '../sessions/session-tokens.js';
 import { PrincipalsRepository } from './principals.repository.js';
 import { PrincipalsService } from './principals.service.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, Principal } from '#contracts';
 import type { Queryable } from '#database';
+import { ANONYMOUS } from '#objects';
 import { SessionTokens } from '../sessions/session-tokens.js';
-import { ANONYMOUS } from '#access';
 import { PrincipalsRepository } from './principals.repository.js';
 
 /** Resolves callers to users and their roles. It costs two look-ups: ask only where a permission depends on it. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#contracts';
-import { granteesOf, grants, writeForbidden } from '#access';
+import { granteesOf, grants, writeForbidden } from '#objects';
 import { PrincipalsService } from '../principals/principals.service.js';
 import type { RoleRow } from './role.row.js';
 

@@ -1,9 +1,15 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { appError } from '#errors';
-import { changedRoots, type FieldChange, parseChanges, type RelationChange } from '#object-ops';
-import { isJsonObject } from '#object-values';
-import { type Acl, parseAcl } from '#access';
-import { readOnlyKey } from '#stored-objects';
+import {
+  type Acl,
+  changedRoots,
+  type FieldChange,
+  isJsonObject,
+  parseAcl,
+  parseChanges,
+  readOnlyKey,
+  type RelationChange,
+} from '#objects';
 import type { RoleRelation } from './role.row.js';
 
 /** What a request wants of a role: checked, but not yet compared with the stored one. Absent: stays as it is. */

@@ -1,4 +1,4 @@
-import type { QueryClass } from '#object-query';
+import type { QueryClass } from '#objects';
 
 /** What a query may name of roles. */
 export const ROLE_QUERY_CLASS: QueryClass = {

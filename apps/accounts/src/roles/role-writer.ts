@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import { Database, type Tx } from '#database';
 import { appError } from '#errors';
+import { assertObjectSize, touched } from '#objects';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
-import { Clock } from '#clock';
-import { assertObjectSize, touched } from '#stored-objects';
 import type { MemberChange } from './role-changes.rules.js';
 import type { RoleRow } from './role.row.js';
 import { RolesRepository } from './roles.repository.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { CompiledCount, CompiledFind } from '#object-query';
+import type { CompiledCount, CompiledFind } from '#objects';
+import { AccountsQueryDatabase } from '../objects/accounts-query-database.js';
 import type { ObjectReader, ReadObject } from '../objects/object-reader.js';
 import type { Reading } from '../objects/reading.types.js';
-import { AccountsQueryDatabase } from '../objects/accounts-query-database.js';
 import { presentRole } from './role.presenter.js';
 import type { RoleRow } from './role.row.js';
 import { RolesRepository } from './roles.repository.js';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '#contracts';
-import type { Acl } from '#access';
+import type { Acl } from '#objects';
 
 /** A role as it is stored, without its application and its members. */
 export interface RoleRow {

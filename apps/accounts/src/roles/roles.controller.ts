@@ -1,9 +1,9 @@
 import { Controller } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import { rolesRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { Clock } from '#clock';
+import { newObjectId } from '#objects';
 import { GetObjectService } from '../objects/get-object.service.js';
-import { newObjectId } from '#stored-objects';
 import { RolesService } from './roles.service.js';
 
 type Roles = typeof rolesRpc;

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Tx, violatedForeignKey, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
-import type { CompiledCount, CompiledFind } from '#object-query';
-import { countRows, listBounded } from '#stored-objects';
+import type { CompiledCount, CompiledFind } from '#objects';
+import { countRows, listBounded } from '#objects/store';
 import type { RoleRelation, RoleRow } from './role.row.js';
 
 const COLUMNS = `object_id AS "objectId", name, acl, fields, created_at AS "createdAt", updated_at AS "updatedAt"`;

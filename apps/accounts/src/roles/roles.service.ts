@@ -1,16 +1,15 @@
 import { Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import type { Caller, JsonObject, ObjectWriteOptions } from '#contracts';
-import { applyChanges, changedRoots } from '#object-ops';
+import { applyChanges, changedFields, changedRoots, inLockOrder, readOnlyKey } from '#objects';
 import { ClassAccess } from '../class-permissions/class-access.js';
-import { Clock } from '#clock';
-import { changedFields, inLockOrder, readOnlyKey } from '#stored-objects';
 import type { PreparedWrite } from '../objects/prepared-write.js';
 import { UpdateConditions } from '../objects/update-conditions.js';
 import { RoleAccess } from './role-access.js';
 import { parseRoleAcl, parseRoleChanges, parseRoleName } from './role-changes.rules.js';
+import { RoleWriter } from './role-writer.js';
 import { presentRole } from './role.presenter.js';
 import type { RoleRow } from './role.row.js';
-import { RoleWriter } from './role-writer.js';
 
 export interface NewRoleOptions {
   readonly id: string;

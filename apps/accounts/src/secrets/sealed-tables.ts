@@ -1,5 +1,5 @@
 import { sealedCodeContext, sealedTokenContext } from '#contracts';
-import type { SealedTable } from '#sealed-rows';
+import type { SealedTable } from '#security';
 import { keyContext, type KeyKind } from '../applications/key-context.js';
 import { sessionTokenContext } from '../sessions/session-tokens.js';
 import { identitiesContext } from '../users/users.repository.js';

@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { accountsSealingRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { SealedRows } from '#sealed-rows';
+import { SealedRows } from '#security';
 import { SecretRotationsService } from './secret-rotations.service.js';
 
 type Rpc = typeof accountsSealingRpc;

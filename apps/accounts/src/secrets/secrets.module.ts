@@ -1,8 +1,7 @@
 import { Inject, Module } from '@nestjs/common';
 import { Database } from '#database';
 import { ProcessFacts } from '#observability';
-import { SealedRows } from '#sealed-rows';
-import { Sealer, weaknessOf } from '#sealing';
+import { SealedRows, Sealer, weaknessOf } from '#security';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { SEALED_TABLES } from './sealed-tables.js';
 import { SecretRotationsRepository } from './secret-rotations.repository.js';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Sealer } from '#sealing';
+import { Sealer } from '#security';
 import { newSessionToken } from '../random-ids.js';
 
 /** A fresh session token, and how it is stored: found by its hash, given back from its sealed form. */

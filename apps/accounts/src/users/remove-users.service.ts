@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller } from '#contracts';
+import { inLockOrder } from '#objects';
 import { ClassAccess } from '../class-permissions/class-access.js';
-import { inLockOrder } from '#stored-objects';
 import { UpdateConditions } from '../objects/update-conditions.js';
 import { UserAccess } from './user-access.js';
 import { UserWriter } from './user-writer.js';

@@ -1,17 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, VisibleUser } from '#contracts';
 import { appError } from '#errors';
-import type { LinkedIdentities } from '../identities/linked-identities.types.js';
+import { isAbsent } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
-import { isAbsent } from '#stored-objects';
+import type { LinkedIdentities } from '../identities/linked-identities.types.js';
 import type { SingleWrite } from '../objects/prepared-write.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { parseUserChanges } from './user-changes.rules.js';
+import { UserWriter } from './user-writer.js';
 import { type UserDraft, UserFactory } from './user.factory.js';
 import { presentUser } from './user.presenter.js';
 import type { UserRow } from './user.row.js';
-import { UserWriter } from './user-writer.js';
 
 /** What else is known of a user that signs up. */
 interface SignUpOptions {

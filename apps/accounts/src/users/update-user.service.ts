@@ -1,20 +1,19 @@
 import { Injectable } from '@nestjs/common';
 import type { ApplicationSettings, Caller, IdentityChanges, JsonObject, ObjectWriteOptions } from '#contracts';
 import { appError } from '#errors';
-import { changedRoots } from '#object-ops';
+import { changedFields, changedRoots } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
 import { change as changeIdentities } from '../identities/identity.rules.js';
-import { changedFields } from '#stored-objects';
 import type { SingleWrite } from '../objects/prepared-write.js';
 import { UpdateConditions } from '../objects/update-conditions.js';
 import { type NewPassword, NewPasswords } from '../passwords/new-passwords.js';
 import { UserAccess } from './user-access.js';
 import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
-import { presentUser } from './user.presenter.js';
-import { applyChanges } from './user.rules.js';
-import type { UserRow } from './user.row.js';
 import { UserWriter } from './user-writer.js';
+import { presentUser } from './user.presenter.js';
+import type { UserRow } from './user.row.js';
+import { applyChanges } from './user.rules.js';
 
 /** How a user is changed. */
 interface UserWriteOptions extends ObjectWriteOptions {

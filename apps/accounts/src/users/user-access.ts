@@ -2,11 +2,11 @@ import { Injectable } from '@nestjs/common';
 import type { Caller } from '#contracts';
 import type { Tx } from '#database';
 import { type AppError, appError } from '#errors';
-import { granteesOf, grants, writeForbidden } from '#access';
+import { granteesOf, grants, writeForbidden } from '#objects';
 import { PrincipalsService } from '../principals/principals.service.js';
 import { SessionTokens } from '../sessions/session-tokens.js';
-import type { UserRow } from './user.row.js';
 import type { UserView } from './user.presenter.js';
+import type { UserRow } from './user.row.js';
 import { UsersRepository } from './users.repository.js';
 
 /** Decides who may read and write a user. */

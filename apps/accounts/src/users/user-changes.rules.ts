@@ -1,9 +1,15 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { type AppError, appError } from '#errors';
-import { type FieldChange, isDelete, isOperation, parseChanges } from '#object-ops';
-import { isJsonObject } from '#object-values';
-import { type Acl, parseAcl } from '#access';
-import { readOnlyKey } from '#stored-objects';
+import {
+  type Acl,
+  type FieldChange,
+  isDelete,
+  isJsonObject,
+  isOperation,
+  parseAcl,
+  parseChanges,
+  readOnlyKey,
+} from '#objects';
 import { parseEmail, parsePhoneNumber, parseUsername } from './user-identifier.rules.js';
 
 /** What a request wants of a user: checked, but not yet compared with the stored one. Absent: stays as it is. */

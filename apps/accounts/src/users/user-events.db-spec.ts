@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AccountsConfig } from '../accounts.config.js';
-import { Clock } from '#clock';
-import { Database, migrate } from '#database';
-import { Outbox } from '#outbox';
-import { Sealer } from '#sealing';
+import { Clock } from '#bootstrap';
+import { Database, migrate, Outbox } from '#database';
+import { Sealer } from '#security';
 import { newDatabase } from '#testing';
+import type { AccountsConfig } from '../accounts.config.js';
 import { accountsDatabase } from '../accounts.database.js';
 import type { MailSender } from '../emails/mail-sender.js';
 import { IdentitiesRepository } from '../identities/identities.repository.js';

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { events } from '#contracts';
-import type { Statement, Tx } from '#database';
-import { Outbox } from '#outbox';
+import { Outbox, type Statement, type Tx } from '#database';
 import { type MailOrigin, MailSender } from '../emails/mail-sender.js';
 import type { UserRow } from './user.row.js';
 

@@ -1,6 +1,6 @@
 import type { JsonValue } from '#contracts';
 import { appError } from '#errors';
-import { isStorableText } from '#object-values';
+import { isStorableText } from '#objects';
 
 /** The fields by which a user logs in. */
 export type LoginIdentifier = 'username' | 'email' | 'mobilePhoneNumber';

@@ -1,4 +1,4 @@
-import type { QueryClass } from '#object-query';
+import type { QueryClass } from '#objects';
 
 const COLUMNS: QueryClass['columns'] = new Map([
   ['objectId', { sql: 'object_id', type: 'text', isUnique: true }],

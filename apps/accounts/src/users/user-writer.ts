@@ -1,11 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import { Database, type Tx } from '#database';
+import { assertObjectSize, touched } from '#objects';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
-import { Clock } from '#clock';
 import type { MailOrigin } from '../emails/mail-sender.js';
 import { IdentitiesRepository } from '../identities/identities.repository.js';
 import { settle } from '../identities/identity.rules.js';
-import { assertObjectSize, touched } from '#stored-objects';
 import { UserEvents } from './user-events.js';
 import type { UserRow } from './user.row.js';
 import { changesContentOnly, countChanges } from './user.rules.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import type { ApplicationSettings } from '#contracts';
-import { Clock } from '#clock';
+import { newObjectId } from '#objects';
 import type { LinkedIdentities } from '../identities/linked-identities.types.js';
-import { newObjectId } from '#stored-objects';
 import { SessionTokens } from '../sessions/session-tokens.js';
 import type { UserChanges } from './user-changes.rules.js';
 import type { UserRow } from './user.row.js';

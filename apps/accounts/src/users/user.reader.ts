@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#database';
-import type { CompiledCount, CompiledFind } from '#object-query';
-import type { ObjectReader, ReadObject } from '../objects/object-reader.js';
+import type { CompiledCount, CompiledFind } from '#objects';
 import { AccountsQueryDatabase } from '../objects/accounts-query-database.js';
+import type { ObjectReader, ReadObject } from '../objects/object-reader.js';
 import type { Reading } from '../objects/reading.types.js';
 import { presentUser, type UserView } from './user.presenter.js';
 import type { UserRow } from './user.row.js';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '#contracts';
-import type { Acl } from '#access';
+import type { Acl } from '#objects';
 import type { LinkedIdentities } from '../identities/linked-identities.types.js';
 
 /** A user as it is stored, without its application. */

@@ -1,5 +1,5 @@
 import type { ApplicationSettings } from '#contracts';
-import { applyChanges as applyFieldChanges } from '#object-ops';
+import { applyChanges as applyFieldChanges } from '#objects';
 import type { UserChanges } from './user-changes.rules.js';
 import type { UserRow } from './user.row.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database, migrate, type Queryable } from '#database';
-import { compileCount, compileFind, parseOrder, parseWhere, type QueryScope } from '#object-query';
-import { Sealer } from '#sealing';
+import { compileCount, compileFind, parseOrder, parseWhere, type QueryScope } from '#objects';
+import { Sealer } from '#security';
 import { newDatabase, quickestPlan } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
 import { userQueryClass } from './user-query.fields.js';

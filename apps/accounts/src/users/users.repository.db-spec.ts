@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Database, migrate } from '#database';
-import { compileCount, compileFind, type ObjectQuery, parseOrder, parseWhere, type QueryScope } from '#object-query';
-import { Sealer } from '#sealing';
+import { compileCount, compileFind, type ObjectQuery, parseOrder, parseWhere, type QueryScope } from '#objects';
+import { Sealer } from '#security';
 import { newDatabase, unique } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
 import { userQueryClass } from './user-query.fields.js';

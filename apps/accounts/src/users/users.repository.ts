@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable, type Statement, together, type Tx, type Writable } from '#database';
-import type { CompiledCount, CompiledFind } from '#object-query';
-import { Sealer } from '#sealing';
+import type { CompiledCount, CompiledFind } from '#objects';
+import { countRows, listBounded } from '#objects/store';
+import { Sealer } from '#security';
 import type { IdentityKey } from '../identities/identity.rules.js';
 import type { LinkedIdentities, LinkedIdentity } from '../identities/linked-identities.types.js';
 import type { OwnedIdentity } from '../identities/owner.rules.js';
-import { countRows, listBounded } from '#stored-objects';
 import { sessionTokenLookup } from '../sessions/session-token-lookup.js';
-import type { LoginIdentifier } from './user-identifier.rules.js';
 import { mapTaken } from './taken.js';
+import type { LoginIdentifier } from './user-identifier.rules.js';
 import type { UserRow } from './user.row.js';
 
 const COLUMNS = `

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, ObjectReadOptions, VisibleUser } from '#contracts';
 import { appError } from '#errors';
+import { pickKeys } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { ClassAccess } from '../class-permissions/class-access.js';
 import { GetObjectService } from '../objects/get-object.service.js';
-import { pickKeys } from '#stored-objects';
 import { SessionTokens } from '../sessions/session-tokens.js';
 import { UserAccess } from './user-access.js';
 import { presentUser } from './user.presenter.js';

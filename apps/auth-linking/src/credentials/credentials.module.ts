@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { Readiness } from '#observability';
-import { Sealer, sealerOf } from '#sealing';
+import { Sealer, sealerOf } from '#security';
 import { AUTH_LINKING_CONFIG, type AuthLinkingConfig } from '../auth-linking.config.js';
 import { CredentialsController } from './credentials.controller.js';
 import { CredentialsRepository } from './credentials.repository.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { PlatformKind } from '#contracts';
 import { migrate } from '#database';
 import { Broadcasts, InProcessTransport, type RpcClient } from '#messaging';
-import { Sealer } from '#sealing';
+import { Sealer } from '#security';
 import { eventually, newDatabase, unique } from '#testing';
 import { AuthLinkingDatabase, authLinkingDatabase } from '../auth-linking.database.js';
 import { CredentialsRepository } from './credentials.repository.js';

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { RecentReads } from '#bootstrap';
 import {
   accountsRpc,
   broadcastHints,
@@ -10,8 +11,7 @@ import {
 } from '#contracts';
 import { appError, messageOf } from '#errors';
 import { Broadcasts, RpcClient } from '#messaging';
-import { RecentReads } from '#recent-reads';
-import { Sealer } from '#sealing';
+import { Sealer } from '#security';
 import { AuthLinkingDatabase } from '../auth-linking.database.js';
 import { CredentialsRepository } from './credentials.repository.js';
 import type { CredentialsRow } from './credentials.row.js';

@@ -1,7 +1,6 @@
 import { type JsonObject, type JsonValue, MAX_IDENTITIES, platformName } from '#contracts';
 import { type AppError, appError } from '#errors';
-import { isDelete, isOperation } from '#object-ops';
-import { invalidFieldName, isJsonObject, reachesPrototype } from '#object-values';
+import { invalidFieldName, isDelete, isJsonObject, isOperation, reachesPrototype } from '#objects';
 
 const PATH_PREFIX = 'authData.';
 const MAX_ENTRY_BYTES = 16 * 1024;

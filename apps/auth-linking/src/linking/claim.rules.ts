@@ -7,7 +7,7 @@ import {
   type PlatformKind,
 } from '#contracts';
 import { appError } from '#errors';
-import { isStorableText } from '#object-values';
+import { isStorableText } from '#objects';
 import type { Claim } from '../platforms/platform-verifier.types.js';
 
 /** Which member of an entry is its id. Mini programs send a code; what they are linked to has both names of the id. */

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { ApplicationDirectory } from '#application-directory';
+import { ApplicationDirectory } from '#admission';
 import { CredentialsModule } from '../credentials/credentials.module.js';
 import { PlatformsModule } from '../platforms/platforms.module.js';
 import { LinkingController } from './linking.controller.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { ApplicationDirectory } from '#admission';
 import type { JsonObject, PlatformKind } from '#contracts';
-import type { ApplicationDirectory } from '#application-directory';
 import { appError } from '#errors';
 import type { CredentialsService } from '../credentials/credentials.service.js';
 import type { Proof } from '../platforms/platform-verifier.types.js';

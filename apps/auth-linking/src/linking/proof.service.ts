@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { ApplicationDirectory } from '#application-directory';
+import { ApplicationDirectory } from '#admission';
 import { type Identity, type JsonObject, type PlatformKind, unionIdFamily } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { CredentialsService } from '../credentials/credentials.service.js';
 import { requireUid } from '../platforms/claim-fields.js';
 import { refusal } from '../platforms/platform-errors.js';
-import { PlatformVerifiers } from '../platforms/platform-verifiers.js';
 import type { Proof } from '../platforms/platform-verifier.types.js';
+import { PlatformVerifiers } from '../platforms/platform-verifiers.js';
 import { assertUnguessable, type ReadClaim, readClaim } from './claim.rules.js';
 import { readUnionId } from './union-id.rules.js';
 

@@ -7,7 +7,7 @@ import {
   unionIdFamily,
 } from '#contracts';
 import { type AppError, appError } from '#errors';
-import { reachesPrototype } from '#object-values';
+import { reachesPrototype } from '#objects';
 import type { Proof } from '../platforms/platform-verifier.types.js';
 import { isUid, type ReadClaim } from './claim.rules.js';
 

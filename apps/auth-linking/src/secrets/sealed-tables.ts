@@ -1,4 +1,4 @@
-import type { SealedTable } from '#sealed-rows';
+import type { SealedTable } from '#security';
 import { credentialsContext } from '../credentials/credentials.service.js';
 
 /** All that auth-linking has sealed. */

@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { authLinkingSealingRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { SealedRows } from '#sealed-rows';
+import { SealedRows } from '#security';
 
 type Rpc = typeof authLinkingSealingRpc;
 

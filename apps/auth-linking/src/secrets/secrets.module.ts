@@ -1,7 +1,6 @@
 import { Inject, Module } from '@nestjs/common';
 import { ProcessFacts } from '#observability';
-import { SealedRows } from '#sealed-rows';
-import { Sealer, weaknessOf } from '#sealing';
+import { SealedRows, Sealer, weaknessOf } from '#security';
 import { AUTH_LINKING_CONFIG, type AuthLinkingConfig } from '../auth-linking.config.js';
 import { AuthLinkingDatabase } from '../auth-linking.database.js';
 import { CredentialsModule } from '../credentials/credentials.module.js';

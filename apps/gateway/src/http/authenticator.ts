@@ -1,9 +1,8 @@
-import { Injectable } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
-import { StrangerLimit } from '#application-directory';
+import { Injectable } from '@nestjs/common';
+import { clientNetworkOf, StrangerLimit } from '#admission';
 import type { Caller } from '#contracts';
 import { appError } from '#errors';
-import { clientNetworkOf } from '#rate-limits';
 import { acceptedLanguages } from './accepted-languages.js';
 import { judgeCredentials, readCredentials, readSessionToken } from './credentials.js';
 

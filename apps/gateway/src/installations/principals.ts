@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { ANONYMOUS } from '#access';
 import { accountsRpc, type Caller, type Principal } from '#contracts';
 import { RpcClient } from '#messaging';
+import { ANONYMOUS } from '#objects';
 
 /** Finds out who asks, for services that know no users. */
 @Injectable()

@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { RecentReads } from '#bootstrap';
 import { pushRpc } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
-import { RecentReads } from '#recent-reads';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { type PushUrls, pushUrlBeside } from './push-route.js';
+import { pushUrlBeside, type PushUrls } from './push-route.js';
 
 /** The connectors that live, on the API's host: for installations where nobody has set an address. */
 @Injectable()

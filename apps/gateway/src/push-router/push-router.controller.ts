@@ -1,9 +1,8 @@
 import { Controller, Get, Header, Inject, Query, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { StrangerLimit } from '#application-directory';
+import { clientNetworkOf, StrangerLimit } from '#admission';
 import { appError } from '#errors';
-import { clientNetworkOf } from '#rate-limits';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { ConnectorDirectory } from './connector.directory.js';

@@ -1,6 +1,6 @@
+import type { RequestCount, RequestCounter } from '#admission';
 import { AppError } from '#errors';
 import type { Metrics } from '#observability';
-import type { RequestCount, RequestCounter } from '#rate-limits';
 
 /** Counts in what all share, and, while that is away, alone: a limit per process is better than none, or than no service. */
 export class FallbackRequestCounter implements RequestCounter {

@@ -1,4 +1,4 @@
-import type { RateLimit } from '#rate-limits';
+import type { RateLimit } from '#admission';
 
 /** Kinds of requests that are limited together. `requests` is all of them; the others are named at routes. */
 export type RateLimitGroup = 'requests' | 'logins' | 'signUps' | 'messages';

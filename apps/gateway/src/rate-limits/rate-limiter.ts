@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { RateLimit, RequestCounter } from '#admission';
 import { Metrics } from '#observability';
-import type { RateLimit, RequestCounter } from '#rate-limits';
 import { RATE_LIMITS, type RateLimitGroup, type RateLimits } from './rate-limit.js';
 import { REQUEST_COUNTER } from './request-counter.token.js';
 

@@ -1,13 +1,13 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { MemoryRequestCounter } from '#admission';
 import { Metrics } from '#observability';
 import { Redis } from '#redis';
 import { FallbackRequestCounter } from './fallback-request-counter.js';
-import { MemoryRequestCounter } from '#rate-limits';
 import { RATE_LIMITS, type RateLimits } from './rate-limit.js';
 import { RateLimiter } from './rate-limiter.js';
-import { RequestLimits } from './request-limits.js';
 import { RedisRequestCounter } from './redis-request-counter.store.js';
 import { REQUEST_COUNTER } from './request-counter.token.js';
+import { RequestLimits } from './request-limits.js';
 
 /** Where requests are counted: Redis serves many gateways, memory one alone. */
 export type RequestCountStorage = 'redis' | 'memory';

@@ -1,5 +1,5 @@
+import type { RequestCount, RequestCounter } from '#admission';
 import { type Redis, RedisScript } from '#redis';
-import type { RequestCount, RequestCounter } from '#rate-limits';
 
 const KEY_PREFIX = 'rate-limits';
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { clientNetworkOf } from '#admission';
 import { appError } from '#errors';
-import { clientNetworkOf } from '#rate-limits';
 import type { RateLimitGroup } from './rate-limit.js';
 import { type Allowance, RateLimiter } from './rate-limiter.js';
 

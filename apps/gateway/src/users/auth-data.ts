@@ -1,5 +1,5 @@
 import type { JsonObject } from '#contracts';
-import { isJsonObject } from '#object-values';
+import { isJsonObject } from '#objects';
 
 const PATH_PREFIX = 'authData.';
 

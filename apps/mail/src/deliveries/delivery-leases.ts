@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { JsonObject } from '#contracts';
 import type { Tx } from '#database';
 import { Metrics } from '#observability';
-import { Sealer } from '#sealing';
+import { Sealer } from '#security';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
 import { MailDatabase } from '../mail.database.js';
 import { AllowancesRepository } from './allowances.repository.js';

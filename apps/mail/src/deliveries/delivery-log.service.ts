@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { deliveriesRpc, RpcData, ShownDelivery } from '#contracts';
 import { appError } from '#errors';
-import { Sealer } from '#sealing';
+import { Sealer } from '#security';
 import { DeliveryLogRepository } from './delivery-log.repository.js';
+import { DeliverySender } from './delivery-sender.js';
 import type { LoggedRow } from './delivery.row.js';
 import { contentContext } from './delivery.rules.js';
-import { DeliverySender } from './delivery-sender.js';
 
 /** Shows operators what became of mails and text messages, never what stands in them. */
 @Injectable()

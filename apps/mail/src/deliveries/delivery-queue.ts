@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Tx } from '#database';
-import { Sealer } from '#sealing';
+import { Sealer } from '#security';
 import { DeliveriesRepository, type NoLongerOwed } from './deliveries.repository.js';
+import { DeliverySender } from './delivery-sender.js';
 import { contentContext } from './delivery.rules.js';
 import type { NewDelivery } from './delivery.types.js';
-import { DeliverySender } from './delivery-sender.js';
 
 /** The one way to send something: a row in the transaction that handles the event which asks for it. */
 @Injectable()

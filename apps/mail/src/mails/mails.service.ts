@@ -1,13 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { type EventPayload, type events, type MailRequest, sealedTokenContext } from '#contracts';
-import type { Tx } from '#database';
-import { Inbox } from '#outbox';
-import { Sealer } from '#sealing';
+import { Inbox, type Tx } from '#database';
+import { Sealer } from '#security';
 import { DeliveryQueue } from '../deliveries/delivery-queue.js';
 import type { NewDelivery } from '../deliveries/delivery.types.js';
 import { catchUpSeconds, isOutdated } from './mail.rules.js';
-import { RecipientsRepository, type UserRef } from './recipients.repository.js';
 import type { RecipientRow } from './recipient.row.js';
+import { RecipientsRepository, type UserRef } from './recipients.repository.js';
 
 /** Queues the mails that other services ask for, as long as their addresses are the users'. */
 @Injectable()

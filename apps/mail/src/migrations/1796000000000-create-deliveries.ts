@@ -1,6 +1,6 @@
 // Why: mails and text messages wait here until they are sent, and are told of afterwards; the order of events must not matter.
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { createInboxTable } from '#outbox';
+import { createInboxTable } from '#database';
 
 export class CreateDeliveries1796000000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

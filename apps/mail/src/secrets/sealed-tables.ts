@@ -1,4 +1,4 @@
-import type { SealedTable } from '#sealed-rows';
+import type { SealedTable } from '#security';
 import { contentContext } from '../deliveries/delivery.rules.js';
 import { providerContext } from '../text-message-providers/text-message-providers.service.js';
 

@@ -1,7 +1,6 @@
 import { Inject, Module } from '@nestjs/common';
 import { ProcessFacts } from '#observability';
-import { SealedRows } from '#sealed-rows';
-import { Sealer, weaknessOf } from '#sealing';
+import { SealedRows, Sealer, weaknessOf } from '#security';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
 import { MailDatabase } from '../mail.database.js';
 import { SEALED_TABLES } from './sealed-tables.js';

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { RecentReads } from '#recent-reads';
+import { RecentReads } from '#bootstrap';
 import { CompiledTemplate } from './compiled-template.js';
-import { TemplatesRepository } from './templates.repository.js';
 import type { RevisionRow, TemplatePlace } from './template.row.js';
+import { TemplatesRepository } from './templates.repository.js';
 
 /** Characters of the sources whose compiled templates are kept. */
 const MAX_CACHED_LENGTH = 33_554_432;

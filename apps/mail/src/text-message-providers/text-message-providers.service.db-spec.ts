@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TextMessageProviderKind } from '#contracts';
 import { migrate } from '#database';
-import { Sealer } from '#sealing';
+import { Sealer } from '#security';
 import { eventually, newDatabase, unique } from '#testing';
 import { MailDatabase, mailDatabase } from '../mail.database.js';
 import { TextMessageProvidersRepository } from './text-message-providers.repository.js';

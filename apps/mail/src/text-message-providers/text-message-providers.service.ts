@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
+import { RecentReads } from '#bootstrap';
 import type { RpcData, ShownTextMessageProvider, textMessageProvidersRpc } from '#contracts';
 import { appError, messageOf } from '#errors';
-import { RecentReads } from '#recent-reads';
-import { Sealer } from '#sealing';
+import { Sealer } from '#security';
 import { MailDatabase } from '../mail.database.js';
-import { TextMessageProvidersRepository } from './text-message-providers.repository.js';
 import type { TextMessageProviderRow } from './text-message-provider.row.js';
 import { joinProvider, parseProvider, type ProviderSettings } from './text-message-provider.rules.js';
+import { TextMessageProvidersRepository } from './text-message-providers.repository.js';
 
 /** Who carries the text messages of which application. Secrets are sealed at rest, and shown to nobody. */
 @Injectable()

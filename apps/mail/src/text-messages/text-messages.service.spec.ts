@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sealedCodeContext, type TextMessageRequest } from '#contracts';
-import type { Tx } from '#database';
-import type { Inbox } from '#outbox';
-import { Sealer } from '#sealing';
+import type { Inbox, Tx } from '#database';
+import { Sealer } from '#security';
 import type { DeliveryQueue } from '../deliveries/delivery-queue.js';
 import type { NewDelivery } from '../deliveries/delivery.types.js';
 import { TextMessagesService } from './text-messages.service.js';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { sealedCodeContext, type TextMessageRequest } from '#contracts';
-import { Inbox } from '#outbox';
-import { Sealer } from '#sealing';
+import { Inbox } from '#database';
+import { Sealer } from '#security';
 import { DeliveryQueue } from '../deliveries/delivery-queue.js';
 import { textOf } from './text-message.rules.js';
 

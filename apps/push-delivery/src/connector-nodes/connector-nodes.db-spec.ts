@@ -1,6 +1,6 @@
 import { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Clock } from '#clock';
+import { Clock } from '#bootstrap';
 import { Redis } from '#redis';
 import { eventually, isProvided, newNamespace, type Part, testRun, unique } from '#testing';
 import type { ConnectorNode, ConnectorNodes } from './connector-nodes.js';

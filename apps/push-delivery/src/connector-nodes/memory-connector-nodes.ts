@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '#clock';
+import type { Clock } from '#bootstrap';
 import type { ConnectorNode, ConnectorNodes } from './connector-nodes.js';
 
 interface Lease {

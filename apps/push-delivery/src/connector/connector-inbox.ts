@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { Clock } from '#clock';
+import { Clock } from '#bootstrap';
 import { connectorMessages, type NodeMessagePayload } from '#contracts';
 import { nodeMessageHandler, NodeMessages } from '#messaging';
 import { inSpan, noteInSpan } from '#observability';

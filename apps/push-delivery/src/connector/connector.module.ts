@@ -1,12 +1,11 @@
 import { Module } from '@nestjs/common';
-import { STRANGER_LIMIT_OPTIONS, StrangerLimit, type StrangerLimitOptions } from '#application-directory';
-import { parseRateLimit } from '#rate-limits';
+import { parseRateLimit, STRANGER_LIMIT_OPTIONS, StrangerLimit, type StrangerLimitOptions } from '#admission';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { ConnectorIdentity } from './connector-identity.js';
 import { ConnectorInbox } from './connector-inbox.js';
 import { ConnectorPresence } from './connector-presence.js';
-import { ConnectorService } from './connector.service.js';
 import { ConnectorShutdown } from './connector-shutdown.js';
+import { ConnectorService } from './connector.service.js';
 import { DeviceAdmission } from './device-admission.js';
 import { DeviceEndpoint } from './device-endpoint.js';
 import { LoginLimit } from './login-limit.js';

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { StrangerLimit } from '#application-directory';
+import { StrangerLimit } from '#admission';
 import { connectorMessages } from '#contracts';
 import { AppError } from '#errors';
 import { NodeMessages } from '#messaging';

@@ -1,11 +1,11 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import proxyAddr from '@fastify/proxy-addr';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import proxyAddr from '@fastify/proxy-addr';
 import { WebSocketServer } from 'ws';
+import { clientAddressOf, clientNetworkOf } from '#admission';
 import { Metrics } from '#observability';
-import { clientAddressOf, clientNetworkOf } from '#rate-limits';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { ConnectorIdentity } from './connector-identity.js';
 import { ConnectorService } from './connector.service.js';

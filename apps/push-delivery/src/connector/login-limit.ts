@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { MemoryRequestCounter, parseRateLimit, type RateLimit } from '#admission';
 import { Metrics } from '#observability';
-import { MemoryRequestCounter, parseRateLimit, type RateLimit } from '#rate-limits';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 
 /** Who knows an installation's id is the device: too many logins from one client are guesses. */

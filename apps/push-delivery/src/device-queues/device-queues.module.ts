@@ -1,5 +1,5 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
-import { Clock } from '#clock';
+import { Clock } from '#bootstrap';
 import { Redis } from '#redis';
 import { CONNECTOR_NODES } from '../connector-nodes/connector-nodes.js';
 import { MemoryConnectorNodes } from '../connector-nodes/memory-connector-nodes.js';

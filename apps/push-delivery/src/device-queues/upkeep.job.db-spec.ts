@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Clock } from '#clock';
+import { Clock } from '#bootstrap';
 import { Metrics } from '#observability';
 import { isProvided } from '#testing';
 import { useQueueStores } from '../../test/queue-stores.js';

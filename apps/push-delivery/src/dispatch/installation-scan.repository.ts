@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { compileCondition, parseWhere } from '#object-query';
-import { queryFailure } from '#stored-objects';
+import { compileCondition, parseWhere } from '#objects';
+import { queryFailure } from '#objects/store';
 import { INSTALLATION_QUERY_CLASS, IS_TARGET, pushScope } from '../installations/installation-query.fields.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from './push-job.types.js';

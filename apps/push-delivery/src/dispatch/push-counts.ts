@@ -1,5 +1,5 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { Clock } from '#clock';
+import { Clock } from '#bootstrap';
 import type { DeliveryCounts } from '#contracts';
 import { messageOf } from '#errors';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Clock } from '#clock';
+import { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { migrate } from '#database';
 import { appError } from '#errors';

@@ -1,5 +1,5 @@
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import { Clock } from '#clock';
+import { Clock } from '#bootstrap';
 import { Metrics } from '#observability';
 import { InstallationScanRepository } from './installation-scan.repository.js';
 import { PushDelivery } from './push-delivery.js';

@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import type { Clock } from '#clock';
+import type { Clock } from '#bootstrap';
 import { AppError, messageOf } from '#errors';
 import { inSpan, type Metrics } from '#observability';
 import { abortableSleep } from './abortable-sleep.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Clock } from '#clock';
+import { Clock } from '#bootstrap';
 import { migrate } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';

@@ -1,6 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { PeriodicJob } from '#bootstrap';
-import { Clock } from '#clock';
+import { Clock, PeriodicJob } from '#bootstrap';
 import { Metrics } from '#observability';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { growthOf, isSettled, withTally } from './delivery-counts.rules.js';

@@ -2,15 +2,15 @@ import { Injectable } from '@nestjs/common';
 import type { InstallationWrite, JsonObject, ObjectWriteOptions } from '#contracts';
 import type { Tx } from '#database';
 import { appError } from '#errors';
-import { changedRoots } from '#object-ops';
-import { ALWAYS_MET, changedFields, inLockOrder, type UpdateCondition, updateCondition } from '#stored-objects';
+import { changedFields, changedRoots, inLockOrder } from '#objects';
+import { ALWAYS_MET, type UpdateCondition, updateCondition } from '#objects/store';
 import { type Asker, InstallationAccess, InstallationAccesses } from './installation-access.js';
 import { parseInstallationChanges } from './installation-changes.rules.js';
 import { INSTALLATION_QUERY_CLASS } from './installation-query.fields.js';
-import { presentInstallation } from './installation.presenter.js';
-import { applyChanges, namesDevice } from './installation.rules.js';
-import type { InstallationIdentity, InstallationRow } from './installation.row.js';
 import { InstallationWriter, type PreparedWrite } from './installation-writer.js';
+import { presentInstallation } from './installation.presenter.js';
+import type { InstallationIdentity, InstallationRow } from './installation.row.js';
+import { applyChanges, namesDevice } from './installation.rules.js';
 import { RegisterInstallationService } from './register-installation.service.js';
 
 interface SavedInstallation {

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { classForbidden, granteesOf, grants, isGranted, writeForbidden } from '#access';
-import { ApplicationDirectory } from '#application-directory';
+import { ApplicationDirectory } from '#admission';
 import type { Caller, ClassOperation, ClassPermissions, Principal } from '#contracts';
 import { appError } from '#errors';
-import type { QueryScope } from '#object-query';
+import { classForbidden, granteesOf, grants, isGranted, type QueryScope, writeForbidden } from '#objects';
 import { installationClass } from './installation-query.fields.js';
 import type { InstallationRow } from './installation.row.js';
 

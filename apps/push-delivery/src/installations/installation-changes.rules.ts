@@ -1,9 +1,15 @@
-import { type Acl, parseAcl } from '#access';
 import { installationId, isObjectId, type JsonObject, type JsonValue } from '#contracts';
 import { type AppError, appError } from '#errors';
-import { type FieldChange, isDelete, isOperation, parseChanges } from '#object-ops';
-import { isStorableText } from '#object-values';
-import { readOnlyKey } from '#stored-objects';
+import {
+  type Acl,
+  type FieldChange,
+  isDelete,
+  isOperation,
+  isStorableText,
+  parseAcl,
+  parseChanges,
+  readOnlyKey,
+} from '#objects';
 import { parseChannels } from './channel.rules.js';
 
 /** What a request wants of an installation: checked, but not yet compared with the stored one. Absent: stays as it is. */

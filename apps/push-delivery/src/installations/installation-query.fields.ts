@@ -1,6 +1,6 @@
 import { CLASS_NAMES } from '#contracts';
 import { appError } from '#errors';
-import type { QueryClass, QueryScope } from '#object-query';
+import type { QueryClass, QueryScope } from '#objects';
 
 /** What a query, or a push, may name of installations. */
 export const INSTALLATION_QUERY_CLASS: QueryClass = {

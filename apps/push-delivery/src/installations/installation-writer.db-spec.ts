@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Clock } from '#clock';
+import { Clock } from '#bootstrap';
 import { migrate, type Tx } from '#database';
 import { eventually, newDatabase, unique } from '#testing';
 import { type DeviceAddress, partitionOf } from '../device-queues/device-address.js';

@@ -1,13 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { Clock } from '#clock';
+import { Clock } from '#bootstrap';
 import type { Tx } from '#database';
-import { assertObjectSize, newObjectId, touched } from '#stored-objects';
+import { assertObjectSize, newObjectId, touched } from '#objects';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import { AbandonedQueues } from './abandoned-queues.js';
 import type { InstallationAccess } from './installation-access.js';
-import { duplicatesAmong, newInstallation, registeredAmong } from './installation.rules.js';
 import type { InstallationIdentity, InstallationRow } from './installation.row.js';
+import { duplicatesAmong, newInstallation, registeredAmong } from './installation.rules.js';
 import { InstallationsRepository } from './installations.repository.js';
 
 /**

@@ -1,5 +1,5 @@
-import type { Acl } from '#access';
 import type { JsonObject } from '#contracts';
+import type { Acl } from '#objects';
 
 /** An installation as it is stored, without its application. */
 export interface InstallationRow {

@@ -1,5 +1,5 @@
 import { appError } from '#errors';
-import { applyChanges as applyFieldChanges } from '#object-ops';
+import { applyChanges as applyFieldChanges } from '#objects';
 import type { InstallationChanges } from './installation-changes.rules.js';
 import type { InstallationIdentity, InstallationRow } from './installation.row.js';
 

@@ -1,12 +1,12 @@
 import { Module } from '@nestjs/common';
 import { pushIndexesRpc } from '#contracts';
-import { FieldIndexesModule } from '#field-indexes';
+import { FieldIndexesModule } from '#objects/store';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { INSTALLATION_QUERY_CLASS } from './installation-query.fields.js';
 import { AbandonedQueues } from './abandoned-queues.js';
 import { ChangeInstallationsService } from './change-installations.service.js';
 import { InstallationAccesses } from './installation-access.js';
+import { INSTALLATION_QUERY_CLASS } from './installation-query.fields.js';
 import { InstallationWriter } from './installation-writer.js';
 import { InstallationsController } from './installations.controller.js';
 import { InstallationsRepository } from './installations.repository.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrate, type Queryable } from '#database';
-import { compileCount, compileFind, parseOrder, parseWhere } from '#object-query';
+import { compileCount, compileFind, parseOrder, parseWhere } from '#objects';
 import { newDatabase, quickestPlan } from '#testing';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { INSTALLATION_QUERY_CLASS, pushScope } from './installation-query.fields.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { type Queryable, type Tx, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
-import type { CompiledCount, CompiledFind } from '#object-query';
-import { countRows, listBounded } from '#stored-objects';
+import type { CompiledCount, CompiledFind } from '#objects';
+import { countRows, listBounded } from '#objects/store';
 import { partitionOf } from '../device-queues/device-address.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { InstallationIdentity, InstallationRow } from './installation.row.js';

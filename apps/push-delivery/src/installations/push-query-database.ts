@@ -1,7 +1,7 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { tellPool } from '#database';
+import { QueryDatabase } from '#objects/store';
 import { Metrics } from '#observability';
-import { QueryDatabase } from '#stored-objects';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { pushDatabase } from '../push-delivery.database.js';
 

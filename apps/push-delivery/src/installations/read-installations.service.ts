@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { JsonObject, ObjectListQuery, ObjectReadOptions } from '#contracts';
 import { appError } from '#errors';
-import { FieldIndexes, SlowQuestions } from '#field-indexes';
-import { compileCount, compileFind, type ObjectQuery, parseOrder, parseWhere } from '#object-query';
-import { pickKeys } from '#stored-objects';
+import { compileCount, compileFind, type ObjectQuery, parseOrder, parseWhere, pickKeys } from '#objects';
+import { FieldIndexes, SlowQuestions } from '#objects/store';
 import { type Asker, InstallationAccesses } from './installation-access.js';
 import { presentInstallation } from './installation.presenter.js';
 import { InstallationsRepository } from './installations.repository.js';

@@ -1,13 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { JsonObject } from '#contracts';
-import { changedRoots } from '#object-ops';
-import { changedFields } from '#stored-objects';
+import { changedFields, changedRoots } from '#objects';
 import { type Asker, InstallationAccesses } from './installation-access.js';
 import { parseRegistration } from './installation-changes.rules.js';
-import { presentInstallation } from './installation.presenter.js';
-import { applyChanges } from './installation.rules.js';
 import { InstallationWriter, type PreparedWrite } from './installation-writer.js';
+import { presentInstallation } from './installation.presenter.js';
 import type { InstallationRow } from './installation.row.js';
+import { applyChanges } from './installation.rules.js';
 
 export interface Registration {
   readonly objectId: string;

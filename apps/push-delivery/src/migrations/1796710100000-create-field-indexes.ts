@@ -1,6 +1,6 @@
 // Why: operators make indexes of custom fields; what they want, and which questions were slow, outlasts a process.
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { createFieldIndexTables } from '#field-indexes';
+import { createFieldIndexTables } from '#objects/store';
 
 export class CreateFieldIndexes1796710100000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,4 +1,4 @@
-import type { QueryClass } from '#object-query';
+import type { QueryClass } from '#objects';
 
 /** What a query may name of pushes. Of what is sent to devices: `msg` and what stands in it. */
 export const NOTIFICATION_QUERY_CLASS: QueryClass = {

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable, Tx } from '#database';
+import type { CompiledCount, CompiledFind } from '#objects';
+import { countRows, listBounded } from '#objects/store';
 import { currentTraceparent } from '#observability';
-import type { CompiledCount, CompiledFind } from '#object-query';
-import { countRows, listBounded } from '#stored-objects';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { NewNotification, NotificationRow, NotificationStatus } from './notification.row.js';
 

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, ObjectListQuery, pushOperationsRpc, RpcReply } from '#contracts';
 import { type AppError, appError } from '#errors';
-import { compileCount, compileFind, parseOrder, parseWhere, type QueryScope } from '#object-query';
-import { pickKeys } from '#stored-objects';
+import { compileCount, compileFind, parseOrder, parseWhere, pickKeys, type QueryScope } from '#objects';
 import { PushCounts } from '../dispatch/push-counts.js';
 import { PushQueryDatabase } from '../installations/push-query-database.js';
 import { NOTIFICATION_QUERY_CLASS } from './notification-query.fields.js';

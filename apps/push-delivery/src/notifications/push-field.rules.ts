@@ -1,6 +1,6 @@
 import type { JsonValue } from '#contracts';
 import { type AppError, appError } from '#errors';
-import { isJsonObject, isStorableText } from '#object-values';
+import { isJsonObject, isStorableText } from '#objects';
 
 const SHORT_NAME = /^[A-Za-z0-9]{1,16}$/;
 

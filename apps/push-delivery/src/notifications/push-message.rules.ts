@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '#contracts';
-import { isJsonObject } from '#object-values';
+import { isJsonObject } from '#objects';
 import type { MessageBodies } from './notification.row.js';
 
 /** A member of `data` with one of these names that is an object is for devices of that platform alone. */

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { appError } from '#errors';
-import { isJsonObject } from '#object-values';
+import { isJsonObject } from '#objects';
 import type { NewNotification } from './notification.row.js';
 import { assertStorable, incorrect, isLeftOut, shortName } from './push-field.rules.js';
 import { messageOf } from './push-message.rules.js';

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { appError } from '#errors';
-import { isJsonObject } from '#object-values';
+import { isJsonObject } from '#objects';
 import { parseChannels } from '../installations/channel.rules.js';
 import { DEVICE_TYPE } from '../installations/installation-changes.rules.js';
 import { incorrect, isLeftOut } from './push-field.rules.js';

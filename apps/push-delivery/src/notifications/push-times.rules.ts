@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '#contracts';
-import { dateOf } from '#object-values';
+import { dateOf } from '#objects';
 import { incorrect, isLeftOut } from './push-field.rules.js';
 
 /** Earlier than that ahead a push is sent at once, in milliseconds (the API's rule). */

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ApplicationDirectory } from '#application-directory';
+import type { ApplicationDirectory } from '#admission';
+import type { Clock } from '#bootstrap';
 import type { Caller, JsonObject } from '#contracts';
-import type { Clock } from '#clock';
 import { migrate } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { newDatabase, unique } from '#testing';
+import type { DeviceQueues } from '../device-queues/device-queues.js';
 import { PushCounts } from '../dispatch/push-counts.js';
 import type { PushDispatcher } from '../dispatch/push-dispatcher.js';
-import type { DeviceQueues } from '../device-queues/device-queues.js';
 import { PushQueryDatabase } from '../installations/push-query-database.js';
 import type { PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';

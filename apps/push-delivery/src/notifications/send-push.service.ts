@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { ApplicationDirectory } from '#application-directory';
+import { ApplicationDirectory } from '#admission';
+import { Clock } from '#bootstrap';
 import type { Caller, JsonObject, pushRpc, RpcData, RpcReply } from '#contracts';
-import { Clock } from '#clock';
 import { appError } from '#errors';
-import { compileCount, parseWhere } from '#object-query';
-import { newObjectId } from '#stored-objects';
+import { compileCount, newObjectId, parseWhere } from '#objects';
 import { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/installation-query.fields.js';
 import { PushDatabase } from '../push-delivery.database.js';

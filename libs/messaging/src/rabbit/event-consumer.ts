@@ -5,10 +5,9 @@ import type { Channel, ConsumeMessage, Options } from 'amqplib';
 import { AppError, messageOf } from '#errors';
 import type { Metrics } from '#observability';
 import { deliverEvent } from '../handlers.js';
-import { UnparseableEvent } from '../unparseable-event.js';
-import { originFrom, originHeaders } from './origin-headers.js';
+import { UnparseableEvent } from '../transport.js';
 import type { Publisher } from './publisher.js';
-import { REASON_HEADER, type Topology } from './topology.js';
+import { originFrom, originHeaders, REASON_HEADER, type Topology } from './topology.js';
 
 const PREFETCH = 20;
 const ATTEMPT_HEADER = 'x-gatepost-attempt';

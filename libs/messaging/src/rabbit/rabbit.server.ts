@@ -2,14 +2,13 @@ import { type CustomTransportStrategy, type MessageHandler, Server } from '@nest
 import type { AmqpConnectionManager } from 'amqp-connection-manager';
 import type { Channel, ConsumeMessage, Message } from 'amqplib';
 import type { Metrics } from '#observability';
-import type { Forwarded } from '../forwarded.js';
 import { answerRequest, refuseRequest } from '../handlers.js';
+import type { Forwarded, NodeReceiver } from '../transport.js';
+import { ConsumingChannel, LastingChannel } from './broker-connection.js';
 import { EventConsumer } from './event-consumer.js';
-import { InFlight, settledWithin } from './in-flight.js';
-import { ConsumingChannel } from './lasting-channel.js';
-import type { Publisher } from './publisher.js';
+import { InFlight, type Publisher, settledWithin } from './publisher.js';
 import { expiringAfter, hasCallerGivenUp } from './rpc-channel.js';
-import type { Topology } from './topology.js';
+import { originFrom, type Topology } from './topology.js';
 
 /** RPCs that one process works on at once; over it the caller is told to come back. */
 const MAX_RPC_IN_FLIGHT = 2_000;
@@ -19,7 +18,7 @@ const DRAIN_TIMEOUT_MS = 15_000;
 const CLOSE_TIMEOUT_MS = 2_000;
 
 /** The connections of a process. */
-export interface Connections {
+interface Connections {
   /** On which it consumes and acknowledges: the broker never blocks it, as nothing is published there. */
   readonly consuming: AmqpConnectionManager;
   readonly publisher: Publisher;
@@ -165,4 +164,60 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 /** Who asked, and which of its questions. */
 function addressOf({ properties }: Message): { replyTo: string; correlationId: string } {
   return { replyTo: String(properties.replyTo), correlationId: String(properties.correlationId) };
+}
+
+/** Messages in hand at once; the others wait with the broker, and then with their senders. */
+const PREFETCH = 16;
+
+/** What is sent to this process by its name. Each message is acknowledged when it was handled, well or badly. */
+export class NodeInbox {
+  readonly #channel: LastingChannel<Channel>;
+
+  constructor(
+    connection: AmqpConnectionManager,
+    private readonly topology: Topology,
+    private readonly node: string,
+    private readonly receiver: NodeReceiver,
+  ) {
+    this.#channel = LastingChannel.plain(connection, (channel, lose) => this.#consume(channel, lose));
+  }
+
+  isReceiving(): boolean {
+    return this.#channel.current !== undefined;
+  }
+
+  close(): Promise<void> {
+    return this.#channel.close();
+  }
+
+  async #consume(channel: Channel, lose: () => void): Promise<void> {
+    const queue = await this.topology.declareNodeQueue(channel, this.node);
+    await channel.prefetch(PREFETCH);
+    await channel.consume(queue, (message) => {
+      if (message === null) lose();
+      else void this.#receive(channel, message);
+    });
+    this.receiver.connected();
+  }
+
+  async #receive(channel: Channel, message: ConsumeMessage): Promise<void> {
+    try {
+      const { traceparent } = originFrom(message.properties.headers);
+      await this.receiver.receive({
+        pattern: String(message.properties.type),
+        body: message.content.toString(),
+        traceparent,
+      });
+    } finally {
+      acknowledge(channel, message);
+    }
+  }
+}
+
+function acknowledge(channel: Channel, message: ConsumeMessage): void {
+  try {
+    channel.ack(message);
+  } catch {
+    // IllegalOperationError: the channel is gone, and its queue with it.
+  }
 }

@@ -3,22 +3,24 @@ import type { Channel, Options } from 'amqplib';
 import type { EventContract } from '#contracts';
 import { AppError, appError } from '#errors';
 import type { Metrics } from '#observability';
-import { assertFits } from '../message-size.js';
-import type { BroadcastListener, EventMessage, NodeMessage, NodeReceiver, Transport } from '../transport.js';
-import { openConnection } from './broker-connection.js';
-import { settledWithin } from './in-flight.js';
-import { LastingChannel } from './lasting-channel.js';
-import { NodeInbox } from './node-inbox.js';
+import {
+  assertFits,
+  type BroadcastListener,
+  type EventMessage,
+  type NodeMessage,
+  type NodeReceiver,
+  type Transport,
+} from '../transport.js';
+import { LastingChannel, openConnection } from './broker-connection.js';
 import { queueDepths } from './operator-queues.js';
-import { originHeaders } from './origin-headers.js';
-import { Publisher, type Route } from './publisher.js';
-import { RabbitServer } from './rabbit.server.js';
+import { Publisher, type Route, settledWithin } from './publisher.js';
+import { NodeInbox, RabbitServer } from './rabbit.server.js';
 import { RpcChannel } from './rpc-channel.js';
-import { Topology } from './topology.js';
+import { originHeaders, Topology } from './topology.js';
 
 const CLOSE_TIMEOUT_MS = 2_000;
 
-export interface RabbitTransportOptions {
+interface RabbitTransportOptions {
   readonly url: string;
   readonly namespace: string;
   /** Shown in RabbitMQ's list of connections, followed by what the connection is for. */

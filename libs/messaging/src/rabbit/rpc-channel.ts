@@ -1,7 +1,7 @@
 import type { Channel, ConsumeMessage, Message, MessageProperties, Options } from 'amqplib';
 import { appError } from '#errors';
 import type { Metrics } from '#observability';
-import { assertFits } from '../message-size.js';
+import { assertFits } from '../transport.js';
 import type { Publisher } from './publisher.js';
 import type { Topology } from './topology.js';
 

@@ -1,5 +1,6 @@
-import type { Channel } from 'amqplib';
+import type { Channel, MessageProperties } from 'amqplib';
 import type { EventContract } from '#contracts';
+import type { MessageOrigin } from '../transport.js';
 
 /** On a dead letter: what its last attempt failed with. */
 export const REASON_HEADER = 'x-gatepost-reason';
@@ -156,4 +157,25 @@ function movedSafelyTo(queue: string): Record<string, string> {
     'x-dead-letter-strategy': 'at-least-once',
     'x-overflow': 'reject-publish',
   };
+}
+
+const TRACEPARENT = 'traceparent';
+const REQUEST_ID = 'x-gatepost-request-id';
+
+type Headers = MessageProperties['headers'];
+
+/** Where a message comes from, beside the message: who does not know these headers passes them over. */
+export function originHeaders({ requestId, traceparent }: MessageOrigin): Record<string, string> {
+  return {
+    ...(traceparent !== undefined && { [TRACEPARENT]: traceparent }),
+    ...(requestId !== undefined && { [REQUEST_ID]: requestId }),
+  };
+}
+
+export function originFrom(headers: Headers): MessageOrigin {
+  return { traceparent: textOf(headers?.[TRACEPARENT]), requestId: textOf(headers?.[REQUEST_ID]) };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }

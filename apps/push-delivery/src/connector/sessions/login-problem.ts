@@ -1,5 +1,5 @@
 import { appId as appIdSchema, installationId as installationIdSchema } from '#contracts';
-import { isStorableText } from '#object-values';
+import { isStorableText } from '#objects';
 import type { DeviceAddress } from '../../device-queues/device-address.js';
 import { CLOSE, UNKNOWN_APPLICATION } from './close-codes.js';
 

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { Clock } from '#clock';
+import { Clock } from '#bootstrap';
 import { DEVICE_QUEUES, type DeviceQueues, type QueuePage } from '../../device-queues/device-queues.js';
 import { MessageCache } from '../messages/message-cache.js';
 import type { DeviceConnection } from '../sockets/device-connection.js';

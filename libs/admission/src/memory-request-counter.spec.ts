@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { MemoryRequestCounter } from './request-counter.js';
+
+describe('MemoryRequestCounter', () => {
+  it('says in whole milliseconds how long a window lasts, and never longer than it does', async () => {
+    const counter = new MemoryRequestCounter();
+    for (let client = 0; client < 1_000; client += 1)
+      expect((await counter.count(String(client), 60)).resetMs).toBe(60_000);
+  });
+
+  it('forgets the key that was quiet for longest, where there are too many', async () => {
+    const counter = new MemoryRequestCounter(2);
+    await counter.count('first', 60);
+    await counter.count('second', 60);
+    await counter.count('first', 60);
+    await counter.count('third', 60);
+    expect((await counter.count('first', 60)).count).toBe(3);
+    expect((await counter.count('second', 60)).count).toBe(1);
+  });
+});

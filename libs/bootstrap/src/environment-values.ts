@@ -1,0 +1,149 @@
+import { isIP } from 'node:net';
+import { inspect } from 'node:util';
+
+const HIDDEN = '***';
+
+/** A configuration value that logs, JSON and string conversion show as `***`. Only `reveal()` gives it. */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return HIDDEN;
+  }
+
+  toJSON(): string {
+    return HIDDEN;
+  }
+
+  [inspect.custom](): string {
+    return HIDDEN;
+  }
+}
+
+/** Networks that have a name, as Fastify knows them. */
+const NAMES = new Set(['loopback', 'linklocal', 'uniquelocal']);
+const MAX_PREFIX: Readonly<Record<number, number>> = { 4: 32, 6: 128 };
+const PREFIX = /^[1-9]\d{0,2}$/;
+
+/** Whether the text is an address, a network such as `10.0.0.0/8`, or the name of one. */
+export function isProxy(text: string): boolean {
+  if (NAMES.has(text)) return true;
+  const [address = '', prefix, ...rest] = text.split('/');
+  const maxPrefix = MAX_PREFIX[isIP(address)];
+  if (maxPrefix === undefined || rest.length > 0) return false;
+  return prefix === undefined || (PREFIX.test(prefix) && Number(prefix) <= maxPrefix);
+}
+
+/** The name and password of an account of a server. */
+interface Login {
+  readonly username?: string;
+  readonly password?: string;
+}
+
+/** Where a server listens. */
+interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What a URL of Redis leads to: one server, the nodes of a cluster, or the master that Sentinels name. */
+export type RedisServers =
+  | { readonly kind: 'server'; readonly url: string }
+  | {
+      readonly kind: 'cluster';
+      readonly isEncrypted: boolean;
+      readonly login: Login;
+      /** Some nodes; these name the others. */
+      readonly nodes: readonly Endpoint[];
+    }
+  | {
+      readonly kind: 'sentinel';
+      readonly isEncrypted: boolean;
+      readonly login: Login;
+      readonly sentinelLogin: Login;
+      /** Some Sentinels; these name the others. */
+      readonly sentinels: readonly Endpoint[];
+      /** The name under which the Sentinels watch the master. */
+      readonly masterName: string;
+      readonly database: number;
+    };
+
+const REDIS_PORT = 6379;
+const SENTINEL_PORT = 26379;
+const MANY_HOSTS = /^(rediss?)\+(cluster|sentinel):\/\/(?:([^@/?#]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
+const MASTER = /^([^/]+)(?:\/(\d{1,5}))?$/;
+const SENTINEL_PARAMETERS = new Set(['sentinel_username', 'sentinel_password']);
+
+/**
+ * Reads `redis://host:6379`, `redis+cluster://host1:6379,host2:6379` or `redis+sentinel://host1:26379,host2:26379/<name>`, each
+ * with `rediss` for TLS. A login stands before the first host, as in any URL; that of the Sentinels in the query.
+ * @returns undefined where the text is none of these
+ */
+export function parseRedisUrl(text: string): RedisServers | undefined {
+  const many = MANY_HOSTS.exec(text);
+  try {
+    if (many !== null) return manyFrom(many);
+    return isServerUrl(text) ? { kind: 'server', url: text } : undefined;
+  } catch {
+    // A host, a port or a percent sign that no URL may have.
+    return undefined;
+  }
+}
+
+function manyFrom([, scheme, kind, login = '', hosts = '', path = '', query = '']: RegExpExecArray):
+  RedisServers | undefined {
+  const shared = { isEncrypted: scheme === 'rediss', login: loginFrom(login) };
+  if (kind === 'sentinel') return sentinelFrom(hosts, path, new URLSearchParams(query), shared);
+  // A cluster has one database and no settings.
+  if (!['', '0'].includes(path) || query !== '') return undefined;
+  return { kind: 'cluster', ...shared, nodes: endpointsFrom(hosts, REDIS_PORT) };
+}
+
+function isServerUrl(text: string): boolean {
+  const { protocol, hostname } = new URL(text);
+  return ['redis:', 'rediss:'].includes(protocol) && hostname !== '';
+}
+
+function sentinelFrom(
+  hosts: string,
+  path: string,
+  query: URLSearchParams,
+  shared: { readonly isEncrypted: boolean; readonly login: Login },
+): RedisServers | undefined {
+  const [, masterName, database = '0'] = MASTER.exec(path) ?? [];
+  if (masterName === undefined || [...query.keys()].some((name) => !SENTINEL_PARAMETERS.has(name))) return undefined;
+  return {
+    kind: 'sentinel',
+    ...shared,
+    sentinelLogin: loginOf(query.get('sentinel_username') ?? '', query.get('sentinel_password') ?? ''),
+    sentinels: endpointsFrom(hosts, SENTINEL_PORT),
+    masterName: decodeURIComponent(masterName),
+    database: Number(database),
+  };
+}
+
+/** @throws TypeError where one is no host with or without a port */
+function endpointsFrom(hosts: string, defaultPort: number): Endpoint[] {
+  return hosts.split(',').map((each) => {
+    const { hostname, port } = new URL(`redis://${each.trim()}`);
+    if (hostname === '') throw new TypeError('a host is missing');
+    return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? defaultPort : Number(port) };
+  });
+}
+
+function loginFrom(text: string): Login {
+  const [username = '', password = ''] = text.split(/:(.*)/s, 2).map(decodeURIComponent);
+  return loginOf(username, password);
+}
+
+function loginOf(username: string, password: string): Login {
+  return { ...(username === '' ? {} : { username }), ...(password === '' ? {} : { password }) };
+}

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { parseRedisUrl } from './environment-values.js';
+
+const plain = { isEncrypted: false, login: {} };
+
+describe('parseRedisUrl', () => {
+  it.each(['redis://host', 'rediss://user:p%40ss@host:6380/2', 'redis://[::1]:6379'])('takes %s as it is', (url) => {
+    expect(parseRedisUrl(url)).toEqual({ kind: 'server', url });
+  });
+
+  it.each([
+    ['redis+cluster://a:7000,b,[::1]:7002', { ...plain }],
+    ['redis+cluster://a:7000,b,[::1]:7002/0', { ...plain }],
+    ['rediss+cluster://:p%40ss%2F@a:7000,b,[::1]:7002/', { isEncrypted: true, login: { password: 'p@ss/' } }],
+    ['redis+cluster://me:a:b@a:7000,b,[::1]:7002', { ...plain, login: { username: 'me', password: 'a:b' } }],
+  ])('reads the nodes of %s', (url, rest) => {
+    const nodes = [
+      { host: 'a', port: 7_000 },
+      { host: 'b', port: 6_379 },
+      { host: '::1', port: 7_002 },
+    ];
+    expect(parseRedisUrl(url)).toEqual({ kind: 'cluster', nodes, ...rest });
+  });
+
+  it.each([
+    ['redis+sentinel://a,b:26380/main', { ...plain, sentinelLogin: {}, database: 0 }],
+    [
+      'rediss+sentinel://me:secret@a,b:26380/main/3?sentinel_username=them&sentinel_password=p%26q',
+      {
+        isEncrypted: true,
+        login: { username: 'me', password: 'secret' },
+        sentinelLogin: { username: 'them', password: 'p&q' },
+        database: 3,
+      },
+    ],
+  ])('reads the Sentinels of %s', (url, rest) => {
+    const sentinels = [
+      { host: 'a', port: 26_379 },
+      { host: 'b', port: 26_380 },
+    ];
+    expect(parseRedisUrl(url)).toEqual({ kind: 'sentinel', sentinels, masterName: 'main', ...rest });
+  });
+
+  it.each([
+    '',
+    'host:6379',
+    'http://host',
+    'redis://',
+    'redis://a:6379,b:6379',
+    'redis+cluster://',
+    'redis+cluster://a,,b',
+    'redis+cluster://a:99999',
+    'redis+cluster://a/1',
+    'redis+cluster://a?b=c',
+    'redis+cluster://%@a',
+    'redis+cluster://a b',
+    'redis+sentinel://a',
+    'redis+sentinel://a/',
+    'redis+sentinel://a/main/db',
+    'redis+sentinel://a/main?other=1',
+    'redis+other://a',
+  ])('refuses %j', (url) => {
+    expect(parseRedisUrl(url)).toBeUndefined();
+  });
+});

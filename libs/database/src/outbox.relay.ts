@@ -1,0 +1,288 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { AppError, appError, messageOf, ServerAway } from '#errors';
+import type { EventPublisher } from '#messaging';
+import { continueTrace, currentTraceparent, FailureLog, type Metrics } from '#observability';
+import type { Database } from './database.js';
+import { type Statement, together } from './statement.js';
+
+/** Longer than a slow read and the broker's longest confirm together. A relay that dies keeps the others waiting for so long. */
+const LEASE_MS = 10_000;
+
+/**
+ * The right to relay a schema's outbox: a row with its holder and an end. It belongs to no connection and no transaction, so it is
+ * held while the broker confirms, also behind a pooler. Its table is unlogged: taking it costs no flush of the log, and after a
+ * crash of PostgreSQL the row is missing, which means the same as an ended lease.
+ */
+class OutboxLease {
+  readonly #holder = randomUUID();
+  #endsAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    private readonly database: Database,
+    private readonly schema: string,
+  ) {}
+
+  /** False where the lease has ended meanwhile, by this process's own clock: another relay may have it. */
+  get isHeld(): boolean {
+    return performance.now() < this.#endsAtMs;
+  }
+
+  /** Takes or renews the lease where an event is due. @returns false where none is, or another relay holds the lease */
+  async takeIfDue(): Promise<boolean> {
+    const askedAtMs = performance.now();
+    const taken = await this.database.query(
+      `INSERT INTO ${this.schema}.outbox_lease AS lease (id, holder, held_until)
+       SELECT 1, $1, clock_timestamp() + make_interval(secs => $2)
+        WHERE EXISTS (SELECT 1 FROM ${this.schema}.outbox WHERE available_at <= now())
+       ON CONFLICT ON CONSTRAINT outbox_lease_pkey DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
+        WHERE lease.holder = excluded.holder OR lease.held_until <= clock_timestamp()
+       RETURNING 1`,
+      [this.#holder, LEASE_MS / 1_000],
+      `${this.schema}.outbox.lease`,
+    );
+    if (taken.length > 0) this.#endsAtMs = askedAtMs + LEASE_MS;
+    return taken.length > 0;
+  }
+
+  /** What ends the lease, to be run together with the last write under it. */
+  release(): Statement {
+    return {
+      name: `${this.schema}.outbox.release`,
+      text: `UPDATE ${this.schema}.outbox_lease SET held_until = '-infinity' WHERE holder = $1`,
+      values: [this.#holder],
+      afterCommit: () => {
+        this.#endsAtMs = Number.NEGATIVE_INFINITY;
+      },
+    };
+  }
+}
+
+const BATCH_SIZE = 100;
+/** Rows of a process that died before it could relay them wait this long at most, in milliseconds. */
+const POLL_INTERVAL_MS = 1_000;
+/** Between the starts of two batches, in milliseconds: events that follow each other closely go together. The first goes at once. */
+const GATHER_MS = 20;
+/** While the broker or the database is unavailable the relay pauses so long, twice as long each time up to the second figure. */
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 5_000;
+const FIRST_RETRY_SECONDS = 1;
+const LONGEST_RETRY_SECONDS = 300;
+/** What is counted of a long outbox: by then it is long enough. */
+const COUNTED = 10_000;
+
+interface OutboxRow {
+  readonly id: string;
+  readonly message_id: string;
+  readonly pattern: string;
+  readonly payload: unknown;
+  readonly request_id: string | null;
+  readonly traceparent: string | null;
+}
+
+/** What became of a batch: its rows by their ids, and why some of them are left. */
+interface BatchOutcome {
+  readonly published: readonly string[];
+  /** Not taken now: the same events go first when the broker is back. */
+  readonly unavailable: readonly unknown[];
+  readonly refused: readonly { readonly id: string; readonly reason: unknown }[];
+}
+
+/** `more`: another batch may be due. `idle`: nothing is to be done here. */
+type BatchEnd = 'more' | 'idle';
+
+/**
+ * Moves committed events to the broker at least once: a row is deleted only after the broker has confirmed it. No transaction is
+ * open meanwhile. One relay per schema works at a time, under a lease, and publishes rows in the order of their ids. Where a lease ends
+ * too early two relays may publish the same rows: both do it in that order, so the first copies of events arrive in it (ADR 28).
+ * While the broker is unavailable all rows stay where they are; an event that the broker refuses is tried again later, behind others.
+ */
+export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger('Outbox');
+  private readonly failures = new FailureLog(this.logger, 'relaying events');
+  private readonly lease: OutboxLease;
+  private readonly stop = new AbortController();
+  private isAwake = false;
+  private endWait: (() => void) | undefined;
+  private failuresInARow = 0;
+  private loop: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly database: Database,
+    private readonly publisher: EventPublisher,
+    private readonly metrics: Metrics,
+    private readonly schema: string,
+  ) {
+    this.lease = new OutboxLease(database, schema);
+  }
+
+  onApplicationBootstrap(): void {
+    const { outboxWaiting, outboxOldest } = this.metrics;
+    this.metrics.sample({
+      gauges: [outboxWaiting, outboxOldest],
+      labels: { schema: this.schema },
+      read: () => this.tellWaiting(),
+    });
+    this.loop = this.run();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.stop.abort();
+    this.wake();
+    await this.loop;
+  }
+
+  /** Tells the relay that rows may be waiting. */
+  wake(): void {
+    this.isAwake = true;
+    this.endWait?.();
+  }
+
+  private get isStopping(): boolean {
+    return this.stop.signal.aborted;
+  }
+
+  private async run(): Promise<void> {
+    while (!this.isStopping) {
+      const startedAt = performance.now();
+      const end = await this.relayBatch().catch((error: unknown) => this.pauseAfter(error));
+      if (end !== 'idle') continue;
+      await this.pause();
+      await sleep(Math.max(0, startedAt + GATHER_MS - performance.now()));
+    }
+    await this.letOthersRelay();
+  }
+
+  /** Commits do not shorten this pause: each of them would ask a broker in vain that has just said no. */
+  private async pauseAfter(error: unknown): Promise<BatchEnd> {
+    this.failures.failed(error);
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.failuresInARow, LONGEST_PAUSE_MS);
+    this.failuresInARow += 1;
+    // It rejects when the relay is stopped, which ends the pause.
+    await sleep(pauseMs, undefined, { signal: this.stop.signal }).catch(() => undefined);
+    return 'more';
+  }
+
+  private async pause(): Promise<void> {
+    if (!this.isAwake) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, POLL_INTERVAL_MS);
+        this.endWait = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.isAwake = false;
+    this.endWait = undefined;
+  }
+
+  /** @throws whatever says that the database or the broker is unavailable; the rows are as they were then */
+  private async relayBatch(): Promise<BatchEnd> {
+    if (!this.publisher.isConnected() || !(await this.lease.takeIfDue())) return 'idle';
+    const rows = await this.database.query<OutboxRow>(
+      `SELECT id, message_id, pattern, payload, request_id, traceparent FROM ${this.schema}.outbox WHERE available_at <= now() ORDER BY id LIMIT $1`,
+      [BATCH_SIZE],
+      `${this.schema}.outbox.next`,
+    );
+    // The process may have stood still since it has asked for the lease.
+    if (!this.lease.isHeld) return 'more';
+    const outcome = await this.publishAll(rows);
+    const end = rows.length === BATCH_SIZE && outcome.unavailable.length === 0 ? 'more' : 'idle';
+    await this.settle(outcome, end);
+    if (outcome.unavailable.length > 0) throw this.unavailability(outcome.unavailable[0]);
+    this.failuresInARow = 0;
+    this.failures.succeeded();
+    return end;
+  }
+
+  private async tellWaiting(): Promise<void> {
+    const { schema } = this;
+    const [row] = await this.database.query<{ count: number; seconds: number }>(
+      `SELECT count(*)::int AS count, coalesce(greatest(extract(epoch FROM now() - min(available_at)), 0), 0)::float AS seconds
+         FROM (SELECT available_at FROM ${schema}.outbox ORDER BY id LIMIT $1) AS first`,
+      [COUNTED],
+    );
+    this.metrics.outboxWaiting.set({ schema }, row?.count ?? 0);
+    this.metrics.outboxOldest.set({ schema }, row?.seconds ?? 0);
+  }
+
+  private async publishAll(rows: readonly OutboxRow[]): Promise<BatchOutcome> {
+    const results = await Promise.allSettled(rows.map((row) => this.publish(row)));
+    const failed = rows.flatMap(({ id }, index) => {
+      const result = results[index];
+      return result?.status === 'rejected' ? [{ id, reason: result.reason as unknown }] : [];
+    });
+    const left = new Set(failed.map(({ id }) => id));
+    // Also a broker that does not confirm in time: it takes nothing of a batch. One event is refused beside others that are taken.
+    const isNoneTaken = left.size === rows.length;
+    const isUnavailable = ({ reason }: { reason: unknown }) => isNoneTaken || this.isUnavailable(reason);
+    return {
+      published: rows.map(({ id }) => id).filter((id) => !left.has(id)),
+      unavailable: failed.filter(isUnavailable).map(({ reason }) => reason),
+      refused: failed.filter((failure) => !isUnavailable(failure)),
+    };
+  }
+
+  /** Whether the broker takes no events at all now; anything else is about one event. */
+  private isUnavailable(reason: unknown): boolean {
+    return !this.publisher.isConnected() || (reason instanceof AppError && reason.is('SERVICE_UNAVAILABLE'));
+  }
+
+  /** What publishes lose with their connection says less than that it is lost. */
+  private unavailability(reason: unknown): unknown {
+    if (this.publisher.isConnected()) return reason;
+    return appError('SERVICE_UNAVAILABLE', { cause: new ServerAway('message broker: the connection was lost') });
+  }
+
+  /** Of the trace in which the event was written, not of whatever woke the relay. */
+  private publish({ message_id: id, pattern, payload, request_id, traceparent }: OutboxRow): Promise<void> {
+    const span = { name: `${pattern} send`, kind: 'producer', attributes: { 'messaging.message.id': id } } as const;
+    return continueTrace(traceparent, span, () =>
+      this.publisher.publish({
+        id,
+        pattern,
+        body: JSON.stringify(payload),
+        requestId: request_id ?? undefined,
+        traceparent: currentTraceparent(),
+      }),
+    );
+  }
+
+  private async settle({ published, unavailable, refused }: BatchOutcome, end: BatchEnd): Promise<void> {
+    const { schema } = this;
+    if (refused.length > 0) await this.postpone(refused);
+    const release = this.lease.release();
+    if (end === 'more') await this.database.run(this.removal(published));
+    else if (published.length === 0) await this.database.run(release);
+    else await this.database.run(together([this.removal(published), release]));
+    this.metrics.outboxPublished.inc({ schema, outcome: 'ok' }, published.length);
+    this.metrics.outboxPublished.inc({ schema, outcome: 'failed' }, refused.length + unavailable.length);
+  }
+
+  private removal(ids: readonly string[]): Statement {
+    return {
+      name: `${this.schema}.outbox.remove`,
+      text: `DELETE FROM ${this.schema}.outbox WHERE id = ANY($1)`,
+      values: [ids],
+    };
+  }
+
+  private async postpone(refused: BatchOutcome['refused']): Promise<void> {
+    const reason = messageOf(refused[0]?.reason);
+    this.logger.warn(`${refused.length} events were refused (${reason}); they are kept and tried again later`);
+    await this.database.query(
+      `UPDATE ${this.schema}.outbox
+          SET attempts = attempts + 1,
+              available_at = now() + make_interval(secs => LEAST($2 * power(2, LEAST(attempts, 20)), $3))
+        WHERE id = ANY($1)`,
+      [refused.map(({ id }) => id), FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS],
+    );
+  }
+
+  /** A relay that stops between two batches has the lease: the next relay need not wait for its end. */
+  private async letOthersRelay(): Promise<void> {
+    if (this.lease.isHeld) await this.database.run(this.lease.release()).catch(() => undefined);
+  }
+}

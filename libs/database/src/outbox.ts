@@ -1,0 +1,108 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import type { EventContract, EventPayload } from '#contracts';
+import { EventPublisher } from '#messaging';
+import { currentTraceparent, Metrics } from '#observability';
+import { Database, type Tx } from './database.js';
+import { OutboxRelay } from './outbox.relay.js';
+import type { Statement } from './statement.js';
+
+/** The tables, for the first migration of a service that publishes events. Frozen: later changes are migrations of their own. */
+export function createOutboxTables(schema: string): string[] {
+  return [
+    `CREATE TABLE ${schema}.outbox (
+       id           bigint GENERATED ALWAYS AS IDENTITY,
+       message_id   uuid NOT NULL DEFAULT gen_random_uuid(),
+       pattern      text NOT NULL,
+       payload      jsonb NOT NULL,
+       attempts     integer NOT NULL DEFAULT 0,
+       available_at timestamptz NOT NULL DEFAULT now(),
+       CONSTRAINT outbox_pkey PRIMARY KEY (id)
+     )`,
+    ...createInboxTable(schema),
+  ];
+}
+
+/** What an event is a consequence of: the HTTP request, and the span that wrote it. */
+export function addOutboxOrigin(schema: string): string {
+  return `ALTER TABLE ${schema}.outbox ADD COLUMN request_id text, ADD COLUMN traceparent text`;
+}
+
+/** Which relay works, and until when (`OutboxLease`). Unlogged: what it holds is worth nothing after a crash. */
+export function addOutboxLease(schema: string): string {
+  return `CREATE UNLOGGED TABLE ${schema}.outbox_lease (
+            id         smallint NOT NULL,
+            holder     uuid NOT NULL,
+            held_until timestamptz NOT NULL,
+            CONSTRAINT outbox_lease_pkey PRIMARY KEY (id),
+            CONSTRAINT outbox_lease_one_check CHECK (id = 1)
+          )`;
+}
+
+/** The table of a service that only handles events. Frozen like the others. */
+export function createInboxTable(schema: string): string[] {
+  return [
+    `CREATE TABLE ${schema}.inbox (
+       message_id  uuid NOT NULL,
+       received_at timestamptz NOT NULL DEFAULT now(),
+       CONSTRAINT inbox_pkey PRIMARY KEY (message_id)
+     )`,
+    `CREATE INDEX inbox_received_at_idx ON ${schema}.inbox (received_at)`,
+  ];
+}
+
+interface EventOrigin {
+  readonly requestId?: string | undefined;
+}
+
+/** The one way by which a service publishes an event: a row in the transaction that caused it. */
+export class Outbox {
+  constructor(
+    private readonly schema: string,
+    private readonly relay: Pick<OutboxRelay, 'wake'>,
+  ) {}
+
+  async add<C extends EventContract>(
+    tx: Tx,
+    contract: C,
+    payload: EventPayload<C>,
+    origin?: EventOrigin,
+  ): Promise<void> {
+    await tx.run(this.addition(contract, payload, origin));
+  }
+
+  /**
+   * What adds the event, to be run together with what causes it.
+   * @param origin the request that the event follows from, where one is known: whoever handles it logs its id
+   */
+  addition<C extends EventContract>(contract: C, payload: EventPayload<C>, { requestId }: EventOrigin = {}): Statement {
+    return {
+      name: `${this.schema}.outbox.add`,
+      text: `INSERT INTO ${this.schema}.outbox (pattern, payload, request_id, traceparent) VALUES ($1, $2, $3, $4)`,
+      values: [contract.pattern, JSON.stringify(payload), requestId, currentTraceparent()],
+      afterCommit: () => {
+        this.relay.wake();
+      },
+    };
+  }
+}
+
+/** The outbox of one service, in its own schema, with its relay. */
+@Module({})
+export class OutboxModule {
+  /** @param token the service's database, where several can share a process (`DatabaseModule.forRoot`) */
+  static forSchema(schema: string, token: typeof Database = Database): DynamicModule {
+    return {
+      module: OutboxModule,
+      providers: [
+        {
+          provide: OutboxRelay,
+          useFactory: (database: Database, publisher: EventPublisher, metrics: Metrics) =>
+            new OutboxRelay(database, publisher, metrics, schema),
+          inject: [token, EventPublisher, Metrics],
+        },
+        { provide: Outbox, useFactory: (relay: OutboxRelay) => new Outbox(schema, relay), inject: [OutboxRelay] },
+      ],
+      exports: [Outbox],
+    };
+  }
+}

@@ -1,0 +1,113 @@
+import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
+import { appError } from '#errors';
+import { answerRequest, deliverEvent } from './handlers.js';
+import {
+  assertFits,
+  type BroadcastListener,
+  type EventMessage,
+  type NodeMessage,
+  type NodeReceiver,
+  type Transport,
+} from './transport.js';
+
+/** Receives what the in-process transport carries. It only holds the handlers; the transport finds them here. */
+class InProcessServer extends Server implements CustomTransportStrategy {
+  listen(callback: () => void): void {
+    callback();
+  }
+
+  close(): void {
+    // Nothing is held open: requests in flight are drained by the HTTP server that waits for their replies.
+  }
+
+  on(): never {
+    throw new Error('the in-process transport has no events');
+  }
+
+  unwrap(): never {
+    throw new Error('the in-process transport has no connection');
+  }
+}
+
+/**
+ * Carries messages inside one process: the same contracts, the same JSON round trip and the same error mapping as over
+ * the broker. Its durability is the outbox's: an event counts as published when its handlers are done.
+ */
+export class InProcessTransport implements Transport {
+  readonly #servers: InProcessServer[] = [];
+  readonly #listeners = new Map<string, BroadcastListener[]>();
+  readonly #nodes = new Map<string, NodeReceiver>();
+  /** Events are handled one after the other, as one queue would give them. */
+  #lastEvent: Promise<void> = Promise.resolve();
+
+  async request(pattern: string, body: string, timeoutMs: number): Promise<string> {
+    assertFits(body);
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        reject(appError('SERVICE_UNAVAILABLE', { cause: new Error(`${pattern} gave no answer in ${timeoutMs} ms`) }));
+      }, timeoutMs);
+    });
+    return Promise.race([this.#answer(body), timeout]).finally(() => {
+      clearTimeout(timer);
+    });
+  }
+
+  async publishEvent(message: EventMessage): Promise<void> {
+    const handled = this.#lastEvent.then(() => this.#deliver(message));
+    this.#lastEvent = handled.catch(() => undefined);
+    return handled;
+  }
+
+  broadcast(pattern: string, body: string): void {
+    for (const listener of this.#listeners.get(pattern) ?? []) setImmediate(listener, body);
+  }
+
+  onBroadcast(pattern: string, listener: BroadcastListener): void {
+    this.#listeners.set(pattern, [...(this.#listeners.get(pattern) ?? []), listener]);
+  }
+
+  async sendToNode(node: string, message: NodeMessage): Promise<void> {
+    assertFits(message.body);
+    await this.#nodes.get(node)?.receive(message);
+  }
+
+  receiveAsNode(node: string, receiver: NodeReceiver): void {
+    this.#nodes.set(node, receiver);
+    receiver.connected();
+  }
+
+  problem(): undefined {
+    return undefined;
+  }
+
+  createServer(): InProcessServer {
+    const server = new InProcessServer();
+    this.#servers.push(server);
+    return server;
+  }
+
+  async close(): Promise<void> {
+    await this.#lastEvent;
+  }
+
+  async #answer(body: string): Promise<string> {
+    const answer = await answerRequest(body, (wanted) => this.#find(wanted));
+    return typeof answer === 'string' ? answer : this.#answer(answer.body);
+  }
+
+  async #deliver(message: EventMessage): Promise<void> {
+    for (const server of this.#servers) {
+      const handler = server.getHandlers().get(message.pattern);
+      if (handler?.isEventHandler) await deliverEvent(message, handler);
+    }
+  }
+
+  #find(pattern: string): MessageHandler | null {
+    for (const server of this.#servers) {
+      const handler = server.getHandlers().get(pattern);
+      if (handler !== undefined) return handler;
+    }
+    return null;
+  }
+}

@@ -1,0 +1,120 @@
+import { once } from 'node:events';
+import { chmod } from 'node:fs/promises';
+import { createConnection, createServer, type Server, type Socket } from 'node:net';
+import { createInterface, type Interface } from 'node:readline';
+import type { RpcContract } from '#contracts';
+import { appError, toAppError } from '#errors';
+import { decodeRequest, encodeError, type Requester } from './transport.js';
+
+/** The codes of a socket that is not there, and of one whose process is gone. */
+const NOBODY_LISTENS: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ECONNREFUSED']);
+
+const closed = (cause?: unknown) =>
+  appError('SERVICE_UNAVAILABLE', { message: 'The server closed the connection.', cause });
+
+/** The asking side of a running server's operator socket. One request at a time. */
+export class OperatorSocket implements Requester {
+  readonly #lines: AsyncIterator<string>;
+
+  private constructor(
+    private readonly socket: Socket,
+    lines: Interface,
+  ) {
+    this.#lines = lines[Symbol.asyncIterator]();
+  }
+
+  /** @returns undefined where no server listens */
+  static async open(path: string): Promise<OperatorSocket | undefined> {
+    const socket = createConnection(path);
+    try {
+      await once(socket, 'connect');
+    } catch (error) {
+      if (NOBODY_LISTENS.has((error as NodeJS.ErrnoException).code)) return undefined;
+      throw error;
+    }
+    socket.on('error', () => socket.destroy());
+    socket.on('timeout', () => socket.destroy());
+    return new OperatorSocket(socket, createInterface({ input: socket }));
+  }
+
+  async request(_pattern: string, body: string, timeoutMs: number): Promise<string> {
+    this.socket.write(`${body}\n`);
+    this.socket.setTimeout(timeoutMs);
+    const line = await this.#lines.next().catch((cause: unknown) => {
+      throw closed(cause);
+    });
+    if (line.done) throw closed();
+    return line.value;
+  }
+
+  close(): void {
+    this.socket.end();
+  }
+}
+
+/** Who may ask: the user that runs the server. */
+const OWNER_ONLY = 0o600;
+
+/** A socket that operators can ask. */
+export interface ServedOperators {
+  /** Ends the open connections too: one that is idle would never end by itself. */
+  close(): Promise<void>;
+}
+
+/**
+ * Lets operators of the same machine ask over a Unix socket: one request a line, one reply a line, in the order asked.
+ * Only the given contracts can be asked, and only by the user of this process.
+ * @throws the error of `listen`, such as EADDRINUSE where the socket exists
+ */
+export async function serveOperators(
+  path: string,
+  contracts: readonly RpcContract[],
+  requester: () => Requester | undefined,
+): Promise<ServedOperators> {
+  const allowed = new Map(contracts.map((contract) => [contract.pattern, contract]));
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    answerLines(socket, (line) => answer(line, allowed, requester())).catch(() => socket.destroy());
+  });
+  await listen(server, path);
+  return { close: () => close(server, sockets) };
+}
+
+async function listen(server: Server, path: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  await chmod(path, OWNER_ONLY);
+}
+
+async function close(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve));
+  for (const socket of sockets) socket.destroySoon();
+  await closed;
+}
+
+async function answerLines(socket: Socket, respond: (line: string) => Promise<string>): Promise<void> {
+  socket.on('error', () => socket.destroy());
+  for await (const line of createInterface({ input: socket })) socket.write(`${await respond(line)}\n`);
+}
+
+async function answer(
+  line: string,
+  allowed: ReadonlyMap<string, RpcContract>,
+  requester: Requester | undefined,
+): Promise<string> {
+  try {
+    const contract = allowed.get(decodeRequest(line).pattern);
+    if (contract === undefined) throw appError('FORBIDDEN', { message: 'Operators cannot ask this.' });
+    if (requester === undefined) throw appError('SERVICE_UNAVAILABLE', { message: 'The server is still starting.' });
+    return await requester.request(contract.pattern, line, contract.timeoutMs);
+  } catch (error) {
+    return encodeError(toAppError(error));
+  }
+}

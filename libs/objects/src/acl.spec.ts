@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import type { JsonValue } from '#contracts';
+import { grants, parseAcl } from './access.js';
+
+describe('parseAcl', () => {
+  it.each<JsonValue>([
+    {},
+    { '*': { read: true } },
+    { abc123: { read: true, write: true } },
+    { 'role:editors': { write: true } },
+    { '*': {} },
+  ])('takes %j', (value) => {
+    expect(parseAcl(value)).toEqual(value);
+  });
+
+  it.each<JsonValue>([
+    null,
+    [],
+    'public',
+    7,
+    { '*': null },
+    { '*': true },
+    { '*': ['read'] },
+    { '*': { read: false } },
+    { '*': { read: 'true' } },
+    { '*': { read: 1 } },
+    { '*': { execute: true } },
+    { '': { read: true } },
+    { 'role:': { read: true } },
+    { 'a b': { read: true } },
+    { ['x'.repeat(65)]: { read: true } },
+    Object.fromEntries(Array.from({ length: 1001 }, (_, index) => [`u${index}`, { read: true }])),
+  ])('refuses %.60j', (value) => {
+    expect(() => parseAcl(value)).toThrow(expect.objectContaining({ errorName: 'INVALID_ACL' }) as Error);
+  });
+});
+
+describe('grants', () => {
+  const acl = { '*': { read: true }, owner: { write: true }, 'role:editors': { write: true } } as const;
+
+  it.each<[Parameters<typeof grants>, boolean]>([
+    [[null, 'write', []], true],
+    [[{}, 'read', ['*', 'owner']], false],
+    [[acl, 'read', ['*']], true],
+    [[acl, 'write', ['*']], false],
+    [[acl, 'write', ['*', 'owner']], true],
+    [[acl, 'write', ['*', 'other']], false],
+    [[acl, 'write', ['*', 'other', 'role:editors']], true],
+    [[acl, 'write', ['*', 'editors', 'role:Editors']], false],
+    [[acl, 'write', ['__proto__', 'constructor']], false],
+  ])('%j: %s', (args, isGranted) => {
+    expect(grants(...args)).toBe(isGranted);
+  });
+});

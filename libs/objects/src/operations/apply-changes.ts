@@ -1,0 +1,147 @@
+import type { JsonObject, JsonValue } from '#contracts';
+import { type AppError, appError } from '#errors';
+import { isJsonObject } from '../values.js';
+import { type BitOperator, canonicalText, type FieldChange, inField, type Operation } from './change.js';
+
+/**
+ * The value after the operation; undefined where there is none, before or after.
+ * @throws AppError INCORRECT_TYPE where the operation does not fit the value
+ */
+function applyOperation(operation: Operation, current: JsonValue | undefined): JsonValue | undefined {
+  switch (operation.kind) {
+    case 'set':
+      return operation.value;
+    case 'delete':
+      return undefined;
+    case 'increment':
+      return increment(current, operation.amount);
+    case 'add':
+      return [...listOf(current), ...operation.objects];
+    case 'addUnique':
+      return addUnique(listOf(current), operation.objects);
+    case 'remove':
+      return current === undefined ? undefined : without(listOf(current), operation.objects);
+    case 'bits':
+      return combineBits(operation.operator, current, operation.value);
+  }
+}
+
+/** Integers stay exact: a sum that is not would be rounded in silence. */
+function increment(current: JsonValue | undefined = 0, amount: number): number {
+  if (typeof current !== 'number') throw incorrect('Increment and Decrement work on numbers only.');
+  const sum = current + amount;
+  const isExact = Number.isSafeInteger(sum) || !Number.isSafeInteger(current) || !Number.isSafeInteger(amount);
+  if (!Number.isFinite(sum) || !isExact) throw incorrect('The number would be too large.');
+  return sum;
+}
+
+function listOf(current: JsonValue | undefined = []): readonly JsonValue[] {
+  if (!Array.isArray(current)) throw incorrect('Add, AddUnique and Remove work on lists only.');
+  return current;
+}
+
+function addUnique(list: readonly JsonValue[], objects: readonly JsonValue[]): JsonValue[] {
+  const known = new Set(list.map(canonicalText));
+  const added = objects.filter((item) => {
+    const text = canonicalText(item);
+    const isNew = !known.has(text);
+    known.add(text);
+    return isNew;
+  });
+  return [...list, ...added];
+}
+
+function without(list: readonly JsonValue[], objects: readonly JsonValue[]): JsonValue[] {
+  const unwanted = new Set(objects.map(canonicalText));
+  return list.filter((item) => !unwanted.has(canonicalText(item)));
+}
+
+/** In two's complement of any width; a missing value has no bit set. */
+function combineBits(operator: BitOperator, current: JsonValue | undefined = 0, value: number): number {
+  if (typeof current !== 'number' || !Number.isSafeInteger(current))
+    throw incorrect('BitAnd, BitOr and BitXor work on integers only.');
+  const result = Number(combine(operator, BigInt(current), BigInt(value)));
+  if (!Number.isSafeInteger(result)) throw incorrect('The number would be too large.');
+  return result;
+}
+
+function combine(operator: BitOperator, left: bigint, right: bigint): bigint {
+  switch (operator) {
+    case 'and':
+      return left & right;
+    case 'or':
+      return left | right;
+    case 'xor':
+      return left ^ right;
+  }
+}
+
+function incorrect(message: string): AppError {
+  return appError('INCORRECT_TYPE', { message });
+}
+
+type Container = JsonObject | JsonValue[];
+
+const INDEX = /^(?:0|[1-9]\d{0,8})$/;
+
+/**
+ * A new document with the changes applied in their order; the given one stays as it is.
+ * @throws AppError INCORRECT_TYPE where a change does not fit what is there
+ */
+export function applyChanges(document: JsonObject, changes: readonly FieldChange[]): JsonObject {
+  const draft = structuredClone(document);
+  for (const change of changes) {
+    inField(change.path[0], () => {
+      applyChange(draft, change);
+    });
+  }
+  return draft;
+}
+
+function applyChange(draft: JsonObject, { path, operation }: FieldChange): void {
+  let container: Container = draft;
+  for (const [level, name] of path.entries()) {
+    const current = memberOf(container, name);
+    const below = path.slice(level + 1);
+    if (below.length === 0 || current === undefined) {
+      const value = applyOperation(operation, current);
+      replace(container, name, value === undefined ? undefined : nest(value, below));
+      return;
+    }
+    container = asContainer(current);
+  }
+}
+
+/** The value in objects of the given names, the outermost first. */
+function nest(value: JsonValue, names: readonly string[]): JsonValue {
+  return names.reduceRight((inner, name) => ({ [name]: inner }), value);
+}
+
+function memberOf(container: Container, name: string): JsonValue | undefined {
+  if (Array.isArray(container)) return container[indexOf(name, container)];
+  return Object.hasOwn(container, name) ? container[name] : undefined;
+}
+
+function replace(container: Container, name: string, value: JsonValue | undefined): void {
+  if (Array.isArray(container)) {
+    if (value === undefined) throw incorrect('An element of a list is taken away by Remove.');
+    container[indexOf(name, container)] = value;
+  } else if (value === undefined) {
+    Reflect.deleteProperty(container, name);
+  } else {
+    container[name] = value;
+  }
+}
+
+/** Only an element that is there can be named: lists grow by Add. */
+function indexOf(name: string, list: readonly JsonValue[]): number {
+  const index = INDEX.test(name) ? Number(name) : -1;
+  if (index < 0 || index >= list.length) throw incorrect('The list has no such element.');
+  return index;
+}
+
+/** Typed values are whole: nothing is changed within a Date or a Pointer. */
+function asContainer(value: JsonValue): Container {
+  if (Array.isArray(value) || (isJsonObject(value) && !Object.hasOwn(value, '__type'))) return value;
+  throw incorrect('A key leads into a value that is no object.');
+}

@@ -1,0 +1,219 @@
+import type { JsonValue } from '#contracts';
+import { isJsonObject } from '../values.js';
+import {
+  allOf,
+  anyOf,
+  type CompileContext,
+  documentCount,
+  documentsOf,
+  jsonAt,
+  type JsonTarget,
+  matchText,
+  selectedValues,
+  type TestCompilers,
+} from './compile-context.js';
+import type { Condition, FieldPath, FieldTestOf } from './query.js';
+
+/** The condition that a place is not too far away. */
+function isAtMostAway(test: FieldTestOf<'isNear'>, path: FieldPath, context: CompileContext): string {
+  const distance = distanceTo(test, path, context);
+  const { maxRadians } = test;
+  return maxRadians === undefined
+    ? `${distance} IS NOT NULL`
+    : `${distance} <= ${context.statement.bind(maxRadians)}::float8`;
+}
+
+/** The condition that a place is in a box. A box whose west lies east of its east goes over the date line. */
+function isWithinBox(
+  { southwest, northeast }: FieldTestOf<'isWithin'>,
+  path: FieldPath,
+  context: CompileContext,
+): string {
+  const bind = (degrees: number) => `${context.statement.bind(degrees)}::float8`;
+  return ofPlace(path, context, ({ latitude, longitude }) => {
+    const isWithinHeight = `${latitude} BETWEEN ${bind(southwest.latitude)} AND ${bind(northeast.latitude)}`;
+    const [isEast, isWest] = [
+      `${longitude} >= ${bind(southwest.longitude)}`,
+      `${longitude} <= ${bind(northeast.longitude)}`,
+    ];
+    const goesOverDateLine = southwest.longitude > northeast.longitude;
+    return `${isWithinHeight} AND (${isEast} ${goesOverDateLine ? 'OR' : 'AND'} ${isWest})`;
+  });
+}
+
+/** The distance by which rows are ordered, where the query asks what is near: nearest first. */
+export function orderByDistance(where: Condition, context: CompileContext): string[] {
+  const near = findNear(where);
+  return near === undefined ? [] : [`${distanceTo(near.test, near.field, context)} ASC`];
+}
+
+interface NearCondition {
+  readonly field: FieldPath;
+  readonly test: FieldTestOf<'isNear'>;
+}
+
+function findNear(where: Condition): NearCondition | undefined {
+  if (where.kind === 'and') return where.conditions.map(findNear).find((near) => near !== undefined);
+  return where.kind === 'field' && where.test.kind === 'isNear' ? { field: where.field, test: where.test } : undefined;
+}
+
+/** By the haversine formula, in radians; NULL where the field holds no place. Rounding must not leave the domain of its functions. */
+function distanceTo({ point }: FieldTestOf<'isNear'>, path: FieldPath, context: CompileContext): string {
+  const bind = (degrees: number) => `${context.statement.bind(degrees)}::float8`;
+  const square = (degrees: string) => `power(sin(radians(${degrees}) / 2), 2)`;
+  return ofPlace(path, context, ({ latitude, longitude }) => {
+    const toLatitude = bind(point.latitude);
+    const byLatitude = square(`${latitude} - ${toLatitude}`);
+    const byLongitude = square(`${longitude} - ${bind(point.longitude)}`);
+    const haversine = `${byLatitude} + cos(radians(${latitude})) * cos(radians(${toLatitude})) * ${byLongitude}`;
+    return `2 * asin(sqrt(least(1, greatest(0, ${haversine}))))`;
+  });
+}
+
+/** An expression of the two angles of the place at a path; NULL where there is none. */
+function ofPlace(
+  path: FieldPath,
+  context: CompileContext,
+  expression: (place: { latitude: string; longitude: string }) => string,
+): string {
+  const value = jsonAt(path, context);
+  const [latitude, longitude] = [`(${value} -> 'latitude')`, `(${value} -> 'longitude')`];
+  const isNumber = (json: string) => `jsonb_typeof(${json}) = 'number'`;
+  const isPlace = `${value} @> '{"__type": "GeoPoint"}' AND ${isNumber(latitude)} AND ${isNumber(longitude)}`;
+  const of = expression({ latitude: `${latitude}::float8`, longitude: `${longitude}::float8` });
+  return `CASE WHEN ${isPlace} THEN ${of} END`;
+}
+
+/** Values of `$all` that the index is asked for: any of them may be the rare one. */
+const MAX_CONTAINED = 10;
+
+/** A filter sees the items of a list, and would see those of a list within it too: the API looks no deeper. */
+const NO_LIST = '@.type() != "array"';
+
+/** What may be asked of a custom field, or of a value within one. */
+export const jsonTests: TestCompilers<JsonTarget> = {
+  isAnyOf: ({ values }, target, context) => isAnyOfValues(values, target, context),
+  holdsAll: ({ values }, target, context) => holdsAllValues(values, target, context),
+  compares: ({ operator, value }, target, context) => {
+    const date = isJsonObject(value) ? value['iso'] : undefined;
+    return date === undefined
+      ? hasPath(target, `? (${NO_LIST} && @ ${operator} $value)`, context, { value })
+      : hasPath(target, `? (${NO_LIST} && @."__type" == "Date" && @."iso" ${operator} $value)`, context, {
+          value: date,
+        });
+  },
+  exists: (_, target, context) => hasPath(target, '', context),
+  hasSize: ({ size }, target, context) =>
+    someItem(
+      itemsOf(target, '', context),
+      `CASE jsonb_typeof(item) WHEN 'array' THEN jsonb_array_length(item) END = ${context.statement.bind(size)}`,
+    ),
+  matches: (test, target, context) => matchesPattern(test, target, context),
+  isNear: (test, { path }, context) => isAtMostAway(test, path, context),
+  isWithin: (test, { path }, context) => isWithinBox(test, path, context),
+  isInQuery: ({ query }, target, context) => {
+    const pointers = `? (${NO_LIST} && @."__type" == "Pointer" && @."className" == $className)`;
+    const ids = context.select(query, ({ queryClass }) => queryClass.idColumn);
+    return someItem(
+      itemsOf(target, pointers, context, { className: query.className }),
+      `item ->> 'objectId' IN (${ids})`,
+    );
+  },
+  isSelected: (test, target, context) =>
+    someItem(
+      candidatesOf(target, context),
+      `item IN (SELECT value FROM ${selectedValues(test, context)} WHERE value IS NOT NULL)`,
+    ),
+};
+
+function isAnyOfValues(values: readonly JsonValue[], target: JsonTarget, context: CompileContext): string {
+  const set = values.filter((value) => value !== null);
+  return anyOf([
+    ...(set.length === 0 ? [] : [isOneOf(set, target, context)]),
+    ...(set.length === values.length ? [] : [isNothing(target, context)]),
+  ]);
+}
+
+/**
+ * The values themselves are compared; that some document is contained finds the rows by the GIN index. The comparison looks expensive to PostgreSQL, so
+ * that it prefers that index to reading the rows in the order of the query, wherever the values are rare.
+ */
+function isOneOf(values: readonly JsonValue[], target: JsonTarget, context: CompileContext): string {
+  const contains = containsOneOf(values, target, context);
+  return allOf([
+    ...contains,
+    someItem(candidatesOf(target, context), `item = ANY (${bindAll(values, context)}::jsonb[])`),
+  ]);
+}
+
+/** Necessary for equality, and indexed. Nothing where the index would have too much to look up. */
+function containsOneOf(values: readonly JsonValue[], target: JsonTarget, context: CompileContext): string[] {
+  if (!context.statement.spendDocuments(values.length * documentCount(target))) return [];
+  const documents = values.flatMap((value) => documentsOf(target, value));
+  return [`${context.queryClass.jsonColumn} @> ANY (${bindAll(documents, context)}::jsonb[])`];
+}
+
+function bindAll(values: readonly JsonValue[], { statement }: CompileContext): string {
+  return statement.bind(values.map((value) => JSON.stringify(value)));
+}
+
+function isNothing(target: JsonTarget, context: CompileContext): string {
+  return anyOf([`${hasPath(target, '', context)} IS NOT TRUE`, hasPath(target, '? (@.type() == "null")', context)]);
+}
+
+function holdsAllValues(values: readonly JsonValue[], target: JsonTarget, context: CompileContext): string {
+  const [first, ...others] = values;
+  if (first === undefined) return 'FALSE';
+  const holdsFirst = isAnyOfValues([first], target, context);
+  if (others.length === 0) return holdsFirst;
+  const wanted = `unnest(${bindAll(others, context)}::jsonb[]) AS wanted(value)`;
+  const held = `SELECT item FROM ${candidatesOf(target, context)}`;
+  return allOf([
+    holdsFirst,
+    ...others.slice(0, MAX_CONTAINED).flatMap((value) => containsOneOf([value], target, context)),
+    `NOT EXISTS (SELECT FROM ${wanted} WHERE value NOT IN (${held}))`,
+  ]);
+}
+
+/** Text that is the field itself is read without a sub-select, in a third of the time. */
+function matchesPattern(test: FieldTestOf<'matches'>, target: JsonTarget, context: CompileContext): string {
+  const texts = itemsOf(target, '? (@.type() == "string")', context);
+  const someText = someItem(texts, matchText("(item #>> '{}')", test, context));
+  if (target.path.length > 1) return someText;
+  const value = jsonAt(target.path, context);
+  const isMatch = matchText(`(${value} #>> '{}')`, test, context);
+  return `CASE jsonb_typeof(${value}) WHEN 'string' THEN ${isMatch} WHEN 'array' THEN ${someText} END`;
+}
+
+/** Whether the path, and a filter of ours behind it, leads to anything. Values of the query come as variables. */
+function hasPath(target: JsonTarget, filter: string, context: CompileContext, variables: Variables = {}): string {
+  return `jsonb_path_exists(${pathArguments(target, filter, context, variables)})`;
+}
+
+/** What the path, and a filter of ours behind it, leads to, as the rows of `candidate(item)`. */
+function itemsOf(target: JsonTarget, filter: string, context: CompileContext, variables: Variables = {}): string {
+  return `jsonb_path_query(${pathArguments(target, filter, context, variables)}) AS candidate(item)`;
+}
+
+/** What equality compares with: the values at the path, and the items of those that are lists. */
+function candidatesOf(target: JsonTarget, context: CompileContext): string {
+  const [values, items] = ['', '[*]'].map(
+    (filter) => `SELECT jsonb_path_query(${pathArguments(target, filter, context, {})})`,
+  );
+  return `(${values} UNION ALL ${items}) AS candidate(item)`;
+}
+
+type Variables = Readonly<Record<string, JsonValue>>;
+
+function pathArguments(
+  { base, jsonPath }: JsonTarget,
+  filter: string,
+  { statement: { bind } }: CompileContext,
+  variables: Variables,
+): string {
+  return `${base()}, ${bind(`${jsonPath}${filter}`)}::jsonpath, ${bind(JSON.stringify(variables))}::jsonb`;
+}
+
+function someItem(rows: string, condition: string): string {
+  return `EXISTS (SELECT FROM ${rows} WHERE ${condition})`;
+}

@@ -1,0 +1,212 @@
+import { allOf, anyOf, type CompileContext, not, Statement } from './compile-context.js';
+import { compileField, searchParts } from './compile-field.js';
+import { compileOrder } from './compile-order.js';
+import { isMemberOf } from './compile-relation.js';
+import { bestFit, conjunction, type FieldIndex, type IndexFit, isOfApplication } from './field-index.js';
+import {
+  type Condition,
+  type ObjectQuery,
+  type QueryClass,
+  type QueryScope,
+  type SubQuery,
+  targetOf,
+} from './query.js';
+
+export interface CompiledFind {
+  /** The table, or those of its rows that an index finds. */
+  readonly from: string;
+  readonly where: string;
+  readonly orderBy: string;
+  /** LIMIT and OFFSET, where the query has them. */
+  readonly limit: string;
+  readonly parameters: readonly unknown[];
+  /** Whether it looks up one value of a unique column, and nothing else: one row at most, by the same plan whatever the value. */
+  readonly isLookUp: boolean;
+  /** Whether an index of custom fields knows all that is asked, so that one plan is right for all values. */
+  readonly isIndexed: boolean;
+}
+
+/** How the rows are counted that a query finds. */
+export interface CompiledCount {
+  readonly from: string;
+  readonly sql: string;
+  readonly parameters: readonly unknown[];
+  readonly isIndexed: boolean;
+}
+
+export interface CompiledCondition {
+  readonly sql: string;
+  readonly parameters: readonly unknown[];
+}
+
+/**
+ * The SQL that finds the rows of a class which match the query, belong to the scope's application and may be read by its grantees.
+ * Names of columns are not qualified: the statement has no other table.
+ * @param indexes those of the class for the scope's application. They change how the rows are found, never which.
+ * @throws AppError INVALID_QUERY where the query names what cannot be queried
+ */
+export function compileFind(
+  query: ObjectQuery,
+  queryClass: QueryClass,
+  scope: QueryScope,
+  indexes: readonly FieldIndex[] = [],
+): CompiledFind {
+  const statement = new Statement();
+  const fit = bestFit(query, indexes, queryClass);
+  const context = { ...contextOf(queryClass, scope, statement), index: fit?.index };
+  const compiled = fit === undefined ? compileQuery(query, context) : compileFitting(query, fit, context);
+  return {
+    from: queryClass.table,
+    ...compiled,
+    parameters: statement.parameters,
+    isLookUp: isLookUp(query.where, queryClass),
+    isIndexed: fit?.isWhole === true,
+  };
+}
+
+/** Counts what `compileFind` finds. @throws as compileFind */
+export function compileCount(
+  where: Condition,
+  queryClass: QueryClass,
+  scope: QueryScope,
+  indexes: readonly FieldIndex[] = [],
+): CompiledCount {
+  const statement = new Statement();
+  const context = contextOf(queryClass, scope, statement);
+  const fit = bestFit({ where, order: [] }, indexes, queryClass);
+  if (fit === undefined) {
+    const sql = compileVisible(where, context);
+    return { from: queryClass.table, sql, parameters: statement.parameters, isIndexed: false };
+  }
+  const from = compileParts(where, fit, { ...context, index: fit.index });
+  return { from, sql: 'TRUE', parameters: statement.parameters, isIndexed: fit.isWhole };
+}
+
+/**
+ * The condition for a row that the statement has chosen already, as in `SELECT 1 FROM … WHERE object_id = $1 AND <sql>`: neither the
+ * application nor the ACL of the row is asked. It may be SQL's NULL, which means no.
+ * @param bound parameters that the statement has already; ours follow them
+ * @throws as compileFind
+ */
+export function compileCondition(
+  where: Condition,
+  queryClass: QueryClass,
+  scope: QueryScope,
+  bound: readonly unknown[],
+): CompiledCondition {
+  const statement = new Statement(bound);
+  const sql = compileTree(where, contextOf(queryClass, scope, statement));
+  return { sql, parameters: statement.parameters };
+}
+
+function isLookUp(where: Condition, queryClass: QueryClass): boolean {
+  if (where.kind === 'and') {
+    const [only, ...others] = where.conditions;
+    return only !== undefined && others.length === 0 && isLookUp(only, queryClass);
+  }
+  if (where.kind !== 'field' || where.test.kind !== 'isAnyOf') return false;
+  const target = targetOf(where.field, queryClass);
+  const [value, ...others] = where.test.values;
+  return (
+    target.kind === 'column' && target.column.isUnique === true && typeof value === 'string' && others.length === 0
+  );
+}
+
+function contextOf(queryClass: QueryClass, scope: QueryScope, statement: Statement): CompileContext {
+  return {
+    queryClass,
+    scope,
+    statement,
+    select: (query, column) =>
+      compileSelect(query, contextOf(scope.classOf(query.className), scope, statement), column),
+  };
+}
+
+function compileSelect(query: SubQuery, context: CompileContext, column: (within: CompileContext) => string): string {
+  const { where, orderBy, limit } = compileQuery(query, context);
+  return `SELECT ${column(context)} FROM ${context.queryClass.table} WHERE ${where} ORDER BY ${orderBy} ${limit}`;
+}
+
+function compileQuery(query: ObjectQuery, context: CompileContext): Pick<CompiledFind, 'where' | 'orderBy' | 'limit'> {
+  const { bind } = context.statement;
+  return {
+    where: compileVisible(query.where, context),
+    orderBy: compileOrder(query, context),
+    limit: [
+      ...(query.limit === undefined ? [] : [`LIMIT ${bind(query.limit)}`]),
+      ...(query.skip === undefined ? [] : [`OFFSET ${bind(query.skip)}`]),
+    ].join(' '),
+  };
+}
+
+/** Each part is a search by the index that ends after as many rows as are wanted; together they are sorted once more. */
+function compileFitting(
+  query: ObjectQuery,
+  fit: IndexFit,
+  context: CompileContext,
+): Pick<CompiledFind, 'where' | 'orderBy' | 'limit'> & { readonly from?: string } {
+  if (fit.narrowing.length === 0) return compileQuery(query, context);
+  const orderBy = compileOrder(query, context);
+  const { limit, skip } = query;
+  const { bind } = context.statement;
+  const [wanted, skipped] = [limit, skip].map((count) => (count === undefined ? undefined : `${bind(count)}::bigint`));
+  const enough = wanted === undefined ? '' : `LIMIT ${[wanted, skipped].filter(Boolean).join(' + ')}`;
+  return {
+    from: compileParts(query.where, fit, context, `ORDER BY ${orderBy} ${enough}`),
+    where: 'TRUE',
+    orderBy,
+    limit: [
+      ...(wanted === undefined ? [] : [`LIMIT ${wanted}`]),
+      ...(skipped === undefined ? [] : [`OFFSET ${skipped}`]),
+    ].join(' '),
+  };
+}
+
+/** The rows that match, found by an index, as a table. @param ending of the search of each part */
+function compileParts(where: Condition, { narrowing }: IndexFit, context: CompileContext, ending = ''): string {
+  const parts = searchParts(narrowing, context);
+  const byIndex = new Set<Condition>(
+    narrowing.flatMap((part) => (part.kind === 'equals' ? [part.condition] : part.conditions)),
+  );
+  const others = conjunction(where).filter((condition) => !byIndex.has(condition));
+  const both = [compileReadable(context), ...others.map((condition) => compileTree(condition, context))].join(' AND ');
+  const searches = parts.map(
+    (part) => `(SELECT * FROM ${context.queryClass.table} WHERE ${both} AND ${part} ${ending})`,
+  );
+  return `(${searches.join(' UNION ALL ')}) AS found_by_index`;
+}
+
+function compileVisible(where: Condition, context: CompileContext): string {
+  return `${compileReadable(context)} AND ${compileTree(where, context)}`;
+}
+
+function compileReadable(context: CompileContext): string {
+  const {
+    queryClass,
+    index,
+    scope: { appId, grantees },
+    statement: { bind },
+  } = context;
+  const isOfApp = index === undefined ? `${queryClass.appColumn} = ${bind(appId)}` : isOfApplication(appId, queryClass);
+  if (grantees === 'master') return isOfApp;
+  const grants = grantees.map((grantee) => JSON.stringify({ [grantee]: { read: true } }));
+  const { aclColumn } = queryClass;
+  return `${isOfApp} AND (${aclColumn} IS NULL OR ${aclColumn} @> ANY (${bind(grants)}::jsonb[]))`;
+}
+
+function compileTree(condition: Condition, context: CompileContext): string {
+  switch (condition.kind) {
+    case 'and':
+      return allOf(condition.conditions.map((part) => compileTree(part, context)));
+    case 'or':
+      return anyOf(condition.conditions.map((part) => compileTree(part, context)));
+    case 'not':
+      return not(compileTree(condition.condition, context));
+    case 'related': {
+      const owners = contextOf(context.scope.classOf(condition.object.className), context.scope, context.statement);
+      return isMemberOf(condition, owners.queryClass, context, compileReadable(owners));
+    }
+    case 'field':
+      return compileField(condition, context);
+  }
+}

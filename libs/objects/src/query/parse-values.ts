@@ -1,0 +1,84 @@
+import type { JsonObject, JsonValue } from '#contracts';
+import { AppError, appError } from '#errors';
+import { type GeoPoint, geoPointOf, isJsonObject, parseValue } from '../values.js';
+import { BOUNDS, type FieldTestOf, invalidQuery, parsePath, type SortKey } from './query.js';
+
+/** Reads an `order` such as `age,-address.city`. @throws AppError INVALID_QUERY, INVALID_KEY_NAME */
+export function parseOrder(order: string | undefined): SortKey[] {
+  const keys = (order ?? '')
+    .split(',')
+    .map((key) => key.trim())
+    .filter((key) => key !== '');
+  if (keys.length > BOUNDS.sortKeys) throw invalidQuery(`order may hold ${BOUNDS.sortKeys} keys at most.`);
+  return keys.map(parseSortKey);
+}
+
+function parseSortKey(key: string): SortKey {
+  const isDescending = key.startsWith('-');
+  return { field: parsePath(isDescending ? key.slice(1) : key), direction: isDescending ? 'DESC' : 'ASC' };
+}
+
+/** Reads a value to compare with, in the form in which it would be stored. @throws AppError INVALID_QUERY, MALFORMED_POINTER */
+export function parseQueryValue(value: JsonValue): JsonValue {
+  try {
+    return parseValue(value);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.is('MALFORMED_POINTER')) throw error;
+    throw invalidQuery(error.message);
+  }
+}
+
+/** Reads the list of an operator such as `$in`. @throws AppError INVALID_QUERY, MALFORMED_POINTER */
+export function parseQueryValues(operator: string, list: JsonValue): readonly JsonValue[] {
+  if (!Array.isArray(list)) throw invalidQuery(`${operator} takes a list.`);
+  if (list.length > BOUNDS.listValues)
+    throw invalidQuery(`${operator} takes a list of ${BOUNDS.listValues} values at most.`);
+  return list.map((value) => parseQueryValue(value));
+}
+
+/** How much of a unit of distance is one radian on the mean earth. */
+const UNITS_PER_RADIAN = new Map([
+  ['$maxDistance', 1],
+  ['$maxDistanceInRadians', 1],
+  ['$maxDistanceInKilometers', 6_371],
+  ['$maxDistanceInMiles', 3_958.8],
+]);
+
+/** Reads `$nearSphere` and the distances beside it; with several the shortest counts. @throws AppError GEO_POINT_QUERY, INVALID_QUERY */
+export function parseNear(value: JsonValue, operators: JsonObject): FieldTestOf<'isNear'> {
+  const radians = [...UNITS_PER_RADIAN]
+    .filter(([name]) => Object.hasOwn(operators, name))
+    .map(([name, units]) => parseDistance(name, operators[name]) / units);
+  return {
+    kind: 'isNear',
+    point: parsePoint(value),
+    maxRadians: radians.length === 0 ? undefined : Math.min(...radians),
+  };
+}
+
+/** Reads `$within`: a box of a south-western and a north-eastern corner. @throws AppError GEO_POINT_QUERY, INVALID_QUERY */
+export function parseBox(value: JsonValue): FieldTestOf<'isWithin'> {
+  const { $box: corners, ...rest } = isJsonObject(value) ? value : {};
+  if (!Array.isArray(corners) || corners.length !== 2 || Object.keys(rest).length > 0)
+    throw invalidQuery('$within takes a $box of two GeoPoints.');
+  const [southwest, northeast] = [parsePoint(corners[0]), parsePoint(corners[1])];
+  if (southwest.latitude > northeast.latitude)
+    throw appError('GEO_POINT_QUERY', { message: 'The first corner of a $box is the south-western one.' });
+  return { kind: 'isWithin', southwest, northeast };
+}
+
+function parsePoint(value: JsonValue | undefined): GeoPoint {
+  const point = geoPointOf(value);
+  if (point === undefined) {
+    throw appError('GEO_POINT_QUERY', {
+      message: 'A GeoPoint has a latitude of -90 to 90 and a longitude of -180 to 180.',
+    });
+  }
+  return point;
+}
+
+function parseDistance(name: string, value: JsonValue | undefined): number {
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0)
+    throw invalidQuery(`${name} takes a distance.`);
+  return value;
+}

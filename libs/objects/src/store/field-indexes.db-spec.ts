@@ -1,0 +1,179 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ClassName } from '#contracts';
+import { Database, type DatabaseOptions } from '#database';
+import { eventually, newDatabase } from '#testing';
+import type { QueryClass } from '../query/query.js';
+import { FieldIndexes } from './field-indexes.js';
+import { createFieldIndexTables, FieldIndexesRepository } from './field-indexes.repository.js';
+import { IndexBuilder } from './index-builder.js';
+import { SlowQuestions } from './slow-questions.js';
+
+const users: QueryClass = {
+  className: '_User',
+  table: 'sample.users',
+  columns: new Map([['createdAt', { sql: 'created_at', type: 'date' }]]),
+  relations: new Map(),
+  hidden: new Set(['secret']),
+  appColumn: 'app_id',
+  idColumn: 'object_id',
+  jsonColumn: 'fields',
+  aclColumn: 'acl',
+  defaultOrderColumn: 'created_at',
+};
+const classes = new Map<ClassName, QueryClass>([['_User', users]]);
+const of = (...fields: string[]) => ({ appId: 'shop', className: '_User' as const, fields });
+
+let options: DatabaseOptions;
+let database: Database;
+let repository: FieldIndexesRepository;
+let indexes: FieldIndexes;
+let builder: IndexBuilder;
+
+beforeEach(async () => {
+  options = { url: await newDatabase(), schema: 'sample', migrations: [], poolSize: 4, applicationName: 'test' };
+  database = new Database(options);
+  await database.query('CREATE SCHEMA sample');
+  await database.query(
+    `CREATE TABLE sample.users (app_id text, object_id text, acl jsonb, fields jsonb NOT NULL, created_at timestamptz(3))`,
+  );
+  await database.query(
+    `INSERT INTO sample.users SELECT 'shop', n::text, NULL, jsonb_build_object('level', n), now() FROM generate_series(1, 500) AS n`,
+  );
+  for (const statement of createFieldIndexTables('sample')) await database.query(statement);
+  repository = new FieldIndexesRepository(database, 'sample');
+  indexes = new FieldIndexes(repository, classes);
+  builder = new IndexBuilder(repository, classes, options, database);
+});
+afterEach(async () => {
+  await builder.stop();
+  await database.close();
+});
+
+const states = async () => (await indexes.report('shop')).map(({ state }) => state);
+const physical = () =>
+  database.query<{ isValid: boolean }>(
+    `SELECT indisvalid AS "isValid" FROM pg_index WHERE indrelid = 'sample.users'::regclass`,
+  );
+
+describe('indexes of custom fields', () => {
+  it('are built beside the traffic, used, and removed', async () => {
+    builder.start();
+    await indexes.add(of('level'));
+    await indexes.add(of('level'));
+    await eventually(async () => {
+      expect(await states()).toEqual(['ready']);
+    }, 20_000);
+    expect(await physical()).toEqual([{ isValid: true }]);
+    expect((await indexes.report('shop'))[0]?.bytes).toBeGreaterThan(8_000);
+    await eventually(async () => {
+      expect(await indexes.of('shop', '_User')).toMatchObject([{ fields: ['level'] }]);
+    });
+    expect(await indexes.of('another', '_User')).toEqual([]);
+    await indexes.remove(of('level'));
+    expect(await indexes.of('shop', '_User')).toEqual([]);
+    await eventually(async () => {
+      expect(await states()).toEqual([]);
+    }, 20_000);
+    expect(await physical()).toEqual([]);
+    await expect(indexes.remove(of('level'))).rejects.toMatchObject({ errorName: 'NOT_FOUND' });
+  }, 60_000);
+
+  it('that a killed process has left unfinished are built anew', async () => {
+    await indexes.add(of('level'));
+    const [index] = await repository.pending();
+    await database.query(`CREATE INDEX ${index?.indexName} ON sample.users (object_id)`);
+    await database.query('UPDATE pg_index SET indisvalid = FALSE WHERE indexrelid = to_regclass($1)', [
+      `sample.${index?.indexName}`,
+    ]);
+    builder.start();
+    await eventually(async () => {
+      expect(await states()).toEqual(['ready']);
+    }, 20_000);
+    const [row] = await database.query<{ definition: string }>(
+      'SELECT pg_get_indexdef(to_regclass($1)) AS definition',
+      [`sample.${index?.indexName}`],
+    );
+    expect(row?.definition).toContain("'level'");
+  }, 60_000);
+
+  it('that PostgreSQL refuses say why, and can be tried again', async () => {
+    await database.query('ALTER TABLE sample.users RENAME TO others');
+    builder.start();
+    await indexes.add(of('level'));
+    await eventually(async () => {
+      expect(await states()).toEqual(['failed']);
+    }, 20_000);
+    expect((await indexes.report('shop'))[0]?.problem).toContain('42P01');
+    await database.query('ALTER TABLE sample.others RENAME TO users');
+    await indexes.add(of('level'));
+    await eventually(async () => {
+      expect(await states()).toEqual(['ready']);
+    }, 20_000);
+  }, 60_000);
+
+  it('are eight of an application at most, also where many are added at once', async () => {
+    const added = await Promise.allSettled(Array.from({ length: 12 }, (_, n) => indexes.add(of(`f${n}`))));
+    expect(added.filter(({ status }) => status === 'fulfilled')).toHaveLength(8);
+    expect(await states()).toHaveLength(8);
+  });
+
+  it.each([
+    "a' OR '1'='1",
+    "a')) ; DROP TABLE sample.users; --",
+    'a"b',
+    'a.b',
+    '$$',
+    'a\u0000',
+    '__proto__',
+    'constructor',
+    'ä',
+    'secret',
+    'createdAt',
+    '',
+  ])('refuses %j as a field', async (field) => {
+    await expect(indexes.add(of(field))).rejects.toThrow();
+    await expect(indexes.add({ ...of('level'), appId: `shop${field}'` })).rejects.toThrow();
+    expect(await states()).toEqual([]);
+  });
+});
+
+describe('slow questions', () => {
+  const slowly = () => new Promise<void>((resolve) => setTimeout(resolve, 30));
+  const levels = (value: number) => ({
+    appId: 'shop',
+    queryClass: users,
+    query: {
+      where: { kind: 'field', field: ['level'], test: { kind: 'isAnyOf', values: [value] } },
+      order: [{ field: ['city'], direction: 'DESC' }],
+    } as const,
+  });
+
+  it('are noted by their kind, without values, over all processes', async () => {
+    const [one, other] = [new SlowQuestions(database, 'sample'), new SlowQuestions(database, 'sample')];
+    await one.timed(levels(4711), slowly);
+    await other.timed(levels(4712), slowly);
+    await other.timed({ ...levels(1), appId: 'another' }, slowly);
+    await one.timed(levels(1), () => Promise.resolve());
+    await one.stop();
+    const [question, ...others] = await other.report('shop');
+    expect(others).toEqual([]);
+    expect(question).toMatchObject({
+      className: '_User',
+      question: 'level =; order -city',
+      runs: 2,
+      fields: ['level', 'city'],
+    });
+    expect(JSON.stringify(await database.query('SELECT * FROM sample.slow_questions'))).not.toContain('471');
+  });
+
+  it('are forgotten after a day', async () => {
+    const questions = new SlowQuestions(database, 'sample');
+    await questions.timed(levels(1), slowly);
+    await questions.stop();
+    await database.query(`UPDATE sample.slow_questions SET hour = hour - interval '26 hours'`);
+    expect(await questions.report('shop')).toEqual([]);
+    await questions.timed({ ...levels(1), appId: 'another' }, slowly);
+    await questions.stop();
+    expect(await database.query('SELECT app_id FROM sample.slow_questions')).toEqual([{ app_id: 'another' }]);
+  });
+});

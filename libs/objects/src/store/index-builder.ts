@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import { Database, type DatabaseOptions } from '#database';
+import { AppError, messageOf } from '#errors';
+import { fieldIndexDefinition } from '../query/field-index.js';
+import type { FieldIndexed } from './field-indexes.js';
+import type { FieldIndexesRepository, StoredIndex } from './field-indexes.repository.js';
+
+const INTERVAL_MS = 2_000;
+/** So long after its removal was asked for a process may still use an index: what it knows is a second old at most, and a query takes three. */
+const IN_USE_MS = 5_000;
+/** A build takes as long as it takes. */
+const LONGEST_STATEMENT_MS = 24 * 60 * 60 * 1_000;
+/** Any number: of all builders of a database one works at a time. */
+const BUILDER_LOCK = 7_236_402;
+
+/**
+ * Makes PostgreSQL's indexes what operators want. All processes of a service have one; one at a time works, beside the traffic, on a connection of
+ * its own. What a process has left unfinished, however it ended, the next one drops and begins anew.
+ */
+export class IndexBuilder {
+  readonly #logger = new Logger('FieldIndexes');
+  #timer: NodeJS.Timeout | undefined;
+  #round: Promise<void> | undefined;
+  #backend: number | undefined;
+  #isStopping = false;
+
+  constructor(
+    private readonly repository: FieldIndexesRepository,
+    private readonly classes: FieldIndexed,
+    private readonly options: DatabaseOptions,
+    private readonly database: Database,
+  ) {}
+
+  start(): void {
+    this.#timer = setInterval(() => {
+      this.#round ??= this.#work().finally(() => {
+        this.#round = undefined;
+      });
+    }, INTERVAL_MS);
+  }
+
+  /** Ends a build that is under way: another process begins it anew. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    clearInterval(this.#timer);
+    if (this.#backend !== undefined)
+      await this.database.query('SELECT pg_terminate_backend($1)', [this.#backend]).catch(() => undefined);
+    await this.#round;
+  }
+
+  async #work(): Promise<void> {
+    try {
+      if ((await this.repository.pending()).length > 0) await this.#takeTurn();
+    } catch (error) {
+      if (this.#isStopping) return;
+      this.#logger.warn(`indexes of custom fields are put off: ${messageOf(error)}`);
+    }
+  }
+
+  async #takeTurn(): Promise<void> {
+    const own = new Database({
+      ...this.options,
+      poolSize: 1,
+      applicationName: `${this.options.applicationName}-indexes`,
+      statementTimeoutMs: LONGEST_STATEMENT_MS,
+    });
+    try {
+      const [row] = await own.query<{ isLocked: boolean; pid: number }>(
+        `SELECT pg_try_advisory_lock(${BUILDER_LOCK}) AS "isLocked", pg_backend_pid() AS pid`,
+      );
+      this.#backend = row?.pid;
+      if (row?.isLocked === true) await this.#workThrough(own);
+    } finally {
+      this.#backend = undefined;
+      await own.close();
+    }
+  }
+
+  async #workThrough(own: Database): Promise<void> {
+    for (const index of await this.repository.pending()) {
+      if (this.#isStopping) return;
+      if (index.state === 'removing') await this.#remove(index, own);
+      else await this.#build(index, own);
+    }
+  }
+
+  async #remove(index: StoredIndex, own: Database): Promise<void> {
+    await sleep(Math.max(0, index.changedAt.getTime() + IN_USE_MS - Date.now()), undefined, { ref: false });
+    await this.#drop(index, own);
+    await this.repository.forget(index);
+    this.#logger.log(`removed ${nameOf(index)}`);
+  }
+
+  /** An error of PostgreSQL marks the index as failed; an unreachable PostgreSQL does not, and the next round tries again. */
+  async #build(index: StoredIndex, own: Database): Promise<void> {
+    try {
+      await this.#create(index, own);
+      await this.repository.markBuilt(index, null);
+      this.#logger.log(`built ${nameOf(index)}`);
+    } catch (error) {
+      if (error instanceof AppError) throw error;
+      this.#logger.warn(`cannot build ${nameOf(index)}: ${messageOf(error)}`);
+      await this.#drop(index, own);
+      await this.repository.markBuilt(index, messageOf(error).slice(0, 300));
+    }
+  }
+
+  async #create(index: StoredIndex, own: Database): Promise<void> {
+    const queryClass = this.classes.get(index.className);
+    if (queryClass === undefined) throw new Error(`no class ${index.className} is kept here`);
+    const [found] = await own.query<{ isValid: boolean }>(
+      'SELECT indisvalid AS "isValid" FROM pg_index WHERE indexrelid = to_regclass($1)',
+      [this.#qualified(index)],
+    );
+    if (found?.isValid === false) await this.#drop(index, own);
+    if (found?.isValid !== true) {
+      const definition = fieldIndexDefinition(index, index.appId, queryClass);
+      await own.query(`CREATE INDEX CONCURRENTLY ${index.indexName} ON ${queryClass.table} ${definition}`);
+    }
+    // Without statistics of its expressions PostgreSQL does not know what it is good for.
+    await own.query(`ANALYZE ${queryClass.table}`);
+  }
+
+  async #drop(index: StoredIndex, own: Database): Promise<void> {
+    await own.query(`DROP INDEX CONCURRENTLY IF EXISTS ${this.#qualified(index)}`);
+  }
+
+  #qualified({ indexName }: StoredIndex): string {
+    return `${this.options.schema}.${indexName}`;
+  }
+}
+
+function nameOf({ appId, className, fields, indexName }: StoredIndex): string {
+  return `the index ${indexName} of ${className} (${fields.join(', ')}) of application ${appId}`;
+}

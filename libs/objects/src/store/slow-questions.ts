@@ -1,0 +1,186 @@
+import { Logger } from '@nestjs/common';
+import { type ClassName, MAX_INDEXED_FIELDS, type SlowQuestion } from '#contracts';
+import type { Database } from '#database';
+import { messageOf } from '#errors';
+import { bestFit, conjunction, isCustom } from '../query/field-index.js';
+import type { Condition, ObjectQuery, QueryClass } from '../query/query.js';
+
+/** A kind of question: what is asked of which fields, in what order. No value of it is kept. */
+interface QuestionShape {
+  readonly question: string;
+  /** Fields of an index that would serve it; empty where none would. */
+  readonly fields: readonly string[];
+}
+
+const MAX_LENGTH = 300;
+
+const WORDS = {
+  isAnyOf: '=',
+  holdsAll: '$all',
+  exists: '$exists',
+  hasSize: '$size',
+  matches: '$regex',
+  isNear: '$nearSphere',
+  isWithin: '$within',
+  isInQuery: '$inQuery',
+  isSelected: '$select',
+} as const;
+
+function questionShape(query: Pick<ObjectQuery, 'where' | 'order'>, queryClass: QueryClass): QuestionShape {
+  const conditions = [...new Set(conjunction(query.where).map(describe))].sort();
+  const order = query.order.map(({ field, direction }) => `${direction === 'DESC' ? '-' : ''}${field.join('.')}`);
+  const question = [conditions.join(', '), ...(order.length === 0 ? [] : [`order ${order.join(',')}`])];
+  const text = question.filter((part) => part !== '').join('; ');
+  return { question: (text === '' ? 'all' : text).slice(0, MAX_LENGTH), fields: indexableFields(query, queryClass) };
+}
+
+function describe(condition: Condition): string {
+  switch (condition.kind) {
+    case 'and':
+      return condition.conditions.map(describe).join(', ');
+    case 'or':
+      return `(${[...new Set(condition.conditions.map(describe))].join(' or ')})`;
+    case 'not':
+      return `not (${describe(condition.condition)})`;
+    case 'related':
+      return '$relatedTo';
+    case 'field': {
+      const { field, test } = condition;
+      return `${field.join('.')} ${test.kind === 'compares' ? test.operator : WORDS[test.kind]}`;
+    }
+  }
+}
+
+/** Those that it wants equal, then those of its order, or one that it bounds. */
+function indexableFields(query: Pick<ObjectQuery, 'where' | 'order'>, queryClass: QueryClass): readonly string[] {
+  const asked = conjunction(query.where).flatMap((condition) => {
+    if (condition.kind !== 'field' || condition.field.length > 1 || !isCustom(condition.field[0], queryClass))
+      return [];
+    return [{ field: condition.field[0], kind: condition.test.kind }];
+  });
+  const equal = asked.filter(({ kind }) => kind === 'isAnyOf').map(({ field }) => field);
+  const ordered = query.order.map(({ field }) => field.join('.')).filter((field) => isCustom(field, queryClass));
+  const bounded = asked.filter(({ kind }) => kind === 'compares').map(({ field }) => field);
+  const last = ordered.length > 0 ? ordered : bounded.slice(0, 1);
+  const fields = [...new Set([...equal, ...last])].slice(0, MAX_INDEXED_FIELDS);
+  return fields.length > 0 && bestFit(query, [{ fields }], queryClass) !== undefined ? fields : [];
+}
+
+/** What takes longer, in milliseconds, is noted. A look-up takes one or two. */
+const SLOW_MS = 20;
+const INTERVAL_MS = 5_000;
+/** Kinds of questions that a process notes between two writes; of more the slowest stay. */
+const MAX_NOTED = 200;
+/** Rows of all applications together. */
+const MAX_ROWS = 10_000;
+const MAX_SHOWN = 50;
+
+interface Noted extends QuestionShape {
+  readonly appId: string;
+  readonly className: ClassName;
+  runs: number;
+  totalMs: number;
+  maxMs: number;
+}
+
+/** Whose question it was. */
+interface Asked {
+  readonly appId: string;
+  readonly queryClass: QueryClass;
+  readonly query: Pick<ObjectQuery, 'where' | 'order'>;
+}
+
+/** The kinds of questions of the last day that took long: over all processes, without any value. */
+export class SlowQuestions {
+  readonly #logger = new Logger('SlowQuestions');
+  readonly #noted = new Map<string, Noted>();
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly database: Database,
+    private readonly schema: string,
+  ) {}
+
+  start(): void {
+    this.#timer = setInterval(() => void this.#flush(), INTERVAL_MS);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#flush();
+  }
+
+  /** Does the work, and notes the question where it took long; also where it was given up. */
+  async timed<T>(asked: Asked, work: () => Promise<T>): Promise<T> {
+    const startedAt = performance.now();
+    try {
+      return await work();
+    } finally {
+      const milliseconds = performance.now() - startedAt;
+      if (milliseconds >= SLOW_MS) this.#note(asked, milliseconds);
+    }
+  }
+
+  async report(appId: string): Promise<Omit<SlowQuestion, 'isIndexed'>[]> {
+    await this.#flush();
+    return this.database.query(
+      `SELECT class_name AS "className", question, sum(runs)::int AS runs, round(sum(total_ms) / sum(runs))::int AS "meanMs",
+              round(max(max_ms))::int AS "maxMs", (array_agg(to_jsonb(fields) ORDER BY hour DESC))[1] AS fields
+         FROM ${this.schema}.slow_questions WHERE app_id = $1 AND hour > now() - interval '24 hours'
+        GROUP BY class_name, question ORDER BY sum(total_ms) DESC, question LIMIT ${MAX_SHOWN}`,
+      [appId],
+    );
+  }
+
+  #note({ appId, queryClass, query }: Asked, milliseconds: number): void {
+    const shape = questionShape(query, queryClass);
+    const className = queryClass.className as ClassName;
+    const key = JSON.stringify([appId, className, shape.question]);
+    const before = this.#noted.get(key);
+    if (before === undefined && this.#noted.size >= MAX_NOTED && !this.#makeRoom(milliseconds)) return;
+    this.#noted.set(key, {
+      ...shape,
+      appId,
+      className,
+      runs: (before?.runs ?? 0) + 1,
+      totalMs: (before?.totalMs ?? 0) + milliseconds,
+      maxMs: Math.max(before?.maxMs ?? 0, milliseconds),
+    });
+  }
+
+  /** @returns false where all that are noted took longer */
+  #makeRoom(milliseconds: number): boolean {
+    const [least] = [...this.#noted].sort(([, one], [, other]) => one.totalMs - other.totalMs);
+    return least !== undefined && least[1].totalMs < milliseconds && this.#noted.delete(least[0]);
+  }
+
+  #flush(): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#write());
+    return this.#writing;
+  }
+
+  /** What cannot be written is lost: it is a hint to operators, and more will come. */
+  async #write(): Promise<void> {
+    if (this.#noted.size === 0) return;
+    const rows = [...this.#noted.values()];
+    this.#noted.clear();
+    try {
+      await this.database.query(
+        `WITH forgotten AS (DELETE FROM ${this.schema}.slow_questions WHERE hour < now() - interval '25 hours')
+         INSERT INTO ${this.schema}.slow_questions AS known (app_id, class_name, question, hour, fields, runs, total_ms, max_ms)
+         SELECT "appId", "className", question, date_trunc('hour', now()), fields, runs, "totalMs", "maxMs"
+           FROM jsonb_to_recordset($1) AS noted ("appId" text, "className" text, question text, fields text[], runs int,
+                                                 "totalMs" float8, "maxMs" float8)
+          WHERE (SELECT count(*) FROM ${this.schema}.slow_questions) < ${MAX_ROWS}
+          ORDER BY "appId", "className", question
+         ON CONFLICT (app_id, class_name, question, hour) DO UPDATE
+            SET runs = known.runs + excluded.runs, total_ms = known.total_ms + excluded.total_ms,
+                max_ms = greatest(known.max_ms, excluded.max_ms), fields = excluded.fields`,
+        [JSON.stringify(rows)],
+      );
+    } catch (error) {
+      this.#logger.warn(`slow questions could not be noted: ${messageOf(error)}`);
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import type { Tx } from '#database';
+import { appError } from '#errors';
+import { compileCondition, type CompiledCondition } from '../query/compile.js';
+import { parseWhere } from '../query/parse.js';
+import type { QueryClass, QueryScope } from '../query/query.js';
+import { queryFailure } from './query-database.js';
+
+/** How long one object may be asked about, in milliseconds: meanwhile a connection is kept that others need. */
+const TIMEOUT_MS = 300;
+
+/** The condition of a write (`?where=`), to be asked once its object is locked. */
+export interface UpdateCondition {
+  /**
+   * @throws AppError NO_EFFECT where the object does not meet it; QUERY_TIMED_OUT, or INVALID_QUERY where PostgreSQL refuses a
+   * regular expression. The transaction is over then.
+   */
+  assertMet(tx: Tx, objectId: string): Promise<void>;
+}
+
+/** The condition of a write that has none. */
+export const ALWAYS_MET: UpdateCondition = { assertMet: () => Promise.resolve() };
+
+/** @throws AppError INVALID_QUERY, also for what the caller may not ask about */
+export function updateCondition(where: unknown, queryClass: QueryClass, scope: QueryScope): UpdateCondition {
+  const condition = parseWhere(where);
+  return {
+    assertMet: async (tx, objectId) => {
+      const compiled = compileCondition(condition, queryClass, scope, [scope.appId, objectId]);
+      if (!(await isMet(tx, queryClass, compiled))) throw appError('NO_EFFECT');
+    },
+  };
+}
+
+/** @param condition its first two parameters are the application and the object's id */
+async function isMet(
+  tx: Tx,
+  { table, appColumn, idColumn }: QueryClass,
+  { sql, parameters }: CompiledCondition,
+): Promise<boolean> {
+  const statement = `SELECT 1 FROM ${table} WHERE ${appColumn} = $1 AND ${idColumn} = $2 AND ${sql}`;
+  await tx.query(`SET LOCAL statement_timeout = ${TIMEOUT_MS}`);
+  try {
+    const rows = await tx.query(statement, parameters);
+    await tx.query('SET LOCAL statement_timeout TO DEFAULT');
+    return rows.length > 0;
+  } catch (error) {
+    throw queryFailure(error);
+  }
+}

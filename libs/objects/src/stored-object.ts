@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import type { JsonObject, JsonValue } from '#contracts';
+import { type AppError, appError } from '#errors';
+
+/** 24 hexadecimal digits that begin with the time in seconds, so that new rows stand together in indexes. */
+export function newObjectId(now: Date): string {
+  const seconds = Math.floor(now.getTime() / 1000) >>> 0;
+  return seconds.toString(16).padStart(8, '0') + randomBytes(8).toString('hex');
+}
+
+/** Names, each with those below it. Paths that begin alike share their beginning. */
+export class NameTree extends Map<string, NameTree> {
+  /** @param paths dotted names */
+  static of(paths: readonly string[]): NameTree {
+    const tree = new NameTree();
+    for (const path of paths) {
+      let level = tree;
+      for (const name of path.split('.')) level = level.#below(name);
+    }
+    return tree;
+  }
+
+  #below(name: string): NameTree {
+    const below = this.get(name) ?? new NameTree();
+    this.set(name, below);
+    return below;
+  }
+}
+
+/** Shown whatever `keys` says: SDKs cannot do without them. */
+const ALWAYS_SHOWN = ['objectId', 'createdAt', 'updatedAt'];
+/** What makes a value what it is. */
+const TYPE_KEYS = ['__type', 'className', 'objectId'];
+
+/**
+ * The fields that the parameter `keys` asks for; names may be paths. With a leading minus: all fields but those. Where both
+ * kinds come together, those with a minus count.
+ */
+export function pickKeys(object: JsonObject, keys: readonly string[] | undefined): JsonObject {
+  if (keys === undefined || keys.length === 0) return object;
+  const excluded = keys.filter((key) => key.startsWith('-')).map((key) => key.slice(1));
+  if (excluded.length === 0) return keep(object, NameTree.of([...keys, ...ALWAYS_SHOWN]));
+  return drop(object, NameTree.of(excluded.filter((key) => !ALWAYS_SHOWN.includes(key))));
+}
+
+function keep(object: JsonObject, wanted: NameTree): JsonObject {
+  return mapMembers(object, (value, name) => {
+    const below = wanted.get(name);
+    if (below === undefined) return undefined;
+    return below.size === 0 ? value : within(value, (inner) => keep(inner, withTypes(inner, below)));
+  });
+}
+
+function drop(object: JsonObject, unwanted: NameTree): JsonObject {
+  return mapMembers(object, (value, name) => {
+    const below = unwanted.get(name);
+    if (below === undefined) return value;
+    return below.size === 0 ? undefined : within(value, (inner) => drop(inner, below));
+  });
+}
+
+function mapMembers(object: JsonObject, map: (value: JsonValue, name: string) => JsonValue | undefined): JsonObject {
+  const members = Object.entries(object).map(([name, value]) => [name, map(value, name)] as const);
+  return Object.fromEntries(members.filter((member): member is [string, JsonValue] => member[1] !== undefined));
+}
+
+/** A path leads into objects, and into the objects of a list. */
+function within(value: JsonValue, pick: (object: JsonObject) => JsonObject): JsonValue {
+  if (Array.isArray(value)) return value.map((item) => within(item, pick));
+  return typeof value === 'object' && value !== null ? pick(value) : value;
+}
+
+function withTypes(object: JsonObject, tree: NameTree): NameTree {
+  if (!Object.hasOwn(object, '__type')) return tree;
+  return new NameTree([...tree, ...TYPE_KEYS.map((name): [string, NameTree] => [name, new NameTree()])]);
+}
+
+/** The time of a change. Clocks of replicas differ: no change makes an object look older. */
+export function touched({ updatedAt }: { readonly updatedAt: Date }, now: Date): { updatedAt: Date } {
+  return { updatedAt: now > updatedAt ? now : new Date(updatedAt.getTime() + 1) };
+}
+
+/** Whether a request leaves a member out: SDKs send `null` and the empty text for it too. */
+export function isAbsent(value: JsonValue | undefined): value is undefined | null | '' {
+  return value === undefined || value === null || value === '';
+}
+
+/** The refusal of a field that a request cannot set. */
+export function readOnlyKey(key: string): AppError {
+  return appError('READ_ONLY_KEY', { message: `The key is read only: ${key}.` });
+}
+
+/** @throws AppError OBJECT_TOO_LARGE */
+export function assertObjectSize(fields: JsonObject, limitBytes: number): void {
+  if (Buffer.byteLength(JSON.stringify(fields)) > limitBytes) throw appError('OBJECT_TOO_LARGE');
+}
+
+/** What a write named, with the values it has now, and the id. */
+export function changedFields(whole: JsonObject, names: readonly string[]): JsonObject {
+  const shown = new Set(['objectId', 'updatedAt', ...names]);
+  return Object.fromEntries(Object.entries(whole).filter(([name]) => shown.has(name)));
+}
+
+/** Each id once, in an order in which two requests for the same objects cannot wait for each other. */
+export function inLockOrder(objectIds: readonly string[]): string[] {
+  return [...new Set(objectIds)].sort();
+}

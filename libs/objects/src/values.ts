@@ -1,0 +1,194 @@
+import { isObjectId, type JsonObject, type JsonValue } from '#contracts';
+import { type AppError, appError } from '#errors';
+
+/** Whether PostgreSQL can store the text: no NUL, no half of a surrogate pair. */
+export function isStorableText(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
+}
+
+/** Whether a JSON value is an object: neither a list nor null. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;
+const PROTOTYPE_NAMES = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** Whether a custom field may have the name: a letter, then letters, digits and `_`; 128 characters at most. */
+export function isFieldName(name: string): boolean {
+  return FIELD_NAME.test(name) && !reachesPrototype(name);
+}
+
+/** Whether the name reaches an object's prototype where a program is careless. */
+export function reachesPrototype(name: string): boolean {
+  return PROTOTYPE_NAMES.has(name);
+}
+
+/** The refusal of a field name, with as much of it as can be shown safely. */
+export function invalidFieldName(name: string): AppError {
+  const shown = name.slice(0, 64).replaceAll(/[^\x20-\x7e]/g, '?');
+  return appError('INVALID_KEY_NAME', {
+    message: `Invalid key name. Keys are case-sensitive and 'a-zA-Z0-9_' are the only valid characters. The column is: '${shown}'.`,
+  });
+}
+
+/** Judges the name of a member inside a value. @throws AppError INVALID_KEY_NAME, INVALID_NESTED_KEY */
+export function assertNestedKey(key: string): void {
+  if (reachesPrototype(key) || !isStorableText(key)) throw invalidFieldName(key);
+  if (key.includes('$') || key.includes('.')) throw appError('INVALID_NESTED_KEY');
+}
+
+const ISO_TIME =
+  /^(?<day>\d{4}-\d\d-\d\d)(?:T(?<time>(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?)(?:Z|(?<offset>[+-]\d\d:?\d\d))?)?$/;
+
+/**
+ * The moment that a Date value or a bare ISO 8601 string means; undefined where it means none.
+ * Without an offset the time is UTC. Years are 1 to 9999: their canonical texts are ordered as the moments are.
+ */
+export function dateOf(value: JsonValue | undefined): Date | undefined {
+  if (typeof value === 'string') return dateOfText(value);
+  const iso = isJsonObject(value) && value['__type'] === 'Date' ? value['iso'] : undefined;
+  return typeof iso === 'string' ? dateOfText(iso) : undefined;
+}
+
+function dateOfText(text: string): Date | undefined {
+  const { day, time = '00:00', offset = 'Z' } = ISO_TIME.exec(text)?.groups ?? {};
+  if (day === undefined || !isCalendarDay(day)) return undefined;
+  const date = new Date(`${day}T${time}${withColon(offset)}`);
+  const year = date.getUTCFullYear();
+  return year >= 1 && year <= 9999 ? date : undefined;
+}
+
+/** JavaScript takes February 30 for March 2. */
+function isCalendarDay(day: string): boolean {
+  const date = new Date(`${day}T00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);
+}
+
+function withColon(offset: string): string {
+  return offset.length === 5 ? `${offset.slice(0, 3)}:${offset.slice(3)}` : offset;
+}
+
+/** A place, in degrees: latitude -90 to 90, longitude -180 to 180. */
+export interface GeoPoint {
+  readonly latitude: number;
+  readonly longitude: number;
+}
+
+/** The place that a GeoPoint value means; undefined where it means none. */
+export function geoPointOf(value: JsonValue | undefined): GeoPoint | undefined {
+  if (!isJsonObject(value) || value['__type'] !== 'GeoPoint') return undefined;
+  const { latitude, longitude } = value;
+  return isWithin(latitude, 90) && isWithin(longitude, 180) ? { latitude, longitude } : undefined;
+}
+
+function isWithin(value: JsonValue | undefined, degrees: number): value is number {
+  return typeof value === 'number' && Math.abs(value) <= degrees;
+}
+
+/** Which object a Pointer means. */
+export interface Pointer {
+  readonly className: string;
+  readonly objectId: string;
+}
+
+const CLASS_NAME = /^_?[A-Za-z][A-Za-z0-9_]{0,127}$/;
+const POINTER_TYPES = new Set<unknown>(['Pointer', 'Object']);
+
+/** Reads a Pointer, or a whole object (`Object`) as a Pointer to it. @throws AppError MALFORMED_POINTER */
+export function parsePointer(value: JsonValue | undefined): Pointer {
+  const { __type: type, className, objectId } = isJsonObject(value) ? value : ({} as JsonObject);
+  if (!POINTER_TYPES.has(type) || typeof className !== 'string' || typeof objectId !== 'string')
+    throw appError('MALFORMED_POINTER');
+  if (!CLASS_NAME.test(className) || !isObjectId(objectId)) throw appError('MALFORMED_POINTER');
+  return { className, objectId };
+}
+
+const MAX_NESTING = 32;
+
+const typedValues = new Map<JsonValue, (value: JsonObject, depth: number) => JsonObject>([
+  ['Date', parseDate],
+  ['Pointer', toPointer],
+  ['Object', toPointer],
+  ['GeoPoint', parseGeoPoint],
+  ['Bytes', parseBytes],
+  ['File', parseFile],
+  ['Relation', refuseRelation],
+]);
+
+/**
+ * Reads a value that shall be stored, and brings its typed values into their one form, so that equal ones are stored alike.
+ * @param depth how many levels of its field lie above the value
+ * @throws AppError INCORRECT_TYPE where it cannot be stored or is of an unknown type; INVALID_KEY_NAME,
+ *   INVALID_NESTED_KEY for a name in it; MALFORMED_POINTER
+ */
+export function parseValue(value: JsonValue, depth = 0): JsonValue {
+  if (depth > MAX_NESTING) throw incorrect(`Values may be nested ${MAX_NESTING} levels deep at most.`);
+  if (Array.isArray(value)) return value.map((item) => parseValue(item, depth + 1));
+  if (isJsonObject(value)) return parseObject(value, depth);
+  assertStorableScalar(value);
+  return value;
+}
+
+function parseObject(value: JsonObject, depth: number): JsonObject {
+  const type = value['__type'];
+  if (type === undefined) return parseMembers(value, depth);
+  const parse = typedValues.get(type);
+  if (parse === undefined) throw incorrect('Unknown __type.');
+  return parse(value, depth);
+}
+
+function parseMembers(value: JsonObject, depth: number): JsonObject {
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => {
+      assertNestedKey(key);
+      if (key === '__op') throw incorrect('Operations cannot be nested.');
+      return [key, parseValue(item, depth + 1)];
+    }),
+  );
+}
+
+function parseDate(value: JsonObject): JsonObject {
+  const date = dateOf(value);
+  if (date === undefined) throw incorrect('A Date has an ISO 8601 time of the years 1 to 9999.');
+  return { __type: 'Date', iso: date.toISOString() };
+}
+
+function toPointer(value: JsonObject): JsonObject {
+  return { __type: 'Pointer', ...parsePointer(value) };
+}
+
+function parseGeoPoint(value: JsonObject): JsonObject {
+  const point = geoPointOf(value);
+  if (point === undefined) throw incorrect('A GeoPoint has a latitude of -90 to 90 and a longitude of -180 to 180.');
+  return { __type: 'GeoPoint', ...point };
+}
+
+/** Some encoders break lines. */
+function parseBytes({ base64 }: JsonObject): JsonObject {
+  const text = typeof base64 === 'string' ? base64.replaceAll(/[\r\n]/g, '') : undefined;
+  if (text === undefined || Buffer.from(text, 'base64').toString('base64') !== text)
+    throw incorrect('Bytes are given in base64.');
+  return { __type: 'Bytes', base64: text };
+}
+
+/** Files live elsewhere: what the client knows of one is kept as it is. */
+function parseFile(value: JsonObject, depth: number): JsonObject {
+  const id = value['id'] ?? value['objectId'];
+  if (typeof id !== 'string' || id === '') throw incorrect('A File has an id.');
+  return parseMembers(value, depth);
+}
+
+function refuseRelation(): never {
+  throw incorrect('A relation is changed by AddRelation and RemoveRelation, it cannot be set.');
+}
+
+function assertStorableScalar(value: string | number | boolean | null): void {
+  if (typeof value === 'string' && !isStorableText(value))
+    throw incorrect('Strings must be valid Unicode without NUL characters.');
+  if (typeof value === 'number' && !Number.isFinite(value)) throw incorrect('Numbers must be finite.');
+}
+
+function incorrect(message: string): AppError {
+  return appError('INCORRECT_TYPE', { message });
+}

@@ -1,0 +1,110 @@
+import { Controller, type DynamicModule, Get, Header, HttpStatus, Injectable, Module, Res } from '@nestjs/common';
+import { AppError } from '#errors';
+import { Metrics } from './metrics.js';
+import { ProcessFacts } from './process-facts.js';
+
+/** Resolves when the part can serve; rejects with the reason, in words an operator understands. */
+type ReadinessCheck = () => Promise<void> | void;
+
+const CHECK_TIMEOUT_MS = 2_000;
+
+/** Knows whether this process can serve. Parts register their checks; draining overrides them all. */
+@Injectable()
+export class Readiness {
+  readonly #checks = new Map<string, ReadinessCheck>();
+  #draining = false;
+
+  /** Adds a check under the name of the part it looks at. */
+  register(name: string, check: ReadinessCheck): void {
+    this.#checks.set(name, check);
+  }
+
+  /** From now on the process reports that it is going away. */
+  startDraining(): void {
+    this.#draining = true;
+  }
+
+  /** The reasons why the process cannot serve now; empty when it can. */
+  async problems(): Promise<string[]> {
+    if (this.#draining) return ['draining'];
+    const outcomes = await Promise.all([...this.#checks].map(([name, check]) => this.#problemOf(name, check)));
+    return outcomes.filter((problem) => problem !== undefined);
+  }
+
+  async #problemOf(name: string, check: ReadinessCheck): Promise<string | undefined> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<string>((resolve) => {
+      timer = setTimeout(resolve, CHECK_TIMEOUT_MS, `${name}: no answer`);
+    });
+    const outcome = Promise.resolve()
+      .then(check)
+      .then(() => undefined)
+      .catch((error: unknown) => `${name}: ${reasonOf(error)}`);
+    return Promise.race([outcome, timeout]).finally(() => {
+      clearTimeout(timer);
+    });
+  }
+}
+
+/** Checks speak for operators in plain errors and errors of ours; what comes from deeper down may tell too much. */
+function reasonOf(error: unknown): string {
+  const isForOperators = error instanceof AppError || (error instanceof Error && error.name === 'Error');
+  return isForOperators ? error.message : 'failed';
+}
+
+interface StatusReply {
+  code(status: number): unknown;
+  header(name: string, value: string): unknown;
+}
+
+/** What orchestrators and Prometheus ask of every process. */
+@Controller()
+class HealthController {
+  constructor(
+    private readonly readiness: Readiness,
+    private readonly metrics: Metrics,
+  ) {
+    metrics.sample({
+      gauges: [metrics.ready],
+      read: async () => {
+        metrics.ready.set((await readiness.problems()).length === 0 ? 1 : 0);
+      },
+    });
+  }
+
+  /** The process is alive. */
+  @Get('healthz')
+  healthz(): { status: string } {
+    return { status: 'ok' };
+  }
+
+  /** The process can serve; 503 with the reasons until it can, and while it drains. */
+  @Get('readyz')
+  async readyz(@Res({ passthrough: true }) reply: StatusReply): Promise<{ status: string; problems?: string[] }> {
+    const problems = await this.readiness.problems();
+    if (problems.length === 0) return { status: 'ready' };
+    reply.code(HttpStatus.SERVICE_UNAVAILABLE);
+    reply.header('retry-after', '1');
+    return { status: 'unavailable', problems };
+  }
+
+  @Get('metrics')
+  @Header('content-type', 'text/plain; version=0.0.4; charset=utf-8')
+  async exposeMetrics(): Promise<string> {
+    return this.metrics.expose();
+  }
+}
+
+/** Health, readiness and metrics of one process. */
+@Module({})
+export class ObservabilityModule {
+  static forRoot(metrics: Metrics): DynamicModule {
+    return {
+      module: ObservabilityModule,
+      global: true,
+      controllers: [HealthController],
+      providers: [ProcessFacts, Readiness, { provide: Metrics, useValue: metrics }],
+      exports: [ProcessFacts, Readiness, Metrics],
+    };
+  }
+}

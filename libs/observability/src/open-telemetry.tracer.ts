@@ -1,0 +1,148 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { Logger } from '@nestjs/common';
+import { type Context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace, TraceFlags } from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import {
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+  serviceInstanceIdDetector,
+} from '@opentelemetry/resources';
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  type ReadableSpan,
+  type SpanExporter,
+} from '@opentelemetry/sdk-trace-base';
+import { AppError } from '#errors';
+import type { OpenSpan, SpanAttributes, SpanOptions, TracedService, Tracer } from './tracer.types.js';
+
+type Done = Parameters<SpanExporter['export']>[1];
+
+/** Spans that cannot be handed over are lost. The log says so when that begins, and when it is over. */
+class ReportingExporter implements SpanExporter {
+  #isFailing = false;
+
+  constructor(
+    private readonly exporter: SpanExporter,
+    private readonly logger: Logger,
+  ) {}
+
+  export(spans: ReadableSpan[], done: Done): void {
+    this.exporter.export(spans, (result) => {
+      this.#note(result.error);
+      done(result);
+    });
+  }
+
+  shutdown(): Promise<void> {
+    return this.exporter.shutdown();
+  }
+
+  /** By name and code: the collector's address may hold a password. */
+  #note(error: (Error & { readonly code?: string | number }) | undefined): void {
+    if ((error !== undefined) === this.#isFailing) return;
+    this.#isFailing = error !== undefined;
+    if (error === undefined) this.logger.log('exported again');
+    else this.logger.warn(`cannot be exported, and are lost: ${String(error.code ?? error.name)}`);
+  }
+}
+
+/** A collector that is away must not keep a process from ending. */
+const STOP_TIMEOUT_MS = 3_000;
+const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/;
+const KINDS = {
+  internal: SpanKind.INTERNAL,
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  producer: SpanKind.PRODUCER,
+  consumer: SpanKind.CONSUMER,
+};
+
+/** Traces by OpenTelemetry's SDK. It reads where spans go to, and how many requests are sampled, from the environment. */
+export class OpenTelemetryTracer implements Tracer {
+  /** Which span the work at hand belongs to. */
+  readonly #current = new AsyncLocalStorage<Span | undefined>();
+  readonly #tracer;
+
+  private constructor(private readonly provider: BasicTracerProvider) {
+    this.#tracer = provider.getTracer('gatepost');
+  }
+
+  static start({ name, version }: TracedService): OpenTelemetryTracer {
+    const exporter = new ReportingExporter(new OTLPTraceExporter(), new Logger('Traces'));
+    const named = resourceFromAttributes({ 'service.name': `gatepost-${name}`, 'service.version': version });
+    // What the environment says comes last: it wins.
+    const resource = named.merge(detectResources({ detectors: [serviceInstanceIdDetector, envDetector] }));
+    return new OpenTelemetryTracer(
+      new BasicTracerProvider({ resource, spanProcessors: [new BatchSpanProcessor(exporter)] }),
+    );
+  }
+
+  begin({ isRoot, ...options }: SpanOptions & { readonly isRoot: boolean }): OpenSpan {
+    const parent = isRoot ? undefined : this.#current.getStore();
+    const span = this.#span(options, parent === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, parent));
+    return {
+      run: (work) => this.#current.run(span, work),
+      end: (attributes, isFailure) => {
+        span.setAttributes(attributes);
+        if (isFailure) span.setStatus({ code: SpanStatusCode.ERROR });
+        span.end();
+      },
+    };
+  }
+
+  inSpan<T>(options: SpanOptions, work: () => Promise<T>): Promise<T> {
+    const parent = this.#current.getStore();
+    return parent?.isRecording() === true ? this.#run(options, trace.setSpan(ROOT_CONTEXT, parent), work) : work();
+  }
+
+  continueTrace<T>(traceparent: string | null | undefined, options: SpanOptions, work: () => Promise<T>): Promise<T> {
+    const [, traceId, spanId] = TRACEPARENT.exec(traceparent ?? '') ?? [];
+    if (traceId === undefined || spanId === undefined) return this.#current.run(undefined, work);
+    const parent = { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true };
+    return this.#run(options, trace.setSpanContext(ROOT_CONTEXT, parent), work);
+  }
+
+  note(attributes: SpanAttributes): void {
+    this.#current.getStore()?.setAttributes(attributes);
+  }
+
+  traceparent(): string | undefined {
+    const span = this.#current.getStore();
+    if (span?.isRecording() !== true) return undefined;
+    const { traceId, spanId } = span.spanContext();
+    return `00-${traceId}-${spanId}-01`;
+  }
+
+  async stop(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, STOP_TIMEOUT_MS)));
+    await Promise.race([this.provider.shutdown().catch(() => undefined), timeout]);
+    clearTimeout(timer);
+  }
+
+  async #run<T>(options: SpanOptions, parent: Context, work: () => Promise<T>): Promise<T> {
+    const span = this.#span(options, parent);
+    try {
+      return await this.#current.run(span, work);
+    } catch (error) {
+      note(span, error);
+      throw error;
+    } finally {
+      span.end();
+    }
+  }
+
+  #span({ name, kind = 'internal', attributes = {} }: SpanOptions, parent: Context): Span {
+    return this.#tracer.startSpan(name, { kind: KINDS[kind], attributes }, parent);
+  }
+}
+
+/** An error by its name: its text may tell too much. A client's mistake is no failure of the step. */
+function note(span: Span, error: unknown): void {
+  const isOurs = error instanceof AppError;
+  const constructed = error instanceof Error ? error.name : 'unknown';
+  span.setAttribute('error.type', isOurs ? error.errorName : constructed);
+  if (!isOurs || error.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+}

@@ -1,1 +1,0 @@
-export { RecentReads } from './recent-reads.js';

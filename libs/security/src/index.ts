@@ -1,0 +1,2 @@
+export { SealedRows, type SealedTable } from './sealed-rows.js';
+export { Sealer, sealerOf, weaknessOf } from './sealer.js';

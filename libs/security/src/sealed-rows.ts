@@ -1,0 +1,219 @@
+import type { Database, Tx } from '#database';
+import { appError } from '#errors';
+import type { Sealer } from './sealer.js';
+
+/** What names a row to those who seal a value: its key, and what else the table says that it needs. */
+type SealedRow = Readonly<Record<string, string>>;
+
+/** A sealed value of a row. */
+interface SealedValue {
+  /** SQL of its text, of the table `t`; null or empty where there is none. */
+  readonly sql: string;
+  /** What it is sealed for. */
+  readonly context: (row: SealedRow) => string;
+  /** Column that the text stands in, unless `set` says more. */
+  readonly column: string;
+  /** SQL of what the column becomes, of the SQL of the new text. It is the text itself unless given. */
+  readonly set?: (sealed: string) => string;
+  /** Column with the hash by which the secret is found. */
+  readonly hashColumn?: string;
+}
+
+/** A table that holds sealed values. Every name and all SQL in it is ours, none is input. */
+export interface SealedTable {
+  /** How operators know it. */
+  readonly name: string;
+  /** With its schema. */
+  readonly table: string;
+  /** Columns of the primary key, with their types. */
+  readonly key: Readonly<Record<string, string>>;
+  /** More that contexts need: SQL of texts, by name. */
+  readonly also?: Readonly<Record<string, string>>;
+  readonly values: readonly SealedValue[];
+}
+
+/** The first column of a key is `k0`, the first value `v0`, its new text `s0` and the hash of its secret `h0`. */
+const named = (prefix: string, list: readonly string[]) => list.map((sql, index) => `${sql} AS ${prefix}${index}`);
+const columnsOf = ({ key }: SealedTable) => Object.keys(key).map((column) => `t.${column}`);
+const keyTypes = ({ key }: SealedTable) => Object.values(key).map((type, index) => `k${index} ${type}`);
+const isWanted = (table: SealedTable) =>
+  columnsOf(table)
+    .map((column, index) => `${column} = wanted.k${index}`)
+    .join(' AND ');
+
+/** Keys of a page, and which secrets its values were sealed with. Parameters: the limit, then the key that the page comes after. */
+function pageSql(table: SealedTable, isFirst: boolean): string {
+  const columns = columnsOf(table);
+  const after = Object.values(table.key).map((type, index) => `$${index + 2}::${type}`);
+  return `
+    SELECT ${named(
+      'k',
+      columns.map((column) => `${column}::text`),
+    ).join(', ')}, ${named(
+      'v',
+      table.values.map(({ sql }) => `split_part(${sql}, '.', 2)`),
+    ).join(', ')}
+      FROM ${table.table} AS t ${isFirst ? '' : `WHERE (${columns.join(', ')}) > (${after.join(', ')})`}
+     ORDER BY ${columns.join(', ')} LIMIT $1`;
+}
+
+/** The rows with the keys in a JSON array, but those that somebody else has locked. */
+function lockSql(table: SealedTable): string {
+  const also = Object.entries(table.also ?? {}).map(([name, sql]) => `${sql} AS "${name}"`);
+  const keys = Object.keys(table.key).map((column) => `t.${column}::text AS "${column}"`);
+  const values = named(
+    'v',
+    table.values.map(({ sql }) => sql),
+  );
+  return `
+    SELECT ${[...keys, ...also, ...values].join(', ')}
+      FROM ${table.table} AS t JOIN jsonb_to_recordset($1::jsonb) AS wanted (${keyTypes(table).join(', ')}) ON ${isWanted(table)}
+       FOR UPDATE OF t SKIP LOCKED`;
+}
+
+/** Writes the new texts and hashes in a JSON array. What it does not name stays. */
+function updateSql(table: SealedTable): string {
+  const assignments = table.values.flatMap(({ column, set, hashColumn }, index) => [
+    `${column} = CASE WHEN wanted.s${index} IS NULL THEN t.${column} ELSE ${set?.(`wanted.s${index}`) ?? `wanted.s${index}`} END`,
+    ...(hashColumn === undefined ? [] : [`${hashColumn} = COALESCE(decode(wanted.h${index}, 'hex'), t.${hashColumn})`]),
+  ]);
+  const texts = table.values.flatMap((_, index) => [`s${index} text`, `h${index} text`]);
+  return `
+    UPDATE ${table.table} AS t SET ${assignments.join(', ')}
+      FROM jsonb_to_recordset($1::jsonb) AS wanted (${[...keyTypes(table), ...texts].join(', ')})
+     WHERE ${isWanted(table)}`;
+}
+
+/** Rows that are only counted. */
+const COUNTED_AT_ONCE = 5_000;
+/** Rows that may have to be sealed anew, and so are locked together: some milliseconds. */
+const RESEALED_AT_ONCE = 200;
+
+type PageRow = Readonly<Record<string, string | null>>;
+
+/** What a process seals with, and what it holds that is sealed. */
+interface SealingState {
+  /** Of this process. */
+  readonly instance: string;
+  readonly keyId: string;
+  readonly acceptedKeyIds: string[];
+  readonly tables: string[];
+}
+
+interface WalkRequest {
+  readonly table: string;
+  /** The key of the last row of the page before; null for the first page. */
+  readonly after: readonly string[] | null;
+  /** The key that the process must seal with. */
+  readonly keyId: string;
+  /** Whether what accepted secrets have sealed is sealed anew. */
+  readonly reseal: boolean;
+}
+
+interface WalkPage {
+  /** Values of the page by the id of the key that had sealed them. */
+  readonly counts: Record<string, number>;
+  readonly resealed: number;
+  /** For the next page; null after the last one. */
+  readonly next: string[] | null;
+}
+
+/** Walks through the sealed values of a service, page by page. */
+export class SealedRows {
+  readonly #tables: ReadonlyMap<string, SealedTable>;
+
+  /** @param instance tells this process from others of its service */
+  constructor(
+    private readonly database: Database,
+    private readonly sealer: Sealer,
+    tables: readonly SealedTable[],
+    private readonly instance: string,
+  ) {
+    this.#tables = new Map(tables.map((table) => [table.name, table]));
+  }
+
+  describe(): SealingState {
+    const { keyId, acceptedKeyIds } = this.sealer;
+    return { instance: this.instance, keyId, acceptedKeyIds, tables: [...this.#tables.keys()] };
+  }
+
+  /**
+   * @throws AppError NO_EFFECT where this process seals with another key: its secrets are not those of the process that was asked before;
+   * NOT_FOUND where there is no such table
+   */
+  async walk({ table: name, after, keyId, reseal }: WalkRequest): Promise<WalkPage> {
+    const table = this.#tables.get(name);
+    if (table === undefined) throw appError('NOT_FOUND', { message: `Nothing called "${name}" is sealed.` });
+    this.#assertSealsWith(keyId);
+    const limit = reseal ? RESEALED_AT_ONCE : COUNTED_AT_ONCE;
+    const sql = pageSql(table, after === null);
+    const rows = await this.database.query<PageRow>(sql, [limit, ...(after ?? [])]);
+    const last = rows.length < limit ? undefined : rows.at(-1);
+    return {
+      counts: countsOf(table, rows),
+      resealed: reseal ? await this.#reseal(table, rows) : 0,
+      next: last === undefined ? null : keyOf(table, last),
+    };
+  }
+
+  #assertSealsWith(keyId: string): void {
+    if (keyId === this.sealer.keyId) return;
+    throw appError('NO_EFFECT', {
+      message: `Processes seal with different secrets (${keyId} and ${this.sealer.keyId}): give all of them the same GATEPOST_SECRET first.`,
+    });
+  }
+
+  async #reseal(table: SealedTable, page: readonly PageRow[]): Promise<number> {
+    const accepted = new Set<unknown>(this.sealer.acceptedKeyIds);
+    const outdated = page.filter((row) => table.values.some((_, index) => accepted.has(row[`v${index}`])));
+    if (outdated.length === 0) return 0;
+    return this.database.transaction(async (tx) => {
+      const rows = await tx.query<PageRow>(lockSql(table), [JSON.stringify(outdated)]);
+      return this.#write(tx, table, rows);
+    });
+  }
+
+  async #write(tx: Tx, table: SealedTable, rows: readonly PageRow[]): Promise<number> {
+    const changes = rows.map((row) => ({ row, texts: this.#resealed(table, row) }));
+    const wanted = changes.map(({ row, texts }) => ({ ...namedKey(table, row), ...texts }));
+    await tx.query(updateSql(table), [JSON.stringify(wanted)]);
+    return changes.flatMap(({ texts }) => Object.keys(texts).filter((name) => name.startsWith('s'))).length;
+  }
+
+  /** New texts and hashes of a row's outdated values. */
+  #resealed(table: SealedTable, row: PageRow): Record<string, string> {
+    const texts: Record<string, string> = {};
+    for (const [index, { context, hashColumn }] of table.values.entries()) {
+      const sealed = row[`v${index}`] ?? '';
+      const plain = this.sealer.isOutdated(sealed) ? this.#opened(sealed, context(row as SealedRow)) : undefined;
+      if (plain === undefined) continue;
+      texts[`s${index}`] = this.sealer.seal(plain, context(row as SealedRow));
+      if (hashColumn !== undefined) texts[`h${index}`] = this.sealer.lookupHash(plain).toString('hex');
+    }
+    return texts;
+  }
+
+  /** One value that was tampered with must not keep the others from being sealed anew; it stays, and is counted. */
+  #opened(sealed: string, context: string): string | undefined {
+    try {
+      return this.sealer.open(sealed, context);
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+function countsOf({ values }: SealedTable, rows: readonly PageRow[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  const keyIds = rows.flatMap((row) => values.map((_, index) => row[`v${index}`] ?? ''));
+  for (const keyId of keyIds.filter((one) => one !== '')) counts[keyId] = (counts[keyId] ?? 0) + 1;
+  return counts;
+}
+
+function keyOf({ key }: SealedTable, row: PageRow): string[] {
+  return Object.keys(key).map((_, index) => row[`k${index}`] ?? '');
+}
+
+function namedKey({ key }: SealedTable, row: PageRow): Record<string, string> {
+  return Object.fromEntries(Object.keys(key).map((column, index) => [`k${index}`, row[column] ?? '']));
+}

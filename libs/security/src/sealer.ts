@@ -1,0 +1,143 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
+
+const VERSION = 's1';
+const KEY_BYTES = 32;
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+const deriveKey = (secret: string, purpose: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', secret, '', `gatepost ${purpose}`, KEY_BYTES));
+
+/** What is derived from one secret. */
+interface SecretKeys {
+  /** As an object: bytes would be made into one anew for every value. */
+  readonly sealing: KeyObject;
+  readonly lookup: Buffer;
+  readonly id: string;
+}
+
+/**
+ * Seals secrets at rest with AES-256-GCM and looks them up by a keyed hash, so that a copy of the database alone
+ * logs nobody in. Sealed text names the key it was made with: `s1.<key id>.<base64url of iv, tag, ciphertext>`.
+ * It is a ring of keys: one seals, and all of them open and recognise, so that a secret can be replaced while it is in use.
+ */
+export class Sealer {
+  readonly #current: SecretKeys;
+  /** By id, the current one first. */
+  readonly #ring: ReadonlyMap<string, SecretKeys>;
+
+  /**
+   * @param secret the deployment's `GATEPOST_SECRET`: seals, opens and hashes
+   * @param accepted its `GATEPOST_ACCEPTED_SECRETS`: only open, and recognise
+   */
+  constructor(secret: string, accepted: readonly string[] = []) {
+    this.#current = keysOf(secret);
+    this.#ring = new Map([this.#current, ...accepted.map(keysOf)].map((keys) => [keys.id, keys]));
+  }
+
+  /** The id of the key that seals. It tells nothing of the secret. */
+  get keyId(): string {
+    return this.#current.id;
+  }
+
+  /** The ids of the other keys that open. */
+  get acceptedKeyIds(): string[] {
+    return [...this.#ring.keys()].filter((id) => id !== this.keyId);
+  }
+
+  /** @param context what the value belongs to (`session token of <id>`): it opens only under the same one */
+  seal(plain: string, context: string): string {
+    const { id, sealing } = this.#current;
+    const iv = randomBytes(IV_BYTES);
+    const cipher = createCipheriv('aes-256-gcm', sealing, iv).setAAD(Buffer.from(context));
+    const ciphertext = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+    return [VERSION, id, Buffer.concat([iv, cipher.getAuthTag(), ciphertext]).toString('base64url')].join('.');
+  }
+
+  /** @throws Error where the text was sealed with a secret that is not in the ring, for another context, or was changed */
+  open(sealed: string, context: string): string {
+    const [version, keyId = '', body = ''] = sealed.split('.');
+    if (version !== VERSION) throw new Error('sealed value has an unknown format');
+    const keys = this.#ring.get(keyId);
+    if (keys === undefined) throw new Error('sealed value was made with another GATEPOST_SECRET');
+    const bytes = Buffer.from(body, 'base64url');
+    const decipher = createDecipheriv('aes-256-gcm', keys.sealing, bytes.subarray(0, IV_BYTES))
+      .setAAD(Buffer.from(context))
+      .setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
+    return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+  }
+
+  /** Whether the text was sealed with an accepted secret: it opens for now, and should be sealed anew. */
+  isOutdated(sealed: string): boolean {
+    const [, keyId = ''] = sealed.split('.', 2);
+    return keyId !== this.keyId && this.#ring.has(keyId);
+  }
+
+  /** A keyed hash by which a secret can be found again without being stored. */
+  lookupHash(plain: string): Buffer {
+    return hashed(this.#current, plain);
+  }
+
+  /** That hash with each key of the ring, the current one's first: what was stored may be any of them. */
+  lookupHashes(plain: string): readonly Buffer[] {
+    return [...this.#ring.values()].map((keys) => hashed(keys, plain));
+  }
+
+  /** Whether a stored hash, or the beginning of one, is of this secret. Compares in constant time. */
+  isHashOf(plain: string, stored: Buffer): boolean {
+    return this.lookupHashes(plain)
+      .map((hash) => timingSafeEqual(hash.subarray(0, stored.length), stored))
+      .includes(true);
+  }
+}
+
+function keysOf(secret: string): SecretKeys {
+  return {
+    sealing: createSecretKey(deriveKey(secret, 'sealing')),
+    lookup: deriveKey(secret, 'lookup'),
+    id: createHash('sha256').update(deriveKey(secret, 'key id')).digest('hex').slice(0, 8),
+  };
+}
+
+function hashed({ lookup }: SecretKeys, plain: string): Buffer {
+  return createHmac('sha256', lookup).update(plain).digest();
+}
+
+interface Revealable {
+  reveal(): string;
+}
+
+/** The sealer of a process that has these settings. */
+export function sealerOf({
+  secret,
+  acceptedSecrets,
+}: {
+  readonly secret: Revealable;
+  readonly acceptedSecrets: readonly Revealable[];
+}): Sealer {
+  return new Sealer(
+    secret.reveal(),
+    acceptedSecrets.map((one) => one.reveal()),
+  );
+}
+
+/** A random secret of 32 hexadecimal digits hardly ever has fewer. */
+const FEWEST_CHARACTERS = 10;
+
+/** Why a secret could be guessed; undefined where nothing speaks for that. */
+export function weaknessOf(given: { reveal(): string }): string | undefined {
+  const secret = given.reveal();
+  if (new Set(secret).size < FEWEST_CHARACTERS) return 'it consists of few different characters';
+  if (/^(.{1,16})\1+$/.test(secret)) return 'it repeats itself';
+  return /secret|password|change.?me|example|gatepost/i.test(secret) ? 'it consists of words' : undefined;
+}

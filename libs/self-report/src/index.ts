@@ -1,1 +1,0 @@
-export { SelfReportModule } from './self-report.module.js';
