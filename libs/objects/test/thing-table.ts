@@ -1,3 +1,4 @@
+import { escapeLiteral } from 'pg';
 import { Database } from '#database';
 import { newDatabase } from '#testing';
 import {
@@ -78,14 +79,17 @@ const TABLES = `
 
 /** Two classes in a database of their own, Thing and Shelf; a shelf's relation `things` holds things. */
 export class ThingTable {
-  private constructor(readonly database: Database) {}
+  private constructor(
+    readonly database: Database,
+    private readonly options: { url: string; schema: string; migrations: [] },
+  ) {}
 
   /** @param url of an empty database; by default a new one */
   static async create(url?: string): Promise<ThingTable> {
-    const options = { url: url ?? (await newDatabase()), schema: 'public', migrations: [] };
+    const options = { url: url ?? (await newDatabase()), schema: 'public', migrations: [] as [] };
     const database = new Database({ ...options, poolSize: 4, applicationName: 'test' });
     for (const statement of TABLES.split(';')) await database.query(statement);
-    return new ThingTable(database);
+    return new ThingTable(database, options);
   }
 
   close(): Promise<void> {
@@ -140,11 +144,48 @@ export class ThingTable {
     return Number(row?.count);
   }
 
+  /** Runs a query with a generic plan, as connections do that serve indexes of custom fields. @returns the rows that its scans read */
+  async rowsRead(where: unknown, { order, limit, scope, indexes }: FindOptions = {}): Promise<number> {
+    const query = { where: parseWhere(where), order: parseOrder(order), limit };
+    const compiled = compileFind(query, thingClass, scopeOf(scope), indexes);
+    const generic = new Database({ ...this.options, poolSize: 1, applicationName: 'test', plans: 'once' });
+    try {
+      return await generic.transaction(async (tx) => {
+        await tx.query(
+          `PREPARE measured AS SELECT id FROM ${compiled.from} WHERE ${compiled.where} ORDER BY ${compiled.orderBy} ${compiled.limit}`,
+        );
+        const values = compiled.parameters.map((value) => escapeLiteral(String(value))).join(', ');
+        const [row] = await tx.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+          `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE measured(${values})`,
+        );
+        return row === undefined ? Number.NaN : rowsOfScans(row['QUERY PLAN'][0].Plan);
+      });
+    } finally {
+      await generic.close();
+    }
+  }
+
   async meets(id: string, where: unknown): Promise<boolean> {
     const { sql, parameters } = compileCondition(parseWhere(where), thingClass, scopeOf(), ['app', id]);
     const rows = await this.database.query(`SELECT FROM things WHERE app = $1 AND id = $2 AND ${sql}`, parameters);
     return rows.length > 0;
   }
+}
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Index Recheck'?: number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+function rowsOfScans(node: PlanNode): number {
+  const below = (node.Plans ?? []).reduce((sum, child) => sum + rowsOfScans(child), 0);
+  if (!/Scan$/.test(node['Node Type']) || node['Node Type'] === 'Subquery Scan') return below;
+  const removed = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+  return below + (node['Actual Rows'] + removed) * node['Actual Loops'];
 }
 
 function classOf(className: string): QueryClass {
