@@ -154,7 +154,7 @@ export class ThingTable {
         await tx.query(
           `PREPARE measured AS SELECT id FROM ${compiled.from} WHERE ${compiled.where} ORDER BY ${compiled.orderBy} ${compiled.limit}`,
         );
-        const values = compiled.parameters.map((value) => escapeLiteral(String(value))).join(', ');
+        const values = compiled.parameters.map(literalOf).join(', ');
         const [row] = await tx.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
           `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE measured(${values})`,
         );
@@ -170,6 +170,12 @@ export class ThingTable {
     const rows = await this.database.query(`SELECT FROM things WHERE app = $1 AND id = $2 AND ${sql}`, parameters);
     return rows.length > 0;
   }
+}
+
+function literalOf(value: unknown): string {
+  // Elements of an array are quoted as JSON quotes a text.
+  if (Array.isArray(value)) return escapeLiteral(`{${value.map((element) => JSON.stringify(element)).join(',')}}`);
+  return escapeLiteral(String(value));
 }
 
 interface PlanNode {

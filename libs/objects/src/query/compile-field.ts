@@ -48,7 +48,10 @@ interface Asked {
  * What a query asks of the fields of its index, as the parts of a search: no row is in two of them. The first looks up values; the
  * others, one for each field, the lists in that field, whose items are values too. There are few lists in a field worth indexing.
  */
-export function searchParts(narrowing: readonly (IndexedEquality | IndexedRange)[], context: CompileContext): string[] {
+export function searchParts(
+  narrowing: readonly (IndexedEquality | IndexedRange)[],
+  context: CompileContext,
+): [values: string, ...lists: string[]] {
   const asked = narrowing.map((part) => askedOf(part, context));
   const inAllOf = asked.map(({ single }) => single);
   const withList = asked.map(({ list }, place) => [
@@ -56,7 +59,8 @@ export function searchParts(narrowing: readonly (IndexedEquality | IndexedRange)
     list,
     ...asked.slice(place + 1).map(({ any }) => any),
   ]);
-  return [inAllOf, ...withList].map((conditions) => conditions.join(' AND '));
+  const [values, ...lists] = [inAllOf, ...withList].map((conditions) => conditions.join(' AND '));
+  return [values ?? 'TRUE', ...lists];
 }
 
 function askedOf(part: IndexedEquality | IndexedRange, context: CompileContext): Asked {

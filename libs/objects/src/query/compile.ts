@@ -164,15 +164,19 @@ function compileFitting(
 
 /** The rows that match, found by an index, as a table. @param ending of the search of each part */
 function compileParts(where: Condition, { narrowing }: IndexFit, context: CompileContext, ending = ''): string {
-  const parts = searchParts(narrowing, context);
+  const [values, ...lists] = searchParts(narrowing, context);
   const byIndex = new Set<Condition>(
     narrowing.flatMap((part) => (part.kind === 'equals' ? [part.condition] : part.conditions)),
   );
   const others = conjunction(where).filter((condition) => !byIndex.has(condition));
   const both = [compileReadable(context), ...others.map((condition) => compileTree(condition, context))].join(' AND ');
-  const searches = parts.map(
-    (part) => `(SELECT * FROM ${context.queryClass.table} WHERE ${both} AND ${part} ${ending})`,
-  );
+  const rowsOf = (part: string) => `SELECT * FROM ${context.queryClass.table} WHERE ${both} AND ${part}`;
+  // OFFSET 0 keeps the order out of the choice of the index: a search for lists never finds them in order, and another index that
+  // has the order would be read from end to end for the few lists.
+  const searches = [
+    `(${rowsOf(values)} ${ending})`,
+    ...lists.map((part) => `(SELECT * FROM (${rowsOf(part)} OFFSET 0) AS with_list ${ending})`),
+  ];
   return `(${searches.join(' UNION ALL ')}) AS found_by_index`;
 }
 
