@@ -2,7 +2,8 @@ import { inspect } from 'node:util';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { eventually, newDatabase, TcpProxy } from '#testing';
-import { Database, type DatabaseOptions } from './database.js';
+import type { DatabaseOptions } from './data-source.js';
+import { Database } from './database.js';
 import { isRefusedPattern, violatedUniqueConstraint } from './driver-error.js';
 import { migrate } from './migrate.js';
 

@@ -1,19 +1,33 @@
-import { Injectable, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { Injectable } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
 import { describe, expect, it } from 'vitest';
 import { Metrics, ObservabilityModule, Readiness } from '#observability';
 import { newDatabase } from '#testing';
-import { Database, type DatabaseOptions } from './database.js';
+import type { DatabaseOptions } from './data-source.js';
+import { Database } from './database.js';
 import { DatabaseModule } from './database.module.js';
 import { migrate } from './migrate.js';
 
 class OtherDatabase extends Database {}
+
+@Entity('notes')
+class NoteEntity {
+  @PrimaryColumn('text')
+  id!: string;
+
+  @Column('text')
+  text!: string;
+}
 
 @Injectable()
 class User {
   constructor(
     readonly database: Database,
     readonly other: OtherDatabase,
+    @InjectRepository(NoteEntity, 'one') readonly notes: Repository<NoteEntity>,
+    @InjectRepository(NoteEntity, 'two') readonly otherNotes: Repository<NoteEntity>,
   ) {}
 }
 
@@ -24,29 +38,29 @@ const nameOf = async (database: Database) => {
 
 describe('two databases in one process', () => {
   const start = async (first: DatabaseOptions, second: DatabaseOptions) => {
-    @Module({
+    const module = await Test.createTestingModule({
       imports: [
         ObservabilityModule.forRoot(new Metrics()),
         DatabaseModule.forRoot(first),
         DatabaseModule.forRoot(second, OtherDatabase),
       ],
       providers: [User],
-    })
-    class Root {}
-    return NestFactory.createApplicationContext(Root, { logger: false });
+    }).compile();
+    return module.init();
   };
 
-  it('stand side by side, say each for itself whether they are migrated, and are both closed', async () => {
+  it('have their own readiness, repositories and connections, and are both closed', async () => {
     const url = await newDatabase();
     const options = (schema: string) => ({
       url,
       schema,
       migrations: [],
+      entities: [NoteEntity],
       poolSize: 2,
       applicationName: `test-${schema}`,
     });
     const app = await start(options('one'), options('two'));
-    const { database, other } = app.get(User);
+    const { database, other, notes, otherNotes } = app.get(User);
     const problems = () => app.get(Readiness).problems();
     expect(await Promise.all([nameOf(database), nameOf(other)])).toEqual(['test-one', 'test-two']);
     expect(await problems()).toEqual([
@@ -57,6 +71,14 @@ describe('two databases in one process', () => {
     expect(await problems()).toEqual([expect.stringMatching(/^postgresql \(two\): /)]);
     await migrate(options('two'));
     expect(await problems()).toEqual([]);
+    for (const schema of ['one', 'two'])
+      await database.query(`CREATE TABLE ${schema}.notes (id text PRIMARY KEY, text text NOT NULL)`);
+    await notes.insert({ id: 'a', text: 'of one' });
+    await otherNotes.insert({ id: 'a', text: 'of two' });
+    expect([await notes.find(), await otherNotes.find()]).toEqual([
+      [{ id: 'a', text: 'of one' }],
+      [{ id: 'a', text: 'of two' }],
+    ]);
     await app.close();
     for (const closed of [database, other])
       await expect(closed.query('SELECT 1')).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });

@@ -1,6 +1,8 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { Metrics, ProcessFacts, Readiness, type ServerFacts, skewOf } from '#observability';
-import { Database, type DatabaseOptions, tellPool } from './database.js';
+import { type DatabaseOptions, ServiceDataSource } from './data-source.js';
+import { Database, tellPool } from './database.js';
 import { isMigrated } from './migrate.js';
 
 /** What one of several databases of a process calls its own. */
@@ -27,15 +29,28 @@ export class DatabaseModule implements OnApplicationShutdown {
    * several modules then stand side by side, each with a pool of its own.
    */
   static forRoot(options: DatabaseOptions, token: typeof Database = Database): DynamicModule {
+    const name = options.schema;
     return {
       module: DatabaseModule,
       global: true,
+      imports: [
+        TypeOrmModule.forRootAsync({
+          name,
+          useFactory: () => ({ type: 'postgres' }),
+          dataSourceFactory: () => new ServiceDataSource(options).initialize(),
+        }),
+        TypeOrmModule.forFeature([...(options.entities ?? [])], name),
+      ],
       providers: [
         { provide: OWN_OPTIONS, useValue: options },
-        { provide: token, useFactory: () => new token(options) },
+        {
+          provide: token,
+          inject: [getDataSourceToken(name)],
+          useFactory: (dataSource: ServiceDataSource) => new token(options, dataSource),
+        },
         { provide: OWN_DATABASE, useExisting: token },
       ],
-      exports: [token],
+      exports: [token, TypeOrmModule],
     };
   }
 

@@ -1,7 +1,7 @@
-import { Logger } from '@nestjs/common';
-import { Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg';
-import type { MigrationInterface } from 'typeorm';
+import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
+import type { EntityManager } from 'typeorm';
 import { inSpan, isTracing, type Metrics, type SpanOptions } from '#observability';
+import { type DatabaseOptions, ServiceDataSource } from './data-source.js';
 import { translateDriverError } from './driver-error.js';
 import type { Statement } from './statement.js';
 
@@ -23,20 +23,6 @@ export function sqlSpan(sql: string): SpanOptions {
   };
 }
 
-const CONNECT_TIMEOUT_MS = 2_000;
-const STATEMENT_TIMEOUT_MS = 5_000;
-/** A server that, so long after it, does not even say that a statement took too long is out of reach. */
-const SILENCE_MS = 1_000;
-const IDLE_TRANSACTION_TIMEOUT_MS = 15_000;
-/** Compiling a statement takes longer than running any of ours. */
-const NO_JIT = '-c jit=off';
-const PLANS = {
-  'each-run': '-c plan_cache_mode=force_custom_plan',
-  // A generic plan is made without the values: where a few are frequent, PostgreSQL expects a sort to be cheaper than the index
-  // that delivers the order, and then reads all rows of the application.
-  once: '-c plan_cache_mode=force_generic_plan -c enable_sort=off',
-} as const;
-
 /** Runs SQL. Values are parameters, always; the text is written by us. */
 export interface Queryable {
   /**
@@ -57,10 +43,18 @@ export interface Writable extends Queryable {
  */
 export class Tx implements Writable {
   readonly #client: PoolClient;
+  readonly #dataSource: ServiceDataSource;
   readonly #afterCommit: (() => void)[] = [];
+  #manager: EntityManager | undefined;
 
-  constructor(client: PoolClient) {
+  constructor(client: PoolClient, dataSource: ServiceDataSource) {
     this.#client = client;
+    this.#dataSource = dataSource;
+  }
+
+  /** Entity repositories that take part in this transaction: `tx.manager.getRepository(…)`. */
+  get manager(): EntityManager {
+    return (this.#manager ??= this.#dataSource.managerOf(this.#client));
   }
 
   query<Row>(sql: string, parameters: readonly unknown[] = [], statementName?: string): Promise<Row[]> {
@@ -85,29 +79,13 @@ export class Tx implements Writable {
 
 /** A service's own database. It connects when it is asked; while it cannot, SERVICE_UNAVAILABLE. */
 export class Database implements Writable {
+  readonly #dataSource: ServiceDataSource;
   readonly #pool: Pool;
 
-  constructor(options: DatabaseOptions) {
-    const { url, poolSize, applicationName, statementTimeoutMs = STATEMENT_TIMEOUT_MS, plans } = options;
-    this.#pool = new Pool({
-      connectionString: url,
-      max: poolSize,
-      application_name: applicationName,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      statement_timeout: statementTimeoutMs,
-      query_timeout: statementTimeoutMs + SILENCE_MS,
-      idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
-      keepAlive: true,
-      options: plans === undefined ? NO_JIT : `${NO_JIT} ${PLANS[plans]}`,
-    });
-    const logger = new Logger('PostgreSQL');
-    // A connection that is lost in use fails its query, and has no other listener: its event must not end the process.
-    this.#pool.on('connect', (client) => {
-      client.on('error', () => undefined);
-    });
-    this.#pool.on('error', (error) => {
-      if (!this.#pool.ending) logger.warn(`an idle connection was lost: ${error.message}`);
-    });
+  /** @param dataSource that of TypeORM where the service has entities; else the database makes one of its own */
+  constructor(options: DatabaseOptions, dataSource = new ServiceDataSource(options)) {
+    this.#dataSource = dataSource;
+    this.#pool = dataSource.pool;
   }
 
   query<Row>(sql: string, parameters: readonly unknown[] = [], statementName?: string): Promise<Row[]> {
@@ -123,7 +101,7 @@ export class Database implements Writable {
   /** Commits what `work` did, or nothing of it where it throws. Never call another service inside. */
   async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const client = await this.#connect();
-    const tx = new Tx(client);
+    const tx = new Tx(client, this.#dataSource);
     const result = await this.#inTransaction(client, () => work(tx));
     tx.committed();
     return result;
@@ -136,7 +114,7 @@ export class Database implements Writable {
   }
 
   async close(): Promise<void> {
-    await this.#pool.end();
+    await this.#dataSource.destroy();
   }
 
   async #inTransaction<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
@@ -184,22 +162,6 @@ async function execute(runner: Runner, config: QueryConfig): Promise<QueryResult
   } catch (error) {
     throw translateDriverError(error, config.text);
   }
-}
-
-/** A service's database: where it is, its schema, and the migrations that make it. */
-export interface DatabaseOptions {
-  readonly url: string;
-  readonly schema: string;
-  readonly migrations: readonly (new () => MigrationInterface)[];
-  readonly poolSize: number;
-  readonly applicationName: string;
-  /** Longer statements are given up, in milliseconds. 5 seconds unless given. */
-  readonly statementTimeoutMs?: number;
-  /**
-   * How statements that stay prepared are planned: for the values of each run, where one plan for all values would not do; once, where it always does; else
-   * as PostgreSQL finds better.
-   */
-  readonly plans?: 'each-run' | 'once';
 }
 
 /** Has a database's connections told at every scrape. */

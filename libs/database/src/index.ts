@@ -1,4 +1,5 @@
-export { Database, type DatabaseOptions, type Queryable, tellPool, type Tx, type Writable } from './database.js';
+export { type DatabaseOptions } from './data-source.js';
+export { Database, type Queryable, tellPool, type Tx, type Writable } from './database.js';
 export { DatabaseModule } from './database.module.js';
 export { isRefusedPattern, isStatementTimeout, violatedForeignKey, violatedUniqueConstraint } from './driver-error.js';
 export { Inbox, InboxModule } from './inbox.js';

@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, newDatabase } from '#testing';
-import type { DatabaseOptions } from './database.js';
+import type { DatabaseOptions } from './data-source.js';
 import { migrate, migrationStatus } from './migrate.js';
 
 const PATIENCE = { turnMs: 20_000, tableMs: 200, tablesMs: 20_000 };

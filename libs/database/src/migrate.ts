@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DataSource } from 'typeorm';
-import { Database, type DatabaseOptions, type Queryable } from './database.js';
+import { DataSource } from 'typeorm';
+import type { DatabaseOptions } from './data-source.js';
+import { Database, type Queryable } from './database.js';
 
 /** Any number: all migrators of all schemas of one database take their turns under it. */
 const MIGRATION_LOCK = 7_236_401;
@@ -92,7 +93,7 @@ interface MigrationStatus {
  * @throws Error where another migration, or the use of a table, lasts too long
  */
 export async function migrate(options: DatabaseOptions, patience = PATIENCE): Promise<string[]> {
-  const dataSource = await createDataSource(options, patience);
+  const dataSource = createDataSource(options, patience);
   await dataSource.initialize();
   const lock = dataSource.createQueryRunner();
   try {
@@ -162,12 +163,11 @@ async function tryToApply(dataSource: DataSource): Promise<boolean> {
   }
 }
 
-/** TypeORM runs the migrations and notes them; it synchronises nothing. Only who migrates has to load it. */
-async function createDataSource(
+/** TypeORM runs the migrations and records them; it synchronises nothing. */
+function createDataSource(
   { url, schema, migrations, applicationName }: DatabaseOptions,
   { tableMs }: MigrationPatience,
-): Promise<DataSource> {
-  const { DataSource } = await import('typeorm');
+): DataSource {
   return new DataSource({
     type: 'postgres',
     url,

@@ -1,0 +1,79 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AppError } from '#errors';
+import { newDatabase } from '#testing';
+import { ServiceDataSource } from './data-source.js';
+import { Database } from './database.js';
+import { violatedUniqueConstraint } from './driver-error.js';
+
+@Entity('shelves')
+class ShelfEntity {
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'shelves_pkey' })
+  id!: string;
+
+  @Column('text', { name: 'label_text' })
+  label!: string;
+}
+
+const OPTIONS = { schema: 'public', migrations: [], entities: [ShelfEntity], poolSize: 2, applicationName: 'test' };
+
+describe('ServiceDataSource', () => {
+  let database: Database;
+  let dataSource: ServiceDataSource;
+  beforeAll(async () => {
+    const options = { ...OPTIONS, url: await newDatabase() };
+    dataSource = await new ServiceDataSource(options).initialize();
+    database = new Database(options, dataSource);
+    await database.query(
+      'CREATE TABLE shelves (id text CONSTRAINT shelves_pkey PRIMARY KEY, label_text text NOT NULL)',
+    );
+  });
+  afterAll(() => database.close());
+
+  const shelves = () => dataSource.getRepository(ShelfEntity);
+
+  it('reads and writes entities over the pool of the database', async () => {
+    await shelves().insert({ id: 'a', label: 'first' });
+
+    expect(await shelves().findOneBy({ id: 'a' })).toEqual({ id: 'a', label: 'first' });
+    expect(await database.query('SELECT label_text AS label FROM shelves')).toEqual([{ label: 'first' }]);
+    expect(database.pool).toMatchObject({ used: 0, limit: 2 });
+  });
+
+  it('names the constraint that an insert violates', async () => {
+    await shelves().insert({ id: 'twice', label: '' });
+    const error: unknown = await shelves()
+      .insert({ id: 'twice', label: '' })
+      .catch((reason: unknown) => reason);
+
+    expect(violatedUniqueConstraint(error)).toBe('shelves_pkey');
+  });
+
+  it('lets repositories take part in a transaction with statements', async () => {
+    const rolledBack = database.transaction(async (tx) => {
+      await tx.manager.getRepository(ShelfEntity).insert({ id: 'b', label: 'not kept' });
+      await tx.query(`INSERT INTO shelves VALUES ('c', 'not kept')`);
+      throw new Error('rolled back');
+    });
+    await expect(rolledBack).rejects.toThrow('rolled back');
+    await database.transaction(async (tx) => {
+      await tx.query(`INSERT INTO shelves VALUES ('d', 'kept')`);
+      await tx.manager.getRepository(ShelfEntity).update({ id: 'd' }, { label: 'changed' });
+    });
+
+    expect(await shelves().findBy([{ id: 'b' }, { id: 'c' }, { id: 'd' }])).toEqual([{ id: 'd', label: 'changed' }]);
+    expect(database.pool.used).toBe(0);
+  });
+
+  it('starts while its server is unavailable, and says so for each statement', async () => {
+    const away = await new ServiceDataSource({ ...OPTIONS, url: 'postgres://127.0.0.1:1/none' }).initialize();
+    const found: unknown = await away
+      .getRepository(ShelfEntity)
+      .find()
+      .catch((reason: unknown) => reason);
+    await away.destroy();
+    await away.destroy();
+
+    expect(found instanceof AppError && found.is('SERVICE_UNAVAILABLE')).toBe(true);
+  });
+});

@@ -1,0 +1,132 @@
+import { Logger } from '@nestjs/common';
+import { Pool, type PoolClient } from 'pg';
+import {
+  DataSource,
+  type EntityManager,
+  type MigrationInterface,
+  QueryFailedError,
+  type QueryRunner,
+  type ReplicationMode,
+} from 'typeorm';
+import { translateDriverError } from './driver-error.js';
+
+const CONNECT_TIMEOUT_MS = 2_000;
+const STATEMENT_TIMEOUT_MS = 5_000;
+/** A server that is still silent this long after a statement's time limit is unreachable. */
+const SILENCE_MS = 1_000;
+const IDLE_TRANSACTION_TIMEOUT_MS = 15_000;
+/** Compiling a statement takes longer than running any of ours. */
+const NO_JIT = '-c jit=off';
+const PLANS = {
+  'each-run': '-c plan_cache_mode=force_custom_plan',
+  // A generic plan is made without the values: where a few are frequent, PostgreSQL expects a sort to be cheaper than the index
+  // that delivers the order, and then reads all rows of the application.
+  once: '-c plan_cache_mode=force_generic_plan -c enable_sort=off',
+} as const;
+
+/** A service's database: where it is, its schema, and the migrations that make it. */
+export interface DatabaseOptions {
+  readonly url: string;
+  readonly schema: string;
+  readonly migrations: readonly (new () => MigrationInterface)[];
+  /** The entities of its tables. None where only hand-written statements run. */
+  readonly entities?: readonly (new () => object)[];
+  readonly poolSize: number;
+  readonly applicationName: string;
+  /** Longer statements are given up, in milliseconds. 5 seconds unless given. */
+  readonly statementTimeoutMs?: number;
+  /**
+   * How statements that stay prepared are planned: for the values of each run, where one plan for all values would not do; once, where it always does; else
+   * as PostgreSQL finds better.
+   */
+  readonly plans?: 'each-run' | 'once';
+}
+
+/**
+ * TypeORM's access to a service's database: the metadata of its entities, their repositories, and the pool that the hand-written
+ * statements of `Database` share (ADR 8). It connects on demand, so a service starts while PostgreSQL is unavailable.
+ */
+export class ServiceDataSource extends DataSource {
+  /** node-postgres' pool, which TypeORM calls `driver.master`. */
+  readonly pool: Pool;
+
+  constructor(options: DatabaseOptions) {
+    const { url, schema, applicationName, poolSize, entities = [] } = options;
+    super({
+      type: 'postgres',
+      url,
+      schema,
+      applicationName,
+      poolSize,
+      entities: [...entities],
+      synchronize: false,
+      installExtensions: false,
+      logging: false,
+    });
+    this.pool = createPool(options);
+    Object.assign(this.driver, { master: this.pool });
+  }
+
+  /** Reads the metadata of the entities. It makes no connection. */
+  override async initialize(): Promise<this> {
+    await this.buildMetadatas();
+    Object.assign(this, { isInitialized: true });
+    return this;
+  }
+
+  /** Closes the pool, once. */
+  override async destroy(): Promise<void> {
+    Object.assign(this, { isInitialized: false });
+    if (!this.pool.ending) await this.pool.end();
+  }
+
+  /** @returns a runner whose failures are those of `Database`: SERVICE_UNAVAILABLE, or a StatementError with the constraint's name */
+  override createQueryRunner(mode?: ReplicationMode): QueryRunner {
+    const runner = super.createQueryRunner(mode);
+    const query = runner.query.bind(runner) as (...call: [string, unknown[]?, boolean?]) => Promise<unknown>;
+    const translated = async (...call: [string, unknown[]?, boolean?]): Promise<unknown> => {
+      try {
+        return await query(...call);
+      } catch (error) {
+        throw translateDriverError(error instanceof QueryFailedError ? error.driverError : error, call[0]);
+      }
+    };
+    return Object.assign(runner, { query: translated });
+  }
+
+  /** The repositories' part in a transaction that is open on `client`. */
+  managerOf(client: PoolClient): EntityManager {
+    const runner = this.createQueryRunner('master');
+    Object.assign(runner, { databaseConnection: client, isTransactionActive: true, transactionDepth: 1 });
+    return this.createEntityManager(runner);
+  }
+}
+
+function createPool({
+  url,
+  poolSize,
+  applicationName,
+  statementTimeoutMs = STATEMENT_TIMEOUT_MS,
+  plans,
+}: DatabaseOptions): Pool {
+  const pool = new Pool({
+    connectionString: url,
+    max: poolSize,
+    application_name: applicationName,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: statementTimeoutMs,
+    query_timeout: statementTimeoutMs + SILENCE_MS,
+    idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
+    keepAlive: true,
+    options: plans === undefined ? NO_JIT : `${NO_JIT} ${PLANS[plans]}`,
+  });
+  const logger = new Logger('PostgreSQL');
+  // A connection that is lost in use fails its query, and has no other listener: its event must not end the process.
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+  });
+  pool.on('error', (error) => {
+    if (!pool.ending) logger.warn(`an idle connection was lost: ${error.message}`);
+  });
+  return pool;
+}
