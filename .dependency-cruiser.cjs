@@ -4,6 +4,8 @@ const TEST_FOLDER = String.raw`^(?:test|bench|libs/testing)/|^(?:apps|libs)/[^/]
 const TESTS = [SPEC, TEST_FOLDER];
 /** Started by Node, or loaded by a page. */
 const ENTRIES = [String.raw`/main\.ts$`, '^libs/push-client/example/'];
+/** They may use typeorm's decorators and `Repository`. */
+const ENTITY_FILES = [String.raw`\.entity\.ts$`, String.raw`\.repository\.ts$`];
 const SQL_DRIVERS = '(?:^|/)node_modules/(?:typeorm|pg|pg-[^/]+)/';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
@@ -118,9 +120,16 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^(?:apps|libs)/',
-        pathNot: [...TESTS, '^libs/database/', String.raw`^apps/[^/]+/src/migrations/`],
+        pathNot: [...TESTS, '^libs/database/', String.raw`^apps/[^/]+/src/migrations/`, ...ENTITY_FILES],
       },
       to: { path: SQL_DRIVERS },
+    },
+    {
+      name: 'entities-and-repositories-know-no-driver',
+      comment: 'Entities and repositories use typeorm and Database; only libs/database knows node-postgres.',
+      severity: 'error',
+      from: { path: ENTITY_FILES, pathNot: [...TESTS, '^libs/database/'] },
+      to: { path: '(?:^|/)node_modules/(?:pg|pg-[^/]+)/' },
     },
     {
       name: 'broker-through-messaging',

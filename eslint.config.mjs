@@ -21,6 +21,24 @@ const todoNamesIssue = {
   }),
 };
 
+const HIDDEN_SELECTS = new Set(['save', 'remove', 'softRemove', 'recover', 'preload']);
+
+/** `save` and `remove` of TypeORM read the row first, and decide by what they read. */
+const noHiddenSelect = {
+  meta: {
+    type: 'problem',
+    schema: [],
+    messages: { hidden: 'It reads the row before it writes: use insert, update, upsert, delete or the query builder.' },
+  },
+  create: ({ sourceCode, report }) => ({
+    'CallExpression > MemberExpression.callee'({ object, property }) {
+      if (!HIDDEN_SELECTS.has(property.name)) return;
+      const owner = sourceCode.parserServices.getTypeAtLocation(object).symbol?.name;
+      if (owner === 'Repository' || owner === 'EntityManager') report({ node: property, messageId: 'hidden' });
+    },
+  }),
+};
+
 const forwardRef = {
   name: '@nestjs/common',
   importNames: ['forwardRef'],
@@ -40,6 +58,7 @@ const sql = {
   group: ['typeorm', 'pg'],
   message: 'Only libs/database and migrations know the driver: use Database and Tx of #database.',
 };
+const driver = { group: ['pg'], message: 'Only libs/database knows the driver: use Database, Tx and repositories.' };
 const restrictImports = (...patterns) => ['error', { paths: [forwardRef], patterns }];
 
 const tooManyParameters = [
@@ -48,8 +67,8 @@ const tooManyParameters = [
     message: 'At most 4 parameters: what belongs together becomes one object.',
   },
   {
-    selector: 'MethodDefinition[kind="constructor"] > FunctionExpression[params.length>6]',
-    message: 'At most 6 dependencies: split the class.',
+    selector: 'MethodDefinition[kind="constructor"] > FunctionExpression[params.length>10]',
+    message: 'At most 10 dependencies: split the class.',
   },
 ];
 const timeAndChance = [
@@ -70,6 +89,10 @@ const sqlInService = {
   selector: 'CallExpression[callee.property.name="query"]',
   message: 'SQL stands in repositories: give the statement a name there.',
 };
+const loadedRelation = {
+  selector: 'Decorator Property[key.name=/^(?:eager|lazy)$/]',
+  message: 'A relation is never loaded by itself: write the query that needs it.',
+};
 const controllerLogic = {
   selector: ':matches(TryStatement, ForStatement, ForInStatement, ForOfStatement, WhileStatement, DoWhileStatement)',
   message: 'A controller passes on and answers: loops belong to a service, errors to the filter.',
@@ -82,7 +105,7 @@ export default defineConfig(
     name: 'all code',
     files: CODE,
     extends: [js.configs.recommended, comments.recommended],
-    plugins: { gatepost: { rules: { 'todo-names-issue': todoNamesIssue } } },
+    plugins: { gatepost: { rules: { 'no-hidden-select': noHiddenSelect, 'todo-names-issue': todoNamesIssue } } },
     linterOptions: { reportUnusedDisableDirectives: 'error', reportUnusedInlineConfigs: 'error' },
     languageOptions: { globals: globals.node },
     rules: {
@@ -180,6 +203,15 @@ export default defineConfig(
     name: 'SQL',
     files: ['libs/database/**', 'apps/*/src/migrations/**'],
     rules: { 'no-restricted-imports': restrictImports(broker, redis) },
+  },
+  {
+    name: 'entities and repositories',
+    files: ['{apps,libs}/*/src/**/*.{entity,repository}.ts'],
+    rules: {
+      'no-restricted-imports': restrictImports(broker, redis, driver),
+      'no-restricted-syntax': ['error', ...tooManyParameters, loadedRelation],
+      'gatepost/no-hidden-select': 'error',
+    },
   },
 
   {

@@ -61,6 +61,7 @@ export class ServiceDataSource extends DataSource {
       entities: [...entities],
       synchronize: false,
       installExtensions: false,
+      uuidExtension: 'pgcrypto',
       logging: false,
     });
     this.pool = createPool(options);

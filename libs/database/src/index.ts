@@ -13,3 +13,4 @@ export {
   OutboxModule,
 } from './outbox.js';
 export { type Statement, together } from './statement.js';
+export { InboxMessageEntity, OUTBOX_ENTITIES } from './outbox.entity.js';

@@ -4,3 +4,4 @@ export { createFieldIndexTables } from './field-indexes.repository.js';
 export { countRows, listBounded, QueryDatabase, queryFailure } from './query-database.js';
 export { SlowQuestions } from './slow-questions.js';
 export { ALWAYS_MET, type UpdateCondition, updateCondition } from './update-condition.js';
+export { FIELD_INDEX_ENTITIES } from './field-index.entity.js';
