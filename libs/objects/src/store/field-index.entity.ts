@@ -26,7 +26,7 @@ export class FieldIndexEntity {
   @Column('text', { nullable: true })
   problem!: string | null;
 
-  @Column('timestamptz', { name: 'changed_at', precision: 3, default: () => 'now()' })
+  @Column({ type: 'timestamptz', name: 'changed_at', precision: 3, default: () => 'now()' })
   changedAt!: Date;
 }
 
@@ -42,7 +42,7 @@ export class SlowQuestionEntity {
   @PrimaryColumn({ type: 'text', collation: 'C', primaryKeyConstraintName: 'slow_questions_pkey' })
   question!: string;
 
-  @PrimaryColumn('timestamptz', { precision: 0, primaryKeyConstraintName: 'slow_questions_pkey' })
+  @PrimaryColumn({ type: 'timestamptz', precision: 0, primaryKeyConstraintName: 'slow_questions_pkey' })
   hour!: Date;
 
   @Column('text', { array: true })
