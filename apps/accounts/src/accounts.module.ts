@@ -6,16 +6,18 @@ import { accountsDatabase } from './accounts.database.js';
 import { ApplicationsModule } from './applications/applications.module.js';
 import { EmailsModule } from './emails/emails.module.js';
 import { IdentitiesModule } from './identities/identities.module.js';
-import { LockoutReportModule } from './lockout/lockout-report.module.js';
 import { LockoutModule, type LockoutStorage } from './lockout/lockout.module.js';
 import { LoginModule } from './login/login.module.js';
 import { ObjectsModule } from './objects/objects.module.js';
 import { PhoneNumbersModule } from './phone-numbers/phone-numbers.module.js';
 import { SecretsModule } from './secrets/secrets.module.js';
-import { SessionsModule } from './sessions/sessions.module.js';
+import { ROLE_QUERY_CLASS } from './roles/roles.repository.js';
+import { RolesModule } from './roles/roles.module.js';
+import { UsersModule } from './users/users.module.js';
+import { userQueryClass } from './users/user.presenter.js';
 
 /** What of the service depends on the process that runs it. */
-export interface AccountsAdapters {
+interface AccountsAdapters {
   readonly lockouts: LockoutStorage;
 }
 
@@ -30,13 +32,18 @@ export class AccountsModule {
         DatabaseModule.forRoot(accountsDatabase(config.databaseUrl, config.databasePool)),
         LockoutModule.forRoot(lockouts),
         ApplicationsModule,
-        ObjectsModule,
-        SessionsModule,
+        ObjectsModule.forRoot(
+          new Map([
+            ['_User', userQueryClass({ hideContact: false })],
+            ['_Role', ROLE_QUERY_CLASS],
+          ]),
+        ),
+        UsersModule,
+        RolesModule,
         LoginModule,
         PhoneNumbersModule,
         EmailsModule,
         IdentitiesModule,
-        LockoutReportModule,
         SecretsModule,
       ],
       providers: [

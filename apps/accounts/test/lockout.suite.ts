@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { eventually, unique } from '#testing';
-import { LOCKOUT_LIMITS } from '../src/lockout/lockout.rules.js';
-import type { LockoutStore } from '../src/lockout/lockout-store.js';
-import type { LockoutLimits, LockoutSubject } from '../src/lockout/lockout.types.js';
+import { LOCKOUT_LIMITS, type LockoutLimits, type LockoutSubject } from '../src/lockout/lockout.rules.js';
+import type { LockoutStore } from '../src/lockout/lockout.service.js';
 
 const LOCKING = LOCKOUT_LIMITS.lockingFailure;
 /** In place of minutes; long enough for what a test does within it on a busy machine. */

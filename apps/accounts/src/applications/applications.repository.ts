@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { ApplicationSettings, ClassName, ClassOperation, ClassPermission } from '#contracts';
 import { Database, type Queryable, type Tx } from '#database';
-import type { KeyKind } from './key-context.js';
+import type { KeyKind } from './application.rules.js';
 
 /** A key that was replaced, as JSON tells it. */
 export interface OldKeyRow {

@@ -18,14 +18,13 @@ import { type AppError, appError } from '#errors';
 import { Broadcasts } from '#messaging';
 import { Sealer } from '#security';
 import { newAppId, newAppKey } from '../random-ids.js';
+import { keyContext, type KeyKind, parseSetting } from './application.rules.js';
 import { type ApplicationRow, ApplicationsRepository, type OldKeyRow } from './applications.repository.js';
-import { keyContext, type KeyKind } from './key-context.js';
-import { parseSetting } from './setting.rules.js';
 
 /** How an application calls itself, and what it lets happen. */
 type ApplicationProfile = Pick<Application, 'name' | 'settings' | 'classPermissions'>;
 
-export interface PermissionChange {
+interface PermissionChange {
   readonly className: ClassName;
   readonly operations: readonly ClassOperation[];
   readonly permission: ClassPermission;

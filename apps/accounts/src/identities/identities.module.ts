@@ -1,15 +1,13 @@
 import { Module } from '@nestjs/common';
-import { ObjectsModule } from '../objects/objects.module.js';
-import { PrincipalsModule } from '../principals/principals.module.js';
+import { SessionsModule } from '../sessions/sessions.module.js';
+import { UsersModule } from '../users/users.module.js';
 import { IdentitiesController } from './identities.controller.js';
-import { IdentityEntryService } from './identity-entry.service.js';
-import { IdentityLoginService } from './identity-login.service.js';
-import { IdentityReportService } from './identity-report.service.js';
+import { IdentitiesService } from './identities.service.js';
 
 /** Logins and sign-ups by accounts on other platforms. */
 @Module({
-  imports: [ObjectsModule, PrincipalsModule],
+  imports: [SessionsModule, UsersModule],
   controllers: [IdentitiesController],
-  providers: [IdentityEntryService, IdentityLoginService, IdentityReportService],
+  providers: [IdentitiesService],
 })
 export class IdentitiesModule {}

@@ -1,11 +1,9 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { Database } from '#database';
 import { Redis } from '#redis';
-import { AttemptLines } from './attempt-lines.js';
 import { LOCKOUT_LIMITS } from './lockout.rules.js';
-import { LockoutService } from './lockout.service.js';
-import { LOCKOUT_STORE } from './lockout-store.js';
-import { Nobodies } from './nobodies.js';
+import { LOCKOUT_STORE, LockoutService } from './lockout.service.js';
+import { LoginAttemptLimiter } from './login-attempt-limiter.js';
 import { PostgresLockoutStore } from './postgres-lockout.store.js';
 import { RedisLockoutStore } from './redis-lockout.store.js';
 
@@ -33,17 +31,16 @@ const STORES: Readonly<Record<LockoutStorage, Provider>> = {
 @Module({})
 export class LockoutModule {
   static forRoot(storage: LockoutStorage): DynamicModule {
-    const limits = { places: LOCKOUT_LIMITS.lockingFailure, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS };
+    const limits = { concurrency: LOCKOUT_LIMITS.lockingFailure, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS };
     return {
       module: LockoutModule,
       global: true,
       providers: [
         STORES[storage],
         LockoutService,
-        Nobodies,
-        { provide: AttemptLines, useFactory: () => new AttemptLines(limits) },
+        { provide: LoginAttemptLimiter, useFactory: () => new LoginAttemptLimiter(limits) },
       ],
-      exports: [LockoutService, Nobodies],
+      exports: [LockoutService],
     };
   }
 }

@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {
   type AttemptState,
   clear,
   expiryOf,
   LOCKOUT_LIMITS,
+  decoyAccountId,
   release,
   reserve,
   retryAfterSeconds,
@@ -121,5 +123,15 @@ describe('Retry-After', () => {
     [lockMs, 900],
   ])('of %i ms is %i s, so that the lock is over then', (remainingMs, seconds) => {
     expect(retryAfterSeconds(remainingMs)).toBe(seconds);
+  });
+});
+
+describe('the id of a name that nobody has', () => {
+  const idOf = (name: string) => decoyAccountId(createHash('sha256').update(name).digest());
+
+  it('is one of 65,536, the same for the same name, and none of a user', () => {
+    expect(idOf('a')).toBe(idOf('a'));
+    expect(new Set(Array.from({ length: 1_000 }, (_, index) => idOf(String(index)))).size).toBeGreaterThan(950);
+    expect([decoyAccountId(Buffer.from([0, 0])), decoyAccountId(Buffer.from([255, 255, 9]))]).toEqual(['~0', '~65535']);
   });
 });

@@ -2,10 +2,10 @@ import { Logger } from '@nestjs/common';
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
-import { AttemptLines } from './attempt-lines.js';
-import { LockoutService } from './lockout.service.js';
-import type { LockoutStore } from './lockout-store.js';
-import type { ReserveOutcome, SettleOutcome } from './lockout.types.js';
+import { Sealer } from '#security';
+import type { ReserveOutcome, SettleOutcome } from './lockout.rules.js';
+import { LockoutService, type LockoutStore } from './lockout.service.js';
+import { LoginAttemptLimiter } from './login-attempt-limiter.js';
 
 const user = { appId: 'app', userId: 'user' };
 const unavailable = appError('SERVICE_UNAVAILABLE');
@@ -19,6 +19,11 @@ class PlannedStore implements LockoutStore {
   lockedForMs = vi.fn<LockoutStore['lockedForMs']>().mockRejectedValue(new Error('not planned'));
   find = vi.fn<LockoutStore['find']>().mockRejectedValue(new Error('not planned'));
   list = vi.fn<LockoutStore['list']>().mockRejectedValue(new Error('not planned'));
+}
+
+function serviceOver(store: LockoutStore, metrics: Metrics): LockoutService {
+  const limiter = new LoginAttemptLimiter({ concurrency: 7, maxWaiting: 10, maxWaitMs: 50 });
+  return new LockoutService(store, limiter, metrics, new Sealer('a secret of thirty-two characters, or more'));
 }
 
 describe('LockoutService.judge', () => {
@@ -38,7 +43,7 @@ describe('LockoutService.judge', () => {
   beforeEach(() => {
     metrics.lockouts.reset();
     store = new PlannedStore();
-    service = new LockoutService(store, new AttemptLines({ places: 7, maxWaiting: 10, maxWaitMs: 50 }), metrics);
+    service = serviceOver(store, metrics);
   });
 
   it.each([true, false])('reserves, judges, settles, and tells the verdict: %s', async (isRight) => {
@@ -100,11 +105,7 @@ describe('LockoutService.judge', () => {
 
 describe('LockoutService.assertNotLocked', () => {
   const store = new PlannedStore();
-  const service = new LockoutService(
-    store,
-    new AttemptLines({ places: 7, maxWaiting: 10, maxWaitMs: 50 }),
-    new Metrics(),
-  );
+  const service = serviceOver(store, new Metrics());
 
   it('lets pass where there is no lock, and tells how long one lasts', async () => {
     store.lockedForMs.mockResolvedValueOnce(0).mockResolvedValueOnce(61_500);

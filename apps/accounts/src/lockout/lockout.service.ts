@@ -2,10 +2,40 @@ import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { type AppError, appError, messageOf } from '#errors';
 import { Metrics } from '#observability';
-import { AttemptLines } from './attempt-lines.js';
-import { retryAfterSeconds } from './lockout.rules.js';
-import { LOCKOUT_STORE, type LockoutStore } from './lockout-store.js';
-import type { Lockout, LockoutPage, LockoutStatus, LockoutSubject } from './lockout.types.js';
+import { Sealer } from '#security';
+import {
+  decoyAccountId,
+  type Lockout,
+  type LockoutPage,
+  type LockoutStatus,
+  type LockoutSubject,
+  type ReserveOutcome,
+  retryAfterSeconds,
+  type SettleOutcome,
+} from './lockout.rules.js';
+import { LoginAttemptLimiter } from './login-attempt-limiter.js';
+
+/**
+ * Keeps failures, reservations and locks. Every move is one step for all replicas, by the clock of the store's server
+ * (`lockout.rules.ts` says what a move does). A store that cannot be reached says SERVICE_UNAVAILABLE.
+ */
+export interface LockoutStore {
+  /** Takes a place for an attempt. @param id unique for the attempt */
+  reserve(subject: LockoutSubject, id: string): Promise<ReserveOutcome>;
+  /** Brings the verdict of an attempt. */
+  settle(subject: LockoutSubject, id: string, isRight: boolean): Promise<SettleOutcome>;
+  /** Gives the place of an attempt back that was not judged. */
+  release(subject: LockoutSubject, id: string): Promise<void>;
+  /** Unlocks, and forgets the failures. */
+  clear(subject: LockoutSubject): Promise<void>;
+  /** How long the lock still lasts, in milliseconds; 0 where there is none. Cheap: logins that judge nothing ask it. */
+  lockedForMs(subject: LockoutSubject): Promise<number>;
+  find(subject: LockoutSubject): Promise<LockoutStatus>;
+  list(appId: string, page: LockoutPage): Promise<Lockout[]>;
+}
+
+/** DI token of the process's `LockoutStore`. */
+export const LOCKOUT_STORE = Symbol('LockoutStore');
 
 /**
  * Judges secrets (passwords, codes) under the lockout: more than 6 wrong ones of a user within 15 minutes lock every way
@@ -17,8 +47,9 @@ export class LockoutService {
 
   constructor(
     @Inject(LOCKOUT_STORE) private readonly store: LockoutStore,
-    private readonly lines: AttemptLines,
+    private readonly limiter: LoginAttemptLimiter,
     private readonly metrics: Metrics,
+    private readonly sealer: Sealer,
   ) {}
 
   /**
@@ -28,11 +59,17 @@ export class LockoutService {
    */
   async judge(subject: LockoutSubject, attempt: () => Promise<boolean>): Promise<boolean> {
     const id = randomUUID();
-    return this.lines.inTurn(
+    return this.limiter.run(
       JSON.stringify([subject.appId, subject.userId]),
       () => this.reserve(subject, id),
       async () => this.settle(subject, id, await this.attempted(subject, id, attempt)),
     );
+  }
+
+  /** The decoy account that stands for an unknown login name, so that wrong attempts lock it as they lock a user. */
+  decoyAccount(appId: string, identifier: string, value: string): LockoutSubject {
+    const hash = this.sealer.lookupHash(JSON.stringify(['login name', appId, identifier, value]));
+    return { appId, userId: decoyAccountId(hash) };
   }
 
   /** Unlocks, and forgets the failures: a completed reset of the password does, and nothing else. */

@@ -1,15 +1,22 @@
 import type { Database, Tx } from '#database';
-import { type AttemptState, clear, expiryOf, type Move, release, reserve, settle, stateAt } from './lockout.rules.js';
-import type { LockoutStore } from './lockout-store.js';
-import type {
-  Lockout,
-  LockoutLimits,
-  LockoutPage,
-  LockoutStatus,
-  LockoutSubject,
-  ReserveOutcome,
-  SettleOutcome,
-} from './lockout.types.js';
+import {
+  type AttemptState,
+  clear,
+  expiryOf,
+  type Lockout,
+  type LockoutLimits,
+  type LockoutPage,
+  type LockoutStatus,
+  type LockoutSubject,
+  type Move,
+  release,
+  reserve,
+  type ReserveOutcome,
+  settle,
+  type SettleOutcome,
+  stateAt,
+} from './lockout.rules.js';
+import type { LockoutStore } from './lockout.service.js';
 
 interface LockoutRow {
   readonly attempts: Pick<AttemptState, 'failedAtMs' | 'reservations'>;

@@ -1,5 +1,4 @@
 import { IS_BEHIND, type Redis, RedisScript } from '#redis';
-import type { LockoutStore } from './lockout-store.js';
 import type {
   Lockout,
   LockoutLimits,
@@ -8,7 +7,8 @@ import type {
   LockoutSubject,
   ReserveOutcome,
   SettleOutcome,
-} from './lockout.types.js';
+} from './lockout.rules.js';
+import type { LockoutStore } from './lockout.service.js';
 
 /**
  * How each move begins. Keys: times of failures by attempt, expiries of reservations by attempt, ends of locks by user;

@@ -1,16 +1,15 @@
 import { Module } from '@nestjs/common';
-import { ObjectsModule } from '../objects/objects.module.js';
 import { PasswordsModule } from '../passwords/passwords.module.js';
 import { PhoneNumbersModule } from '../phone-numbers/phone-numbers.module.js';
-import { PrincipalsModule } from '../principals/principals.module.js';
+import { SessionsModule } from '../sessions/sessions.module.js';
+import { UsersModule } from '../users/users.module.js';
 import { LoginController } from './login.controller.js';
-import { LoginMethodsService } from './login-methods.service.js';
 import { LoginService } from './login.service.js';
 
-/** Logins, by password and by code. */
+/** Logins, by password and by code, and the report of locked users. */
 @Module({
-  imports: [ObjectsModule, PasswordsModule, PhoneNumbersModule, PrincipalsModule],
+  imports: [PasswordsModule, PhoneNumbersModule, SessionsModule, UsersModule],
   controllers: [LoginController],
-  providers: [LoginMethodsService, LoginService],
+  providers: [LoginService],
 })
 export class LoginModule {}

@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { objectsRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { FindObjectsService } from './find-objects.service.js';
+import { ObjectsService } from './objects.service.js';
 import { SaveAllService } from './save-all.service.js';
 
 type Objects = typeof objectsRpc;
@@ -9,13 +9,13 @@ type Objects = typeof objectsRpc;
 @Controller()
 export class ObjectsController {
   constructor(
-    private readonly findObjects: FindObjectsService,
+    private readonly objects: ObjectsService,
     private readonly saveAllService: SaveAllService,
   ) {}
 
   @RpcHandler(objectsRpc.find)
   async find({ caller, className, ...list }: RpcData<Objects['find']>): Promise<RpcReply<Objects['find']>> {
-    return this.findObjects.find(caller, className, list);
+    return this.objects.find(caller, className, list);
   }
 
   @RpcHandler(objectsRpc.saveAll)

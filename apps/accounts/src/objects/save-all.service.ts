@@ -1,53 +1,45 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import type { Caller, JsonObject, ObjectWrite } from '#contracts';
-import { Database } from '#database';
+import { Database, type Tx } from '#database';
 import { appError } from '#errors';
 import { newObjectId } from '#objects';
-import { RolesService } from '../roles/roles.service.js';
-import { SignUpService } from '../users/sign-up.service.js';
-import { UpdateUserService } from '../users/update-user.service.js';
-import { ObjectLocksRepository } from './object-locks.repository.js';
-import type { PreparedWrite } from './prepared-write.js';
+import { ObjectClasses, type PreparedWrite, type StoredClassName } from './object-classes.js';
 
 /** Each is hashed before the transaction, within the time that the caller waits. */
 const MAX_PASSWORDS = 20;
+
+/** The order in which single writes lock too: a role first, then the users who join it. */
+const LOCK_ORDER: readonly StoredClassName[] = ['_Role', '_User'];
 
 interface SavedObject {
   readonly internalId: string;
   readonly result: JsonObject;
 }
 
-/** A write whose object has an id, new or not. */
-interface IdentifiedWrite extends ObjectWrite {
-  readonly id: string;
-}
-
 /** POST /1.1/batch/save: all writes or none. */
 @Injectable()
 export class SaveAllService {
   constructor(
-    private readonly signUps: SignUpService,
-    private readonly userUpdates: UpdateUserService,
-    private readonly roles: RolesService,
-    private readonly locks: ObjectLocksRepository,
+    private readonly classes: ObjectClasses,
     private readonly database: Database,
     private readonly clock: Clock,
   ) {}
 
-  /** @throws AppError the first write's that cannot be done */
+  /** @throws AppError of the first write that is refused */
   async saveAll(caller: Caller, writes: readonly ObjectWrite[]): Promise<SavedObject[]> {
     assertFewPasswords(writes);
     const identified = writes.map((write) => ({ ...write, id: write.objectId ?? newObjectId(this.clock.now()) }));
     const ids = new Map(identified.map(({ internalId, id }) => [internalId, id]));
     const prepared: { internalId: string; write: PreparedWrite<JsonObject> }[] = [];
-    // One after the other: a hundred passwords at once would push those of everybody else out of the queue.
+    // Sequentially: a hundred passwords at once would displace those of all other callers from the queue.
     for (const write of identified) {
       const fields = { ...write.fields, ...pointersToChildren(write, ids) };
-      prepared.push({ internalId: write.internalId, write: await this.prepare(caller, { ...write, fields }) });
+      const ready = await this.classes.of(write.className).prepareWrite(caller, { ...write, fields });
+      prepared.push({ internalId: write.internalId, write: ready });
     }
     return this.database.transaction(async (tx) => {
-      await this.locks.lock(tx, caller.appId, writes);
+      await this.lock(tx, caller.appId, writes);
       const saved: SavedObject[] = [];
       for (const { internalId, write } of prepared)
         saved.push({ internalId, result: { objectId: write.objectId, ...(await write.run(tx)) } });
@@ -55,16 +47,15 @@ export class SaveAllService {
     });
   }
 
-  private prepare(caller: Caller, write: IdentifiedWrite): Promise<PreparedWrite<JsonObject>> {
-    const { className, id, objectId, fields } = write;
-    if (className === '_User') {
-      return objectId === undefined
-        ? this.signUps.prepare(caller, fields, { objectId: id })
-        : this.userUpdates.prepare(caller, id, fields, write);
+  /**
+   * Locks the objects in one order, independent of the order of the writes: else two saves of the same objects would deadlock
+   * until PostgreSQL ends one of them.
+   */
+  private async lock(tx: Tx, appId: string, writes: readonly ObjectWrite[]): Promise<void> {
+    for (const className of LOCK_ORDER) {
+      const ids = writes.flatMap((write) => (write.className === className ? (write.objectId ?? []) : []));
+      if (ids.length > 0) await this.classes.of(className).objects.lockMany(tx, appId, ids);
     }
-    return objectId === undefined
-      ? this.roles.prepareCreate(caller, fields, { id, returnNew: write.returnNew })
-      : this.roles.prepareUpdate(caller, id, fields, write);
   }
 }
 
@@ -79,7 +70,7 @@ function assertFewPasswords(writes: readonly ObjectWrite[]): void {
   }
 }
 
-/** @throws AppError MALFORMED_POINTER where a child is none of the request's objects */
+/** @throws AppError MALFORMED_POINTER where a child is not an object of the request */
 function pointersToChildren({ children }: ObjectWrite, ids: ReadonlyMap<string, string>): JsonObject {
   return Object.fromEntries(
     children.map(({ key, className, cid }) => {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { HashingThread } from './hashing-thread.js';
+import { HashingThread } from './password-hasher.js';
 
 const THREADS = '/proc/self/task';
 

@@ -1,11 +1,125 @@
 import { createHash } from 'node:crypto';
+import { createRequire } from 'node:module';
+import { Worker } from 'node:worker_threads';
 import { Inject, Injectable } from '@nestjs/common';
 import bcrypt from 'bcrypt';
 import { type AppError, appError } from '#errors';
 import { Metrics } from '#observability';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
-import { BoundedQueue } from './bounded-queue.js';
-import { type HashingJob, HashingThread } from './hashing-thread.js';
+
+/** Runs pieces of work a few at a time; the others wait in line up to a bound. */
+export class BoundedQueue {
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+
+  constructor(
+    private readonly concurrency: number,
+    private readonly limit: number,
+    private readonly onLengthChange: (length: number) => void,
+  ) {}
+
+  /** Starts the work when its turn comes. Undefined where the queue is full: the work will not run. */
+  run<T>(work: () => Promise<T>): Promise<T> | undefined {
+    if (this.#running < this.concurrency) return this.#start(work);
+    if (this.#waiting.length >= this.limit) return undefined;
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push(() => {
+        this.#start(work).then(resolve, reject);
+      });
+      this.onLengthChange(this.#waiting.length);
+    });
+  }
+
+  async #start<T>(work: () => Promise<T>): Promise<T> {
+    this.#running += 1;
+    try {
+      return await work();
+    } finally {
+      this.#running -= 1;
+      this.#next();
+    }
+  }
+
+  #next(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) return;
+    this.onLengthChange(this.#waiting.length);
+    next();
+  }
+}
+
+/** A password to hash, or, with a hash, one to compare with it. */
+interface HashingJob {
+  readonly text: string;
+  readonly cost?: number;
+  readonly hash?: string;
+}
+
+/**
+ * What the thread runs. Only the thread's own priority is lowered (Linux keeps one for each): the event loop gets its
+ * turn at once, however many passwords are being hashed. Where the whole process was started with less, it stays at that: only
+ * root may raise it again.
+ */
+const PROGRAM = `
+  const { getPriority, setPriority } = require('node:os');
+  const { parentPort, workerData } = require('node:worker_threads');
+  const bcrypt = require(workerData.bcrypt);
+  if (process.platform === 'linux' && getPriority(0) < workerData.niceness) setPriority(0, workerData.niceness);
+  parentPort.on('message', ({ text, cost, hash }) => {
+    try {
+      parentPort.postMessage({ value: hash === undefined ? bcrypt.hashSync(text, cost) : bcrypt.compareSync(text, hash) });
+    } catch (error) {
+      parentPort.postMessage({ failure: error.message });
+    }
+  });
+`;
+const NICENESS = 10;
+const HEAP_LIMITS = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 };
+
+interface Outcome {
+  readonly value?: string | boolean;
+  readonly failure?: string;
+}
+
+/** A thread of its own for bcrypt: hashing there neither blocks the event loop nor holds the threads that files and DNS need. */
+export class HashingThread {
+  readonly #worker = new Worker(PROGRAM, {
+    eval: true,
+    resourceLimits: HEAP_LIMITS,
+    workerData: { bcrypt: createRequire(import.meta.url).resolve('bcrypt'), niceness: NICENESS },
+  });
+
+  #job: { resolve: (outcome: Outcome) => void; reject: (error: Error) => void } | undefined;
+
+  constructor() {
+    this.#worker.on('message', (outcome: Outcome) => this.#job?.resolve(outcome));
+    this.#worker.on('error', (error) => this.#job?.reject(error));
+    this.#worker.on('exit', () => this.#job?.reject(new Error('the hashing thread has ended')));
+    // Waiting for work keeps no process alive.
+    this.#worker.unref();
+  }
+
+  /** Ends the thread; it takes no more jobs. */
+  end(): void {
+    void this.#worker.terminate();
+  }
+
+  /** Does one job; give it the next when this one is done. @returns the hash, or whether the password is right */
+  async run(job: HashingJob): Promise<string | boolean> {
+    this.#worker.ref();
+    try {
+      const { value, failure } = await new Promise<Outcome>((resolve, reject) => {
+        this.#job = { resolve, reject };
+        this.#worker.postMessage(job);
+      });
+      if (value === undefined) throw new Error(`bcrypt: ${failure ?? 'no answer'}`);
+      return value;
+    } finally {
+      this.#job = undefined;
+      this.#worker.unref();
+    }
+  }
+}
 
 /** Names how a stored hash was made, so that others can be told apart later. */
 const SCHEME = 'bcrypt-sha256:';

@@ -1,13 +1,12 @@
 import { Module } from '@nestjs/common';
-import { PrincipalsModule } from '../principals/principals.module.js';
-import { NewPasswords } from './new-passwords.js';
+import { SessionsModule } from '../sessions/sessions.module.js';
 import { PasswordHasher } from './password-hasher.js';
-import { PasswordJudge } from './password-judge.js';
+import { PasswordsService } from './passwords.service.js';
 
-/** Passwords: hashed on threads of their own, judged under the lockout. */
+/** Passwords: hashed on threads of their own, verified under the lockout. */
 @Module({
-  imports: [PrincipalsModule],
-  providers: [NewPasswords, PasswordHasher, PasswordJudge],
-  exports: [NewPasswords, PasswordHasher, PasswordJudge],
+  imports: [SessionsModule],
+  providers: [PasswordHasher, PasswordsService],
+  exports: [PasswordHasher, PasswordsService],
 })
 export class PasswordsModule {}

@@ -1,39 +1,19 @@
 import { Module } from '@nestjs/common';
-import { ObjectsModule } from '../objects/objects.module.js';
+import { SmsAllowancesRepository } from '../messages/message-allowances.repository.js';
 import { PasswordsModule } from '../passwords/passwords.module.js';
-import { PrincipalsModule } from '../principals/principals.module.js';
-import { CodeRedeemer } from './code-redeemer.js';
-import { CodeRequestsService } from './code-requests.service.js';
-import { PhoneEntryService } from './phone-entry.service.js';
+import { SessionsModule } from '../sessions/sessions.module.js';
+import { UsersModule } from '../users/users.module.js';
 import { PhoneLoginService } from './phone-login.service.js';
-import { PhoneNumberResolver } from './phone-number.resolver.js';
 import { PhoneNumbersController } from './phone-numbers.controller.js';
-import { PhonePasswordResetService } from './phone-password-reset.service.js';
-import { PhoneVerificationService } from './phone-verification.service.js';
-import { SmsAllowancesRepository } from './sms-allowances.repository.js';
-import { SmsCodeJudge } from './sms-code.judge.js';
+import { PhoneNumbersService } from './phone-numbers.service.js';
 import { SmsCodesRepository } from './sms-codes.repository.js';
 import { SmsCodesService } from './sms-codes.service.js';
-import { SmsSender } from './sms-sender.js';
 
-/** What users do with codes that were sent to their phone numbers. */
+/** Codes that are sent to phone numbers: logins, verification and password resets by them. */
 @Module({
-  imports: [ObjectsModule, PasswordsModule, PrincipalsModule],
+  imports: [PasswordsModule, SessionsModule, UsersModule],
   controllers: [PhoneNumbersController],
-  providers: [
-    CodeRedeemer,
-    CodeRequestsService,
-    PhoneEntryService,
-    PhoneLoginService,
-    PhoneNumberResolver,
-    PhonePasswordResetService,
-    PhoneVerificationService,
-    SmsAllowancesRepository,
-    SmsCodeJudge,
-    SmsCodesRepository,
-    SmsCodesService,
-    SmsSender,
-  ],
+  providers: [PhoneLoginService, PhoneNumbersService, SmsAllowancesRepository, SmsCodesRepository, SmsCodesService],
   exports: [PhoneLoginService],
 })
 export class PhoneNumbersModule {}

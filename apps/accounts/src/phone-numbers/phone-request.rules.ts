@@ -7,8 +7,7 @@ import {
 } from '#contracts';
 import { appError } from '#errors';
 import { isAbsent } from '#objects';
-import { parseUserChanges, type UserChanges } from '../users/user-changes.rules.js';
-import { parsePhoneNumber } from '../users/user-identifier.rules.js';
+import { parsePhoneNumber, parseUserChanges, type UserChanges } from '../users/user-changes.rules.js';
 
 /** Digits only in ASCII: what people type is compared with what we made. */
 const CODE = /^[0-9]{6}$/;

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database, migrate } from '#database';
 import { newDatabase, unique, uniquePhone } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
-import type { SmsCodeKey, SmsCodeRow } from './sms-code.row.js';
-import { SmsCodesRepository } from './sms-codes.repository.js';
+import { type SmsCodeKey, type SmsCodeRow, SmsCodesRepository } from './sms-codes.repository.js';
 
 const NOW = new Date('2026-01-01T00:00:00.000Z');
 const END = new Date('2026-01-01T00:10:00.000Z');

@@ -1,40 +1,55 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '#bootstrap';
-import { type CodePurpose, sealedCodeContext } from '#contracts';
-import { Database, type Tx } from '#database';
+import { type CodePurpose, events, sealedCodeContext, type TextMessageOptions } from '#contracts';
+import { Database, Outbox, type Tx } from '#database';
+import { appError } from '#errors';
 import { Sealer } from '#security';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { SmsAllowancesRepository } from '../messages/message-allowances.repository.js';
 import { newSmsCode } from '../random-ids.js';
-import type { SmsCodeKey } from './sms-code.row.js';
-import { SmsCodesRepository } from './sms-codes.repository.js';
+import { UserWriter } from '../users/user-writer.js';
+import type { UserRow } from '../users/user.rules.js';
+import { type SmsCodeKey, SmsCodesRepository } from './sms-codes.repository.js';
 
 /** Whose codes SDKs send back without the number. */
 const NUMBERLESS: ReadonlySet<CodePurpose> = new Set<CodePurpose>(['verify', 'reset']);
 
-/** A code that shall be made. */
-export interface NewSmsCode {
+const MINUTE_MS = 60_000;
+
+/** A code that somebody asks for. */
+export interface CodeRequest {
   readonly key: SmsCodeKey;
-  /** Made up unless given. */
-  readonly code?: string | undefined;
-  readonly expiresAt: Date;
+  readonly ttlMinutes: number;
+  readonly message?: TextMessageOptions;
+  /** The HTTP request. */
+  readonly requestId: string;
 }
 
-/** Makes codes, and judges them. They are stored as keyed hashes only. */
+/** Sees the user locked, and refuses a change by throwing. */
+type Decision = (current: UserRow, tx: Tx) => Promise<UserRow> | UserRow;
+
+/** Creates, sends, verifies and redeems codes. Only keyed hashes of them are stored. */
 @Injectable()
 export class SmsCodesService {
   constructor(
     private readonly repository: SmsCodesRepository,
+    private readonly allowances: SmsAllowancesRepository,
+    private readonly applications: ApplicationsService,
     private readonly database: Database,
+    private readonly outbox: Outbox,
     private readonly sealer: Sealer,
     private readonly clock: Clock,
+    private readonly writer: UserWriter,
   ) {}
 
-  /** Makes a code, and ends the one before it. @returns the code, sealed for the message that brings it */
-  async create(tx: Tx, { key, code = newSmsCode(), expiresAt }: NewSmsCode): Promise<string> {
-    const numberlessHash = NUMBERLESS.has(key.purpose) ? this.numberlessHashes(key, code)[0] : undefined;
-    const now = this.clock.now();
-    await this.repository.put(tx, { ...key, hashes: this.hashes(key, code), numberlessHash, expiresAt }, now);
-    await this.repository.removeExpired(tx, now);
-    return this.sealer.seal(code, sealedCodeContext(key));
+  /** @throws AppError SMS_TOO_FAST, SMS_TOO_FREQUENT */
+  async send(request: CodeRequest): Promise<void> {
+    await this.store(request, true);
+  }
+
+  /** Answers as `send` does after the same work, and tells nobody the code: so nobody learns which numbers have an account. */
+  async pretend(request: CodeRequest): Promise<void> {
+    await this.store(request, false);
   }
 
   /** Whether the code is right; it stays to be redeemed. A wrong one counts, and the fifth kills the code. */
@@ -42,15 +57,71 @@ export class SmsCodesService {
     return this.repository.guess(key, this.hashes(key, code), this.clock.now());
   }
 
-  /** Uses a code up, in the transaction of what it was for. Of many at once one gets true. */
-  async redeem(tx: Tx, key: SmsCodeKey, code: string): Promise<boolean> {
-    return this.repository.redeem(tx, key, this.hashes(key, code), this.clock.now());
-  }
-
   /** The number to which the code was sent, where one code says so beyond doubt. */
   async guessNumber(key: Pick<SmsCodeKey, 'appId' | 'purpose'>, code: string): Promise<string | undefined> {
     const hashes = this.numberlessHashes(key, code);
     return this.database.transaction((tx) => this.repository.guessNumber(tx, key, hashes, this.clock.now()));
+  }
+
+  /** @throws AppError INVALID_SMS_CODE where somebody else was faster */
+  async redeem<T>(key: SmsCodeKey, code: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.database.transaction(async (tx) => {
+      const isRedeemed = await this.repository.redeem(tx, key, this.hashes(key, code), this.clock.now());
+      if (!isRedeemed) throw appError('INVALID_SMS_CODE');
+      return work(tx);
+    });
+  }
+
+  /** Changes a user as `decide` says. @throws AppError as `redeem`; PHONE_NOT_FOUND where there is no such user any more */
+  async redeemToChange(key: SmsCodeKey, code: string, userId: string, decide: Decision): Promise<UserRow> {
+    return this.redeem(key, code, async (tx) => {
+      const user = await this.writer.change(tx, key, userId, (current) => decide(current, tx));
+      if (user === undefined) throw appError('PHONE_NOT_FOUND');
+      return user;
+    });
+  }
+
+  private async store(request: CodeRequest, isTold: boolean): Promise<void> {
+    const { key, ttlMinutes } = request;
+    const code = await this.testCode(key);
+    const now = this.clock.now();
+    const expiresAt = new Date(now.getTime() + ttlMinutes * MINUTE_MS);
+    const event = code === undefined ? await this.eventOf(request, expiresAt) : undefined;
+    await this.database.transaction(async (tx) => {
+      if (event !== undefined) await this.takeAllowance(tx, key, now);
+      const sealedCode = await this.create(tx, key, code ?? newSmsCode(), expiresAt);
+      if (event !== undefined && isTold)
+        await this.outbox.add(tx, events.smsRequested, { ...event, sealedCode }, request);
+    });
+  }
+
+  /** The fixed code of a test number. Nothing is sent to those. */
+  private async testCode({ appId, mobilePhoneNumber }: SmsCodeKey): Promise<string | undefined> {
+    const { testPhones } = await this.applications.settingsOf(appId);
+    return Object.hasOwn(testPhones, mobilePhoneNumber) ? testPhones[mobilePhoneNumber] : undefined;
+  }
+
+  private async eventOf({ key, ttlMinutes, message = { smsType: 'sms' } }: CodeRequest, expiresAt: Date) {
+    const { appId, mobilePhoneNumber, purpose } = key;
+    const name = message.name ?? (await this.applications.profileOf(appId)).name;
+    return { ...message, name, appId, mobilePhoneNumber, purpose, ttlMinutes, expiresAt: expiresAt.toISOString() };
+  }
+
+  private async takeAllowance(tx: Tx, key: SmsCodeKey, now: Date): Promise<void> {
+    const { appId, mobilePhoneNumber: recipient } = key;
+    const outcome = await this.allowances.take(tx, { appId, recipient }, now);
+    if (outcome === 'tooFast') throw appError('SMS_TOO_FAST');
+    if (outcome === 'tooMany') throw appError('SMS_TOO_FREQUENT');
+    await this.allowances.removeExpired(tx, now);
+  }
+
+  /** Makes a code, and ends the one before it. @returns the code, sealed for the message that brings it */
+  private async create(tx: Tx, key: SmsCodeKey, code: string, expiresAt: Date): Promise<string> {
+    const numberlessHash = NUMBERLESS.has(key.purpose) ? this.numberlessHashes(key, code)[0] : undefined;
+    const now = this.clock.now();
+    await this.repository.put(tx, { ...key, hashes: this.hashes(key, code), numberlessHash, expiresAt }, now);
+    await this.repository.removeExpired(tx, now);
+    return this.sealer.seal(code, sealedCodeContext(key));
   }
 
   /** What the stored hash may be; the first one is stored. */

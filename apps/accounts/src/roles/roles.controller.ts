@@ -3,7 +3,7 @@ import { Clock } from '#bootstrap';
 import { rolesRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
 import { newObjectId } from '#objects';
-import { GetObjectService } from '../objects/get-object.service.js';
+import { ObjectsService } from '../objects/objects.service.js';
 import { RolesService } from './roles.service.js';
 
 type Roles = typeof rolesRpc;
@@ -12,7 +12,7 @@ type Roles = typeof rolesRpc;
 export class RolesController {
   constructor(
     private readonly roles: RolesService,
-    private readonly getObject: GetObjectService,
+    private readonly objects: ObjectsService,
     private readonly clock: Clock,
   ) {}
 
@@ -24,7 +24,7 @@ export class RolesController {
 
   @RpcHandler(rolesRpc.get)
   async get({ caller, objectId, ...options }: RpcData<Roles['get']>): Promise<RpcReply<Roles['get']>> {
-    return { role: (await this.getObject.get(caller, '_Role', objectId, options)) ?? null };
+    return { role: (await this.objects.get(caller, '_Role', objectId, options)) ?? null };
   }
 
   @RpcHandler(rolesRpc.update)

@@ -1,9 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Tx, violatedForeignKey, violatedUniqueConstraint } from '#database';
+import { Database, type Tx, violatedForeignKey, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
-import type { CompiledCount, CompiledFind } from '#objects';
+import type { CompiledCount, CompiledFind, QueryClass } from '#objects';
 import { countRows, listBounded } from '#objects/store';
-import type { RoleRelation, RoleRow } from './role.row.js';
+import {
+  AccountsQueryDatabase,
+  type ObjectReader,
+  type ReadContext,
+  type ReadObject,
+} from '../objects/object-classes.js';
+import { presentRole, type RoleRelation, type RoleRow } from './role.rules.js';
 
 const COLUMNS = `object_id AS "objectId", name, acl, fields, created_at AS "createdAt", updated_at AS "updatedAt"`;
 
@@ -15,16 +21,24 @@ const MEMBER_TABLES: Readonly<Record<RoleRelation, { readonly table: string; rea
 
 /** Roles of one application at a time, and who belongs to them. */
 @Injectable()
-export class RolesRepository {
-  constructor(private readonly database: Database) {}
+export class RolesRepository implements ObjectReader {
+  constructor(
+    private readonly database: Database,
+    private readonly queries: AccountsQueryDatabase,
+  ) {}
 
-  async find(appId: string, objectId: string): Promise<RoleRow | undefined> {
-    return (await this.findMany(appId, [objectId]))[0];
+  async find(query: CompiledFind): Promise<ReadObject[]> {
+    const listed = { table: 'accounts.roles', columns: COLUMNS };
+    return (await listBounded<RoleRow>(this.queries.for(query), listed, query)).map(asReadObject);
   }
 
-  findMany(appId: string, objectIds: readonly string[]): Promise<RoleRow[]> {
+  count(query: CompiledCount): Promise<number> {
+    return countRows(this.queries.for(query), query);
+  }
+
+  async findMany(appId: string, objectIds: readonly string[]): Promise<ReadObject[]> {
     const sql = `SELECT ${COLUMNS} FROM accounts.roles WHERE app_id = $1 AND object_id = ANY($2)`;
-    return this.database.query<RoleRow>(sql, [appId, objectIds], 'roles.findMany');
+    return (await this.database.query<RoleRow>(sql, [appId, objectIds], 'roles.findMany')).map(asReadObject);
   }
 
   async lock(tx: Tx, appId: string, objectId: string): Promise<RoleRow | undefined> {
@@ -32,12 +46,9 @@ export class RolesRepository {
     return (await tx.query<RoleRow>(sql, [appId, objectId], 'roles.lock'))[0];
   }
 
-  list(within: Queryable, query: CompiledFind): Promise<RoleRow[]> {
-    return listBounded<RoleRow>(within, { table: 'accounts.roles', columns: COLUMNS }, query);
-  }
-
-  count(within: Queryable, query: CompiledCount): Promise<number> {
-    return countRows(within, query);
+  async lockMany(tx: Tx, appId: string, objectIds: readonly string[]): Promise<void> {
+    const sql = 'SELECT FROM accounts.roles WHERE app_id = $1 AND object_id = ANY($2) ORDER BY object_id FOR UPDATE';
+    await tx.query(sql, [appId, objectIds]);
   }
 
   /** @throws AppError UNIQUE_FIELD_TAKEN where the name is taken */
@@ -92,7 +103,56 @@ export class RolesRepository {
   }
 }
 
-export interface RoleMembers {
+interface RoleMembers {
   readonly relation: RoleRelation;
   readonly ids: readonly string[];
 }
+
+function asReadObject(role: RoleRow): ReadObject {
+  return {
+    objectId: role.objectId,
+    acl: role.acl,
+    present: ({ principal, returnAcl }: ReadContext) =>
+      presentRole(role, { showsAcl: principal === undefined || returnAcl }),
+  };
+}
+
+/** What a query may name of roles. */
+export const ROLE_QUERY_CLASS: QueryClass = {
+  className: '_Role',
+  table: 'accounts.roles',
+  columns: new Map([
+    ['objectId', { sql: 'object_id', type: 'text' }],
+    ['name', { sql: 'name', type: 'text' }],
+    ['createdAt', { sql: 'created_at', type: 'date' }],
+    ['updatedAt', { sql: 'updated_at', type: 'date' }],
+  ]),
+  relations: new Map([
+    [
+      'users',
+      {
+        className: '_User',
+        table: 'accounts.role_users',
+        appColumn: 'app_id',
+        ownerColumn: 'role_id',
+        memberColumn: 'user_id',
+      },
+    ],
+    [
+      'roles',
+      {
+        className: '_Role',
+        table: 'accounts.role_children',
+        appColumn: 'app_id',
+        ownerColumn: 'role_id',
+        memberColumn: 'child_id',
+      },
+    ],
+  ]),
+  hidden: new Set(['ACL']),
+  appColumn: 'app_id',
+  idColumn: 'object_id',
+  jsonColumn: 'fields',
+  aclColumn: 'acl',
+  defaultOrderColumn: 'created_at',
+};

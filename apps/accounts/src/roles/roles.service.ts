@@ -1,42 +1,64 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import type { Caller, JsonObject, ObjectWriteOptions } from '#contracts';
-import { applyChanges, changedFields, changedRoots, inLockOrder, readOnlyKey } from '#objects';
-import { ClassAccess } from '../class-permissions/class-access.js';
-import type { PreparedWrite } from '../objects/prepared-write.js';
-import { UpdateConditions } from '../objects/update-conditions.js';
-import { RoleAccess } from './role-access.js';
-import { parseRoleAcl, parseRoleChanges, parseRoleName } from './role-changes.rules.js';
-import { RoleWriter } from './role-writer.js';
-import { presentRole } from './role.presenter.js';
-import type { RoleRow } from './role.row.js';
+import { Database, type Tx } from '#database';
+import { appError } from '#errors';
+import {
+  applyChanges,
+  assertObjectSize,
+  changedFields,
+  changedRoots,
+  granteesOf,
+  grants,
+  inLockOrder,
+  readOnlyKey,
+  touched,
+  writeForbidden,
+} from '#objects';
+import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
+import { ObjectAccess } from '../objects/object-access.js';
+import type { PreparedWrite } from '../objects/object-classes.js';
+import { PrincipalsService } from '../sessions/sessions.service.js';
+import {
+  type MemberChange,
+  parseRoleAcl,
+  parseRoleChanges,
+  parseRoleName,
+  presentRole,
+  type RoleRow,
+} from './role.rules.js';
+import { RolesRepository } from './roles.repository.js';
 
-export interface NewRoleOptions {
+/** Receives the locked role, and throws to refuse the change. */
+type Decision = (current: RoleRow) => Promise<RoleRow> | RoleRow;
+
+interface NewRoleOptions {
   readonly id: string;
   /** Answer the whole role. */
   readonly returnNew: boolean;
 }
 
-/** Writes to roles: whoever may write a role decides who has it. */
+/** Creates, changes and removes roles. The ACL of a role decides which callers may change its members. */
 @Injectable()
 export class RolesService {
   constructor(
-    private readonly classes: ClassAccess,
-    private readonly access: RoleAccess,
-    private readonly conditions: UpdateConditions,
-    private readonly writer: RoleWriter,
+    private readonly access: ObjectAccess,
+    private readonly principals: PrincipalsService,
+    private readonly roles: RolesRepository,
+    private readonly database: Database,
     private readonly clock: Clock,
+    @Inject(ACCOUNTS_CONFIG) private readonly config: AccountsConfig,
   ) {}
 
   /** POST /1.1/roles */
   async create(caller: Caller, fields: JsonObject, options: NewRoleOptions): Promise<JsonObject> {
     const prepared = await this.prepareCreate(caller, fields, options);
-    return this.writer.transaction((tx) => prepared.run(tx));
+    return this.database.transaction((tx) => prepared.run(tx));
   }
 
   async prepareCreate(caller: Caller, fields: JsonObject, options: NewRoleOptions): Promise<PreparedWrite<JsonObject>> {
     const changes = parseRoleChanges(fields);
-    await this.classes.assertMay(caller, 'create', '_Role');
+    await this.access.assertMay(caller, 'create', '_Role');
     const now = this.clock.now();
     const role: RoleRow = {
       objectId: options.id,
@@ -49,7 +71,7 @@ export class RolesService {
     return {
       objectId: role.objectId,
       run: async (tx) => {
-        await this.writer.create(tx, caller.appId, role, changes.members);
+        await this.store(tx, caller.appId, role, changes.members);
         const whole = presentRole(role, { showsAcl: true });
         return options.returnNew ? whole : { objectId: role.objectId, createdAt: role.createdAt.toISOString() };
       },
@@ -59,7 +81,7 @@ export class RolesService {
   /** PUT /1.1/roles/<objectId> */
   async update(caller: Caller, objectId: string, fields: JsonObject, options: ObjectWriteOptions): Promise<JsonObject> {
     const prepared = await this.prepareUpdate(caller, objectId, fields, options);
-    return this.writer.transaction((tx) => prepared.run(tx));
+    return this.database.transaction((tx) => prepared.run(tx));
   }
 
   async prepareUpdate(
@@ -69,17 +91,17 @@ export class RolesService {
     options: ObjectWriteOptions,
   ): Promise<PreparedWrite<JsonObject>> {
     const { name, acl, custom, members } = parseRoleChanges(fields);
-    await this.classes.assertMay(caller, 'update', '_Role');
-    const condition = await this.conditions.prepare(caller, '_Role', options.where);
-    const grantees = await this.access.granteesOf(caller);
+    await this.access.assertMay(caller, 'update', '_Role');
+    const condition = await this.access.conditionOf(caller, '_Role', options.where);
+    const grantees = await this.granteesOf(caller);
     const run: PreparedWrite<JsonObject>['run'] = async (tx) => {
       const decide = async (current: RoleRow) => {
-        this.access.assertMayWrite(caller, grantees, current);
+        assertMayWrite(caller, grantees, current);
         await condition.assertMet(tx, objectId);
         assertSameName(name, current);
         return { ...current, acl: acl ?? current.acl, fields: applyChanges(current.fields, custom) };
       };
-      const role = await this.writer.change(tx, caller.appId, objectId, { decide, members });
+      const role = await this.change(tx, caller.appId, objectId, { decide, members });
       const names = options.returnNew ? changedRoots(fields) : [];
       return changedFields(presentRole(role, { showsAcl: true }), names);
     };
@@ -88,18 +110,63 @@ export class RolesService {
 
   /** DELETE /1.1/roles/<objectId>[,…]: all of them or none. */
   async remove(caller: Caller, objectIds: readonly string[], where: unknown): Promise<void> {
-    await this.classes.assertMay(caller, 'delete', '_Role');
-    const condition = await this.conditions.prepare(caller, '_Role', where);
-    const grantees = await this.access.granteesOf(caller);
-    await this.writer.transaction(async (tx) => {
+    await this.access.assertMay(caller, 'delete', '_Role');
+    const condition = await this.access.conditionOf(caller, '_Role', where);
+    const grantees = await this.granteesOf(caller);
+    await this.database.transaction(async (tx) => {
       for (const objectId of inLockOrder(objectIds)) {
-        await this.writer.remove(tx, caller.appId, objectId, async (current) => {
-          this.access.assertMayWrite(caller, grantees, current);
-          await condition.assertMet(tx, objectId);
-        });
+        const current = await this.lock(tx, caller.appId, objectId);
+        assertMayWrite(caller, grantees, current);
+        await condition.assertMet(tx, objectId);
+        await this.roles.remove(tx, caller.appId, objectId);
       }
     });
   }
+
+  /** Resolved before a transaction, which must not wait for a second connection. */
+  private async granteesOf(caller: Caller): Promise<string[]> {
+    return caller.isMaster ? [] : granteesOf(await this.principals.of(caller));
+  }
+
+  /** @throws AppError UNIQUE_FIELD_TAKEN, INVALID_RELATION */
+  private async store(tx: Tx, appId: string, role: RoleRow, members: readonly MemberChange[]): Promise<void> {
+    assertObjectSize(role.fields, this.config.objectLimitBytes);
+    await this.roles.insert(tx, appId, role);
+    await this.changeMembers(tx, appId, role.objectId, members);
+  }
+
+  /** @throws AppError NOT_FOUND, INVALID_RELATION */
+  private async change(
+    tx: Tx,
+    appId: string,
+    objectId: string,
+    { decide, members }: { decide: Decision; members: readonly MemberChange[] },
+  ): Promise<RoleRow> {
+    const current = await this.lock(tx, appId, objectId);
+    const changed = { ...(await decide(current)), ...touched(current, this.clock.now()) };
+    assertObjectSize(changed.fields, this.config.objectLimitBytes);
+    await this.roles.update(tx, appId, changed);
+    await this.changeMembers(tx, appId, objectId, members);
+    return changed;
+  }
+
+  private async lock(tx: Tx, appId: string, objectId: string): Promise<RoleRow> {
+    const role = await this.roles.lock(tx, appId, objectId);
+    if (role === undefined) throw appError('NOT_FOUND');
+    return role;
+  }
+
+  private async changeMembers(tx: Tx, appId: string, roleId: string, changes: readonly MemberChange[]): Promise<void> {
+    for (const { kind, ...members } of changes) {
+      if (kind === 'addRelation') await this.roles.addMembers(tx, appId, roleId, members);
+      else await this.roles.removeMembers(tx, appId, roleId, members);
+    }
+  }
+}
+
+/** @throws AppError FORBIDDEN where the ACL refuses */
+function assertMayWrite({ isMaster }: Caller, grantees: readonly string[], { acl }: RoleRow): void {
+  if (!isMaster && !grants(acl, 'write', grantees)) throw writeForbidden();
 }
 
 /** ACLs name a role by its name: another one would change who they mean. */

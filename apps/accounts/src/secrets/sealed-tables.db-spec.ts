@@ -5,12 +5,12 @@ import { Database, migrate } from '#database';
 import { SealedRows, Sealer } from '#security';
 import { newDatabase } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
+import { keyContext } from '../applications/application.rules.js';
 import { ApplicationsRepository } from '../applications/applications.repository.js';
-import { keyContext } from '../applications/key-context.js';
-import { SessionTokens } from '../sessions/session-tokens.js';
-import type { UserRow } from '../users/user.row.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
+import type { UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
-import { SEALED_TABLES } from './sealed-tables.js';
+import { SEALED_TABLES } from './secrets.module.js';
 
 const [OLD, NEW] = ['the secret of before, thirty-two and more', 'the secret of today, thirty-two and more'];
 /** More than one page. */

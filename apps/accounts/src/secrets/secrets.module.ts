@@ -1,12 +1,87 @@
 import { Inject, Module } from '@nestjs/common';
+import { sealedCodeContext, sealedTokenContext } from '#contracts';
 import { Database } from '#database';
 import { ProcessFacts } from '#observability';
-import { SealedRows, Sealer, weaknessOf } from '#security';
+import { SealedRows, type SealedTable, Sealer, weaknessOf } from '#security';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
-import { SEALED_TABLES } from './sealed-tables.js';
+import { keyContext, type KeyKind } from '../applications/application.rules.js';
+import { sessionTokenContext } from '../sessions/sessions.service.js';
+import { identitiesContext } from '../users/users.repository.js';
 import { SecretRotationsRepository } from './secret-rotations.repository.js';
 import { SecretRotationsService } from './secret-rotations.service.js';
 import { SecretsController } from './secrets.controller.js';
+
+const applications: SealedTable = {
+  name: 'applications',
+  table: 'accounts.applications',
+  key: { id: 'text' },
+  values: [
+    { sql: 't.sealed_app_key', column: 'sealed_app_key', context: ({ id = '' }) => keyContext(id, 'app') },
+    { sql: 't.sealed_master_key', column: 'sealed_master_key', context: ({ id = '' }) => keyContext(id, 'master') },
+  ],
+};
+
+const oldKeys: SealedTable = {
+  name: 'old keys of applications',
+  table: 'accounts.old_application_keys',
+  key: { app_id: 'text', id: 'uuid' },
+  also: { kind: 't.kind' },
+  values: [
+    {
+      sql: 't.sealed_key',
+      column: 'sealed_key',
+      context: ({ app_id: appId = '', kind }) => keyContext(appId, kind as KeyKind),
+    },
+  ],
+};
+
+const users: SealedTable = {
+  name: 'users',
+  table: 'accounts.users',
+  key: { app_id: 'text', object_id: 'text' },
+  values: [
+    {
+      sql: 't.sealed_session_token',
+      column: 'sealed_session_token',
+      hashColumn: 'session_token_hash',
+      context: ({ object_id: objectId = '' }) => sessionTokenContext(objectId),
+    },
+    {
+      sql: 't.sealed_identities',
+      column: 'sealed_identities',
+      context: ({ object_id: objectId = '' }) => identitiesContext(objectId),
+    },
+  ],
+};
+
+const TOKEN_FIELD = `CASE WHEN t.payload ? 'sealedToken' THEN 'sealedToken' ELSE 'sealedCode' END`;
+
+/** Events that wait for the broker: tokens of mailed links, and codes of text messages. */
+const events: SealedTable = {
+  name: 'events to publish',
+  table: 'accounts.outbox',
+  key: { id: 'bigint' },
+  also: {
+    field: TOKEN_FIELD,
+    appId: `t.payload ->> 'appId'`,
+    userId: `t.payload ->> 'userId'`,
+    mobilePhoneNumber: `t.payload ->> 'mobilePhoneNumber'`,
+  },
+  values: [
+    {
+      sql: `COALESCE(t.payload ->> 'sealedToken', t.payload ->> 'sealedCode')`,
+      column: 'payload',
+      set: (sealed) => `t.payload || jsonb_build_object(${TOKEN_FIELD}, ${sealed})`,
+      context: ({ field, appId = '', userId = '', mobilePhoneNumber = '' }) =>
+        field === 'sealedToken'
+          ? sealedTokenContext({ appId, userId })
+          : sealedCodeContext({ appId, mobilePhoneNumber }),
+    },
+  ],
+};
+
+/** All that accounts has sealed. */
+export const SEALED_TABLES: readonly SealedTable[] = [applications, oldKeys, users, events];
 
 /** What of accounts is sealed with the deployment's secret, and how that is replaced. */
 @Module({

@@ -1,13 +1,13 @@
 import { Module } from '@nestjs/common';
-import { ObjectsModule } from '../objects/objects.module.js';
-import { PrincipalsModule } from '../principals/principals.module.js';
-import { RefreshSessionService } from './refresh-session.service.js';
-import { SessionsController } from './sessions.controller.js';
+import { Clock } from '#bootstrap';
+import { ApplicationsModule } from '../applications/applications.module.js';
+import { PrincipalsRepository } from './principals.repository.js';
+import { PrincipalsService, SessionTokens } from './sessions.service.js';
 
-/** The renewal of session tokens. */
+/** Session tokens, and the users and roles that they stand for. */
 @Module({
-  imports: [ObjectsModule, PrincipalsModule],
-  controllers: [SessionsController],
-  providers: [RefreshSessionService],
+  imports: [ApplicationsModule],
+  providers: [Clock, PrincipalsRepository, PrincipalsService, SessionTokens],
+  exports: [ApplicationsModule, Clock, PrincipalsService, SessionTokens],
 })
 export class SessionsModule {}

@@ -1,17 +1,20 @@
 import { Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import type { Caller, JsonObject, VisibleUser } from '#contracts';
 import { appError } from '#errors';
-import { isAbsent } from '#objects';
+import { isAbsent, newObjectId } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { ClassAccess } from '../class-permissions/class-access.js';
-import type { LinkedIdentities } from '../identities/linked-identities.types.js';
-import type { SingleWrite } from '../objects/prepared-write.js';
+import { ObjectAccess } from '../objects/object-access.js';
+import type { SingleWrite } from '../objects/object-classes.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
-import { parseUserChanges } from './user-changes.rules.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
+import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
 import { UserWriter } from './user-writer.js';
-import { type UserDraft, UserFactory } from './user.factory.js';
 import { presentUser } from './user.presenter.js';
-import type { UserRow } from './user.row.js';
+import { applyChanges, type LinkedIdentities, type UserRow } from './user.rules.js';
+
+/** The fields of a new user. */
+export type NewUserChanges = UserChanges & { readonly username: string };
 
 /** What else is known of a user that signs up. */
 interface SignUpOptions {
@@ -24,11 +27,12 @@ interface SignUpOptions {
 @Injectable()
 export class SignUpService {
   constructor(
-    private readonly classes: ClassAccess,
+    private readonly objectAccess: ObjectAccess,
     private readonly writer: UserWriter,
     private readonly applications: ApplicationsService,
     private readonly passwords: PasswordHasher,
-    private readonly factory: UserFactory,
+    private readonly sessions: SessionTokens,
+    private readonly clock: Clock,
   ) {}
 
   /** @returns the new user as its owner sees it, with its session token */
@@ -45,20 +49,51 @@ export class SignUpService {
   /** @param changes what the user shall have; without a password it gets none */
   async prepareUser(
     caller: Caller,
-    changes: UserDraft['changes'],
+    changes: NewUserChanges,
     options: SignUpOptions = {},
   ): Promise<SingleWrite<VisibleUser>> {
-    await this.classes.assertMay(caller, 'create', '_User');
+    await this.objectAccess.assertMay(caller, 'create', '_User');
     const settings = await this.applications.settingsOf(caller.appId);
     const { password } = changes;
     const passwordHash = password === undefined ? null : await this.passwords.hash(password);
-    const { user, sessionToken } = this.factory.create({ changes, passwordHash, settings, ...options });
+    const blank = this.blankUser(changes.username, passwordHash, options);
+    const user = applyChanges(blank.user, changes, settings);
+    const { sessionToken } = blank;
     const present = (created: UserRow) => presentUser(created, { viewer: 'owner', sessionToken });
     return {
       objectId: user.objectId,
       run: async (tx) => present(await this.writer.create(tx, caller, user)),
       runAlone: async () => present(await this.writer.createAlone(caller, user)),
     };
+  }
+
+  /** A user with an id, the current time and a session token, and nothing else yet. */
+  private blankUser(
+    username: string,
+    passwordHash: string | null,
+    { objectId: wantedId, identities }: SignUpOptions,
+  ): { user: UserRow; sessionToken: string } {
+    const now = this.clock.now();
+    const objectId = wantedId ?? newObjectId(now);
+    const session = this.sessions.create(objectId);
+    const user: UserRow = {
+      objectId,
+      username,
+      email: null,
+      emailVerified: null,
+      emailVersion: 0,
+      mobilePhoneNumber: null,
+      mobilePhoneVerified: false,
+      passwordHash,
+      passwordVersion: 0,
+      ...session.columns,
+      identities: identities ?? null,
+      acl: null,
+      fields: {},
+      createdAt: now,
+      updatedAt: now,
+    };
+    return { user, sessionToken: session.token };
   }
 }
 

@@ -3,17 +3,15 @@ import type { ApplicationSettings, Caller, IdentityChanges, JsonObject, ObjectWr
 import { appError } from '#errors';
 import { changedFields, changedRoots } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { ClassAccess } from '../class-permissions/class-access.js';
-import { change as changeIdentities } from '../identities/identity.rules.js';
-import type { SingleWrite } from '../objects/prepared-write.js';
-import { UpdateConditions } from '../objects/update-conditions.js';
-import { type NewPassword, NewPasswords } from '../passwords/new-passwords.js';
-import { UserAccess } from './user-access.js';
+import { ObjectAccess } from '../objects/object-access.js';
+import type { SingleWrite } from '../objects/object-classes.js';
+import { type NewPassword, PasswordsService } from '../passwords/passwords.service.js';
+import { change as changeIdentities } from './identity.rules.js';
 import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
 import { UserWriter } from './user-writer.js';
 import { presentUser } from './user.presenter.js';
-import type { UserRow } from './user.row.js';
-import { applyChanges } from './user.rules.js';
+import { applyChanges, type UserRow } from './user.rules.js';
+import { UsersService } from './users.service.js';
 
 /** How a user is changed. */
 interface UserWriteOptions extends ObjectWriteOptions {
@@ -25,12 +23,11 @@ interface UserWriteOptions extends ObjectWriteOptions {
 @Injectable()
 export class UpdateUserService {
   constructor(
-    private readonly classes: ClassAccess,
+    private readonly objectAccess: ObjectAccess,
+    private readonly users: UsersService,
     private readonly writer: UserWriter,
-    private readonly access: UserAccess,
     private readonly applications: ApplicationsService,
-    private readonly newPasswords: NewPasswords,
-    private readonly conditions: UpdateConditions,
+    private readonly passwords: PasswordsService,
   ) {}
 
   /** @returns the body of the answer (decisions, body of PUT) */
@@ -45,8 +42,8 @@ export class UpdateUserService {
     options: UserWriteOptions,
   ): Promise<SingleWrite<JsonObject>> {
     const changes = parseUserChanges(fields, caller.isMaster);
-    await this.classes.assertMay(caller, 'update', '_User');
-    const condition = await this.conditions.prepare(caller, '_User', options.where);
+    await this.objectAccess.assertMay(caller, 'update', '_User');
+    const condition = await this.objectAccess.conditionOf(caller, '_User', options.where);
     const settings = await this.applications.settingsOf(caller.appId);
     const password = await this.preparePassword(caller, objectId, changes, settings);
     const changed = (current: UserRow): UserRow => ({
@@ -56,11 +53,11 @@ export class UpdateUserService {
     });
     const run: SingleWrite<JsonObject>['run'] = async (tx) => {
       const user = await this.writer.change(tx, caller, objectId, async (current) => {
-        await this.access.assertMayWrite(caller, current, tx);
+        await this.users.assertMayWrite(caller, current, tx);
         await condition.assertMet(tx, objectId);
         return changed(current);
       });
-      if (user === undefined) throw this.access.missing(caller);
+      if (user === undefined) throw this.users.missing(caller);
       const sessionToken = password?.sessionToken;
       return { ...answer(user, fields, options), ...(sessionToken === undefined ? {} : { sessionToken }) };
     };
@@ -77,7 +74,7 @@ export class UpdateUserService {
     changed: (current: UserRow) => UserRow,
   ): Promise<UserRow | undefined> {
     return this.writer.changeContent(caller.appId, objectId, async (current) => {
-      await this.access.assertMayWrite(caller, current);
+      await this.users.assertMayWrite(caller, current);
       return changed(current);
     });
   }
@@ -90,13 +87,13 @@ export class UpdateUserService {
     settings: ApplicationSettings,
   ): Promise<NewPassword | undefined> {
     if (password === undefined) return undefined;
-    await this.access.loadForWrite(caller, objectId);
+    await this.users.loadForWrite(caller, objectId);
     if (settings.requireOldPassword && !caller.isMaster) {
       throw appError('CLIENT_NOT_ALLOWED', {
         message: 'The setting requireOldPassword is on: change the password with updatePassword and the old one.',
       });
     }
-    return this.newPasswords.prepare(objectId, password, settings.reloginAfterPasswordChange);
+    return this.passwords.prepare(objectId, password, settings.reloginAfterPasswordChange);
   }
 }
 

@@ -1,14 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Clock } from '#bootstrap';
-import { Database, type Tx } from '#database';
+import { events } from '#contracts';
+import { Database, Outbox, type Statement, type Tx } from '#database';
 import { assertObjectSize, touched } from '#objects';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
-import type { MailOrigin } from '../emails/mail-sender.js';
-import { IdentitiesRepository } from '../identities/identities.repository.js';
-import { settle } from '../identities/identity.rules.js';
-import { UserEvents } from './user-events.js';
-import type { UserRow } from './user.row.js';
-import { changesContentOnly, countChanges } from './user.rules.js';
+import { type MailOrigin, MailSender } from '../messages/mail-sender.js';
+import { IdentitiesRepository } from './identities.repository.js';
+import { settle } from './identity.rules.js';
+import { changesContentOnly, countChanges, type UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
 /** Sees the user as it is; refuses a change by throwing. */
@@ -21,7 +20,8 @@ export class UserWriter {
     private readonly users: UsersRepository,
     private readonly identities: IdentitiesRepository,
     private readonly database: Database,
-    private readonly events: UserEvents,
+    private readonly outbox: Outbox,
+    private readonly mails: MailSender,
     private readonly clock: Clock,
     @Inject(ACCOUNTS_CONFIG) private readonly config: AccountsConfig,
   ) {}
@@ -40,7 +40,8 @@ export class UserWriter {
     const user = this.acceptable(wanted);
     await this.users.insert(tx, appId, user);
     await this.identities.replace(tx, { appId, userId: user.objectId }, null, user.identities);
-    await this.events.created(tx, origin, user);
+    await tx.run(this.registration(origin, user));
+    await this.sendVerification(tx, origin, user);
     return user;
   }
 
@@ -48,10 +49,9 @@ export class UserWriter {
   async createAlone(origin: MailOrigin, wanted: UserRow): Promise<UserRow> {
     const user = this.acceptable(wanted);
     const additions = this.identities.additions(origin.appId, user.objectId, user.identities);
-    const creations = this.events.creations(origin, user);
-    if (additions === undefined || creations === undefined)
-      return this.transaction((tx) => this.create(tx, origin, wanted));
-    await this.users.insert(this.database, origin.appId, user, [...additions, ...creations]);
+    const getsMail = user.emailVerified === false;
+    if (additions === undefined || getsMail) return this.transaction((tx) => this.create(tx, origin, wanted));
+    await this.users.insert(this.database, origin.appId, user, [...additions, this.registration(origin, user)]);
     return user;
   }
 
@@ -67,7 +67,7 @@ export class UserWriter {
     const changed = await this.decided(current, decide);
     await this.users.update(tx, appId, changed);
     await this.identities.replace(tx, { appId, userId: objectId }, current.identities, changed.identities);
-    await this.events.changed(tx, origin, current, changed);
+    await this.reportChange(tx, origin, current, changed);
     return changed;
   }
 
@@ -94,12 +94,31 @@ export class UserWriter {
     if (current === undefined) return false;
     await check(current);
     await this.users.remove(tx, origin.appId, objectId);
-    await this.events.removed(tx, origin, objectId, touched(current, this.clock.now()).updatedAt);
+    const deletedAt = touched(current, this.clock.now()).updatedAt.toISOString();
+    const event = { appId: origin.appId, userId: objectId, deletedAt };
+    await this.outbox.add(tx, events.userDeleted, event, origin);
     return true;
   }
 
   async rehash(appId: string, user: UserRow, passwordHash: string): Promise<void> {
     await this.database.transaction((tx) => this.users.rehash(tx, appId, user, passwordHash));
+  }
+
+  private registration(origin: MailOrigin, { objectId: userId }: UserRow): Statement {
+    return this.outbox.addition(events.userRegistered, { appId: origin.appId, userId }, origin);
+  }
+
+  private async reportChange(tx: Tx, origin: MailOrigin, before: UserRow, user: UserRow): Promise<void> {
+    if (user.email === before.email) return;
+    const { objectId: userId, email, updatedAt } = user;
+    const changedAt = updatedAt.toISOString();
+    await this.outbox.add(tx, events.emailChanged, { appId: origin.appId, userId, email, changedAt }, origin);
+    await this.sendVerification(tx, origin, user);
+  }
+
+  /** Where the mailbox has received too many mails, the user changes all the same and can request one later. */
+  private async sendVerification(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
+    if (user.emailVerified === false) await this.mails.send(tx, origin, 'verifyEmail', user);
   }
 
   private async decided(current: UserRow, decide: Decision): Promise<UserRow> {

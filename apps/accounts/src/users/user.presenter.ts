@@ -1,5 +1,15 @@
+import { Injectable } from '@nestjs/common';
 import type { JsonObject, VisibleUser } from '#contracts';
-import type { UserRow } from './user.row.js';
+import { Database, type Tx } from '#database';
+import type { CompiledCount, CompiledFind, QueryClass } from '#objects';
+import {
+  AccountsQueryDatabase,
+  type ObjectReader,
+  type ReadContext,
+  type ReadObject,
+} from '../objects/object-classes.js';
+import type { UserRow } from './user.rules.js';
+import { UsersRepository } from './users.repository.js';
 
 /** The key by which a mini program's platform signs what concerns the user: its documentation forbids to hand it to clients. */
 const SERVER_ONLY = 'session_key';
@@ -58,4 +68,79 @@ function presentEntry(entry: JsonObject, viewer: UserView['viewer']): JsonObject
 
 function presentAcl(user: UserRow, { viewer, returnAcl }: UserView): JsonObject {
   return user.acl === null || (viewer === 'other' && returnAcl !== true) ? {} : { ACL: user.acl };
+}
+
+/** Users as queries find them. */
+@Injectable()
+export class UserReader implements ObjectReader {
+  constructor(
+    private readonly users: UsersRepository,
+    private readonly database: Database,
+    private readonly queries: AccountsQueryDatabase,
+  ) {}
+
+  async find(query: CompiledFind): Promise<ReadObject[]> {
+    const users = await this.users.list(query.isLookUp ? this.database : this.queries.for(query), query);
+    return users.map(asReadObject);
+  }
+
+  count(query: CompiledCount): Promise<number> {
+    return this.users.count(this.queries.for(query), query);
+  }
+
+  async findMany(appId: string, objectIds: readonly string[]): Promise<ReadObject[]> {
+    return (await this.users.findMany(appId, objectIds)).map(asReadObject);
+  }
+
+  lockMany(tx: Tx, appId: string, objectIds: readonly string[]): Promise<void> {
+    return this.users.lockMany(tx, appId, objectIds);
+  }
+}
+
+function asReadObject(user: UserRow): ReadObject {
+  return {
+    objectId: user.objectId,
+    acl: user.acl,
+    present: (context) =>
+      presentUser(user, {
+        viewer: viewerOf(context, user),
+        hideContact: context.hideContact,
+        returnAcl: context.returnAcl,
+      }),
+  };
+}
+
+function viewerOf({ principal }: ReadContext, { objectId }: UserRow): UserView['viewer'] {
+  if (principal === undefined) return 'master';
+  return principal.userId === objectId ? 'owner' : 'other';
+}
+
+const COLUMNS: QueryClass['columns'] = new Map([
+  ['objectId', { sql: 'object_id', type: 'text', isUnique: true }],
+  ['username', { sql: 'username', type: 'text', isUnique: true }],
+  ['email', { sql: 'email', type: 'text', isNullable: true, isUnique: true }],
+  ['emailVerified', { sql: 'email_verified', type: 'boolean', isNullable: true }],
+  ['mobilePhoneNumber', { sql: 'mobile_phone_number', type: 'text', isNullable: true, isUnique: true }],
+  ['mobilePhoneVerified', { sql: 'mobile_phone_verified', type: 'boolean' }],
+  ['createdAt', { sql: 'created_at', type: 'date' }],
+  ['updatedAt', { sql: 'updated_at', type: 'date' }],
+]);
+
+const NEVER_QUERIED = ['password', 'salt', 'sessionToken', 'authData', 'ACL'];
+const CONTACT = ['email', 'mobilePhoneNumber'];
+
+/** What a query may name of users. What others may not see of a user, they may not ask about either: `hideContact`. */
+export function userQueryClass({ hideContact }: { hideContact: boolean }): QueryClass {
+  return {
+    className: '_User',
+    table: 'accounts.users',
+    columns: COLUMNS,
+    relations: new Map(),
+    hidden: new Set([...NEVER_QUERIED, ...(hideContact ? CONTACT : [])]),
+    appColumn: 'app_id',
+    idColumn: 'object_id',
+    jsonColumn: 'fields',
+    aclColumn: 'acl',
+    defaultOrderColumn: 'created_at',
+  };
 }

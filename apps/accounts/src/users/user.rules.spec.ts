@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { applicationSettings } from '#contracts';
 import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
-import type { UserRow } from './user.row.js';
-import { applyChanges, changesContentOnly, countChanges } from './user.rules.js';
+import {
+  applyChanges,
+  changesContentOnly,
+  countChanges,
+  isLoginRecordDue,
+  type UserRow,
+  assertMayLogIn,
+} from './user.rules.js';
 
 const none = { custom: [] };
 const on = { verifyEmailOnSignUp: true };
@@ -176,5 +183,47 @@ describe('changesContentOnly', () => {
 
   it.each(Object.entries(rest))('does not hold where %s differs as well', (name, value) => {
     expect(changesContentOnly(user, { ...user, ...content, [name]: value })).toBe(false);
+  });
+});
+
+const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second));
+
+describe('isLoginRecordDue', () => {
+  it('is for the first login of a new user, however soon', () => {
+    expect(isLoginRecordDue({ createdAt: at(0), updatedAt: at(0) }, at(0))).toBe(true);
+  });
+
+  it('is once a minute from then on', () => {
+    const user = { createdAt: at(0), updatedAt: at(1) };
+    expect([2, 60, 61, 600].map((second) => isLoginRecordDue(user, at(second)))).toEqual([false, false, true, true]);
+  });
+
+  it('is not where another clock is ahead', () => {
+    expect(isLoginRecordDue({ createdAt: at(0), updatedAt: at(9) }, at(5))).toBe(false);
+  });
+});
+
+describe('assertMayLogIn', () => {
+  const settings = applicationSettings.parse({});
+  const unverified = { emailVerified: null, mobilePhoneNumber: null, mobilePhoneVerified: false } as UserRow;
+  const outcome = (of: Partial<UserRow>, on: Partial<typeof settings>) => {
+    try {
+      assertMayLogIn({ ...unverified, ...of }, { ...settings, ...on });
+      return 'in';
+    } catch (error) {
+      return (error as { errorName: string }).errorName;
+    }
+  };
+
+  it.each<[Partial<UserRow>, Partial<typeof settings>, string]>([
+    [{ emailVerified: false }, {}, 'in'],
+    [{ emailVerified: false }, { forbidUnverifiedEmailLogin: true }, 'EMAIL_UNVERIFIED'],
+    [{ emailVerified: null }, { forbidUnverifiedEmailLogin: true }, 'in'],
+    [{ emailVerified: true }, { forbidUnverifiedEmailLogin: true }, 'in'],
+    [{ mobilePhoneNumber: '+861' }, { forbidUnverifiedPhoneLogin: true }, 'PHONE_UNVERIFIED'],
+    [{ mobilePhoneNumber: '+861', mobilePhoneVerified: true }, { forbidUnverifiedPhoneLogin: true }, 'in'],
+    [{ mobilePhoneNumber: null }, { forbidUnverifiedPhoneLogin: true }, 'in'],
+  ])('%j under %j: %s', (of, on, expected) => {
+    expect(outcome(of, on)).toBe(expected);
   });
 });

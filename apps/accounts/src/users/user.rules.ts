@@ -1,7 +1,48 @@
-import type { ApplicationSettings } from '#contracts';
-import { applyChanges as applyFieldChanges } from '#objects';
+import type { ApplicationSettings, JsonObject, PlatformKind } from '#contracts';
+import { appError } from '#errors';
+import { type Acl, applyChanges as applyFieldChanges } from '#objects';
 import type { UserChanges } from './user-changes.rules.js';
-import type { UserRow } from './user.row.js';
+
+/** A user as it is stored, without its application. */
+export interface UserRow {
+  readonly objectId: string;
+  readonly username: string;
+  readonly email: string | null;
+  /** null: created while verification was off, or without an address (specification, emailVerified). */
+  readonly emailVerified: boolean | null;
+  /** How often the address was changed: mailed links are good for one state of it. */
+  readonly emailVersion: number;
+  readonly mobilePhoneNumber: string | null;
+  readonly mobilePhoneVerified: boolean;
+  readonly passwordHash: string | null;
+  /** How often the password was changed. */
+  readonly passwordVersion: number;
+  readonly sessionTokenHash: Buffer;
+  readonly sealedSessionToken: string;
+  /** What `authData` shows. null: never linked to anything. */
+  readonly identities: LinkedIdentities | null;
+  readonly acl: Acl | null;
+  /** The custom fields. */
+  readonly fields: JsonObject;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** An account on a platform that a user is linked to. */
+export interface LinkedIdentity {
+  readonly uid: string;
+  /** Absent: a platform that we do not know. */
+  readonly kind?: PlatformKind | undefined;
+  /** The platform itself has confirmed it. */
+  readonly isVerified: boolean;
+  /** What `authData` shows. It holds the platform's tokens. */
+  readonly entry: JsonObject;
+  /** The entry of the union id that this account carries. That entry goes with the last account that carries it. */
+  readonly unionIdEntry?: string | undefined;
+}
+
+/** What a user is linked to, by platform: the keys of `authData`. */
+export type LinkedIdentities = ReadonlyMap<string, LinkedIdentity>;
 
 type EmailState = Pick<UserRow, 'email' | 'emailVerified'>;
 type PhoneState = Pick<UserRow, 'mobilePhoneNumber' | 'mobilePhoneVerified'>;
@@ -58,4 +99,25 @@ const CONTENT: ReadonlySet<string> = new Set<keyof UserRow>(['acl', 'fields', 'u
 export function changesContentOnly(before: UserRow, after: UserRow): boolean {
   const names = Object.keys(after) as (keyof UserRow)[];
   return names.every((name) => CONTENT.has(name) || after[name] === before[name]);
+}
+
+const LOGIN_RECORD_INTERVAL_MS = 60_000;
+
+/**
+ * Whether a login that brings nothing new moves `updatedAt` (decisions, updatedAt of a login). A write for every login would
+ * cost more than all the rest of it; a new user's first login always counts.
+ */
+export function isLoginRecordDue(
+  { createdAt, updatedAt }: { readonly createdAt: Date; readonly updatedAt: Date },
+  now: Date,
+): boolean {
+  return updatedAt <= createdAt || now.getTime() - updatedAt.getTime() >= LOGIN_RECORD_INTERVAL_MS;
+}
+
+/** @throws AppError EMAIL_UNVERIFIED or PHONE_UNVERIFIED where a setting keeps such users out */
+export function assertMayLogIn(user: UserRow, settings: ApplicationSettings): void {
+  if (settings.forbidUnverifiedEmailLogin && user.emailVerified === false) throw appError('EMAIL_UNVERIFIED');
+  if (settings.forbidUnverifiedPhoneLogin && user.mobilePhoneNumber !== null && !user.mobilePhoneVerified) {
+    throw appError('PHONE_UNVERIFIED');
+  }
 }

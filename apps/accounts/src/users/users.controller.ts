@@ -1,9 +1,8 @@
 import { Controller } from '@nestjs/common';
 import { accountsRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { RemoveUsersService } from './remove-users.service.js';
+import { PrincipalsService } from '../sessions/sessions.service.js';
 import { SignUpService } from './sign-up.service.js';
-import { UpdatePasswordService } from './update-password.service.js';
 import { UpdateUserService } from './update-user.service.js';
 import { UsersService } from './users.service.js';
 
@@ -15,8 +14,7 @@ export class UsersController {
     private readonly users: UsersService,
     private readonly signUpService: SignUpService,
     private readonly updateUserService: UpdateUserService,
-    private readonly updatePasswordService: UpdatePasswordService,
-    private readonly removeUsersService: RemoveUsersService,
+    private readonly principals: PrincipalsService,
   ) {}
 
   @RpcHandler(accountsRpc.signUp)
@@ -50,7 +48,7 @@ export class UsersController {
     objectId,
     passwords,
   }: RpcData<Accounts['updatePassword']>): Promise<RpcReply<Accounts['updatePassword']>> {
-    return { result: await this.updatePasswordService.updatePassword(caller, objectId, passwords) };
+    return { result: await this.users.updatePassword(caller, objectId, passwords) };
   }
 
   @RpcHandler(accountsRpc.removeUsers)
@@ -59,7 +57,22 @@ export class UsersController {
     objectIds,
     where,
   }: RpcData<Accounts['removeUsers']>): Promise<RpcReply<Accounts['removeUsers']>> {
-    await this.removeUsersService.remove(caller, objectIds, where);
+    await this.users.remove(caller, objectIds, where);
     return {};
+  }
+
+  @RpcHandler(accountsRpc.resolvePrincipal)
+  async resolvePrincipal({
+    caller,
+  }: RpcData<Accounts['resolvePrincipal']>): Promise<RpcReply<Accounts['resolvePrincipal']>> {
+    return { principal: await this.principals.of(caller) };
+  }
+
+  @RpcHandler(accountsRpc.refreshSessionToken)
+  async refreshSessionToken({
+    caller,
+    objectId,
+  }: RpcData<Accounts['refreshSessionToken']>): Promise<RpcReply<Accounts['refreshSessionToken']>> {
+    return { user: await this.users.refreshSessionToken(caller, objectId) };
   }
 }

@@ -4,7 +4,7 @@ import { compileCount, compileFind, parseOrder, parseWhere, type QueryScope } fr
 import { Sealer } from '#security';
 import { newDatabase, quickestPlan } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
-import { userQueryClass } from './user-query.fields.js';
+import { userQueryClass } from './user.presenter.js';
 import { UsersRepository } from './users.repository.js';
 
 /** The figures stand in docs/adr/0016-queries.md. */

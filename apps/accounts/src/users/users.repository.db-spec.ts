@@ -5,8 +5,8 @@ import { compileCount, compileFind, type ObjectQuery, parseOrder, parseWhere, ty
 import { Sealer } from '#security';
 import { newDatabase, unique } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
-import { userQueryClass } from './user-query.fields.js';
-import type { UserRow } from './user.row.js';
+import { userQueryClass } from './user.presenter.js';
+import type { UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
 let database: Database;

@@ -3,13 +3,11 @@ import { Database, type Queryable, type Statement, together, type Tx, type Writa
 import type { CompiledCount, CompiledFind } from '#objects';
 import { countRows, listBounded } from '#objects/store';
 import { Sealer } from '#security';
-import type { IdentityKey } from '../identities/identity.rules.js';
-import type { LinkedIdentities, LinkedIdentity } from '../identities/linked-identities.types.js';
-import type { OwnedIdentity } from '../identities/owner.rules.js';
-import { sessionTokenLookup } from '../sessions/session-token-lookup.js';
-import { mapTaken } from './taken.js';
-import type { LoginIdentifier } from './user-identifier.rules.js';
-import type { UserRow } from './user.row.js';
+import { sessionTokenLookup } from '../sessions/principals.repository.js';
+import { mapTaken } from './identities.repository.js';
+import type { IdentityKey, OwnedIdentity } from './identity.rules.js';
+import type { LoginIdentifier } from './user-changes.rules.js';
+import type { LinkedIdentities, LinkedIdentity, UserRow } from './user.rules.js';
 
 const COLUMNS = `
   object_id AS "objectId", username, email, email_verified AS "emailVerified", email_version AS "emailVersion",
@@ -48,7 +46,7 @@ const FIND_BY_IDENTITIES = `
 type OwnedRow = StoredUser & Omit<OwnedIdentity<UserRow>, 'user'>;
 
 /** A user as it was read, and the version of its row then. */
-export interface UserVersion {
+interface UserVersion {
   readonly user: UserRow;
   readonly rowVersion: string;
 }
@@ -70,6 +68,11 @@ export class UsersRepository {
   lock(tx: Tx, appId: string, objectId: string): Promise<UserRow | undefined> {
     const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2 FOR UPDATE`;
     return this.first(tx.query<StoredUser>(sql, [appId, objectId], 'users.lock'));
+  }
+
+  async lockMany(tx: Tx, appId: string, objectIds: readonly string[]): Promise<void> {
+    const sql = 'SELECT FROM accounts.users WHERE app_id = $1 AND object_id = ANY($2) ORDER BY object_id FOR UPDATE';
+    await tx.query(sql, [appId, objectIds]);
   }
 
   /** @param tokenHashes as `SessionTokens.hashes` makes them */

@@ -1,34 +1,40 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, ObjectReadOptions, VisibleUser } from '#contracts';
-import { appError } from '#errors';
-import { pickKeys } from '#objects';
+import type { Tx } from '#database';
+import { type AppError, appError } from '#errors';
+import { granteesOf, grants, inLockOrder, pickKeys, writeForbidden } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { ClassAccess } from '../class-permissions/class-access.js';
-import { GetObjectService } from '../objects/get-object.service.js';
-import { SessionTokens } from '../sessions/session-tokens.js';
-import { UserAccess } from './user-access.js';
-import { presentUser } from './user.presenter.js';
+import { ObjectAccess } from '../objects/object-access.js';
+import { ObjectsService } from '../objects/objects.service.js';
+import { PasswordsService } from '../passwords/passwords.service.js';
+import { PrincipalsService, SessionTokens } from '../sessions/sessions.service.js';
+import { parsePassword } from './user-changes.rules.js';
+import { UserWriter } from './user-writer.js';
+import { presentUser, type UserView } from './user.presenter.js';
+import type { UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
-/** Reads users. */
+/** Reads users, decides which callers may read and change them, and changes what only their owners change. */
 @Injectable()
 export class UsersService {
   constructor(
-    private readonly classes: ClassAccess,
+    private readonly objectAccess: ObjectAccess,
+    private readonly objects: ObjectsService,
     private readonly users: UsersRepository,
-    private readonly access: UserAccess,
+    private readonly writer: UserWriter,
     private readonly sessions: SessionTokens,
+    private readonly principals: PrincipalsService,
     private readonly applications: ApplicationsService,
-    private readonly getObject: GetObjectService,
+    private readonly passwords: PasswordsService,
   ) {}
 
   /** GET /1.1/users/<objectId>. Most requests cost one look-up: who asks is resolved only where that matters. */
   async get(caller: Caller, objectId: string, options: ObjectReadOptions): Promise<VisibleUser> {
     if (options.include !== undefined) return this.getWithIncluded(caller, objectId, options);
-    await this.classes.assertMay(caller, 'get', '_User');
+    await this.objectAccess.assertMay(caller, 'get', '_User');
     const user = await this.users.find(caller.appId, objectId);
     if (user === undefined) throw appError('USER_NOT_FOUND');
-    const viewer = await this.access.viewer(caller, user);
+    const viewer = await this.viewer(caller, user);
     const hideContact = viewer === 'other' && (await this.applications.settingsOf(caller.appId)).hideContact;
     const shown = presentUser(user, { viewer, hideContact, returnAcl: options.returnAcl });
     return pickKeys(shown, options.keys) as VisibleUser;
@@ -42,8 +48,103 @@ export class UsersService {
     return presentUser(user, { viewer: 'owner', sessionToken });
   }
 
+  /**
+   * PUT /1.1/users/<objectId>/updatePassword.
+   * @throws AppError PASSWORD_MISMATCH where the old password is wrong (the master key has to know it too); LOCKED_OUT where
+   * that or a login was wrong too often
+   */
+  async updatePassword(caller: Caller, objectId: string, passwords: JsonObject): Promise<JsonObject> {
+    const oldPassword = parsePassword(passwords['old_password']);
+    const newPassword = parsePassword(passwords['new_password']);
+    const judged = await this.loadForWrite(caller, objectId);
+    await this.passwords.assertRight(caller.appId, judged, oldPassword);
+
+    const { reloginAfterPasswordChange } = await this.applications.settingsOf(caller.appId);
+    const prepared = await this.passwords.prepare(objectId, newPassword, reloginAfterPasswordChange);
+    const user = await this.writer.transaction((tx) =>
+      this.writer.change(tx, caller, objectId, async (current) => {
+        await this.assertMayWrite(caller, current, tx);
+        // The old password was judged before the lock: another change in between makes that judgement void.
+        if (current.passwordHash !== judged.passwordHash) throw appError('PASSWORD_MISMATCH');
+        return { ...current, ...prepared.columns };
+      }),
+    );
+    if (user === undefined) throw this.missing(caller);
+    return {
+      updatedAt: user.updatedAt.toISOString(),
+      objectId,
+      sessionToken: prepared.sessionToken ?? this.sessions.reveal(user),
+    };
+  }
+
+  /** PUT /1.1/users/<objectId>/refreshSessionToken. The old token is invalid once this returns. @throws AppError SESSION_REQUIRED; USER_NOT_FOUND to the master key */
+  async refreshSessionToken(caller: Caller, objectId: string): Promise<VisibleUser> {
+    const session = this.sessions.create(objectId);
+    const user = await this.writer.transaction((tx) =>
+      this.writer.change(tx, caller, objectId, (current) => {
+        if (!caller.isMaster && !this.isOwner(caller, current)) throw appError('SESSION_REQUIRED');
+        return { ...current, ...session.columns };
+      }),
+    );
+    if (user === undefined) throw this.missing(caller);
+    return presentUser(user, { viewer: 'owner', sessionToken: session.token });
+  }
+
+  /** DELETE /1.1/users/<objectId>[,…]: all of them or none. @throws AppError as for a change; NO_EFFECT where one of them does not meet the condition */
+  async remove(caller: Caller, objectIds: readonly string[], where: unknown): Promise<void> {
+    await this.objectAccess.assertMay(caller, 'delete', '_User');
+    const condition = await this.objectAccess.conditionOf(caller, '_User', where);
+    await this.writer.transaction(async (tx) => {
+      for (const objectId of inLockOrder(objectIds)) {
+        const isRemoved = await this.writer.remove(tx, caller, objectId, async (current) => {
+          await this.assertMayWrite(caller, current, tx);
+          await condition.assertMet(tx, objectId);
+        });
+        if (!isRemoved) throw this.missing(caller);
+      }
+    });
+  }
+
+  /**
+   * Only the user's own session and the master key write; the ACL restricts the session further, it never widens.
+   * @throws AppError SESSION_REQUIRED where the session is missing, foreign or outdated; FORBIDDEN where the ACL refuses
+   */
+  async assertMayWrite(caller: Caller, user: UserRow, tx?: Tx): Promise<void> {
+    if (caller.isMaster) return;
+    if (!this.isOwner(caller, user)) throw appError('SESSION_REQUIRED');
+    if (grants(user.acl, 'write', ['*', user.objectId])) return;
+    const self = await this.principals.ofUser(caller.appId, user.objectId, tx);
+    if (!grants(user.acl, 'write', granteesOf(self))) throw writeForbidden();
+  }
+
+  /** The user, where the caller may write it. @throws AppError as `assertMayWrite`; USER_NOT_FOUND to the master key */
+  async loadForWrite(caller: Caller, objectId: string): Promise<UserRow> {
+    const user = await this.users.find(caller.appId, objectId);
+    if (user === undefined) throw this.missing(caller);
+    await this.assertMayWrite(caller, user);
+    return user;
+  }
+
+  /** What a write to a user that is not there answers: no session can belong to it. */
+  missing(caller: Caller): AppError {
+    return appError(caller.isMaster ? 'USER_NOT_FOUND' : 'SESSION_REQUIRED');
+  }
+
+  /** How the caller sees the user. @throws AppError USER_NOT_FOUND where the ACL hides it */
+  async viewer(caller: Caller, user: UserRow): Promise<UserView['viewer']> {
+    if (caller.isMaster) return 'master';
+    const viewer = this.isOwner(caller, user) ? 'owner' : 'other';
+    if (user.acl !== null && !grants(user.acl, 'read', granteesOf(await this.principals.of(caller))))
+      throw appError('USER_NOT_FOUND');
+    return viewer;
+  }
+
+  isOwner(caller: Caller, user: UserRow): boolean {
+    return this.sessions.matches(caller.sessionToken, user.sessionTokenHash);
+  }
+
   private async getWithIncluded(caller: Caller, objectId: string, options: ObjectReadOptions): Promise<VisibleUser> {
-    const user: JsonObject | undefined = await this.getObject.get(caller, '_User', objectId, options);
+    const user: JsonObject | undefined = await this.objects.get(caller, '_User', objectId, options);
     if (user === undefined) throw appError('USER_NOT_FOUND');
     return user as VisibleUser;
   }

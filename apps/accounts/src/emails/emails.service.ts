@@ -1,0 +1,191 @@
+import { Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
+import type { Caller, JsonObject, MailKind, MailLink } from '#contracts';
+import type { Tx } from '#database';
+import { AppError, appError } from '#errors';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { LockoutService } from '../lockout/lockout.service.js';
+import { type MailOrigin, MailSender, type MailToken, MailTokens } from '../messages/mail-sender.js';
+import { PasswordsService } from '../passwords/passwords.service.js';
+import { requirePassword } from '../users/user-changes.rules.js';
+import { UserWriter } from '../users/user-writer.js';
+import type { UserRow } from '../users/user.rules.js';
+import { UsersRepository } from '../users/users.repository.js';
+import { isStillTheirs, type LinkState, proven, requireEmail, stateOf } from './emails.rules.js';
+
+/** A link of ours, the user whom it was made for, and what it would do now. */
+interface FoundLink extends LinkState {
+  readonly token: MailToken;
+  readonly user: UserRow;
+}
+
+const UNKNOWN: MailLink = {
+  state: 'expired',
+  applicationName: null,
+  email: null,
+  username: null,
+  canBeRenewed: false,
+};
+
+/** Mailed links: email verification and password resets (specification, States and transitions, emailVerified). */
+@Injectable()
+export class EmailsService {
+  constructor(
+    private readonly users: UsersRepository,
+    private readonly writer: UserWriter,
+    private readonly applications: ApplicationsService,
+    private readonly sender: MailSender,
+    private readonly tokens: MailTokens,
+    private readonly passwords: PasswordsService,
+    private readonly lockouts: LockoutService,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * POST /1.1/requestEmailVerify. Where there is nothing left to verify, nothing is sent.
+   * @throws AppError EMAIL_MISSING, INVALID_EMAIL, EMAIL_VERIFICATION_OFF, EMAIL_NOT_FOUND, TOO_MANY_EMAILS
+   */
+  async requestVerification(caller: Caller, body: JsonObject): Promise<void> {
+    const email = requireEmail(body);
+    const { verifyEmailOnSignUp, quietProfile } = await this.applications.settingsOf(caller.appId);
+    if (!verifyEmailOnSignUp) throw appError('EMAIL_VERIFICATION_OFF');
+    await this.withUser(caller, email, async (tx, user) => {
+      if (user.emailVerified !== true) await this.sendVerification(tx, caller, user);
+      else if (quietProfile) await this.sender.pretend(tx, caller, email);
+    });
+  }
+
+  /** POST /1.1/requestPasswordReset. @throws AppError EMAIL_MISSING, INVALID_EMAIL, EMAIL_NOT_FOUND, TOO_MANY_EMAILS */
+  async requestPasswordReset(caller: Caller, body: JsonObject): Promise<void> {
+    await this.withUser(caller, requireEmail(body), async (tx, user) => {
+      if (!(await this.sender.send(tx, caller, 'resetPassword', user))) throw appError('TOO_MANY_EMAILS');
+    });
+  }
+
+  /**
+   * Sets the password and a new session token, and unlocks. The link, and every other one, is dead then: of many at once one gets
+   * through.
+   * @throws AppError LINK_EXPIRED, PASSWORD_MISSING, INVALID_PASSWORD
+   */
+  async resetPassword(shown: string, given: unknown): Promise<void> {
+    const password = requirePassword(given);
+    const { appId, userId } = assertOpen(await this.findLink('resetPassword', shown)).token;
+    const prepared = await this.passwords.prepare(userId, password, true);
+    // Before the password: once the link is used up, nothing could make good a lock that stayed.
+    await this.lockouts.clear({ appId, userId });
+    await this.writer.transaction(async (tx) => {
+      assertOpen(await this.lockLink(tx, 'resetPassword', shown));
+      await this.writer.change(tx, { appId }, userId, (user) => ({ ...proven(user), ...prepared.columns }));
+    });
+  }
+
+  /** Describes what a link would do, and changes nothing: virus scanners open links too. */
+  async inspect(kind: MailKind, shown: string): Promise<MailLink> {
+    const found = await this.findLink(kind, shown);
+    return found === undefined ? UNKNOWN : this.describe(found);
+  }
+
+  /**
+   * What the button of the page does. Of many at once one changes the user.
+   * @returns what the link was good for just before
+   * @throws AppError LINK_EXPIRED
+   */
+  async verify(shown: string): Promise<MailLink> {
+    const found = await this.writer.transaction((tx) => this.redeem(tx, shown));
+    if (found === undefined || found.state === 'expired') throw appError('LINK_EXPIRED');
+    return this.describe(found);
+  }
+
+  /** Sends a new link to a user who followed an old one. @throws AppError LINK_EXPIRED where no other link may follow; TOO_MANY_EMAILS */
+  async renew(kind: MailKind, shown: string, languages: string[]): Promise<void> {
+    if (!(await this.inspect(kind, shown)).canBeRenewed) throw appError('LINK_EXPIRED');
+    await this.writer.transaction(async (tx) => {
+      const found = await this.lockLink(tx, kind, shown);
+      if (!found?.canBeRenewed) throw appError('LINK_EXPIRED');
+      const origin = { appId: found.token.appId, languages };
+      if (kind === 'verifyEmail') return this.sendVerification(tx, origin, found.user);
+      if (!(await this.sender.send(tx, origin, kind, found.user))) throw appError('TOO_MANY_EMAILS');
+    });
+  }
+
+  /**
+   * Does `work` with the user of the address, locked. Where answers are quiet they are the same whether somebody has the address
+   * or not, and however many mails the mailbox got: who knows what it was sent before would learn who is there.
+   * @throws AppError EMAIL_NOT_FOUND, and what `work` throws
+   */
+  private async withUser(caller: Caller, email: string, work: (tx: Tx, user: UserRow) => Promise<void>): Promise<void> {
+    const { quietProfile } = await this.applications.settingsOf(caller.appId);
+    const owner = await this.users.findByIdentifier(caller.appId, 'email', email);
+    try {
+      await this.writer.transaction(async (tx) => {
+        const user = owner === undefined ? undefined : await this.users.lock(tx, caller.appId, owner.objectId);
+        if (user?.email === email) return work(tx, user);
+        if (!quietProfile) throw appError('EMAIL_NOT_FOUND');
+        await this.sender.pretend(tx, caller, email);
+      });
+    } catch (error) {
+      if (!quietProfile || !isTooMany(error)) throw error;
+    }
+  }
+
+  /** Sends a link to a user that was locked; whoever was never asked counts as unverified from now on. @throws AppError TOO_MANY_EMAILS */
+  private async sendVerification(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
+    const unverified = (current: UserRow) => ({ ...current, emailVerified: false });
+    const asked = user.emailVerified === null ? await this.writer.change(tx, origin, user.objectId, unverified) : user;
+    if (asked === undefined || !(await this.sender.send(tx, origin, 'verifyEmail', asked)))
+      throw appError('TOO_MANY_EMAILS');
+  }
+
+  private async redeem(tx: Tx, shown: string): Promise<FoundLink | undefined> {
+    const found = await this.lockLink(tx, 'verifyEmail', shown);
+    if (found?.state !== 'open') return found;
+    const { appId, userId } = found.token;
+    await this.writer.change(tx, { appId }, userId, (current) => ({ ...current, emailVerified: true }));
+    return found;
+  }
+
+  /** Names the user only to who has the address that is still the user's. */
+  private async describe({ token, user, state, canBeRenewed }: FoundLink): Promise<MailLink> {
+    const { name, settings } = await this.applications.profileOf(token.appId);
+    const isTheirs = isStillTheirs(token, user);
+    return {
+      state,
+      applicationName: name,
+      email: isTheirs ? user.email : null,
+      username: isTheirs ? user.username : null,
+      canBeRenewed: canBeRenewed && (token.kind === 'resetPassword' || settings.verifyEmailOnSignUp),
+    };
+  }
+
+  /** @returns undefined where we never made it, made it for something else, or the user is gone */
+  private findLink(kind: MailKind, shown: string): Promise<FoundLink | undefined> {
+    return this.resolveLink(kind, shown, ({ appId, userId }) => this.users.find(appId, userId));
+  }
+
+  /** The same, and keeps others from changing the user until the transaction ends. */
+  private lockLink(tx: Tx, kind: MailKind, shown: string): Promise<FoundLink | undefined> {
+    return this.resolveLink(kind, shown, ({ appId, userId }) => this.users.lock(tx, appId, userId));
+  }
+
+  private async resolveLink(
+    kind: MailKind,
+    shown: string,
+    load: (token: MailToken) => Promise<UserRow | undefined>,
+  ): Promise<FoundLink | undefined> {
+    const read = this.tokens.read(shown);
+    if (read?.token.kind !== kind) return undefined;
+    const { token } = read;
+    const user = await load(token);
+    if (user === undefined || !this.tokens.isGenuine(read, user)) return undefined;
+    return { token, user, ...stateOf(token, user, this.clock.now()) };
+  }
+}
+
+function isTooMany(error: unknown): boolean {
+  return error instanceof AppError && error.is('TOO_MANY_EMAILS');
+}
+
+function assertOpen(link: FoundLink | undefined): FoundLink {
+  if (link?.state !== 'open') throw appError('LINK_EXPIRED');
+  return link;
+}

@@ -1,0 +1,146 @@
+import { Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
+import type { Caller, Identity, JsonObject, VisibleUser } from '#contracts';
+import { appError, AppError } from '#errors';
+import { isAbsent } from '#objects';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { LockoutService } from '../lockout/lockout.service.js';
+import { newUsername } from '../random-ids.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
+import { IdentitiesRepository, type IdentityCount } from '../users/identities.repository.js';
+import { findOwner, isFirstProof, isLinkedAlready, keysOf, link, type Ownership } from '../users/identity.rules.js';
+import { SignUpService, type NewUserChanges } from '../users/sign-up.service.js';
+import { parseUserChanges } from '../users/user-changes.rules.js';
+import { UserWriter } from '../users/user-writer.js';
+import { presentUser } from '../users/user.presenter.js';
+import { assertMayLogIn, isLoginRecordDue, type UserRow } from '../users/user.rules.js';
+import { UsersRepository } from '../users/users.repository.js';
+
+/** Each try that fails means that somebody else has just got one of the identities, or lost it. */
+const MAX_TRIES = 5;
+
+/** What a sign-up with `authData` brings. */
+interface EntryRequest {
+  readonly fields: JsonObject;
+  /** Proven, every one. */
+  readonly identities: readonly Identity[];
+  readonly failOnNotExist: boolean;
+}
+
+/** A user who was let in by its identities. */
+interface Entry {
+  readonly user: VisibleUser;
+  readonly isNew: boolean;
+}
+
+/** Logins and sign-ups by accounts on other platforms. */
+@Injectable()
+export class IdentitiesService {
+  constructor(
+    private readonly users: UsersRepository,
+    private readonly identities: IdentitiesRepository,
+    private readonly signUps: SignUpService,
+    private readonly writer: UserWriter,
+    private readonly applications: ApplicationsService,
+    private readonly lockouts: LockoutService,
+    private readonly sessions: SessionTokens,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * POST /1.1/users with `authData`: logs in the user that the identities belong to, or creates one.
+   * @throws AppError IDENTITY_TAKEN where they belong to several users; USER_NOT_FOUND where nobody has them and
+   * `failOnNotExist` is set; as `SignUpService.signUp` and `logIn`
+   */
+  async signUpOrLogIn(caller: Caller, request: EntryRequest): Promise<Entry> {
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const entry = await this.tryOnce(caller, request);
+      if (entry !== undefined) return entry;
+    }
+    throw appError('SERVICE_UNAVAILABLE');
+  }
+
+  /** How many users of the application have an account on each platform. */
+  count(appId: string): Promise<IdentityCount[]> {
+    return this.identities.count(appId);
+  }
+
+  /** @returns undefined where what was found is no longer so */
+  private async tryOnce(caller: Caller, request: EntryRequest): Promise<Entry | undefined> {
+    const owned = await this.users.findByIdentities(caller.appId, keysOf(request.identities));
+    const owner = findOwner(request.identities, owned);
+    try {
+      if (owner === undefined) return { user: await this.signUp(caller, request), isNew: true };
+      const user = await this.logIn(caller.appId, owner);
+      return user === undefined ? undefined : { user, isNew: false };
+    } catch (error) {
+      // A moment ago it was otherwise.
+      if (error instanceof AppError && error.is('IDENTITY_TAKEN')) return undefined;
+      throw error;
+    }
+  }
+
+  private async signUp(caller: Caller, { fields, identities, failOnNotExist }: EntryRequest): Promise<VisibleUser> {
+    if (failOnNotExist) throw appError('USER_NOT_FOUND');
+    const changes = parseSignUp(fields, caller.isMaster);
+    const prepared = await this.signUps.prepareUser(caller, changes, { identities: link(null, identities) });
+    return prepared.runAlone();
+  }
+
+  /**
+   * @returns undefined where the user is gone, or has a new session token
+   * @throws AppError LOCKED_OUT, EMAIL_UNVERIFIED, PHONE_UNVERIFIED; IDENTITY_TAKEN where one of the identities has another
+   * owner by now, or none
+   */
+  private async logIn(appId: string, owner: Ownership<UserRow>): Promise<VisibleUser | undefined> {
+    const { user: found } = owner;
+    await this.lockouts.assertNotLocked({ appId, userId: found.objectId });
+    assertMayLogIn(found, await this.applications.settingsOf(appId));
+    const isNothingNew = isLinkedAlready(found.identities, owner.identities);
+    const user = isNothingNew ? await this.recordLogin(appId, found) : await this.refresh(appId, owner);
+    return user === undefined
+      ? undefined
+      : presentUser(user, { viewer: 'owner', sessionToken: this.sessions.reveal(user) });
+  }
+
+  /** The usual login: every entry is stored as it was sent, so that only the time is news. */
+  private async recordLogin(appId: string, found: UserRow): Promise<UserRow | undefined> {
+    const now = this.clock.now();
+    if (!isLoginRecordDue(found, now)) return found;
+    const updatedAt = await this.users.noteLogin(appId, found, now);
+    return updatedAt === undefined ? undefined : { ...found, updatedAt };
+  }
+
+  /** Stores what the entries bring: newer tokens, further platforms. */
+  private async refresh(appId: string, { user: found, identities }: Ownership<UserRow>): Promise<UserRow | undefined> {
+    return this.writer.transaction((tx) =>
+      this.writer.change(tx, { appId }, found.objectId, (current) => {
+        assertStillTheirs(identities, found, current);
+        return {
+          ...current,
+          identities: link(current.identities, identities),
+          // Until now nobody had proven it: whoever came in by it before has to prove it as well.
+          ...(isFirstProof(current.identities, identities) ? this.sessions.create(current.objectId).columns : {}),
+        };
+      }),
+    );
+  }
+}
+
+/** @throws AppError IDENTITY_TAKEN where what let the user in was unlinked meanwhile */
+function assertStillTheirs(identities: readonly Identity[], found: UserRow, current: UserRow): void {
+  const isUnlinked = keysOf(identities).some(
+    ({ platform, uid }) =>
+      found.identities?.get(platform)?.uid === uid && current.identities?.get(platform)?.uid !== uid,
+  );
+  if (isUnlinked) throw appError('IDENTITY_TAKEN');
+}
+
+/** Specification, POST /1.1/users with authData: the service generates a random username; a password is not needed. */
+function parseSignUp({ username, password, ...others }: JsonObject, isMaster: boolean): NewUserChanges {
+  const credentials = {
+    ...(isAbsent(username) ? {} : { username }),
+    ...(isAbsent(password) ? {} : { password }),
+  };
+  return { username: newUsername(), ...parseUserChanges({ ...others, ...credentials }, isMaster) };
+}

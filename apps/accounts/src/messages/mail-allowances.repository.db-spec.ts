@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Database, migrate } from '#database';
+import { newDatabase, unique } from '#testing';
+import { accountsDatabase } from '../accounts.database.js';
+import { MailAllowancesRepository } from './message-allowances.repository.js';
+
+const START = Date.parse('2026-01-01T00:00:00.000Z');
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+describe('the allowances of mailboxes in PostgreSQL', () => {
+  const allowances = new MailAllowancesRepository();
+  let database: Database;
+  let appId: string;
+
+  const take = (atMs: number) =>
+    database.transaction((tx) => allowances.take(tx, { appId, recipient: 'ada@example.com' }, new Date(START + atMs)));
+
+  beforeAll(async () => {
+    const options = accountsDatabase(await newDatabase(), 20);
+    await migrate(options);
+    database = new Database(options);
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    appId = unique('app');
+    await database.query(
+      'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
+      [appId],
+    );
+  });
+
+  it('allow 5 mails in any 10 minutes', async () => {
+    for (let mail = 0; mail < 5; mail += 1) expect(await take(mail)).toBe('taken');
+    expect(await take(10 * MINUTE - 1)).toBe('tooFast');
+    expect(await take(10 * MINUTE)).toBe('taken');
+    expect(await take(10 * MINUTE)).toBe('tooFast');
+    expect(await take(10 * MINUTE + 1)).toBe('taken');
+  });
+
+  it('allow 5 of 20 at once', async () => {
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => take(0)));
+    expect(outcomes.filter((outcome) => outcome === 'taken')).toHaveLength(5);
+    expect(outcomes.filter((outcome) => outcome === 'tooFast')).toHaveLength(15);
+  });
+
+  it('allow 20 mails in any 24 hours', async () => {
+    for (let mail = 0; mail < 20; mail += 1) expect(await take(mail * 5 * MINUTE)).toBe('taken');
+    expect(await take(20 * 5 * MINUTE)).toBe('tooMany');
+    expect(await take(DAY - 1)).toBe('tooMany');
+    expect(await take(DAY)).toBe('taken');
+    expect(await take(DAY)).toBe('tooMany');
+  });
+});

@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest';
+import { sealedTokenContext } from '#contracts';
+import { Sealer } from '#security';
+import { languagesOf, mailboxOf, type MailToken, MailTokens, pageUrlOf } from './mail-sender.js';
+
+const sealer = new Sealer('the secret of one deployment, 32+');
+const tokens = new MailTokens(sealer);
+const user = { createdAt: new Date('2026-01-01T00:00:00.000Z') };
+const wanted: MailToken = {
+  kind: 'verifyEmail',
+  appId: 'app-with_all-gzGzoHsz',
+  userId: '0123456789abcdef01234567',
+  emailVersion: 1,
+  passwordVersion: 2,
+  expiresAt: new Date('2026-01-08T00:00:00.000Z'),
+};
+
+function create(token: MailToken = wanted): string {
+  return sealer.open(tokens.createSealed(token, user), sealedTokenContext(token));
+}
+
+describe('the tokens of mailed links', () => {
+  it('say what they were made for, in word characters', () => {
+    const text = create();
+    expect(text).toMatch(/^\w+$/);
+    expect(tokens.read(text)?.token).toEqual(wanted);
+  });
+
+  it('fit into a link, whatever the ids are', () => {
+    const longest = { ...wanted, appId: 'a'.repeat(64), userId: 'u'.repeat(64) };
+    expect(create(longest).length).toBeLessThan(512);
+    expect(tokens.read(create(longest))?.token).toEqual(longest);
+  });
+
+  it('are genuine for their user, and not for one that came later under the same id', () => {
+    const shown = tokens.read(create())!;
+    expect(tokens.isGenuine(shown, user)).toBe(true);
+    expect(tokens.isGenuine(shown, { createdAt: new Date(user.createdAt.getTime() + 1) })).toBe(false);
+  });
+
+  it('are not genuine where another secret has signed them', () => {
+    const foreign = new MailTokens(new Sealer('the secret of another deployment!'));
+    expect(foreign.isGenuine(tokens.read(create())!, user)).toBe(false);
+  });
+
+  it('are not genuine once a digit of them was changed', () => {
+    const text = create();
+    for (let index = 0; index < text.length; index += 1) {
+      const digit = text[index] === '0' ? '1' : '0';
+      const shown = tokens.read(text.slice(0, index) + digit + text.slice(index + 1));
+      expect(shown !== undefined && tokens.isGenuine(shown, user)).toBe(false);
+    }
+  });
+
+  it('are not genuine where they say anything else', () => {
+    const signature = create().slice(0, 32);
+    for (const changes of [
+      { kind: 'resetPassword' },
+      { appId: 'other' },
+      { userId: 'other' },
+      { emailVersion: 0 },
+      { passwordVersion: 3 },
+      { expiresAt: new Date('2027-01-08T00:00:00.000Z') },
+    ] satisfies Partial<MailToken>[]) {
+      const forged = signature + create({ ...wanted, ...changes }).slice(32);
+      const shown = tokens.read(forged)!;
+      expect(shown.token).toEqual({ ...wanted, ...changes });
+      expect(tokens.isGenuine(shown, user)).toBe(false);
+    }
+  });
+
+  it.each(['', 'a', 'zz', '__proto__', '00', '0'.repeat(32), '0'.repeat(1024), `${'0'.repeat(32)}7b7d`])(
+    'are none: %.20s',
+    (text) => {
+      expect(tokens.read(text)).toBeUndefined();
+    },
+  );
+
+  it.each([
+    'null',
+    '{}',
+    '[]',
+    '["verifyEmail",{},"u",0,0,0]',
+    '["other","a","u",0,0,0]',
+    '["verifyEmail","a","u",-1,0,0]',
+    String.raw`["verifyEmail","a\u0000","u",0,0,0]`,
+    String.raw`["verifyEmail","a","\ud800",0,0,0]`,
+  ])('are none that hold %s', (content) => {
+    expect(tokens.read('0'.repeat(32) + Buffer.from(content).toString('hex'))).toBeUndefined();
+  });
+});
+
+describe('pageUrlOf', () => {
+  const settings = { verifyEmailPage: 'https://shop.example/verify', resetPasswordPage: '' };
+
+  it('is the page that the application has set', () => {
+    expect(pageUrlOf('verifyEmail', settings)).toBe('https://shop.example/verify');
+  });
+
+  it('is none where it has set none', () => {
+    expect(pageUrlOf('resetPassword', settings)).toBeNull();
+  });
+});
+
+describe('languagesOf', () => {
+  it.each([
+    [[], ['zh']],
+    [['en'], ['en', 'zh']],
+    [
+      ['zh', 'en'],
+      ['zh', 'en'],
+    ],
+    [
+      ['a1', 'b1', 'c1', 'd1', 'e1', 'f1'],
+      ['a1', 'b1', 'c1', 'd1', 'e1', 'zh'],
+    ],
+  ])('makes of %j, in an application that writes zh: %j', (wanted, expected) => {
+    expect(languagesOf(wanted, { mailLanguage: 'zh' })).toEqual(expected);
+  });
+});
+
+describe('mailboxOf', () => {
+  it.each([
+    ['ada@example.com', 'ada@example.com'],
+    ['Ada@Example.COM', 'ada@example.com'],
+    ['ada+one@example.com', 'ada@example.com'],
+    ['ada+one+two@example.com', 'ada@example.com'],
+    ['+ada@example.com', '+ada@example.com'],
+    ['ada.lovelace@example.com', 'ada.lovelace@example.com'],
+    ['Ädä@exämple.de', 'ädä@xn--exmple-cua.de'],
+    ['ädä@XN--exmple-CUA.de', 'ädä@xn--exmple-cua.de'],
+    ['ada@xn--no-such-form-.de', 'ada@xn--no-such-form-.de'],
+    ['ＡＤＡ@example.com', 'ada@example.com'],
+  ])('%s leads to %s', (email, mailbox) => {
+    expect(mailboxOf(email)).toBe(mailbox);
+  });
+});

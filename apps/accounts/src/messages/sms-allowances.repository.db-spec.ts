@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Database, migrate } from '#database';
+import { newDatabase, unique, uniquePhone } from '#testing';
+import { accountsDatabase } from '../accounts.database.js';
+import { SmsAllowancesRepository } from './message-allowances.repository.js';
+
+const START = Date.parse('2026-01-01T00:00:00.000Z');
+const SECOND = 1_000;
+const DAY = 24 * 60 * 60 * SECOND;
+
+describe('the allowances of phone numbers in PostgreSQL', () => {
+  const allowances = new SmsAllowancesRepository();
+  let database: Database;
+  let appId: string;
+  let mobilePhoneNumber: string;
+
+  const take = (atMs: number, number = mobilePhoneNumber) =>
+    database.transaction((tx) => allowances.take(tx, { appId, recipient: number }, new Date(START + atMs)));
+
+  beforeAll(async () => {
+    const options = accountsDatabase(await newDatabase(), 20);
+    await migrate(options);
+    database = new Database(options);
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    [appId, mobilePhoneNumber] = [unique('app'), uniquePhone()];
+    await database.query(
+      'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
+      [appId],
+    );
+  });
+
+  it('allow one message in 10 seconds', async () => {
+    expect(await take(0)).toBe('taken');
+    expect(await take(9_999)).toBe('tooFast');
+    expect(await take(10_000)).toBe('taken');
+    expect(await take(0)).toBe('tooFast');
+  });
+
+  it('allow one of 20 at once', async () => {
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => take(0)));
+    expect(outcomes.filter((outcome) => outcome === 'taken')).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === 'tooFast')).toHaveLength(19);
+    const later = await Promise.all(Array.from({ length: 20 }, () => take(10_000)));
+    expect(later.filter((outcome) => outcome === 'taken')).toHaveLength(1);
+  });
+
+  it('allow 10 messages in any 24 hours', async () => {
+    for (let message = 0; message < 10; message += 1) expect(await take(message * 60 * SECOND)).toBe('taken');
+    expect(await take(10 * 60 * SECOND)).toBe('tooMany');
+    expect(await take(DAY - 1)).toBe('tooMany');
+    expect(await take(DAY)).toBe('taken');
+    expect(await take(DAY + 10 * SECOND)).toBe('tooMany');
+    expect(await take(DAY + 60 * SECOND)).toBe('taken');
+  });
+
+  it('are those of one number in one application', async () => {
+    await take(0);
+    expect(await take(0, uniquePhone())).toBe('taken');
+    const first = appId;
+    appId = unique('app');
+    await database.query(
+      'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
+      [appId],
+    );
+    expect(await take(0)).toBe('taken');
+    appId = first;
+    expect(await take(0)).toBe('tooFast');
+  });
+
+  it('take back what a rolled-back transaction took', async () => {
+    const rolledBack = database.transaction(async (tx) => {
+      await allowances.take(tx, { appId, recipient: mobilePhoneNumber }, new Date(START));
+      throw new Error('changed my mind');
+    });
+    await expect(rolledBack).rejects.toThrow('changed my mind');
+    expect(await take(0)).toBe('taken');
+  });
+
+  it('are forgotten a day after the last message', async () => {
+    const remembered = async () =>
+      (await database.query('SELECT 1 FROM accounts.sms_allowances WHERE app_id = $1', [appId])).length;
+    await take(0);
+    await database.transaction((tx) => allowances.removeExpired(tx, new Date(START + DAY - 1)));
+    expect(await remembered()).toBe(1);
+    for (let run = 0; run < 5; run += 1) {
+      await database.transaction((tx) => allowances.removeExpired(tx, new Date(START + DAY)));
+    }
+    expect(await remembered()).toBe(0);
+  });
+});

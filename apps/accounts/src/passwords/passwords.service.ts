@@ -1,0 +1,51 @@
+import { Injectable } from '@nestjs/common';
+import { appError } from '#errors';
+import { LockoutService } from '../lockout/lockout.service.js';
+import { type NewSessionToken, SessionTokens } from '../sessions/sessions.service.js';
+import { PasswordHasher } from './password-hasher.js';
+
+/** The columns of a user that a new password changes. */
+export interface NewPassword {
+  readonly columns: { readonly passwordHash: string } & Partial<NewSessionToken['columns']>;
+  /** The new session token, if any. */
+  readonly sessionToken: string | undefined;
+}
+
+/** Verifies passwords under the lockout, for every endpoint that takes one, and prepares new ones. */
+@Injectable()
+export class PasswordsService {
+  constructor(
+    private readonly lockouts: LockoutService,
+    private readonly hasher: PasswordHasher,
+    private readonly sessions: SessionTokens,
+  ) {}
+
+  /** @throws AppError PASSWORD_MISMATCH for a wrong password; LOCKED_OUT, SERVICE_UNAVAILABLE as `LockoutService.judge` */
+  async assertRight(
+    appId: string,
+    { objectId, passwordHash }: { readonly objectId: string; readonly passwordHash: string | null },
+    password: string,
+  ): Promise<void> {
+    const isRight = await this.lockouts.judge({ appId, userId: objectId }, () =>
+      passwordHash === null ? this.hasher.verifyNothing(password) : this.hasher.verify(password, passwordHash),
+    );
+    if (!isRight) throw appError('PASSWORD_MISMATCH');
+  }
+
+  /** Refuses an unknown login name as `assertRight` refuses a wrong password: after the same work and with the same lockout. */
+  async refuseUnknown(appId: string, [identifier, value]: [string, string], password: string): Promise<never> {
+    const decoy = this.lockouts.decoyAccount(appId, identifier, value);
+    await this.lockouts.judge(decoy, () => this.hasher.verifyNothing(password));
+    throw appError('PASSWORD_MISMATCH');
+  }
+
+  /**
+   * Prepares a new password before the transaction that stores it.
+   * @param renewsSession whether the old session token ends with the old password
+   */
+  async prepare(objectId: string, password: string, renewsSession: boolean): Promise<NewPassword> {
+    const session = renewsSession ? this.sessions.create(objectId) : undefined;
+    const passwordHash = await this.hasher.hash(password);
+    return { columns: { passwordHash, ...session?.columns }, sessionToken: session?.token };
+  }
+}

@@ -1,0 +1,226 @@
+import { Injectable } from '@nestjs/common';
+import type { Caller, JsonObject } from '#contracts';
+import { appError, type ErrorName } from '#errors';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { LockoutService } from '../lockout/lockout.service.js';
+import { PasswordsService } from '../passwords/passwords.service.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
+import { requirePassword } from '../users/user-changes.rules.js';
+import type { UserRow } from '../users/user.rules.js';
+import { UsersRepository } from '../users/users.repository.js';
+import { UsersService } from '../users/users.service.js';
+import {
+  findPhoneNumber,
+  parseMessageOptions,
+  parseSmsCode,
+  parseTtlMinutes,
+  requirePhoneNumber,
+} from './phone-request.rules.js';
+import type { SmsCodeKey } from './sms-codes.repository.js';
+import { type CodeRequest, SmsCodesService } from './sms-codes.service.js';
+
+const TTL_MINUTES = 10;
+const CHANGE_TTL_MINUTES = 6;
+
+/**
+ * Codes for phone numbers: their requests, verification, changes of numbers and password resets. With `quietProfile`, requests
+ * for numbers that cannot receive a code get the same response as if it had been sent.
+ */
+@Injectable()
+export class PhoneNumbersService {
+  constructor(
+    private readonly users: UsersRepository,
+    private readonly access: UsersService,
+    private readonly codes: SmsCodesService,
+    private readonly applications: ApplicationsService,
+    private readonly sessions: SessionTokens,
+    private readonly passwords: PasswordsService,
+    private readonly lockouts: LockoutService,
+  ) {}
+
+  /** POST /1.1/requestSmsCode, to any number. */
+  async requestCode({ appId, requestId }: Caller, body: JsonObject): Promise<void> {
+    const key = { appId, purpose: 'generic', mobilePhoneNumber: requirePhoneNumber(body) } as const;
+    const ttlMinutes = parseTtlMinutes(body, TTL_MINUTES);
+    await this.codes.send({ key, ttlMinutes, requestId, message: parseMessageOptions(body) });
+  }
+
+  /** POST /1.1/requestLoginSmsCode. @throws AppError PHONE_NOT_FOUND, PHONE_UNVERIFIED */
+  async requestLogin(caller: Caller, body: JsonObject): Promise<void> {
+    await this.sendToProven(caller, 'login', body);
+  }
+
+  /** POST /1.1/requestPasswordResetBySmsCode. @throws AppError PHONE_NOT_FOUND, PHONE_UNVERIFIED */
+  async requestPasswordReset(caller: Caller, body: JsonObject): Promise<void> {
+    await this.sendToProven(caller, 'reset', body);
+  }
+
+  /** POST /1.1/requestMobilePhoneVerify: where there is nothing left to verify, nothing is sent. @throws AppError PHONE_NOT_FOUND */
+  async requestVerification(caller: Caller, body: JsonObject): Promise<void> {
+    const { appId, requestId } = caller;
+    const key = { appId, purpose: 'verify', mobilePhoneNumber: await this.numberOfRequest(caller, body) } as const;
+    const request = { key, ttlMinutes: TTL_MINUTES, requestId };
+    const owner = await this.ownerOf(key);
+    if (owner === undefined) return this.refuse(request, 'PHONE_NOT_FOUND');
+    if (!owner.mobilePhoneVerified) return this.codes.send(request);
+    if (await this.isQuiet(appId)) await this.codes.pretend(request);
+  }
+
+  /** POST /1.1/requestChangePhoneNumber: the code is for this user alone. @throws AppError SESSION_REQUIRED, PHONE_TAKEN */
+  async requestChange(caller: Caller, body: JsonObject): Promise<void> {
+    const { appId, requestId } = caller;
+    const { objectId: userId } = await this.userOf(caller);
+    const mobilePhoneNumber = requirePhoneNumber(body);
+    const ttlMinutes = parseTtlMinutes(body, CHANGE_TTL_MINUTES);
+    const key = { appId, purpose: 'change', mobilePhoneNumber, userId } as const;
+    const request = { key, ttlMinutes, requestId };
+    const owner = await this.ownerOf(key);
+    if (owner !== undefined && owner.objectId !== userId) return this.refuse(request, 'PHONE_TAKEN');
+    await this.codes.send(request);
+  }
+
+  /** POST /1.1/verifySmsCode/<code>: proves the number to the application, and changes no user. */
+  async verifyCode(caller: Caller, given: string, body: JsonObject): Promise<void> {
+    const code = parseSmsCode(given);
+    const mobilePhoneNumber = await this.numberOfRequest(caller, body);
+    const key = { appId: caller.appId, purpose: 'generic', mobilePhoneNumber } as const;
+    await this.assertRight(key, code);
+    await this.codes.redeem(key, code, () => Promise.resolve());
+  }
+
+  /**
+   * POST /1.1/verifyMobilePhone/<code>. Without the user's own session, the account goes over to who has the number: whoever
+   * put an unproven number on it must not share it with the number's owner, so its password, its accounts on other platforms and its
+   * session token end.
+   */
+  async verifyPhone(caller: Caller, given: string, body: JsonObject): Promise<JsonObject> {
+    const code = parseSmsCode(given);
+    const mobilePhoneNumber = await this.numberOfCode(caller, body, 'verify', code);
+    const key = { appId: caller.appId, purpose: 'verify', mobilePhoneNumber } as const;
+    await this.assertRight(key, code);
+    const owner = await this.users.findByIdentifier(caller.appId, 'mobilePhoneNumber', mobilePhoneNumber);
+    if (owner === undefined) throw appError('PHONE_NOT_FOUND');
+    const { objectId, updatedAt } = await this.codes.redeemToChange(key, code, owner.objectId, (current) => {
+      if (current.mobilePhoneNumber !== mobilePhoneNumber) throw appError('PHONE_NOT_FOUND');
+      const isOwn = caller.isMaster || this.access.isOwner(caller, current);
+      const proven = { ...current, mobilePhoneVerified: true };
+      return isOwn ? proven : this.handedOver(proven);
+    });
+    return { updatedAt: updatedAt.toISOString(), objectId };
+  }
+
+  /** POST /1.1/changePhoneNumber. @throws AppError SESSION_REQUIRED, FORBIDDEN, PHONE_TAKEN */
+  async changePhone(caller: Caller, body: JsonObject): Promise<void> {
+    const { objectId: userId } = await this.userOf(caller);
+    const mobilePhoneNumber = requirePhoneNumber(body);
+    const code = parseSmsCode(body['code']);
+    const key = { appId: caller.appId, purpose: 'change', mobilePhoneNumber, userId } as const;
+    await this.assertRight(key, code);
+    await this.codes.redeemToChange(key, code, userId, async (current, tx) => {
+      await this.access.assertMayWrite(caller, current, tx);
+      return { ...current, mobilePhoneNumber, mobilePhoneVerified: true };
+    });
+  }
+
+  /** PUT /1.1/resetPasswordBySmsCode/<code>. @throws AppError INVALID_SMS_CODE, PHONE_NOT_FOUND, PHONE_UNVERIFIED */
+  async resetPassword(caller: Caller, given: string, body: JsonObject): Promise<void> {
+    const { appId } = caller;
+    const code = parseSmsCode(given);
+    const password = requirePassword(body['password']);
+    const mobilePhoneNumber = await this.numberOfCode(caller, body, 'reset', code);
+    const key = { appId, purpose: 'reset', mobilePhoneNumber } as const;
+    // Judged before it is redeemed: a wrong code shall not cost the hashing of a password.
+    if (!(await this.codes.guess(key, code))) throw appError('INVALID_SMS_CODE');
+    const { objectId } = await this.findProven(key);
+    const prepared = await this.passwords.prepare(objectId, password, true);
+    // Before the password: once the code is used up, nothing could make good a lock that stayed.
+    await this.lockouts.clear({ appId, userId: objectId });
+    await this.codes.redeemToChange(key, code, objectId, (current) => {
+      assertProven(current, key);
+      return { ...current, ...prepared.columns };
+    });
+  }
+
+  /** A number that nobody has proven opens no account: whoever put it there may not be its owner (docs/decisions.md). */
+  private async sendToProven(
+    { appId, requestId }: Caller,
+    purpose: 'login' | 'reset',
+    body: JsonObject,
+  ): Promise<void> {
+    const key = { appId, purpose, mobilePhoneNumber: requirePhoneNumber(body) };
+    const request = { key, ttlMinutes: TTL_MINUTES, requestId };
+    const owner = await this.ownerOf(key);
+    if (owner === undefined) return this.refuse(request, 'PHONE_NOT_FOUND');
+    if (!owner.mobilePhoneVerified) return this.refuse(request, 'PHONE_UNVERIFIED');
+    await this.codes.send(request);
+  }
+
+  private async refuse(request: CodeRequest, error: ErrorName): Promise<void> {
+    if (!(await this.isQuiet(request.key.appId))) throw appError(error);
+    await this.codes.pretend(request);
+  }
+
+  private async isQuiet(appId: string): Promise<boolean> {
+    return (await this.applications.settingsOf(appId)).quietProfile;
+  }
+
+  private ownerOf({ appId, mobilePhoneNumber }: SmsCodeKey): Promise<UserRow | undefined> {
+    return this.users.findByIdentifier(appId, 'mobilePhoneNumber', mobilePhoneNumber);
+  }
+
+  /** With no other way in than the number. */
+  private handedOver(user: UserRow): UserRow {
+    return { ...user, passwordHash: null, identities: null, ...this.sessions.create(user.objectId).columns };
+  }
+
+  private async assertRight(key: SmsCodeKey, code: string): Promise<void> {
+    if (!(await this.codes.guess(key, code))) throw appError('INVALID_SMS_CODE');
+  }
+
+  private async findProven(key: SmsCodeKey): Promise<UserRow> {
+    const owner = await this.users.findByIdentifier(key.appId, 'mobilePhoneNumber', key.mobilePhoneNumber);
+    if (owner === undefined) throw appError('PHONE_NOT_FOUND');
+    assertProven(owner, key);
+    return owner;
+  }
+
+  /** The number in the body, or else that of the caller. @throws AppError PHONE_MISSING, INVALID_PHONE */
+  private async numberOfRequest(caller: Caller, body: JsonObject): Promise<string> {
+    const number = findPhoneNumber(body) ?? (await this.findUser(caller))?.mobilePhoneNumber;
+    if (number === undefined || number === null) throw appError('PHONE_MISSING');
+    return number;
+  }
+
+  /** The number in the body, or else that of the caller, or else the one to which the code was sent. @throws AppError INVALID_PHONE, INVALID_SMS_CODE */
+  private async numberOfCode(
+    caller: Caller,
+    body: JsonObject,
+    purpose: SmsCodeKey['purpose'],
+    code: string,
+  ): Promise<string> {
+    const number =
+      findPhoneNumber(body) ??
+      (await this.findUser(caller))?.mobilePhoneNumber ??
+      (await this.codes.guessNumber({ appId: caller.appId, purpose }, code));
+    if (number === undefined) throw appError('INVALID_SMS_CODE');
+    return number;
+  }
+
+  /** The user whose session the request carries. @throws AppError SESSION_REQUIRED */
+  private async userOf(caller: Caller): Promise<UserRow> {
+    const user = await this.findUser(caller);
+    if (user === undefined) throw appError('SESSION_REQUIRED');
+    return user;
+  }
+
+  private async findUser({ appId, sessionToken }: Caller): Promise<UserRow | undefined> {
+    if (sessionToken === undefined) return undefined;
+    return this.users.findBySessionToken(appId, this.sessions.hashes(sessionToken));
+  }
+}
+
+/** @throws AppError PHONE_NOT_FOUND where the number was taken away; PHONE_UNVERIFIED where it is not proven to be the user's */
+function assertProven(user: UserRow, { mobilePhoneNumber }: SmsCodeKey): void {
+  if (user.mobilePhoneNumber !== mobilePhoneNumber) throw appError('PHONE_NOT_FOUND');
+  if (!user.mobilePhoneVerified) throw appError('PHONE_UNVERIFIED');
+}

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { applicationSettings, type EventContract, sealedCodeContext, type TextMessageRequest } from '#contracts';
+import { Database, migrate, type Outbox, type Tx } from '#database';
+import { Sealer } from '#security';
+import { newDatabase, unique, uniquePhone } from '#testing';
+import { accountsDatabase } from '../accounts.database.js';
+import type { ApplicationsService } from '../applications/applications.service.js';
+import { SmsAllowancesRepository } from '../messages/message-allowances.repository.js';
+import { type SmsCodeKey, SmsCodesRepository } from './sms-codes.repository.js';
+import type { UserWriter } from '../users/user-writer.js';
+import { SmsCodesService } from './sms-codes.service.js';
+
+const START = Date.parse('2026-01-01T00:00:00.000Z');
+const PAUSE_MS = 10_000;
+
+describe('the sender of codes', () => {
+  const sealer = new Sealer('a secret of thirty-two characters, or more');
+  let database: Database;
+  let now: Date;
+  let testPhones: Record<string, string>;
+  let sent: TextMessageRequest[];
+  let problem: Error | undefined;
+  let codes: SmsCodesService;
+  let key: SmsCodeKey;
+
+  beforeAll(async () => {
+    const options = accountsDatabase(await newDatabase(), 5);
+    await migrate(options);
+    database = new Database(options);
+    const clock = { now: () => now };
+    const applications = {
+      settingsOf: () => Promise.resolve(applicationSettings.parse({ testPhones })),
+      profileOf: () => Promise.resolve({ name: 'Shop' }),
+    } as unknown as ApplicationsService;
+    const outbox = {
+      add: (_: Tx, contract: EventContract, payload: TextMessageRequest) => {
+        if (problem !== undefined) return Promise.reject(problem);
+        sent.push(contract.payload.parse(payload) as TextMessageRequest);
+        return Promise.resolve();
+      },
+    } as unknown as Outbox;
+    codes = new SmsCodesService(
+      new SmsCodesRepository(database),
+      new SmsAllowancesRepository(),
+      applications,
+      database,
+      outbox,
+      sealer,
+      clock,
+      {} as UserWriter,
+    );
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    const appId = unique('app');
+    await database.query(
+      'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
+      [appId],
+    );
+    [now, testPhones, sent, problem] = [new Date(START), {}, [], undefined];
+    key = { appId, purpose: 'login', mobilePhoneNumber: uniquePhone() };
+  });
+
+  const request = () => ({ key, ttlMinutes: 5, requestId: 'request-1' });
+  const send = () => codes.send(request());
+  const codeOf = (request: TextMessageRequest | undefined) =>
+    sealer.open(request?.sealedCode ?? '', sealedCodeContext(key));
+
+  it('tells mail everything about the message, the code sealed', async () => {
+    await send();
+    const code = codeOf(sent[0]);
+    expect(sent).toEqual([
+      {
+        appId: key.appId,
+        mobilePhoneNumber: key.mobilePhoneNumber,
+        purpose: 'login',
+        ttlMinutes: 5,
+        expiresAt: '2026-01-01T00:05:00.000Z',
+        smsType: 'sms',
+        name: 'Shop',
+        sealedCode: sent[0]?.sealedCode,
+      },
+    ]);
+    expect(JSON.stringify(sent)).not.toContain(code);
+    expect(await codes.guess(key, code)).toBe(true);
+    now = new Date(START + 5 * 60_000);
+    expect(await codes.guess(key, code)).toBe(false);
+  });
+
+  it('sends ten messages to a number in a day, the eleventh is SMS_TOO_FREQUENT', async () => {
+    for (let message = 0; message < 10; message += 1) {
+      now = new Date(START + message * PAUSE_MS);
+      await send();
+    }
+    now = new Date(START + 10 * PAUSE_MS);
+    await expect(send()).rejects.toMatchObject({ errorName: 'SMS_TOO_FREQUENT', code: 601 });
+    expect(sent).toHaveLength(10);
+    expect(await codes.guess(key, codeOf(sent[9]))).toBe(true);
+  });
+
+  it('stores no code that it cannot send, and takes nothing of the allowance', async () => {
+    problem = new Error('no outbox');
+    await expect(send()).rejects.toThrow('no outbox');
+    const stored = await database.query('SELECT 1 FROM accounts.sms_codes WHERE app_id = $1', [key.appId]);
+    expect(stored).toEqual([]);
+    problem = undefined;
+    await send();
+  });
+
+  it('gives a test number its code, sends nothing and knows no limit', async () => {
+    testPhones = { [key.mobilePhoneNumber]: '246810' };
+    for (let request = 0; request < 12; request += 1) await send();
+    expect([sent, await codes.guess(key, '246810')]).toEqual([[], true]);
+  });
+
+  it.each(['__proto__', 'constructor', 'toString'])('does not take %s for a test number', async (mobilePhoneNumber) => {
+    key = { ...key, mobilePhoneNumber };
+    await expect(send()).rejects.toThrow();
+    expect(sent).toEqual([]);
+  });
+
+  it('pretends: the same limits, and a code that nobody gets', async () => {
+    await codes.pretend(request());
+    await expect(codes.pretend(request())).rejects.toMatchObject({ errorName: 'SMS_TOO_FAST' });
+    await expect(send()).rejects.toMatchObject({ errorName: 'SMS_TOO_FAST' });
+    expect(sent).toEqual([]);
+  });
+});

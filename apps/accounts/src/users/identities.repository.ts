@@ -1,0 +1,134 @@
+import { Injectable } from '@nestjs/common';
+import type { PlatformKind } from '#contracts';
+import { Database, type Statement, type Tx, violatedUniqueConstraint } from '#database';
+import { appError, type ErrorName } from '#errors';
+import type { LinkedIdentities, LinkedIdentity } from './user.rules.js';
+
+/** What one user alone can have, by the constraint that sees to it. */
+const UNIQUE_ERRORS: Readonly<Record<string, ErrorName>> = {
+  users_username_key: 'USERNAME_TAKEN',
+  users_email_key: 'EMAIL_TAKEN',
+  users_mobile_phone_number_key: 'PHONE_TAKEN',
+  identities_pkey: 'IDENTITY_TAKEN',
+};
+
+/** @throws AppError USERNAME_TAKEN, EMAIL_TAKEN, PHONE_TAKEN or IDENTITY_TAKEN where the write failed because another user has it */
+export async function mapTaken(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    const constraint = violatedUniqueConstraint(error);
+    const name = constraint === undefined ? undefined : UNIQUE_ERRORS[constraint];
+    throw name === undefined ? error : appError(name);
+  }
+}
+
+/** How many users of an application have an account on a platform. */
+export interface IdentityCount {
+  readonly platform: string;
+  readonly kind: PlatformKind | undefined;
+  readonly verified: number;
+  readonly unverified: number;
+}
+
+/** Keeps which account on which platform belongs to which user. */
+@Injectable()
+export class IdentitiesRepository {
+  constructor(private readonly database: Database) {}
+
+  /**
+   * Brings the user's rows from `before` to `after`. The user's row must be locked, or new.
+   * @throws AppError IDENTITY_TAKEN where another user has one of them
+   */
+  async replace(
+    tx: Tx,
+    { appId, userId }: { readonly appId: string; readonly userId: string },
+    before: LinkedIdentities | null,
+    after: LinkedIdentities | null,
+  ): Promise<void> {
+    const gone = [...(before ?? [])].filter(([platform, identity]) => !isSameRow(identity, after?.get(platform)));
+    const fresh = [...(after ?? [])].filter(([platform, identity]) => !isSameRow(identity, before?.get(platform)));
+    await this.lock(tx, appId, [...gone, ...fresh]);
+    if (gone.length > 0)
+      await this.remove(
+        tx,
+        appId,
+        userId,
+        gone.map(([platform]) => platform),
+      );
+    if (fresh.length > 0) await mapTaken(tx.run(insertion(appId, userId, fresh)));
+  }
+
+  /**
+   * What gives a new user its identities, to be run together with what inserts the user; undefined where there are several, which
+   * `replace` has to add.
+   */
+  additions(appId: string, userId: string, identities: LinkedIdentities | null): Statement[] | undefined {
+    const fresh = [...(identities ?? [])];
+    if (fresh.length > 1) return undefined;
+    return fresh.length === 0 ? [] : [insertion(appId, userId, fresh)];
+  }
+
+  async count(appId: string): Promise<IdentityCount[]> {
+    const rows = await this.database.query<
+      Record<'platform' | 'verified' | 'unverified', string> & { kind: PlatformKind | null }
+    >(
+      `SELECT platform, kind, count(*) FILTER (WHERE is_verified) AS verified, count(*) FILTER (WHERE NOT is_verified) AS unverified
+         FROM accounts.identities WHERE app_id = $1 GROUP BY platform, kind ORDER BY platform, kind`,
+      [appId],
+    );
+    return rows.map(({ platform, kind, verified, unverified }) => ({
+      platform,
+      kind: kind ?? undefined,
+      verified: Number(verified),
+      unverified: Number(unverified),
+    }));
+  }
+
+  /**
+   * In one order everywhere, so that two users who give away and want several at once cannot wait for each other. Who
+   * changes a single one holds nothing that others wait for.
+   */
+  private async lock(tx: Tx, appId: string, identities: readonly (readonly [string, LinkedIdentity])[]): Promise<void> {
+    if (identities.length < 2) return;
+    const keys = identities.map(([platform, { uid }]) => JSON.stringify([appId, platform, uid]));
+    await tx.query(
+      `SELECT pg_advisory_xact_lock(wanted.lock)
+         FROM (SELECT DISTINCT hashtextextended(key, 0) AS lock FROM unnest($1::text[]) AS key ORDER BY lock) AS wanted`,
+      [keys],
+    );
+  }
+
+  private async remove(tx: Tx, appId: string, userId: string, platforms: readonly string[]): Promise<void> {
+    await tx.query('DELETE FROM accounts.identities WHERE app_id = $1 AND user_id = $2 AND platform = ANY ($3)', [
+      appId,
+      userId,
+      platforms,
+    ]);
+  }
+}
+
+/** What adds the identities, all of a user who has none of them; nothing but `replace` may add several. */
+function insertion(
+  appId: string,
+  userId: string,
+  identities: readonly (readonly [string, LinkedIdentity])[],
+): Statement {
+  return {
+    name: 'identities.insert',
+    text: `INSERT INTO accounts.identities (app_id, user_id, platform, uid, kind, is_verified)
+           SELECT $1, $2, fresh.* FROM unnest($3::text[], $4::text[], $5::text[], $6::boolean[]) AS fresh (platform, uid, kind, is_verified)`,
+    values: [
+      appId,
+      userId,
+      identities.map(([platform]) => platform),
+      identities.map(([, { uid }]) => uid),
+      identities.map(([, { kind }]) => kind ?? null),
+      identities.map(([, { isVerified }]) => isVerified),
+    ],
+  };
+}
+
+function isSameRow(one: LinkedIdentity, other: LinkedIdentity | undefined): boolean {
+  return one.uid === other?.uid && one.kind === other.kind && one.isVerified === other.isVerified;
+}

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Clock } from '#bootstrap';
+import { Database, migrate, Outbox } from '#database';
+import { Sealer } from '#security';
+import { newDatabase } from '#testing';
+import type { AccountsConfig } from '../accounts.config.js';
+import { accountsDatabase } from '../accounts.database.js';
+import type { MailSender } from '../messages/mail-sender.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
+import { IdentitiesRepository } from './identities.repository.js';
+import { UserWriter } from './user-writer.js';
+import type { UserRow } from './user.rules.js';
+import { UsersRepository } from './users.repository.js';
+
+const APP = 'shop';
+const ORIGIN = { appId: APP };
+const LANES = 12;
+const CHANGES_IN_A_LANE = 8;
+/** Of each of two users. */
+const CHANGES = (LANES / 2) * CHANGES_IN_A_LANE;
+
+describe('the events of users', () => {
+  const sealer = new Sealer('a secret of thirty-two characters, or more');
+  let databases: Database[];
+  let writers: UserWriter[];
+
+  /** As one replica of accounts has it; no relay takes the events away. */
+  const writerOver = (database: Database) => {
+    const outbox = new Outbox('accounts', { wake: () => undefined });
+    // No address of these users is to be verified, so no mail is sent.
+    const mails = {} as MailSender;
+    const config: Pick<AccountsConfig, 'objectLimitBytes'> = { objectLimitBytes: 10_000 };
+    const [users, identities] = [new UsersRepository(database, sealer), new IdentitiesRepository(database)];
+    return new UserWriter(users, identities, database, outbox, mails, new Clock(), config as AccountsConfig);
+  };
+  const newUser = (objectId: string): UserRow => ({
+    ...new SessionTokens(sealer).create(objectId).columns,
+    objectId,
+    username: objectId,
+    email: null,
+    emailVerified: null,
+    emailVersion: 0,
+    passwordVersion: 0,
+    mobilePhoneNumber: null,
+    mobilePhoneVerified: false,
+    passwordHash: null,
+    identities: null,
+    acl: null,
+    fields: {},
+    createdAt: new Date(),
+    updatedAt: new Date(),
+  });
+  /** The next version of the user, which its address names. */
+  const change = (writer: UserWriter, objectId: string) =>
+    writer.transaction((tx) =>
+      writer.change(tx, ORIGIN, objectId, (user) => ({
+        ...user,
+        email: `${objectId}-${user.emailVersion + 1}@example.com`,
+      })),
+    );
+
+  beforeAll(async () => {
+    const options = accountsDatabase(await newDatabase(), 8);
+    await migrate(options);
+    databases = [new Database(options), new Database(options)];
+    writers = databases.map(writerOver);
+    await databases[0]!.query(
+      'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
+      [APP],
+    );
+  });
+  afterAll(async () => {
+    for (const database of databases) await database.close();
+  });
+
+  it('have ids in the order in which the user changed, however many change it at once over two replicas', async () => {
+    const users = ['first', 'second'];
+    for (const user of users) await writers[0]!.createAlone(ORIGIN, newUser(user));
+    // So many at once as there are connections, each behind the lock of one user's row.
+    const lane = async (n: number) => {
+      for (let done = 0; done < CHANGES_IN_A_LANE; done += 1)
+        await change(writers[n % 2]!, users[n < LANES / 2 ? 0 : 1]!);
+    };
+    await Promise.all(Array.from({ length: LANES }, (_, n) => lane(n)));
+    for (const user of users) {
+      await writers[1]!.transaction((tx) => writers[1]!.remove(tx, ORIGIN, user, () => undefined));
+      const events = await databases[0]!.query<{ pattern: string; email: string | null }>(
+        `SELECT pattern, payload ->> 'email' AS email FROM accounts.outbox WHERE payload ->> 'userId' = $1 ORDER BY id`,
+        [user],
+      );
+      expect(events).toEqual([
+        { pattern: 'user.registered.v1', email: null },
+        ...Array.from({ length: CHANGES }, (_, n) => {
+          return { pattern: 'email.changed.v1', email: `${user}-${n + 1}@example.com` };
+        }),
+        { pattern: 'user.deleted.v1', email: null },
+      ]);
+    }
+  });
+});
