@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ChannelAway, DeliveryRefused } from '../deliveries/delivery.channel.js';
-import { smtpFailure } from './smtp-failure.js';
+import { smtpFailure } from './mail.channels.js';
 
 const failure = (fields: Record<string, unknown>) => Object.assign(new Error('the answer'), fields);
 const begun = { recipient: 'ada@example.com', hasBegun: true };

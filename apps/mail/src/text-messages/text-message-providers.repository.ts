@@ -1,7 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import type { Tx } from '#database';
 import { MailDatabase } from '../mail.database.js';
-import type { TextMessageProviderRow } from './text-message-provider.row.js';
+
+/** Who carries an application's text messages, as it is stored. */
+export interface TextMessageProviderRow {
+  readonly appId: string;
+  readonly kind: string;
+  /** Fields that are no secret. */
+  readonly shown: Readonly<Record<string, string>>;
+  /** JSON of the other fields, sealed. */
+  readonly sealedSecrets: string;
+}
 
 const COLUMNS = 'app_id AS "appId", kind, shown, sealed_secrets AS "sealedSecrets"';
 

@@ -4,9 +4,8 @@ import type { RpcData, ShownTextMessageProvider, textMessageProvidersRpc } from 
 import { appError, messageOf } from '#errors';
 import { Sealer } from '#security';
 import { MailDatabase } from '../mail.database.js';
-import type { TextMessageProviderRow } from './text-message-provider.row.js';
-import { joinProvider, parseProvider, type ProviderSettings } from './text-message-provider.rules.js';
-import { TextMessageProvidersRepository } from './text-message-providers.repository.js';
+import { type TextMessageProviderRow, TextMessageProvidersRepository } from './text-message-providers.repository.js';
+import { joinProvider, parseProvider, type ProviderSettings } from './text-message.rules.js';
 
 /** Who carries the text messages of which application. Secrets are sealed at rest, and shown to nobody. */
 @Injectable()

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { appError } from '#errors';
-import { ChannelAway, DeliveryRefused } from './delivery.channel.js';
-import { settlementOf } from './settlement.js';
+import { ChannelAway, DeliveryRefused, settlementOf } from './delivery.channel.js';
 
 const row = { id: 'id', lease: 'lease', attempts: 1 };
 

@@ -1,4 +1,24 @@
-import type { MailVariables } from './mail-template.types.js';
+/** The three parts of a mail: their sources in a template, their texts once it is rendered. */
+export interface MailTemplate {
+  readonly subject: string;
+  readonly html: string;
+  readonly text: string;
+}
+
+export type TemplatePart = keyof MailTemplate;
+
+/** What stands in a mail of its own. The names are those of the service that applications come from. */
+export interface MailVariables {
+  readonly appname: string;
+  readonly email: string;
+  readonly username: string;
+  readonly link: string;
+}
+
+export interface RenderedMail extends MailTemplate {
+  /** Whose template it was. */
+  readonly language: string;
+}
 
 /** Control characters, line and paragraph separators, and what turns the direction of the text around it. */
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
@@ -52,4 +72,38 @@ function pageLink(link: string): string {
   if (protocol !== 'https:' && protocol !== 'http:') throw new Error(`a link cannot lead to ${protocol}`);
   if (href.length > MAX_LINK_LENGTH) throw new Error(`a link cannot be longer than ${MAX_LINK_LENGTH} characters`);
   return href;
+}
+
+/** In which language a mail is written where there is a template in none of those that are wanted. */
+const LAST_LANGUAGE = 'en';
+
+/** A language tag in its usual spelling: `zh-cn` and `ZH-CN` are `zh-CN`. */
+export function canonicalLanguage(tag: string): string {
+  const [language = '', ...rest] = tag.toLowerCase().split('-');
+  return [language, ...rest.map(canonicalSubtag)].join('-');
+}
+
+/**
+ * The languages to look for, the best one first: of each that is wanted also the more general ones (`zh-Hant-TW`,
+ * `zh-Hant`, `zh`) before the next, and at last the one that is always there.
+ */
+export function languagesToTry(wanted: readonly string[]): string[] {
+  const tags = wanted.flatMap((tag) => withGeneralOnes(canonicalLanguage(tag)));
+  return [...new Set([...tags, LAST_LANGUAGE])];
+}
+
+/** Whether they are the same but for script and country. */
+export function isSameLanguage(one: string, other: string): boolean {
+  return one.split('-', 1).join() === other.split('-', 1).join();
+}
+
+/** A script has four letters, a country two. */
+function canonicalSubtag(part: string): string {
+  if (part.length === 4) return part.charAt(0).toUpperCase() + part.slice(1);
+  return part.length === 2 ? part.toUpperCase() : part;
+}
+
+function withGeneralOnes(tag: string): string[] {
+  const parts = tag.split('-');
+  return parts.map((_, index) => parts.slice(0, parts.length - index).join('-'));
 }

@@ -5,13 +5,10 @@ import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import { newDatabase } from '#testing';
 import { MailDatabase, mailDatabase } from '../mail.database.js';
-import { AllowancesRepository } from './allowances.repository.js';
 import { DeliveriesRepository } from './deliveries.repository.js';
-import { DeliveryGauge } from './delivery-gauge.js';
+import { DeliveriesService } from './deliveries.service.js';
 import { DeliveryLeases } from './delivery-leases.js';
 import { DeliveryLogRepository } from './delivery-log.repository.js';
-import { DeliveryLogService } from './delivery-log.service.js';
-import { DeliveryQueue } from './delivery-queue.js';
 import { DeliverySender } from './delivery-sender.js';
 
 const HOUR_MS = 3_600_000;
@@ -21,15 +18,16 @@ describe('the log of deliveries', () => {
   const sealer = new Sealer('a secret of thirty-two characters, or more');
   let database: MailDatabase;
   let repository: DeliveriesRepository;
-  let queue: DeliveryQueue;
-  let log: DeliveryLogService;
+  let log: DeliveryLogRepository;
+  let sender: DeliverySender;
+  let deliveries: DeliveriesService;
 
   const add = async ({ appId = 'app', recipient = 'ada@example.com', lifeMs = HOUR_MS } = {}) => {
     const id = randomUUID();
     const expiresAt = new Date(Date.now() + lifeMs);
     const base = { id, appId, recipient, channel: 'mail', kind: 'verifyEmail', userId: 'ada' } as const;
     await database.transaction((tx) =>
-      queue.add(tx, { ...base, asOf: new Date(Date.now() - HOUR_MS), content: { token: TOKEN }, expiresAt }),
+      deliveries.add(tx, { ...base, asOf: new Date(Date.now() - HOUR_MS), content: { token: TOKEN }, expiresAt }),
     );
     return id;
   };
@@ -46,10 +44,9 @@ describe('the log of deliveries', () => {
     database = new MailDatabase(options);
     repository = new DeliveriesRepository(database);
     const limits = { mailLimit: undefined };
-    const desk = new DeliveryLeases(database, repository, new AllowancesRepository(), sealer, new Metrics(), limits);
-    const sender = new DeliverySender(desk);
-    queue = new DeliveryQueue(repository, sender, sealer);
-    log = new DeliveryLogService(new DeliveryLogRepository(database), sender, sealer);
+    log = new DeliveryLogRepository(database);
+    sender = new DeliverySender(new DeliveryLeases(database, repository, sealer, new Metrics(), limits));
+    deliveries = new DeliveriesService(repository, log, sender, sealer, new Metrics());
   });
   afterAll(() => database.close());
   beforeEach(() => database.query('TRUNCATE mail.deliveries'));
@@ -59,7 +56,7 @@ describe('the log of deliveries', () => {
     const second = await add({ recipient: 'bob@example.com' });
     const third = await add({ appId: 'other' });
     await kill(first);
-    const ids = async (wanted: object) => (await log.list({ limit: 10, ...wanted })).map(({ id }) => id);
+    const ids = async (wanted: object) => (await deliveries.list({ limit: 10, ...wanted })).map(({ id }) => id);
     expect(await ids({})).toEqual([third, second, first]);
     expect(await ids({ limit: 2 })).toEqual([third, second]);
     expect(await ids({ appId: 'app' })).toEqual([second, first]);
@@ -69,7 +66,7 @@ describe('the log of deliveries', () => {
 
   it('is told as figures: how many wait, and the age of the oldest', async () => {
     const metrics = new Metrics();
-    new DeliveryGauge(new DeliveryLogRepository(database), metrics);
+    new DeliveriesService(repository, log, sender, sealer, metrics);
     await kill(await add());
     const oldest = await add();
     const again = await add();
@@ -84,7 +81,7 @@ describe('the log of deliveries', () => {
   });
 
   it('shows nothing of what stands in a message', async () => {
-    const shown = await log.get(await add());
+    const shown = await deliveries.get(await add());
     expect(JSON.stringify(shown)).not.toContain(TOKEN);
     expect(Object.keys(shown).filter((name) => /content|sealed/i.test(name))).toEqual([]);
   });
@@ -92,7 +89,7 @@ describe('the log of deliveries', () => {
   it('brings a dead one back, with all its attempts', async () => {
     const id = await add();
     await kill(id);
-    expect(await log.retry(id)).toMatchObject({ id, status: 'queued', attempts: 0, settledAt: null });
+    expect(await deliveries.retry(id)).toMatchObject({ id, status: 'queued', attempts: 0, settledAt: null });
     const claim = { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10 } as const;
     const [claimed] = await database.transaction((tx) => repository.claim(tx, claim));
     const failed = { id, lease: claim.lease, outcome: 'failed', error: '450', delaySeconds: 5 } as const;
@@ -102,11 +99,11 @@ describe('the log of deliveries', () => {
   it('refuses what is not dead, what has expired, and what there is not', async () => {
     const [waiting, expired] = [await add(), await add({ lifeMs: -1 })];
     await kill(expired);
-    await expect(log.retry(waiting)).rejects.toThrow(
+    await expect(deliveries.retry(waiting)).rejects.toThrow(
       `${waiting} is not sent again: it is queued, and only dead ones are.`,
     );
-    await expect(log.retry(expired)).rejects.toThrow(/its link or code has expired/);
-    await expect(log.retry(randomUUID())).rejects.toThrow(/There is no mail or text message/);
+    await expect(deliveries.retry(expired)).rejects.toThrow(/its link or code has expired/);
+    await expect(deliveries.retry(randomUUID())).rejects.toThrow(/There is no mail or text message/);
   });
 
   it('brings all dead ones of an application back that are still good', async () => {
@@ -117,24 +114,28 @@ describe('the log of deliveries', () => {
       await add({ appId: 'b' }),
     ];
     await kill(one, two, expired, others);
-    expect([await log.retryDead('app'), await log.retryDead('app'), await log.retryDead(undefined)]).toEqual([2, 0, 1]);
-    expect((await log.get(expired)).status).toBe('dead');
+    expect([
+      await deliveries.retryDead('app'),
+      await deliveries.retryDead('app'),
+      await deliveries.retryDead(undefined),
+    ]).toEqual([2, 0, 1]);
+    expect((await deliveries.get(expired)).status).toBe('dead');
   });
 
   it('sends nothing again to an address that is another one by now', async () => {
     const id = await add();
     await kill(id);
     const change = { appId: 'app', userId: 'ada', recipient: 'new@example.com', asOf: new Date(), reason: 'changed' };
-    await database.transaction((tx) => queue.dropNoLongerOwed(tx, change));
-    await expect(log.retry(id)).rejects.toThrow(/it is dropped/);
+    await database.transaction((tx) => deliveries.dropNoLongerOwed(tx, change));
+    await expect(deliveries.retry(id)).rejects.toThrow(/it is dropped/);
   });
 
   it('tells where what waits was sealed with another secret', async () => {
-    await log.assertSecretFits();
+    await deliveries.assertSecretFits();
     await add();
-    await log.assertSecretFits();
+    await deliveries.assertSecretFits();
     const other = new Sealer('another secret of thirty-two characters');
-    const foreign = new DeliveryLogService(new DeliveryLogRepository(database), undefined as never, other);
+    const foreign = new DeliveriesService(repository, log, sender, other, new Metrics());
     await expect(foreign.assertSecretFits()).rejects.toThrow(/another GATEPOST_SECRET/);
   });
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FileTextMessageProvider } from './file-text-message.provider.js';
+import { FileTextMessageProvider } from './sms.channel.js';
 
 const message = {
   id: 'b6f0f6a2-6a34-4a53-9a57-2f2b0e0f7a11',
