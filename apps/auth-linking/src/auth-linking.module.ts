@@ -3,7 +3,6 @@ import { DatabaseModule } from '#database';
 import { AUTH_LINKING_CONFIG, type AuthLinkingConfig } from './auth-linking.config.js';
 import { AuthLinkingDatabase, authLinkingDatabase } from './auth-linking.database.js';
 import { CredentialsModule } from './credentials/credentials.module.js';
-import { SecretsModule } from './secrets/secrets.module.js';
 import { LinkingModule } from './linking/linking.module.js';
 
 /** The auth-linking service: what third-party platforms confirm, and the credentials for asking them. */
@@ -14,7 +13,7 @@ export class AuthLinkingModule {
     return {
       module: AuthLinkingModule,
       global: true,
-      imports: [DatabaseModule.forRoot(database, AuthLinkingDatabase), CredentialsModule, LinkingModule, SecretsModule],
+      imports: [DatabaseModule.forRoot(database, AuthLinkingDatabase), CredentialsModule, LinkingModule],
       providers: [{ provide: AUTH_LINKING_CONFIG, useValue: config }],
       exports: [AUTH_LINKING_CONFIG],
     };

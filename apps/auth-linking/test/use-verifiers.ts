@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll } from 'vitest';
 import type { JsonObject, PlatformCredentials, PlatformKind } from '#contracts';
 import { AppError } from '#errors';
 import { type PlatformServer, usePlatforms } from '#testing';
-import type { Proof } from '../src/platforms/platform-verifier.types.js';
 import { PlatformHttp } from '../src/platforms/platform-http.js';
 import { PlatformVerifiers } from '../src/platforms/platform-verifiers.js';
+import type { Proof } from '../src/platforms/platform.rules.js';
 
 /** Verifiers as the service has them, in front of a server that answers as the platforms do. */
 export interface VerifiersUnderTest {

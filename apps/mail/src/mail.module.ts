@@ -4,7 +4,7 @@ import { Sealer, sealerOf } from '#security';
 import { MAIL_CONFIG, type MailConfig } from './mail.config.js';
 import { MailDatabase, mailDatabase } from './mail.database.js';
 import { MailsModule } from './mails/mails.module.js';
-import { RetentionModule } from './retention/retention.module.js';
+import { RetentionJob, RetentionRepository } from './retention/retention.job.js';
 import { SecretsModule } from './secrets/secrets.module.js';
 import { TextMessagesModule } from './text-messages/text-messages.module.js';
 
@@ -20,11 +20,12 @@ export class MailModule {
         DatabaseModule.forRoot(database, MailDatabase),
         InboxModule.forSchema('mail', MailDatabase),
         MailsModule,
-        RetentionModule,
         SecretsModule,
         TextMessagesModule,
       ],
       providers: [
+        RetentionJob,
+        RetentionRepository,
         { provide: MAIL_CONFIG, useValue: config },
         { provide: Sealer, useFactory: () => sealerOf(config) },
       ],

@@ -2,9 +2,8 @@ import { SMTPServer } from 'smtp-server';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Secret } from '#bootstrap';
 import { freePorts } from '#testing';
-import type { Delivery } from '../src/deliveries/delivery.types.js';
-import type { MailComposer } from '../src/mails/mail-composer.js';
-import { SmtpChannel } from '../src/mails/smtp.channel.js';
+import type { Delivery } from '../src/deliveries/delivery.rules.js';
+import { type MailComposer, SmtpChannel } from '../src/mails/mail.channels.js';
 
 const composer = {
   compose: ({ id, recipient }: Delivery) =>

@@ -1,10 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DeliveryRefused } from '../src/deliveries/delivery.channel.js';
-import { ProviderHttp } from '../src/text-messages/provider-http.js';
-import type { TextMessage } from '../src/text-messages/text-message.provider.js';
-import { TwilioProvider } from '../src/text-messages/twilio.provider.js';
-import { WebhookProvider } from '../src/text-messages/webhook.provider.js';
+import { ProviderHttp, TwilioProvider, WebhookProvider } from '../src/text-messages/sms.channel.js';
+import type { TextMessage } from '../src/text-messages/text-message.rules.js';
 import { useReceivingServer } from './receiving-server.js';
 
 const MESSAGE: TextMessage = {

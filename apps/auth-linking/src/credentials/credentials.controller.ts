@@ -1,7 +1,10 @@
 import { Controller } from '@nestjs/common';
-import { platformsRpc, type RpcData, type RpcReply } from '#contracts';
+import { authLinkingSealingRpc, platformsRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
+import { SealedRows } from '#security';
 import { CredentialsService } from './credentials.service.js';
+
+type Rpc = typeof authLinkingSealingRpc;
 
 @Controller()
 export class CredentialsController {
@@ -24,5 +27,21 @@ export class CredentialsController {
   @RpcHandler(platformsRpc.list)
   async list({ appId }: RpcData<typeof platformsRpc.list>): Promise<RpcReply<typeof platformsRpc.list>> {
     return { platforms: await this.credentials.list(appId) };
+  }
+}
+
+/** What operators ask where they replace the deployment's secret. */
+@Controller()
+export class SecretsController {
+  constructor(private readonly rows: SealedRows) {}
+
+  @RpcHandler(authLinkingSealingRpc.describe)
+  describe(_: RpcData<Rpc['describe']>): Promise<RpcReply<Rpc['describe']>> {
+    return Promise.resolve(this.rows.describe());
+  }
+
+  @RpcHandler(authLinkingSealingRpc.walk)
+  walk(request: RpcData<Rpc['walk']>): Promise<RpcReply<Rpc['walk']>> {
+    return this.rows.walk(request);
   }
 }

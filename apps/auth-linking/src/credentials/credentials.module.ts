@@ -1,23 +1,53 @@
-import { Module } from '@nestjs/common';
-import { Readiness } from '#observability';
-import { Sealer, sealerOf } from '#security';
+import { Inject, Module } from '@nestjs/common';
+import { ProcessFacts, Readiness } from '#observability';
+import { SealedRows, type SealedTable, Sealer, sealerOf, weaknessOf } from '#security';
 import { AUTH_LINKING_CONFIG, type AuthLinkingConfig } from '../auth-linking.config.js';
-import { CredentialsController } from './credentials.controller.js';
+import { AuthLinkingDatabase } from '../auth-linking.database.js';
+import { CredentialsController, SecretsController } from './credentials.controller.js';
 import { CredentialsRepository } from './credentials.repository.js';
-import { CredentialsService } from './credentials.service.js';
+import { credentialsContext, CredentialsService } from './credentials.service.js';
 
-/** What platforms demand of an application, set by its operator. */
+/** The credentials of applications on platforms: all that this service seals with the deployment's secret. */
 @Module({
-  controllers: [CredentialsController],
+  controllers: [CredentialsController, SecretsController],
   providers: [
     CredentialsService,
     CredentialsRepository,
     { provide: Sealer, inject: [AUTH_LINKING_CONFIG], useFactory: (config: AuthLinkingConfig) => sealerOf(config) },
+    {
+      provide: SealedRows,
+      inject: [AuthLinkingDatabase, Sealer, ProcessFacts],
+      useFactory: (database: AuthLinkingDatabase, sealer: Sealer, { instance }: ProcessFacts) =>
+        new SealedRows(database, sealer, SEALED_TABLES, instance),
+    },
   ],
-  exports: [CredentialsService, Sealer],
+  exports: [CredentialsService],
 })
 export class CredentialsModule {
-  constructor(readiness: Readiness, credentials: CredentialsService) {
+  constructor(
+    readiness: Readiness,
+    credentials: CredentialsService,
+    facts: ProcessFacts,
+    @Inject(AUTH_LINKING_CONFIG) { secret }: AuthLinkingConfig,
+  ) {
     readiness.register('secret (auth_linking)', () => credentials.assertSecretFits());
+    const weakness = weaknessOf(secret) ?? null;
+    facts.setting('secretWeakness', () => weakness);
   }
 }
+
+/** All that auth-linking has sealed. */
+const SEALED_TABLES: readonly SealedTable[] = [
+  {
+    name: 'credentials of platforms',
+    table: 'auth_linking.platform_credentials',
+    key: { app_id: 'text', platform: 'text' },
+    values: [
+      {
+        sql: 't.sealed_secrets',
+        column: 'sealed_secrets',
+        context: ({ app_id: appId = '', platform = '' }) => credentialsContext(appId, platform),
+      },
+    ],
+  },
+];

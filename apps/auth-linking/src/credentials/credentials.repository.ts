@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Tx } from '#database';
 import { AuthLinkingDatabase } from '../auth-linking.database.js';
-import type { CredentialsRow } from './credentials.row.js';
 
 const COLUMNS = 'app_id AS "appId", platform, kind, shown, sealed_secrets AS "sealedSecrets"';
 
@@ -42,4 +41,15 @@ export class CredentialsRepository {
     );
     return removed.length > 0;
   }
+}
+
+/** Credentials as they are stored. */
+export interface CredentialsRow {
+  readonly appId: string;
+  readonly platform: string;
+  readonly kind: string;
+  /** Fields that are no secret. */
+  readonly shown: Readonly<Record<string, string>>;
+  /** JSON of the other fields, sealed. */
+  readonly sealedSecrets: string;
 }

@@ -13,8 +13,7 @@ import { appError, messageOf } from '#errors';
 import { Broadcasts, RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { AuthLinkingDatabase } from '../auth-linking.database.js';
-import { CredentialsRepository } from './credentials.repository.js';
-import type { CredentialsRow } from './credentials.row.js';
+import { CredentialsRepository, type CredentialsRow } from './credentials.repository.js';
 import { joinCredentials, parseCredentials } from './credentials.rules.js';
 
 /** What applications know to have accounts verified. Secrets are sealed at rest, and shown to nobody. */

@@ -1,6 +1,56 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject, PlatformKind } from '#contracts';
-import { assertUnguessable, readClaim } from './claim.rules.js';
+import { assertUnguessable, parseAuthData, readClaim, readUnionId } from './claim.rules.js';
+
+const DELETE = { __op: 'Delete' };
+const refused = (errorName: string) => expect.objectContaining({ errorName }) as Error;
+
+describe('parseAuthData', () => {
+  it('takes entries out of the other fields', () => {
+    const body = { color: 'red', authData: { weibo: { uid: '1' } }, 'authData.github': { uid: '2' } };
+    expect(parseAuthData(body)).toEqual({
+      entries: [
+        ['weibo', { uid: '1' }],
+        ['github', { uid: '2' }],
+      ],
+      removed: [],
+      fields: { color: 'red' },
+    });
+  });
+
+  it.each<JsonObject>([
+    { 'authData.weibo': DELETE },
+    { 'authData.weibo': null },
+    { authData: { weibo: DELETE } },
+    { authData: { weibo: null } },
+  ])('reads the removal %j', (body) => {
+    expect(parseAuthData(body)).toEqual({ entries: [], removed: ['weibo'], fields: {} });
+  });
+
+  it('takes nothing for nothing', () => {
+    for (const body of [{}, { authData: null }, { authData: {} }])
+      expect(parseAuthData(body)).toEqual({ entries: [], removed: [], fields: {} });
+  });
+
+  it.each<[string, JsonObject]>([
+    ['INCORRECT_TYPE', { authData: 'weibo' }],
+    ['INCORRECT_TYPE', { authData: [{ uid: '1' }] }],
+    ['INCORRECT_TYPE', { authData: DELETE }],
+    ['INCORRECT_TYPE', { authData: { weibo: 'token' } }],
+    ['INCORRECT_TYPE', { authData: { weibo: [] } }],
+    ['INCORRECT_TYPE', { authData: { weibo: { __op: 'Increment', amount: 1 } } }],
+    ['INCORRECT_TYPE', { authData: Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`p${i}`, { uid: '1' }])) }],
+    ['INVALID_KEY_NAME', { authData: { constructor: { uid: '1' } } }],
+    ['INVALID_KEY_NAME', { authData: { 'a b': { uid: '1' } } }],
+    ['INVALID_KEY_NAME', { authData: { '': { uid: '1' } } }],
+    ['INVALID_KEY_NAME', { 'authData.weibo.uid': '1' }],
+    ['INVALID_KEY_NAME', { 'authData.': { uid: '1' } }],
+    ['INVALID_KEY_NAME', { authData: { weibo: { uid: '1' } }, 'authData.weibo': DELETE }],
+    ['OBJECT_TOO_LARGE', { authData: { weibo: { uid: '1', token: 'x'.repeat(16 * 1024) } } }],
+  ])('answers %s to %j', (errorName, body) => {
+    expect(() => parseAuthData(body)).toThrow(refused(errorName));
+  });
+});
 
 describe('readClaim', () => {
   it.each<[string, JsonObject, PlatformKind | undefined, string | undefined]>([
@@ -81,5 +131,57 @@ describe('assertUnguessable', () => {
     expect(() => {
       check('1', 'github');
     }).not.toThrow();
+  });
+});
+
+const read = (platform: string, entry: JsonObject, proof?: { uid: string; unionId?: string }) =>
+  readUnionId(readClaim(platform, entry), proof);
+const weixin = { openid: 'o', unionid: 'u', platform: 'weixin' };
+
+describe('readUnionId', () => {
+  it.each<[unknown, boolean]>([
+    [undefined, false],
+    [null, false],
+    [false, false],
+    ['false', false],
+    [true, true],
+    ['true', true],
+  ])('reads main_account %j as %s', (main, isMain) => {
+    const entry = { ...weixin, ...(main === undefined ? {} : { main_account: main as boolean }) };
+    expect(read('weixin', entry)).toEqual({ platform: 'weixin', uid: 'u', isMain });
+  });
+
+  it('needs to be told what the union id belongs to', () => {
+    expect(read('weixin', { openid: 'o', unionid: 'u' })).toBeUndefined();
+    expect(read('weixin', { openid: 'o', platform: 'weixin' })).toBeUndefined();
+  });
+
+  it('knows none of other platforms and anonymous users', () => {
+    expect(read('github', { uid: 'g', unionid: 'u', platform: 'github' })).toBeUndefined();
+    expect(read('anonymous', { id: 'a', unionid: 'u', platform: 'weixin' })).toBeUndefined();
+  });
+
+  it('takes a name of the application’s own, and that of a mini program’s platform', () => {
+    expect(read('weixin', { ...weixin, platform: 'group' })?.platform).toBe('group');
+    expect(read('lc_weapp', { openid: 'o', unionid: 'u', platform: 'weixin' })?.platform).toBe('weixin');
+  });
+
+  it('believes the platform over the client', () => {
+    expect(read('weixin', { openid: 'o', platform: 'weixin' }, { uid: 'o', unionId: 'real' })?.uid).toBe('real');
+    expect(() => read('weixin', weixin, { uid: 'o', unionId: 'real' })).toThrow(refused('INVALID_IDENTITY'));
+    expect(() => read('weixin', weixin, { uid: 'o' })).toThrow(refused('INVALID_IDENTITY'));
+  });
+
+  it.each<[string, string, JsonObject]>([
+    ['INVALID_IDENTITY', 'weixin', { ...weixin, platform: 'qq' }],
+    ['INVALID_IDENTITY', 'taptap', { ...weixin, platform: 'weixin' }],
+    ['INVALID_IDENTITY', 'weixin', { ...weixin, unionid: { $ne: null } }],
+    ['INCORRECT_TYPE', 'weixin', { ...weixin, platform: 'a.b' }],
+    ['INCORRECT_TYPE', 'weixin', { ...weixin, platform: 'constructor' }],
+    ['INCORRECT_TYPE', 'weixin', { ...weixin, platform: { $ne: null } }],
+    ['INCORRECT_TYPE', 'weixin', { ...weixin, main_account: 'yes' }],
+    ['INCORRECT_TYPE', 'weixin', { ...weixin, main_account: 1 }],
+  ])('answers %s to %s %j', (errorName, platform, entry) => {
+    expect(() => read(platform, entry)).toThrow(refused(errorName));
   });
 });

@@ -1,14 +1,18 @@
 import {
   ANONYMOUS_PLATFORM,
+  type Identity,
   type JsonObject,
   type JsonValue,
+  MAX_IDENTITIES,
   MAX_UID_LENGTH,
   PLATFORM_KINDS,
   type PlatformKind,
+  platformName,
+  unionIdFamily,
 } from '#contracts';
-import { appError } from '#errors';
-import { isStorableText } from '#objects';
-import type { Claim } from '../platforms/platform-verifier.types.js';
+import { appError, type AppError } from '#errors';
+import { invalidFieldName, isDelete, isJsonObject, isOperation, isStorableText, reachesPrototype } from '#objects';
+import type { Claim, Proof } from '../platforms/platform.rules.js';
 
 /** Which member of an entry is its id. Mini programs send a code; what they are linked to has both names of the id. */
 const ID_MEMBERS: Readonly<Record<PlatformKind, 'openid' | 'uid' | 'either'>> = {
@@ -74,7 +78,7 @@ function parseUid(platform: string, value: JsonValue | undefined): string | unde
 }
 
 /** What can be an id or a union id on a platform. */
-export function isUid(value: JsonValue): value is string {
+function isUid(value: JsonValue): value is string {
   return typeof value === 'string' && value.trim() !== '' && value.length <= MAX_UID_LENGTH && isStorableText(value);
 }
 
@@ -85,4 +89,119 @@ export function assertUnguessable({ platform }: Claim, uid: string): void {
       message:
         'Invalid authData of anonymous: the id must be a random UUID, 32 hexadecimal digits with or without hyphens.',
     });
+}
+
+const PATH_PREFIX = 'authData.';
+const MAX_ENTRY_BYTES = 16 * 1024;
+
+/** What a request says of the user's accounts on other platforms. */
+export interface AuthData {
+  /** What it shows, by platform. */
+  readonly entries: readonly (readonly [platform: string, entry: JsonObject])[];
+  /** Platforms that it takes away. */
+  readonly removed: readonly string[];
+  /** The request's other fields. */
+  readonly fields: JsonObject;
+}
+
+/**
+ * Takes `authData` out of the fields of a user: the whole object, and paths such as `authData.weixin`. Both `null` and the
+ * Delete operation take an entry away: SDKs send either.
+ * @throws AppError INCORRECT_TYPE, INVALID_KEY_NAME, OBJECT_TOO_LARGE
+ */
+export function parseAuthData(body: JsonObject): AuthData {
+  const { authData = null, ...others } = body;
+  const byPath = Object.entries(others).filter(([key]) => key.startsWith(PATH_PREFIX));
+  const named = [
+    ...membersOf(authData),
+    ...byPath.map(([key, value]): [string, JsonValue] => [key.slice(PATH_PREFIX.length), value]),
+  ];
+  assertNames(named.map(([platform]) => platform));
+  return {
+    entries: named
+      .filter(([, value]) => !isRemoval(value))
+      .map(([platform, value]) => [platform, parseEntry(platform, value)]),
+    removed: named.filter(([, value]) => isRemoval(value)).map(([platform]) => platform),
+    fields: Object.fromEntries(Object.entries(others).filter(([key]) => !key.startsWith(PATH_PREFIX))),
+  };
+}
+
+function membersOf(authData: JsonValue): [string, JsonValue][] {
+  if (authData === null) return [];
+  if (!isJsonObject(authData) || isOperation(authData)) throw incorrect('must name platforms, each with an object.');
+  return Object.entries(authData);
+}
+
+function assertNames(platforms: readonly string[]): void {
+  for (const platform of platforms)
+    if (!platformName.safeParse(platform).success || reachesPrototype(platform))
+      throw invalidFieldName(`${PATH_PREFIX}${platform}`);
+  const hasTwice = new Set(platforms).size < platforms.length;
+  if (hasTwice) throw appError('INVALID_KEY_NAME', { message: 'authData names a platform twice.' });
+  if (platforms.length > MAX_IDENTITIES) throw incorrect(`names more than ${MAX_IDENTITIES} platforms.`);
+}
+
+function isRemoval(value: JsonValue): boolean {
+  return value === null || isDelete(value);
+}
+
+function parseEntry(platform: string, value: JsonValue): JsonObject {
+  if (!isJsonObject(value) || isOperation(value)) throw incorrect(`${platform} must be an object.`);
+  if (Buffer.byteLength(JSON.stringify(value)) > MAX_ENTRY_BYTES)
+    throw appError('OBJECT_TOO_LARGE', { message: `authData: ${platform} is too large.` });
+  return value;
+}
+
+function incorrect(message: string): AppError {
+  return appError('INCORRECT_TYPE', { message: `authData: ${message}` });
+}
+
+const UNION_PLATFORM = /^[A-Za-z][A-Za-z0-9_]{0,54}$/;
+
+/**
+ * The union id that an entry carries. It counts only where the entry says what it belongs to (`platform`), and never for
+ * platforms that we do not know (specification, Union-id login).
+ * @param proof what the platform has confirmed: its word replaces the client's
+ * @throws AppError INVALID_IDENTITY, INCORRECT_TYPE
+ */
+export function readUnionId(claim: ReadClaim, proof: Proof | undefined): Identity['unionId'] {
+  const { platform, kind, entry } = claim;
+  const { platform: belongsTo, main_account: isMain = false } = entry;
+  const uid = proof === undefined ? entry['unionid'] : confirmed(claim, proof);
+  if (kind === undefined || isMissing(belongsTo) || isMissing(uid)) return undefined;
+  if (!isUid(uid))
+    throw invalid(platform, `the union id must be a text of 1 to ${MAX_UID_LENGTH} characters, not all of them blanks`);
+  return { platform: parseBelongsTo(platform, kind, belongsTo), uid, isMain: parseIsMain(platform, isMain) };
+}
+
+function isMissing(value: JsonValue | undefined): value is undefined | null | '' {
+  return value === undefined || value === null || value === '';
+}
+
+function confirmed({ platform, entry }: ReadClaim, { unionId }: Proof): string | undefined {
+  const claimed = entry['unionid'];
+  if (!isMissing(claimed) && claimed !== unionId) throw invalid(platform, 'the platform does not confirm the union id');
+  return unionId;
+}
+
+/** Another platform's name would lead to another platform's users. */
+function parseBelongsTo(platform: string, kind: PlatformKind, value: JsonValue): string {
+  if (typeof value !== 'string' || !UNION_PLATFORM.test(value) || reachesPrototype(value))
+    throw appError('INCORRECT_TYPE', { message: `authData: ${platform}.platform must be letters, digits and _.` });
+  const named = PLATFORM_KINDS.find((known) => known === value);
+  if (named !== undefined && unionIdFamily(named) !== unionIdFamily(kind))
+    throw invalid(platform, `it has no union ids of ${named}`);
+  return value;
+}
+
+/** Given as true or false, or as these words (specification, Union-id login). */
+function parseIsMain(platform: string, value: JsonValue): boolean {
+  if (typeof value === 'boolean') return value;
+  if (value === null || value === '') return false;
+  if (value === 'true' || value === 'false') return value === 'true';
+  throw appError('INCORRECT_TYPE', { message: `authData: ${platform}.main_account must be true or false.` });
+}
+
+function invalid(platform: string, reason: string): AppError {
+  return appError('INVALID_IDENTITY', { message: `Invalid authData of ${platform}: ${reason}.` });
 }

@@ -16,8 +16,7 @@ import {
 } from '#contracts';
 import { AppError, appError, toWireError } from '#errors';
 import { forward, type Forwarded } from '#messaging';
-import { type AuthData, parseAuthData } from './auth-data.rules.js';
-import type { ReadClaim } from './claim.rules.js';
+import { type AuthData, parseAuthData, type ReadClaim } from './claim.rules.js';
 import { ProofService } from './proof.service.js';
 
 type Contracts = typeof authLinkingRpc;

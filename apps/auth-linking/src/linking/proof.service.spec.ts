@@ -3,8 +3,8 @@ import type { ApplicationDirectory } from '#admission';
 import type { JsonObject, PlatformKind } from '#contracts';
 import { appError } from '#errors';
 import type { CredentialsService } from '../credentials/credentials.service.js';
-import type { Proof } from '../platforms/platform-verifier.types.js';
 import type { PlatformVerifiers } from '../platforms/platform-verifiers.js';
+import type { Proof } from '../platforms/platform.rules.js';
 import { ProofService } from './proof.service.js';
 
 interface World {

@@ -3,12 +3,9 @@ import { ApplicationDirectory } from '#admission';
 import { type Identity, type JsonObject, type PlatformKind, unionIdFamily } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { CredentialsService } from '../credentials/credentials.service.js';
-import { requireUid } from '../platforms/claim-fields.js';
-import { refusal } from '../platforms/platform-errors.js';
-import type { Proof } from '../platforms/platform-verifier.types.js';
 import { PlatformVerifiers } from '../platforms/platform-verifiers.js';
-import { assertUnguessable, type ReadClaim, readClaim } from './claim.rules.js';
-import { readUnionId } from './union-id.rules.js';
+import { type Proof, refusal, requireUid } from '../platforms/platform.rules.js';
+import { assertUnguessable, type ReadClaim, readClaim, readUnionId } from './claim.rules.js';
 
 interface KnownClaim extends ReadClaim {
   readonly kind: PlatformKind;

@@ -1,13 +1,51 @@
-import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTVerifyGetKey } from 'jose';
+import { createRemoteJWKSet, customFetch, errors, importPKCS8, jwtVerify, type JWTVerifyGetKey, SignJWT } from 'jose';
 import type { PlatformCredentials } from '#contracts';
 import { AppError } from '#errors';
-import { appleClientSecret } from './apple-client-secret.js';
-import { optionalToken, requireUid } from './claim-fields.js';
-import { proofOf } from './answered-fields.js';
-import type { Claim, PlatformVerifier, Proof } from './platform-verifier.types.js';
-import { PLATFORM_TIMEOUT_MS, type PlatformEndpoint, verificationDeadline } from './platform-endpoint.js';
-import { refusal, unavailable } from './platform-errors.js';
-import type { PlatformHttp } from './platform-http.js';
+import {
+  PLATFORM_TIMEOUT_MS,
+  type PlatformEndpoint,
+  type PlatformHttp,
+  verificationDeadline,
+} from './platform-http.js';
+import {
+  type Claim,
+  optionalToken,
+  type PlatformVerifier,
+  type Proof,
+  refusal,
+  requireUid,
+  unavailable,
+  proofOf,
+} from './platform.rules.js';
+
+const LIFETIME = '5m';
+
+/**
+ * The password with which an app exchanges codes: a JWT, signed with its own key.
+ *
+ * @throws AppError refusal where the application takes no codes, SERVICE_UNAVAILABLE where its key is none
+ */
+async function appleClientSecret(
+  clientId: string,
+  { teamId, keyId, privateKey }: PlatformCredentials<'lc_apple'>,
+  audience: string,
+): Promise<string> {
+  if (teamId === undefined || keyId === undefined || privateKey === undefined) {
+    throw refusal('lc_apple', 'this application takes no code, only an identity_token');
+  }
+  const key = await importPKCS8(privateKey, 'ES256').catch(() => {
+    // Without the cause: it may quote the key.
+    throw unavailable('lc_apple', 'the private key among our credentials is not readable');
+  });
+  return new SignJWT()
+    .setProtectedHeader({ alg: 'ES256', kid: keyId })
+    .setIssuer(teamId)
+    .setSubject(clientId)
+    .setAudience(audience)
+    .setIssuedAt()
+    .setExpirationTime(LIFETIME)
+    .sign(key);
+}
 
 const DEFAULT_URL = 'https://appleid.apple.com';
 const ISSUER = 'https://appleid.apple.com';

@@ -1,17 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { PlatformKind } from '#contracts';
+import { QqVerifier, TaptapVerifier, WeiboVerifier, WeixinVerifier } from './access-token.verifiers.js';
 import { AlipayVerifier } from './alipay.verifier.js';
 import { AppleVerifier } from './apple.verifier.js';
-import { BaiduVerifier } from './baidu.verifier.js';
-import type { PlatformVerifier } from './platform-verifier.types.js';
+import { BaiduVerifier, QqappVerifier, TtVerifier, WeappVerifier } from './mini-program.verifiers.js';
 import { PlatformHttp } from './platform-http.js';
-import { QqVerifier } from './qq.verifier.js';
-import { QqappVerifier } from './qqapp.verifier.js';
-import { TaptapVerifier } from './taptap.verifier.js';
-import { TtVerifier } from './tt.verifier.js';
-import { WeappVerifier } from './weapp.verifier.js';
-import { WeiboVerifier } from './weibo.verifier.js';
-import { WeixinVerifier } from './weixin.verifier.js';
+import type { PlatformVerifier } from './platform.rules.js';
 
 /** Who verifies accounts of which kind of platform. A kind without a verifier does not compile. */
 @Injectable()

@@ -1,9 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { Tx } from '#database';
 import { currentTraceparent } from '#observability';
+import type { MailLimit } from '../mail.config.js';
 import { MailDatabase } from '../mail.database.js';
-import type { ClaimedRow, QueuedRow, Settlement } from './delivery.row.js';
-import type { ChannelName } from './delivery.types.js';
+import type { ChannelName, ClaimedRow, QueuedRow, Settlement } from './delivery.rules.js';
+
+/** The database's clock tells the window, so that all processes mean the same one. */
+const WINDOW_START = 'to_timestamp(floor(extract(epoch FROM now()) / $3) * $3)';
 
 const WAITING = `status IN ('queued', 'failed')`;
 const POSTPONED_AT_ONCE = 1_000;
@@ -13,7 +16,14 @@ const LONGEST_TRY = `interval '48 hours'`;
 /** So many can claim in the same moment, and each still finds as many as it wants. */
 const CLAIMANTS = 8;
 
-export interface Claim {
+/** How much of what an application wants it gets in this window. */
+interface Allowance {
+  readonly granted: number;
+  /** When the next window begins. */
+  readonly until: Date;
+}
+
+interface Claim {
   readonly channel: ChannelName;
   readonly lease: string;
   readonly leaseSeconds: number;
@@ -29,7 +39,7 @@ export interface NoLongerOwed {
   readonly reason: string;
 }
 
-export interface Postponed {
+interface Postponed {
   readonly ids: readonly string[];
   readonly appId: string;
   readonly channel: ChannelName;
@@ -123,6 +133,19 @@ export class DeliveriesRepository {
            ORDER BY next_attempt_at LIMIT ${POSTPONED_AT_ONCE} FOR UPDATE SKIP LOCKED)`,
       [ids, until, appId, channel],
     );
+  }
+
+  /** Counts what an application wants, granted or not: what was too much is asked for again in a later window. */
+  async takeAllowance(tx: Tx, appId: string, wanted: number, { count, seconds }: MailLimit): Promise<Allowance> {
+    const [row] = await tx.query<{ used: string; until: Date }>(
+      `INSERT INTO mail.allowances AS a (app_id, window_start, used) VALUES ($1, ${WINDOW_START}, $2)
+       ON CONFLICT ON CONSTRAINT allowances_pkey DO UPDATE SET used = a.used + EXCLUDED.used
+       RETURNING used, window_start + make_interval(secs => $3) AS until`,
+      [appId, wanted, seconds],
+    );
+    if (row === undefined) throw new Error('an allowance was not written');
+    const before = Number(row.used) - wanted;
+    return { granted: Math.min(wanted, Math.max(0, count - before)), until: row.until };
   }
 }
 

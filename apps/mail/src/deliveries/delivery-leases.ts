@@ -1,16 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { Inject, Injectable } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Inject, Injectable, type Logger } from '@nestjs/common';
 import type { JsonObject } from '#contracts';
 import type { Tx } from '#database';
+import { messageOf } from '#errors';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
 import { MailDatabase } from '../mail.database.js';
-import { AllowancesRepository } from './allowances.repository.js';
 import { DeliveriesRepository } from './deliveries.repository.js';
-import type { ClaimedRow, Settlement } from './delivery.row.js';
-import { byApplication, contentContext } from './delivery.rules.js';
-import type { ChannelName, Delivery } from './delivery.types.js';
+import {
+  byApplication,
+  type ChannelName,
+  type ClaimedRow,
+  contentContext,
+  type Delivery,
+  type Settlement,
+} from './delivery.rules.js';
 
 const LEASE_SECONDS = 60;
 
@@ -20,7 +26,6 @@ export class DeliveryLeases {
   constructor(
     private readonly database: MailDatabase,
     private readonly deliveries: DeliveriesRepository,
-    private readonly allowances: AllowancesRepository,
     private readonly sealer: Sealer,
     private readonly metrics: Metrics,
     @Inject(MAIL_CONFIG) private readonly config: Pick<MailConfig, 'mailLimit'>,
@@ -71,11 +76,50 @@ export class DeliveryLeases {
     if (limit === undefined) return [...rows];
     const granted: ClaimedRow[] = [];
     for (const [appId, wanted] of byApplication(rows)) {
-      const allowance = await this.allowances.take(tx, appId, wanted.length, limit);
+      const allowance = await this.deliveries.takeAllowance(tx, appId, wanted.length, limit);
       granted.push(...wanted.slice(0, allowance.granted));
       const ids = wanted.slice(allowance.granted).map(({ id }) => id);
       if (ids.length > 0) await this.deliveries.postpone(tx, { ids, appId, channel: 'mail', until: allowance.until });
     }
     return granted;
+  }
+}
+
+const RETRY_MS = 1_000;
+/** After the end of the process another one finds the lease over, and sends again: trying longer would only delay the end. */
+const LAST_TRIES = 5;
+
+/** Notes what became of attempts: those that come while one note is being written go together into the next. */
+export class SettlementWriter {
+  #waiting: Settlement[] = [];
+  #writing: Promise<void> | undefined;
+  #triesLeft = Infinity;
+
+  constructor(
+    private readonly write: (batch: readonly Settlement[]) => Promise<void>,
+    private readonly logger: Logger,
+  ) {}
+
+  add(settlement: Settlement): void {
+    this.#waiting.push(settlement);
+    this.#writing ??= this.#writeAll();
+  }
+
+  async stop(): Promise<void> {
+    this.#triesLeft = LAST_TRIES;
+    await this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#waiting.length > 0 && this.#triesLeft > 0) {
+      const batch = this.#waiting.splice(0);
+      await this.write(batch).catch(async (error: unknown) => {
+        this.#waiting.unshift(...batch);
+        this.#triesLeft -= 1;
+        this.logger.warn(`what became of ${batch.length} deliveries could not be noted yet: ${messageOf(error)}`);
+        await sleep(RETRY_MS);
+      });
+    }
+    this.#writing = undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { deliveriesRpc, RpcData } from '#contracts';
 import { MailDatabase } from '../mail.database.js';
-import type { ClaimedRow, LoggedRow } from './delivery.row.js';
+import type { ClaimedRow, LoggedRow } from './delivery.rules.js';
 
 const COLUMNS = `id, app_id AS "appId", channel, kind, recipient, user_id AS "userId", status, attempts,
   last_error AS "lastError", created_at AS "createdAt", expires_at AS "expiresAt", next_attempt_at AS "nextAttemptAt",

@@ -7,13 +7,13 @@ import { Sealer } from '#security';
 import { eventually, newDatabase } from '#testing';
 import type { MailLimit } from '../mail.config.js';
 import { MailDatabase, mailDatabase } from '../mail.database.js';
-import { AllowancesRepository } from './allowances.repository.js';
 import { DeliveriesRepository } from './deliveries.repository.js';
+import { DeliveriesService } from './deliveries.service.js';
 import { DeliveryLeases } from './delivery-leases.js';
-import { DeliveryQueue } from './delivery-queue.js';
+import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliverySender } from './delivery-sender.js';
 import { ChannelAway, DeliveryChannel, DeliveryRefused } from './delivery.channel.js';
-import type { Delivery, NewDelivery } from './delivery.types.js';
+import type { Delivery, NewDelivery } from './delivery.rules.js';
 
 const HOUR_MS = 3_600_000;
 const LONG_MS = 30_000;
@@ -69,7 +69,7 @@ describe('the sender', () => {
       expect(counts).toEqual(expected);
     });
   const newSender = (channel: DeliveryChannel, mailLimit?: MailLimit) => {
-    const leases = new DeliveryLeases(database, repository, new AllowancesRepository(), sealer, new Metrics(), {
+    const leases = new DeliveryLeases(database, repository, sealer, new Metrics(), {
       mailLimit,
     });
     const sender = new DeliverySender(leases);
@@ -90,8 +90,9 @@ describe('the sender', () => {
       expiresAt: new Date(Date.now() + HOUR_MS),
       ...changes,
     };
-    const queue = new DeliveryQueue(repository, sender, sealer);
-    await database.transaction((tx) => queue.add(tx, delivery));
+    const log = new DeliveryLogRepository(database);
+    const deliveries = new DeliveriesService(repository, log, sender, sealer, new Metrics());
+    await database.transaction((tx) => deliveries.add(tx, delivery));
     return delivery.id;
   };
 

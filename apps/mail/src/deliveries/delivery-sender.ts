@@ -1,8 +1,13 @@
-import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { ChannelWorker } from './channel-worker.js';
-import type { DeliveryChannel } from './delivery.channel.js';
-import type { ChannelName } from './delivery.types.js';
-import { DeliveryLeases } from './delivery-leases.js';
+import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { AppError, messageOf } from '#errors';
+import { continueTrace } from '#observability';
+import { DeliveryLeases, SettlementWriter } from './delivery-leases.js';
+import { type DeliveryChannel, settlementOf } from './delivery.channel.js';
+import { type ChannelName, type ClaimedRow, pauseMs } from './delivery.rules.js';
+
+/** Rows of other processes, and those that wait for their time, are found this late at most, in milliseconds. */
+const POLL_INTERVAL_MS = 1_000;
+const RENEW_INTERVAL_MS = 20_000;
 
 /** Sends what is queued, over the channels that register here: one worker per channel and process. */
 @Injectable()
@@ -32,5 +37,175 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
 
   wakeAll(): void {
     for (const worker of this.#workers.values()) worker.wake();
+  }
+}
+
+/**
+ * Sends what one channel has to send, so many at once as the channel can, outside any transaction. It takes no more than it
+ * begins to send at once: what is dropped meanwhile never leaves.
+ */
+class ChannelWorker {
+  private readonly logger: Logger;
+  private readonly pause: ChannelPause;
+  private readonly settlements: SettlementWriter;
+  /** Taken and not noted yet; their leases are renewed. */
+  readonly #held = new Map<string, ClaimedRow>();
+  readonly #sends = new Set<Promise<void>>();
+  #isStopping = false;
+  #isAwake = false;
+  #isMoreDue = false;
+  #endWait: (() => void) | undefined;
+  #renewals: NodeJS.Timeout | undefined;
+  #loop: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly channel: DeliveryChannel,
+    private readonly leases: DeliveryLeases,
+  ) {
+    this.logger = new Logger(`Deliveries ${channel.channel}`);
+    this.pause = new ChannelPause(this.logger);
+    this.settlements = new SettlementWriter(async (batch) => {
+      await leases.settle(channel.channel, batch);
+      for (const { id } of batch) this.#held.delete(id);
+    }, this.logger);
+  }
+
+  start(): void {
+    this.#renewals = setInterval(() => void this.#renew(), RENEW_INTERVAL_MS);
+    this.#loop = this.#run();
+  }
+
+  /** Takes nothing more, and ends when all that it has in hand is sent and noted. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.wake();
+    await this.#loop;
+    await Promise.all(this.#sends);
+    await this.settlements.stop();
+    clearInterval(this.#renewals);
+  }
+
+  wake(): void {
+    this.#isAwake = true;
+    this.#endWait?.();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopping) {
+      const free = this.#free();
+      this.#isMoreDue = free === 0 || (await this.#begin(free));
+      if (free === 0 || !this.#isMoreDue) await this.#wait();
+    }
+  }
+
+  /** How many may be begun now: after a pause a single one, which tells whether the server is back. */
+  #free(): number {
+    if (this.pause.isOver) return Math.max(0, (this.pause.isProbing ? 1 : this.channel.parallel) - this.#sends.size);
+    return 0;
+  }
+
+  /** @returns whether more may be due */
+  async #begin(limit: number): Promise<boolean> {
+    try {
+      const { rows, isMoreDue } = await this.leases.take(this.channel.channel, limit);
+      for (const row of rows) this.#track(row);
+      return isMoreDue;
+    } catch (error) {
+      const isAway = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
+      this.logger[isAway ? 'debug' : 'warn'](`nothing could be taken: ${messageOf(error)}`);
+      return false;
+    }
+  }
+
+  #track(row: ClaimedRow): void {
+    this.#held.set(row.id, row);
+    const send = this.#send(row).finally(() => {
+      this.#sends.delete(send);
+      if (this.#isMoreDue) this.wake();
+    });
+    this.#sends.add(send);
+  }
+
+  async #send(row: ClaimedRow): Promise<void> {
+    const thrown = await this.#attempt(row);
+    const settlement = settlementOf(row, thrown);
+    if (settlement.outcome === 'released') this.pause.begin(settlement.error ?? '');
+    else this.pause.end();
+    this.settlements.add(settlement);
+  }
+
+  /** @returns what the channel threw, undefined where the message is with its server */
+  async #attempt(row: ClaimedRow): Promise<unknown> {
+    const { id, kind, appId, attempts, traceparent } = row;
+    const attributes = {
+      'gatepost.delivery.id': id,
+      'gatepost.delivery.kind': kind,
+      'gatepost.app.id': appId,
+      'gatepost.delivery.failures': attempts,
+    };
+    try {
+      await continueTrace(traceparent, { name: `${this.channel.channel} deliver`, attributes }, () =>
+        this.channel.send(this.leases.open(row)),
+      );
+      return undefined;
+    } catch (error) {
+      return error ?? new Error('the channel failed without a reason');
+    }
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#held.size === 0) return;
+    await this.leases.renew([...this.#held.values()]).catch((error: unknown) => {
+      this.logger.debug(`leases could not be renewed: ${messageOf(error)}`);
+    });
+  }
+
+  async #wait(): Promise<void> {
+    if (!this.#isAwake) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, Math.min(POLL_INTERVAL_MS, this.pause.remainingMs || POLL_INTERVAL_MS));
+        this.#endWait = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#isAwake = false;
+    this.#endWait = undefined;
+  }
+}
+
+/** Whether a channel rests because its server is out of reach, and for how long. */
+class ChannelPause {
+  #lastMs = 0;
+  #until = 0;
+
+  constructor(private readonly logger: Logger) {}
+
+  get remainingMs(): number {
+    return Math.max(0, this.#until - performance.now());
+  }
+
+  get isOver(): boolean {
+    return this.remainingMs === 0;
+  }
+
+  /** Whether nothing has told yet that the server is back. */
+  get isProbing(): boolean {
+    return this.#lastMs > 0;
+  }
+
+  /** Several attempts that fail together begin one pause. */
+  begin(reason: string): void {
+    if (!this.isOver) return;
+    if (this.#lastMs === 0) this.logger.warn(`paused, everything waits: ${reason}`);
+    this.#lastMs = pauseMs(this.#lastMs);
+    this.#until = performance.now() + this.#lastMs;
+  }
+
+  end(): void {
+    if (this.#lastMs > 0) this.logger.log('goes on');
+    this.#lastMs = 0;
+    this.#until = 0;
   }
 }

@@ -1,5 +1,21 @@
 import type { MailKind, MailRequest } from '#contracts';
-import type { RecipientRow } from './recipient.row.js';
+
+/** What a queued mail is written from: sealed while it waits. */
+export interface MailContent {
+  readonly kind: MailKind;
+  readonly languages: readonly string[];
+  readonly username: string;
+  readonly applicationName: string;
+  readonly token: string;
+  readonly pageUrl: string | null;
+}
+
+/** The last change of a user's address that was heard of. */
+export interface RecipientRow {
+  /** Null where the user has none any more. */
+  readonly email: string | null;
+  readonly changedAt: Date;
+}
 
 /** Our own pages, below the base URL. */
 const PAGES: Readonly<Record<MailKind, string>> = {

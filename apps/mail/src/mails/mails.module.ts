@@ -1,15 +1,13 @@
 import { Module } from '@nestjs/common';
 import { DeliveriesModule } from '../deliveries/deliveries.module.js';
-import { DeliveryChannel } from '../deliveries/delivery.channel.js';
 import { DeliverySender } from '../deliveries/delivery-sender.js';
+import { DeliveryChannel } from '../deliveries/delivery.channel.js';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
 import { TemplatesModule } from '../templates/templates.module.js';
-import { FileChannel } from './file.channel.js';
-import { MailComposer } from './mail-composer.js';
+import { FileChannel, MailComposer, SmtpChannel } from './mail.channels.js';
 import { MailsController } from './mails.controller.js';
 import { MailsService } from './mails.service.js';
 import { RecipientsRepository } from './recipients.repository.js';
-import { SmtpChannel } from './smtp.channel.js';
 
 /** Mails: what asks for them, and how they leave. */
 @Module({

@@ -2,10 +2,9 @@ import { Injectable, Logger } from '@nestjs/common';
 import { type EventPayload, type events, type MailRequest, sealedTokenContext } from '#contracts';
 import { Inbox, type Tx } from '#database';
 import { Sealer } from '#security';
-import { DeliveryQueue } from '../deliveries/delivery-queue.js';
-import type { NewDelivery } from '../deliveries/delivery.types.js';
-import { catchUpSeconds, isOutdated } from './mail.rules.js';
-import type { RecipientRow } from './recipient.row.js';
+import { DeliveriesService } from '../deliveries/deliveries.service.js';
+import type { NewDelivery } from '../deliveries/delivery.rules.js';
+import { catchUpSeconds, isOutdated, type RecipientRow } from './mail.rules.js';
 import { RecipientsRepository, type UserRef } from './recipients.repository.js';
 
 /** Queues the mails that other services ask for, as long as their addresses are the users'. */
@@ -16,7 +15,7 @@ export class MailsService {
   constructor(
     private readonly inbox: Inbox,
     private readonly recipients: RecipientsRepository,
-    private readonly queue: DeliveryQueue,
+    private readonly deliveries: DeliveriesService,
     private readonly sealer: Sealer,
   ) {}
 
@@ -26,8 +25,8 @@ export class MailsService {
     await this.inbox.once(id, async (tx) => {
       await this.recipients.lock(tx, request);
       const noted = await this.recipients.find(tx, request);
-      if (isOutdated(request, noted)) await this.queue.addDropped(tx, delivery, reasonOf(noted));
-      else await this.queue.add(tx, delivery);
+      if (isOutdated(request, noted)) await this.deliveries.addDropped(tx, delivery, reasonOf(noted));
+      else await this.deliveries.add(tx, delivery);
     });
   }
 
@@ -44,7 +43,7 @@ export class MailsService {
   private async note(tx: Tx, { appId, userId }: UserRef, row: RecipientRow): Promise<void> {
     await this.recipients.lock(tx, { appId, userId });
     await this.recipients.note(tx, { appId, userId }, row);
-    const dropped = await this.queue.dropNoLongerOwed(tx, {
+    const dropped = await this.deliveries.dropNoLongerOwed(tx, {
       appId,
       userId,
       recipient: row.email,

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Tx } from '#database';
-import type { RecipientRow } from './recipient.row.js';
+import type { RecipientRow } from './mail.rules.js';
 
 export interface UserRef {
   readonly appId: string;

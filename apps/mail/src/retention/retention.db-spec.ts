@@ -6,7 +6,7 @@ import { migrate } from '#database';
 import { Metrics } from '#observability';
 import { eventually, newDatabase } from '#testing';
 import { MailDatabase, mailDatabase } from '../mail.database.js';
-import { RetentionRepository } from './retention.repository.js';
+import { RetentionRepository } from './retention.job.js';
 
 describe('what the mail service remembers', () => {
   let databaseUrl: string;

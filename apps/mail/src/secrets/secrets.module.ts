@@ -1,10 +1,30 @@
-import { Inject, Module } from '@nestjs/common';
+import { Controller, Inject, Module } from '@nestjs/common';
+import { mailSealingRpc, type RpcData, type RpcReply } from '#contracts';
+import { RpcHandler } from '#messaging';
 import { ProcessFacts } from '#observability';
-import { SealedRows, Sealer, weaknessOf } from '#security';
+import { SealedRows, type SealedTable, Sealer, weaknessOf } from '#security';
+import { contentContext } from '../deliveries/delivery.rules.js';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
 import { MailDatabase } from '../mail.database.js';
-import { SEALED_TABLES } from './sealed-tables.js';
-import { SecretsController } from './secrets.controller.js';
+import { providerContext } from '../text-messages/text-message-providers.service.js';
+
+type Rpc = typeof mailSealingRpc;
+
+/** What operators ask where they replace the deployment's secret. */
+@Controller()
+class SecretsController {
+  constructor(private readonly rows: SealedRows) {}
+
+  @RpcHandler(mailSealingRpc.describe)
+  describe(_: RpcData<Rpc['describe']>): Promise<RpcReply<Rpc['describe']>> {
+    return Promise.resolve(this.rows.describe());
+  }
+
+  @RpcHandler(mailSealingRpc.walk)
+  walk(request: RpcData<Rpc['walk']>): Promise<RpcReply<Rpc['walk']>> {
+    return this.rows.walk(request);
+  }
+}
 
 /** What of mail is sealed with the deployment's secret, and how that is replaced. */
 @Module({
@@ -24,3 +44,25 @@ export class SecretsModule {
     facts.setting('secretWeakness', () => weakness);
   }
 }
+
+/** All that mail has sealed. */
+const SEALED_TABLES: readonly SealedTable[] = [
+  {
+    name: 'deliveries',
+    table: 'mail.deliveries',
+    key: { id: 'uuid' },
+    values: [{ sql: 't.sealed_content', column: 'sealed_content', context: ({ id = '' }) => contentContext(id) }],
+  },
+  {
+    name: 'providers of text messages',
+    table: 'mail.text_message_providers',
+    key: { app_id: 'text' },
+    values: [
+      {
+        sql: 't.sealed_secrets',
+        column: 'sealed_secrets',
+        context: ({ app_id: appId = '' }) => providerContext(appId),
+      },
+    ],
+  },
+];

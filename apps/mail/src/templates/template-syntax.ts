@@ -1,5 +1,5 @@
 import Handlebars from 'handlebars';
-import type { TemplatePart } from './mail-template.types.js';
+import type { TemplatePart } from './template.rules.js';
 
 const VARIABLES: readonly string[] = ['appname', 'email', 'username', 'link'];
 /** Those that make a scope of their own, in which only `this` can be named, and those that do not. */

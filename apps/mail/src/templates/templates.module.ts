@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { OwnTemplates } from './own-templates.js';
 import { TemplatesController } from './templates.controller.js';
 import { TemplatesRepository } from './templates.repository.js';
 import { TemplatesService } from './templates.service.js';
@@ -7,7 +6,7 @@ import { TemplatesService } from './templates.service.js';
 /** What mails say, in which language. */
 @Module({
   controllers: [TemplatesController],
-  providers: [OwnTemplates, TemplatesRepository, TemplatesService],
+  providers: [TemplatesRepository, TemplatesService],
   exports: [TemplatesService],
 })
 export class TemplatesModule {}

@@ -1,8 +1,28 @@
 import { Injectable } from '@nestjs/common';
+import type { MailKind } from '#contracts';
 import type { Tx } from '#database';
 import { MailDatabase } from '../mail.database.js';
-import type { MailTemplate } from './mail-template.types.js';
-import type { RevisionRow, TemplatePlace, TemplateRow } from './template.row.js';
+import type { MailTemplate } from './template.rules.js';
+
+/** Which template of an application. */
+export interface TemplatePlace {
+  readonly appId: string;
+  readonly kind: MailKind;
+  /** As `canonicalLanguage` writes it. */
+  readonly language: string;
+}
+
+/** That there is a template, and which one at this time. */
+export interface RevisionRow {
+  readonly kind: string;
+  readonly language: string;
+  readonly revision: string;
+}
+
+/** A template as it is stored. */
+interface TemplateRow extends MailTemplate {
+  readonly revision: string;
+}
 
 @Injectable()
 export class TemplatesRepository {

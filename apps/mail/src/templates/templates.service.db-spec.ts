@@ -3,7 +3,6 @@ import { MAIL_KINDS, type MailKind } from '#contracts';
 import { migrate } from '#database';
 import { eventually, newDatabase, unique } from '#testing';
 import { MailDatabase, mailDatabase } from '../mail.database.js';
-import { OwnTemplates } from './own-templates.js';
 import { TemplatesRepository } from './templates.repository.js';
 import { TemplatesService } from './templates.service.js';
 
@@ -21,10 +20,7 @@ describe('the templates of mails', () => {
   let service: TemplatesService;
   let appId: string;
 
-  const newService = () => {
-    const repository = new TemplatesRepository(database);
-    return new TemplatesService(new OwnTemplates(repository), repository, database);
-  };
+  const newService = () => new TemplatesService(new TemplatesRepository(database), database);
   const set = (language: string, parts: Partial<ReturnType<typeof ownTemplate>>, kind: MailKind = 'verifyEmail') =>
     service.set({ appId, kind, language, parts });
   const render = (languages: string[], of = service, kind: MailKind = 'verifyEmail') =>
@@ -185,8 +181,7 @@ describe('the templates of mails', () => {
 
   it('out of reach are an error, never the built-in ones', async () => {
     const closed = new MailDatabase(mailDatabase('postgres://nobody@127.0.0.1:1/nowhere', 1));
-    const repository = new TemplatesRepository(closed);
-    const away = new TemplatesService(new OwnTemplates(repository), repository, closed);
+    const away = new TemplatesService(new TemplatesRepository(closed), closed);
     await expect(render(['en'], away)).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
     await closed.close();
   });

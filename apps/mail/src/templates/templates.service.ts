@@ -11,16 +11,20 @@ import {
 import { appError } from '#errors';
 import { MailDatabase } from '../mail.database.js';
 import { BUILT_IN_TEMPLATES } from './built-in-templates.js';
-import { CompiledTemplate, PARTS_WITH_LINK } from './compiled-template.js';
-import { canonicalLanguage, isSameLanguage, languagesToTry } from './language.rules.js';
-import type { MailTemplate, MailVariables, RenderedMail } from './mail-template.types.js';
-import { OwnTemplates } from './own-templates.js';
+import { CompiledTemplate, OwnTemplates, PARTS_WITH_LINK } from './compiled-template.js';
 import { TemplateProblem } from './template-syntax.js';
-import { TemplatesRepository } from './templates.repository.js';
-import type { TemplatePlace } from './template.row.js';
+import {
+  canonicalLanguage,
+  isSameLanguage,
+  languagesToTry,
+  type MailTemplate,
+  type MailVariables,
+  type RenderedMail,
+} from './template.rules.js';
+import { type TemplatePlace, TemplatesRepository } from './templates.repository.js';
 
 /** Which mail is written, and for whom. */
-export interface MailToRender {
+interface MailToRender {
   readonly appId: string;
   readonly kind: MailKind;
   /** In which it may be written, the best one first. */
@@ -46,11 +50,14 @@ const SAMPLE_PAGE = 'https://example.com/pages';
 /** Writes mails from the templates of applications and our own. */
 @Injectable()
 export class TemplatesService {
+  private readonly own: OwnTemplates;
+
   constructor(
-    private readonly own: OwnTemplates,
     private readonly repository: TemplatesRepository,
     private readonly database: MailDatabase,
-  ) {}
+  ) {
+    this.own = new OwnTemplates(repository);
+  }
 
   /**
    * @throws AppError SERVICE_UNAVAILABLE where templates cannot be read, Error where the link is none

@@ -1,23 +1,36 @@
 import { Module } from '@nestjs/common';
+import { Readiness } from '#observability';
 import { DeliveriesModule } from '../deliveries/deliveries.module.js';
 import { DeliverySender } from '../deliveries/delivery-sender.js';
-import { TextMessageProvidersModule } from '../text-message-providers/text-message-providers.module.js';
-import { FileTextMessageProvider } from './file-text-message.provider.js';
-import { ProviderHttp } from './provider-http.js';
-import { SmsChannel } from './sms.channel.js';
-import { TextMessagesController } from './text-messages.controller.js';
+import { FileTextMessageProvider, ProviderHttp, SmsChannel, TwilioProvider, WebhookProvider } from './sms.channel.js';
+import { TextMessageProvidersRepository } from './text-message-providers.repository.js';
+import { TextMessageProvidersService } from './text-message-providers.service.js';
+import { TextMessageProvidersController, TextMessagesController } from './text-messages.controller.js';
 import { TextMessagesService } from './text-messages.service.js';
-import { TwilioProvider } from './twilio.provider.js';
-import { WebhookProvider } from './webhook.provider.js';
 
-/** Text messages: what asks for them, and who carries them. */
+/** Text messages: what asks for them, who carries them, and how an operator sets that for an application. */
 @Module({
-  imports: [DeliveriesModule, TextMessageProvidersModule],
-  controllers: [TextMessagesController],
-  providers: [FileTextMessageProvider, ProviderHttp, SmsChannel, TextMessagesService, TwilioProvider, WebhookProvider],
+  imports: [DeliveriesModule],
+  controllers: [TextMessagesController, TextMessageProvidersController],
+  providers: [
+    FileTextMessageProvider,
+    ProviderHttp,
+    SmsChannel,
+    TextMessageProvidersRepository,
+    TextMessageProvidersService,
+    TextMessagesService,
+    TwilioProvider,
+    WebhookProvider,
+  ],
 })
 export class TextMessagesModule {
-  constructor(sender: DeliverySender, channel: SmsChannel) {
+  constructor(
+    sender: DeliverySender,
+    channel: SmsChannel,
+    readiness: Readiness,
+    providers: TextMessageProvidersService,
+  ) {
     sender.register(channel);
+    readiness.register('secret (text message providers)', () => providers.assertSecretFits());
   }
 }

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { sealedCodeContext, type TextMessageRequest } from '#contracts';
 import type { Inbox, Tx } from '#database';
 import { Sealer } from '#security';
-import type { DeliveryQueue } from '../deliveries/delivery-queue.js';
-import type { NewDelivery } from '../deliveries/delivery.types.js';
+import type { DeliveriesService } from '../deliveries/deliveries.service.js';
+import type { NewDelivery } from '../deliveries/delivery.rules.js';
 import { TextMessagesService } from './text-messages.service.js';
 
 const ID = 'b6f0f6a2-6a34-4a53-9a57-2f2b0e0f7a11';
@@ -34,7 +34,7 @@ describe('TextMessagesService', () => {
   } as unknown as Inbox;
   const queue = {
     add: (_: Tx, delivery: NewDelivery) => Promise.resolve(queued.push(delivery)),
-  } as unknown as DeliveryQueue;
+  } as unknown as DeliveriesService;
   const messages = new TextMessagesService(inbox, queue, sealer);
 
   it('opens the code and queues the message once, under the id of the event', async () => {

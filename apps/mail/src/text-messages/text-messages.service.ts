@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { sealedCodeContext, type TextMessageRequest } from '#contracts';
 import { Inbox } from '#database';
 import { Sealer } from '#security';
-import { DeliveryQueue } from '../deliveries/delivery-queue.js';
+import { DeliveriesService } from '../deliveries/deliveries.service.js';
 import { textOf } from './text-message.rules.js';
 
 /** Queues the codes that other services ask for. */
@@ -10,7 +10,7 @@ import { textOf } from './text-message.rules.js';
 export class TextMessagesService {
   constructor(
     private readonly inbox: Inbox,
-    private readonly queue: DeliveryQueue,
+    private readonly deliveries: DeliveriesService,
     private readonly sealer: Sealer,
   ) {}
 
@@ -26,7 +26,7 @@ export class TextMessagesService {
       Object.entries({ template, sign, variables }).filter(([, value]) => value !== null),
     );
     await this.inbox.once(id, (tx) =>
-      this.queue.add(tx, {
+      this.deliveries.add(tx, {
         id,
         appId,
         channel: 'sms',

@@ -1,0 +1,188 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import type { PlatformCredentials } from '#contracts';
+import {
+  answeredErrorCode,
+  answeredId,
+  answeredOptionalText,
+  type PlatformEndpoint,
+  type PlatformHttp,
+  verificationDeadline,
+} from './platform-http.js';
+import {
+  type Claim,
+  type PlatformVerifier,
+  type Proof,
+  refusal,
+  requireToken,
+  requireUid,
+  unavailable,
+  proofOf,
+} from './platform.rules.js';
+
+const WEIXIN_URL = 'https://api.weixin.qq.com';
+/** Busy; too many requests. */
+const WEIXIN_TRANSIENT = new Set(['-1', '45009', '45011']);
+
+const weixinUserInfo = z.object({
+  errcode: answeredErrorCode,
+  openid: answeredId.optional().catch(undefined),
+  unionid: answeredOptionalText,
+});
+
+/**
+ * WeChat, by the user's profile that the token opens (GET /sns/userinfo). The token's app is not named there; but an openid
+ * belongs to one app, so another app's token never confirms one of ours.
+ */
+export class WeixinVerifier implements PlatformVerifier<'weixin'> {
+  readonly kind = 'weixin';
+  private readonly endpoint: PlatformEndpoint;
+
+  constructor(http: PlatformHttp) {
+    this.endpoint = http.endpoint(this.kind, WEIXIN_URL);
+  }
+
+  async verify(claim: Claim): Promise<Proof> {
+    const openid = requireUid(claim);
+    const accessToken = requireToken(this.kind, claim, 'access_token');
+    const url = this.endpoint.url('/sns/userinfo', { access_token: accessToken, openid });
+    const { body } = await this.endpoint.get(url);
+    const { errcode = '0', openid: id, unionid } = weixinUserInfo.parse(body);
+    if (WEIXIN_TRANSIENT.has(errcode)) throw unavailable(this.kind, `errcode ${errcode}`);
+    if (errcode !== '0') throw refusal(this.kind, 'the platform does not know the access token and openid');
+    return proofOf(this.kind, claim, { id, unionId: unionid });
+  }
+}
+
+const WEIBO_URL = 'https://api.weibo.com';
+/** Errors of the system; too many requests. */
+const WEIBO_TRANSIENT = new Set(['10001', '10002', '10003', '10009', '10010', '10022', '10023', '10024']);
+
+/** Documented as strings, shown as numbers. */
+const weiboNumber = z.union([z.string().regex(/^\d{1,20}$/), z.int().nonnegative()]).transform(String);
+const weiboTokenInfo = z.object({
+  error_code: answeredErrorCode,
+  uid: weiboNumber.optional().catch(undefined),
+  appkey: weiboNumber.optional().catch(undefined),
+  expire_in: z.coerce.number().optional().catch(undefined),
+});
+
+/**
+ * Weibo, by what it says about the token (POST /oauth2/get_token_info): whose it is, and which app it was given to. A profile
+ * (`users/show`) would prove nothing: any token, of any app, opens anybody's.
+ */
+export class WeiboVerifier implements PlatformVerifier<'weibo'> {
+  readonly kind = 'weibo';
+  private readonly endpoint: PlatformEndpoint;
+
+  constructor(http: PlatformHttp) {
+    this.endpoint = http.endpoint(this.kind, WEIBO_URL);
+  }
+
+  async verify(claim: Claim, { appKey }: PlatformCredentials<'weibo'>): Promise<Proof> {
+    requireUid(claim);
+    const accessToken = requireToken(this.kind, claim, 'access_token');
+    const url = this.endpoint.url('/oauth2/get_token_info');
+    const { status, body } = await this.endpoint.postForm(url, { access_token: accessToken });
+    const { error_code: code, uid, appkey, expire_in: seconds = 0 } = weiboTokenInfo.parse(body);
+    if (code !== undefined && WEIBO_TRANSIENT.has(code)) throw unavailable(this.kind, `error_code ${code}`);
+    if (code !== undefined || status !== 200) {
+      throw refusal(this.kind, 'the platform does not know the access token');
+    }
+    if (appkey !== appKey) throw refusal(this.kind, 'the access token is for another app');
+    // Not a number is no time left either.
+    if (!(seconds > 0)) throw refusal(this.kind, 'the access token has expired');
+    return proofOf(this.kind, claim, { id: uid });
+  }
+}
+
+const QQ_URL = 'https://graph.qq.com';
+/** The app has not been granted union ids: the platform then refuses the question for one, whatever the token. */
+const QQ_NO_UNION_IDS = '100048';
+
+const qqUser = z.object({
+  error: answeredErrorCode,
+  client_id: z.union([z.string(), z.int()]).transform(String).optional().catch(undefined),
+  openid: answeredId.optional().catch(undefined),
+  unionid: answeredOptionalText,
+});
+
+/** QQ, by what it says about the token (GET /oauth2.0/me): whose it is, and which app it was given to. */
+export class QqVerifier implements PlatformVerifier<'qq'> {
+  readonly kind = 'qq';
+  private readonly endpoint: PlatformEndpoint;
+
+  constructor(http: PlatformHttp) {
+    this.endpoint = http.endpoint(this.kind, QQ_URL);
+  }
+
+  async verify(claim: Claim, { appId }: PlatformCredentials<'qq'>): Promise<Proof> {
+    requireUid(claim);
+    const accessToken = requireToken(this.kind, claim, 'access_token');
+    const { error, client_id: clientId, openid, unionid } = await this.ask(accessToken);
+    if (error !== undefined && error !== '0') throw refusal(this.kind, 'the platform does not know the access token');
+    if (clientId !== appId) throw refusal(this.kind, 'the access token is for another app');
+    return proofOf(this.kind, claim, { id: openid, unionId: unionid });
+  }
+
+  private async ask(accessToken: string): Promise<z.output<typeof qqUser>> {
+    const deadline = verificationDeadline();
+    // Without `fmt` the answer is a script.
+    const query = { access_token: accessToken, fmt: 'json' };
+    const answer = await this.endpoint.get(this.endpoint.url('/oauth2.0/me', { ...query, unionid: '1' }), {}, deadline);
+    const answered = qqUser.parse(answer.body);
+    if (answered.error !== QQ_NO_UNION_IDS) return answered;
+    return qqUser.parse((await this.endpoint.get(this.endpoint.url('/oauth2.0/me', query), {}, deadline)).body);
+  }
+}
+
+/** For apps in China; that for all others is https://open.tapapis.com. */
+const TAPTAP_URL = 'https://open.tapapis.cn';
+const NONCE_BYTES = 12;
+/** What may stand between the quotes of a header's parameter. */
+const KEY_ID = /^[A-Za-z0-9._~+/=-]+$/;
+
+const taptapBasicInfo = z.object({
+  success: z.literal(true),
+  data: z.object({ openid: answeredId, unionid: answeredOptionalText }),
+});
+
+/**
+ * TapTap, by the account that the token opens (GET /account/basic-info/v1). The token never travels: the request is signed with
+ * its MAC key. The client id goes along, and an openid belongs to one client.
+ */
+export class TaptapVerifier implements PlatformVerifier<'taptap'> {
+  readonly kind = 'taptap';
+  private readonly endpoint: PlatformEndpoint;
+
+  constructor(http: PlatformHttp) {
+    this.endpoint = http.endpoint(this.kind, TAPTAP_URL);
+  }
+
+  async verify(claim: Claim, { clientId }: PlatformCredentials<'taptap'>): Promise<Proof> {
+    requireUid(claim);
+    const keyId = requireToken(this.kind, claim, 'kid');
+    const macKey = requireToken(this.kind, claim, 'mac_key');
+    if (!KEY_ID.test(keyId)) throw refusal(this.kind, "kid is none of the platform's");
+    const url = this.endpoint.url('/account/basic-info/v1', { client_id: clientId });
+    const { status, body } = await this.endpoint.get(url, { authorization: macToken(url, keyId, macKey) });
+    const answer = taptapBasicInfo.safeParse(body);
+    if (status !== 200 || !answer.success) throw refusal(this.kind, 'the platform does not know the token');
+    const { openid, unionid } = answer.data.data;
+    return proofOf(this.kind, claim, { id: openid, unionId: unionid });
+  }
+}
+
+/** The header of a request that is signed with a MAC token. */
+function macToken(url: URL, keyId: string, macKey: string): string {
+  const timestamp = String(Math.floor(Date.now() / 1_000));
+  const nonce = randomBytes(NONCE_BYTES).toString('base64url');
+  const port = url.port === '' ? defaultPort(url) : url.port;
+  const signed = [timestamp, nonce, 'GET', `${url.pathname}${url.search}`, url.hostname, port, '', ''].join('\n');
+  const mac = createHmac('sha1', macKey).update(signed).digest('base64');
+  return `MAC id="${keyId}",ts="${timestamp}",nonce="${nonce}",mac="${mac}"`;
+}
+
+function defaultPort({ protocol }: URL): string {
+  return protocol === 'https:' ? '443' : '80';
+}

@@ -1,0 +1,180 @@
+import { z } from 'zod';
+import type { JsonObject, PlatformCredentials, PlatformKind } from '#contracts';
+import type { AppError } from '#errors';
+import {
+  answeredErrorCode,
+  answeredId,
+  answeredOptionalText,
+  type PlatformEndpoint,
+  type PlatformHttp,
+} from './platform-http.js';
+import {
+  type Claim,
+  optionalToken,
+  type PlatformVerifier,
+  type Proof,
+  refusal,
+  requireToken,
+  unavailable,
+  proofOf,
+} from './platform.rules.js';
+
+/** What the platform of a mini program gives for a code, in the words of most of them. */
+const miniProgramSession = z.object({
+  openid: answeredId,
+  session_key: answeredOptionalText,
+  expires_in: z.int().nonnegative().optional().catch(undefined),
+  unionid: answeredOptionalText,
+});
+
+interface Session {
+  readonly openid: string;
+  readonly unionid?: string | undefined;
+  readonly [field: string]: string | number | undefined;
+}
+
+/**
+ * Why the platform gives no session.
+ *
+ * @param code the error that it names
+ * @param serverErrors those that say nothing about the client's code
+ */
+export function noSession(kind: PlatformKind, code: string | undefined, serverErrors: ReadonlySet<string>): AppError {
+  if (code !== undefined && serverErrors.has(code)) return unavailable(kind, `error ${code}`);
+  return refusal(kind, 'the code is wrong, used or too old');
+}
+
+/**
+ * The proof that a session gives. What it holds goes into the entry, under the platform's names: the client sends only a code.
+ *
+ * @throws AppError refusal where the entry names another user
+ */
+export function sessionProof(kind: PlatformKind, claim: Claim, session: Session): Proof {
+  const { openid, unionid } = session;
+  const proof = proofOf(kind, claim, { id: openid, unionId: unionid });
+  const fields = Object.entries({ uid: openid, ...session }).filter(([, value]) => value !== undefined);
+  return { ...proof, additions: Object.fromEntries(fields) as JsonObject };
+}
+
+/** The platform is busy; its limits; our app id or secret is wrong, or our address is not on its list. */
+const WECHAT_SERVER_ERRORS = new Set(['-1', '45009', '45011', '40013', '40125', '40164', '41002', '41004']);
+
+const wechatFailure = z.object({ errcode: answeredErrorCode });
+
+/**
+ * Exchanges a mini program's code with a platform that does as WeChat does (GET /sns/jscode2session).
+ *
+ * @throws AppError as `requireToken`, `PlatformEndpoint.get`, `noSession`, `sessionProof`
+ */
+async function wechatSessionProof(
+  endpoint: PlatformEndpoint,
+  claim: Claim,
+  { appId, appSecret }: PlatformCredentials<'lc_weapp' | 'lc_qqapp'>,
+): Promise<Proof> {
+  const { kind } = endpoint;
+  const code = requireToken(kind, claim, 'code');
+  const query = { appid: appId, secret: appSecret, js_code: code, grant_type: 'authorization_code' };
+  const { body } = await endpoint.get(endpoint.url('/sns/jscode2session', query));
+  const { errcode = '0' } = wechatFailure.parse(body);
+  const session = miniProgramSession.safeParse(body);
+  if (errcode !== '0' || !session.success) throw noSession(kind, errcode, WECHAT_SERVER_ERRORS);
+  return sessionProof(kind, claim, session.data);
+}
+
+const WEAPP_URL = 'https://api.weixin.qq.com';
+
+/** Mini programs of WeChat, by the session that their code is exchanged for (GET /sns/jscode2session). */
+export class WeappVerifier implements PlatformVerifier<'lc_weapp'> {
+  readonly kind = 'lc_weapp';
+  private readonly endpoint: PlatformEndpoint;
+
+  constructor(http: PlatformHttp) {
+    this.endpoint = http.endpoint(this.kind, WEAPP_URL);
+  }
+
+  verify(claim: Claim, credentials: PlatformCredentials<'lc_weapp'>): Promise<Proof> {
+    return wechatSessionProof(this.endpoint, claim, credentials);
+  }
+}
+
+const QQAPP_URL = 'https://api.q.qq.com';
+
+/** Mini programs of QQ, by the session that their code is exchanged for, as with WeChat (GET /sns/jscode2session). */
+export class QqappVerifier implements PlatformVerifier<'lc_qqapp'> {
+  readonly kind = 'lc_qqapp';
+  private readonly endpoint: PlatformEndpoint;
+
+  constructor(http: PlatformHttp) {
+    this.endpoint = http.endpoint(this.kind, QQAPP_URL);
+  }
+
+  verify(claim: Claim, credentials: PlatformCredentials<'lc_qqapp'>): Promise<Proof> {
+    return wechatSessionProof(this.endpoint, claim, credentials);
+  }
+}
+
+const BAIDU_URL = 'https://spapi.baidu.com';
+/** The key or secret is wrong, or the platform is at its limit: in the words of OAuth 2.0. */
+const BAIDU_SERVER_ERRORS = new Set([
+  'invalid_client',
+  'unauthorized_client',
+  'server_error',
+  'temporarily_unavailable',
+]);
+
+const baiduFailure = z.object({ error: answeredErrorCode });
+
+/** Mini programs of Baidu, by the session that their code is exchanged for (POST /oauth/jscode2sessionkey). */
+export class BaiduVerifier implements PlatformVerifier<'lc_baidu'> {
+  readonly kind = 'lc_baidu';
+  private readonly endpoint: PlatformEndpoint;
+
+  constructor(http: PlatformHttp) {
+    this.endpoint = http.endpoint(this.kind, BAIDU_URL);
+  }
+
+  async verify(claim: Claim, { appKey, appSecret }: PlatformCredentials<'lc_baidu'>): Promise<Proof> {
+    const form = { code: requireToken(this.kind, claim, 'code'), client_id: appKey, sk: appSecret };
+    const { status, body } = await this.endpoint.postForm(this.endpoint.url('/oauth/jscode2sessionkey'), form);
+    const { error } = baiduFailure.parse(body);
+    const session = miniProgramSession.safeParse(body);
+    if (status !== 200 || error !== undefined || !session.success)
+      throw noSession(this.kind, error, BAIDU_SERVER_ERRORS);
+    return sessionProof(this.kind, claim, session.data);
+  }
+}
+
+const TT_URL = 'https://developer.toutiao.com';
+/** The platform is busy; our app id or secret is wrong. */
+const TT_SERVER_ERRORS = new Set(['-1', '40015', '40017']);
+
+const ttAnswer = z.object({ err_no: answeredErrorCode, data: miniProgramSession.optional().catch(undefined) });
+
+/**
+ * Mini programs of Douyin and Toutiao, by the session that their code is exchanged for (POST /api/apps/v2/jscode2session). A
+ * device without a login has only an anonymous code, and that proves no user: it is sent along, but never alone.
+ */
+export class TtVerifier implements PlatformVerifier<'lc_tt'> {
+  readonly kind = 'lc_tt';
+  private readonly endpoint: PlatformEndpoint;
+
+  constructor(http: PlatformHttp) {
+    this.endpoint = http.endpoint(this.kind, TT_URL);
+  }
+
+  async verify(claim: Claim, { appId, appSecret }: PlatformCredentials<'lc_tt'>): Promise<Proof> {
+    const code = requireToken(this.kind, claim, 'code');
+    // The mini program's SDK writes it one way, the platform the other.
+    const anonymousCode =
+      optionalToken(this.kind, claim, 'anonymousCode') ?? optionalToken(this.kind, claim, 'anonymous_code');
+    const { body } = await this.endpoint.postJson(this.endpoint.url('/api/apps/v2/jscode2session'), {
+      appid: appId,
+      secret: appSecret,
+      code,
+      ...(anonymousCode === undefined ? {} : { anonymous_code: anonymousCode }),
+    });
+    const { err_no: error, data } = ttAnswer.parse(body);
+    if (error !== '0' || data === undefined) throw noSession(this.kind, error, TT_SERVER_ERRORS);
+    return sessionProof(this.kind, claim, data);
+  }
+}

@@ -1,0 +1,141 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { migrate } from '#database';
+import { Metrics } from '#observability';
+import { Sealer } from '#security';
+import { newDatabase } from '#testing';
+import { MailDatabase, mailDatabase } from '../mail.database.js';
+import { DeliveriesRepository } from './deliveries.repository.js';
+import { DeliveriesService } from './deliveries.service.js';
+import { DeliveryLeases } from './delivery-leases.js';
+import { DeliveryLogRepository } from './delivery-log.repository.js';
+import { DeliverySender } from './delivery-sender.js';
+
+const HOUR_MS = 3_600_000;
+const TOKEN = 'a-very-secret-token';
+
+describe('the log of deliveries', () => {
+  const sealer = new Sealer('a secret of thirty-two characters, or more');
+  let database: MailDatabase;
+  let repository: DeliveriesRepository;
+  let log: DeliveryLogRepository;
+  let sender: DeliverySender;
+  let deliveries: DeliveriesService;
+
+  const add = async ({ appId = 'app', recipient = 'ada@example.com', lifeMs = HOUR_MS } = {}) => {
+    const id = randomUUID();
+    const expiresAt = new Date(Date.now() + lifeMs);
+    const base = { id, appId, recipient, channel: 'mail', kind: 'verifyEmail', userId: 'ada' } as const;
+    await database.transaction((tx) =>
+      deliveries.add(tx, { ...base, asOf: new Date(Date.now() - HOUR_MS), content: { token: TOKEN }, expiresAt }),
+    );
+    return id;
+  };
+  const kill = (...ids: string[]) =>
+    database.query(
+      `UPDATE mail.deliveries SET status = 'dead', attempts = 9, last_error = '550 no', settled_at = now(),
+              give_up_at = now() - interval '1 hour' WHERE id = ANY($1)`,
+      [ids],
+    );
+
+  beforeAll(async () => {
+    const options = mailDatabase(await newDatabase(), 5);
+    await migrate(options);
+    database = new MailDatabase(options);
+    repository = new DeliveriesRepository(database);
+    const limits = { mailLimit: undefined };
+    log = new DeliveryLogRepository(database);
+    sender = new DeliverySender(new DeliveryLeases(database, repository, sealer, new Metrics(), limits));
+    deliveries = new DeliveriesService(repository, log, sender, sealer, new Metrics());
+  });
+  afterAll(() => database.close());
+  beforeEach(() => database.query('TRUNCATE mail.deliveries'));
+
+  it('shows the newest first, of the application, status and recipient that are asked for', async () => {
+    const first = await add();
+    const second = await add({ recipient: 'bob@example.com' });
+    const third = await add({ appId: 'other' });
+    await kill(first);
+    const ids = async (wanted: object) => (await deliveries.list({ limit: 10, ...wanted })).map(({ id }) => id);
+    expect(await ids({})).toEqual([third, second, first]);
+    expect(await ids({ limit: 2 })).toEqual([third, second]);
+    expect(await ids({ appId: 'app' })).toEqual([second, first]);
+    expect(await ids({ status: 'dead' })).toEqual([first]);
+    expect(await ids({ recipient: 'bob@example.com', status: 'queued' })).toEqual([second]);
+  });
+
+  it('is told as figures: how many wait, and the age of the oldest', async () => {
+    const metrics = new Metrics();
+    new DeliveriesService(repository, log, sender, sealer, metrics);
+    await kill(await add());
+    const oldest = await add();
+    const again = await add();
+    await database.query(`UPDATE mail.deliveries SET created_at = now() - interval '2 hours' WHERE id = $1`, [oldest]);
+    await database.query(`UPDATE mail.deliveries SET status = 'failed' WHERE id = $1`, [again]);
+    const told = await metrics.expose();
+    expect(told).toContain('gatepost_deliveries_waiting{channel="mail",status="queued"} 1\n');
+    expect(told).toContain('gatepost_deliveries_waiting{channel="mail",status="failed"} 1\n');
+    expect(told).toContain('gatepost_deliveries_waiting{channel="sms",status="failed"} 0\n');
+    expect(told).toMatch(/^gatepost_delivery_oldest_waiting_seconds\{channel="mail"\} 72\d\d/m);
+    expect(told).toContain('gatepost_delivery_oldest_waiting_seconds{channel="sms"} 0\n');
+  });
+
+  it('shows nothing of what stands in a message', async () => {
+    const shown = await deliveries.get(await add());
+    expect(JSON.stringify(shown)).not.toContain(TOKEN);
+    expect(Object.keys(shown).filter((name) => /content|sealed/i.test(name))).toEqual([]);
+  });
+
+  it('brings a dead one back, with all its attempts', async () => {
+    const id = await add();
+    await kill(id);
+    expect(await deliveries.retry(id)).toMatchObject({ id, status: 'queued', attempts: 0, settledAt: null });
+    const claim = { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10 } as const;
+    const [claimed] = await database.transaction((tx) => repository.claim(tx, claim));
+    const failed = { id, lease: claim.lease, outcome: 'failed', error: '450', delaySeconds: 5 } as const;
+    expect([claimed?.id, await repository.settle([failed])]).toEqual([id, ['failed']]);
+  });
+
+  it('refuses what is not dead, what has expired, and what there is not', async () => {
+    const [waiting, expired] = [await add(), await add({ lifeMs: -1 })];
+    await kill(expired);
+    await expect(deliveries.retry(waiting)).rejects.toThrow(
+      `${waiting} is not sent again: it is queued, and only dead ones are.`,
+    );
+    await expect(deliveries.retry(expired)).rejects.toThrow(/its link or code has expired/);
+    await expect(deliveries.retry(randomUUID())).rejects.toThrow(/There is no mail or text message/);
+  });
+
+  it('brings all dead ones of an application back that are still good', async () => {
+    const [one, two, expired, others] = [
+      await add(),
+      await add(),
+      await add({ lifeMs: -1 }),
+      await add({ appId: 'b' }),
+    ];
+    await kill(one, two, expired, others);
+    expect([
+      await deliveries.retryDead('app'),
+      await deliveries.retryDead('app'),
+      await deliveries.retryDead(undefined),
+    ]).toEqual([2, 0, 1]);
+    expect((await deliveries.get(expired)).status).toBe('dead');
+  });
+
+  it('sends nothing again to an address that is another one by now', async () => {
+    const id = await add();
+    await kill(id);
+    const change = { appId: 'app', userId: 'ada', recipient: 'new@example.com', asOf: new Date(), reason: 'changed' };
+    await database.transaction((tx) => deliveries.dropNoLongerOwed(tx, change));
+    await expect(deliveries.retry(id)).rejects.toThrow(/it is dropped/);
+  });
+
+  it('tells where what waits was sealed with another secret', async () => {
+    await deliveries.assertSecretFits();
+    await add();
+    await deliveries.assertSecretFits();
+    const other = new Sealer('another secret of thirty-two characters');
+    const foreign = new DeliveriesService(repository, log, sender, other, new Metrics());
+    await expect(foreign.assertSecretFits()).rejects.toThrow(/another GATEPOST_SECRET/);
+  });
+});

@@ -1,0 +1,108 @@
+import { Injectable } from '@nestjs/common';
+import type { deliveriesRpc, RpcData, ShownDelivery } from '#contracts';
+import type { Tx } from '#database';
+import { appError } from '#errors';
+import { Metrics } from '#observability';
+import { Sealer } from '#security';
+import { DeliveriesRepository, type NoLongerOwed } from './deliveries.repository.js';
+import { DeliveryLogRepository } from './delivery-log.repository.js';
+import { DeliverySender } from './delivery-sender.js';
+import { contentContext, type LoggedRow, type NewDelivery } from './delivery.rules.js';
+
+const CHANNELS = ['mail', 'sms'];
+const STATUSES = ['queued', 'failed'];
+
+/** The one way to send something: a row in the transaction that handles the event which asks for it. */
+@Injectable()
+export class DeliveriesService {
+  constructor(
+    private readonly deliveries: DeliveriesRepository,
+    private readonly log: DeliveryLogRepository,
+    private readonly sender: DeliverySender,
+    private readonly sealer: Sealer,
+    metrics: Metrics,
+  ) {
+    sampleWaiting(this.log, metrics);
+  }
+
+  async add(tx: Tx, { content, delaySeconds = 0, ...delivery }: NewDelivery): Promise<void> {
+    const sealedContent = this.sealer.seal(JSON.stringify(content), contentContext(delivery.id));
+    await this.deliveries.add(tx, { ...delivery, sealedContent, delaySeconds });
+    tx.afterCommit(() => {
+      this.sender.wake(delivery.channel);
+    });
+  }
+
+  /** Notes a delivery that was no longer owed when it was asked for. */
+  async addDropped(tx: Tx, { id, ...delivery }: NewDelivery, reason: string): Promise<void> {
+    await this.deliveries.add(tx, { ...delivery, id, sealedContent: '', delaySeconds: 0 });
+    await this.deliveries.drop(tx, [id], reason);
+  }
+
+  /** Drops what waits for a user and is no longer owed. @returns how many */
+  dropNoLongerOwed(tx: Tx, change: NoLongerOwed): Promise<number> {
+    return this.deliveries.dropNoLongerOwed(tx, change);
+  }
+
+  async list(wanted: RpcData<typeof deliveriesRpc.list>): Promise<ShownDelivery[]> {
+    return (await this.log.list(wanted)).map(shown);
+  }
+
+  /** @throws AppError NOT_FOUND */
+  async get(id: string): Promise<ShownDelivery> {
+    const row = await this.log.find(id);
+    if (row === undefined) throw appError('NOT_FOUND', { message: `There is no mail or text message ${id}.` });
+    return shown(row);
+  }
+
+  /** @throws AppError NOT_FOUND, NO_EFFECT where it is not dead or has expired */
+  async retry(id: string): Promise<ShownDelivery> {
+    const row = await this.log.revive(id);
+    if (row === undefined) throw appError('NO_EFFECT', { message: refusalOf(await this.get(id)) });
+    this.sender.wake(row.channel);
+    return shown(row);
+  }
+
+  /** @throws Error where what waits was sealed with another secret: then it could not be sent */
+  async assertSecretFits(): Promise<void> {
+    const row = await this.log.findSealed();
+    if (row !== undefined) this.sealer.open(row.sealedContent, contentContext(row.id));
+  }
+
+  async retryDead(appId: string | undefined): Promise<number> {
+    const retried = await this.log.reviveSome(appId);
+    if (retried > 0) this.sender.wakeAll();
+    return retried;
+  }
+}
+
+function refusalOf({ id, status, expiresAt }: ShownDelivery): string {
+  return status === 'dead'
+    ? `${id} is not sent again: its link or code has expired (${expiresAt}).`
+    : `${id} is not sent again: it is ${status}, and only dead ones are.`;
+}
+
+function shown(row: LoggedRow): ShownDelivery {
+  return {
+    ...row,
+    createdAt: row.createdAt.toISOString(),
+    expiresAt: row.expiresAt.toISOString(),
+    nextAttemptAt: row.settledAt === null ? row.nextAttemptAt.toISOString() : null,
+    settledAt: row.settledAt?.toISOString() ?? null,
+  };
+}
+
+/** Reports how many deliveries wait, and for how long the oldest has. */
+function sampleWaiting(log: DeliveryLogRepository, metrics: Metrics): void {
+  const { deliveriesWaiting, oldestDelivery } = metrics;
+  const read = async (): Promise<void> => {
+    const waiting = await log.waiting();
+    for (const channel of CHANNELS) {
+      const own = waiting.filter((row) => row.channel === channel);
+      oldestDelivery.set({ channel }, Math.max(0, ...own.map(({ seconds }) => seconds)));
+      for (const status of STATUSES)
+        deliveriesWaiting.set({ channel, status }, own.find((row) => row.status === status)?.count ?? 0);
+    }
+  };
+  metrics.sample({ gauges: [deliveriesWaiting, oldestDelivery], read });
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { ChannelAway, DeliveryRefused } from '../deliveries/delivery.channel.js';
+import { smtpFailure } from './mail.channels.js';
+
+const failure = (fields: Record<string, unknown>) => Object.assign(new Error('the answer'), fields);
+const begun = { recipient: 'ada@example.com', hasBegun: true };
+const notBegun = { ...begun, hasBegun: false };
+
+describe('a failure of SMTP', () => {
+  it.each(['ECONNECTION', 'ETIMEDOUT', 'ESOCKET', 'EDNS', 'ETLS', 'EAUTH', 'EPROTOCOL'])(
+    '%s before the mail: the server is away; in the middle of it: this mail is tried again',
+    (code) => {
+      expect(smtpFailure(failure({ code, command: 'CONN' }), notBegun)).toBeInstanceOf(ChannelAway);
+      const inTheMiddle = smtpFailure(failure({ code, command: 'CONN' }), begun);
+      expect(inTheMiddle).not.toBeInstanceOf(ChannelAway);
+      expect(inTheMiddle).not.toBeInstanceOf(DeliveryRefused);
+    },
+  );
+
+  it.each([
+    ['RCPT TO', 550],
+    ['RCPT TO', 553],
+    ['DATA', 552],
+    ['DATA', 554],
+  ])('%s answered %i: refused', (command, responseCode) => {
+    expect(smtpFailure(failure({ code: 'EENVELOPE', command, responseCode }), begun)).toBeInstanceOf(DeliveryRefused);
+  });
+
+  it.each([
+    ['MAIL FROM', 550],
+    ['RCPT TO', 530],
+  ])('%s answered %i: it is about us, so nothing can be sent', (command, responseCode) => {
+    expect(smtpFailure(failure({ code: 'EENVELOPE', command, responseCode }), begun)).toBeInstanceOf(ChannelAway);
+  });
+
+  it.each([
+    ['RCPT TO', 450],
+    ['DATA', 421],
+    ['DATA', 503],
+    ['MAIL FROM', 451],
+    ['DATA', 999],
+  ])('%s answered %i: tried again', (command, responseCode) => {
+    const error = smtpFailure(failure({ code: 'EENVELOPE', command, responseCode }), begun);
+    expect(error.name).toBe('Error');
+  });
+
+  it('an address that nodemailer itself does not send to is refused', () => {
+    expect(smtpFailure(failure({ code: 'EENVELOPE', command: 'API' }), begun)).toBeInstanceOf(DeliveryRefused);
+  });
+
+  it.each(['MAIL FROM', 'RCPT TO'])('%s refused for letters before the @ says so', (command) => {
+    const failed = { ...begun, recipient: '用户@example.com' };
+    const error = smtpFailure(failure({ code: 'EENVELOPE', command, responseCode: 553 }), failed);
+    expect(error).toBeInstanceOf(DeliveryRefused);
+    expect(error.message).toMatch(/SMTPUTF8.*the answer/);
+  });
+});
