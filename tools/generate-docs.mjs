@@ -26,7 +26,7 @@ const { ERRORS } = await import('#errors');
 const contracts = await import('#contracts');
 const { Metrics } = await import('#observability');
 const { GatewayModule } = await import('../dist/apps/gateway/src/gateway.module.js');
-const { COMMON_ERRORS } = await import('../dist/apps/gateway/src/openapi/common-errors.js');
+const { COMMON_ERRORS } = await import('../dist/apps/gateway/src/openapi/error-responses.js');
 const { TOPICS } = await import('../dist/apps/gateway/src/openapi/endpoint.decorator.js');
 
 /** Shapes with a name of their own: told once, then referred to. */

@@ -4,40 +4,27 @@ import { ApplicationDirectory, STRANGER_LIMIT_OPTIONS, StrangerLimit } from '#ad
 import { accountsRpc } from '#contracts';
 import { RpcClient } from '#messaging';
 import { ProcessFacts, Readiness } from '#observability';
-import { BatchSaveController } from './batch/batch-save.controller.js';
-import { BatchSaveService } from './batch/batch-save.service.js';
-import { BatchController } from './batch/batch.controller.js';
+import { EmailsController, MailLinksController } from './accounts/emails.controller.js';
+import { PhoneNumbersController } from './accounts/phone-numbers.controller.js';
+import { RolesController } from './accounts/roles.controller.js';
+import { LoginController, UsersController } from './accounts/users.controller.js';
+import { BatchController, BatchSaveController } from './batch/batch.controller.js';
 import { BatchService } from './batch/batch.service.js';
-import { WriteLimits } from './batch/write-limits.js';
-import { EmailsController } from './emails/emails.controller.js';
-import { MailLinksController } from './emails/mail-links.controller.js';
-import { MailLinksService } from './emails/mail-links.service.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from './gateway.config.js';
-import { noteSettings } from './gateway.facts.js';
-import { Authenticator } from './http/authenticator.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { MethodOverrideController } from './http/method-override.js';
-import { InstallationsController } from './installations/installations.controller.js';
-import { Principals } from './installations/principals.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
-import { OPERATIONS_ENDPOINTS } from './openapi/operations.endpoints.js';
-import { ENDPOINTS, endpointsOf, type RoutedEndpoint } from './openapi/routed-endpoints.js';
-import { LinkPagesService } from './pages/link-pages.service.js';
-import { ResetPasswordPageController } from './pages/reset-password-page.controller.js';
-import { ResetPasswordPagesService } from './pages/reset-password-pages.service.js';
-import { VerifyEmailPageController } from './pages/verify-email-page.controller.js';
-import { VerifyEmailPagesService } from './pages/verify-email-pages.service.js';
-import { PhoneNumbersController } from './phone-numbers/phone-numbers.controller.js';
+import { ENDPOINTS, endpointsOf, OPERATIONS_ENDPOINTS, type RoutedEndpoint } from './openapi/routed-endpoints.js';
+import { sendErrorPage } from './pages/page-reply.js';
+import { isForPage } from './pages/page-request.js';
+import { ResetPasswordPageController, VerifyEmailPageController } from './pages/pages.controller.js';
+import { PagesService } from './pages/pages.service.js';
 import { PingController } from './ping/ping.controller.js';
-import { ConnectorDirectory } from './push-router/connector.directory.js';
-import { PushRouterController } from './push-router/push-router.controller.js';
-import { NotificationsController } from './push/notifications.controller.js';
-import { PushController } from './push/push.controller.js';
-import { ScheduledPushesController } from './push/scheduled-pushes.controller.js';
+import { InstallationsController } from './push/installations.controller.js';
+import { Principals } from './push/principals.js';
+import { PushRouterController } from './push/push-router.controller.js';
+import { NotificationsController, PushController, ScheduledPushesController } from './push/push.controller.js';
 import { RateLimitsModule, type RequestCountStorage } from './rate-limits/rate-limits.module.js';
-import { RolesController } from './roles/roles.controller.js';
-import { LoginController } from './users/login.controller.js';
-import { UsersController } from './users/users.controller.js';
 
 const CONTROLLERS = [
   BatchController,
@@ -91,21 +78,23 @@ export class GatewayModule {
       providers: [
         { provide: GATEWAY_CONFIG, useValue: config },
         { provide: ENDPOINTS, useValue: GatewayModule.endpoints },
-        { provide: APP_FILTER, useClass: ErrorFilter },
+        { provide: APP_FILTER, useFactory: () => new ErrorFilter({ isForPage, sendErrorPage }) },
         { provide: STRANGER_LIMIT_OPTIONS, useValue: { limit: config.failedCredentials } },
         ApplicationDirectory,
-        Authenticator,
-        BatchSaveService,
         BatchService,
-        ConnectorDirectory,
-        LinkPagesService,
-        MailLinksService,
+        PagesService,
         Principals,
-        ResetPasswordPagesService,
         StrangerLimit,
-        VerifyEmailPagesService,
-        WriteLimits,
       ],
     };
   }
+}
+
+/** What operators can ask of a gateway's settings. */
+function noteSettings(facts: ProcessFacts, { baseUrl, pushUrls, rateLimits, trustedProxies }: GatewayConfig): void {
+  const areLimited = [rateLimits.requests, rateLimits.logins, rateLimits.signUps].every((one) => one !== undefined);
+  facts.setting('baseUrl', () => baseUrl);
+  facts.setting('pushUrl', () => pushUrls?.server ?? null);
+  facts.setting('areRequestsLimited', () => areLimited);
+  facts.setting('trustedProxies', () => trustedProxies.length);
 }

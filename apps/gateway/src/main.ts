@@ -10,7 +10,7 @@ import {
 import { RedisModule } from '#redis';
 import { gatewayConfig, gatewayEnvironment } from './gateway.config.js';
 import { GatewayModule } from './gateway.module.js';
-import { createHttpServer, prepareHttpServer } from './http/http-server.js';
+import { createHttpServer, prepareHttpServer } from './http-server.js';
 
 const schema = gatewayEnvironment.extend({
   ...serviceEnvironment.shape,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
 import { appError, type ErrorName } from '#errors';
-import type { RateLimits } from '../src/rate-limits/rate-limit.js';
+import type { RateLimits } from '../src/rate-limits/request-limits.js';
 import { FakeAccounts } from './fake-accounts.js';
 import { startGateway } from './start-gateway.js';
 

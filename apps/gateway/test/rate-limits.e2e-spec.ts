@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
-import type { RateLimits } from '../src/rate-limits/rate-limit.js';
+import type { RateLimits } from '../src/rate-limits/request-limits.js';
 import { APPLICATION, FakeAccounts } from './fake-accounts.js';
 import { startGateway } from './start-gateway.js';
 

@@ -4,8 +4,7 @@ import { MemoryRequestCounter, type RequestCounter } from '#admission';
 import { Metrics } from '#observability';
 import { Redis } from '#redis';
 import { newNamespace, TcpProxy, testRun, unique } from '#testing';
-import { FallbackRequestCounter } from '../src/rate-limits/fallback-request-counter.js';
-import { RedisRequestCounter } from '../src/rate-limits/redis-request-counter.store.js';
+import { FallbackRequestCounter, RedisRequestCounter } from '../src/rate-limits/redis-request-counter.store.js';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

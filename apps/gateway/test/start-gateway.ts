@@ -2,7 +2,7 @@ import type { DynamicModule } from '@nestjs/common';
 import { type RunningService, startService } from '#bootstrap';
 import { type GatewayConfig, gatewayConfig, gatewayEnvironment } from '../src/gateway.config.js';
 import { GatewayModule } from '../src/gateway.module.js';
-import { createHttpServer, prepareHttpServer } from '../src/http/http-server.js';
+import { createHttpServer, prepareHttpServer } from '../src/http-server.js';
 import type { FakeAccounts } from './fake-accounts.js';
 
 export const GATEWAY_CONFIG: GatewayConfig = {

@@ -12,7 +12,7 @@ import { authLinkingDatabase } from '../../auth-linking/src/auth-linking.databas
 import { AuthLinkingModule } from '../../auth-linking/src/auth-linking.module.js';
 import { gatewayConfig, servingDevices } from '../../gateway/src/gateway.config.js';
 import { GatewayModule } from '../../gateway/src/gateway.module.js';
-import { createHttpServer, prepareHttpServer } from '../../gateway/src/http/http-server.js';
+import { createHttpServer, prepareHttpServer } from '../../gateway/src/http-server.js';
 import { mailConfig } from '../../mail/src/mail.config.js';
 import { mailDatabase } from '../../mail/src/mail.database.js';
 import { MailModule } from '../../mail/src/mail.module.js';

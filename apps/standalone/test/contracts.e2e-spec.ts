@@ -7,7 +7,7 @@ import { AccountsModule } from '../../accounts/src/accounts.module.js';
 import { AuthLinkingModule } from '../../auth-linking/src/auth-linking.module.js';
 import { gatewayConfig, gatewayEnvironment } from '../../gateway/src/gateway.config.js';
 import { GatewayModule } from '../../gateway/src/gateway.module.js';
-import { createHttpServer, prepareHttpServer } from '../../gateway/src/http/http-server.js';
+import { createHttpServer, prepareHttpServer } from '../../gateway/src/http-server.js';
 import { MailModule } from '../../mail/src/mail.module.js';
 import { pushDeliveryConfig, pushDeliveryEnvironment } from '../../push-delivery/src/push-delivery.config.js';
 import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';

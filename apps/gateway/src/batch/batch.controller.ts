@@ -1,9 +1,15 @@
-import { Controller, Post, Req, Res } from '@nestjs/common';
+import { Controller, HttpCode, HttpStatus, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller, JsonObject } from '#contracts';
+import { appError } from '#errors';
+import { JsonBody, RequestCaller } from '../http/request.decorators.js';
+import { originsOf } from '../http/sub-request.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
+import { parseWrites, resultsById } from './batch-save.js';
 import { batchEndpoints } from './batch.endpoints.js';
 import { BatchService } from './batch.service.js';
-import { assertNotWithinBatch } from './nested-batch.js';
+
+const BATCH_ROUTE = '/1.1/batch';
 
 @Controller('1.1/batch')
 export class BatchController {
@@ -16,4 +22,34 @@ export class BatchController {
     const answer = await this.batch.run(request);
     void reply.code(200).type('application/json; charset=utf-8').send(answer);
   }
+}
+
+@Controller('1.1/batch/save')
+export class BatchSaveController {
+  constructor(private readonly batch: BatchService) {}
+
+  @Post()
+  @HttpCode(HttpStatus.OK)
+  @Endpoint(batchEndpoints.save)
+  async save(
+    @RequestCaller() caller: Caller,
+    @JsonBody() body: JsonObject,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<JsonObject> {
+    assertNotWithinBatch(request);
+    const writes = parseWrites(body);
+    if (writes.length === 0) return {};
+    await this.batch.countWrites(request, reply, writes);
+    return resultsById(await this.batch.save(caller, writes));
+  }
+}
+
+/**
+ * The route is asked, not the URL's text: however it was written, a batch within a batch is known as one.
+ * @throws AppError NOT_SUPPORTED
+ */
+function assertNotWithinBatch(request: FastifyRequest): void {
+  const isWithinBatch = originsOf(request).some(({ routeOptions }) => routeOptions.url === BATCH_ROUTE);
+  if (isWithinBatch) throw appError('NOT_SUPPORTED', { message: 'A batch cannot hold another batch.' });
 }

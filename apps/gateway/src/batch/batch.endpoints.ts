@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { ErrorName } from '#errors';
-import { installationsEndpoints } from '../installations/installations.endpoints.js';
+import { rolesEndpoints } from '../accounts/roles.endpoints.js';
+import { LOGIN_ERRORS, usersEndpoints } from '../accounts/users.endpoints.js';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
-import { rolesEndpoints } from '../roles/roles.endpoints.js';
-import { LOGIN_ERRORS, usersEndpoints } from '../users/users.endpoints.js';
+import { installationsEndpoints } from '../push/installations.endpoints.js';
 
 const entry = z
   .looseObject({

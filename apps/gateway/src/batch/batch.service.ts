@@ -1,20 +1,45 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { FastifyRequest } from 'fastify';
-import type { JsonValue } from '#contracts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Response } from 'light-my-request';
+import {
+  authLinkingRpc,
+  type Caller,
+  installationsRpc,
+  type JsonObject,
+  type JsonValue,
+  objectsRpc,
+  type ObjectWrite,
+} from '#contracts';
 import { AppError, appError } from '#errors';
+import { MAX_MESSAGE_BYTES, RpcClient } from '#messaging';
+import { hasAuthData } from '../accounts/user.schemas.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
+import { errorBody } from '../http/error.filter.js';
 import { asJsonObject } from '../http/json-body.js';
-import { dispatch, originsOf } from '../http/sub-request.js';
-import { BatchAnswer } from './batch-answer.js';
-import { requestsOf } from './batch-body.js';
-import { parseEntry } from './batch-entry.js';
+import { dispatch, isMethod, originsOf, type SubRequest } from '../http/sub-request.js';
+import { Principals } from '../push/principals.js';
+import { RequestLimits } from '../rate-limits/request-limits.js';
+import { isObject, malformed, type ParsedWrite, requestsOf } from './batch-save.js';
 
+/** A path of the API: the parser of URLs would drop tabs and line breaks, and take a backslash for a slash. */
+const API_PATH = /^\/1\.1\/[^\s\\]*$/;
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 const MAX_ENTRIES = 100;
+
+interface SavedObject {
+  readonly internalId: string;
+  readonly result: JsonObject;
+}
 
 /** Runs the requests of a batch as if each had been sent alone. */
 @Injectable()
 export class BatchService {
-  constructor(@Inject(GATEWAY_CONFIG) private readonly config: Pick<GatewayConfig, 'batchTimeoutMs'>) {}
+  constructor(
+    private readonly rpc: RpcClient,
+    private readonly principals: Principals,
+    private readonly limits: RequestLimits,
+    @Inject(GATEWAY_CONFIG) private readonly config: Pick<GatewayConfig, 'batchTimeoutMs'>,
+  ) {}
 
   /**
    * Runs the requests one after the other, until the client is gone or the time of the batch is over. A request that is under way then may
@@ -35,6 +60,22 @@ export class BatchService {
     return answer.toString();
   }
 
+  /** Counts each write as the request that it would be alone. @throws AppError TOO_MANY_REQUESTS */
+  async countWrites(request: FastifyRequest, reply: FastifyReply, writes: readonly ParsedWrite[]): Promise<void> {
+    for (const { className, objectId } of writes) {
+      const isSignUp = className === '_User' && objectId === undefined;
+      await this.limits.count(request, reply, isSignUp ? ['signUps'] : []);
+    }
+  }
+
+  /** @throws AppError NOT_SUPPORTED where the writes belong to several services; the first write's that cannot be done */
+  save(caller: Caller, writes: readonly ParsedWrite[]): Promise<SavedObject[]> {
+    const objects = writes.filter(isStoredByAccounts);
+    if (objects.length === writes.length) return this.#saveObjects(caller, objects);
+    if (objects.length === 0) return this.#saveInstallations(caller, writes);
+    throw appError('NOT_SUPPORTED', { message: 'Installations are saved together with installations only.' });
+  }
+
   /** @returns whether it was answered in time */
   async #runEntry(request: FastifyRequest, entry: JsonValue, answer: BatchAnswer, leftMs: number): Promise<boolean> {
     try {
@@ -48,6 +89,20 @@ export class BatchService {
       answer.addError(error);
       return true;
     }
+  }
+
+  async #saveObjects(caller: Caller, writes: ObjectWrite[]): Promise<SavedObject[]> {
+    const isProofNeeded = writes.some(({ className, fields }) => className === '_User' && hasAuthData(fields));
+    const contract = isProofNeeded ? authLinkingRpc.saveAll : objectsRpc.saveAll;
+    return (await this.rpc.call(contract, { caller, writes })).results;
+  }
+
+  async #saveInstallations(caller: Caller, parsed: readonly ParsedWrite[]): Promise<SavedObject[]> {
+    if (parsed.some(({ children }) => children.length > 0))
+      throw appError('NOT_SUPPORTED', { message: 'Installations of a joint save point to none of its objects.' });
+    const writes = parsed.map(({ className: _, children: __, ...write }) => write);
+    const request = { caller, principal: await this.principals.of(caller), writes };
+    return (await this.rpc.call(installationsRpc.saveAll, request)).results;
   }
 }
 
@@ -67,4 +122,62 @@ async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | un
 function isClientGone(request: FastifyRequest): boolean {
   const sentByClient = originsOf(request).at(-1) ?? request;
   return sentByClient.raw.socket.destroyed;
+}
+
+function isStoredByAccounts(write: ParsedWrite): write is ObjectWrite {
+  return write.className !== '_Installation';
+}
+
+/** The request that an entry describes. @throws AppError MALFORMED_JSON where it describes none of this API */
+function parseEntry(entry: JsonValue): SubRequest {
+  if (!isObject(entry)) throw malformed('A request of a batch must be an object.');
+  const { method, path } = entry;
+  const params = entry['params'] ?? {};
+  if (!isMethod(method)) throw malformed('The method of a request must be GET, POST, PUT or DELETE.');
+  if (!isApiPath(path)) throw malformed('The path of a request must be one below /1.1/.');
+  if (!isObject(params)) throw malformed('The params of a request must be an object.');
+  return { method, url: path, params, body: entry['body'] ?? {} };
+}
+
+function isApiPath(path: JsonValue | undefined): path is string {
+  if (typeof path !== 'string' || path.includes('#')) return false;
+  const [pathname = ''] = path.split('?', 1);
+  return API_PATH.test(pathname) && !DOT_SEGMENT.test(pathname);
+}
+
+/** The answer of a batch, put together from the texts of its answers: they are JSON, and need not be parsed. */
+export class BatchAnswer {
+  readonly #entries: string[] = [];
+  #bytes = 0;
+
+  /** Adds the answer to a request with the given method. */
+  add(method: string, response: Response): void {
+    if (response.statusCode >= 400) this.#entries.push(`{"error":${response.payload}}`);
+    else this.#addSuccess(successText(method, response));
+  }
+
+  addError(error: AppError): void {
+    this.#entries.push(`{"error":${JSON.stringify(errorBody(error))}}`);
+  }
+
+  toString(): string {
+    return `[${this.#entries.join(',')}]`;
+  }
+
+  #addSuccess(text: string): void {
+    const bytes = Buffer.byteLength(text);
+    // A batch may answer as much as any other request.
+    if (this.#bytes + bytes > MAX_MESSAGE_BYTES) {
+      this.addError(appError('OBJECT_TOO_LARGE', { message: 'The answers of the batch are too large together.' }));
+      return;
+    }
+    this.#bytes += bytes;
+    this.#entries.push(`{"success":${text}}`);
+  }
+}
+
+/** SDKs take `null` for an object that is not there; asked for alone, it is an empty one. */
+function successText(method: string, { headers, payload }: Response): string {
+  if (!String(headers['content-type']).startsWith('application/json')) return JSON.stringify(payload);
+  return method === 'GET' && payload === '{}' ? 'null' : payload;
 }

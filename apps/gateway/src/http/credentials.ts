@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Application } from '#contracts';
 
 /** What a request shows to be let in, as it was sent. */
-export interface Credentials {
+interface Credentials {
   readonly appId: string;
   readonly key?: string | undefined;
   readonly masterKey?: string | undefined;

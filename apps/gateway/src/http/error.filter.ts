@@ -1,16 +1,24 @@
+import type { Socket } from 'node:net';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, HttpStatus, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, appError } from '#errors';
 import { reportError } from '#observability';
-import { isForPage, sendErrorPage } from '../pages/error-page.js';
 
 /** Twice the largest bound that an operator can set: what is longer was never meant for us. */
 const MAX_DRAINED_BYTES = 16 * 1024 * 1024;
 
-/** Writes every error body: `{code, error}` (specification, Errors), or a page where somebody reads it. */
+/** The error responses of pages, which people read. */
+interface ErrorPages {
+  readonly isForPage: (request: FastifyRequest) => boolean;
+  readonly sendErrorPage: (request: FastifyRequest, reply: FastifyReply, error: AppError) => void;
+}
+
+/** Writes every error response: `{code, error}` (specification, Errors), or a page where the request is for one. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('Http');
+
+  constructor(private readonly pages: ErrorPages) {}
 
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
@@ -19,7 +27,7 @@ export class ErrorFilter implements ExceptionFilter {
     const reply = http.getResponse<FastifyReply>();
     reportError(this.logger, error, { requestId: request.id });
     if (error.is('PAYLOAD_TOO_LARGE')) letFinish(request, reply);
-    if (isForPage(request)) sendErrorPage(request, reply, error);
+    if (this.pages.isForPage(request)) this.pages.sendErrorPage(request, reply, error);
     else sendError(reply, error);
   }
 }
@@ -53,4 +61,41 @@ export function fromHttp(thrown: unknown): AppError {
   if (typeof status === 'number' && status >= 400 && status < 500)
     return appError('MALFORMED_JSON', { message: 'The request is malformed.' });
   return appError('INTERNAL', { cause: thrown });
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+};
+/** Time for a client to read why, before the connection is cut off. */
+const LINGER_MS = 1_000;
+
+/**
+ * Answers what the HTTP parser could not read, or did not get in time: no request exists yet, so the answer is written by hand.
+ * The connection ends also where the client keeps its side open, and goes on sending.
+ */
+export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const { status, code, message } = refusalOf(error.code);
+  const body = JSON.stringify({ code, error: message });
+  const head = [
+    `HTTP/1.1 ${status} ${REASONS[status] ?? ''}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+function refusalOf(errorCode: string | undefined): { status: number; code: number; message: string } {
+  if (errorCode === 'HPE_HEADER_OVERFLOW') return appError('HEADERS_TOO_LARGE');
+  const { status, code, message } = appError('MALFORMED_JSON', { message: 'The request is malformed.' });
+  return errorCode === 'ERR_HTTP_REQUEST_TIMEOUT'
+    ? { status: 408, code, message: 'The request did not arrive in time.' }
+    : { status, code, message };
 }

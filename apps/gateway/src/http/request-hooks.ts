@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
+import { Logger } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { clientAddressOf } from '#admission';
+import ipaddr from 'ipaddr.js';
+import { clientAddressOf, clientNetworkOf, StrangerLimit } from '#admission';
 import type { Caller } from '#contracts';
-import { Metrics } from '#observability';
-import { Authenticator } from './authenticator.js';
-import { readCredentials } from './credentials.js';
+import { appError } from '#errors';
+import { Metrics, ProcessFacts } from '#observability';
+import { acceptedLanguages } from './accepted-languages.js';
+import { judgeCredentials, readCredentials, readSessionToken } from './credentials.js';
 import { OVERRIDE_PATH } from './method-override.js';
 
 const API_PREFIX = '/1.1/';
@@ -20,6 +23,8 @@ const OPEN_ROUTES = new Set([
 ]);
 /** Who takes nothing of an answer for so long, or for twice as long, is cut off. */
 const UNREAD_TIMEOUT_MS = 30_000;
+/** Networks in which a proxy of one's own stands, and from which no stranger comes. */
+const INNER_NETWORKS = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal']);
 const REQUEST_ID = /^[\w-]{8,64}$/;
 
 declare module 'fastify' {
@@ -39,7 +44,7 @@ export function requestIdOf(request: { headers: Record<string, string | string[]
 
 /** Adds what happens to every request: its id, its headers, its credentials before its body is read, its metrics. */
 export function addRequestHooks(app: NestFastifyApplication): void {
-  const authenticator = app.get(Authenticator);
+  const strangers = app.get(StrangerLimit);
   const metrics = app.get(Metrics);
   const fastify = app.getHttpAdapter().getInstance();
 
@@ -51,7 +56,7 @@ export function addRequestHooks(app: NestFastifyApplication): void {
     done();
   });
   fastify.addHook('onRequest', async (request) => {
-    if (mustSignNow(request)) request.caller = await authenticator.authenticate(request);
+    if (mustSignNow(request)) request.caller = await authenticate(request, strangers);
   });
   fastify.addHook('onSend', (request, _reply, _payload, done) => {
     const { socket } = request.raw;
@@ -63,6 +68,28 @@ export function addRequestHooks(app: NestFastifyApplication): void {
     metrics.httpRequests.observe(labelsOf(request, reply), reply.elapsedTime / 1000);
     done();
   });
+}
+
+/**
+ * Says once that requests come by a proxy which is not trusted: all clients behind it would share the limits of one. Whoever
+ * comes from elsewhere with the header is no proxy, and is not believed in silence.
+ */
+export function warnOfUnknownProxy(app: NestFastifyApplication): void {
+  const logger = new Logger('Proxy');
+  let isTold = false;
+  app.get(ProcessFacts).setting('hasUnknownProxy', () => isTold);
+  app
+    .getHttpAdapter()
+    .getInstance()
+    .addHook('onRequest', (request, _reply, done) => {
+      if (!isTold && isByUnknownProxy(request)) {
+        isTold = true;
+        logger.warn(
+          'A proxy in your network sends X-Forwarded-For, but GATEPOST_TRUSTED_PROXIES does not name it: all its clients count as one address.',
+        );
+      }
+      done();
+    });
 }
 
 /** The route decides, not the URL's text: an escaped URL reaches the same route. */
@@ -77,6 +104,35 @@ function mustSignNow(request: FastifyRequest): boolean {
   return isApi(request) && !OPEN_ROUTES.has(route);
 }
 
+/** @throws AppError UNAUTHORIZED where the credentials are missing or wrong, TOO_MANY_REQUESTS where they too often were */
+async function authenticate({ id, headers, clientAddress }: FastifyRequest, strangers: StrangerLimit): Promise<Caller> {
+  const credentials = readCredentials(headers);
+  if (credentials === undefined) throw appError('UNAUTHORIZED');
+  const network = clientNetworkOf(clientAddress);
+  const application = await strangers.find(credentials.appId, network);
+  if (application === null) throw appError('UNAUTHORIZED');
+  const signature = judgeCredentials(credentials, application);
+  if (signature === undefined) throw strangers.refusal(network);
+  const sessionToken = readSessionToken(headers);
+  const languages = acceptedLanguages(headers['accept-language']);
+  return {
+    requestId: id,
+    appId: application.id,
+    isMaster: signature === 'master',
+    ...(sessionToken === undefined ? {} : { sessionToken }),
+    ...(languages.length === 0 ? {} : { languages: [...languages] }),
+  };
+}
+
 function labelsOf(request: FastifyRequest, reply: FastifyReply): { method: string; route: string; status: string } {
   return { method: request.method, route: request.routeOptions.url ?? 'unknown', status: String(reply.statusCode) };
+}
+
+/**
+ * Whether the request came by a proxy in a network of one's own that is not trusted. Behind one that is, `ips` holds more than
+ * the connection.
+ */
+export function isByUnknownProxy({ headers, ip, ips = [ip] }: Pick<FastifyRequest, 'headers' | 'ip' | 'ips'>): boolean {
+  if (headers['x-forwarded-for'] === undefined || ips.length > 1 || !ipaddr.isValid(ip)) return false;
+  return INNER_NETWORKS.has(ipaddr.process(ip).range());
 }

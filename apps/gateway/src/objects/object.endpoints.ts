@@ -1,5 +1,18 @@
 import { z } from 'zod';
 import type { ErrorName } from '#errors';
+import { named } from '../openapi/endpoint.decorator.js';
+
+export const timestamp = z.iso.datetime({ precision: 3 });
+export const objectId = z
+  .string()
+  .regex(/^[0-9A-Za-z_-]{1,64}$/)
+  .describe('24 hexadecimal digits where it was made here; imported objects keep the id that they had.');
+export const acl = named(
+  'ACL',
+  z
+    .record(z.string(), z.object({ read: z.literal(true).optional(), write: z.literal(true).optional() }))
+    .describe('Who may read and write: user ids, `*` for everybody, or `role:<name>`.'),
+);
 
 const on = z.enum(['1', 'true']).optional();
 

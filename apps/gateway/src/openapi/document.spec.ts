@@ -4,9 +4,8 @@ import { z } from 'zod';
 import { ERRORS } from '#errors';
 import { GatewayModule } from '../gateway.module.js';
 import { openApiDocument } from './document.js';
-import { Endpoint, type EndpointDescription } from './endpoint.decorator.js';
+import { Endpoint, type EndpointDescription, named } from './endpoint.decorator.js';
 import { endpointsOf } from './routed-endpoints.js';
-import { named } from './shapes.js';
 
 const thing = named('Thing', z.object({ name: z.string(), size: z.int().optional() }));
 const description: EndpointDescription = {

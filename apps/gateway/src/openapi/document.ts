@@ -1,10 +1,51 @@
 import { z } from 'zod';
-import { SECURITY, SECURITY_SCHEMES } from './security.js';
-import { type Answer, TOPICS } from './endpoint.decorator.js';
+import { type Answer, type Credentials, named, shapeNames, TOPICS } from './endpoint.decorator.js';
 import { COMMON_HEADERS, COMMON_RESPONSES, errorResponses, headerReference } from './error-responses.js';
-import type { Header, OpenApiDocument, Operation, Parameter, Response, Schema } from './openapi.types.js';
+import type {
+  Header,
+  OpenApiDocument,
+  Operation,
+  Parameter,
+  Response,
+  Schema,
+  SecurityScheme,
+} from './openapi.types.js';
 import type { RoutedEndpoint } from './routed-endpoints.js';
-import { named, ShapeWriter } from './shapes.js';
+
+const header = (name: string, description: string): SecurityScheme => ({
+  type: 'apiKey',
+  in: 'header',
+  name,
+  description,
+});
+
+/** What a request can show. */
+const SECURITY_SCHEMES: Readonly<Record<string, SecurityScheme>> = {
+  applicationId: header('X-LC-Id', 'The id of the application.'),
+  applicationKey: header('X-LC-Key', 'The application key.'),
+  masterKey: header('X-LC-Key', 'The master key, followed by `,master`. It belongs on your own servers.'),
+  applicationSign: header(
+    'X-LC-Sign',
+    'In place of the key: `<md5>,<timestamp>`, where md5 is that of the timestamp directly followed by the application key.',
+  ),
+  masterSign: header('X-LC-Sign', 'The same with the master key, followed by `,master`.'),
+  session: header('X-LC-Session', 'The session token of the user who asks.'),
+};
+
+const needed = (...names: string[]) => Object.fromEntries(['applicationId', ...names].map((name) => [name, []]));
+
+const BY_APPLICATION = [needed('applicationKey'), needed('applicationSign')];
+const BY_MASTER = [needed('masterKey'), needed('masterSign')];
+const BY_SESSION = [needed('applicationKey', 'session'), needed('applicationSign', 'session')];
+
+/** The combinations that open an endpoint. */
+const SECURITY: Readonly<Record<Credentials, Operation['security']>> = {
+  none: [],
+  application: BY_APPLICATION,
+  session: BY_SESSION,
+  'session or master key': [...BY_SESSION, ...BY_MASTER],
+  'master key': BY_MASTER,
+};
 
 const DESCRIPTION =
   'Accounts and pushes over the REST API of the LeanCloud SDKs. Every body is JSON, but for the forms of pages. A failure is `{"code": <integer>, "error": "<text>"}`; programs decide by `code`.';
@@ -111,4 +152,45 @@ function textContent(mediaType: string | undefined): Response['content'] {
 
 function json(shape: z.ZodType, shapes: ShapeWriter): NonNullable<Response['content']> {
   return { 'application/json': { schema: shapes.write(shape) } };
+}
+
+/** Turns shapes into the document's schemas, and gathers those with a name. */
+class ShapeWriter {
+  readonly #named = new Map<string, Schema>();
+
+  /** The named shapes that were written, by name. */
+  get schemas(): Record<string, Schema> {
+    return Object.fromEntries([...this.#named].sort(([a], [b]) => a.localeCompare(b)));
+  }
+
+  /** The schema of a shape, or the reference to it. */
+  write(shape: z.core.$ZodType): Schema {
+    const name = shapeNames.get(shape)?.name;
+    if (name === undefined) return this.#convert(shape);
+    if (!this.#named.has(name)) this.#named.set(name, this.#convert(shape));
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  #convert(root: z.core.$ZodType): Schema {
+    const { $schema: _dialect, ...schema } = z.toJSONSchema(root, {
+      io: 'input',
+      override: ({ zodSchema, jsonSchema }) => {
+        dropNoise(jsonSchema);
+        if (zodSchema !== root && shapeNames.has(zodSchema)) replace(jsonSchema, this.write(zodSchema));
+      },
+    });
+    return schema;
+  }
+}
+
+/** zod bounds every integer by what JavaScript can count, and spells out what a time looks like. */
+function dropNoise(schema: z.core.JSONSchema.BaseSchema): void {
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  if (schema.format === 'date-time') delete schema.pattern;
+}
+
+function replace(target: object, source: object): void {
+  for (const key of Object.keys(target)) Reflect.deleteProperty(target, key);
+  Object.assign(target, source);
 }

@@ -1,5 +1,5 @@
 import { Reflector } from '@nestjs/core';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { ErrorName } from '#errors';
 
 /** The parts of the API, in the order in which they are shown. */
@@ -60,6 +60,15 @@ export function describeEndpoints<Name extends string>(
 
 /**
  * Says what a controller's method takes and answers. The gateway does not start with a route that has none
- * (but for health and metrics, described in operations.endpoints.ts).
+ * (but for health and metrics, described in routed-endpoints.ts).
  */
 export const Endpoint = Reflector.createDecorator<EndpointDescription>();
+
+/** The names of shapes, by shape. */
+export const shapeNames = z.registry<{ name: string }>();
+
+/** Gives a shape a name of its own in the document: told once, then referred to. */
+export function named<T extends z.ZodType>(name: string, schema: T): T {
+  shapeNames.add(schema, { name });
+  return schema;
+}

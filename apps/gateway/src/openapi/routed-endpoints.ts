@@ -1,7 +1,10 @@
 import { RequestMethod, type Type } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { MetadataScanner, Reflector } from '@nestjs/core';
-import { Endpoint, type EndpointDescription } from './endpoint.decorator.js';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { z } from 'zod';
+import { OVERRIDE_PATH } from '../http/method-override.js';
+import { describeEndpoints, Endpoint, type EndpointDescription } from './endpoint.decorator.js';
 
 /** An endpoint with the routes that lead to it. */
 export interface RoutedEndpoint extends EndpointDescription {
@@ -49,7 +52,7 @@ function pathsOf(decorated: object): string[] {
 }
 
 /** The path of a route as OpenAPI writes it. */
-export function templateOf(...parts: string[]): string {
+function templateOf(...parts: string[]): string {
   const segments = parts.flatMap((part) => part.split('/')).filter((segment) => segment !== '');
   return `/${segments.map((segment) => segment.replace(/^:(\w+)$/, '{$1}')).join('/')}`;
 }
@@ -57,3 +60,57 @@ export function templateOf(...parts: string[]): string {
 function idOf(noun: string, verb: string): string {
   return `${noun.charAt(0).toLowerCase()}${noun.slice(1)}${verb.charAt(0).toUpperCase()}${verb.slice(1)}`;
 }
+
+/** They come with other routes: HEAD with GET, OPTIONS with CORS. */
+const IMPLIED_METHODS = new Set(['HEAD', 'OPTIONS']);
+
+/** Keeps the server from starting with a route that nothing describes. */
+export function refuseUndescribedRoutes(app: NestFastifyApplication): void {
+  const endpoints = app.get<readonly RoutedEndpoint[]>(ENDPOINTS);
+  const described = new Set(endpoints.flatMap(({ method, paths }) => paths.map((path) => `${method} ${path}`)));
+  const isDescribed = (method: string, url: string) =>
+    IMPLIED_METHODS.has(method) || url === OVERRIDE_PATH || described.has(`${method} ${templateOf(url)}`);
+  app
+    .getHttpAdapter()
+    .getInstance()
+    .addHook('onRoute', ({ method, url }) => {
+      const missing = [method].flat().find((each) => !isDescribed(each, url));
+      if (missing !== undefined)
+        throw new Error(`${missing} ${url} has no @Endpoint that says what it takes and answers.`);
+    });
+}
+
+const { healthz, readyz, metrics } = describeEndpoints('Service', {
+  healthz: {
+    summary: 'Ask whether the process lives',
+    credentials: 'none',
+    answers: { 200: { description: 'The process lives.', body: z.object({ status: z.literal('ok') }) } },
+    errors: [],
+  },
+  readyz: {
+    summary: 'Ask whether the process can serve',
+    credentials: 'none',
+    answers: {
+      200: { description: 'The process can serve.', body: z.object({ status: z.literal('ready') }) },
+      503: {
+        description: 'It cannot, or drains.',
+        body: z.object({ status: z.literal('unavailable'), problems: z.array(z.string()) }),
+        headers: { 'Retry-After': 'Seconds.' },
+      },
+    },
+    errors: [],
+  },
+  metrics: {
+    summary: 'Get the metrics of the process',
+    credentials: 'none',
+    answers: { 200: { description: "Prometheus' text format.", mediaType: 'text/plain' } },
+    errors: [],
+  },
+});
+
+/** The routes that every process of ours has (libs/observability), as the gateway answers them. */
+export const OPERATIONS_ENDPOINTS: readonly RoutedEndpoint[] = [
+  { ...healthz, id: 'healthz', method: 'GET', paths: ['/healthz'] },
+  { ...readyz, id: 'readyz', method: 'GET', paths: ['/readyz'] },
+  { ...metrics, id: 'metrics', method: 'GET', paths: ['/metrics'] },
+];

@@ -1,12 +1,13 @@
 import { HttpStatus } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
-import { contentSecurityPolicy } from '../html/content-security-policy.js';
-import { renderPageDocument } from './page-document.js';
-import { PAGE_STYLE } from './page-style.js';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AppError } from '#errors';
+import { contentSecurityPolicy } from '../html/html-template.js';
+import { readerOf } from './page-request.js';
+import { PAGE_STYLE, renderPage } from './page-template.js';
 import type { PageTexts } from './page-texts.js';
-import type { PageView } from './page-view.js';
+import { messageView, type PageView } from './page-views.js';
 
-/** Pages carry a token: they are kept nowhere, shown in no frame, and tell no other page where somebody came from. */
+/** Pages contain a token: they are not cached, not shown in frames, and send no referrer. */
 const HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': contentSecurityPolicy(PAGE_STYLE, "'self'"),
@@ -19,7 +20,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'cross-origin-resource-policy': 'same-origin',
   vary: 'Accept-Language',
 };
-/** What the API lets pages of other origins read; these pages are for people. */
+/** CORS headers of the API: scripts of other origins may not read a page. */
 const API_ONLY_HEADERS = ['access-control-allow-origin', 'access-control-expose-headers'];
 
 /** Answers with a page. */
@@ -27,5 +28,22 @@ export function sendPage(reply: FastifyReply, view: PageView, texts: PageTexts):
   for (const name of API_ONLY_HEADERS) void reply.removeHeader(name);
   void reply.headers({ ...HEADERS, 'content-language': texts.language });
   if (view.retryAfterSeconds !== undefined) void reply.header('retry-after', String(view.retryAfterSeconds));
-  void reply.code(view.status ?? HttpStatus.OK).send(renderPageDocument(view, texts));
+  void reply.code(view.status ?? HttpStatus.OK).send(renderPage(view, texts));
+}
+
+const FAILURES: Readonly<Partial<Record<number, keyof PageTexts['failures']>>> = {
+  400: 'malformed',
+  404: 'notFound',
+  413: 'malformed',
+  429: 'tooManyRequests',
+  503: 'unavailable',
+};
+
+/** Answers with a page that describes the error. */
+export function sendErrorPage(request: FastifyRequest, reply: FastifyReply, error: AppError): void {
+  const { status, retryAfterSeconds } = error;
+  const { texts } = readerOf(request);
+  const failure = FAILURES[status] ?? 'internal';
+  const icon = failure === 'tooManyRequests' || failure === 'unavailable' ? 'waiting' : 'trouble';
+  sendPage(reply, { status, retryAfterSeconds, icon, ...messageView(texts.failures[failure]) }, texts);
 }

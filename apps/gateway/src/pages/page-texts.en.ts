@@ -1,4 +1,3 @@
-import { markup } from '../html/markup.js';
 import type { PageTexts } from './page-texts.js';
 
 export const ENGLISH: PageTexts = {
@@ -15,7 +14,7 @@ export const ENGLISH: PageTexts = {
   },
   verified: {
     title: 'Your address is verified',
-    lead: (application) => markup`Thank you. You can close this page and go back to ${application}.`,
+    lead: 'Thank you. You can close this page and go back to {name}.',
   },
   alreadyVerified: {
     title: 'Already verified',
@@ -40,7 +39,7 @@ export const ENGLISH: PageTexts = {
   },
   wasReset: {
     title: 'Your password is changed',
-    lead: (application) => markup`You can close this page and log in to ${application} with the new one.`,
+    lead: 'You can close this page and log in to {name} with the new one.',
   },
 
   expired: {
@@ -52,7 +51,7 @@ export const ENGLISH: PageTexts = {
       title: 'This link has expired',
       lead: 'A link to choose a new password works once, and for a short time only.',
     },
-    canBeRenewed: (email) => markup`We can send a new one to ${email}.`,
+    canBeRenewed: 'We can send a new one to {name}.',
     action: 'Send a new link',
     cannotBeRenewed: 'Please ask for a new one in the app.',
   },

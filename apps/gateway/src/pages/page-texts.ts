@@ -1,25 +1,24 @@
-import type { Markup } from '../html/markup.js';
-
-/** A heading with what is to be said under it. */
+/** A heading and the sentence below it. */
 export interface Message {
   readonly title: string;
   readonly lead: string;
 }
 
-/** What went wrong with a field of the form. */
+/** The reason why a password is refused. */
 export type PasswordMistake = 'missing' | 'tooShort' | 'refused';
 
-/** Everything that the pages of mailed links say, in one language. Names that a user chose come in as markup, set apart and escaped. */
+/** All texts of the pages of mailed links in one language. */
 export interface PageTexts {
   /** The language itself (BCP 47). */
   readonly language: string;
-  /** What the application is called where nobody knows its name. */
+  /** Replaces the name of the application where it is unknown. */
   readonly someApplication: string;
   readonly address: string;
   readonly account: string;
 
   readonly verify: Message & { readonly action: string; readonly note: string };
-  readonly verified: { readonly title: string; readonly lead: (application: Markup) => Markup };
+  /** `{name}` in the lead stands for the name of the application. */
+  readonly verified: Message;
   readonly alreadyVerified: Message;
 
   readonly reset: Message & {
@@ -28,15 +27,17 @@ export interface PageTexts {
     readonly repeat: string;
     readonly action: string;
     readonly note: string;
-    /** Above the form, where it was not accepted. */
+    /** Shown above a form that was refused. */
     readonly refusal: string;
     readonly mistakes: Readonly<Record<PasswordMistake, string>>;
     readonly different: string;
   };
-  readonly wasReset: { readonly title: string; readonly lead: (application: Markup) => Markup };
+  /** `{name}` in the lead stands for the name of the application. */
+  readonly wasReset: Message;
 
   readonly expired: Readonly<Record<'verifyEmail' | 'resetPassword', Message>> & {
-    readonly canBeRenewed: (email: Markup) => Markup;
+    /** `{name}` stands for the email address. */
+    readonly canBeRenewed: string;
     readonly action: string;
     readonly cannotBeRenewed: string;
   };

@@ -1,4 +1,3 @@
-import { markup } from '../html/markup.js';
 import type { PageTexts } from './page-texts.js';
 
 export const CHINESE: PageTexts = {
@@ -15,7 +14,7 @@ export const CHINESE: PageTexts = {
   },
   verified: {
     title: '邮箱验证成功',
-    lead: (application) => markup`感谢您的确认。现在可以关闭本页，返回 ${application}。`,
+    lead: '感谢您的确认。现在可以关闭本页，返回 {name}。',
   },
   alreadyVerified: {
     title: '邮箱已验证',
@@ -40,7 +39,7 @@ export const CHINESE: PageTexts = {
   },
   wasReset: {
     title: '密码修改成功',
-    lead: (application) => markup`现在可以关闭本页，使用新密码登录 ${application}。`,
+    lead: '现在可以关闭本页，使用新密码登录 {name}。',
   },
 
   expired: {
@@ -52,7 +51,7 @@ export const CHINESE: PageTexts = {
       title: '链接已失效',
       lead: '设置新密码的链接只能使用一次，并且只在短时间内有效。',
     },
-    canBeRenewed: (email) => markup`我们可以向 ${email} 发送新的链接。`,
+    canBeRenewed: '我们可以向 {name} 发送新的链接。',
     action: '发送新链接',
     cannotBeRenewed: '请在应用中重新申请。',
   },

@@ -1,9 +1,11 @@
-import { Controller, Headers, HttpCode, HttpStatus, Post } from '@nestjs/common';
+import { Controller, Delete, Get, Headers, HttpCode, HttpStatus, Param, Post } from '@nestjs/common';
 import { type Caller, type JsonObject, pushRpc, type RpcReply } from '#contracts';
+import { appError } from '#errors';
 import { RpcClient } from '#messaging';
-import { JsonBody, RequestCaller } from '../http/request.decorators.js';
+import { JsonBody, ObjectId, QueryParams, RequestCaller } from '../http/request.decorators.js';
+import { parseListQuery } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
-import { pushEndpoints } from './push.endpoints.js';
+import { notificationsEndpoints, pushEndpoints, scheduledPushesEndpoints } from './push.endpoints.js';
 
 type Accepted = RpcReply<typeof pushRpc.send>;
 
@@ -38,4 +40,67 @@ export class PushController {
 /** What the header X-LC-Prod says: only `1` is production. */
 function environmentOf(header: string | undefined): 'dev' | 'prod' {
   return header === '1' ? 'prod' : 'dev';
+}
+
+/** What became of pushes. */
+@Controller('1.1')
+export class NotificationsController {
+  constructor(private readonly rpc: RpcClient) {}
+
+  @Get('notifications')
+  @Endpoint(notificationsEndpoints.list)
+  list(
+    @RequestCaller() caller: Caller,
+    @QueryParams() params: Record<string, unknown>,
+  ): Promise<{ results: JsonObject[]; count?: number | undefined }> {
+    return this.rpc.call(pushRpc.findNotifications, { caller, ...parseListQuery(params) });
+  }
+
+  @Get(['notifications/:objectId', 'tables/Notifications/:objectId'])
+  @Endpoint(notificationsEndpoints.get)
+  async get(@RequestCaller() caller: Caller, @ObjectId() objectId: string): Promise<JsonObject> {
+    return (await this.rpc.call(pushRpc.getNotification, { caller, objectId })).notification;
+  }
+
+  @Delete('notifications/:objectId')
+  @Endpoint(notificationsEndpoints.remove)
+  remove(@RequestCaller() caller: Caller, @ObjectId() objectId: string): Promise<JsonObject> {
+    return this.rpc.call(pushRpc.removeNotification, { caller, objectId });
+  }
+}
+
+const NUMBER = /^[1-9]\d{0,14}$/;
+
+/** Pushes that wait for their time. */
+@Controller('1.1/scheduledPushMessages')
+export class ScheduledPushesController {
+  constructor(private readonly rpc: RpcClient) {}
+
+  @Get()
+  @Endpoint(scheduledPushesEndpoints.list)
+  list(
+    @RequestCaller() caller: Caller,
+    @QueryParams() params: Record<string, unknown>,
+  ): Promise<{ results: JsonObject[] }> {
+    const { limit, skip } = parseListQuery(params);
+    return this.rpc.call(pushRpc.findScheduled, { caller, limit, skip });
+  }
+
+  @Get(':id')
+  @Endpoint(scheduledPushesEndpoints.get)
+  async get(@RequestCaller() caller: Caller, @Param('id') id: string): Promise<JsonObject> {
+    const { push } = await this.rpc.call(pushRpc.getScheduled, { caller, id: parseNumber(id) });
+    return push;
+  }
+
+  @Delete(':id')
+  @Endpoint(scheduledPushesEndpoints.cancel)
+  cancel(@RequestCaller() caller: Caller, @Param('id') id: string): Promise<JsonObject> {
+    return this.rpc.call(pushRpc.cancelScheduled, { caller, id: parseNumber(id) });
+  }
+}
+
+function parseNumber(id: string): number {
+  if (!NUMBER.test(id)) throw appError('NOT_FOUND');
+  return Number(id);
 }

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { ErrorName } from '#errors';
-import { CONDITION_ERRORS, listOf, listParams } from '../objects/object.endpoints.js';
-import { describeEndpoints } from '../openapi/endpoint.decorator.js';
-import { named } from '../openapi/shapes.js';
-import { objectId, timestamp } from '../users/user.schemas.js';
+
+import { CONDITION_ERRORS, listOf, listParams, objectId, timestamp } from '../objects/object.endpoints.js';
+import { describeEndpoints, named } from '../openapi/endpoint.decorator.js';
 
 const shortName = z.string().regex(/^[A-Za-z0-9]{1,16}$/);
 const count = z.int().min(0);

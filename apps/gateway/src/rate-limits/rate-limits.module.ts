@@ -2,12 +2,8 @@ import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { MemoryRequestCounter } from '#admission';
 import { Metrics } from '#observability';
 import { Redis } from '#redis';
-import { FallbackRequestCounter } from './fallback-request-counter.js';
-import { RATE_LIMITS, type RateLimits } from './rate-limit.js';
-import { RateLimiter } from './rate-limiter.js';
-import { RedisRequestCounter } from './redis-request-counter.store.js';
-import { REQUEST_COUNTER } from './request-counter.token.js';
-import { RequestLimits } from './request-limits.js';
+import { FallbackRequestCounter, RedisRequestCounter } from './redis-request-counter.store.js';
+import { RATE_LIMITS, type RateLimits, REQUEST_COUNTER, RequestLimits } from './request-limits.js';
 
 /** Where requests are counted: Redis serves many gateways, memory one alone. */
 export type RequestCountStorage = 'redis' | 'memory';
@@ -28,7 +24,7 @@ export class RateLimitsModule {
   static forRoot(limits: RateLimits, storage: RequestCountStorage): DynamicModule {
     return {
       module: RateLimitsModule,
-      providers: [{ provide: RATE_LIMITS, useValue: limits }, COUNTERS[storage], RateLimiter, RequestLimits],
+      providers: [{ provide: RATE_LIMITS, useValue: limits }, COUNTERS[storage], RequestLimits],
       exports: [RequestLimits],
     };
   }

@@ -1,4 +1,6 @@
 import type { RequestCount, RequestCounter } from '#admission';
+import { AppError } from '#errors';
+import type { Metrics } from '#observability';
 import { type Redis, RedisScript } from '#redis';
 
 const KEY_PREFIX = 'rate-limits';
@@ -22,5 +24,24 @@ export class RedisRequestCounter implements RequestCounter {
     const values = [windowSeconds * 1_000];
     const [count, resetMs] = await this.redis.run<[number, number]>(COUNT, [`${KEY_PREFIX}:${key}`], values);
     return { count, resetMs };
+  }
+}
+
+/** Counts in what all share, and, while that is away, alone: a limit per process is better than none, or than no service. */
+export class FallbackRequestCounter implements RequestCounter {
+  constructor(
+    private readonly shared: RequestCounter,
+    private readonly own: RequestCounter,
+    private readonly metrics: Metrics,
+  ) {}
+
+  async count(key: string, windowSeconds: number): Promise<RequestCount> {
+    try {
+      return await this.shared.count(key, windowSeconds);
+    } catch (error) {
+      if (!(error instanceof AppError && error.is('SERVICE_UNAVAILABLE'))) throw error;
+      this.metrics.rateLimitFallbacks.inc();
+      return this.own.count(key, windowSeconds);
+    }
   }
 }

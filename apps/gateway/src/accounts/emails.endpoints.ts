@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { describeEndpoints } from '../openapi/endpoint.decorator.js';
+import { callbackName } from './script-answer.js';
+import { password } from './user.schemas.js';
+
+const email = z.looseObject({ email: z.string().describe('The address of a user.') });
+const nothing = z.object({});
+const sent = { 200: { description: 'The mail is on its way.', body: nothing } };
+const done = { 200: { description: 'Done.', body: nothing } };
+
+const callback = callbackName.describe('The function of the page that gets the answer.');
+const script = {
+  200: {
+    description: 'A script that calls `callback` with `{}` or with `{code, error}`.',
+    mediaType: 'application/javascript',
+  },
+};
+
+/** What a request for a mail can be refused for. */
+const REQUEST_ERRORS = ['EMAIL_MISSING', 'INVALID_EMAIL', 'EMAIL_NOT_FOUND', 'TOO_MANY_EMAILS'] as const;
+/** They are asked without credentials, but can be limited, and need accounts, like what is asked with them. */
+const OPEN_ERRORS = ['TOO_MANY_REQUESTS', 'SERVICE_UNAVAILABLE'] as const;
+
+export const emailsEndpoints = describeEndpoints('E-mail', {
+  requestVerification: {
+    summary: 'Send a mail to verify an address with',
+    description: 'Where the address is verified already nothing is sent.',
+    credentials: 'application',
+    body: email,
+    answers: sent,
+    errors: [...REQUEST_ERRORS, 'EMAIL_VERIFICATION_OFF'],
+  },
+  requestPasswordReset: {
+    summary: 'Send a mail to reset a password with',
+    credentials: 'application',
+    body: email,
+    answers: sent,
+    errors: REQUEST_ERRORS,
+  },
+});
+
+export const mailLinksEndpoints = describeEndpoints('E-mail', {
+  verify: {
+    summary: 'Verify an address',
+    description: 'By the token of a mailed link, for pages of your own. The second time nothing happens.',
+    credentials: 'none',
+    answers: done,
+    errors: ['LINK_EXPIRED', ...OPEN_ERRORS],
+  },
+  verifyByScript: {
+    summary: 'Verify an address by a script element',
+    description: 'For page scripts that cannot `POST`. Without `callback` nothing happens: mail scanners follow links.',
+    credentials: 'none',
+    query: z.object({ callback }),
+    answers: script,
+    errors: ['NOT_SUPPORTED', 'TOO_MANY_REQUESTS'],
+  },
+  resetPassword: {
+    summary: 'Set a new password',
+    description:
+      'By the token of a mailed link, for pages of your own. The session token becomes a new one, the user is no longer locked out, and no older link works any more.',
+    credentials: 'none',
+    body: z.looseObject({ password }),
+    answers: done,
+    errors: ['LINK_EXPIRED', 'PASSWORD_MISSING', 'INVALID_PASSWORD', ...OPEN_ERRORS],
+  },
+  resetPasswordByScript: {
+    summary: 'Set a new password by a script element',
+    description:
+      'For page scripts that cannot `POST`. The password then stands in a URL, which proxies may write down: better `POST`.',
+    credentials: 'none',
+    query: z.object({ callback, password: z.string().describe('The new password.') }),
+    answers: script,
+    errors: ['NOT_SUPPORTED', 'TOO_MANY_REQUESTS'],
+  },
+});

@@ -1,0 +1,135 @@
+import { Controller, Delete, Get, HttpCode, HttpStatus, Inject, Post, Put, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { accountsRpc, authLinkingRpc, type Caller, type JsonObject, objectsRpc, type VisibleUser } from '#contracts';
+import { RpcClient } from '#messaging';
+import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
+import { CallerByQuery, JsonBody, QueryParams, RequestCaller, UserId, UserIds } from '../http/request.decorators.js';
+import { isOn, parseCondition, parseListQuery, parseReadOptions, parseWriteOptions } from '../objects/object.params.js';
+import { Endpoint } from '../openapi/endpoint.decorator.js';
+import { RateLimited } from '../rate-limits/request-limits.js';
+import { hasAuthData } from './user.schemas.js';
+import { loginEndpoints, usersEndpoints } from './users.endpoints.js';
+
+/** Users, under the path of the specification and under the one that SDKs call. */
+@Controller(['1.1/users', '1.1/classes/_User'])
+export class UsersController {
+  constructor(
+    private readonly rpc: RpcClient,
+    @Inject(GATEWAY_CONFIG) private readonly config: GatewayConfig,
+  ) {}
+
+  /** With `authData`, whoever has the identity already is logged in. */
+  @Post()
+  @RateLimited('signUps')
+  @Endpoint(usersEndpoints.signUp)
+  async signUp(
+    @RequestCaller() caller: Caller,
+    @JsonBody() fields: JsonObject,
+    @QueryParams() params: Record<string, unknown>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<JsonObject> {
+    const { user, isNew } = hasAuthData(fields)
+      ? await this.rpc.call(authLinkingRpc.signUpOrLogIn, {
+          caller,
+          fields,
+          failOnNotExist: isOn(params, 'failOnNotExist'),
+        })
+      : await this.rpc.call(accountsRpc.signUp, { caller, fields });
+    void reply
+      .code(isNew ? HttpStatus.CREATED : HttpStatus.OK)
+      .header('location', `${this.config.baseUrl}/1.1/users/${user.objectId}`);
+    return user;
+  }
+
+  @Get()
+  @Endpoint(usersEndpoints.list)
+  async list(
+    @RequestCaller() caller: Caller,
+    @QueryParams() params: Record<string, unknown>,
+  ): Promise<{ results: JsonObject[]; count?: number | undefined }> {
+    return this.rpc.call(objectsRpc.find, { caller, className: '_User', ...parseListQuery(params) });
+  }
+
+  @Get('me')
+  @Endpoint(usersEndpoints.getCurrent)
+  async getCurrent(
+    @CallerByQuery() caller: Caller,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<JsonObject> {
+    const { user } = await this.rpc.call(accountsRpc.getCurrentUser, { caller });
+    return withLastModified(reply, user);
+  }
+
+  @Get(':objectId')
+  @Endpoint(usersEndpoints.get)
+  async get(
+    @RequestCaller() caller: Caller,
+    @UserId() objectId: string,
+    @QueryParams() params: Record<string, unknown>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<JsonObject> {
+    const { user } = await this.rpc.call(accountsRpc.getUser, { caller, objectId, ...parseReadOptions(params) });
+    return withLastModified(reply, user);
+  }
+
+  @Put(':objectId')
+  @Endpoint(usersEndpoints.update)
+  async update(
+    @RequestCaller() caller: Caller,
+    @UserId() objectId: string,
+    @JsonBody() changes: JsonObject,
+    @QueryParams() params: Record<string, unknown>,
+  ): Promise<JsonObject> {
+    const request = { caller, objectId, changes, ...parseWriteOptions(params) };
+    const contract = hasAuthData(changes) ? authLinkingRpc.updateUser : accountsRpc.updateUser;
+    return (await this.rpc.call(contract, request)).result;
+  }
+
+  @Put(':objectId/refreshSessionToken')
+  @Endpoint(usersEndpoints.refreshSessionToken)
+  async refreshSessionToken(@RequestCaller() caller: Caller, @UserId() objectId: string): Promise<JsonObject> {
+    const { user } = await this.rpc.call(accountsRpc.refreshSessionToken, { caller, objectId });
+    return user;
+  }
+
+  @Put(':objectId/updatePassword')
+  @RateLimited('logins')
+  @Endpoint(usersEndpoints.updatePassword)
+  async updatePassword(
+    @RequestCaller() caller: Caller,
+    @UserId() objectId: string,
+    @JsonBody() passwords: JsonObject,
+  ): Promise<JsonObject> {
+    const { result } = await this.rpc.call(accountsRpc.updatePassword, { caller, objectId, passwords });
+    return result;
+  }
+
+  @Delete(':objectId')
+  @Endpoint(usersEndpoints.remove)
+  async remove(
+    @RequestCaller() caller: Caller,
+    @UserIds() objectIds: string[],
+    @QueryParams() params: Record<string, unknown>,
+  ): Promise<JsonObject> {
+    return this.rpc.call(accountsRpc.removeUsers, { caller, objectIds, ...parseCondition(params) });
+  }
+}
+
+function withLastModified(reply: FastifyReply, user: VisibleUser): JsonObject {
+  void reply.header('last-modified', new Date(user.updatedAt).toUTCString());
+  return user;
+}
+
+@Controller('1.1/login')
+export class LoginController {
+  constructor(private readonly rpc: RpcClient) {}
+
+  @Post()
+  @HttpCode(HttpStatus.OK)
+  @RateLimited('logins')
+  @Endpoint(loginEndpoints.logIn)
+  async logIn(@RequestCaller() caller: Caller, @JsonBody() credentials: JsonObject): Promise<JsonObject> {
+    const { user } = await this.rpc.call(accountsRpc.logIn, { caller, credentials });
+    return user;
+  }
+}

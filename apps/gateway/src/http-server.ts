@@ -1,0 +1,86 @@
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ARRIVAL_TIMES } from '#bootstrap';
+import type { GatewayConfig } from './gateway.config.js';
+import { answerUnreadable, fromHttp, sendError } from './http/error.filter.js';
+import { parseJsonBody } from './http/json-body.js';
+import { routeMethodOverride } from './http/method-override.js';
+import { addRequestHooks, requestIdOf, warnOfUnknownProxy } from './http/request-hooks.js';
+import { traceRequests } from './http/request-trace.hook.js';
+import { refuseUndescribedRoutes } from './openapi/routed-endpoints.js';
+import { parseFormBody } from './pages/form-body.js';
+import { isForPage, limitForms } from './pages/page-request.js';
+import { addRateLimits } from './rate-limits/request-limits.js';
+
+const PREFLIGHT_MAX_AGE_SECONDS = 86_400;
+/** Longer than the idle time-out of common load balancers, so that they close first. */
+const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+/** A deletion may name many ids, joined by commas. */
+const MAX_PARAM_LENGTH = 8_192;
+const CORS_HEADERS = [
+  'Content-Type',
+  'Origin',
+  'X-LC-Id',
+  'X-LC-Key',
+  'X-LC-Sign',
+  'X-LC-Session',
+  'X-LC-Prod',
+  'X-LC-UA',
+  'X-LC-IM-Session-Token',
+];
+
+/** The HTTP server of the API. */
+export function createHttpServer({ bodyLimitBytes, trustedProxies }: GatewayConfig): FastifyAdapter {
+  return new FastifyAdapter({
+    ...ARRIVAL_TIMES,
+    bodyLimit: bodyLimitBytes,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    clientErrorHandler: answerUnreadable,
+    return503OnClosing: false,
+    skipMiddie: true,
+    requestIdHeader: false,
+    // The header is read from its end, and only as far as it was written by these.
+    trustProxy: trustedProxies.length > 0 && [...trustedProxies],
+    genReqId: requestIdOf,
+    rewriteUrl: routeMethodOverride,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    frameworkErrors: (error: Error, _request: FastifyRequest, reply: FastifyReply) => {
+      sendError(reply, fromHttp(error));
+    },
+  });
+}
+
+/** Everything on the server that is not a route. */
+export function prepareHttpServer(app: NestFastifyApplication): void {
+  app.enableCors({
+    origin: '*',
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'],
+    allowedHeaders: CORS_HEADERS,
+    exposedHeaders: [
+      'Location',
+      'RateLimit-Limit',
+      'RateLimit-Remaining',
+      'RateLimit-Reset',
+      'Retry-After',
+      'X-Request-Id',
+    ],
+    maxAge: PREFLIGHT_MAX_AGE_SECONDS,
+    strictPreflight: false,
+  });
+  const fastify = app.getHttpAdapter().getInstance();
+  fastify.removeAllContentTypeParsers();
+  // Whatever a client calls it, a body of this API is JSON, and one of a page is a form.
+  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+    try {
+      done(null, isForPage(request) ? parseFormBody(body, request.headers['content-type']) : parseJsonBody(body));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+  traceRequests(fastify);
+  warnOfUnknownProxy(app);
+  addRequestHooks(app);
+  addRateLimits(app);
+  limitForms(app);
+  refuseUndescribedRoutes(app);
+}

@@ -1,0 +1,81 @@
+import { Controller, Get, Header, Inject, Query, Req } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { clientNetworkOf, StrangerLimit } from '#admission';
+import { RecentReads } from '#bootstrap';
+import { pushRpc } from '#contracts';
+import { appError } from '#errors';
+import { RpcClient } from '#messaging';
+import { GATEWAY_CONFIG, type GatewayConfig, pushUrlBeside, type PushUrls } from '../gateway.config.js';
+import { describeEndpoints, Endpoint } from '../openapi/endpoint.decorator.js';
+
+/**
+ * Where a device connects. Without the member `groupUrl` of the real service: Android 4 stores `https://` and that text as its
+ * router, for good.
+ */
+const pushRoute = z.strictObject({
+  groupId: z.string(),
+  server: z.url().describe('The WebSocket address.'),
+  secondary: z.url().describe('Another one, or the same again.'),
+  ttl: z.int().describe('How long the answer may be kept, in seconds.'),
+});
+
+const pushRouterEndpoints = describeEndpoints('Push', {
+  route: {
+    summary: 'Find out where devices connect',
+    description: 'SDKs ask it before they connect. It needs no key.',
+    credentials: 'none',
+    query: z.object({
+      appId: z.string().describe('The id of the application.'),
+      installationId: z.string().optional().describe('Means nothing here; SDKs send it.'),
+      secure: z.string().optional().describe('Means nothing here: the server decides between `ws` and `wss`.'),
+    }),
+    answers: { 200: { description: 'The addresses.', body: pushRoute } },
+    errors: ['KEY_REQUIRED', 'NOT_FOUND', 'TOO_MANY_REQUESTS', 'SERVICE_UNAVAILABLE'],
+  },
+});
+
+/** Connectors come and go; what an operator has set stays. */
+const SET_TTL_SECONDS = 3_600;
+const FOUND_TTL_SECONDS = 60;
+
+/** Tells devices where to connect. SDKs want the path at the root. */
+@Controller('v1')
+export class PushRouterController {
+  readonly #found = new RecentReads(() => this.rpc.call(pushRpc.findConnectors, {}));
+  /** Devices are sent to the connectors in turn. */
+  #turn = 0;
+
+  constructor(
+    private readonly strangers: StrangerLimit,
+    private readonly rpc: RpcClient,
+    @Inject(GATEWAY_CONFIG) private readonly config: Pick<GatewayConfig, 'baseUrl' | 'pushUrls'>,
+  ) {}
+
+  @Get('route')
+  @Header('Cache-Control', 'no-store')
+  @Endpoint(pushRouterEndpoints.route)
+  async route(
+    @Req() { clientAddress }: FastifyRequest,
+    @Query('appId') appId: unknown,
+  ): Promise<z.output<typeof pushRoute>> {
+    if (typeof appId !== 'string' || appId === '') throw appError('KEY_REQUIRED', { message: 'appId is required.' });
+    if (!(await this.strangers.exists(appId, clientNetworkOf(clientAddress))))
+      throw appError('NOT_FOUND', { message: 'There is no such application.' });
+    const { pushUrls } = this.config;
+    const urls = pushUrls ?? (await this.#connectorUrls());
+    const ttl = pushUrls === undefined ? FOUND_TTL_SECONDS : SET_TTL_SECONDS;
+    return { groupId: 'gatepost', ...urls, ttl };
+  }
+
+  /** Connectors on the API's host. @throws AppError SERVICE_UNAVAILABLE where none runs */
+  async #connectorUrls(): Promise<PushUrls> {
+    const { ports } = await this.#found.get('ports');
+    this.#turn += 1;
+    const [server, secondary] = [this.#turn, this.#turn + 1].map((turn) => ports[turn % ports.length]);
+    if (server === undefined || secondary === undefined)
+      throw appError('SERVICE_UNAVAILABLE', { cause: new Error('no connector runs') });
+    const { baseUrl } = this.config;
+    return { server: pushUrlBeside(baseUrl, server), secondary: pushUrlBeside(baseUrl, secondary) };
+  }
+}
