@@ -42,7 +42,7 @@ for (const name of Object.keys(SERVICES))
   if (!/^\d{1,2}$/.test(values[name])) fail(`--${name} takes a number of replicas.`);
 
 ensureBuilt();
-const { keptSecret } = await import('../dist/apps/standalone/src/kept-secret.js');
+const { storedSecret } = await import('../dist/apps/standalone/src/data-folder.js');
 const firstPort = Number(process.env.GATEPOST_PORT || 8080);
 const env = {
   ...process.env,
@@ -144,7 +144,7 @@ function servicesSecret() {
   const folder = process.env.GATEPOST_DATA_DIR || join(ROOT, 'data');
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    return keptSecret(join(folder, 'services-secret'));
+    return storedSecret(join(folder, 'services-secret'));
   } catch (error) {
     return fail(error.message);
   }

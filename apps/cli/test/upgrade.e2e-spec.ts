@@ -1,7 +1,7 @@
-import { expect, it, describe } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { migrate } from '#database';
 import { ApiClient, eventually, gatepost, newDatabase, startServices, useSmtpSink } from '#testing';
-import { databasesAt } from '../src/databases.js';
+import { databasesAt } from '../src/commands/migrate.command.js';
 import {
   ADA,
   EARLIER_APP,

@@ -1,5 +1,7 @@
+import { createServer } from 'node:net';
 import type { z } from 'zod';
 import { type RunningProcess, type RunningService, Secret, StartError, startService } from '#bootstrap';
+import type { Application } from '#contracts';
 import { migrate } from '#database';
 import { InProcessTransport } from '#messaging';
 import { Readiness } from '#observability';
@@ -21,13 +23,10 @@ import { pushDatabase } from '../../push-delivery/src/push-delivery.database.js'
 import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
 import { DataFolder } from './data-folder.js';
 import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
-import { postgresBinaries } from './embedded-postgres/postgres-binaries.js';
-import { postgresUser } from './embedded-postgres/postgres-user.js';
-import { assertPortIsFree } from './free-port.js';
+import { clusterFolder, postgresBinaries, postgresUser } from './embedded-postgres/postgres-files.js';
 import { lockDataFolder } from './instance-lock.js';
-import { KeptSecretsModule } from './kept-secrets/kept-secrets.module.js';
+import { StoredSecretsModule } from './stored-secrets/stored-secrets.module.js';
 import type { standaloneEnvironment } from './standalone.config.js';
-import { firstWelcome, welcomeBack } from './welcome.js';
 
 /** It reads an application's credentials once a second at most. The embedded PostgreSQL has 50 connections for all. */
 const AUTH_LINKING_POOL = 2;
@@ -35,7 +34,6 @@ const AUTH_LINKING_POOL = 2;
 const MAIL_POOL = 4;
 /** Of the same 50: queues of devices, and the scans of pushes. */
 const PUSH_POOL = 8;
-
 type Environment = z.output<typeof standaloneEnvironment>;
 
 /** Runs every service in this process, over embedded storage. */
@@ -69,12 +67,26 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
   }
 }
 
+/**
+ * Tells a taken port before anything is made: a first start that fails later would have created an application without
+ * ever showing its keys.
+ * @throws the error of `listen`, such as EADDRINUSE
+ */
+async function assertPortIsFree(port: number, host: string): Promise<void> {
+  const probe = createServer();
+  await new Promise<void>((resolve, reject) => {
+    probe.once('error', reject);
+    probe.listen(port, host, resolve);
+  });
+  await new Promise((resolve) => probe.close(resolve));
+}
+
 function embeddedPostgres(folder: DataFolder): EmbeddedPostgres {
   const user = postgresUser();
   return new EmbeddedPostgres({
     binaries: postgresBinaries(user),
-    folder: folder.databaseFolder(user),
-    password: folder.keptSecret('postgres-password'),
+    folder: clusterFolder(folder.path, user),
+    password: folder.storedSecret('postgres-password'),
     logFile: folder.file('postgres.log'),
     user,
   });
@@ -116,7 +128,7 @@ function startServices(
       AccountsModule.forRoot({ ...accounts, initialApplication }, { lockouts: 'postgresql' }),
       AuthLinkingModule.forRoot({ ...authLinking, databasePool: AUTH_LINKING_POOL }),
       MailModule.forRoot({ ...mail, databasePool: MAIL_POOL }),
-      KeptSecretsModule.forRoot(folder, env.GATEPOST_SECRET !== undefined),
+      StoredSecretsModule.forRoot(folder, env.GATEPOST_SECRET !== undefined),
       PushDeliveryModule.forRoot({ ...push, databasePool: PUSH_POOL }, { deviceQueues: 'postgresql' }),
     ],
     env,
@@ -140,4 +152,29 @@ async function welcome({ app }: RunningService, baseUrl: string): Promise<void> 
   const problems = await app.get(Readiness).problems();
   if (problems.length > 0) throw new StartError(`Gatepost cannot serve: ${problems.join('; ')}`);
   process.stdout.write(created === undefined ? welcomeBack(baseUrl) : firstWelcome(baseUrl, created));
+}
+
+/** What a newcomer reads after the first start: the keys, and a first request that works as printed. */
+function firstWelcome(baseUrl: string, { id, appKey, masterKey }: Application): string {
+  return `
+Gatepost is ready at ${baseUrl}
+
+  Application id   ${id}
+  Application key  ${appKey}
+  Master key       ${masterKey}   (for your own servers only)
+
+Sign up a first user:
+
+  curl -X POST ${baseUrl}/1.1/users -H 'Content-Type: application/json' -H 'X-LC-Id: ${id}' -H 'X-LC-Key: ${appKey}' -d '{"username":"ada","password":"correct horse"}'
+
+Show the keys again: npm run gatepost -- apps list    Stop: Ctrl-C
+`;
+}
+
+function welcomeBack(baseUrl: string): string {
+  return `
+Gatepost is ready at ${baseUrl}
+
+Show the applications and their keys: npm run gatepost -- apps list    Stop: Ctrl-C
+`;
 }

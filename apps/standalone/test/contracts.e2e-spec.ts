@@ -12,7 +12,7 @@ import { MailModule } from '../../mail/src/mail.module.js';
 import { pushDeliveryConfig, pushDeliveryEnvironment } from '../../push-delivery/src/push-delivery.config.js';
 import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
 import { DataFolder } from '../src/data-folder.js';
-import { KeptSecretsModule } from '../src/kept-secrets/kept-secrets.module.js';
+import { StoredSecretsModule } from '../src/stored-secrets/stored-secrets.module.js';
 
 interface Handled {
   readonly service: string;
@@ -138,7 +138,7 @@ describe('the contracts', () => {
       await startService({
         name: 'standalone',
         serves: ['standalone'],
-        imports: [KeptSecretsModule.forRoot(new DataFolder(testRun().folder), false)],
+        imports: [StoredSecretsModule.forRoot(new DataFolder(testRun().folder), false)],
         env,
         transport: () => new NotingTransport('standalone', handled),
       }),

@@ -1,13 +1,29 @@
-import { Command } from 'commander';
-import { type Application, applicationSettings, applicationsRpc, SETTING_NAMES } from '#contracts';
+import { Command, InvalidArgumentError } from 'commander';
+import {
+  type Application,
+  applicationSettings,
+  applicationsRpc,
+  CLASS_NAMES,
+  CLASS_OPERATIONS,
+  type ClassName,
+  type ClassOperation,
+  type ClassPermission,
+  SETTING_NAMES,
+} from '#contracts';
 import type { WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
-import { secondsOf } from './duration.js';
+
+const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
 
 /** Keys that an application shall get. They come from the environment: arguments are seen by everyone on the machine. */
 export interface GivenKeys {
   readonly appKey: string | undefined;
   readonly masterKey: string | undefined;
+}
+
+interface OnlyKeys {
+  readonly appKey?: true;
+  readonly masterKey?: true;
 }
 
 /** `gatepost apps …` */
@@ -99,15 +115,18 @@ function revokeOldKeys(withServer: WithServer): Command {
     );
 }
 
-interface OnlyKeys {
-  readonly appKey?: true;
-  readonly masterKey?: true;
-}
-
 /** Both, unless one is named. */
 function whichOf(only: OnlyKeys): { appKey: boolean; masterKey: boolean } {
   const isBoth = only.appKey === only.masterKey;
   return { appKey: isBoth || only.appKey === true, masterKey: isBoth || only.masterKey === true };
+}
+
+/** Seconds of a time such as 90d; null for `until-revoked`. @throws InvalidArgumentError */
+export function secondsOf(text: string): number | null {
+  if (text === 'until-revoked') return null;
+  const [, count, unit = ''] = /^([1-9]\d{0,5})([mhd])$/.exec(text) ?? [];
+  if (count === undefined) throw new InvalidArgumentError('It takes 30m, 12h, 90d or until-revoked.');
+  return Number(count) * (SECONDS[unit] ?? 0);
 }
 
 function printKeys({ id, name, appKey, masterKey, oldKeys }: Application): void {
@@ -123,4 +142,65 @@ function describeSettings(): string {
 
 function settingLine(name: string, text: string): string {
   return `  ${name.padEnd(28)} ${text}`;
+}
+
+/** `gatepost permissions …` */
+export function permissionsCommand(withServer: WithServer): Command {
+  return new Command('permissions')
+    .description('show and change what an application lets be done with a class')
+    .addCommand(showPermissions(withServer))
+    .addCommand(setPermission(withServer));
+}
+
+function showPermissions(withServer: WithServer): Command {
+  return new Command('show')
+    .argument('<app-id>')
+    .description('show who may do what with each class')
+    .action((id: string) =>
+      withServer(async (rpc) => {
+        const { application } = await rpc.call(applicationsRpc.get, { id });
+        for (const className of CLASS_NAMES) printClass(application, className);
+      }),
+    );
+}
+
+function setPermission(withServer: WithServer): Command {
+  return new Command('set')
+    .argument('<app-id>')
+    .argument('<class>', CLASS_NAMES.join(', '))
+    .argument('<operations>', `${CLASS_OPERATIONS.join(', ')}: one, several joined by commas, or all`)
+    .argument(
+      '<who...>',
+      'everyone; users (whoever is logged in); nobody; or user ids and role:<name>, with spaces between',
+    )
+    .description('change who may do it; it works everywhere within a second. The master key may do everything.')
+    .action((id: string, className: ClassName, operations: string, who: string[]) =>
+      withServer(async (rpc) => {
+        const change = { className, operations: operationsOf(operations), permission: permissionOf(who) };
+        const { application } = await rpc.call(applicationsRpc.changePermission, { id, ...change });
+        printClass(application, className);
+      }),
+    );
+}
+
+/** What is none, the server refuses. */
+function operationsOf(text: string): ClassOperation[] {
+  return text === 'all' ? [...CLASS_OPERATIONS] : (text.split(',') as ClassOperation[]);
+}
+
+function permissionOf(who: readonly string[]): ClassPermission {
+  const [first] = who;
+  if (who.length === 1 && (first === 'everyone' || first === 'users')) return first;
+  return who.length === 1 && first === 'nobody' ? [] : [...who];
+}
+
+function printClass({ classPermissions }: Application, className: ClassName): void {
+  print(className);
+  for (const operation of CLASS_OPERATIONS)
+    print(`  ${operation.padEnd(8)}${textOf(classPermissions[className][operation])}`);
+}
+
+function textOf(permission: ClassPermission): string {
+  if (typeof permission === 'string') return permission;
+  return permission.length === 0 ? 'nobody' : permission.join(' ');
 }

@@ -1,6 +1,6 @@
 import { StartError } from '#bootstrap';
 import type { CredentialField } from '#contracts';
-import { type ReadSource, sourceOf, valueFrom, withoutLastBreak } from './value-source.js';
+import { type ReadSource, sourceOf, valueFrom, withoutLastBreak } from '../terminal.js';
 
 const MIN_COLUMN_WIDTH = 12;
 

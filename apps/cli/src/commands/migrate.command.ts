@@ -2,8 +2,19 @@ import { Command } from 'commander';
 import { StartError } from '#bootstrap';
 import { type DatabaseOptions, migrate, migrationStatus } from '#database';
 import { messageOf } from '#errors';
-import { type DatabaseUrls, databasesAt } from '../databases.js';
+import { accountsDatabase } from '../../../accounts/src/accounts.database.js';
+import { authLinkingDatabase } from '../../../auth-linking/src/auth-linking.database.js';
+import { mailDatabase } from '../../../mail/src/mail.database.js';
+import { pushDatabase } from '../../../push-delivery/src/push-delivery.database.js';
 import { print } from '../terminal.js';
+
+/** Where each service's database is. */
+export interface DatabaseUrls {
+  readonly accounts: string;
+  readonly authLinking: string;
+  readonly mail: string;
+  readonly push: string;
+}
 
 interface MigrateOptions {
   readonly quiet?: true;
@@ -25,6 +36,16 @@ export function migrateCommand(databaseUrls: () => DatabaseUrls): Command {
         });
       }
     });
+}
+
+/** The databases of all services, in the order in which they are migrated. */
+export function databasesAt({ accounts, authLinking, mail, push }: DatabaseUrls): DatabaseOptions[] {
+  return [
+    accountsDatabase(accounts, 1),
+    authLinkingDatabase(authLinking, 1),
+    mailDatabase(mail, 1),
+    pushDatabase(push, 1),
+  ];
 }
 
 async function bringUpToDate(database: DatabaseOptions, isQuiet: boolean): Promise<void> {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type DatabaseOptions, migrate } from '#database';
 import { newDatabase } from '#testing';
 import { SchemaContents } from '../../test/earlier-data.js';
-import { databasesAt } from '../databases.js';
+import { databasesAt } from './migrate.command.js';
 
 const AT_NO_URL = databasesAt({ accounts: '', authLinking: '', mail: '', push: '' });
 /** Each schema in each state that an earlier version may have left it in. */

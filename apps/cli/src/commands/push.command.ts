@@ -1,8 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { type JsonObject, pushOperationsRpc, type RpcReply } from '#contracts';
 import type { WithServer } from '../operator-connection.js';
-import { print, quoted } from '../terminal.js';
-import { sourceOf, valueFrom } from './value-source.js';
+import { print, quoted, sourceOf, valueFrom } from '../terminal.js';
 
 type Status = RpcReply<typeof pushOperationsRpc.status>;
 

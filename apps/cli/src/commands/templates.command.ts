@@ -4,8 +4,7 @@ import { StartError } from '#bootstrap';
 import { applicationsRpc, MAIL_KINDS, type MailKind, templatesRpc } from '#contracts';
 import { messageOf } from '#errors';
 import type { WithServer } from '../operator-connection.js';
-import { print } from '../terminal.js';
-import { sourceOf, valueFrom, withoutLastBreak } from './value-source.js';
+import { print, sourceOf, valueFrom, withoutLastBreak } from '../terminal.js';
 
 const KIND_WIDTH = 16;
 const LANGUAGE_WIDTH = 8;

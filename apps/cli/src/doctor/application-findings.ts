@@ -1,9 +1,38 @@
-import type { Application } from '#contracts';
-import type { Finding } from './check.js';
+import {
+  type Application,
+  deliveriesRpc,
+  identitiesRpc,
+  isUnionIdEntryName,
+  MAX_DELIVERY_LIST_LIMIT,
+  platformFields,
+  type PlatformKind,
+  platformsRpc,
+  type RpcReply,
+  type ShownCredentials,
+  type ShownDelivery,
+} from '#contracts';
+import type { RpcClient } from '#messaging';
+import { usageOf } from '../commands/credential-fields.js';
+import { quoted } from '../terminal.js';
+import type { Finding } from './findings.js';
 
 /** Those that we make have 24 characters. */
 const SHORT_KEY = 16;
 const FEW_CHARACTERS = 6;
+/** Whoever waits for a mail has given up by then. */
+const LONG_MS = 10 * 60_000;
+type UsedPlatform = RpcReply<typeof identitiesRpc.count>['platforms'][number];
+
+interface KnownPlatform extends UsedPlatform {
+  readonly kind: PlatformKind;
+}
+
+interface PlatformUse {
+  readonly id: string;
+  readonly isVerificationRequired: boolean;
+  readonly credentials: readonly ShownCredentials[];
+  readonly used: readonly UsedPlatform[];
+}
 
 /** What an application's keys and settings leave open. @param isProduction whether others than its makers use it */
 export function applicationFindings({ id, masterKey, settings }: Application, isProduction: boolean): Finding[] {
@@ -28,4 +57,77 @@ export function applicationFindings({ id, masterKey, settings }: Application, is
       isAdvice: true,
     });
   return findings;
+}
+
+/** Whether mails and text messages leave. */
+export async function checkDeliveries(rpc: RpcClient, { id: appId }: Application): Promise<Finding[]> {
+  const waiting = await Promise.all(
+    (['queued', 'failed'] as const).map(async (status) => {
+      const { deliveries } = await rpc.call(deliveriesRpc.list, { appId, status, limit: MAX_DELIVERY_LIST_LIMIT });
+      return deliveries;
+    }),
+  );
+  return deliveryFindings(appId, waiting.flat(), new Date());
+}
+
+/** Single recipients that refuse are no concern of an operator; messages that wait are. */
+export function deliveryFindings(appId: string, waiting: readonly ShownDelivery[], now: Date): Finding[] {
+  const late = waiting.filter(({ createdAt }) => now.getTime() - Date.parse(createdAt) > LONG_MS);
+  if (late.length === 0) return [];
+  const subject = late.length === 1 ? 'mail or text message has' : 'mails or text messages have';
+  const error = late.find(({ lastError }) => lastError !== null)?.lastError ?? 'nothing was tried yet';
+  return [
+    {
+      problem: `${late.length} ${subject} been waiting for over 10 minutes: ${quoted(error)}.`,
+      remedy: `npm run gatepost -- mails list --app ${appId}`,
+    },
+  ];
+}
+
+/** Whether accounts of third-party platforms are verified wherever Gatepost can have them verified. */
+export async function checkPlatforms(rpc: RpcClient, { id, settings }: Application): Promise<Finding[]> {
+  const { platforms: credentials } = await rpc.call(platformsRpc.list, { appId: id });
+  const { platforms: used } = await rpc.call(identitiesRpc.count, { appId: id });
+  return platformFindings({ id, isVerificationRequired: settings.requireVerifiedPlatforms, credentials, used });
+}
+
+/** What is wrong with an application's use of platforms. Those that nobody can verify are not looked at. */
+export function platformFindings({ id, isVerificationRequired, credentials, used }: PlatformUse): Finding[] {
+  const verifiable = new Map(credentials.map(({ platform, kind }) => [platform, kind]));
+  const kindNamed = (key: string) => used.find(({ platform, kind }) => platform === key && kind !== undefined)?.kind;
+  const known = used.flatMap((use) => {
+    // Accounts that came before the operator named the kind of their key have none, nor those whose client left it out.
+    const kind = use.kind ?? verifiable.get(use.platform) ?? kindNamed(use.platform);
+    // The account that carries a union id is counted itself.
+    return kind === undefined || isUnionIdEntryName(use.platform) ? [] : [{ ...use, kind }];
+  });
+  const isVerifiable = ({ platform, kind }: KnownPlatform) => verifiable.has(platform) || verifiable.has(kind);
+  const findings = known.flatMap((use) => (isVerifiable(use) ? unverifiedAccounts(use) : [noCredentials(id, use)]));
+  if (credentials.length > 0 && !isVerificationRequired) findings.push(notRequired(id));
+  return findings;
+}
+
+function noCredentials(id: string, { platform, kind, verified, unverified }: KnownPlatform): Finding {
+  const option = platform === kind ? '' : ` --kind ${kind}`;
+  return {
+    problem: `${accounts(verified + unverified, platform)} in use, and the application has no credentials to verify them: whoever knows the id of an account can say it is his.`,
+    remedy: `npm run gatepost -- platforms set ${id} ${platform} ${usageOf(platformFields(kind))}${option}`,
+  };
+}
+
+function unverifiedAccounts({ platform, unverified }: KnownPlatform): Finding[] {
+  if (unverified === 0) return [];
+  const problem = `${accounts(unverified, platform)} linked to users without ${platform} ever having confirmed it: they may be other people's.`;
+  return [{ problem, remedy: 'An account counts as verified as soon as its owner logs in with it.' }];
+}
+
+function notRequired(id: string): Finding {
+  return {
+    problem: 'There are credentials of platforms, but accounts of platforms without any are accepted unverified.',
+    remedy: `npm run gatepost -- apps set ${id} requireVerifiedPlatforms true`,
+  };
+}
+
+function accounts(count: number, platform: string): string {
+  return count === 1 ? `1 account of ${platform} is` : `${count} accounts of ${platform} are`;
 }

@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Application, ProcessReport } from '#contracts';
 import { applicationFindings } from './application-findings.js';
-import { outsideFindings } from './outside-findings.js';
-import type { OutsideView } from './outside.types.js';
-import { baseUrlsOf, processFindings } from './process-findings.js';
-import { serverFindings, versionFindings } from './server-findings.js';
+import { baseUrlsOf, processFindings, serverFindings, versionFindings } from './deployment-findings.js';
+import { outsideFindings, type OutsideView } from './outside.js';
 
 const URL_ = 'https://api.example.com';
 const report = (change: Partial<ProcessReport> = {}): ProcessReport => ({

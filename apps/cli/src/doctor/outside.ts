@@ -1,13 +1,49 @@
 import { connect, type TLSSocket } from 'node:tls';
 import { WebSocket } from 'ws';
 import { messageOf } from '#errors';
-import type { OutsideView, ShownCertificate } from './outside.types.js';
+import { quoted } from '../terminal.js';
+import type { Finding } from './findings.js';
 
 const PATIENCE_MS = 5_000;
 const DAY_MS = 86_400_000;
 const HTTPS_PORT = 443;
 const OPERATORS_PATHS = ['/metrics', '/healthz', '/readyz'] as const;
 const PUSH_PROTOCOL = 'gatepost.push.v1';
+/** Let's Encrypt renews 30 days before the end: what has less than this has failed for a while. */
+const FEW_DAYS = 14;
+/** The header has whole seconds. */
+const MAX_SKEW_MS = 3_000;
+
+/** The certificate that the API's address shows. */
+interface ShownCertificate {
+  /** Why it is not trusted; undefined where it is. */
+  readonly problem: string | undefined;
+  readonly daysLeft: number;
+}
+
+/** What a client finds that comes from where the command line runs. */
+export interface OutsideView {
+  readonly url: string;
+  /** Undefined where the address is not encrypted, or nothing answers. */
+  readonly certificate: ShownCertificate | undefined;
+  /** Why the API does not answer; undefined where it does. */
+  readonly problem: string | undefined;
+  /** How far its clock is ahead, in milliseconds; undefined where it does not say. */
+  readonly skewMs: number | undefined;
+  /** Paths for operators that anybody can read. */
+  readonly openPaths: readonly string[];
+  /** Where devices are sent, and why they do not get in; undefined where it was not asked. */
+  readonly push: { readonly url: string; readonly problem: string | undefined } | undefined;
+}
+
+interface Answer {
+  readonly isOk: boolean;
+  /** Whether it is what our own processes say under such a path. */
+  readonly isOurs: boolean;
+  readonly reason: string;
+  readonly date: string;
+  readonly text: string;
+}
 
 /** Looks at the API's address as a client does. @param appId for which devices ask where to connect */
 export async function lookFromOutside(url: string, appId: string | undefined): Promise<OutsideView> {
@@ -25,15 +61,6 @@ export async function lookFromOutside(url: string, appId: string | undefined): P
     openPaths: open.flat(),
     push: appId === undefined ? undefined : await lookAtPush(url, appId),
   };
-}
-
-interface Answer {
-  readonly isOk: boolean;
-  /** Whether it is what our own processes say under such a path. */
-  readonly isOurs: boolean;
-  readonly reason: string;
-  readonly date: string;
-  readonly text: string;
 }
 
 async function get(url: string): Promise<Answer> {
@@ -116,4 +143,74 @@ function shownCertificate({ hostname, port }: URL): Promise<ShownCertificate | u
     const limit = setTimeout(giveUp, PATIENCE_MS);
     socket.once('error', giveUp);
   });
+}
+
+/** What is wrong with what clients find. @param baseUrl what gateways take for their address */
+export function outsideFindings(view: OutsideView, baseUrl: string | undefined): Finding[] {
+  return [
+    ...addressFindings(view, baseUrl),
+    ...certificateFindings(view),
+    ...apiFindings(view),
+    ...pathFindings(view),
+    ...pushFindings(view),
+  ];
+}
+
+function addressFindings({ url }: OutsideView, baseUrl: string | undefined): Finding[] {
+  if (baseUrl === undefined || new URL(baseUrl).origin === new URL(url).origin) return [];
+  return [
+    {
+      problem: `Clients come to ${url}, and the links of mails lead to ${baseUrl}.`,
+      remedy: 'Set GATEPOST_BASE_URL of gateways and mail to the address that clients use.',
+    },
+  ];
+}
+
+function certificateFindings({ url, certificate }: OutsideView): Finding[] {
+  if (certificate === undefined) return [];
+  const remedy = 'Renew it where TLS ends, with all certificates between it and a known authority.';
+  if (certificate.problem !== undefined)
+    return [{ problem: `The certificate of ${url} is not trusted: ${quoted(certificate.problem)}.`, remedy }];
+  if (certificate.daysLeft >= FEW_DAYS) return [];
+  return [{ problem: `The certificate of ${url} ends in ${certificate.daysLeft} days.`, remedy }];
+}
+
+function apiFindings({ url, problem, skewMs }: OutsideView): Finding[] {
+  if (problem !== undefined)
+    return [
+      { problem: `${url} does not answer as the API: ${quoted(problem)}.`, remedy: 'Look at the proxy in front.' },
+    ];
+  if (skewMs === undefined || Math.abs(skewMs) <= MAX_SKEW_MS) return [];
+  return [
+    {
+      problem: `The clock behind ${url} differs from this machine's by ${(Math.abs(skewMs) / 1_000).toFixed(0)} seconds.`,
+      remedy: 'Let NTP set the clocks of all machines.',
+    },
+  ];
+}
+
+function pathFindings({ url, openPaths }: OutsideView): Finding[] {
+  if (openPaths.length === 0) return [];
+  return [
+    {
+      problem: `Anybody can read ${openPaths.map((path) => url + path).join(', ')}.`,
+      remedy: 'Let the proxy in front pass /1.1/, /v1/route, /pages/ and /push only.',
+    },
+  ];
+}
+
+function pushFindings({ url, push }: OutsideView): Finding[] {
+  if (push === undefined) return [];
+  const findings: Finding[] = [];
+  if (push.problem !== undefined)
+    findings.push({
+      problem: `Devices are sent to ${quoted(push.url)}, which takes no connection: ${quoted(push.problem)}.`,
+      remedy: 'Set GATEPOST_PUSH_URL to the address at which devices reach the connectors.',
+    });
+  if (url.startsWith('https:') && push.url.startsWith('ws:'))
+    findings.push({
+      problem: `The API is encrypted, but devices are sent to ${quoted(push.url)}.`,
+      remedy: 'Set GATEPOST_PUSH_URL to an address that begins with wss:.',
+    });
+  return findings;
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeSurvey, surveyLines } from './survey.rules.js';
-import type { Survey } from './survey.types.js';
+import { judgeSurvey, type Survey, surveyLines } from './survey.rules.js';
 
 const [CURRENT, ACCEPTED, OTHER] = ['aaaaaaaa', 'bbbbbbbb', 'cccccccc'] as const;
 const NOW = new Date('2026-02-01T00:00:00.000Z');

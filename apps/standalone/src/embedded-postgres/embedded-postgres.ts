@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { ensureCluster } from './postgres-cluster.js';
-import { giveToUser, type PostgresOptions, SUPERUSER } from './postgres-options.js';
+import { ensureCluster, giveToUser, type PostgresOptions, SUPERUSER } from './postgres-cluster.js';
 import { Postmaster, stopLeftover } from './postmaster.js';
 
 /** Longest path of a folder in which PostgreSQL can make its socket, in bytes. */

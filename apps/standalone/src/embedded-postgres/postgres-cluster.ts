@@ -1,14 +1,26 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { StartError } from '#bootstrap';
 import { messageOf } from '#errors';
-import { syncFolder } from '../sync-folder.js';
-import { giveToUser, type PostgresOptions, spawnOptions, SUPERUSER } from './postgres-options.js';
+import { syncFolder } from '../data-folder.js';
+import type { PostgresBinaries, PostgresUser } from './postgres-files.js';
 
+export const SUPERUSER = 'gatepost';
+/** All that its programs see: variables such as PGOPTIONS or LC_COLLATE of whoever starts us must not change the cluster. */
+const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' };
 const execute = promisify(execFile);
+
+export interface PostgresOptions {
+  readonly binaries: PostgresBinaries;
+  /** The cluster's own folder. */
+  readonly folder: string;
+  readonly password: string;
+  readonly logFile: string;
+  readonly user: PostgresUser | undefined;
+}
 
 /**
  * Makes the cluster where its folder is empty. It is made beside its place and moved there whole, so that a start that was
@@ -72,4 +84,13 @@ async function initialise(options: PostgresOptions, folder: string): Promise<voi
   } finally {
     rmSync(passwordFolder, { recursive: true, force: true });
   }
+}
+
+/** How each of its programs is run: its working folder must be one that its user can enter. */
+export function spawnOptions({ user }: PostgresOptions): { cwd: string; env: Record<string, string> } {
+  return { cwd: '/', env: ENVIRONMENT, ...user };
+}
+
+export function giveToUser({ user }: PostgresOptions, ...paths: string[]): void {
+  if (user !== undefined) for (const path of paths) chownSync(path, user.uid, user.gid);
 }

@@ -4,11 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { StartError } from '#bootstrap';
-import { isServerOf } from './is-server-of.js';
-import { type PostgresOptions, spawnOptions } from './postgres-options.js';
+import { type PostgresOptions, spawnOptions } from './postgres-cluster.js';
 
 const execute = promisify(execFile);
-
 const START_TIMEOUT_MS = 30_000;
 const POLL_MS = 20;
 /** PostgreSQL writes its state into the eighth line of postmaster.pid. */
@@ -86,5 +84,20 @@ function postmasterLines(folder: string): string[] {
     return readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n');
   } catch {
     return [];
+  }
+}
+
+/** Whether the process is a server that we started over the folder, and not one that got the number later. */
+export async function isServerOf(folder: string, pid: number): Promise<boolean> {
+  if (!Number.isInteger(pid) || pid <= 1) return false;
+  return (await commandLine(pid)).includes(` -D ${folder} `);
+}
+
+async function commandLine(pid: number): Promise<string> {
+  try {
+    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    return (await execute('ps', ['-ww', '-o', 'command=', '-p', String(pid)])).stdout;
+  } catch {
+    return '';
   }
 }

@@ -2,7 +2,7 @@ import { type AppError, appError } from '#errors';
 import type { DataFolder } from '../data-folder.js';
 
 /** Replaces the secret in the data folder, in two steps that both count from the next start on. */
-export class KeptSecretsService {
+export class StoredSecretsService {
   /** What this process seals with; undefined where the environment gives the secret. */
   readonly #current: string | undefined;
 

@@ -1,17 +1,17 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import type { DataFolder } from '../data-folder.js';
-import { KeptSecretsController } from './kept-secrets.controller.js';
-import { KeptSecretsService } from './kept-secrets.service.js';
+import { StoredSecretsController } from './stored-secrets.controller.js';
+import { StoredSecretsService } from './stored-secrets.service.js';
 
 /** The secret that is kept in the data folder, for operators who replace it. */
 @Module({})
-export class KeptSecretsModule {
+export class StoredSecretsModule {
   /** @param isGiven whether the environment gives the secret, so that none is kept */
   static forRoot(folder: DataFolder, isGiven: boolean): DynamicModule {
     return {
-      module: KeptSecretsModule,
-      controllers: [KeptSecretsController],
-      providers: [{ provide: KeptSecretsService, useValue: new KeptSecretsService(folder, isGiven) }],
+      module: StoredSecretsModule,
+      controllers: [StoredSecretsController],
+      providers: [{ provide: StoredSecretsService, useValue: new StoredSecretsService(folder, isGiven) }],
     };
   }
 }

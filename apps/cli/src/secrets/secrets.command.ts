@@ -3,12 +3,10 @@ import { Command } from 'commander';
 import { StartError } from '#bootstrap';
 import { keptSecretsRpc } from '#contracts';
 import type { RpcClient } from '#messaging';
-import type { Deployment } from '../deployment.js';
-import type { WithServer } from '../operator-connection.js';
-import { rotate } from '../secrets/rotation.js';
-import { judgeSurvey, surveyLines, type Verdict } from '../secrets/survey.rules.js';
-import { surveyed } from '../secrets/survey.js';
+import type { Deployment, WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
+import { rotate, surveyed } from './sealed-values.js';
+import { judgeSurvey, surveyLines, type Verdict } from './survey.rules.js';
 
 const SECRET_BYTES = 32;
 

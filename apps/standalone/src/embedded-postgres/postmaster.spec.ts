@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { isServerOf } from './is-server-of.js';
+import { isServerOf } from './postmaster.js';
 
 describe('isServerOf', () => {
   it.each([

@@ -1,32 +1,14 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { type Application, applicationsRpc } from '#contracts';
 import type { RpcClient } from '#messaging';
-import type { Deployment } from '../deployment.js';
-import { applicationFindings } from '../doctor/application-findings.js';
-import type { Check, Finding } from '../doctor/check.js';
-import { checkDeliveries } from '../doctor/deliveries.check.js';
-import { examineDeployment } from '../doctor/deployment.check.js';
-import { lookFromOutside } from '../doctor/outside.js';
-import { outsideFindings } from '../doctor/outside-findings.js';
-import { checkPlatforms } from '../doctor/platforms.check.js';
-import { baseUrlsOf, isLocal } from '../doctor/process-findings.js';
-import { brokerFindings } from '../doctor/server-findings.js';
-import { SilentServiceError, type WithServer } from '../operator-connection.js';
+import { type Deployment, SilentServiceError, type WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
+import { applicationFindings, checkDeliveries, checkPlatforms } from './application-findings.js';
+import { baseUrlsOf, brokerFindings, examineDeployment, isLocal } from './deployment-findings.js';
+import { type Diagnosis, type Finding, isWell, printDiagnosis, type Section } from './findings.js';
+import { lookFromOutside, outsideFindings } from './outside.js';
 
-const CHECKS: readonly Check[] = [checkPlatforms, checkDeliveries];
-
-/** What was found in one place. */
-interface Section {
-  readonly title: string;
-  readonly findings: readonly Finding[];
-}
-
-interface Diagnosis {
-  readonly sections: readonly Section[];
-  /** Services of which no process answers. */
-  readonly silent: readonly string[];
-}
+const CHECKS = [checkPlatforms, checkDeliveries];
 
 interface DoctorOptions {
   readonly url?: string;
@@ -89,18 +71,4 @@ function noting(silent: Set<string>): (error: unknown) => Finding[] {
     silent.add(error.service);
     return [];
   };
-}
-
-function isWell({ sections, silent }: Diagnosis): boolean {
-  return silent.length === 0 && sections.every(({ findings }) => findings.every(({ isAdvice }) => isAdvice === true));
-}
-
-function printDiagnosis(diagnosis: Diagnosis): void {
-  for (const { title, findings } of diagnosis.sections) {
-    print(title);
-    for (const { problem, remedy, isAdvice } of findings)
-      print(`  - ${isAdvice === true ? 'To consider: ' : ''}${problem}\n    ${remedy}`);
-  }
-  for (const service of diagnosis.silent) print(`No ${service} service answers: what depends on it was not looked at.`);
-  if (isWell(diagnosis)) print('No problems found.');
 }

@@ -1,11 +1,11 @@
 import { Controller } from '@nestjs/common';
 import { keptSecretsRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { KeptSecretsService } from './kept-secrets.service.js';
+import { StoredSecretsService } from './stored-secrets.service.js';
 
 @Controller()
-export class KeptSecretsController {
-  constructor(private readonly secrets: KeptSecretsService) {}
+export class StoredSecretsController {
+  constructor(private readonly secrets: StoredSecretsService) {}
 
   @RpcHandler(keptSecretsRpc.swap)
   swap(_: RpcData<typeof keptSecretsRpc.swap>): Promise<RpcReply<typeof keptSecretsRpc.swap>> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { secondsOf } from './duration.js';
+import { secondsOf } from './apps.command.js';
 
 describe('a time that old keys are kept', () => {
   it.each([

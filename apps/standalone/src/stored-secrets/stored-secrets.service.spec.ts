@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DataFolder } from '../data-folder.js';
-import { KeptSecretsService } from './kept-secrets.service.js';
+import { StoredSecretsService } from './stored-secrets.service.js';
 
-describe('KeptSecretsService', () => {
+describe('StoredSecretsService', () => {
   let path: string;
 
   beforeEach(() => {
@@ -19,7 +19,7 @@ describe('KeptSecretsService', () => {
   it('does not forget the secret that the process still seals with', () => {
     const folder = new DataFolder(path);
     const before = folder.secret();
-    const service = new KeptSecretsService(folder, false);
+    const service = new StoredSecretsService(folder, false);
     service.swap();
 
     expect(() => {
@@ -30,8 +30,8 @@ describe('KeptSecretsService', () => {
 
   it('forgets it after the next start', () => {
     const folder = new DataFolder(path);
-    new KeptSecretsService(folder, false).swap();
-    new KeptSecretsService(folder, false).forget();
+    new StoredSecretsService(folder, false).swap();
+    new StoredSecretsService(folder, false).forget();
 
     expect(folder.acceptedSecrets()).toEqual([]);
   });

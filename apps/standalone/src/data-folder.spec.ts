@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { keptSecret } from './kept-secret.js';
+import { storedSecret } from './data-folder.js';
 
-describe('keptSecret', () => {
+describe('storedSecret', () => {
   let folder: string;
   let file: string;
 
@@ -17,19 +17,19 @@ describe('keptSecret', () => {
   });
 
   it('is made once, for its owner only', () => {
-    const secret = keptSecret(file);
+    const secret = storedSecret(file);
     expect(secret).toMatch(/^[\w-]{43}$/);
-    expect(keptSecret(file)).toBe(secret);
+    expect(storedSecret(file)).toBe(secret);
     expect([readdirSync(folder), statSync(file).mode & 0o777]).toEqual([['secret'], 0o600]);
   });
 
   it.each(['', 'only-the-beginn'])('a file with %j in it is neither used nor replaced', (content) => {
     writeFileSync(file, content);
-    expect(() => keptSecret(file)).toThrow(/is cut off/);
+    expect(() => storedSecret(file)).toThrow(/is cut off/);
     expect(readFileSync(file, 'utf8')).toBe(content);
   });
 
   it('says in one line where it cannot be kept', () => {
-    expect(() => keptSecret(join(folder, 'missing', 'secret'))).toThrow(/could not be made: ENOENT/);
+    expect(() => storedSecret(join(folder, 'missing', 'secret'))).toThrow(/could not be made: ENOENT/);
   });
 });
