@@ -168,7 +168,7 @@ describe.runIf(isProvided(...SERVERS))(
 
         await asIfAWeekHadPassed(running);
         const clean = await gatepost(running, 'secrets', 'status');
-        expect(clean.stdout).toContain('No accepted secret is needed any more.');
+        expect(clean.stdout).toContain('No accepted secret is needed any longer.');
         expect(clean.status).toBe(0);
         await rolling.roll({ GATEPOST_SECRET: after, GATEPOST_ACCEPTED_SECRETS: '' });
         await traffic.stop();

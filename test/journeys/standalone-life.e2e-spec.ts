@@ -192,7 +192,7 @@ describe('the life of the standalone server', () => {
     rmSync(join(folderOf(server), 'postgres', 'global', 'pg_control'));
     process.kill(postgresPid(server), 'SIGKILL');
     expect(await server.main.exited).toEqual({ status: 70, signal: null });
-    expect(server.main.stderr).toMatch(/^PostgreSQL ends again and again: see .*postgres\.log$/m);
+    expect(server.main.stderr).toMatch(/^PostgreSQL ends repeatedly: see .*postgres\.log$/m);
   });
 
   it.runIf(process.getuid?.() === 0)('works in a folder that only root can enter', async () => {

@@ -48,14 +48,14 @@ describe('what cannot start says why', () => {
   it('a database folder that is a link to nothing', async () => {
     const folder = newFolder('data');
     symlinkSync(join(folder, 'elsewhere'), join(folder, 'postgres'));
-    expect(await failedStart(folder)).toMatch(/postgres is a link to .*elsewhere, which is not there/);
+    expect(await failedStart(folder)).toMatch(/postgres is a link to .*elsewhere, which does not exist/);
     expect(existsSync(join(folder, 'gatepost.sock'))).toBe(false);
   });
 
   it('a secret that was cut off', async () => {
     const folder = newFolder('data');
     writeFileSync(join(folder, 'secret'), '');
-    expect(await failedStart(folder)).toMatch(/The secret in .*secret is cut off/);
+    expect(await failedStart(folder)).toMatch(/The secret in .*secret is truncated/);
     expect(existsSync(join(folder, 'postgres', 'postmaster.pid'))).toBe(false);
   });
 

@@ -2,10 +2,10 @@ import { environment, loadConfig } from '#bootstrap';
 import type { GivenKeys } from './commands/apps.command.js';
 import type { DatabaseUrls } from './commands/migrate.command.js';
 
-/** What the command line needs to find the running server. */
+/** The variables that locate the running server. */
 export const serverEnvironment = environment
   .pick({ GATEPOST_DATA_DIR: true, GATEPOST_NAMESPACE: true })
-  // Without its default: whether the operator names a broker decides which server is meant.
+  // Without its default: whether the operator names a broker selects the server.
   .extend({ AMQP_URL: environment.shape.AMQP_URL.unwrap().optional() });
 
 const keysEnvironment = environment.pick({ GATEPOST_APP_KEY: true, GATEPOST_MASTER_KEY: true });

@@ -17,7 +17,7 @@ import { doctorCommand } from './doctor/doctor.command.js';
 import { connectToServer, SilentServiceError, type WithServer } from './operator-connection.js';
 import { secretsCommand } from './secrets/secrets.command.js';
 
-/** Errors whose message tells an operator all. */
+/** Errors whose message is enough for an operator: printed without a stack. */
 const PLAIN_ERRORS = [AppError, ConfigError, SilentServiceError, StartError];
 
 Logger.overrideLogger(false);
@@ -28,8 +28,8 @@ const program = new Command('gatepost')
   .addHelpText(
     'after',
     `
-It speaks to a running standalone server through its data folder (GATEPOST_DATA_DIR, ./data by default), or, where
-AMQP_URL is set, to the services behind that message broker. "migrate" opens DATABASE_URL itself.`,
+It connects to a running standalone server through its data folder (GATEPOST_DATA_DIR, ./data by default) or, if AMQP_URL
+is set, to the services behind that message broker. "migrate" connects to DATABASE_URL itself.`,
   )
   .addCommand(appsCommand(withServer, () => givenKeysIn(process.env)))
   .addCommand(deadLettersCommand(withDeadLetters))

@@ -16,20 +16,20 @@ describe('storedSecret', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('is made once, for its owner only', () => {
+  it('is generated once, readable by its owner only', () => {
     const secret = storedSecret(file);
     expect(secret).toMatch(/^[\w-]{43}$/);
     expect(storedSecret(file)).toBe(secret);
     expect([readdirSync(folder), statSync(file).mode & 0o777]).toEqual([['secret'], 0o600]);
   });
 
-  it.each(['', 'only-the-beginn'])('a file with %j in it is neither used nor replaced', (content) => {
+  it.each(['', 'only-the-beginn'])('a file with the content %j is neither used nor replaced', (content) => {
     writeFileSync(file, content);
-    expect(() => storedSecret(file)).toThrow(/is cut off/);
+    expect(() => storedSecret(file)).toThrow(/is truncated/);
     expect(readFileSync(file, 'utf8')).toBe(content);
   });
 
-  it('says in one line where it cannot be kept', () => {
-    expect(() => storedSecret(join(folder, 'missing', 'secret'))).toThrow(/could not be made: ENOENT/);
+  it('reports in one line that the file cannot be created', () => {
+    expect(() => storedSecret(join(folder, 'missing', 'secret'))).toThrow(/could not be created: ENOENT/);
   });
 });

@@ -23,7 +23,7 @@ const ACCEPTED_SECRETS = 'accepted-secrets';
 const SECRET_BYTES = 32;
 const SECRET_LENGTH = Math.ceil((SECRET_BYTES * 8) / 6);
 
-/** The folder in which the standalone server keeps everything. */
+/** The folder with all data of the standalone server. */
 export class DataFolder {
   readonly path: string;
 
@@ -45,22 +45,22 @@ export class DataFolder {
     return join(this.path, name);
   }
 
-  /** What seals, where the environment names nothing else. */
+  /** The sealing secret, unless the environment sets one. */
   secret(): string {
     return this.storedSecret(SECRET);
   }
 
-  /** A random text that is made once and kept in a file only we can read. */
+  /** A random text, generated once and stored in a file that only this user can read. */
   storedSecret(name: string): string {
     return storedSecret(this.file(name));
   }
 
-  /** Secrets that were kept before, and still open what they have sealed. */
+  /** Earlier secrets, which still open the values that they sealed. */
   acceptedSecrets(): string[] {
     return storedSecrets(this.file(ACCEPTED_SECRETS));
   }
 
-  /** Makes a new secret from the next start on, and accepts the one that is kept now. */
+  /** Generates a new secret for the next start, and accepts the current one. */
   swapSecret(): void {
     swapStoredSecret(this.file(SECRET), this.file(ACCEPTED_SECRETS));
   }
@@ -72,18 +72,18 @@ export class DataFolder {
 
   #make(): void {
     makeFolders(this.path);
-    // As root, PostgreSQL's user has to pass through to its own folder; the files beside it stay ours alone.
+    // As root, PostgreSQL's user must be able to reach its own folder; the other files stay private.
     chmodSync(this.path, process.getuid?.() === 0 ? 0o711 : 0o700);
   }
 }
 
-/** Node's own recursive mkdir never ends where a file system such as /proc takes no folders. */
+/** Node's recursive mkdir never returns on a file system such as /proc, which accepts no folders. */
 function makeFolders(path: string): void {
   if (!existsSync(dirname(path))) makeFolders(dirname(path));
   mkdirSync(path);
 }
 
-/** Returns when the names in the folder are on the disk: a new one could be lost in a power cut, whatever its file holds. */
+/** Syncs the folder itself: without it a power cut could lose a new file name, even if the file's content is on disk. */
 export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
   try {
@@ -94,24 +94,23 @@ export function syncFolder(folder: string): void {
 }
 
 /**
- * A random text that is made once and kept in a file only we can read.
- * @throws StartError where the file holds less than was once written: what was sealed with it could not be opened
+ * A random text, generated once and stored in a file that only this user can read.
+ * @throws StartError if the file is truncated: values sealed with the secret could not be opened
  */
 export function storedSecret(file: string): string {
   if (!existsSync(file)) make(file);
   const secret = readFileSync(file, 'utf8').trim();
   if (secret.length >= SECRET_LENGTH) return secret;
   throw new StartError(
-    `The secret in ${file} is cut off: put the file back from a backup. Where there are no data yet, remove it; a new one will be made.`,
+    `The secret in ${file} is truncated: restore the file from a backup. If there are no data yet, remove it; a new one is generated.`,
   );
 }
 
-/** A random text to seal with. */
 function newSecret(): string {
   return randomBytes(SECRET_BYTES).toString('base64url');
 }
 
-/** Secrets that a file holds, one in a line; none where it is not there. */
+/** The secrets in a file, one per line; none if the file does not exist. */
 export function storedSecrets(file: string): string[] {
   if (!existsSync(file)) return [];
   return readFileSync(file, 'utf8')
@@ -120,7 +119,7 @@ export function storedSecrets(file: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** Puts a new secret in the file, and the one that was there into another. At no moment is it in neither. */
+/** Replaces the secret in a file, after writing the old one to another file: it is always in at least one of them. */
 export function swapStoredSecret(file: string, acceptedFile: string): void {
   replace(acceptedFile, readFileSync(file, 'utf8').trim());
   replace(file, newSecret());
@@ -133,7 +132,7 @@ function replace(file: string, secret: string): void {
   syncFolder(dirname(file));
 }
 
-/** The file appears in one step, whole and on the disk; one that another process made meanwhile stays. */
+/** Creates the file atomically and synced to disk; a file that another process created in the meantime stays. */
 function make(file: string): void {
   const partial = `${file}.${process.pid}`;
   try {
@@ -148,5 +147,5 @@ function make(file: string): void {
 }
 
 function notMade(file: string, cause: unknown): StartError {
-  return new StartError(`The secret ${file} could not be made: ${messageOf(cause)}`, { cause });
+  return new StartError(`The secret ${file} could not be created: ${messageOf(cause)}`, { cause });
 }

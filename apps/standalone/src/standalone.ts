@@ -28,15 +28,15 @@ import { lockDataFolder } from './instance-lock.js';
 import { StoredSecretsModule } from './stored-secrets/stored-secrets.module.js';
 import type { standaloneEnvironment } from './standalone.config.js';
 
-/** It reads an application's credentials once a second at most. The embedded PostgreSQL has 50 connections for all. */
+/** auth-linking reads an application's credentials at most once a second. The embedded PostgreSQL has 50 connections in total. */
 const AUTH_LINKING_POOL = 2;
-/** Of the same 50: handling events, taking deliveries, and noting what became of them. */
+/** Of the same 50: handling events, claiming deliveries, and recording their outcome. */
 const MAIL_POOL = 4;
-/** Of the same 50: queues of devices, and the scans of pushes. */
+/** Of the same 50: device queues, and the installation scans of pushes. */
 const PUSH_POOL = 8;
 type Environment = z.output<typeof standaloneEnvironment>;
 
-/** Runs every service in this process, over embedded storage. */
+/** Runs all services in this process, with embedded storage. */
 export async function startStandalone(env: Environment): Promise<RunningProcess> {
   const { baseUrl } = gatewayConfig(env);
   const folder = new DataFolder(env.GATEPOST_DATA_DIR);
@@ -68,8 +68,8 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
 }
 
 /**
- * Tells a taken port before anything is made: a first start that fails later would have created an application without
- * ever showing its keys.
+ * Fails on a port in use before anything is created: a first start that fails later would have created an application
+ * without ever showing its keys.
  * @throws the error of `listen`, such as EADDRINUSE
  */
 async function assertPortIsFree(port: number, host: string): Promise<void> {
@@ -121,7 +121,7 @@ function startServices(
   };
   return startService({
     name: 'standalone',
-    // One receiver takes the messages for all modules of the process: a second one would handle each event again.
+    // One receiver handles the messages for all modules of the process: a second one would handle each event again.
     serves: ['standalone'],
     imports: [
       GatewayModule.forRoot(gateway, { requestCounts: 'memory' }),
@@ -138,7 +138,7 @@ function startServices(
   });
 }
 
-/** What the environment gives, or else what the folder keeps. */
+/** The secrets of the environment, or else those stored in the folder. */
 function secretsOf(env: Environment, folder: DataFolder) {
   const kept = folder.acceptedSecrets().map((one) => new Secret(one));
   return {
@@ -154,7 +154,7 @@ async function welcome({ app }: RunningService, baseUrl: string): Promise<void> 
   process.stdout.write(created === undefined ? welcomeBack(baseUrl) : firstWelcome(baseUrl, created));
 }
 
-/** What a newcomer reads after the first start: the keys, and a first request that works as printed. */
+/** The text after the first start: the keys, and a first request that works as printed. */
 function firstWelcome(baseUrl: string, { id, appKey, masterKey }: Application): string {
   return `
 Gatepost is ready at ${baseUrl}

@@ -72,7 +72,7 @@ export function describeTemplates(server: () => GatepostServer): void {
       const before = await listed();
       await expectRefusal([...set, '--text', 'a\n{{nobody}}'], /^text, line 2: there is no variable "nobody"/);
       await expectRefusal([...set, '--html', '@/no/such/file'], /^--html: the file \/no\/such\/file cannot be read/);
-      await expectRefusal(set, /^Give what shall change/);
+      await expectRefusal(set, /^Give at least one part/);
       await expectRefusal([...set, '--text', '-', '--html', '-'], /^Only one part can come from standard input/);
       await expectRefusal(['set', app.id, 'newsletter', '--subject', 'x'], /verifyEmail, resetPassword/);
       await expectRefusal(['set', unique('nobody'), 'verifyEmail', '--subject', 'x'], /^There is no application/);

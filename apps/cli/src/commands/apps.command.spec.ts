@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { secondsOf } from './apps.command.js';
 
-describe('a time that old keys are kept', () => {
+describe('the time for which old keys are kept', () => {
   it.each([
     ['30m', 1_800],
     ['12h', 43_200],

@@ -21,7 +21,7 @@ import { credentialFields, type CredentialKind, describeKinds, shownFields } fro
 /** `gatepost platforms …` */
 export function platformsCommand(withServer: WithServer): Command {
   const platforms = new Command('platforms').description(
-    'show and set what an application needs to have accounts of third-party platforms verified',
+    'show and set the credentials that verify accounts of third-party platforms',
   );
   for (const command of [listPlatforms, setPlatform, removePlatform]) platforms.addCommand(command(withServer));
   return platforms;
@@ -50,12 +50,10 @@ function setPlatform(withServer: WithServer): Command {
     .argument('<platform>', 'the key in authData')
     .argument('<field=value...>', 'field=value; a secret as field=@path/to/file, or field=- for standard input')
     .addOption(
-      new Option('--kind <kind>', 'whose accounts they are, where the key is a name of your own').choices(
-        PLATFORM_KINDS,
-      ),
+      new Option('--kind <kind>', 'platform of the accounts, if the key is a name of your own').choices(PLATFORM_KINDS),
     )
     .description(
-      'set the credentials of a platform, in place of all that were set; they work everywhere within a second',
+      'set the credentials of a platform, replacing all earlier ones; they take effect everywhere within a second',
     )
     .addHelpText('after', `\nKinds and their fields:\n${describeKinds(PLATFORM_KINDS.map(platformCredentials))}`)
     .action((appId: string, platform: string, args: string[], options: { kind?: PlatformKind }) => {
@@ -76,7 +74,7 @@ function removePlatform(withServer: WithServer): Command {
     .action((appId: string, platform: string) =>
       withServer(async (rpc) => {
         await rpc.call(platformsRpc.remove, { appId, platform });
-        print(`${platform} has no credentials any more.`);
+        print(`The credentials of ${platform} are removed.`);
       }),
     );
 }
@@ -84,7 +82,7 @@ function removePlatform(withServer: WithServer): Command {
 function kindNamed(platform: string): PlatformKind {
   const kind = PLATFORM_KINDS.find((known) => known === platform);
   if (kind === undefined)
-    throw new StartError(`Say with --kind whose accounts these are: ${PLATFORM_KINDS.join(', ')}.`);
+    throw new StartError(`Name the platform of these accounts with --kind: ${PLATFORM_KINDS.join(', ')}.`);
   return kind;
 }
 
@@ -100,7 +98,7 @@ function platformCredentials(kind: PlatformKind): CredentialKind {
 /** `gatepost text-messages …` */
 export function textMessagesCommand(withServer: WithServer): Command {
   const textMessages = new Command('text-messages').description(
-    'show and set who carries the text messages of an application',
+    'show and set the text-message provider of an application',
   );
   for (const command of [showProvider, setProvider, removeProvider]) textMessages.addCommand(command(withServer));
   return textMessages;
@@ -128,7 +126,7 @@ function setProvider(withServer: WithServer): Command {
     .argument('<app-id>')
     .addArgument(new Argument('<provider>').choices(TEXT_MESSAGE_PROVIDER_KINDS))
     .argument('<field=value...>', 'field=value; a secret as field=@path/to/file, or field=- for standard input')
-    .description('set the provider, in place of the one that was set; messages take it within a second')
+    .description('set the provider, replacing an earlier one; it takes effect within a second')
     .addHelpText(
       'after',
       `\nProviders and their fields:\n${describeKinds(TEXT_MESSAGE_PROVIDER_KINDS.map(providerCredentials))}`,

@@ -20,14 +20,14 @@ const findings = (use: Partial<Use>) =>
   platformFindings({ id: 'shop', isVerificationRequired: true, credentials: [], used: [], ...use });
 
 describe('the doctor on platforms', () => {
-  it('has nothing to say where none is used, or where all is verified', () => {
+  it('finds nothing if no platform is used, or if all accounts are verified', () => {
     expect(findings({})).toEqual([]);
     expect(findings({ isVerificationRequired: false })).toEqual([]);
     const weixin = used('weixin', { kind: 'weixin', verified: 3 });
     expect(findings({ credentials: [credentialsOf('weixin')], used: [weixin] })).toEqual([]);
   });
 
-  it('has nothing to say of platforms that nobody can verify', () => {
+  it('finds nothing for platforms that cannot be verified', () => {
     expect(findings({ used: [used('my_company', { unverified: 7 }), used('anonymous', { unverified: 9 })] })).toEqual(
       [],
     );
@@ -42,7 +42,7 @@ describe('the doctor on platforms', () => {
     expect(finding?.remedy).toBe('npm run gatepost -- platforms set shop lc_weapp appId=VALUE appSecret=@FILE');
   });
 
-  it('takes the credentials of the key itself, or of its kind, and no others', () => {
+  it('accepts the credentials of the key itself or of its kind, and no others', () => {
     const tv = used('weixin_tv', { kind: 'weixin', verified: 1 });
     expect(findings({ used: [tv], credentials: [credentialsOf('weixin')] })).toEqual([]);
     expect(findings({ used: [tv], credentials: [credentialsOf('weixin_tv', 'weixin')] })).toEqual([]);
@@ -54,19 +54,19 @@ describe('the doctor on platforms', () => {
     expect(findings({ used: [used('_weixin_unionid', { kind: 'weixin', unverified: 1 })] })).toEqual([]);
   });
 
-  it('finds accounts from before the operator said what their key is', () => {
+  it('finds accounts created before the operator set the kind of their key', () => {
     const use = { used: [used('tv', { unverified: 2 })], credentials: [credentialsOf('tv', 'weixin')] };
     expect(findings(use)[0]?.problem).toMatch(/^2 accounts of tv are linked to users without tv ever/);
   });
 
-  it('finds accounts whose client left out what their key is, where others name it', () => {
+  it('finds accounts whose client left out the kind of their key, if other clients name it', () => {
     const use = [used('weixin_1', { unverified: 2 }), used('weixin_1', { kind: 'weixin', verified: 5 })];
     const [finding, ...others] = findings({ used: use, credentials: [credentialsOf('weixin')] });
     expect(others).toEqual([]);
     expect(finding?.problem).toMatch(/^2 accounts of weixin_1 are linked to users without weixin_1 ever/);
   });
 
-  it('finds accounts that nobody has verified although there are credentials', () => {
+  it('finds unverified accounts although there are credentials', () => {
     const weixin = used('weixin', { kind: 'weixin', verified: 3, unverified: 1 });
     const [finding, ...others] = findings({ used: [weixin], credentials: [credentialsOf('weixin')] });
     expect(others).toEqual([]);
@@ -99,12 +99,12 @@ const waiting = (createdAt: string, lastError: string | null = null): ShownDeliv
 });
 
 describe('the doctor on deliveries', () => {
-  it('has nothing to say where nothing waits, or not for long', () => {
+  it('finds nothing if no message waits, or not for long', () => {
     expect(deliveryFindings('shop', [], NOW)).toEqual([]);
     expect(deliveryFindings('shop', [waiting('2026-01-01T00:00:00.000Z', 'later')], NOW)).toEqual([]);
   });
 
-  it('names what is in the way, unable to steer the terminal, and the command that shows more', () => {
+  it('names the error, with control characters escaped, and the command that shows more', () => {
     const late = [waiting(LATE), waiting(LATE, '\u001b[2Jno route'), waiting(NOW.toISOString())];
     const [finding, ...others] = deliveryFindings('shop', late, NOW);
     expect(others).toEqual([]);
@@ -115,7 +115,7 @@ describe('the doctor on deliveries', () => {
     expect(finding?.remedy).toBe('npm run gatepost -- mails list --app shop');
   });
 
-  it('says so where nothing was tried yet', () => {
-    expect(deliveryFindings('shop', [waiting(LATE)], NOW)[0]?.problem).toMatch(/^1 mail .*nothing was tried yet/);
+  it('says that no attempt was made yet', () => {
+    expect(deliveryFindings('shop', [waiting(LATE)], NOW)[0]?.problem).toMatch(/^1 mail .*no attempt was made yet/);
   });
 });

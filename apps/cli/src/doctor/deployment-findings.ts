@@ -1,38 +1,38 @@
 import { type ProcessReport, selfReportRpc } from '#contracts';
 import type { RpcClient } from '#messaging';
-import { askReplicas, type Deployment, SilentServiceError } from '../operator-connection.js';
+import { callReplicas, type Deployment, SilentServiceError } from '../operator-connection.js';
 import { quoted } from '../terminal.js';
 import type { Finding } from './findings.js';
 
-/** The clocks of one deployment may differ by so much: leases, codes and links are measured in more. */
+/** Tolerated difference between the clocks of a deployment; leases, codes and links live much longer. */
 const MAX_SKEW_MS = 2_000;
-const SERVER_VERSIONS = 'docs/operations.md, "Running", says which versions Gatepost needs.';
+const SERVER_VERSIONS = 'docs/operations.md, "Running", lists the versions that Gatepost needs.';
 
-/** By the kind of a server: what is needed, and what its makers still mend. */
-const OLDEST: Readonly<Record<string, { readonly needed: string; readonly mended?: string }>> = {
+/** The oldest supported version of each kind of server, and the oldest that still gets fixes. */
+const OLDEST: Readonly<Record<string, { readonly needed: string; readonly maintained?: string }>> = {
   postgresql: { needed: '13' },
-  redis: { needed: '5.0', mended: '6.2' },
+  redis: { needed: '5.0', maintained: '6.2' },
   rabbitmq: { needed: '3.10' },
 };
 
 const { standalone, ...services } = selfReportRpc;
 type ServerReport = ProcessReport['servers'][number];
 
-/** The processes of one service that have answered. */
+/** The replies of the processes of one service. */
 interface ServiceReports {
   readonly service: string;
   readonly reports: readonly ProcessReport[];
-  /** How many there are. */
+  /** Number of running processes. */
   readonly expected: number;
 }
 
-/** What the processes say, and what is wrong with it. */
+/** The reports of all processes, and the problems in them. */
 interface DeploymentState {
   readonly reports: readonly ProcessReport[];
   readonly findings: readonly Finding[];
 }
 
-/** Asks every process that answers RPCs how it is. @param silent gets the services of which none answers */
+/** Requests a report from every process that answers RPCs. @param silent collects the services without any answer */
 export async function examineDeployment(
   rpc: RpcClient,
   deployment: Deployment,
@@ -42,7 +42,7 @@ export async function examineDeployment(
   const asked: ServiceReports[] = [];
   for (const contract of contracts) {
     const [service = ''] = contract.pattern.split('.', 1);
-    const replies = await askReplicas(rpc, deployment, contract).catch((error: unknown) => {
+    const replies = await callReplicas(rpc, deployment, contract).catch((error: unknown) => {
       if (!(error instanceof SilentServiceError)) throw error;
       silent.add(service);
     });
@@ -54,28 +54,28 @@ export async function examineDeployment(
   return { reports, findings: [...processFindings(asked), ...serverFindings(reports), ...broker] };
 }
 
-/** Where the broker moves no messages, no service can be asked: then this is all that is found. */
+/** While the broker moves no messages, no service answers: then this is the only finding. */
 export function brokerFindings(problem: string | undefined): Finding[] {
   if (problem === undefined) return [];
   return [
     {
-      problem: `${quoted(problem)}: requests get 503, and events wait.`,
-      remedy: 'docs/operations.md, "RabbitMQ": give it memory or disk. Everything goes on by itself then.',
+      problem: `${quoted(problem)}: requests are answered with 503, and events wait.`,
+      remedy: 'docs/operations.md, "RabbitMQ": give it memory or disk. Then everything recovers by itself.',
     },
   ];
 }
 
-/** Where clients find the API, as its gateways say. */
+/** The addresses of the API, as the gateways report them. */
 export function baseUrlsOf(reports: readonly ProcessReport[]): string[] {
   return [...new Set(reports.flatMap(({ settings: { baseUrl } }) => (typeof baseUrl === 'string' ? [baseUrl] : [])))];
 }
 
-/** Whether an address leads to the machine that asks. */
+/** Whether an address leads to the local machine. */
 export function isLocal(url: string): boolean {
   return /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
 }
 
-/** What is wrong with processes, one by one and together. */
+/** Problems of single processes, and differences between processes. */
 export function processFindings(services: readonly ServiceReports[]): Finding[] {
   const reports = services.flatMap((one) => one.reports);
   return [
@@ -93,7 +93,7 @@ function missingReplicas({ service, reports, expected }: ServiceReports): Findin
   return [
     {
       problem: `Only ${reports.length} of ${expected} processes of ${service} have answered.`,
-      remedy: 'Run the doctor again; where it stays so, look at the log of the others.',
+      remedy: 'Run the doctor again; if the problem persists, read the log of the others.',
     },
   ];
 }
@@ -101,7 +101,7 @@ function missingReplicas({ service, reports, expected }: ServiceReports): Findin
 function notReady({ service, host, pid, problems }: ProcessReport): Finding[] {
   if (problems.length === 0) return [];
   const reasons = problems.map((problem) => quoted(problem)).join(', ');
-  return [{ problem: `${service} (${pid} on ${host}) is not ready: ${reasons}.`, remedy: 'Its log says more.' }];
+  return [{ problem: `${service} (${pid} on ${host}) is not ready: ${reasons}.`, remedy: 'Its log has details.' }];
 }
 
 function mixedVersions(reports: readonly ProcessReport[]): Finding[] {
@@ -113,7 +113,7 @@ function mixedVersions(reports: readonly ProcessReport[]): Finding[] {
   return [
     {
       problem: `Processes have different versions: ${byVersion.join('; ')}.`,
-      remedy: 'Right during an upgrade: bring it to its end.',
+      remedy: 'Expected during an upgrade: complete it.',
     },
   ];
 }
@@ -124,7 +124,7 @@ function mixedEnvironments(reports: readonly ProcessReport[]): Finding[] {
   return [
     {
       problem: `Some processes run with NODE_ENV=production, others without: ${others.join(', ')}.`,
-      remedy: 'Set it for all: without it codes and links are shown on the console.',
+      remedy: 'Set it for all: without it the processes print codes and links on the console.',
     },
   ];
 }
@@ -145,7 +145,7 @@ function gatewayFindings(reports: readonly ProcessReport[]): Finding[] {
   const findings: Finding[] = isProduction ? baseUrlFindings(baseUrlsOf(gateways)) : [];
   if (gateways.some(({ settings }) => settings['hasUnknownProxy'] === true))
     findings.push({
-      problem: 'Requests come by a proxy that is not trusted: all its clients count as one address.',
+      problem: 'Requests arrive through a proxy that is not trusted: all its clients count as one address.',
       remedy: 'Name it in GATEPOST_TRUSTED_PROXIES.',
     });
   if (isProduction && gateways.some(({ settings }) => settings['areRequestsLimited'] === false))
@@ -161,12 +161,13 @@ function baseUrlFindings(baseUrls: readonly string[]): Finding[] {
   const remedy = 'Set GATEPOST_BASE_URL of gateways and mail to the address that clients use.';
   if (baseUrls.length > 1) return [{ problem: `Gateways have different addresses: ${baseUrls.join(', ')}.`, remedy }];
   const [baseUrl = ''] = baseUrls;
-  if (isLocal(baseUrl)) return [{ problem: `Links of mails lead to ${baseUrl}, which nobody else reaches.`, remedy }];
+  if (isLocal(baseUrl))
+    return [{ problem: `Links of mails lead to ${baseUrl}, which is reachable only from that machine.`, remedy }];
   if (baseUrl.startsWith('https:')) return [];
-  return [{ problem: `${baseUrl} is not encrypted: passwords and links can be read on their way.`, remedy }];
+  return [{ problem: `${baseUrl} is not encrypted: passwords and links can be read in transit.`, remedy }];
 }
 
-/** What is wrong with the servers that processes use, each told once. */
+/** Problems of the servers that processes use, each reported once. */
 export function serverFindings(reports: readonly ProcessReport[]): Finding[] {
   const isProduction = reports.some((report) => report.isProduction);
   const findings = reports.flatMap(({ service, servers }) =>
@@ -175,24 +176,24 @@ export function serverFindings(reports: readonly ProcessReport[]): Finding[] {
   return [...new Map(findings.map((finding) => [finding.problem, finding])).values()];
 }
 
-/** The first word of the name: `redis 10.0.0.1:6379` is a node of a cluster. */
+/** The first word of the name; `redis 10.0.0.1:6379` is a node of a cluster. */
 function kindOf(name: string): string {
   return name.split(' ', 1)[0] ?? '';
 }
 
 /** Whether a server is too old. @param name such as `redis` */
 export function versionFindings(name: string, version: string): Finding[] {
-  const { needed, mended } = OLDEST[kindOf(name)] ?? {};
+  const { needed, maintained } = OLDEST[kindOf(name)] ?? {};
   if (needed !== undefined && isOlder(version, needed))
     return [{ problem: `${name} is version ${quoted(version)}: Gatepost needs ${needed}.`, remedy: SERVER_VERSIONS }];
-  if (mended === undefined || !isOlder(version, mended)) return [];
-  const problem = `${name} is version ${quoted(version)}, which gets no fixes any more.`;
-  return [{ problem, remedy: `Take ${mended} or newer.`, isAdvice: true }];
+  if (maintained === undefined || !isOlder(version, maintained)) return [];
+  const problem = `${name} is version ${quoted(version)}, which no longer gets fixes.`;
+  return [{ problem, remedy: `Use ${maintained} or newer.`, isAdvice: true }];
 }
 
 function findingsOf(service: string, { name, problem, facts }: ServerReport, isProduction: boolean): Finding[] {
   if (facts === null)
-    return [{ problem: `${service} does not reach ${name}: ${quoted(problem ?? '')}.`, remedy: `Look at its log.` }];
+    return [{ problem: `${service} does not reach ${name}: ${quoted(problem ?? '')}.`, remedy: 'Read its log.' }];
   return [
     ...versionFindings(name, facts.version),
     ...skewFindings(service, name, facts.skewMs),
@@ -221,12 +222,12 @@ function redisFindings(
   const findings: Finding[] = [];
   if (maxmemoryPolicy !== 'noeviction')
     findings.push({
-      problem: `${sentenceStart(name)} throws away what it likes when its memory is full (maxmemory-policy ${quoted(maxmemoryPolicy ?? '')}): locks, and messages that wait for devices.`,
+      problem: `${sentenceStart(name)} evicts keys when its memory is full (maxmemory-policy ${quoted(maxmemoryPolicy ?? '')}): locks, and messages that wait for devices.`,
       remedy: 'Set maxmemory-policy noeviction.',
     });
   if (appendOnly !== 'yes' && isProduction)
     findings.push({
-      problem: `${sentenceStart(name)} has no AOF: its restart forgets who is locked, and what waits for devices.`,
+      problem: `${sentenceStart(name)} has no AOF: a restart loses locks, and messages that wait for devices.`,
       remedy: 'Set appendonly yes, and appendfsync everysec.',
     });
   return findings;

@@ -18,9 +18,13 @@ interface DoctorOptions {
 /** `gatepost doctor` */
 export function doctorCommand(withServer: WithServer): Command {
   return new Command('doctor')
-    .description('look for what should be mended, and say how; status 1 where there is something')
-    .option('--url <url>', 'look at the API from here, at this address (in production: GATEPOST_BASE_URL)', addressOf)
-    .option('--json', 'for programs')
+    .description('find problems of the deployment, and show how to fix them; exit status 1 if there are any')
+    .option(
+      '--url <url>',
+      'address at which to check the API from this machine (in production: GATEPOST_BASE_URL)',
+      addressOf,
+    )
+    .option('--json', 'print JSON')
     .action(({ url, json }: DoctorOptions) =>
       withServer(async (rpc, deployment) => {
         const diagnosis = await diagnose(rpc, deployment, url);
@@ -31,10 +35,10 @@ export function doctorCommand(withServer: WithServer): Command {
     );
 }
 
-/** @throws InvalidArgumentError where it is no address of an API */
+/** @throws InvalidArgumentError if the text is not an HTTP URL */
 function addressOf(text: string): string {
   if (/^https?:\/\//.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '');
-  throw new InvalidArgumentError('It takes a URL such as https://accounts.example.com.');
+  throw new InvalidArgumentError('Expected a URL such as https://accounts.example.com.');
 }
 
 async function diagnose(rpc: RpcClient, deployment: Deployment, url: string | undefined): Promise<Diagnosis> {
@@ -60,12 +64,12 @@ async function diagnose(rpc: RpcClient, deployment: Deployment, url: string | un
 
 async function checked(rpc: RpcClient, application: Application, silent: Set<string>): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for (const check of CHECKS) findings.push(...(await check(rpc, application).catch(noting(silent))));
+  for (const check of CHECKS) findings.push(...(await check(rpc, application).catch(recordSilence(silent))));
   return findings;
 }
 
-/** A check whose service does not answer finds nothing; that it does not is told once. */
-function noting(silent: Set<string>): (error: unknown) => Finding[] {
+/** A check whose service does not answer finds nothing; the silent service is reported once. */
+function recordSilence(silent: Set<string>): (error: unknown) => Finding[] {
   return (error) => {
     if (!(error instanceof SilentServiceError)) throw error;
     silent.add(error.service);

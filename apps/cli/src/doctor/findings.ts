@@ -1,15 +1,15 @@
 import { print } from '../terminal.js';
 
-/** Something that the operator should mend. */
+/** A problem that the operator should fix. */
 export interface Finding {
   readonly problem: string;
-  /** The command that mends it, or what to do. */
+  /** The command that fixes it, or an instruction. */
   readonly remedy: string;
-  /** It may be as it should be: worth a thought, and no failure. */
+  /** The state may be intended: a hint, not a failure. */
   readonly isAdvice?: boolean;
 }
 
-/** What was found in one place. */
+/** The findings of the deployment, of its public address or of one application. */
 export interface Section {
   readonly title: string;
   readonly findings: readonly Finding[];
@@ -31,6 +31,6 @@ export function printDiagnosis(diagnosis: Diagnosis): void {
     for (const { problem, remedy, isAdvice } of findings)
       print(`  - ${isAdvice === true ? 'To consider: ' : ''}${problem}\n    ${remedy}`);
   }
-  for (const service of diagnosis.silent) print(`No ${service} service answers: what depends on it was not looked at.`);
+  for (const service of diagnosis.silent) print(`No ${service} service answers: checks that need it were skipped.`);
   if (isWell(diagnosis)) print('No problems found.');
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '#bootstrap';
 import { accountsSealingRpc, authLinkingSealingRpc, mailSealingRpc, type RpcReply } from '#contracts';
 import type { RpcClient } from '#messaging';
-import { askReplicas, type Deployment } from '../operator-connection.js';
+import { callReplicas, type Deployment } from '../operator-connection.js';
 import { print } from '../terminal.js';
 import type { SealedCounts, ServiceSurvey, Survey } from './survey.rules.js';
 
@@ -13,15 +13,15 @@ const SERVICES = {
 } as const;
 
 const SEALING_SERVICES = Object.keys(SERVICES) as Service[];
-/** A row that somebody else changes at the moment is met again in the next walk. */
+/** The next walk repeats rows that another transaction was changing. */
 const MAX_WALKS = 20;
 const PAUSE_MS = 100;
-/** After so many a line shows that it goes on. */
-const TOLD_EVERY = 10_000;
+/** Number of rows after which a line shows the progress. */
+const PROGRESS_EVERY = 10_000;
 type Service = keyof typeof SERVICES;
 type SealingState = RpcReply<typeof accountsSealingRpc.describe>;
 
-/** How one goes through a table. */
+/** A pass over all rows of a table. */
 interface Walk {
   readonly service: Service;
   readonly table: string;
@@ -29,8 +29,8 @@ interface Walk {
   readonly reseal: boolean;
 }
 
-/** All that is sealed, and what else may need a secret that was replaced. */
-export async function surveyed(rpc: RpcClient, deployment: Deployment): Promise<Survey> {
+/** Counts all sealed values, and everything else that may need a replaced secret. */
+export async function takeSurvey(rpc: RpcClient, deployment: Deployment): Promise<Survey> {
   const states = await describeServices(rpc, deployment);
   const services: ServiceSurvey[] = [];
   for (const [service, { keyId, acceptedKeyIds, tables: names }] of states) {
@@ -48,7 +48,7 @@ export async function surveyed(rpc: RpcClient, deployment: Deployment): Promise<
   };
 }
 
-/** Seals anew whatever accepted secrets have sealed. @returns whether nothing at rest needs them any more */
+/** Re-encrypts all values sealed with accepted secrets. @returns whether no stored value needs them any longer */
 export async function rotate(rpc: RpcClient, deployment: Deployment): Promise<boolean> {
   const states = await describeServices(rpc, deployment);
   let resealed = 0;
@@ -56,13 +56,13 @@ export async function rotate(rpc: RpcClient, deployment: Deployment): Promise<bo
   for (const [service, { keyId, acceptedKeyIds, tables }] of states) {
     for (const table of tables) {
       const outcome = await rotateTable(rpc, { service, table, keyId, reseal: true }, acceptedKeyIds);
-      const rest = outcome.left === 0 ? '' : `, ${outcome.left} do not open and stay as they are`;
+      const rest = outcome.left === 0 ? '' : `, ${outcome.left} cannot be opened and stay unchanged`;
       print(`${service}, ${table}: ${outcome.resealed} sealed anew${rest}`);
       resealed += outcome.resealed;
       left += outcome.left;
     }
   }
-  // Who still seals with another secret by now has made values that were not seen.
+  // A process that still seals with another secret would have added values that this run did not see.
   const keyId = [...(await describeServices(rpc, deployment)).values()][0]?.keyId ?? '';
   if (left === 0) await rpc.call(accountsSealingRpc.noteRotation, { keyId, isChanged: resealed > 0 });
   return left === 0;
@@ -76,7 +76,7 @@ async function rotateTable(rpc: RpcClient, wanted: Walk, acceptedKeyIds: readonl
     const found = await walk(rpc, wanted, progressOf(wanted));
     resealed += found.resealed;
     left = acceptedKeyIds.reduce((sum, keyId) => sum + (found.counts[keyId] ?? 0), 0) - found.resealed;
-    // What was sealed with an accepted secret before this walk is sealed anew, or was removed meanwhile.
+    // All values sealed with an accepted secret before this walk are re-encrypted, or were removed in the meantime.
     if (left <= 0) break;
   }
   return { resealed, left: Math.max(left, 0) };
@@ -84,24 +84,24 @@ async function rotateTable(rpc: RpcClient, wanted: Walk, acceptedKeyIds: readonl
 
 function progressOf({ service, table }: Walk): (rows: number) => void {
   let done = 0;
-  let told = 0;
+  let reported = 0;
   return (rows) => {
     done += rows;
-    if (done - told < TOLD_EVERY) return;
-    told = done;
+    if (done - reported < PROGRESS_EVERY) return;
+    reported = done;
     print(`${service}, ${table}: ${done} …`);
   };
 }
 
 /**
- * What the processes of each service seal with.
- * @throws StartError where they seal with different secrets: the rollout of one is not at its end
+ * The keys with which the processes of each service seal.
+ * @throws StartError if they seal with different secrets: a rollout is not complete
  */
 async function describeServices(rpc: RpcClient, deployment: Deployment): Promise<ReadonlyMap<Service, SealingState>> {
   const states = new Map<Service, SealingState>();
   const keyIds = new Map<string, string>();
   for (const service of SEALING_SERVICES) {
-    const { answers, expected } = await askReplicas(rpc, deployment, SERVICES[service].describe);
+    const { answers, expected } = await callReplicas(rpc, deployment, SERVICES[service].describe);
     if (answers.length < expected)
       throw new StartError(`Only ${answers.length} of ${expected} processes of ${service} have answered. Try again.`);
     for (const answer of answers) {
@@ -115,10 +115,10 @@ async function describeServices(rpc: RpcClient, deployment: Deployment): Promise
 
 function disagreement(keyIds: readonly (readonly [keyId: string, service: string])[]): string {
   const found = keyIds.map(([keyId, service]) => `${keyId} (${service})`).join(' and ');
-  return `Processes seal with different secrets: ${found}. Give all of them the same GATEPOST_SECRET, and restart them first.`;
+  return `Processes seal with different secrets: ${found}. Set the same GATEPOST_SECRET for all of them, and restart them first.`;
 }
 
-/** Goes through a table from its first page to its last. */
+/** Passes over a table from its first page to its last. */
 async function walk(
   rpc: RpcClient,
   { service, ...request }: Walk,

@@ -5,8 +5,8 @@ import { keptSecretsRpc } from '#contracts';
 import type { RpcClient } from '#messaging';
 import type { Deployment, WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
-import { rotate, surveyed } from './sealed-values.js';
-import { judgeSurvey, surveyLines, type Verdict } from './survey.rules.js';
+import { rotate, takeSurvey } from './sealed-values.js';
+import { assessSurvey, surveyLines, type Verdict } from './survey.rules.js';
 
 const SECRET_BYTES = 32;
 
@@ -29,71 +29,71 @@ function makeNew(): Command {
 function status(withServer: WithServer): Command {
   return new Command('status')
     .description(
-      'say what is sealed with which secret, and what still needs an accepted one; status 1 where something does',
+      'count sealed values by secret, and show what still needs an accepted one; exit status 1 if anything does',
     )
     .action(() =>
       withServer(async (rpc, deployment) => {
-        const survey = await surveyed(rpc, deployment);
+        const survey = await takeSurvey(rpc, deployment);
         for (const line of surveyLines(survey)) print(line);
-        tell(judgeSurvey(survey, new Date()));
+        printVerdict(assessSurvey(survey, new Date()));
       }),
     );
 }
 
 function rotateSecrets(withServer: WithServer): Command {
   return new Command('rotate')
-    .description(
-      'seal anew, with GATEPOST_SECRET, whatever GATEPOST_ACCEPTED_SECRETS have sealed; may run as often as you like',
-    )
+    .description('re-encrypt with GATEPOST_SECRET all values sealed with GATEPOST_ACCEPTED_SECRETS; safe to repeat')
     .action(() =>
       withServer(async (rpc, deployment) => {
         if (!(await rotate(rpc, deployment))) process.exitCode = 1;
-        print('"secrets status" says when the accepted secrets can go.');
+        print('"secrets status" shows when the accepted secrets can be removed.');
       }),
     );
 }
 
 function swap(withServer: WithServer): Command {
   return new Command('swap')
-    .description('one process: make a new secret in the data folder, and accept the old one; restart the server then')
+    .description('standalone: create a new secret in the data folder, and accept the old one; then restart the server')
     .action(() =>
       withServer(async (rpc, { isOneProcess }) => {
         assertOneProcess(isOneProcess);
         await rpc.call(keptSecretsRpc.swap, {});
-        print('A new secret counts from the next start on. Restart the server, then run "secrets rotate".');
+        print('The new secret takes effect at the next start. Restart the server, then run "secrets rotate".');
       }),
     );
 }
 
 function forget(withServer: WithServer): Command {
   return new Command('forget')
-    .description('one process: forget the old secret once nothing needs it any more; restart the server then')
+    .description('standalone: delete the old secret when nothing needs it any longer; then restart the server')
     .action(() =>
       withServer(async (rpc, deployment) => {
         assertOneProcess(deployment.isOneProcess);
         const verdict = await verdictOf(rpc, deployment);
-        if (verdict.needs.length > 0) tell(verdict);
+        if (verdict.needs.length > 0) printVerdict(verdict);
         else {
           await rpc.call(keptSecretsRpc.forget, {});
-          print('The old secret is forgotten from the next start on.');
+          print('The old secret is deleted. Restart the server.');
         }
       }),
     );
 }
 
 async function verdictOf(rpc: RpcClient, deployment: Deployment): Promise<Verdict> {
-  return judgeSurvey(await surveyed(rpc, deployment), new Date());
+  return assessSurvey(await takeSurvey(rpc, deployment), new Date());
 }
 
-function tell({ lost, needs, hasAccepted }: Verdict): void {
+function printVerdict({ lost, needs, hasAccepted }: Verdict): void {
   for (const one of lost) print(`No secret opens ${one}.`);
   for (const one of needs) print(`An accepted secret is needed by ${one}.`);
   if (needs.length === 0)
-    print(hasAccepted ? 'No accepted secret is needed any more.' : 'No secret but the current one is accepted.');
+    print(hasAccepted ? 'No accepted secret is needed any longer.' : 'No secret but the current one is accepted.');
   if (lost.length + needs.length > 0) process.exitCode = 1;
 }
 
 function assertOneProcess(isOneProcess: boolean): void {
   if (!isOneProcess)
-    throw new StartError('Services have their secrets in GATEPOST_SECRET and GATEPOST_ACCEPTED_SECRETS: change those.');
+    throw new StartError(
+      'Services read their secrets from GATEPOST_SECRET and GATEPOST_ACCEPTED_SECRETS: change these variables.',
+    );
 }

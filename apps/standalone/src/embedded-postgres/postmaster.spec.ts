@@ -16,7 +16,7 @@ describe('isServerOf', () => {
     }
   });
 
-  it.each([0, 1, Number.NaN, 2 ** 22 + 1])('nobody has the number %d', async (pid) => {
+  it.each([0, 1, Number.NaN, 2 ** 22 + 1])('no process has the id %d', async (pid) => {
     expect(await isServerOf('/srv/data/postgres', pid)).toBe(false);
   });
 });

@@ -3,15 +3,15 @@ import type { DataFolder } from '../data-folder.js';
 import { StoredSecretsController } from './stored-secrets.controller.js';
 import { StoredSecretsService } from './stored-secrets.service.js';
 
-/** The secret that is kept in the data folder, for operators who replace it. */
+/** Lets operators replace the secret in the data folder. */
 @Module({})
 export class StoredSecretsModule {
-  /** @param isGiven whether the environment gives the secret, so that none is kept */
-  static forRoot(folder: DataFolder, isGiven: boolean): DynamicModule {
+  /** @param isFromEnvironment whether the environment sets the secret, so that none is stored */
+  static forRoot(folder: DataFolder, isFromEnvironment: boolean): DynamicModule {
     return {
       module: StoredSecretsModule,
       controllers: [StoredSecretsController],
-      providers: [{ provide: StoredSecretsService, useValue: new StoredSecretsService(folder, isGiven) }],
+      providers: [{ provide: StoredSecretsService, useValue: new StoredSecretsService(folder, isFromEnvironment) }],
     };
   }
 }

@@ -16,7 +16,7 @@ describe('StoredSecretsService', () => {
     rmSync(path, { recursive: true });
   });
 
-  it('does not forget the secret that the process still seals with', () => {
+  it('does not forget a secret with which the process still seals', () => {
     const folder = new DataFolder(path);
     const before = folder.secret();
     const service = new StoredSecretsService(folder, false);

@@ -1,41 +1,43 @@
 import { type AppError, appError } from '#errors';
 import type { DataFolder } from '../data-folder.js';
 
-/** Replaces the secret in the data folder, in two steps that both count from the next start on. */
+/** Replaces the secret in the data folder, in two steps that both take effect at the next start. */
 export class StoredSecretsService {
-  /** What this process seals with; undefined where the environment gives the secret. */
+  /** The secret with which this process seals; undefined if the environment sets it. */
   readonly #current: string | undefined;
 
   constructor(
     private readonly folder: DataFolder,
-    isGiven: boolean,
+    isFromEnvironment: boolean,
   ) {
-    this.#current = isGiven ? undefined : folder.secret();
+    this.#current = isFromEnvironment ? undefined : folder.secret();
   }
 
-  /** @throws AppError NO_EFFECT where the environment gives the secret, or the last one is not forgotten yet */
+  /** @throws AppError NO_EFFECT if the environment sets the secret, or the previous one is not forgotten yet */
   swap(): void {
-    this.assertKept();
+    this.assertStored();
     if (this.folder.acceptedSecrets().length > 0)
       throw refusal('The secret was swapped before: run "secrets rotate", then "secrets forget".');
     this.folder.swapSecret();
   }
 
   /**
-   * @throws AppError NO_EFFECT where the environment gives the secret, there is none to forget, or the one to forget is the one
-   * that this process still seals with: nobody could open anything any more
+   * @throws AppError NO_EFFECT if the environment sets the secret, there is none to forget, or this process still seals with
+   * the one to forget: its values could never be opened again
    */
   forget(): void {
-    this.assertKept();
+    this.assertStored();
     if (this.folder.acceptedSecrets().length === 0) throw refusal('No secret was swapped: there is none to forget.');
     if (this.folder.secret() !== this.#current)
       throw refusal('The old secret is still in use: restart the server, and run "secrets rotate" first.');
     this.folder.forgetAcceptedSecrets();
   }
 
-  private assertKept(): void {
+  private assertStored(): void {
     if (this.#current === undefined)
-      throw refusal('The secret is not kept in the data folder: change GATEPOST_SECRET and GATEPOST_ACCEPTED_SECRETS.');
+      throw refusal(
+        'The secret is not stored in the data folder: change GATEPOST_SECRET and GATEPOST_ACCEPTED_SECRETS.',
+      );
   }
 }
 
