@@ -62,7 +62,7 @@ export function describeHostileInput(server: () => GatepostServer, share: number
 
     beforeAll(async () => {
       attack = await Attack.on(server());
-      before = { seen: await attack.cast.victimsNow(), rows: await rowsOf(server(), attack.cast.victimIds) };
+      before = { seen: await attack.fixtures.victimsNow(), rows: await rowsOf(server(), attack.fixtures.victimIds) };
       watch = await ProcessWatch.over(server());
       watch.start();
     });
@@ -93,15 +93,15 @@ export function describeHostileInput(server: () => GatepostServer, share: number
     });
 
     it('let attackers in, wherever requests alone can do it', () => {
-      expect(attack.tallies.generated.passedShare).toBeGreaterThan(MIN_PASSED_SHARE);
+      expect(attack.statistics.generated.passedShare).toBeGreaterThan(MIN_PASSED_SHARE);
       const closed = attack.neverLetIn();
       if (closed !== undefined) expect(closed.filter((endpoint) => !SELDOM_OPEN.includes(endpoint))).toEqual(CLOSED);
     });
 
     it('changed nothing of the victims', async () => {
-      expect(await attack.cast.victimsNow()).toEqual(before.seen);
+      expect(await attack.fixtures.victimsNow()).toEqual(before.seen);
       // There are new rows that speak of victims: roles and texts of the attackers.
-      expect(await rowsOf(server(), attack.cast.victimIds)).toEqual(expect.arrayContaining(before.rows));
+      expect(await rowsOf(server(), attack.fixtures.victimIds)).toEqual(expect.arrayContaining(before.rows));
     });
 
     it('kept no process from answering, grew none, and planted nothing in what all objects share', async () => {

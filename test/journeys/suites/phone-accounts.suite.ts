@@ -279,11 +279,11 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
     });
 
     describe('quietProfile', () => {
-      const people = async () => {
-        const [nobody, unproven, proven] = [someone(), someone(), someone()];
+      const clients = async () => {
+        const [unregistered, unproven, proven] = [someone(), someone(), someone()];
         await unproven.signUp();
         await proven.signUpProven();
-        return { nobody, unproven, proven };
+        return { unregistered, unproven, proven };
       };
 
       beforeAll(async () => {
@@ -296,8 +296,8 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       it.each(['requestLoginSmsCode', 'requestPasswordResetBySmsCode', 'requestMobilePhoneVerify'])(
         '%s is answered alike, the limit too, and sends only where it should',
         async (path) => {
-          const { nobody, unproven, proven } = await people();
-          for (const one of [nobody, unproven, proven]) {
+          const { unregistered, unproven, proven } = await clients();
+          for (const one of [unregistered, unproven, proven]) {
             expect((await one.post(path)).body).toEqual({});
             expect((await one.post(path)).body['code']).toBe(1);
           }
@@ -305,13 +305,13 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
           await eventually(() => {
             expect(receiver.messages()).toHaveLength(1);
           });
-          for (const other of [nobody, unproven, proven].filter((one) => one !== receiver))
+          for (const other of [unregistered, unproven, proven].filter((one) => one !== receiver))
             expect(other.messages()).toEqual([]);
         },
       );
 
       it('requestChangePhoneNumber tells nobody that a number is taken', async () => {
-        const { proven } = await people();
+        const { proven } = await clients();
         const { session } = await signUp(proven.api());
         expect((await proven.post('requestChangePhoneNumber', {}, session)).body).toEqual({});
         expect(await refusal(proven.post('changePhoneNumber', { code: CODE }, session))).toEqual([400, 603]);
@@ -319,8 +319,8 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       });
 
       it.each(['login', 'usersByMobilePhone'])('%s with a wrong code is answered alike, the lock too', async (path) => {
-        const { nobody, unproven, proven } = await people();
-        for (const one of [nobody, unproven, proven]) {
+        const { unregistered, unproven, proven } = await clients();
+        for (const one of [unregistered, unproven, proven]) {
           const codes = [];
           for (let attempt = 0; attempt < 8; attempt += 1)
             codes.push((await one.post(path, { smsCode: CODE })).body['code']);
@@ -329,8 +329,8 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       });
 
       it('wrong fields beside a wrong code tell nothing', async () => {
-        const { nobody, unproven, proven } = await people();
-        for (const one of [nobody, unproven, proven])
+        const { unregistered, unproven, proven } = await clients();
+        for (const one of [unregistered, unproven, proven])
           for (const wrongField of [{ username: 5 }, { password: 5 }, { objectId: 'mine' }, { ACL: 1 }])
             expect(await refusal(one.post('usersByMobilePhone', { smsCode: CODE, ...wrongField }))).toEqual([400, 603]);
       });

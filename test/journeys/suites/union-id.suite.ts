@@ -17,7 +17,7 @@ import {
 export function describeUnionId(server: () => GatepostServer): void {
   describe('the union id', () => {
     let api: ApiClient;
-    /** What WeChat knows one person by, in all apps of one developer. */
+    /** What WeChat knows one user by, in all apps of one developer. */
     let unionid: string;
     const main = (entry: Json = openidEntry()) => withUnionId(entry, unionid, true);
     const secondary = (entry: Json = uidEntry()) => withUnionId(entry, unionid, false);

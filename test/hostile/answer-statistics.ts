@@ -1,5 +1,5 @@
 /** How often each endpoint was answered what: whether attacks get past the doors. */
-export class AnswerTally {
+export class AnswerStatistics {
   readonly #counts = new Map<string, Map<string, number>>();
   #total = 0;
 

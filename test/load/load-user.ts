@@ -8,8 +8,8 @@ interface Owed {
 }
 
 /** Somebody with an account, and what the server has said of it. */
-export class Person {
-  readonly username = unique('person');
+export class LoadUser {
+  readonly username = unique('user');
   readonly email = `${this.username}@example.com`;
   /** None where the sign-up was not answered: the user may be there or not. */
   id: string | undefined;

@@ -1,5 +1,5 @@
 import type { ApiDescription } from '../journeys/suites/api-description.js';
-import type { Cast } from './cast.js';
+import type { Fixtures } from './fixtures.js';
 import type { HostileRequest } from './hostile-request.js';
 import type { Answer } from './sender.js';
 
@@ -8,17 +8,17 @@ const INSIDE =
   /node_modules|\/dist\/|\bat \S+ \(|\n\s+at |TypeError|RangeError|ReferenceError|SyntaxError|is not a function|Cannot read propert|typeorm|QueryFailed|SQLSTATE|syntax error at|violates|relation \\?"|invalid input syntax|ECONN|amqp/i;
 
 /** Says what is wrong with the answer to an attacker; undefined where nothing is. */
-export class Judge {
+export class Oracle {
   constructor(
     private readonly api: ApiDescription,
-    private readonly cast: Cast,
+    private readonly fixtures: Fixtures,
   ) {}
 
   mistakeIn(request: HostileRequest, answer: Answer): string | undefined {
     const { status, text, headers } = answer;
     if (status >= 500) return `was answered ${status}: ${text.slice(0, 200)}`;
     const shown = `${JSON.stringify(headers)}${text}`;
-    if (this.cast.canaries.some((canary) => shown.includes(canary)))
+    if (this.fixtures.canaries.some((canary) => shown.includes(canary)))
       return `shows what is another's: ${text.slice(0, 2_000)}`;
     if (text.includes('"polluted":') && !asksForPolluted(request))
       return `has a polluted answer: ${text.slice(0, 500)}`;

@@ -9,7 +9,7 @@ const MAX_FILES = 2;
  * The arguments of vitest by which failed files run once more, one after the other; undefined where there is nothing to look at again.
  * @param reportFile what vitest's JSON reporter wrote
  */
-export function secondLook(reportFile, root) {
+export function planRetry(reportFile, root) {
   const failed = failedFiles(reportFile).map((file) => relative(root, file));
   if (failed.length === 0 || failed.length > MAX_FILES) return undefined;
   return { files: failed, vitestArguments: [...failed, '--no-file-parallelism'] };

@@ -3,7 +3,7 @@ import { rowsOf } from '../load/account.js';
 import type { Cluster, Service } from '../load/cluster.js';
 import type { Replica } from '../load/replicas.js';
 
-/** What everybody, those with a database, those with a queue and those with Redis tell of themselves. */
+/** What everybody, those with a database, those with a queue and those with Redis log of themselves. */
 const EVERYBODY = [
   'gatepost_ready',
   'gatepost_broker_connected',
@@ -35,7 +35,7 @@ const UNFINISHED = {
 };
 
 /** Whatever is still under way, kept for somebody who is gone, or put aside. */
-export async function leftovers(cluster: Cluster): Promise<string[]> {
+export async function residualState(cluster: Cluster): Promise<string[]> {
   const deadLetters = await cluster.command('dead-letters', 'count');
   const [rows, queues, samples] = await Promise.all([
     unfinishedRows(cluster.env['DATABASE_URL'] ?? ''),
@@ -53,7 +53,7 @@ export async function leftovers(cluster: Cluster): Promise<string[]> {
 }
 
 /** Each lock, and each place of an attempt to log in that is reserved for longer than an attempt may take. */
-export function lastingPlaces(cluster: Cluster): Promise<string[]> {
+export function lastingReservations(cluster: Cluster): Promise<string[]> {
   return withRedis(cluster, async (redis) => {
     const locks = await redis.keys('*:lockout:locks:*');
     const reservations = await redis.keys('*:lockout:reservations:*');
@@ -95,7 +95,7 @@ async function wrongSamples(service: Service, { process, port }: Replica): Promi
   const lines = (await answer.text()).split('\n');
   return [...EVERYBODY, ...EXPECTED[service]].flatMap((name) => {
     const samples = lines.filter((line) => /^\w+/.exec(line)?.[0] === name && !line.includes(IDLE_CONNECTIONS));
-    if (samples.length === 0) return [`${service} does not tell ${name}`];
+    if (samples.length === 0) return [`${service} does not log ${name}`];
     const value = WELL.has(name) ? '1' : '0';
     return samples.filter((line) => !line.endsWith(` ${value}`)).map((line) => `${service}: ${line}`);
   });

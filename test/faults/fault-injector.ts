@@ -4,7 +4,7 @@ import { type Cluster, type Service, SERVICES } from '../load/cluster.js';
 import type { DeviceFleet } from '../load/device-fleet.js';
 import type { Letterbox } from '../load/letterbox.js';
 import type { MixedLoad } from '../load/mixed-load.js';
-import type { Strike } from './plan.js';
+import type { PlannedFault } from './plan.js';
 import type { PrivateServers } from './private-servers.js';
 
 /** Far more than anything takes: what is not well by then never will be. */
@@ -19,54 +19,54 @@ interface Scene {
 }
 
 /** A strike that was made. */
-export interface Struck {
-  readonly target: Strike['target'];
+export interface InjectedFault {
+  readonly target: PlannedFault['target'];
   /** On the clock of `performance.now()`. */
   readonly from: number;
 }
 
 /** Makes strikes, and measures how long it takes until everything works again. */
-export class Strikes {
-  readonly made: Struck[] = [];
-  /** Milliseconds from the start of what was struck (the last of several) until everything worked. */
+export class FaultInjector {
+  readonly injected: InjectedFault[] = [];
+  /** Milliseconds from the start of what was injected (the last of several) until everything worked. */
   readonly recoveries: number[] = [];
 
   constructor(
     private readonly scene: Scene,
-    private readonly tell: (line: string) => void,
+    private readonly log: (line: string) => void,
   ) {}
 
   /** Makes the strikes one after the other, until the time is over. @returns how many were made */
-  async make(strikes: readonly Strike[], untilMs = Infinity): Promise<number> {
+  async inject(faults: readonly PlannedFault[], untilMs = Infinity): Promise<number> {
     let count = 0;
-    for (const strike of strikes) {
+    for (const fault of faults) {
       if (performance.now() > untilMs) break;
       count += 1;
-      await this.#makeOne(strike);
+      await this.#injectOne(fault);
     }
     await this.#untilWell();
     return count;
   }
 
-  async #makeOne({ target, afterMs, awayMs, isFollowed }: Strike): Promise<void> {
-    // Whatever is struck has something in hand.
+  async #injectOne({ target, afterMs, awayMs, isFollowed }: PlannedFault): Promise<void> {
+    // Whatever is injected has something in hand.
     this.scene.load.burst();
     await sleep(afterMs);
-    this.made.push({ target, from: performance.now() });
-    const revive = await this.#strike(target);
+    this.injected.push({ target, from: performance.now() });
+    const revive = await this.#stop(target);
     await sleep(awayMs);
     const startedAt = performance.now();
     await revive();
     if (isFollowed) {
-      this.tell(`${target} away for ${awayMs} ms; the next once it runs`);
+      this.log(`${target} away for ${awayMs} ms; the next once it runs`);
       return;
     }
     await this.#untilWell();
     this.recoveries.push(performance.now() - startedAt);
-    this.tell(`${target} away for ${awayMs} ms; all well ${seconds(performance.now() - startedAt)} after its start`);
+    this.log(`${target} away for ${awayMs} ms; all well ${seconds(performance.now() - startedAt)} after its start`);
   }
 
-  async #strike(target: Strike['target']): Promise<() => Promise<void>> {
+  async #stop(target: PlannedFault['target']): Promise<() => Promise<void>> {
     const { cluster, servers } = this.scene;
     return isService(target) ? cluster.killOne(target) : servers.crash(target);
   }
@@ -85,13 +85,13 @@ export class Strikes {
 
   async #tryEverything(): Promise<void> {
     const { load, fleet, letters } = this.scene;
-    const person = await load.signUp();
-    if (person === undefined || (await load.logIn(person)) !== 'acknowledged') throw new Error('nobody can sign up');
+    const user = await load.signUp();
+    if (user === undefined || (await load.logIn(user)) !== 'acknowledged') throw new Error('nobody can sign up');
     const push = await load.push();
     if (push === undefined) throw new Error('pushes are not accepted');
     await eventually(async () => {
       await letters.fetch();
-      if (letters.mailsTo(person.email).length === 0) throw new Error(`no mail has come to ${person.email}`);
+      if (letters.mailsTo(user.email).length === 0) throw new Error(`no mail has come to ${user.email}`);
       const reached = fleet.reached(push);
       if (reached < fleet.size - fleet.away) throw new Error(`push ${push} has reached ${reached} devices`);
     }, HEALTHY_MS);
@@ -103,7 +103,7 @@ async function problemsOf(port: number): Promise<string> {
   return answer.ok ? '' : answer.text();
 }
 
-function isService(target: Strike['target']): target is Service {
+function isService(target: PlannedFault['target']): target is Service {
   return SERVICES.some((service) => service === target);
 }
 

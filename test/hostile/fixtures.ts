@@ -29,7 +29,7 @@ interface Victim {
  * address and number are hidden, and an acquaintance, whose name, address and number everybody knows. Attackers have an account
  * beside them, and an application of their own with its master key.
  */
-export class Cast {
+export class Fixtures {
   /** What `$NAMES` in requests stand for. */
   readonly #names = new Map<string, string>();
   readonly #canaries = new Set<string>();
@@ -40,12 +40,12 @@ export class Cast {
     private readonly own: AppKeys,
   ) {}
 
-  static async of(server: GatepostServer): Promise<Cast> {
-    const cast = new Cast(server, await createApplication(server));
-    await cast.#openUp();
-    await cast.#plant();
-    await cast.renew();
-    return cast;
+  static async of(server: GatepostServer): Promise<Fixtures> {
+    const fixtures = new Fixtures(server, await createApplication(server));
+    await fixtures.#openUp();
+    await fixtures.#plant();
+    await fixtures.renew();
+    return fixtures;
   }
 
   /** What no answer to an attacker may contain. */
