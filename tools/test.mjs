@@ -145,8 +145,8 @@ async function runAll() {
 }
 
 /**
- * A test that fails among thousands and passes alone is unstable: it is named, its failure stays in the output, and somebody has to
- * mend it; the run goes on.
+ * A test that fails among thousands and passes alone is unstable: it is named, its failure stays in the output, and it has to be fixed;
+ * the run goes on.
  */
 async function allTests() {
   const report = join(run.folder, 'report.json');
@@ -182,7 +182,7 @@ function runCommand(command, args) {
   });
 }
 
-/** What tests are told; nothing of the caller's own Gatepost may leak into them. */
+/** The environment of tests; the caller's own Gatepost variables must not leak into them. */
 function testEnvironment() {
   const foreign = Object.keys(process.env).filter((name) => name.startsWith('GATEPOST_'));
   return {

@@ -23,7 +23,7 @@ const CALM_MS = 5_000;
 const CALM_WITHIN_MS = 60_000;
 const START_MS = 600_000;
 const SETTLED_MS = 720_000;
-/** What a gateway may take more while it refuses, in MiB: a heap breathes. */
+/** Tolerated growth of a gateway while it refuses, in MiB: the size of a heap varies. */
 const GROWTH_MIB = 64;
 
 const startedAt = performance.now();
@@ -52,7 +52,7 @@ describe('a RabbitMQ that runs short of memory, then of disk, under load', () =>
   beforeAll(async () => {
     rabbit = await PrivateRabbit.start();
     running.push(rabbit);
-    // What is left in it is looked at: that of others has keys of theirs.
+    // The keys left in Redis are checked at the end, so it must not be shared with other tests.
     const redis = TestProcess.start('tools/test/private-server.mjs', ['redis'], {});
     running.push({ stop: () => redis.stop().then(() => undefined) });
     const [redisUrl] = await redis.untilPrinted(/redis:\S+/);

@@ -49,7 +49,7 @@ export class FaultInjector {
   }
 
   async #injectOne({ target, afterMs, awayMs, isFollowed }: PlannedFault): Promise<void> {
-    // Whatever is injected has something in hand.
+    // Each target has work in progress when it is killed.
     this.scene.load.burst();
     await sleep(afterMs);
     this.injected.push({ target, from: performance.now() });
@@ -71,7 +71,7 @@ export class FaultInjector {
     return isService(target) ? cluster.killOne(target) : servers.crash(target);
   }
 
-  /** Every process is ready, every device connected, and somebody signs up, logs in, gets a mail, and all get a push. */
+  /** Every process is ready, every device is connected, a user signs up, logs in and gets a mail, and all devices get a push. */
   async #untilWell(): Promise<void> {
     const { cluster, fleet } = this.scene;
     await eventually(async () => {
@@ -86,7 +86,7 @@ export class FaultInjector {
   async #tryEverything(): Promise<void> {
     const { load, fleet, letters } = this.scene;
     const user = await load.signUp();
-    if (user === undefined || (await load.logIn(user)) !== 'acknowledged') throw new Error('nobody can sign up');
+    if (user === undefined || (await load.logIn(user)) !== 'acknowledged') throw new Error('sign-up or login fails');
     const push = await load.push();
     if (push === undefined) throw new Error('pushes are not accepted');
     await eventually(async () => {

@@ -27,7 +27,7 @@ const WARM_MS = 5_000;
 const SMTP_MS = 300;
 /** By one mail process: what it has in hand, and nothing else, may be sent again after a fault. */
 const MAILS_AT_ONCE = 5;
-/** What mails are taken, sent and noted by. */
+/** The targets that accept, send and record mails. */
 const CARRIERS: readonly PlannedFault['target'][] = ['mail', ...SERVERS];
 /** A busy machine may need a while until every request is answered for so long. */
 const CALM_MS = 5_000;
@@ -35,7 +35,7 @@ const CALM_WITHIN_MS = 60_000;
 /** Fewer requests would not show that it is calm. */
 const CALM_REQUESTS = 20;
 const START_MS = 600_000;
-/** What a killed process had in hand is free after a minute; an event that failed three times is tried again after ten. */
+/** The work of a killed process is released after a minute; an event that failed three times is retried after ten. */
 const SETTLED_MS = 720_000;
 const COMMAND = `npm run test:faults -- --seconds=${SECONDS} --seed=${SEED}`;
 

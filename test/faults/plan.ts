@@ -15,7 +15,7 @@ export interface PlannedFault {
   readonly isFollowed: boolean;
 }
 
-/** What happens when, as the seed says. */
+/** The planned faults, generated from the seed. */
 export interface Plan {
   /** Each process of every service, and each server as often. */
   readonly inTurn: readonly PlannedFault[];

@@ -53,7 +53,7 @@ interface Reported {
   readonly mails: MailAccount;
 }
 
-/** What happened, in figures. */
+/** The figures of the run. */
 export function report({ load, fleet, injector, mails }: Reported): string {
   const { requests, pushes } = load;
   const unanswered = requests.unanswered.map(({ startedAt, endedAt }) => endedAt - startedAt);

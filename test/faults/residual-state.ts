@@ -3,7 +3,7 @@ import { rowsOf } from '../load/account.js';
 import type { Cluster, Service } from '../load/cluster.js';
 import type { Replica } from '../load/replicas.js';
 
-/** What everybody, those with a database, those with a queue and those with Redis log of themselves. */
+/** Metrics of all services, of those with a database, with a queue and with Redis. */
 const EVERYBODY = [
   'gatepost_ready',
   'gatepost_broker_connected',
@@ -34,7 +34,7 @@ const UNFINISHED = {
   'pushes that are not done': `SELECT seq FROM push.notifications WHERE status <> 'done' OR lease_until IS NOT NULL`,
 };
 
-/** Whatever is still under way, kept for somebody who is gone, or put aside. */
+/** All work in progress, state of ended processes, and dead letters. */
 export async function residualState(cluster: Cluster): Promise<string[]> {
   const deadLetters = await cluster.command('dead-letters', 'count');
   const [rows, queues, samples] = await Promise.all([

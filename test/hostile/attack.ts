@@ -19,7 +19,7 @@ const MAX_UNANSWERED = 10;
 /** Attackers delete, rename and log out what is theirs; then they get it anew. */
 const REQUESTS_BETWEEN_RENEWALS = 50;
 
-/** So many requests to an endpoint, and one that lets nobody in is no accident. */
+/** After this many requests to an endpoint, it is no accident that none succeeds. */
 const ENOUGH_TO_TELL = 80;
 
 /** An attack on a server: who takes part, what is sent, and what is wrong with the answers. */
@@ -82,7 +82,7 @@ export class Attack {
     ];
   }
 
-  /** Endpoints, whatever their names, that let no generated request in; undefined where too few were sent to tell. */
+  /** Endpoints (by any name) at which no generated request has succeeded; undefined after too few requests. */
   neverLetIn(): string[] | undefined {
     const { generated } = this.statistics;
     if (generated.total < this.api.operations.length * ENOUGH_TO_TELL) return undefined;

@@ -25,12 +25,12 @@ interface Victim {
 }
 
 /**
- * Who takes part. The server's first application has three victims: a stranger, of whom nobody may see anything, a neighbour, whose
- * address and number are hidden, and an acquaintance, whose name, address and number everybody knows. Attackers have an account
- * beside them, and an application of their own with its master key.
+ * The data of the attack. The server's first application has three victims: a stranger, of whom other users may see nothing, a neighbour,
+ * whose address and number are hidden, and an acquaintance, whose name, address and number are public. Attackers have an account beside
+ * them, and an application of their own with its master key.
  */
 export class Fixtures {
-  /** What `$NAMES` in requests stand for. */
+  /** The values of `$NAMES` in requests. */
   readonly #names = new Map<string, string>();
   readonly #canaries = new Set<string>();
   readonly #victims: Victim[] = [];
@@ -48,7 +48,7 @@ export class Fixtures {
     return fixtures;
   }
 
-  /** What no answer to an attacker may contain. */
+  /** Texts that no answer to an attacker may contain. */
   get canaries(): readonly string[] {
     return [...this.#canaries];
   }

@@ -3,7 +3,7 @@ import type { Fixtures } from './fixtures.js';
 import type { HostileRequest } from './hostile-request.js';
 import type { Answer } from './sender.js';
 
-/** What tells of the inside of a program: stacks, files, statements, what a driver says. */
+/** Internals of a program: stacks, files, statements, driver messages. */
 const INSIDE =
   /node_modules|\/dist\/|\bat \S+ \(|\n\s+at |TypeError|RangeError|ReferenceError|SyntaxError|is not a function|Cannot read propert|typeorm|QueryFailed|SQLSTATE|syntax error at|violates|relation \\?"|invalid input syntax|ECONN|amqp/i;
 
@@ -27,7 +27,7 @@ export class Oracle {
   }
 
   #mistakeInError(request: HostileRequest, { status, text, headers }: Answer): string | undefined {
-    if (INSIDE.test(text)) return `tells of its inside: ${text.slice(0, 500)}`;
+    if (INSIDE.test(text)) return `shows internals: ${text.slice(0, 500)}`;
     if (request.method === 'HEAD') return undefined;
     const type = String(headers['content-type']);
     if (type.startsWith('text/html')) return undefined;
@@ -64,7 +64,7 @@ function isForm({ headers }: HostileRequest): boolean {
   return /^text\/plain/i.test(headers['content-type'] ?? '');
 }
 
-/** Whoever stores the word, and asks for it, gets it back. */
+/** A client that stores the word, and requests it, gets it back. */
 function asksForPolluted({ target, body }: HostileRequest): boolean {
   return target.includes('polluted') || String(body).includes('polluted');
 }

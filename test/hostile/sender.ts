@@ -70,7 +70,7 @@ export class Sender {
   }
 }
 
-/** What Node's client would refuse to send; raw sockets send that too, see the corpus of conversations. */
+/** Headers that Node's client would refuse to send; raw sockets send them too, see the corpus of conversations. */
 function headerSafe(value: string): string {
   return value.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '');
 }

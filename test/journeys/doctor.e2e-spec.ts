@@ -17,7 +17,7 @@ import {
 
 const START_MS = 180_000;
 
-/** What the doctor says in one place of a deployment. */
+/** The findings of the doctor in one part of a deployment. */
 async function diagnosisOf(server: Pick<GatepostServer, 'env'>, ...args: string[]) {
   const { status, stdout, stderr } = await gatepost(server, 'doctor', '--json', ...args);
   expect(stderr).toBe('');

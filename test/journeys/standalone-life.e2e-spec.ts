@@ -160,7 +160,7 @@ describe('the life of the standalone server', () => {
     const postgres = postgresPid(first);
     const user = await signUp(appClient(first));
     process.kill(postgres, 'SIGKILL');
-    // Until its parent has noticed; where nobody does, its number would look taken.
+    // Until its parent has collected it; an uncollected process id would look used.
     await eventually(() => {
       expect(existsSync(`/proc/${postgres}`)).toBe(false);
     });

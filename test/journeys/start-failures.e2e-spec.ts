@@ -27,7 +27,7 @@ describe('what cannot start says why', () => {
     expect(server.stderr).not.toMatch(/eighty|short-secret|'typo'|\n\s+at /);
   });
 
-  it('a port of 0, where clients could not be told the address', async () => {
+  it('a port of 0, with which clients could not know the address', async () => {
     const server = TestProcess.start('tools/start.mjs', [], {
       GATEPOST_PORT: '0',
       GATEPOST_DATA_DIR: newFolder('data'),

@@ -43,7 +43,7 @@ export async function wrongUsers(databaseUrl: string, load: MixedLoad): Promise<
     ...load.users.flatMap((user) => wrongUser(user, byName.get(user.username))),
     ...[...load.anonymous].flatMap(([device, id]) => wrongAnonymous(device, id, rows)),
     ...rows.filter((row) => byName.get(row.username) !== row).map(({ username }) => `${username} is there twice`),
-    ...rows.filter((row) => !isAskedFor(row)).map((row) => `nobody asked for ${JSON.stringify(row)}`),
+    ...rows.filter((row) => !isAskedFor(row)).map((row) => `unrequested row: ${JSON.stringify(row)}`),
   ];
 }
 
@@ -57,7 +57,7 @@ function wrongAnonymous(device: string, id: string | undefined, rows: readonly U
   const owners = rows.filter(({ identities }) => identities.includes(`anonymous ${device}`));
   if (owners.length > 1) return [`anonymous user ${device} is there ${owners.length} times`];
   if (id === undefined || owners[0]?.id === id) return [];
-  return [`anonymous user ${device}: ${owners[0]?.id ?? 'nobody'} instead of ${id}`];
+  return [`anonymous user ${device}: ${owners[0]?.id ?? 'no user'} instead of ${id}`];
 }
 
 function wrongUser({ id, username, score, note, isVerified }: LoadUser, row: UserRow | undefined): string[] {
@@ -72,14 +72,14 @@ function wrongUser({ id, username, score, note, isVerified }: LoadUser, row: Use
   ].map((problem) => `${username}: ${problem}`);
 }
 
-/** What became of the mails that were owed. */
+/** The outcome of the mails that were owed. */
 export interface MailAccount {
   readonly owed: number;
   /** Of which some copy has come. */
   readonly sent: number;
   /** Copies beyond the first. */
   readonly repeated: number;
-  /** Too few or too many to an address, to an address of nobody, or more copies than there may be. */
+  /** Too few or too many to an address, to an unknown address, or more copies than allowed. */
   readonly problems: readonly string[];
 }
 
@@ -87,7 +87,7 @@ interface Mailed {
   readonly databaseUrl: string;
   readonly load: MixedLoad;
   readonly letters: Letterbox;
-  /** So many copies beyond the first may come in all: 0 where nobody crashes. */
+  /** The number of copies beyond the first that may arrive in all: 0 without a crash. */
   readonly mayRepeat: number;
 }
 
@@ -111,7 +111,7 @@ export async function mailAccount({ databaseUrl, load, letters, mayRepeat }: Mai
       .filter(([, mails]) => mails === 0)
       .map(([email]) => `${email}: there is a user, and no mail was granted`),
     ...load.users.flatMap((user) => wrongMails(user, owed.get(user.email) ?? 0, letters)),
-    ...letters.addresses.filter((email) => !known.has(email)).map((email) => `${email}: nobody asked for a mail to it`),
+    ...letters.addresses.filter((email) => !known.has(email)).map((email) => `${email}: no mail to it was requested`),
     ...(repeated <= mayRepeat ? [] : [`${repeated} mails came once more, and ${mayRepeat} may`]),
   ];
   return { owed: [...owed.values()].reduce((sum, mails) => sum + mails, 0), sent: copies.length, repeated, problems };

@@ -6,7 +6,7 @@ import type { Outcome } from './possible.js';
 import type { Requests } from './requests.js';
 
 const LOOK_MS = 200;
-/** Who got no answer does not click on at once. */
+/** A user without an answer waits before the next click. */
 const RETURN_MS = 500;
 
 interface ClickOptions {
@@ -59,7 +59,7 @@ export class LinkClicks {
     const { email, mails } = user;
     const outcome = await this.#ask('reset mail', () => this.options.api.post('/1.1/requestPasswordReset', { email }));
     mails.most += 1;
-    // A mail may come all the same, but somebody who was told that it failed does not wait for it.
+    // A mail may arrive all the same, but a user who got an error does not wait for it.
     if (outcome !== 'acknowledged') return;
     mails.least += 1;
     this.#resetting.push(user);
@@ -69,7 +69,7 @@ export class LinkClicks {
     const password = unique('password');
     const outcome = await this.#ask('reset link', () => this.#page.post(`/1.1/resetPassword/${token}`, { password }));
     user.password.apply(() => password, outcome);
-    // Whoever opens a mailed link has the address.
+    // The user of a mailed link has the address.
     user.isVerified.apply(() => true, outcome);
   }
 

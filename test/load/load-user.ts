@@ -7,7 +7,7 @@ interface Owed {
   most: number;
 }
 
-/** Somebody with an account, and what the server has said of it. */
+/** A user with an account, and the server's answers about it. */
 export class LoadUser {
   readonly username = unique('user');
   readonly email = `${this.username}@example.com`;

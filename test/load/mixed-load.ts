@@ -11,7 +11,7 @@ import { type Asked, Requests } from './requests.js';
 const THINK_MS = 20;
 /** A client that got no answer comes back after this. */
 const RETURN_MS = 500;
-/** Longer than a service works on a change that nobody waits for any more: only after it do later changes of the user come later. */
+/** Longer than a service works on an abandoned change: only afterwards a later change of the user certainly comes later. */
 const SETTLED_MS = 6_000;
 /** Between the beginnings of two lives: each owes two mails, and a fast machine would ask for more than a slow SMTP server takes. */
 const LIFE_INTERVAL_MS = 100;
@@ -33,7 +33,7 @@ interface LoadOptions {
   readonly letters: Letterbox;
 }
 
-/** What an app's users do all day, over and over, and what the server has acknowledged of it. No request is repeated. */
+/** The usual requests of an app's users, repeated, and the server's acknowledgements. No request is sent twice. */
 export class MixedLoad {
   readonly requests = new Requests();
   readonly users: LoadUser[] = [];
@@ -85,7 +85,7 @@ export class MixedLoad {
     this.#running.push(...users, ...Array.from({ length: BURST_PUSHES }, () => this.push()));
   }
 
-  /** Signs up somebody. @returns undefined where that was not acknowledged */
+  /** Signs up a user. @returns undefined if that was not acknowledged */
   async signUp(): Promise<LoadUser | undefined> {
     const user = new LoadUser();
     this.users.push(user);

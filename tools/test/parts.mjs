@@ -32,9 +32,9 @@ export const PARTS = {
 const DUMP = 'postgresql-client';
 
 /**
- * Provides the wanted parts. What is not there is installed where root may do so and TEST_INSTALL is not "no", which is said before.
- * @param without parts that shall count as missing
- * @returns what is there by its part (`url` or `path`); why the others are `missing`, by their parts; and `stop`, which stops what was started
+ * Provides the wanted parts. Missing ones are installed if root may do so and TEST_INSTALL is not "no", which is announced before.
+ * @param without parts that count as missing
+ * @returns the provided parts (`url` or `path`); the reasons of the `missing` ones; and `stop`, which stops the started servers
  */
 export async function provideParts({ wanted, without, log }) {
   const missing = new Map(

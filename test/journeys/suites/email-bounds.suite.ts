@@ -35,7 +35,7 @@ export function describeEmailBounds(server: () => GatepostServer, apps: () => Ma
         const [, verified, late] = clients as [EmailClient, EmailClient, EmailClient];
         const { id } = await verified.signUp({ email: undefined });
         await verified.master().put(`/1.1/users/${id}`, { email: verified.address, emailVerified: true });
-        // Who signed up a moment ago has got a mail already.
+        // A user that has just signed up has already got a mail.
         await late.signUpForLink();
         for (const client of clients)
           for (let round = 0; round < 7; round += 1) {
@@ -46,7 +46,7 @@ export function describeEmailBounds(server: () => GatepostServer, apps: () => Ma
       }
     });
 
-    it('are not used up by what is asked for addresses that nobody has, with quietProfile', async () => {
+    it('are not used up by requests for unknown addresses, with quietProfile', async () => {
       const owner = new EmailClient(server(), apps().quiet);
       await owner.signUp();
       for (const address of spellings(owner.address).slice(1))

@@ -6,7 +6,7 @@ import { refusal } from './refusal.js';
 
 const HAN = /\p{Script=Han}/u;
 
-/** What an application decides of its mails, and what nobody else may decide. */
+/** The settings of an application for its mails, and their protection from clients. */
 export function describeEmailSettings(server: () => GatepostServer, apps: () => MailingApps): void {
   describe('mails of an application', () => {
     let client: EmailClient;

@@ -25,7 +25,7 @@ export function describeEmailVerification(server: () => GatepostServer, apps: ()
       expect(mail?.raw).not.toContain(user.session);
     });
 
-    it('is mailed to nobody without an address, and where the setting is off', async () => {
+    it('is not mailed without an address, or if the setting is off', async () => {
       const user = await client.signUp({ email: undefined });
       expect(user.body['emailVerified']).toBeNull();
       const other = new EmailClient(server());
@@ -85,7 +85,7 @@ export function describeEmailVerification(server: () => GatepostServer, apps: ()
       expect((await client.verify(link.token)).status).toBe(200);
     });
 
-    it('dies where the address is removed, and no mail tells of it', async () => {
+    it('becomes invalid if the address is removed, and no mail is sent', async () => {
       const { user, link } = await client.signUpForLink();
       await client.change(user, { email: { __op: 'Delete' } });
       expect(await outcomeOf(client.verify(link.token))).toEqual(LINK_EXPIRED);

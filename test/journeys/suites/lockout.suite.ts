@@ -103,14 +103,14 @@ export function describeLockout(server: () => GatepostServer): void {
       expect(await fail(6)).not.toContain(219);
     });
 
-    it('counts nobody where names without a user are told', async () => {
+    it('does not count attempts for unknown names if they are reported', async () => {
       for (let index = 0; index < 9; index += 1)
         expect(codeOf(await logIn({ username: 'no-such-user', password: 'wrong' }))).toBe(211);
     });
 
     it('takes one comparison of passwords, also where nobody has the name', async () => {
       const known = await signUp(api);
-      const missing = [{ username: unique('nobody') }, { email: `${unique('nobody')}@example.com` }];
+      const missing = [{ username: unique('unknown') }, { email: `${unique('unknown')}@example.com` }];
       for (const name of [{ username: known.username }, ...missing]) {
         const before = await hashedPasswords(server());
         await logIn({ ...name, password: 'wrong' });
@@ -131,10 +131,10 @@ export function describeLockout(server: () => GatepostServer): void {
         const known = await signUp(quiet, { email: `${unique('quiet')}@example.com` });
         const names = [
           { username: known.username },
-          { username: unique('nobody') },
-          { email: `${unique('nobody')}@example.com` },
+          { username: unique('unknown') },
+          { email: `${unique('unknown')}@example.com` },
           { mobilePhoneNumber: uniquePhone() },
-          { username: `${unique('nobody')}\0` },
+          { username: `${unique('unknown')}\0` },
         ];
         const answers = await Promise.all(
           names.map(async (name) => {

@@ -30,7 +30,7 @@ export function describePasswordReset(server: () => GatepostServer, apps: () => 
       expect((await client.logIn(password)).body['sessionToken']).toBe(session);
     });
 
-    it('is refused where nobody has the address', async () => {
+    it('is refused for an unknown address', async () => {
       const unregistered = new EmailClient(server());
       expect(await refusal(unregistered.post('requestPasswordReset'))).toEqual([400, 205]);
       expect(await refusal(unregistered.post('requestPasswordReset', { email: undefined }))).toEqual([400, 204]);
@@ -119,7 +119,7 @@ export function describePasswordReset(server: () => GatepostServer, apps: () => 
       await dead(token);
     });
 
-    it('outlives passwords that nobody could log in with', async () => {
+    it('stays valid after invalid passwords', async () => {
       const { token } = await client.linkBy('requestPasswordReset');
       for (const password of ['', undefined, null])
         expect(await refusal(client.reset(token, password))).toEqual([400, 201]);
@@ -164,7 +164,7 @@ export function describePasswordReset(server: () => GatepostServer, apps: () => 
       expect((await owner.me(squatter.session))['code']).toBe(211);
     });
 
-    it('leaves what belongs to an account that nobody asked for a proof', async () => {
+    it('keeps the platform links of an account that was never asked for a proof', async () => {
       const authData = { github: { uid: unique('uid') } };
       await client.change(user, { authData });
       const { token } = await client.linkBy('requestPasswordReset');
