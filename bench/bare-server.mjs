@@ -46,7 +46,7 @@ fastify.put('/1.1/users/:id', async (request) => {
   return rows[0];
 });
 
-// A user in one statement, with an account on a platform or a password, and with a session token that nobody could open.
+// A user in one statement, with a platform account or a password, and with a session token that cannot be opened.
 fastify.post('/1.1/users', async (request, reply) => {
   const { username, password, authData } = request.body;
   const [objectId, sessionToken] = [randomBytes(12).toString('hex'), randomBytes(16).toString('hex')];

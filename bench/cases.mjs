@@ -1,5 +1,6 @@
-// What is asked, and of whom. `requests` makes what the connections of a contestant send, in turn; `beside` names the case that it is compared
-// with in every round, in place of the bare server. `index` names the custom field of which an operator has made an index.
+// The requests of each case, and the contestants that it measures. `requests` generates the requests of a contestant's connections, in
+// turn; `beside` names the case that is measured beside it in every round, in place of the bare server. `index` names the custom field
+// for which an operator has created an index.
 import { randomBytes } from 'node:crypto';
 
 const BOTH = ['services', 'standalone'];
@@ -8,7 +9,7 @@ const ALL = ['bare', ...BOTH];
 /** Seconds for which requests that hash are measured at the least: at 128 in flight the first answers come after four. */
 const HASHING_SECONDS = 10;
 
-/** Accounts on a platform that nobody verifies: the first request of each signs a user up. */
+/** Accounts on an unverified platform: the first request of each signs a user up. */
 const IDENTITIES = Array.from({ length: 64 }, (_, index) => ({
   github: { uid: `bench${index}`, access_token: randomBytes(20).toString('hex') },
 }));

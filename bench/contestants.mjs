@@ -100,7 +100,7 @@ async function standaloneOf(run) {
   };
 }
 
-/** What makes an operator's index of the one field that a case names, and removes that of the case before. */
+/** Creates an operator's index of the one field that a case names, and removes that of the case before. */
 function indexing(command) {
   let indexed;
   return async (field) => {

@@ -1,4 +1,4 @@
-// What processes take, as Linux tells it.
+// Resource usage of processes, as reported by Linux.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -16,7 +16,7 @@ export function processorSeconds({ pid }) {
   return ticks / TICKS_PER_SECOND;
 }
 
-/** Waits until processes and all below them do next to nothing: what nobody waits for any more is then done, too. */
+/** Waits until processes and their children are idle, so that abandoned work is done, too. */
 export async function untilQuiet(processes) {
   const used = () => processes.reduce((sum, one) => sum + processorSeconds(one), 0);
   const deadline = performance.now() + QUIET_WITHIN_MS;
@@ -35,8 +35,8 @@ export function residentKb({ pid }) {
 }
 
 /**
- * Memory of processes and all below them in MB, whoever else runs: the pages of each, and what the one that shares most has in common with
- * others, which is the program itself.
+ * Memory of processes and their children in MB, independent of other processes: the pages of each, and the pages that the process that
+ * shares most has in common with others, which is the program itself.
  */
 export function memoryMb(processes) {
   const rollups = processes.flatMap(({ pid }) => processTree(pid)).map((pid) => contentOf(pid, 'smaps_rollup'));
@@ -88,7 +88,7 @@ function hasSocket(pid, sockets) {
   try {
     return readdirSync(`/proc/${pid}/fd`).some((fd) => sockets.includes(readlinkSync(`/proc/${pid}/fd/${fd}`)));
   } catch {
-    // It ended meanwhile, or is somebody else's.
+    // The process ended in the meantime, or belongs to another user.
     return false;
   }
 }

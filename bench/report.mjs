@@ -29,7 +29,7 @@ export function verdict(isMet) {
   return isMet ? 'met' : 'MISSED';
 }
 
-/** What was measured on, and when. */
+/** The machine and time of the measurement. */
 export function machine() {
   const processor = cpus()[0]?.model ?? 'unknown processor';
   const today = new Date().toISOString().slice(0, 10);
@@ -77,7 +77,7 @@ function printLag(names, longestLags) {
     out(`| ${process} | ${lagMs.toFixed(0)} | ≤ ${MAX_LAG_MS} ${verdict(lagMs <= MAX_LAG_MS)} |`);
 }
 
-/** What the machine can do at most: as many hashes at once as there are cores, nothing else running. */
+/** The hash rate of the machine: as many hashes at once as there are cores, with nothing else running. */
 export async function hashRate() {
   const end = Date.now() + HASH_SECONDS * 1000;
   const worker = async () => {

@@ -91,7 +91,7 @@ make_root() {
   chroot "$root" useradd --create-home --shell /bin/bash developer
 }
 
-# What runs in the root: its home folder holds the clone.
+# The script that runs in the root: its home folder holds the clone.
 script_of() {
   cat <<SCRIPT
 set -eu
@@ -127,7 +127,7 @@ npm test "$@"
 SCRIPT
 }
 
-# Runs the script as the user in the root, in namespaces of its own; without a network but loopback where told so.
+# Runs the script as the user in the root, in namespaces of its own; without a network but loopback if requested.
 enter() {
   local root=$1 user=$2 network=$3
   shift 3

@@ -29,7 +29,7 @@ const { GatewayModule } = await import('../dist/apps/gateway/src/gateway.module.
 const { COMMON_ERRORS } = await import('../dist/apps/gateway/src/openapi/error-responses.js');
 const { TOPICS } = await import('../dist/apps/gateway/src/openapi/endpoint.decorator.js');
 
-/** Shapes with a name of their own: told once, then referred to. */
+/** Shapes with a name of their own: described once, then referenced. */
 const SHAPES = new Map(
   Object.entries(contracts).flatMap(([name, value]) => (value instanceof z.ZodType ? [[value, name]] : [])),
 );
@@ -167,7 +167,7 @@ function messageRow({ pattern, payload }) {
   return [`\`${pattern}\``, inline(jsonSchemaOf(payload))];
 }
 
-/** The schema as JSON Schema, in which a named shape is only its title; `root` itself is told in full. */
+/** The schema as JSON Schema, in which a named shape is only its title; `root` itself is described in full. */
 function jsonSchemaOf(schema, root) {
   return z.toJSONSchema(schema, {
     io: 'input',

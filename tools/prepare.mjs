@@ -69,7 +69,7 @@ function takeLock() {
   }
 }
 
-/** The lock appears with its content, so that nobody finds it empty. */
+/** The lock appears with its content, so that no process finds it empty. */
 function isLockTaken() {
   const own = `${LOCK}.${process.pid}`;
   try {
@@ -98,7 +98,7 @@ function removeLockOf(holder) {
 }
 
 function isDead(pid) {
-  // Not a process id: nobody's lock.
+  // Not a process id: the lock has no owner.
   if (!(pid > 0)) return true;
   try {
     process.kill(pid, 0);
@@ -154,7 +154,7 @@ function install() {
   writeFileSync(INSTALL_STAMP, wanted);
 }
 
-/** Whether somebody's own `npm ci` has installed everything but what is for other platforms. */
+/** Whether the user's own `npm ci` has installed all packages except those for other platforms. */
 function isInstalled() {
   if (!existsSync(INSTALLED_LOCK)) return false;
   const packagesOf = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
@@ -176,7 +176,7 @@ function build() {
   writeFileSync(BUILD_STAMP, wanted);
 }
 
-/** What was built from sources that are gone; the rest is built anew where its source, or what that needs, has changed. */
+/** Output of removed sources; the rest is rebuilt if its source, or a dependency of it, has changed. */
 function removeOrphans() {
   const dist = join(ROOT, 'dist');
   if (!existsSync(dist)) return;

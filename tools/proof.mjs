@@ -28,7 +28,7 @@ says what happens when: give it again to have the same again. Another file has R
     help: `Usage: npm run test:hostile -- [--requests=20000] [--seed=N] [<files>]
 
 Requests made at random from the description of the API, and known attacks: none may be answered with a 5xx, hang, show what is
-another user's, change what nobody may change, or make the processes grow. The seed, which it prints, makes the same requests again.
+another user's, change read-only data, or make the processes grow. The seed, which it prints, makes the same requests again.
 `,
     scale: { requests: () => 20_000, seed: () => randomInt(HIGHEST_SEED) },
   },

@@ -42,7 +42,7 @@ for (const name of Object.keys(SERVICES))
   if (!/^\d{1,2}$/.test(values[name])) fail(`--${name} takes a number of replicas.`);
 
 ensureBuilt();
-const { keptSecret } = await import('../dist/apps/standalone/src/kept-secret.js');
+const { storedSecret } = await import('../dist/apps/standalone/src/data-folder.js');
 const firstPort = Number(process.env.GATEPOST_PORT || 8080);
 const env = {
   ...process.env,
@@ -55,7 +55,7 @@ await migrate();
 const children = [];
 let isStopping = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop(0));
-// What is written to a terminal that was closed must not end us before the services.
+// Writing to a closed terminal must not end this process before the services.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
 const starts = Object.keys(SERVICES).flatMap((service) =>
@@ -70,7 +70,7 @@ async function start(service, port) {
   const { app, env: own } = SERVICES[service];
   const child = spawn(process.execPath, [join(ROOT, 'dist', 'apps', app, 'src', 'main.js')], {
     env: { ...env, ...own, GATEPOST_PORT: String(port) },
-    // What it shows a developer goes to our standard error: our standard output is for programs. Over the channel it tells its port.
+    // Its output for developers goes to our standard error: our standard output is for programs. It reports its port over the channel.
     stdio: ['ignore', 2, 'inherit', 'ipc'],
     // Ctrl-C reaches us alone; we pass it on once.
     detached: true,
@@ -144,7 +144,7 @@ function servicesSecret() {
   const folder = process.env.GATEPOST_DATA_DIR || join(ROOT, 'data');
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    return keptSecret(join(folder, 'services-secret'));
+    return storedSecret(join(folder, 'services-secret'));
   } catch (error) {
     return fail(error.message);
   }

@@ -65,11 +65,11 @@ const { isPreviousLeftOut, leftOut, leftOutLines, missingLines, partsOf, select 
   await import('./test/selection.mjs');
 const { SERVERS } = await import('./test/servers.mjs');
 const { cleanUp, createDatabase } = await import('./test/cleanup.mjs');
-const { secondLook } = await import('./test/second-look.mjs');
+const { planRetry } = await import('./test/retry.mjs');
 
 const selected = selectOrFail();
 const without = withoutOrFail();
-const { there, missing, stop } = await provideParts({ wanted: partsOf(selected), without, tell });
+const { there, missing, stop } = await provideParts({ wanted: partsOf(selected), without, log });
 const absent = leftOut(selected, missing);
 await failWhereIncomplete();
 const run = {
@@ -86,9 +86,9 @@ const isPassed = await runAll().catch((error) => {
 });
 for (const problem of await cleanUp(run)) process.stderr.write(`Not everything could be removed: ${problem}\n`);
 await stop();
-for (const line of leftOutLines(absent, missing)) tell(line);
+for (const line of leftOutLines(absent, missing)) log(line);
 const { outcome, status } = verdict(isPassed);
-tell(`${outcome} after ${seconds(startedAt)}${summary()}`);
+log(`${outcome} after ${seconds(startedAt)}${summary()}`);
 process.exit(status);
 
 function verdict(isPassed) {
@@ -124,7 +124,7 @@ async function failWhereIncomplete() {
   const isNothingLeft = absent.whole.length === selected.length;
   if (!(isNothingLeft || (isComplete && unwanted.size > 0))) return;
   await stop();
-  for (const line of leftOutLines(absent, missing)) tell(line);
+  for (const line of leftOutLines(absent, missing)) log(line);
   fail(
     isNothingLeft
       ? 'None of the selected tests can run here.'
@@ -145,16 +145,16 @@ async function runAll() {
 }
 
 /**
- * A test that fails among thousands and passes alone is unstable: it is named, its failure stays in the output, and somebody has to
- * mend it; the run goes on.
+ * A test that fails among thousands and passes alone is unstable: it is named, its failure stays in the output, and it has to be fixed;
+ * the run goes on.
  */
 async function allTests() {
   const report = join(run.folder, 'report.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   if (await vitest('tests', [...EVERYDAY_PROJECTS, ...reporters])) return true;
-  const again = isInterrupted ? undefined : secondLook(report, ROOT);
+  const again = isInterrupted ? undefined : planRetry(report, ROOT);
   if (again === undefined || !(await vitest('tests that failed, alone', again.vitestArguments))) return false;
-  for (const file of again.files) tell(`UNSTABLE, failed among the others and passed alone: ${file}`);
+  for (const file of again.files) log(`UNSTABLE, failed among the others and passed alone: ${file}`);
   return true;
 }
 
@@ -164,10 +164,10 @@ function vitest(name, args) {
 
 async function step(name, command, args) {
   if (isInterrupted) return false;
-  tell(`${name} …`);
+  log(`${name} …`);
   const stepStartedAt = Date.now();
   const isPassed = await runCommand(command, args);
-  tell(`${name}: ${isPassed ? 'passed' : 'FAILED'} (${seconds(stepStartedAt)})`);
+  log(`${name}: ${isPassed ? 'passed' : 'FAILED'} (${seconds(stepStartedAt)})`);
   return isPassed;
 }
 
@@ -182,7 +182,7 @@ function runCommand(command, args) {
   });
 }
 
-/** What tests are told; nothing of the caller's own Gatepost may leak into them. */
+/** The environment of tests; the caller's own Gatepost variables must not leak into them. */
 function testEnvironment() {
   const foreign = Object.keys(process.env).filter((name) => name.startsWith('GATEPOST_'));
   return {
@@ -210,6 +210,6 @@ function seconds(since) {
   return `${((Date.now() - since) / 1000).toFixed(1)} s`;
 }
 
-function tell(line) {
+function log(line) {
   process.stderr.write(`[npm test] ${line}\n`);
 }

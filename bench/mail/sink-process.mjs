@@ -12,7 +12,7 @@ export async function startSink(launch) {
     return (await answer)[0];
   };
   const [{ port }] = await once(child, 'message');
-  /** Who got a mail, and when in milliseconds; once so many have come. */
+  /** The recipients of mails with the times in milliseconds, once this many have arrived. */
   const take = async (count, timeoutMs) => {
     const deadline = performance.now() + timeoutMs;
     while ((await ask('count')).count < count) {

@@ -1,5 +1,5 @@
-// An SMTP server that accepts everything, reads no more of a mail than its recipient, and tells its parent on request who got
-// one when. As light as can be: what is measured beside it is the sender.
+// An SMTP server that accepts everything, reads nothing but the recipient of a mail, and reports to its parent on request the recipients
+// and times. As light as possible: the measurement is about the sender.
 import { createServer } from 'node:net';
 
 const END_OF_MAIL = '\r\n.\r\n';

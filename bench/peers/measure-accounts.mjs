@@ -7,8 +7,8 @@ import { memoryMb, processorSeconds, untilQuiet } from '../process-usage.mjs';
 import { parseServer } from './parse-server.mjs';
 
 /**
- * What each round has measured: `results` of every case at every number of `connections`, `starts` in milliseconds, and the `memory` of
- * everyone.
+ * The measurements of each round: `results` of every case at every number of `connections`, `starts` in milliseconds, and the `memory` of
+ * all contestants.
  */
 export async function measureAccounts({ names, connections, rounds, seconds }) {
   const contestants = await startContestants([parseServer]);

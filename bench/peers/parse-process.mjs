@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 
 const { PEERS_FOLDER, DATABASE_URL, PORT, APP_ID, REST_KEY, MASTER_KEY } = process.env;
-// It makes a folder of logs where it stands, whatever it is told.
+// Parse Server always creates a folder of logs in the working directory.
 process.chdir(PEERS_FOLDER);
 const { ParseServer } = createRequire(PEERS_FOLDER)('parse-server');
 

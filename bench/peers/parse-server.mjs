@@ -17,7 +17,7 @@ const INDEXES = [
   'CREATE INDEX ON "_User" ("number")',
 ];
 
-/** What it is called in reports. */
+/** The name of Parse Server in reports. */
 export const PARSE_SERVER = `Parse Server ${VERSION}`;
 
 /** Installs it where this version is not there yet. */

@@ -1,4 +1,4 @@
-// What was measured of accounts, as Markdown, and how it stands to the targets.
+// The measurements of accounts as Markdown, compared with the targets.
 import { table } from '../../tools/markdown.mjs';
 import { CASES } from '../cases.mjs';
 import { median } from '../load.mjs';
@@ -22,7 +22,7 @@ const HEAD = [
   'target',
 ];
 
-/** What was measured, by the section of docs/benchmarks.md where it stands: one for each case, then starts and memory. */
+/** The measurements by section of docs/benchmarks.md: one section for each case, then starts and memory. */
 export function accountsReport({ names, connections, results, starts, memory, hashRate }) {
   const of = (row) => medians(results.filter((one) => isSame(one, row)));
   const cases = names.map((name) => [name, caseReport({ name, connections, of, hashRate })]);

@@ -1,5 +1,5 @@
-// What Gatepost is to reach beside a tuned Parse Server, by case and requests in flight. `rate`: requests per second, as a multiple of
-// its; `p50`: half of the answers after at most so many times its time; `hashRate`: of what the machine can hash.
+// The targets of Gatepost compared with a tuned Parse Server, by case and requests in flight. `rate`: requests per second, as a multiple
+// of its rate; `p50`: median time, at most this multiple of its median; `hashRate`: share of the machine's hash rate.
 const ONE = { 1: { p50: 1 } };
 const atOnce = (at32, at128) => ({ 32: { rate: at32 }, 128: { rate: at128 } });
 const HASHING = { 1: { rate: 1 }, 32: { hashRate: 0.95, longestMs: 5_000 }, 128: { hashRate: 0.95, longestMs: 5_000 } };

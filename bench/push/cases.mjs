@@ -1,4 +1,4 @@
-// What is measured, of each server that takes part. A case answers with numbers by the names of its rows in the report.
+// The cases measured for each server. A case returns numbers by the names of its rows in the report.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { namesOf } from './load-process.mjs';
 import { peakKbDuring, processorSeconds, residentKb } from '../process-usage.mjs';
@@ -30,7 +30,7 @@ async function memory(server, devices) {
   const names = namesOf('idle', IDLE_DEVICES);
   await server.register?.(names);
   const options = { ...server.device, sendsAcks: true, atOnce: GENTLY };
-  // What the server needs once for all is there afterwards.
+  // The memory that the server needs once is allocated afterwards.
   await devices.open({ ...options, names: names.slice(0, 1_000) });
   await devices.close();
   await sleep(SETTLE_MS);
@@ -92,7 +92,7 @@ async function fanOut(server, devices) {
 async function latency(server, devices) {
   const [name] = namesOf('one', 1);
   await server.register?.([name]);
-  await devices.open({ ...server.device, names: [name], sendsAcks: true, tells: true, atOnce: 1 });
+  await devices.open({ ...server.device, names: [name], sendsAcks: true, reports: true, atOnce: 1 });
   const all = [];
   for (let push = 0; push < LATENCY_PUSHES; push += 1) all.push(await latencyOfOne(server, devices, name));
   await devices.close();
@@ -171,7 +171,7 @@ function now() {
   return performance.timeOrigin + performance.now();
 }
 
-/** What so large a part of the measured values does not exceed. */
+/** For each part, the value that this share of the measured values does not exceed. */
 function shares(values, ...parts) {
   const sorted = values.toSorted((a, b) => a - b);
   return parts.map((part) => sorted[Math.floor(sorted.length * part)]);

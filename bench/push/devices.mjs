@@ -33,13 +33,13 @@ async function openUntilReady(name, options) {
   counts.ready += 1;
 }
 
-function openOne(name, { kind, tells, ...options }) {
+function openOne(name, { kind, reports, ...options }) {
   return new Promise((resolve) => {
     const device = OPENERS[kind](
       { ...options, name },
       {
         ready: () => resolve(true),
-        messages: (ids) => note(name, ids, tells),
+        messages: (ids) => note(name, ids, reports),
         closed: () => {
           resolve(false);
           if (devices.get(name) === device && devices.delete(name)) counts.lost += 1;
@@ -50,14 +50,14 @@ function openOne(name, { kind, tells, ...options }) {
   });
 }
 
-function note(name, ids, tells) {
+function note(name, ids, reports) {
   const at = now();
   const ofDevice = seen.get(name) ?? seen.set(name, new Set()).get(name);
   for (const id of ids) {
     if (ofDevice.has(id)) counts.duplicates += 1;
     else counts.messages += 1;
     ofDevice.add(id);
-    if (tells) process.send({ got: id, at });
+    if (reports) process.send({ got: id, at });
   }
   counts.firstAt ||= at;
   counts.lastAt = at;

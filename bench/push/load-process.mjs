@@ -34,9 +34,9 @@ export async function startDevices(launch) {
     close: () => ask('close'),
     end: () => ended(child),
     forget: () => ask('forget'),
-    /** When one device gets this message, in milliseconds; for devices that were opened with `tells`. */
+    /** The time at which one device gets this message, in milliseconds; for devices opened with `reports`. */
     gets: (id) => new Promise((resolve) => (arrived.has(id) ? resolve(arrived.get(id)) : awaited.set(id, resolve))),
-    /** What was counted once so many messages have come, or the time is over. */
+    /** The counts once this many messages have arrived, or the time is over. */
     async untilMessages(wanted, timeoutMs) {
       const deadline = performance.now() + timeoutMs;
       for (;;) {

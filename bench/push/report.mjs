@@ -7,7 +7,7 @@ const atMost = (limit) => ({ text: `≤ ${limit.toLocaleString('en')}`, isMet: (
 const atLeast = (limit) => ({ text: `≥ ${limit.toLocaleString('en')}`, isMet: (value) => value >= limit });
 const timesOther = (factor, isBetter) => ({
   text: `${isBetter(1, 0) ? '≥' : '≤'} ${factor} × Mosquitto`,
-  /** Undefined where there is nobody to be beside. */
+  /** Undefined without a server to compare with. */
   isMet: (value, other) => (other === undefined ? undefined : isBetter(value, factor * other)),
 });
 const atLeastTimesOther = (factor) => timesOther(factor, (value, limit) => value >= limit);
@@ -15,7 +15,7 @@ const atMostTimesOther = (factor) => timesOther(factor, (value, limit) => value 
 
 const ROWS = [
   ['memoryKb', 'memory of a connection that is idle, kB', 1, atMost(8)],
-  ['sendsPerCore', 'frames of a shared message, per second of one core, nobody acknowledges', 0, atLeast(100_000)],
+  ['sendsPerCore', 'frames of a shared message, per second of one core, without acknowledgements', 0, atLeast(100_000)],
   ['ackedSendsPerCore', 'the same, all acknowledged', 0, atLeast(40_000)],
   ['ackedPerSecond', 'the same, per second that passes', 0, atLeastTimesOther(1.5)],
   ['fanOutP50', 'from the accepted push until the last of 10,000 devices has it, 50 %, ms', 0],

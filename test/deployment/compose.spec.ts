@@ -27,7 +27,7 @@ const SERVICES = {
 };
 /** The image sets them, or they are right as they are within a container. */
 const SET_BY_IMAGE = new Set(['NODE_ENV', 'GATEPOST_DATA_DIR', 'GATEPOST_HOST', 'GATEPOST_PORT']);
-/** Apps that run once, when they are told to; and the one that needs no compose. */
+/** Apps that run once, on command; and the one that needs no compose. */
 const NO_SERVICES = ['cli', 'standalone'];
 const OPERATORS_PATHS = ['/healthz', '/metrics', '/readyz'];
 
@@ -60,7 +60,7 @@ describe('docker-compose.yml', () => {
     expect(read.filter((variable) => !(variable in given) && !SET_BY_IMAGE.has(variable))).toEqual([]);
   });
 
-  it('gives services of ours no variable that nobody knows', () => {
+  it('gives services of ours no unknown variable', () => {
     const ours = Object.values(compose.services).filter(({ build }) => build !== undefined);
     const names = new Set(ours.flatMap((service) => Object.keys(service.environment ?? {})));
     // It is set, to nothing, where the whole .env is given.

@@ -6,8 +6,8 @@ import { Cluster } from '../load/cluster.js';
 import { DeviceFleet } from '../load/device-fleet.js';
 import { Letterbox } from '../load/letterbox.js';
 import { MixedLoad } from '../load/mixed-load.js';
-import { leftovers } from './leftovers.js';
 import { wrongPushes } from './push-account.js';
+import { residualState } from './residual-state.js';
 
 const WORKERS = 6;
 const DEVICES = 20;
@@ -23,11 +23,11 @@ const CALM_MS = 5_000;
 const CALM_WITHIN_MS = 60_000;
 const START_MS = 600_000;
 const SETTLED_MS = 720_000;
-/** What a gateway may take more while it refuses, in MiB: a heap breathes. */
+/** Tolerated growth of a gateway while it refuses, in MiB: the size of a heap varies. */
 const GROWTH_MIB = 64;
 
 const startedAt = performance.now();
-const tell = (line: string) => {
+const log = (line: string) => {
   process.stderr.write(`[${((performance.now() - startedAt) / 1_000).toFixed(0)} s] ${line}\n`);
 };
 
@@ -52,7 +52,7 @@ describe('a RabbitMQ that runs short of memory, then of disk, under load', () =>
   beforeAll(async () => {
     rabbit = await PrivateRabbit.start();
     running.push(rabbit);
-    // What is left in it is looked at: that of others has keys of theirs.
+    // The keys left in Redis are checked at the end, so it must not be shared with other tests.
     const redis = TestProcess.start('tools/test/private-server.mjs', ['redis'], {});
     running.push({ stop: () => redis.stop().then(() => undefined) });
     const [redisUrl] = await redis.untilPrinted(/redis:\S+/);
@@ -101,7 +101,7 @@ describe('a RabbitMQ that runs short of memory, then of disk, under load', () =>
     await eventually(async () => {
       for (const { port } of cluster.replicas) expect(await read(port, '/readyz')).not.toContain('RabbitMQ');
     }, READY_MS);
-    tell(`${of}: all ready ${((performance.now() - until) / 1_000).toFixed(1)} s after its end`);
+    log(`${of}: all ready ${((performance.now() - until) / 1_000).toFixed(1)} s after its end`);
     await eventually(untilCalm, CALM_WITHIN_MS);
   };
   /** @returns what the gateway grew by, in MiB */
@@ -136,7 +136,7 @@ describe('a RabbitMQ that runs short of memory, then of disk, under load', () =>
       );
       const durations = during.map((request) => request.endedAt - request.startedAt).sort((a, b) => a - b);
       const [median = NaN, slowest = NaN] = [durations[Math.floor(durations.length / 2)], durations.at(-1)];
-      tell(
+      log(
         `${of}: ${during.length} refused, median ${median.toFixed(0)} ms, slowest ${slowest.toFixed(0)} ms; the gateway grew by ${growthMib.toFixed(0)} MiB`,
       );
       expect(durations.length).toBeGreaterThan(20);
@@ -151,14 +151,14 @@ describe('a RabbitMQ that runs short of memory, then of disk, under load', () =>
 
   it('leaves nothing behind', async () => {
     await eventually(async () => {
-      expect(await leftovers(cluster)).toEqual([]);
+      expect(await residualState(cluster)).toEqual([]);
     }, SETTLED_MS);
   });
 
   it('costs no mail and no push', async () => {
     const databaseUrl = cluster.env['DATABASE_URL'] ?? '';
     const mails = await mailAccount({ databaseUrl, load, letters, mayRepeat: 0 });
-    tell(`mails: ${mails.owed} owed, ${mails.sent} sent; pushes: ${load.pushes.acknowledged.length} acknowledged`);
+    log(`mails: ${mails.owed} owed, ${mails.sent} sent; pushes: ${load.pushes.acknowledged.length} acknowledged`);
     expect(mails.problems).toEqual([]);
     expect(await wrongPushes(cluster, load, fleet)).toEqual([]);
   });

@@ -6,13 +6,13 @@ import { Cluster } from '../load/cluster.js';
 import { DeviceFleet } from '../load/device-fleet.js';
 import { Letterbox } from '../load/letterbox.js';
 import { MixedLoad } from '../load/mixed-load.js';
-import { lastingPlaces, leftovers } from './leftovers.js';
+import { FaultInjector } from './fault-injector.js';
 import { wrongLogins } from './login-account.js';
-import { planOf, REPLICAS, SERVERS, type Strike, told } from './plan.js';
+import { planOf, REPLICAS, SERVERS, describePlan, type PlannedFault } from './plan.js';
 import { PrivateServers } from './private-servers.js';
 import { wrongPushes } from './push-account.js';
 import { report, tooFew, unexplained } from './report.js';
-import { Strikes } from './strikes.js';
+import { lastingReservations, residualState } from './residual-state.js';
 
 const SECONDS = scaleOfRun('seconds', 120);
 const SEED = scaleOfRun('seed', 1);
@@ -21,26 +21,26 @@ const DEVICES = scaleOfRun('devices', 50);
 /** So many devices are away at any time, for so long. */
 const WANDERERS = 5;
 const AWAY_MS = 3_000;
-/** Before the first strike. */
+/** Before the first fault. */
 const WARM_MS = 5_000;
-/** Mails take a while to leave, so that some are on their way when something is struck. */
+/** Mails take a while to leave, so that some are on their way when something is injected. */
 const SMTP_MS = 300;
-/** By one mail process: what it has in hand, and nothing else, may be sent again after a strike. */
+/** By one mail process: what it has in hand, and nothing else, may be sent again after a fault. */
 const MAILS_AT_ONCE = 5;
-/** What mails are taken, sent and noted by. */
-const CARRIERS: readonly Strike['target'][] = ['mail', ...SERVERS];
+/** The targets that accept, send and record mails. */
+const CARRIERS: readonly PlannedFault['target'][] = ['mail', ...SERVERS];
 /** A busy machine may need a while until every request is answered for so long. */
 const CALM_MS = 5_000;
 const CALM_WITHIN_MS = 60_000;
 /** Fewer requests would not show that it is calm. */
 const CALM_REQUESTS = 20;
 const START_MS = 600_000;
-/** What a killed process had in hand is free after a minute; an event that failed three times is tried again after ten. */
+/** The work of a killed process is released after a minute; an event that failed three times is retried after ten. */
 const SETTLED_MS = 720_000;
 const COMMAND = `npm run test:faults -- --seconds=${SECONDS} --seed=${SEED}`;
 
 const startedAt = performance.now();
-const tell = (line: string) => {
+const log = (line: string) => {
   process.stderr.write(`[${((performance.now() - startedAt) / 1_000).toFixed(0)} s] ${line}\n`);
 };
 
@@ -51,7 +51,7 @@ describe('every process and every server killed, in turn and at random, under lo
   let fleet: DeviceFleet;
   let letters: Letterbox;
   let load: MixedLoad;
-  let strikes: Strikes;
+  let injector: FaultInjector;
   /** From then on nothing may be refused. */
   let calmAt = Infinity;
   const running: { stop(): Promise<void> }[] = [];
@@ -76,11 +76,11 @@ describe('every process and every server killed, in turn and at random, under lo
     await fleet.start();
     letters = new Letterbox(sink());
     load = new MixedLoad({ url, app, letters });
-    strikes = new Strikes({ cluster, servers, load, fleet, letters }, tell);
-    tell('everything runs');
+    injector = new FaultInjector({ cluster, servers, load, fleet, letters }, log);
+    log('everything runs');
   }, 2 * START_MS);
   afterEach(({ task }) => {
-    if (task.result?.state === 'fail') tell(`failed; the same plan again: ${COMMAND}`);
+    if (task.result?.state === 'fail') log(`failed; the same plan again: ${COMMAND}`);
   });
   afterAll(async () => {
     const failures: unknown[] = [];
@@ -90,15 +90,15 @@ describe('every process and every server killed, in turn and at random, under lo
 
   it('are got over without a hand', async () => {
     const { inTurn, atRandom } = planOf(SEED, SECONDS);
-    tell(`in turn: ${told(inTurn)}`);
-    tell(`at random, while there is time: ${told(atRandom)}`);
+    log(`in turn: ${describePlan(inTurn)}`);
+    log(`at random, while there is time: ${describePlan(atRandom)}`);
     load.start(WORKERS);
     fleet.wander(WANDERERS, AWAY_MS);
     try {
       await sleep(WARM_MS);
-      await strikes.make(inTurn);
-      const made = await strikes.make(atRandom, performance.now() + SECONDS * 1_000);
-      tell(`${made} of ${atRandom.length} at random were made`);
+      await injector.inject(inTurn);
+      const made = await injector.inject(atRandom, performance.now() + SECONDS * 1_000);
+      log(`${made} of ${atRandom.length} at random were made`);
       calmAt = await eventually(untilCalm, CALM_WITHIN_MS);
     } finally {
       await load.stop();
@@ -107,7 +107,7 @@ describe('every process and every server killed, in turn and at random, under lo
   });
 
   it('leave no lock, and no place of an attempt for longer than ten seconds', async () => {
-    expect(await lastingPlaces(cluster)).toEqual([]);
+    expect(await lastingReservations(cluster)).toEqual([]);
   });
 
   it('let the load do its work', () => {
@@ -116,7 +116,7 @@ describe('every process and every server killed, in turn and at random, under lo
 
   it('bring no answers but those that are described', () => {
     expect(load.requests.failures).toEqual([]);
-    expect(unexplained(load, strikes.made, calmAt)).toEqual([]);
+    expect(unexplained(load, injector.injected, calmAt)).toEqual([]);
   });
 
   it('cost no acknowledged write', async () => {
@@ -126,16 +126,16 @@ describe('every process and every server killed, in turn and at random, under lo
 
   // Before the accounts of mails and pushes: what still had a lease could be sent once more.
   it('leave nothing behind', async () => {
-    tell('waiting for what is left');
+    log('waiting for what is left');
     await eventually(async () => {
-      const found = await leftovers(cluster);
+      const found = await residualState(cluster);
       expect(found).toEqual([]);
     }, SETTLED_MS);
   });
 
   it('cost no mail, and send few twice', async () => {
     const account = await mails();
-    tell(report({ load, fleet, strikes, mails: account }));
+    log(report({ load, fleet, injector, mails: account }));
     expect(account.problems).toEqual([]);
   });
 
@@ -158,6 +158,6 @@ describe('every process and every server killed, in turn and at random, under lo
       databaseUrl: cluster.env['DATABASE_URL'] ?? '',
       load,
       letters,
-      mayRepeat: strikes.made.filter(({ target }) => CARRIERS.includes(target)).length * MAILS_AT_ONCE,
+      mayRepeat: injector.injected.filter(({ target }) => CARRIERS.includes(target)).length * MAILS_AT_ONCE,
     });
 });

@@ -1,25 +1,25 @@
 import { ApiClient } from '#testing';
 import type { Cluster } from '../load/cluster.js';
+import type { LoadUser } from '../load/load-user.js';
 import type { MixedLoad } from '../load/mixed-load.js';
-import type { Person } from '../load/person.js';
 
 const FIRST_PASSWORD = 'correct horse';
 const AT_ONCE = 8;
 
-/** Each person who can log in with another password than the acknowledged one, or whose session lives or is dead for no reason. */
+/** Each user who can log in with another password than the acknowledged one, or whose session lives or is dead for no reason. */
 export async function wrongLogins({ url, app }: Cluster, load: MixedLoad): Promise<string[]> {
   const api = ApiClient.forApp(url, app);
-  const waiting = load.people.filter(({ id }) => id !== undefined);
+  const waiting = load.users.filter(({ id }) => id !== undefined);
   const problems: string[] = [];
   const judgeOneByOne = async () => {
-    for (let person = waiting.pop(); person !== undefined; person = waiting.pop())
-      problems.push(...(await wrongLogin(api, person)));
+    for (let user = waiting.pop(); user !== undefined; user = waiting.pop())
+      problems.push(...(await wrongLogin(api, user)));
   };
   await Promise.all(Array.from({ length: AT_ONCE }, judgeOneByOne));
   return problems;
 }
 
-async function wrongLogin(api: ApiClient, { username, password, session }: Person): Promise<string[]> {
+async function wrongLogin(api: ApiClient, { username, password, session }: LoadUser): Promise<string[]> {
   const good: string[] = [];
   for (const tried of new Set([FIRST_PASSWORD, ...password.values])) {
     const { status } = await api.post('/1.1/login', { username, password: tried });

@@ -9,8 +9,8 @@ describe('the plan of a seed', () => {
   });
 
   it('strikes each process of every service, and each server, before it strikes at random', () => {
-    const struck = planOf(7, 120).inTurn.map(({ target }) => target);
-    expect(struck.toSorted()).toEqual([...SERVICES, ...SERVICES, ...SERVERS, ...SERVERS].toSorted());
+    const injected = planOf(7, 120).inTurn.map(({ target }) => target);
+    expect(injected.toSorted()).toEqual([...SERVICES, ...SERVICES, ...SERVERS, ...SERVERS].toSorted());
   });
 
   it('begins alike for a shorter time', () => {

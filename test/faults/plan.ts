@@ -5,7 +5,7 @@ export const SERVERS = ['rabbitmq', 'redis', 'postgresql'] as const;
 export type Server = (typeof SERVERS)[number];
 
 /** Something that ends without a warning. */
-export interface Strike {
+export interface PlannedFault {
   readonly target: Service | Server;
   /** How long after the beginning of a burst of requests. */
   readonly afterMs: number;
@@ -15,11 +15,11 @@ export interface Strike {
   readonly isFollowed: boolean;
 }
 
-/** What happens when, as the seed says. */
+/** The planned faults, generated from the seed. */
 export interface Plan {
   /** Each process of every service, and each server as often. */
-  readonly inTurn: readonly Strike[];
-  readonly atRandom: readonly Strike[];
+  readonly inTurn: readonly PlannedFault[];
+  readonly atRandom: readonly PlannedFault[];
 }
 
 /** Of each service. */
@@ -54,8 +54,8 @@ export function planOf(seed: number, seconds: number): Plan {
 }
 
 /** In one line. */
-export function told(strikes: readonly Strike[]): string {
-  return strikes
+export function describePlan(faults: readonly PlannedFault[]): string {
+  return faults
     .map(({ target, afterMs, awayMs, isFollowed }) => `${target} ${afterMs}/${awayMs} ms${isFollowed ? ' +' : ','}`)
     .join(' ');
 }

@@ -10,7 +10,7 @@ interface PushRow {
   readonly status: string;
 }
 
-/** The pushes that were accepted, whether or not whoever sent them was told so. */
+/** The accepted pushes, including those whose sender got no answer. */
 function pushRows(databaseUrl: string): Promise<PushRow[]> {
   return rowsOf(databaseUrl, `SELECT object_id AS id, data ->> 'alert' AS alert, status FROM push.notifications`);
 }
@@ -38,7 +38,7 @@ function wrongPush({ id, status }: PushRow, fleet: DeviceFleet): string[] {
   ].map((problem) => `${id} ${problem}`);
 }
 
-/** What the record of a push tells of its devices. */
+/** The counts of devices in the record of a push. */
 async function wrongCounts({ url, app }: Cluster, id: string, size: number): Promise<string[]> {
   const { body } = await ApiClient.forMaster(url, app).get(`/1.1/notifications/${id}`);
   const counts = [body['status'], body['devices'], body['successes']].join(' ');

@@ -1,14 +1,14 @@
 import type { MailAccount } from '../load/account.js';
 import type { DeviceFleet } from '../load/device-fleet.js';
 import type { MixedLoad } from '../load/mixed-load.js';
-import type { Strikes, Struck } from './strikes.js';
+import type { FaultInjector, InjectedFault } from './fault-injector.js';
 
 /** Longer than any request may take: the deadline of asking who asks, that of a password, and a busy machine. */
 const ANSWERED_MS = 18_000;
 /** A gateway's connections may break a little before or after we know that it is gone. */
 const AROUND_MS = 1_000;
 
-/** Of each kind, far fewer than 15 seconds of strikes at random bring: a load that stood still proves nothing. */
+/** Of each kind, far fewer than 15 seconds of random faults bring: a load that stood still proves nothing. */
 const LEAST_ANSWERED = {
   'sign-up': 200,
   'verification mail': 100,
@@ -32,13 +32,13 @@ export function tooFew({ requests }: MixedLoad): string[] {
   });
 }
 
-/** Each request that was not answered for no good reason: before the first strike, in calm, too late, or cut though no gateway was killed. */
-export function unexplained(load: MixedLoad, struck: readonly Struck[], calmAt: number): string[] {
-  const first = struck[0]?.from ?? Infinity;
-  const gateways = struck.filter(({ target }) => target === 'gateway');
+/** Each request that was not answered for no good reason: before the first fault, in calm, too late, or cut though no gateway was killed. */
+export function unexplained(load: MixedLoad, injected: readonly InjectedFault[], calmAt: number): string[] {
+  const first = injected[0]?.from ?? Infinity;
+  const gateways = injected.filter(({ target }) => target === 'gateway');
   return load.requests.unanswered.flatMap(({ kind, how, startedAt, endedAt }) => {
     const durationMs = Math.round(endedAt - startedAt);
-    if (endedAt < first) return [`${kind}: ${how} before the first strike`];
+    if (endedAt < first) return [`${kind}: ${how} before the first fault`];
     if (startedAt >= calmAt) return [`${kind}: ${how} when all was calm`];
     if (durationMs > ANSWERED_MS) return [`${kind}: ${how} after ${durationMs} ms`];
     const isKill = gateways.some(({ from }) => startedAt < from + AROUND_MS && endedAt > from - AROUND_MS);
@@ -49,15 +49,15 @@ export function unexplained(load: MixedLoad, struck: readonly Struck[], calmAt: 
 interface Reported {
   readonly load: MixedLoad;
   readonly fleet: DeviceFleet;
-  readonly strikes: Strikes;
+  readonly injector: FaultInjector;
   readonly mails: MailAccount;
 }
 
-/** What happened, in figures. */
-export function report({ load, fleet, strikes, mails }: Reported): string {
+/** The figures of the run. */
+export function report({ load, fleet, injector, mails }: Reported): string {
   const { requests, pushes } = load;
   const unanswered = requests.unanswered.map(({ startedAt, endedAt }) => endedAt - startedAt);
-  const recoveries = strikes.recoveries.map((ms) => ms / 1_000);
+  const recoveries = injector.recoveries.map((ms) => ms / 1_000);
   const kinds = [...requests.counts].map(
     ([kind, { acknowledged, refused, unknown }]) => `  ${kind}: ${acknowledged + refused} answered, ${unknown} unknown`,
   );
@@ -65,9 +65,9 @@ export function report({ load, fleet, strikes, mails }: Reported): string {
     `${requests.sent} requests, ${load.requestsPerSecond} per second:`,
     ...kinds,
     `  unknown: ${unanswered.length}, the slowest after ${quantile(unanswered, 1).toFixed(0)} ms`,
-    `${load.people.length} people; mails: ${mails.owed} owed, ${mails.sent} sent, ${mails.repeated} of them twice`,
+    `${load.users.length} users; mails: ${mails.owed} owed, ${mails.sent} sent, ${mails.repeated} of them twice`,
     `pushes: ${pushes.acknowledged.length} acknowledged, ${pushes.unknown.length} unknown, to ${fleet.size} devices`,
-    `${strikes.made.length} strikes; all well after: median ${quantile(recoveries, 0.5).toFixed(1)} s, at most ${quantile(recoveries, 1).toFixed(1)} s`,
+    `${injector.injected.length} injected faults; all well after: median ${quantile(recoveries, 0.5).toFixed(1)} s, at most ${quantile(recoveries, 1).toFixed(1)} s`,
   ].join('\n');
 }
 

@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { ApiClient, type GatepostServer } from '#testing';
 import type { OpenApiDocument } from '../../apps/gateway/src/openapi/openapi.types.js';
 import { ApiDescription, type DescribedOperation } from '../journeys/suites/api-description.js';
-import { AnswerTally } from './answer-tally.js';
-import { Cast } from './cast.js';
+import { AnswerStatistics } from './answer-statistics.js';
+import { Fixtures } from './fixtures.js';
 import { curlLine, type HostileRequest } from './hostile-request.js';
-import { Judge } from './judge.js';
+import { Oracle } from './oracle.js';
 import { RequestArbitraries } from './request-arbitrary.js';
 import { type Answer, Sender } from './sender.js';
 
@@ -19,34 +19,34 @@ const MAX_UNANSWERED = 10;
 /** Attackers delete, rename and log out what is theirs; then they get it anew. */
 const REQUESTS_BETWEEN_RENEWALS = 50;
 
-/** So many requests to an endpoint, and one that lets nobody in is no accident. */
+/** After this many requests to an endpoint, it is no accident that none succeeds. */
 const ENOUGH_TO_TELL = 80;
 
 /** An attack on a server: who takes part, what is sent, and what is wrong with the answers. */
 export class Attack {
   /** Answers to generated requests, and to those of the corpus. */
-  readonly tallies = { generated: new AnswerTally(), known: new AnswerTally() };
+  readonly statistics = { generated: new AnswerStatistics(), known: new AnswerStatistics() };
   readonly #sender: Sender;
-  readonly #judge: Judge;
+  readonly #oracle: Oracle;
   #overloads = 0;
   #unanswered = 0;
   #sentAtRenewal = 0;
   #renewal: Promise<void> | undefined;
 
   private constructor(
-    readonly cast: Cast,
+    readonly fixtures: Fixtures,
     readonly api: ApiDescription,
     private readonly document: OpenApiDocument,
     { baseUrls }: GatepostServer,
   ) {
-    this.#sender = new Sender(baseUrls, cast);
-    this.#judge = new Judge(api, cast);
+    this.#sender = new Sender(baseUrls, fixtures);
+    this.#oracle = new Oracle(api, fixtures);
   }
 
   static async on(server: GatepostServer): Promise<Attack> {
     const { body } = await new ApiClient(server.baseUrls[0] ?? '', {}).get('/openapi.json');
     const document = body as unknown as OpenApiDocument;
-    return new Attack(await Cast.of(server), new ApiDescription(document), document, server);
+    return new Attack(await Fixtures.of(server), new ApiDescription(document), document, server);
   }
 
   /** So many generated requests, the same number to every endpoint. @returns what was wrong, with how to see it again */
@@ -64,7 +64,7 @@ export class Attack {
   /** Requests as they stand in the corpus. @returns what was wrong */
   async listed(requests: readonly HostileRequest[]): Promise<string[]> {
     const failures = await inParallel(requests, async (request) => {
-      const mistake = await this.#mistakeIn(request, this.#endpointOf(request), this.tallies.known);
+      const mistake = await this.#mistakeIn(request, this.#endpointOf(request), this.statistics.known);
       return mistake === undefined ? [] : [`${shown(request)}\n  ${mistake}`];
     });
     return failures.flat();
@@ -72,7 +72,7 @@ export class Attack {
 
   /** How often each endpoint let attackers in, and how often not. */
   report(): string[] {
-    const { generated, known } = this.tallies;
+    const { generated, known } = this.statistics;
     return [
       'Generated requests',
       ...generated.report(),
@@ -82,9 +82,9 @@ export class Attack {
     ];
   }
 
-  /** Endpoints, whatever their names, that let no generated request in; undefined where too few were sent to tell. */
+  /** Endpoints (by any name) at which no generated request has succeeded; undefined after too few requests. */
   neverLetIn(): string[] | undefined {
-    const { generated } = this.tallies;
+    const { generated } = this.statistics;
     if (generated.total < this.api.operations.length * ENOUGH_TO_TELL) return undefined;
     const all = this.api.operations.map(({ method, path, mainPath }) => ({
       main: `${method} ${mainPath}`,
@@ -99,18 +99,22 @@ export class Attack {
   }
 
   async #isHarmless(operation: DescribedOperation, request: HostileRequest): Promise<void> {
-    const mistake = await this.#mistakeIn(request, `${operation.method} ${operation.path}`, this.tallies.generated);
+    const mistake = await this.#mistakeIn(request, `${operation.method} ${operation.path}`, this.statistics.generated);
     if (mistake !== undefined) throw new Error(mistake);
   }
 
-  async #mistakeIn(request: HostileRequest, endpoint: string, tally: AnswerTally): Promise<string | undefined> {
+  async #mistakeIn(
+    request: HostileRequest,
+    endpoint: string,
+    statistics: AnswerStatistics,
+  ): Promise<string | undefined> {
     if (this.#unanswered >= MAX_UNANSWERED) return 'was not sent: too many were not answered';
     try {
       await this.#renewed();
       const resolved = this.#sender.resolve(request);
       const answer = await this.#served(resolved);
-      tally.note(endpoint, answer.status);
-      return this.#judge.mistakeIn(resolved, answer);
+      statistics.note(endpoint, answer.status);
+      return this.#oracle.mistakeIn(resolved, answer);
     } catch (error) {
       this.#unanswered += 1;
       return String(error);
@@ -121,7 +125,7 @@ export class Attack {
   async #renewed(): Promise<void> {
     if (this.#sender.sent - this.#sentAtRenewal >= REQUESTS_BETWEEN_RENEWALS) {
       this.#sentAtRenewal = this.#sender.sent;
-      this.#renewal = this.cast.renew().catch(() => this.cast.renew());
+      this.#renewal = this.fixtures.renew().catch(() => this.fixtures.renew());
     }
     await this.#renewal;
   }

@@ -1,7 +1,7 @@
 const APPLICATION = { 'x-lc-id': '$APP_ID', 'x-lc-key': '$APP_KEY' };
 const OWN_MASTER = { 'x-lc-id': '$OWN_ID', 'x-lc-key': '$OWN_MASTER_KEY,master' };
 
-/** What attackers show at the door. They are users of an application like everybody, and own another one. */
+/** The credentials of attackers. They are users of an application like all others, and own another application. */
 export const CREDENTIALS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   none: {},
   'a wrong key': { 'x-lc-id': '$APP_ID', 'x-lc-key': 'wrong' },

@@ -1,4 +1,4 @@
-/** A request of an attacker. `$NAMES` in it stand for what the run's world has: see Cast. */
+/** A request of an attacker. `$NAMES` in it stand for what the run's world has: see Fixtures. */
 export interface HostileRequest {
   readonly method: string;
   /** As it stands in the request line, with the query. */

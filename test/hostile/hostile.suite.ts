@@ -22,7 +22,9 @@ export const UNLIMITED = { GATEPOST_RATE_LIMIT_FAILED_CREDENTIALS: 'off' };
 
 /** Were all answered 401, 219 or 429, nothing would be shown about what is behind. */
 const MIN_PASSED_SHARE = 0.15;
-/** What requests alone open never: it takes a code or a link that somebody else was sent, a verified number, or an id nobody knows. */
+/**
+ * Endpoints that cannot succeed by requests alone: they need a code or a link sent to another user, a verified number, or an unknown id.
+ */
 const CLOSED = [
   'DELETE /1.1/scheduledPushMessages/{id}',
   'GET /1.1/scheduledPushMessages/{id}',
@@ -40,7 +42,7 @@ const CLOSED = [
   'POST /pages/reset-password/renew',
   'PUT /1.1/resetPasswordBySmsCode/{code}',
 ];
-/** What the attackers' one link opens while its user is there, or a number that no other request has just had a message sent to. */
+/** Endpoints that succeed with the attackers' one link while its user exists, or with a number that no other request has just used. */
 const SELDOM_OPEN = [
   'GET /pages/verify-email',
   'POST /1.1/requestMobilePhoneVerify',
@@ -49,7 +51,7 @@ const SELDOM_OPEN = [
   'POST /pages/verify-email/renew',
 ];
 
-/** Whatever attackers send to a server: nothing breaks, nothing is shown, nothing is changed, nothing grows. */
+/** Attacks on a server: nothing fails, leaks, changes or grows. */
 export function describeHostileInput(server: () => GatepostServer, share: number): void {
   describe('hostile input', () => {
     const [requests, seed] = [scaleOfRun('requests', USUAL_REQUESTS) * share, scaleOfRun('seed', USUAL_SEED)];
@@ -62,7 +64,7 @@ export function describeHostileInput(server: () => GatepostServer, share: number
 
     beforeAll(async () => {
       attack = await Attack.on(server());
-      before = { seen: await attack.cast.victimsNow(), rows: await rowsOf(server(), attack.cast.victimIds) };
+      before = { seen: await attack.fixtures.victimsNow(), rows: await rowsOf(server(), attack.fixtures.victimIds) };
       watch = await ProcessWatch.over(server());
       watch.start();
     });
@@ -93,15 +95,15 @@ export function describeHostileInput(server: () => GatepostServer, share: number
     });
 
     it('let attackers in, wherever requests alone can do it', () => {
-      expect(attack.tallies.generated.passedShare).toBeGreaterThan(MIN_PASSED_SHARE);
+      expect(attack.statistics.generated.passedShare).toBeGreaterThan(MIN_PASSED_SHARE);
       const closed = attack.neverLetIn();
       if (closed !== undefined) expect(closed.filter((endpoint) => !SELDOM_OPEN.includes(endpoint))).toEqual(CLOSED);
     });
 
     it('changed nothing of the victims', async () => {
-      expect(await attack.cast.victimsNow()).toEqual(before.seen);
+      expect(await attack.fixtures.victimsNow()).toEqual(before.seen);
       // There are new rows that speak of victims: roles and texts of the attackers.
-      expect(await rowsOf(server(), attack.cast.victimIds)).toEqual(expect.arrayContaining(before.rows));
+      expect(await rowsOf(server(), attack.fixtures.victimIds)).toEqual(expect.arrayContaining(before.rows));
     });
 
     it('kept no process from answering, grew none, and planted nothing in what all objects share', async () => {
@@ -113,7 +115,7 @@ export function describeHostileInput(server: () => GatepostServer, share: number
   });
 }
 
-/** What the server has logged of requests that failed, and of what was away. */
+/** The server's log of failed requests, and of unreachable dependencies. */
 function complaintsOf({ main }: GatepostServer): string[] {
   return main.stderr
     .split('\n')
@@ -131,7 +133,7 @@ function someOf(all: readonly HostileRequest[], count: number, seed: number): re
   return some;
 }
 
-/** The victims' rows as they are stored; of the standalone server, whose PostgreSQL nobody else can ask, none. */
+/** The victims' rows as they are stored; none of the standalone server, whose PostgreSQL accepts no other client. */
 async function rowsOf({ env }: GatepostServer, ids: readonly string[]): Promise<string[]> {
   const url = env['DATABASE_URL'];
   const rows = url === undefined ? [] : await storedRows(url);

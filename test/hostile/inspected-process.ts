@@ -1,11 +1,11 @@
 import WebSocket from 'ws';
 
-/** What everything in a process shares, with all that it has: kept in the process, to be compared there. */
+/** All shared objects of a process, with all their properties: kept in the process, to be compared there. */
 const SHARED = `[Object, Function, Array, String, Number, Boolean, Symbol, RegExp, Date, Map, Set, Promise, Error, Buffer]
   .flatMap((one) => [one, one.prototype])
   .map((holder) => [holder, Reflect.ownKeys(holder).map((key) => [key, Reflect.getOwnPropertyDescriptor(holder, key)])])`;
 
-/** What is new in it, gone, or something else than it was. */
+/** Properties that are new, removed or changed. */
 const CHANGES = `function () {
   const parts = ['value', 'get', 'set', 'writable', 'enumerable', 'configurable'];
   return this.flatMap(([holder, before]) => {
@@ -44,7 +44,7 @@ export class InspectedProcess {
       const inspected = await InspectedProcess.#at(url).catch(() => undefined);
       if (inspected === undefined) continue;
       const pid = Number(await inspected.#evaluate('process.pid'));
-      // A process does not end while somebody looks into it.
+      // A process does not end while a debugger is attached.
       if (pids.includes(pid)) found.set(pid, inspected);
       else inspected.close();
     }

@@ -12,7 +12,7 @@ const NANOSECONDS = 1e6;
 const MEGABYTE = 1_048_576;
 /** Pools and bounded caches that are not full yet in the last part of a run. */
 const MAX_GROWTH_BYTES = 1.5 * MEGABYTE;
-/** What a request may leave behind in the process that handled it: less than anything that is kept of it. */
+/** Memory that a request may leave behind in the process that handled it: less than any data kept of it. */
 const MAX_BYTES_PER_REQUEST = 150;
 /** Pages that the allocator keeps: the heap that is in use decides, this only bounds it. */
 const MAX_RESIDENT_GROWTH = 1.6;
@@ -31,7 +31,7 @@ interface Watched {
   readonly notes: Note[];
 }
 
-/** What a process held, and how many requests or RPCs it had handled by then. */
+/** Memory of a process, and the number of requests or RPCs it had handled by then. */
 interface Note {
   readonly heap: number;
   readonly resident: number;
@@ -98,7 +98,7 @@ export class ProcessWatch {
     for (const { inspected } of this.processes) inspected.close();
   }
 
-  /** What was wrong with the processes. */
+  /** Problems of the processes. */
   problems(): string[] {
     return [...this.#problems, ...this.processes.flatMap(growthOf)];
   }
@@ -128,12 +128,12 @@ export class ProcessWatch {
     const [startedAt, own, waited] = [performance.now(), performance.eventLoopUtilization(), one.waitedMs];
     one.waitedMs = waitedMs(one.pid);
     const health = await answerOf(one.healthUrl);
-    // What this process did meanwhile, it could not hear the answer in.
+    // This process cannot receive the answer while it does other work, so that time does not count.
     const elapsed = performance.now() - startedAt;
     const silence = elapsed - performance.eventLoopUtilization(own).active - (waitedMs(one.pid) - one.waitedMs);
     if (health === undefined) return void this.#problems.push(`${one.name} (${one.pid}) did not answer /healthz`);
     const longest = 1_000 * metric(await answerOf(one.metricsUrl), 'nodejs_eventloop_lag_max_seconds');
-    // What it waited for a processor says nothing of the product.
+    // Time spent waiting for a processor says nothing about the product.
     const lag = Math.max(0, longest - (waitedMs(one.pid) - waited));
     one.silencesMs.push(silence);
     one.lagsMs.push(lag);
@@ -142,7 +142,7 @@ export class ProcessWatch {
   }
 }
 
-/** How long the process has waited for a processor so far, while others had it; nothing where the system does not tell. */
+/** Time for which the process has waited for a processor so far; nothing if the system does not report it. */
 function waitedMs(pid: number): number {
   const schedule = `/proc/${pid}/schedstat`;
   return existsSync(schedule) ? Number(readFileSync(schedule, 'utf8').split(' ')[1]) / NANOSECONDS : 0;
@@ -163,8 +163,8 @@ function handledOf(metrics = ''): number {
 }
 
 /**
- * What has grown in the last part of the run, by more than the requests of that part may leave behind. What was held at any time before may
- * be held again: only a leak makes it more each time.
+ * Memory that has grown in the last part of the run, by more than the requests of that part may leave behind. An earlier maximum may be
+ * reached again: only a leak exceeds it each time.
  */
 function growthOf({ name, pid, notes }: Watched): string[] {
   const [middle, end] = notes.slice(-2);

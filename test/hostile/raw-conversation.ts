@@ -7,7 +7,7 @@ const DEADLINE_MS = 10_000;
 export function openSocket(port: number, { allowHalfOpen = false } = {}): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen }, () => {
-      // Whoever attacks does not care how a connection ends.
+      // An attacker does not care how a connection ends.
       socket.off('error', reject).on('error', () => undefined);
       resolve(socket);
     });
@@ -34,7 +34,7 @@ export function untilClosed(socket: Socket, timeoutMs: number): Promise<void> {
   }, timeoutMs);
 }
 
-/** What kind of answers they are, in their order: 2 for 200, 4 for 404. */
+/** The kinds of the answers, in their order: 2 for 200, 4 for 404. */
 export function kindsOfAnswers(text: string): number[] {
   return [...text.matchAll(/HTTP\/1\.1 (\d)\d\d /g)].map(([, kind]) => Number(kind));
 }

@@ -10,18 +10,18 @@ const FINAL = 0x80;
 const MASKED = 0x80;
 const ANSWERED_MS = 10_000;
 
-/** What a frame says of itself, true or not. */
+/** The header of a frame, true or not. */
 export interface FrameOptions {
   readonly opcode?: number;
   readonly isFinal?: boolean;
   readonly isMasked?: boolean;
   /** The length that it claims to have. */
   readonly length?: bigint;
-  /** Bits that nobody has agreed on. */
+  /** Bits of no negotiated extension. */
   readonly reserved?: number;
 }
 
-/** A WebSocket frame; a text, whole and masked, unless told otherwise. */
+/** A WebSocket frame; by default a complete, masked text. */
 export function frame(payload: string | Buffer, options: FrameOptions = {}): Buffer {
   const { opcode = 1, isFinal = true, isMasked = true, reserved = 0 } = options;
   const content = Buffer.from(payload as string);
@@ -33,7 +33,7 @@ export function frame(payload: string | Buffer, options: FrameOptions = {}): Buf
   return Buffer.concat([head, length, mask, masked]);
 }
 
-/** So many frames with nothing in them that nobody may leave unanswered. */
+/** The number of empty frames that must be answered. */
 export function pings(count: number): Buffer[] {
   return Array.from({ length: count }, () => frame('', { opcode: PING }));
 }

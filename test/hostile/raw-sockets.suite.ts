@@ -22,14 +22,14 @@ const DRIBBLE_MS = 500;
  * a busy machine's.
  */
 const PATIENCE_MS = 60_000;
-/** Who takes nothing has 30 to 60 seconds; who has not been cut off by then gets all answers. */
+/** A client that reads nothing has 30 to 60 seconds; a client that is not disconnected by then gets all answers. */
 const UNREAD_MS = 70_000;
 const UNREAD_PATIENCE_MS = 80_000;
 /** More than the system's buffers hold. */
 const UNREAD_ANSWERS = 200;
 const WITNESSES = 3;
 
-/** Whatever comes over a connection: it is refused at once or given up in time, and nobody else feels it. */
+/** Attacks over raw connections: each is refused at once or given up in time, without effect on other clients. */
 export function describeRawSockets(server: () => GatepostServer): void {
   describe('raw sockets', () => {
     const rounds = Math.max(2, Math.round(scaleOfRun('requests', USUAL_REQUESTS) / REQUESTS_PER_ROUND));
@@ -102,7 +102,7 @@ export function describeRawSockets(server: () => GatepostServer): void {
   });
 }
 
-/** What gets other answers than it should, of all HTTP ports that clients reach. */
+/** Conversations with unexpected answers, on all HTTP ports that clients reach. */
 async function requestMistakes(server: GatepostServer): Promise<string[]> {
   const requests = portsOf(server).flatMap(({ service, port }) => {
     const all = [...rawRequests(server.app), ...(service === 'gateway' ? [] : rawHandshakes())];
@@ -116,7 +116,7 @@ async function requestMistakes(server: GatepostServer): Promise<string[]> {
   return (await Promise.all(mistakes)).flat();
 }
 
-/** What is closed with another code than it should be, or not at all. */
+/** Conversations closed with another code than expected, or not at all. */
 async function frameMistakes(
   server: GatepostServer,
   device: () => { readonly appId: string; readonly installationId: string },
@@ -135,7 +135,7 @@ async function frameMistakes(
 interface Slow {
   readonly name: string;
   readonly beginning: string | Buffer;
-  /** What is sent all the time instead of an end. */
+  /** The data sent repeatedly instead of an end. */
   readonly more?: string | Buffer;
   /** How long it reads nothing. */
   readonly unreadMs?: number;
@@ -167,7 +167,7 @@ function openSlowSockets(server: GatepostServer): Promise<SlowSocket[]> {
 }
 
 const UNREAD: Slow = {
-  name: 'answers that nobody takes',
+  name: 'answers that the client does not read',
   beginning: 'GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(UNREAD_ANSWERS),
   unreadMs: UNREAD_MS,
 };

@@ -22,7 +22,7 @@ export class RequestArbitraries {
     this.#fewValues = new SchemaArbitraries(components.schemas, SENSIBLE_MEMBERS, 1);
   }
 
-  /** A third is what a client would send: what nobody is let in by shows nothing of what lies behind the door. */
+  /** A third of the requests is what a client would send: requests that never succeed do not reach the code behind the checks. */
   to(described: DescribedOperation): fc.Arbitrary<HostileRequest> {
     return fc.oneof(
       { weight: 2, arbitrary: this.#strange(described) },
@@ -110,7 +110,7 @@ interface Body {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What pages send; no description has their fields. */
+/** The fields of pages, which no description has. */
 function form(): fc.Arbitrary<Body> {
   const value = fc.oneof(fc.string(), fc.constantFrom('$LINK_TOKEN', ...HOSTILE_TEXTS));
   return fc

@@ -108,7 +108,7 @@ function text({ pattern, format, minLength = 0, maxLength = MAX_LENGTH }: Descri
   return fc.string({ minLength, maxLength: Math.min(maxLength, MAX_LENGTH), unit: 'grapheme' });
 }
 
-/** What a field may have; what it may not have comes by mutations. */
+/** Valid values of a field; invalid ones come from mutations. */
 function anything(): fc.Arbitrary<unknown> {
   const { field } = fc.letrec((tie) => ({
     field: fc.oneof(

@@ -1,5 +1,5 @@
-import { Agent, request, type IncomingHttpHeaders } from 'node:http';
-import type { Cast } from './cast.js';
+import { Agent, type IncomingHttpHeaders, request } from 'node:http';
+import type { Fixtures } from './fixtures.js';
 import type { HostileRequest } from './hostile-request.js';
 
 /** Longer than the longest deadline of the product: ten seconds where a password is hashed. */
@@ -18,7 +18,7 @@ export class Sender {
 
   constructor(
     private readonly baseUrls: readonly string[],
-    private readonly cast: Cast,
+    private readonly fixtures: Fixtures,
   ) {}
 
   get sent(): number {
@@ -28,7 +28,7 @@ export class Sender {
   /** The request with what its names stand for. */
   resolve({ method, target, headers, body, as }: HostileRequest): HostileRequest {
     const isOwnApplication = headers['x-lc-id'] === '$OWN_ID';
-    const resolve = (text: string) => this.cast.resolve(text, isOwnApplication);
+    const resolve = (text: string) => this.fixtures.resolve(text, isOwnApplication);
     const values = Object.entries(headers).map(([name, value]) => [name, headerSafe(resolve(value))]);
     return {
       method,
@@ -70,7 +70,7 @@ export class Sender {
   }
 }
 
-/** What Node's client would refuse to send; raw sockets send that too, see the corpus of conversations. */
+/** Headers that Node's client would refuse to send; raw sockets send them too, see the corpus of conversations. */
 function headerSafe(value: string): string {
   return value.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '');
 }

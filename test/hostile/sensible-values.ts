@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** What can be named by its id, by what paths call it: `$MY_…` is what the credentials of the request are good for. */
+/** Objects with an id, by their name in paths: `$MY_…` is an object that the request's credentials may use. */
 const IDS: Readonly<Record<string, readonly string[]>> = {
   user: ['$MY_USER', '$USER_OTHER', '$USER_ACQUAINTANCE', '$USER_NEIGHBOUR', '$USER_STRANGER'],
   role: ['$MY_ROLE', '$ROLE_STRANGER'],
@@ -11,7 +11,7 @@ const IDS: Readonly<Record<string, readonly string[]>> = {
 const ALL_IDS = Object.values(IDS).flat();
 const NOT_FOUND = 'a'.repeat(24);
 
-/** What may stand where a path has a parameter, the best known first. */
+/** Values of path parameters, the most likely first. */
 export function objectIds(path: string, parameter: string): readonly string[] {
   if (parameter === 'code') return ['000000', '123456'];
   if (parameter === 'token') return ['$LINK_TOKEN', 'x.y.z'];

@@ -66,7 +66,7 @@ describe.runIf(isProvided(...SERVERS, 'postgresql-client'))('a backup of service
   );
 });
 
-/** What the backup does not hold, and the deployment that is restored needs. */
+/** The secrets that the backup does not contain, and the restored deployment needs. */
 function keysOf({ env, app }: GatepostServer): Record<string, string> {
   return {
     GATEPOST_APP_ID: app.id,

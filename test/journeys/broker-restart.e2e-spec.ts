@@ -39,7 +39,7 @@ describe('mails that wait in RabbitMQ', () => {
     expect(body['emailVerified']).toBe(false);
     return email;
   };
-  /** Whatever was committed has left accounts. */
+  /** All committed events have left accounts. */
   const expectAllWithBroker = () =>
     eventually(async () => {
       const client = new pg.Client({ connectionString: server.env['DATABASE_URL'] });

@@ -17,7 +17,7 @@ import {
 
 const START_MS = 180_000;
 
-/** What the doctor says in one place of a deployment. */
+/** The findings of the doctor in one part of a deployment. */
 async function diagnosisOf(server: Pick<GatepostServer, 'env'>, ...args: string[]) {
   const { status, stdout, stderr } = await gatepost(server, 'doctor', '--json', ...args);
   expect(stderr).toBe('');
@@ -85,9 +85,9 @@ describe.runIf(isProvided('redis-server'))('the doctor on a weak deployment', ()
         /http:\/\/api\.example\.com is not encrypted/,
         /maxmemory-policy "allkeys-lru"/,
         /Redis has no AOF/,
-        /Clients come to http:\/\/127.*links of mails lead to http:\/\/api\.example\.com/,
-        /Anybody can read .*\/metrics, .*\/healthz, .*\/readyz/,
-        /Devices are sent to "ws:\/\/api\.example\.com:\d+\/push", which takes no connection/,
+        /Clients use http:\/\/127.*links of mails lead to http:\/\/api\.example\.com/,
+        /open to the public: .*\/metrics, .*\/healthz, .*\/readyz/,
+        /Devices are sent to "ws:\/\/api\.example\.com:\d+\/push", which accepts no connection/,
       ];
       for (const problem of expected) expect(problems).toContainEqual(expect.stringMatching(problem));
       expect(problems).toHaveLength(expected.length);

@@ -84,7 +84,7 @@ describe.runIf(isProvided(...SERVERS))('mails of services', () => {
   };
   /** As if the time of a killed process had passed: what it had in hand is due again. */
   const endLeases = () => query('UPDATE mail.deliveries SET next_attempt_at = now() WHERE lease IS NOT NULL');
-  /** What has become of the mails to addresses. */
+  /** The deliveries of mails to addresses. */
   const statesOf = async (all: readonly string[]) => {
     const sql = 'SELECT recipient, status FROM mail.deliveries WHERE recipient = ANY($1)';
     const rows = await query<{ recipient: string; status: string }>(sql, [all]);

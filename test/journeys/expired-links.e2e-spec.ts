@@ -21,7 +21,7 @@ describe('a server whose links live for seconds', () => {
   const server = useServer(() => startStandalone({ GATEPOST_VERIFICATION_LINK_SECONDS: String(LINK_SECONDS) }));
   const visit = useBrowser();
 
-  it('offers a new mail to whoever comes too late, in the language of the browser', async () => {
+  it('offers a new mail for an expired link, in the language of the browser', async () => {
     const app = await createApplication(server());
     await setSetting(server(), app, 'verifyEmailOnSignUp', 'true');
     const api = ApiClient.forApp(server().baseUrls[0] ?? '', app);

@@ -56,7 +56,7 @@ describe('the logs of all services, with all levels', () => {
   const sink = useSmtpSink({ account: { user: 'gatepost', password: SMTP_PASSWORD } });
   const proxies: Record<'postgres' | 'mailPostgres' | 'redis' | 'rabbit', TcpProxy> = {} as never;
   let server: GatepostServer;
-  /** What no log may hold. */
+  /** Texts that no log may contain. */
   const secrets = new Set<string>([SMTP_PASSWORD, DATABASE_PASSWORD]);
   const secret = (prefix: string) => keep(unique(prefix));
   const keep = (text: string) => {

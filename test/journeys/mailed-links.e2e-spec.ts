@@ -69,7 +69,7 @@ describe.each(SHAPES)('$name, an SMTP server that wants TLS and a login, the SDK
   }, 60_000);
 });
 
-/** Settings work everywhere within a second: until then nobody is asked to verify an address. */
+/** Settings take effect everywhere within a second: until then users need not verify an address. */
 async function signUp(): Promise<AV.User> {
   const user = new AV.User();
   const username = unique('ada');

@@ -60,7 +60,7 @@ describe('services whose servers go away (architecture, promises kept so far)', 
     await Promise.all([postgres.close(), rabbit.close()]);
   });
 
-  it('every process tells its health, readiness and metrics', async () => {
+  it('every process serves its health, readiness and metrics', async () => {
     for (const { port } of running.processes) {
       const open = new ApiClient(`http://127.0.0.1:${port}`, {});
       expect((await open.get('/healthz')).body).toEqual({ status: 'ok' });
@@ -74,7 +74,7 @@ describe('services whose servers go away (architecture, promises kept so far)', 
   it('the doctor says which service does not answer', async () => {
     const { status, stdout } = await gatepost(running, 'doctor');
     const silent = ['auth-linking', 'push-delivery'].map(
-      (service) => `No ${service} service answers: what depends on it was not looked at.\n`,
+      (service) => `No ${service} service answers: checks that need it were skipped.\n`,
     );
     expect([status, stdout]).toEqual([1, silent.join('')]);
   });
@@ -158,7 +158,7 @@ describe('services whose servers go away (architecture, promises kept so far)', 
   });
 });
 
-describe('services that are told to go (architecture, promises kept so far)', () => {
+describe('services that are stopped (architecture, promises kept so far)', () => {
   /** Slow hashing, so that sign-ups are in flight for a while. */
   const SLOW = { GATEPOST_PASSWORD_COST: '10' };
   const manySignUps = (api: ApiClient, done: (body: Json) => void) =>
@@ -207,7 +207,7 @@ describe('services that are told to go (architecture, promises kept so far)', ()
     }
   });
 
-  it('npm run services ends all its processes when it is told to go', async () => {
+  it('npm run services ends all its processes when it is stopped', async () => {
     const running = await startServices({ gateway: 2, accounts: 2 });
     const pids = running.processes.map(({ pid }) => pid);
     expect(running.processes.map(({ service }) => service).sort()).toEqual([

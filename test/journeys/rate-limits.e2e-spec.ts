@@ -36,7 +36,7 @@ describe('limits of requests over two gateways, behind a proxy', () => {
   const newAddress = () => `203.0.113.${(clients += 1)}`;
   const signUpFrom = async (address: string, gateway: number, api = appClient(server(), gateway)) => {
     const account = { username: unique('limited'), password: 'correct horse' };
-    // What the client itself had written into the header stands before what the proxy says.
+    // The value that the client sent comes before the value that the proxy adds.
     const headers = { 'x-forwarded-for': `${unique('forged')}, ${address}` };
     return api.post('/1.1/users', account, { headers });
   };
@@ -53,8 +53,8 @@ describe('limits of requests over two gateways, behind a proxy', () => {
     expect(await statusesOf(second, [1])).toEqual([201]);
     const { status, body, headers } = await signUpFrom(first, 1);
     expect([status, body['code']]).toEqual([429, 429]);
-    const told = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'retry-after'];
-    const [limit, remaining, reset, retryAfter] = told.map((name) => Number(headers.get(name)));
+    const names = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'retry-after'];
+    const [limit, remaining, reset, retryAfter] = names.map((name) => Number(headers.get(name)));
     expect([limit, remaining, reset === retryAfter]).toEqual([LIMIT, 0, true]);
     expect(reset).toBeGreaterThan(40);
   });
@@ -131,7 +131,7 @@ describe('limits of requests as they are by default', () => {
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(3_500);
   });
 
-  it('tell the operator once of a proxy that is not trusted', async () => {
+  it('report to the operator once a proxy that is not trusted', async () => {
     const hint = /A proxy in your network .*GATEPOST_TRUSTED_PROXIES/g;
     const { main } = server();
     expect(main.stderr).not.toMatch(hint);

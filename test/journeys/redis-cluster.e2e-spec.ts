@@ -27,7 +27,7 @@ const RECOVERY_MS = 60_000;
 const DEVICES = 200;
 const QUEUE_LIMITS = { queueLimit: QUEUE_LIMIT, conflictMs: 60_000 };
 
-/** What the product keeps in Redis, on three masters and a replica; then a master is killed. */
+/** The product's data in Redis, on three masters and a replica; then a master is killed. */
 describe('on a cluster of Redis', () => {
   const namespace = newNamespace();
   let group: RedisGroup;

@@ -57,7 +57,7 @@ describe('a rolling restart of every service, two processes each, under load', (
       expect(fleet.mostReturns()).toBeLessThanOrEqual(ROUNDS * REPLICAS);
       expect(await cluster.command('dead-letters', 'count')).not.toMatch(/[1-9]/);
       process.stderr.write(
-        `${load.requests.sent} requests, ${load.requestsPerSecond} per second, ${load.people.length} users, ${pushes.length} pushes to ${DEVICES} devices, ${letters.size} mails\n`,
+        `${load.requests.sent} requests, ${load.requestsPerSecond} per second, ${load.users.length} users, ${pushes.length} pushes to ${DEVICES} devices, ${letters.size} mails\n`,
       );
     },
     ROUNDS * ROUND_MS + 2 * SETTLED_MS,

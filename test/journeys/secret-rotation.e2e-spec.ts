@@ -68,7 +68,7 @@ async function endOf(pid: number): Promise<void> {
   });
 }
 
-/** Somebody who logs in, reads and asks for links without a pause, until told to stop. */
+/** A user that logs in, reads and requests links without a pause, until stopped. */
 class Traffic {
   readonly failures: string[] = [];
   requests = 0;
@@ -149,7 +149,7 @@ describe.runIf(isProvided(...SERVERS))(
         await signUp(api, { email: addresses.waiting });
 
         const traffic = new Traffic(api, user);
-        // Nobody but itself reads what auth-linking seals, and it is one process.
+        // Only auth-linking reads the values that it seals, and it is one process.
         await rolling.roll({ GATEPOST_ACCEPTED_SECRETS: after }, ['accounts', 'mail']);
         await rolling.roll({ GATEPOST_SECRET: after, GATEPOST_ACCEPTED_SECRETS: before });
         const rotated = await gatepost(running, 'secrets', 'rotate');
@@ -168,7 +168,7 @@ describe.runIf(isProvided(...SERVERS))(
 
         await asIfAWeekHadPassed(running);
         const clean = await gatepost(running, 'secrets', 'status');
-        expect(clean.stdout).toContain('No accepted secret is needed any more.');
+        expect(clean.stdout).toContain('No accepted secret is needed any longer.');
         expect(clean.status).toBe(0);
         await rolling.roll({ GATEPOST_SECRET: after, GATEPOST_ACCEPTED_SECRETS: '' });
         await traffic.stop();
@@ -206,7 +206,7 @@ describe.runIf(isProvided(...SERVERS))(
   },
 );
 
-/** What the links and codes of before wait for. */
+/** The time until earlier links and codes have expired. */
 async function asIfAWeekHadPassed({ env }: GatepostServer): Promise<void> {
   const client = new pg.Client({ connectionString: env['DATABASE_URL'] });
   await client.connect();

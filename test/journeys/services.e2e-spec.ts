@@ -14,15 +14,15 @@ describe('the services, two of each', () => {
   const platforms = usePlatforms();
   const server = useServer(() => startServices(REPLICAS, platforms().env()));
 
-  it('tell all metrics between them, but those that have had nothing to count', async () => {
+  it('export all metrics in total, except those without any count', async () => {
     const texts = await Promise.all(
       server().processes.map(async ({ port }) => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()),
     );
-    const told = new Set([...texts.join('\n').matchAll(/^gatepost_\w+/gm)].map(([name]) => name));
+    const exported = new Set([...texts.join('\n').matchAll(/^gatepost_\w+/gm)].map(([name]) => name));
     const missing = new Metrics().described
       .filter((metric) => !beginsUntold(metric))
       .map(({ name }) => name)
-      .filter((name) => !told.has(name) && !told.has(`${name}_count`));
+      .filter((name) => !exported.has(name) && !exported.has(`${name}_count`));
     expect(missing).toEqual([]);
   });
 

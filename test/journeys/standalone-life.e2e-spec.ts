@@ -160,7 +160,7 @@ describe('the life of the standalone server', () => {
     const postgres = postgresPid(first);
     const user = await signUp(appClient(first));
     process.kill(postgres, 'SIGKILL');
-    // Until its parent has noticed; where nobody does, its number would look taken.
+    // Until its parent has collected it; an uncollected process id would look used.
     await eventually(() => {
       expect(existsSync(`/proc/${postgres}`)).toBe(false);
     });
@@ -192,7 +192,7 @@ describe('the life of the standalone server', () => {
     rmSync(join(folderOf(server), 'postgres', 'global', 'pg_control'));
     process.kill(postgresPid(server), 'SIGKILL');
     expect(await server.main.exited).toEqual({ status: 70, signal: null });
-    expect(server.main.stderr).toMatch(/^PostgreSQL ends again and again: see .*postgres\.log$/m);
+    expect(server.main.stderr).toMatch(/^PostgreSQL ends repeatedly: see .*postgres\.log$/m);
   });
 
   it.runIf(process.getuid?.() === 0)('works in a folder that only root can enter', async () => {

@@ -27,7 +27,7 @@ describe('what cannot start says why', () => {
     expect(server.stderr).not.toMatch(/eighty|short-secret|'typo'|\n\s+at /);
   });
 
-  it('a port of 0, where clients could not be told the address', async () => {
+  it('a port of 0, with which clients could not know the address', async () => {
     const server = TestProcess.start('tools/start.mjs', [], {
       GATEPOST_PORT: '0',
       GATEPOST_DATA_DIR: newFolder('data'),
@@ -48,14 +48,14 @@ describe('what cannot start says why', () => {
   it('a database folder that is a link to nothing', async () => {
     const folder = newFolder('data');
     symlinkSync(join(folder, 'elsewhere'), join(folder, 'postgres'));
-    expect(await failedStart(folder)).toMatch(/postgres is a link to .*elsewhere, which is not there/);
+    expect(await failedStart(folder)).toMatch(/postgres is a link to .*elsewhere, which does not exist/);
     expect(existsSync(join(folder, 'gatepost.sock'))).toBe(false);
   });
 
   it('a secret that was cut off', async () => {
     const folder = newFolder('data');
     writeFileSync(join(folder, 'secret'), '');
-    expect(await failedStart(folder)).toMatch(/The secret in .*secret is cut off/);
+    expect(await failedStart(folder)).toMatch(/The secret in .*secret is truncated/);
     expect(existsSync(join(folder, 'postgres', 'postmaster.pid'))).toBe(false);
   });
 

@@ -100,7 +100,7 @@ describe.runIf(isProvided(...SERVERS))('text messages of services', () => {
     }
   });
 
-  it('in production are shown to nobody', async () => {
+  it('in production are not printed', async () => {
     const silent = await startMail({ NODE_ENV: 'production', GATEPOST_BASE_URL: 'https://accounts.example.com' });
     await messageTo(await requestCode());
     expect(silent.stdout).toBe('');

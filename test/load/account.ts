@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Letterbox } from './letterbox.js';
+import type { LoadUser } from './load-user.js';
 import type { MixedLoad } from './mixed-load.js';
-import type { Person } from './person.js';
 
 interface UserRow {
   readonly id: string;
@@ -34,16 +34,16 @@ export async function wrongUsers(databaseUrl: string, load: MixedLoad): Promise<
        FROM accounts.users`,
   );
   const byName = new Map(rows.map((row) => [row.username, row]));
-  const people = new Set(load.people.map(({ username }) => username));
+  const users = new Set(load.users.map(({ username }) => username));
   const isAskedFor = ({ username, identities }: UserRow) =>
-    people.has(username)
+    users.has(username)
       ? identities.length === 0
       : identities.length === 1 && load.anonymous.has(deviceOf(identities[0]!));
   return [
-    ...load.people.flatMap((person) => wrongUser(person, byName.get(person.username))),
+    ...load.users.flatMap((user) => wrongUser(user, byName.get(user.username))),
     ...[...load.anonymous].flatMap(([device, id]) => wrongAnonymous(device, id, rows)),
     ...rows.filter((row) => byName.get(row.username) !== row).map(({ username }) => `${username} is there twice`),
-    ...rows.filter((row) => !isAskedFor(row)).map((row) => `nobody asked for ${JSON.stringify(row)}`),
+    ...rows.filter((row) => !isAskedFor(row)).map((row) => `unrequested row: ${JSON.stringify(row)}`),
   ];
 }
 
@@ -57,10 +57,10 @@ function wrongAnonymous(device: string, id: string | undefined, rows: readonly U
   const owners = rows.filter(({ identities }) => identities.includes(`anonymous ${device}`));
   if (owners.length > 1) return [`anonymous user ${device} is there ${owners.length} times`];
   if (id === undefined || owners[0]?.id === id) return [];
-  return [`anonymous user ${device}: ${owners[0]?.id ?? 'nobody'} instead of ${id}`];
+  return [`anonymous user ${device}: ${owners[0]?.id ?? 'no user'} instead of ${id}`];
 }
 
-function wrongUser({ id, username, score, note, isVerified }: Person, row: UserRow | undefined): string[] {
+function wrongUser({ id, username, score, note, isVerified }: LoadUser, row: UserRow | undefined): string[] {
   if (row === undefined) return id === undefined ? [] : [`${username} is not there`];
   if (id !== undefined && id !== row.id) return [`${username} is another one`];
   return [
@@ -72,14 +72,14 @@ function wrongUser({ id, username, score, note, isVerified }: Person, row: UserR
   ].map((problem) => `${username}: ${problem}`);
 }
 
-/** What became of the mails that were owed. */
+/** The outcome of the mails that were owed. */
 export interface MailAccount {
   readonly owed: number;
   /** Of which some copy has come. */
   readonly sent: number;
   /** Copies beyond the first. */
   readonly repeated: number;
-  /** Too few or too many to an address, to an address of nobody, or more copies than there may be. */
+  /** Too few or too many to an address, to an unknown address, or more copies than allowed. */
   readonly problems: readonly string[];
 }
 
@@ -87,7 +87,7 @@ interface Mailed {
   readonly databaseUrl: string;
   readonly load: MixedLoad;
   readonly letters: Letterbox;
-  /** So many copies beyond the first may come in all: 0 where nobody crashes. */
+  /** The number of copies beyond the first that may arrive in all: 0 without a crash. */
   readonly mayRepeat: number;
 }
 
@@ -103,21 +103,21 @@ export async function mailAccount({ databaseUrl, load, letters, mayRepeat }: Mai
        FROM accounts.users LEFT JOIN accounts.mail_allowances ON mailbox = email WHERE email IS NOT NULL`,
   );
   const owed = new Map(granted.map(({ email, mails }) => [email, mails]));
-  const known = new Set(load.people.map(({ email }) => email));
-  const copies = load.people.map(({ email }) => [...letters.copiesTo(email).values()]).flat();
+  const known = new Set(load.users.map(({ email }) => email));
+  const copies = load.users.map(({ email }) => [...letters.copiesTo(email).values()]).flat();
   const repeated = copies.reduce((sum, count) => sum + count - 1, 0);
   const problems = [
     ...[...owed]
       .filter(([, mails]) => mails === 0)
       .map(([email]) => `${email}: there is a user, and no mail was granted`),
-    ...load.people.flatMap((person) => wrongMails(person, owed.get(person.email) ?? 0, letters)),
-    ...letters.addresses.filter((email) => !known.has(email)).map((email) => `${email}: nobody asked for a mail to it`),
+    ...load.users.flatMap((user) => wrongMails(user, owed.get(user.email) ?? 0, letters)),
+    ...letters.addresses.filter((email) => !known.has(email)).map((email) => `${email}: no mail to it was requested`),
     ...(repeated <= mayRepeat ? [] : [`${repeated} mails came once more, and ${mayRepeat} may`]),
   ];
   return { owed: [...owed.values()].reduce((sum, mails) => sum + mails, 0), sent: copies.length, repeated, problems };
 }
 
-function wrongMails({ email, mails: { least, most } }: Person, owed: number, letters: Letterbox): string[] {
+function wrongMails({ email, mails: { least, most } }: LoadUser, owed: number, letters: Letterbox): string[] {
   const copies = letters.copiesTo(email);
   const mostCopies = Math.max(0, ...copies.values());
   return [

@@ -12,7 +12,7 @@ interface Fleet {
   readonly appId: string;
   readonly appKey: string;
   readonly size: number;
-  /** What all of them subscribe to; `fleet` unless given. */
+  /** The channel of all devices; `fleet` by default. */
   readonly channel?: string;
 }
 
@@ -27,7 +27,7 @@ export class DeviceFleet {
   away = 0;
   #wandering: Promise<unknown> = Promise.resolve();
   #isStopping = false;
-  /** What a device has last complained of. */
+  /** The latest error of a device. */
   lastError = '';
 
   constructor({ server, appId, appKey, size, channel = 'fleet' }: Fleet) {

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiClient, type ApiReply, unique } from '#testing';
 import type { Letterbox } from './letterbox.js';
-import type { Person } from './person.js';
+import type { LoadUser } from './load-user.js';
 import type { Outcome } from './possible.js';
 import type { Requests } from './requests.js';
 
 const LOOK_MS = 200;
-/** Who got no answer does not click on at once. */
+/** A user without an answer waits before the next click. */
 const RETURN_MS = 500;
 
 interface ClickOptions {
@@ -15,10 +15,10 @@ interface ClickOptions {
   readonly letters: Letterbox;
 }
 
-/** Follows the links of mails as they come: each person verifies the address, and every other one then resets the password. */
+/** Follows the links of mails as they come: each user verifies the address, and every other one then resets the password. */
 export class LinkClicks {
-  readonly #verifying: Person[] = [];
-  readonly #resetting: Person[] = [];
+  readonly #verifying: LoadUser[] = [];
+  readonly #resetting: LoadUser[] = [];
   readonly #page: ApiClient;
   #verified = 0;
 
@@ -26,51 +26,51 @@ export class LinkClicks {
     this.#page = options.api.as({});
   }
 
-  /** From now on the mails of the person are looked for. */
-  expect(person: Person): void {
-    this.#verifying.push(person);
+  /** From now on the mails of the user are looked for. */
+  expect(user: LoadUser): void {
+    this.#verifying.push(user);
   }
 
   /** Follows the links that have come, and waits a moment. */
   async takeTurn(): Promise<void> {
     const { letters } = this.options;
     await letters.fetch();
-    for (const person of this.#verifying.splice(0)) {
-      const link = letters.linkTo(person.email, 'verify-email');
-      if (link === undefined) this.#verifying.push(person);
-      else await this.#verify(person, link.token);
+    for (const user of this.#verifying.splice(0)) {
+      const link = letters.linkTo(user.email, 'verify-email');
+      if (link === undefined) this.#verifying.push(user);
+      else await this.#verify(user, link.token);
     }
-    for (const person of this.#resetting.splice(0)) {
-      const link = letters.linkTo(person.email, 'reset-password');
-      if (link === undefined) this.#resetting.push(person);
-      else await this.#reset(person, link.token);
+    for (const user of this.#resetting.splice(0)) {
+      const link = letters.linkTo(user.email, 'reset-password');
+      if (link === undefined) this.#resetting.push(user);
+      else await this.#reset(user, link.token);
     }
     await sleep(LOOK_MS);
   }
 
-  async #verify(person: Person, token: string): Promise<void> {
+  async #verify(user: LoadUser, token: string): Promise<void> {
     const outcome = await this.#ask('verification link', () => this.#page.post(`/1.1/verifyEmail/${token}`));
-    person.isVerified.apply(() => true, outcome);
+    user.isVerified.apply(() => true, outcome);
     this.#verified += 1;
-    if (this.#verified % 2 === 0) await this.#askForReset(person);
+    if (this.#verified % 2 === 0) await this.#askForReset(user);
   }
 
-  async #askForReset(person: Person): Promise<void> {
-    const { email, mails } = person;
+  async #askForReset(user: LoadUser): Promise<void> {
+    const { email, mails } = user;
     const outcome = await this.#ask('reset mail', () => this.options.api.post('/1.1/requestPasswordReset', { email }));
     mails.most += 1;
-    // A mail may come all the same, but somebody who was told that it failed does not wait for it.
+    // A mail may arrive all the same, but a user who got an error does not wait for it.
     if (outcome !== 'acknowledged') return;
     mails.least += 1;
-    this.#resetting.push(person);
+    this.#resetting.push(user);
   }
 
-  async #reset(person: Person, token: string): Promise<void> {
+  async #reset(user: LoadUser, token: string): Promise<void> {
     const password = unique('password');
     const outcome = await this.#ask('reset link', () => this.#page.post(`/1.1/resetPassword/${token}`, { password }));
-    person.password.apply(() => password, outcome);
-    // Whoever opens a mailed link has the address.
-    person.isVerified.apply(() => true, outcome);
+    user.password.apply(() => password, outcome);
+    // The user of a mailed link has the address.
+    user.isVerified.apply(() => true, outcome);
   }
 
   async #ask(kind: string, send: () => Promise<ApiReply>): Promise<Outcome> {

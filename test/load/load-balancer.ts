@@ -19,8 +19,8 @@ interface Answer {
 }
 
 /**
- * What stands before gateways: gives requests in turn to those that are ready, where none is to any, over connections that it keeps. Only
- * a connection that was refused is tried again, with another gateway; where a connection breaks, the client's does.
+ * A load balancer before gateways: distributes requests in turn over those that are ready, or over all if none is, over persistent
+ * connections. Only a refused connection is retried, with another gateway; a broken connection breaks the client's, too.
  */
 export class LoadBalancer {
   readonly #gateways = new Map<number, Gateway>();

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiClient, type ApiReply, type AppKeys, unique } from '#testing';
-import { LinkClicks } from './link-clicks.js';
 import type { Letterbox } from './letterbox.js';
-import { Person } from './person.js';
+import { LinkClicks } from './link-clicks.js';
+import { LoadUser } from './load-user.js';
 import type { Outcome } from './possible.js';
 import { type Asked, Requests } from './requests.js';
 
@@ -11,13 +11,13 @@ import { type Asked, Requests } from './requests.js';
 const THINK_MS = 20;
 /** A client that got no answer comes back after this. */
 const RETURN_MS = 500;
-/** Longer than a service works on a change that nobody waits for any more: only after it do later changes of the user come later. */
+/** Longer than a service works on an abandoned change: only afterwards a later change of the user certainly comes later. */
 const SETTLED_MS = 6_000;
 /** Between the beginnings of two lives: each owes two mails, and a fast machine would ask for more than a slow SMTP server takes. */
 const LIFE_INTERVAL_MS = 100;
 const INCREMENTS = 8;
 const PUSH_INTERVAL_MS = 500;
-const BURST_PEOPLE = 20;
+const BURST_USERS = 20;
 const BURST_PUSHES = 4;
 
 /** The message of a push whose request was not answered, and of those that were, their ids. */
@@ -33,10 +33,10 @@ interface LoadOptions {
   readonly letters: Letterbox;
 }
 
-/** What an app's users do all day, over and over, and what the server has acknowledged of it. No request is repeated. */
+/** The usual requests of an app's users, repeated, and the server's acknowledgements. No request is sent twice. */
 export class MixedLoad {
   readonly requests = new Requests();
-  readonly people: Person[] = [];
+  readonly users: LoadUser[] = [];
   /** By the anonymous id that was asked for: the user that was acknowledged, or undefined where none was. */
   readonly anonymous = new Map<string, string | undefined>();
   readonly pushes: Pushes = { acknowledged: [], unknown: [] };
@@ -61,13 +61,13 @@ export class MixedLoad {
 
   start(workers: number): void {
     this.#startedAt = performance.now();
-    const people = Array.from({ length: workers }, () => this.#repeat(() => this.#liveOnce()));
+    const users = Array.from({ length: workers }, () => this.#repeat(() => this.#liveOnce()));
     const pushes = this.#repeat(async () => {
       await this.push();
       await sleep(PUSH_INTERVAL_MS);
     });
     this.#running.push(
-      ...people,
+      ...users,
       pushes,
       this.#repeat(() => this.#clicks.takeTurn()),
     );
@@ -79,29 +79,29 @@ export class MixedLoad {
     this.#durationMs = performance.now() - this.#startedAt;
   }
 
-  /** Many people come in one moment, and a few pushes. */
+  /** Many users come in one moment, and a few pushes. */
   burst(): void {
-    const people = Array.from({ length: BURST_PEOPLE }, () => this.#arrive());
-    this.#running.push(...people, ...Array.from({ length: BURST_PUSHES }, () => this.push()));
+    const users = Array.from({ length: BURST_USERS }, () => this.#arrive());
+    this.#running.push(...users, ...Array.from({ length: BURST_PUSHES }, () => this.push()));
   }
 
-  /** Signs up somebody. @returns undefined where that was not acknowledged */
-  async signUp(): Promise<Person | undefined> {
-    const person = new Person();
-    this.people.push(person);
-    const { username, email } = person;
-    const password = person.password.values[0];
+  /** Signs up a user. @returns undefined if that was not acknowledged */
+  async signUp(): Promise<LoadUser | undefined> {
+    const user = new LoadUser();
+    this.users.push(user);
+    const { username, email } = user;
+    const password = user.password.values[0];
     const fields = { username, email, password, score: 0, note: 0 };
     const { outcome, reply } = await this.#ask('sign-up', 201, () => this.#app.post('/1.1/users', fields));
-    person.mails.most += 1;
+    user.mails.most += 1;
     if (outcome !== 'acknowledged') return undefined;
-    person.mails.least += 1;
-    person.id = String(reply?.body['objectId']);
-    person.session = String(reply?.body['sessionToken']);
-    return person;
+    user.mails.least += 1;
+    user.id = String(reply?.body['objectId']);
+    user.session = String(reply?.body['sessionToken']);
+    return user;
   }
 
-  async logIn({ username, password }: Person): Promise<Outcome> {
+  async logIn({ username, password }: LoadUser): Promise<Outcome> {
     const credentials = { username, password: password.values[0] };
     return (await this.#ask('login', 200, () => this.#app.post('/1.1/login', credentials))).outcome;
   }
@@ -125,23 +125,23 @@ export class MixedLoad {
   }
 
   async #arrive(): Promise<void> {
-    const person = await this.signUp();
-    if (person === undefined) return;
-    await this.#askForMail(person);
-    this.#clicks.expect(person);
+    const user = await this.signUp();
+    if (user === undefined) return;
+    await this.#askForMail(user);
+    this.#clicks.expect(user);
   }
 
   async #liveOnce(): Promise<void> {
     await this.#turnToLive();
-    const person = await this.signUp();
-    if (person === undefined) return;
-    await this.#askForMail(person);
-    await this.logIn(person);
-    await this.#mistype(person);
-    for (let count = 0; count < INCREMENTS; count += 1) await this.#change(person);
-    await this.#read(person);
+    const user = await this.signUp();
+    if (user === undefined) return;
+    await this.#askForMail(user);
+    await this.logIn(user);
+    await this.#mistype(user);
+    for (let count = 0; count < INCREMENTS; count += 1) await this.#change(user);
+    await this.#read(user);
     await this.#comeAnonymously();
-    this.#clicks.expect(person);
+    this.#clicks.expect(user);
   }
 
   async #turnToLive(): Promise<void> {
@@ -151,7 +151,7 @@ export class MixedLoad {
     await sleep(turnAt - now);
   }
 
-  async #askForMail({ email, mails }: Person): Promise<void> {
+  async #askForMail({ email, mails }: LoadUser): Promise<void> {
     const { outcome } = await this.#ask('verification mail', 200, () =>
       this.#app.post('/1.1/requestEmailVerify', { email }),
     );
@@ -159,23 +159,23 @@ export class MixedLoad {
     if (outcome === 'acknowledged') mails.least += 1;
   }
 
-  async #mistype({ username }: Person): Promise<void> {
+  async #mistype({ username }: LoadUser): Promise<void> {
     const credentials = { username, password: 'wrong' };
     await this.#ask('wrong password', 400, () => this.#app.post('/1.1/login', credentials));
   }
 
-  async #change(person: Person): Promise<void> {
-    const note = (person.note.values.at(-1) ?? 0) + 1;
+  async #change(user: LoadUser): Promise<void> {
+    const note = (user.note.values.at(-1) ?? 0) + 1;
     const fields = { score: { __op: 'Increment', amount: 1 }, note };
     const { outcome } = await this.#ask('update', 200, () =>
-      this.#app.put(`/1.1/users/${person.id}`, fields, { session: person.session }),
+      this.#app.put(`/1.1/users/${user.id}`, fields, { session: user.session }),
     );
-    person.score.apply((score) => score + 1, outcome);
-    person.note.apply(() => note, outcome);
+    user.score.apply((score) => score + 1, outcome);
+    user.note.apply(() => note, outcome);
     if (outcome === 'unknown') await sleep(SETTLED_MS);
   }
 
-  async #read({ session, score, note }: Person): Promise<void> {
+  async #read({ session, score, note }: LoadUser): Promise<void> {
     const { reply } = await this.#ask('session read', 200, () => this.#app.get('/1.1/users/me', { session }));
     if (reply === undefined) return;
     const [readScore, readNote] = [Number(reply.body['score']), Number(reply.body['note'])];

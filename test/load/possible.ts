@@ -1,7 +1,7 @@
-/** What became of a change: a change that was not answered may have happened or not. */
+/** The outcome of a change: an unanswered change may have happened or not. */
 export type Outcome = 'acknowledged' | 'refused' | 'unknown';
 
-/** A value on a server, as far as its answers tell: the acknowledged one, or one that a later, unanswered change would have made of it. */
+/** A value on a server, as far as its answers show: the acknowledged one, or the result of a later, unanswered change. */
 export class Possible<T> {
   #values: readonly T[];
 

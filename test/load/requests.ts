@@ -1,7 +1,7 @@
 import type { ApiReply } from '#testing';
 import type { Outcome } from './possible.js';
 
-/** A request that nobody can tell the fate of: 503, or a connection that was cut. */
+/** A request with an unknown outcome: 503, or a broken connection. */
 export interface Unanswered {
   readonly kind: string;
   readonly how: '503' | 'cut';
@@ -10,7 +10,7 @@ export interface Unanswered {
   readonly endedAt: number;
 }
 
-/** What a request came to; the reply is there unless the outcome is `unknown`. */
+/** The outcome of a request; the reply exists unless the outcome is `unknown`. */
 export interface Asked {
   readonly outcome: Outcome;
   readonly reply: ApiReply | undefined;
@@ -64,7 +64,7 @@ export class Requests {
   }
 
   #broken(kind: string, startedAt: number, error: unknown): Asked {
-    // What fetch says where the connection ends before the answer does.
+    // The error of fetch when the connection ends before the answer does.
     if (!(error instanceof TypeError)) return this.#failed(kind, String(error));
     this.unanswered.push({ kind, how: 'cut', startedAt, endedAt: performance.now() });
     return { outcome: 'unknown', reply: undefined };

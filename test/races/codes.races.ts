@@ -132,7 +132,7 @@ export function describeCodeRaces(server: () => GatepostServer): void {
       await expectStoredNumber(round, user, next, false);
     });
 
-    race('hands an account over to who has the number, and nobody else stays in', async (round) => {
+    race('hands an account over to the owner of the number, and ends all other sessions', async (round) => {
       const phone = new PhoneClient(round.server);
       const { session, username, password, ...user } = await phone.signUp();
       const code = await phone.codeBy('requestMobilePhoneVerify');
@@ -146,7 +146,7 @@ export function describeCodeRaces(server: () => GatepostServer): void {
       await expectStoredNumber(round, user, phone.number, true);
     });
 
-    race('gives a number to one user, whoever else signs up with it', async (round) => {
+    race('gives a number to one user, even if others sign up with it', async (round) => {
       const phone = new PhoneClient(round.server);
       const { session } = await signUp(phone.api());
       const code = await phone.codeBy('requestChangePhoneNumber', {}, session);

@@ -116,7 +116,7 @@ export function describeIdentityRaces(server: () => GatepostServer): void {
       for (const user of users) await expectPlatforms(round, user.id, user === winner ? ['github'] : []);
     });
 
-    race('that is linked to a user while he is deleted is left to nobody', async (round) => {
+    race('that is linked to a user while the user is deleted stays unlinked', async (round) => {
       const user = await signUp(round.api());
       const github = uidEntry();
       const { links, deletions } = await round.cross({

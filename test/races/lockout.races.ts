@@ -27,7 +27,7 @@ const rightly = (api: ApiClient, { username, password }: TestUser) => api.post('
 const updatePassword = (api: ApiClient, { id, session, password }: TestUser, oldPassword: string) =>
   api.put(`/1.1/users/${id}/updatePassword`, { old_password: oldPassword, new_password: password }, { session });
 
-/** Somebody with an address and a number, and every door at which the password or a code is asked for. */
+/** A user with an address and a number, and every endpoint that accepts the password or a code. */
 interface ManyDoored {
   readonly user: TestUser;
   readonly wrongly: Requests['send'];
@@ -62,17 +62,18 @@ async function counted<T>({ server }: Round, run: () => Promise<T>): Promise<T &
   return { ...result, compared: (await hashedPasswords(server)) - before };
 }
 
-/** Clients were told of six mismatches, and otherwise of the lock; of fewer only where some were told to come again. */
+/** Clients got six mismatches, and otherwise the lock; fewer only if some were asked to retry. */
 function expectTold(outcomes: readonly unknown[]): void {
   const mismatches = outcomes.filter((outcome) => outcome === MISMATCH || outcome === WRONG_CODE);
-  expect(mismatches.length, 'mismatches that were told').toBeLessThanOrEqual(MOST_MISMATCHES);
-  if (!outcomes.includes(UNAVAILABLE)) expect(mismatches, 'mismatches that were told').toHaveLength(MOST_MISMATCHES);
+  expect(mismatches.length, 'mismatches that were answered').toBeLessThanOrEqual(MOST_MISMATCHES);
+  if (!outcomes.includes(UNAVAILABLE))
+    expect(mismatches, 'mismatches that were answered').toHaveLength(MOST_MISMATCHES);
   const expected = [MISMATCH, WRONG_CODE, LOCKED, UNAVAILABLE];
   expect(outcomes.filter((outcome) => !expected.includes(Number(outcome)))).toEqual([]);
   expect(outcomes).toContain(LOCKED);
 }
 
-/** Seven wrong passwords were judged, whatever clients were told; fewer only where some were told to come again. */
+/** Seven wrong passwords were checked, regardless of the answers; fewer only if some clients were asked to retry. */
 function expectJudged(judged: number, outcomes: readonly unknown[]): void {
   expect(judged, 'wrong passwords that were judged').toBeLessThanOrEqual(JUDGED);
   if (!outcomes.includes(UNAVAILABLE)) expect(judged, 'wrong passwords that were judged').toBe(JUDGED);

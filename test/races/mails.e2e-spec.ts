@@ -14,13 +14,13 @@ describe('mails, two of every service', () => {
   const race = racesOn(server);
 
   race(`of ${MANY} requests at once are sent once each, by whichever process`, async (round) => {
-    const people = Array.from({ length: MANY }, () => new EmailClient(round.server, undefined, uniqueEmail()));
-    await Promise.all(people.map((person) => person.signUp()));
+    const users = Array.from({ length: MANY }, () => new EmailClient(round.server, undefined, uniqueEmail()));
+    await Promise.all(users.map((user) => user.signUp()));
     const replies = await round.atOnce(MANY, (api, index) =>
-      api.post('/1.1/requestPasswordReset', { email: people[index]?.address }),
+      api.post('/1.1/requestPasswordReset', { email: users[index]?.address }),
     );
     expect(outcomesOf(replies)).toEqual(repeated(MANY, 200));
-    const addresses = people.map(({ address }) => address).sort();
+    const addresses = users.map(({ address }) => address).sort();
     const sent = () =>
       sink()
         .kept.flatMap(({ to }) => to)

@@ -125,7 +125,7 @@ export function describeScheduleRaces(server: () => GatepostServer): void {
   describe('a push that is cancelled when its time comes', () => {
     const race = racesOn(server);
 
-    race('is shown to nobody, or to all', async (round) => {
+    race('is shown to no device, or to all', async (round) => {
       const channel = newChannel();
       const fleet = await newFleet(round, channel);
       const time = new Date(Date.now() + TOMORROW_MS).toISOString();

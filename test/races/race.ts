@@ -86,7 +86,7 @@ export class Round {
     return (await this.cross({ requests: times(count, send) })).requests;
   }
 
-  /** What came of the race: where that is always the same, however many rounds, the requests do not really cross. */
+  /** The outcomes of the race: if they are the same in many rounds, the requests are not really concurrent. */
   endedIn(...outcomes: readonly unknown[]): void {
     for (const outcome of outcomes) this.endings.add(outcome);
   }
@@ -100,7 +100,7 @@ export class Round {
     await Promise.all(this.#ends.map((end) => end()));
   }
 
-  /** What a failure of this round tells besides. */
+  /** Additional text for a failure of this round. */
   note(text: string): void {
     this.#seen.push(text);
   }

@@ -8,7 +8,7 @@ const SEVERAL = 20;
 const newAccount = (fields: Json = {}) => ({ username: unique('racer'), password: 'p', ...fields });
 const newEmail = () => `${unique('race')}@example.com`;
 
-/** What only one user of an application may have: new values, as they may be written, and the refusal of everybody else. */
+/** Unique fields of a user: new values, in all spellings, and the refusal of all other users. */
 const UNIQUE_FIELDS = [
   { field: 'username', column: 'username', taken: 202, forms: (): [string, string] => same(unique('race')) },
   { field: 'email', column: 'email', taken: 203, forms: (): [string, string] => same(newEmail()) },

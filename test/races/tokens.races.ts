@@ -47,10 +47,10 @@ async function expectAcknowledged(round: Round, user: TestUser, writes: readonly
   );
 }
 
-async function linkToReset(round: Round): Promise<{ user: TestUser; person: EmailClient; token: string }> {
-  const person = new EmailClient(round.server);
-  const user = await person.signUp();
-  return { user, person, token: (await person.linkBy('requestPasswordReset')).token };
+async function linkToReset(round: Round): Promise<{ user: TestUser; client: EmailClient; token: string }> {
+  const client = new EmailClient(round.server);
+  const user = await client.signUp();
+  return { user, client, token: (await client.linkBy('requestPasswordReset')).token };
 }
 
 /** Architecture, promise 3: no interleaving leaves an outdated token valid. */
@@ -128,9 +128,9 @@ export function describeTokenRaces(server: () => GatepostServer): void {
     });
 
     race('a reset of the password during logins', async (round) => {
-      const { user, person, token } = await linkToReset(round);
+      const { user, client, token } = await linkToReset(round);
       const { resets, logins } = await round.cross({
-        resets: times(1, () => person.reset(token, 'new', 1)),
+        resets: times(1, () => client.reset(token, 'new', 1)),
         logins: times(FEW_LOGINS, (api) => logIn(api, user, user.password)),
       });
       expect(outcomesOf(resets)).toEqual([200]);
@@ -142,9 +142,9 @@ export function describeTokenRaces(server: () => GatepostServer): void {
     });
 
     race('a reset of the password and a change of it: one of them is done', async (round) => {
-      const { user, person, token } = await linkToReset(round);
+      const { user, client, token } = await linkToReset(round);
       const { resets, changes } = await round.cross({
-        resets: times(1, () => person.reset(token, 'reset', 1)),
+        resets: times(1, () => client.reset(token, 'reset', 1)),
         changes: times(1, (api) => updatePassword(api, user, 'changed')),
       });
       const outcome = [...outcomesOf(resets), ...outcomesOf(changes)];

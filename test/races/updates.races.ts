@@ -67,7 +67,7 @@ export function describeUpdateRaces(server: () => GatepostServer): void {
       await expectFields(round, [user], [{ score, stats, log, tags, bits }]);
     });
 
-    race(`lose no field of ${MANY}, and tell them apart by their times`, async (round) => {
+    race(`lose no field of ${MANY}, and distinguish them by their times`, async (round) => {
       const user = await signUp(round.api());
       const replies = await round.atOnce(MANY, (api, index) => update(api, user, { [`field${index}`]: index }));
       expect(outcomesOf(replies)).toEqual(repeated(MANY, 200));

@@ -1,4 +1,4 @@
-// What becomes of mails and pushes, and what all of it stands on. Each query is its expression and its legend.
+// Rows for mails and pushes, and their dependencies. Each query is its expression and its legend.
 import { of, quantile, rate } from './queries.mjs';
 
 const REDIS = 'gatepost_redis_command_duration_seconds';

@@ -1,4 +1,4 @@
-// What becomes of requests. Each query is its expression and its legend.
+// Rows for requests. Each query is its expression and its legend.
 import { of, quantile, rate } from './queries.mjs';
 
 const HTTP = 'gatepost_http_request_duration_seconds';

@@ -41,7 +41,7 @@ async function end(pids) {
   for (const pid of pids) signal(pid, 'SIGKILL');
 }
 
-/** Processes that name the run's folder in their environment or their command (where the system tells of them). */
+/** Processes that name the run's folder in their environment or their command (where the system shows them). */
 function strays(folder) {
   const pids = existsSync('/proc/self') ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [];
   return pids.map(Number).filter((pid) => pid !== process.pid && namesFolder(pid, folder));

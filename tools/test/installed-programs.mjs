@@ -71,7 +71,7 @@ function runs(path) {
   return isProgram(path) && versionOf(path) !== undefined;
 }
 
-/** What it says of its version; undefined where it does not run. */
+/** The version that the program prints; undefined if it does not run. */
 function versionOf(path, ...args) {
   const asked = args.length > 0 ? args : ['--version'];
   const { status, stdout } = spawnSync(path, asked, { encoding: 'utf8', timeout: VERSION_TIMEOUT_MS });

@@ -1,4 +1,4 @@
-// What each test file needs besides Node and npm. A file gets what stands here and no more: one that asks for another part fails.
+// The needs of each test file besides Node and npm. A file gets the listed parts only: a file that uses another part fails.
 
 const SERVERS = ['postgresql', 'redis', 'rabbitmq'];
 const FAULTS = [...SERVERS, 'redis-server', 'rabbitmq-server'];

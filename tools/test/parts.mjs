@@ -32,11 +32,11 @@ export const PARTS = {
 const DUMP = 'postgresql-client';
 
 /**
- * Provides the wanted parts. What is not there is installed where root may do so and TEST_INSTALL is not "no", which is said before.
- * @param without parts that shall count as missing
- * @returns what is there by its part (`url` or `path`); why the others are `missing`, by their parts; and `stop`, which stops what was started
+ * Provides the wanted parts. Missing ones are installed if root may do so and TEST_INSTALL is not "no", which is announced before.
+ * @param without parts that count as missing
+ * @returns the provided parts (`url` or `path`); the reasons of the `missing` ones; and `stop`, which stops the started servers
  */
-export async function provideParts({ wanted, without, tell }) {
+export async function provideParts({ wanted, without, log }) {
   const missing = new Map(
     without.filter((part) => wanted.includes(part)).map((part) => [part, 'TEST_WITHOUT names it']),
   );
@@ -46,7 +46,7 @@ export async function provideParts({ wanted, without, tell }) {
     if (problem !== undefined) return missing.set(part, problem);
     missing.delete(part);
     there.set(part, provided);
-    return tell(`${PARTS[part].name}: ${provided.how ?? `the one at ${provided.path}`}`);
+    return log(`${PARTS[part].name}: ${provided.how ?? `the one at ${provided.path}`}`);
   };
   const asked = wanted.filter((part) => !missing.has(part));
   const [servers, programs] = [asked.filter((part) => part in SERVERS), asked.filter((part) => !(part in SERVERS))];
@@ -54,7 +54,7 @@ export async function provideParts({ wanted, without, tell }) {
   for (const part of programs) await look(part, (name) => installedPrograms[name]());
 
   const open = () => asked.filter((part) => missing.has(part));
-  const problems = installMissing(open().filter(lacksProgram), tell);
+  const problems = installMissing(open().filter(lacksProgram), log);
   for (const part of open().filter((name) => !servers.includes(name)))
     await look(part, (name) => installedPrograms[name]());
   // Private ones come last: where programs were installed, they are what is started.
@@ -82,15 +82,15 @@ function lacksProgram(part) {
 }
 
 /** @returns why parts could not be installed, by part */
-function installMissing(parts, tell) {
+function installMissing(parts, log) {
   if (parts.length === 0) return new Map();
   if (process.env.TEST_INSTALL === 'no') return reasons(parts, 'TEST_INSTALL=no forbids to install it');
   if (!canInstall()) return reasons(parts, 'only root can install packages, with apt-get');
-  tell(`Missing here, and needed by the selected tests: ${parts.map((part) => PARTS[part].name).join(', ')}.`);
-  tell(
+  log(`Missing here, and needed by the selected tests: ${parts.map((part) => PARTS[part].name).join(', ')}.`);
+  log(
     "As root on a system with apt-get, this fetches its lists of packages and installs what is missing from the system's packages.",
   );
-  tell('To do without, end it and run it with TEST_INSTALL=no: what needs them is then left out, and listed.');
+  log('To do without, end it and run it with TEST_INSTALL=no: what needs them is then left out, and listed.');
   try {
     updateLists();
   } catch (error) {
@@ -98,7 +98,7 @@ function installMissing(parts, tell) {
   }
   const packages = [...new Set(parts.map((part) => PARTS[part].package))].map((name) => ({ name, ...candidate(name) }));
   const wanted = packages.filter(({ version }) => version !== undefined);
-  if (wanted.length > 0) tell(`Installing ${wanted.map(({ name, version }) => `${name} ${version}`).join(', ')} …`);
+  if (wanted.length > 0) log(`Installing ${wanted.map(({ name, version }) => `${name} ${version}`).join(', ')} …`);
   const outcomes = new Map(packages.map(({ name, problem }) => [name, problem ?? installOne(name)]));
   return new Map(parts.map((part) => [part, outcomes.get(PARTS[part].package)]).filter(([, problem]) => problem));
 }

@@ -5,7 +5,7 @@ import { privateServers } from './private-servers.mjs';
 
 const [kind = '', ...settings] = process.argv.slice(2);
 let server;
-// One thing after the other, whenever the signals come: one that comes during the start waits for it. What fails ends the server.
+// One step after the other, even if signals arrive: a signal during the start waits for it. A failure ends the server.
 let last = Promise.resolve();
 const then = (step) => {
   last = last.then(step).catch(giveUp);
@@ -15,7 +15,7 @@ process.on('SIGHUP', () =>
   then(async () => {
     await server.crash();
     await server.revive();
-    tell();
+    report();
   }),
 );
 for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => then(() => end(0)));
@@ -25,7 +25,7 @@ then(async () => {
   server = await privateServers[kind]?.({ isDurable: true, settings });
   if (server === undefined) throw new Error(`${kind} is not installed.`);
   if (server.control !== undefined) process.stdout.write(`control ${server.control}\n`);
-  tell();
+  report();
 });
 
 async function giveUp(error) {
@@ -34,11 +34,11 @@ async function giveUp(error) {
 }
 
 async function end(status) {
-  // What cannot even be stopped is told, and is no reason to stay.
+  // A server that cannot be stopped is reported, and is no reason to stay.
   await server?.stop().catch((error) => process.stderr.write(`${error.message}\n`));
   process.exit(status);
 }
 
-function tell() {
+function report() {
   process.stdout.write(`${server.url}\n`);
 }

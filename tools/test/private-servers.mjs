@@ -17,8 +17,7 @@ import {
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { postgresBinaries } from '../../dist/apps/standalone/src/embedded-postgres/postgres-binaries.js';
-import { postgresUser } from '../../dist/apps/standalone/src/embedded-postgres/postgres-user.js';
+import { postgresBinaries, postgresUser } from '../../dist/apps/standalone/src/embedded-postgres/postgres-files.js';
 import { untilAnswers } from './probe.mjs';
 import { isProgram, programOf } from './programs.mjs';
 

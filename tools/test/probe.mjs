@@ -1,4 +1,4 @@
-// Tells whether a server answers: with its own protocol and the given credentials, not just with an open port.
+// Checks that a server answers: with its own protocol and the given credentials, not just with an open port.
 import amqplib from 'amqplib';
 import { Redis } from 'ioredis';
 import pg from 'pg';

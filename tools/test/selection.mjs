@@ -5,12 +5,12 @@ import { ROOT } from '../prepare.mjs';
 import { needsOf } from './needs.mjs';
 import { PARTS } from './parts.mjs';
 
-/** What "npm run test:previous" needs: journeys over the services, with pages. */
+/** The needs of "npm run test:previous": journeys over the services, with pages. */
 const PREVIOUS = { file: 'npm run test:previous', needs: ['postgresql', 'redis', 'rabbitmq', 'browser'], uses: [] };
 
 /**
- * What the arguments of vitest select, each file with its needs.
- * @throws Error where vitest does not take the arguments
+ * The files that the arguments of vitest select, each with its needs.
+ * @throws Error if vitest does not accept the arguments
  */
 export function select(vitestArguments, { withPrevious }) {
   const vitest = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
@@ -33,7 +33,9 @@ export function partsOf(selected) {
   return [...new Set(selected.flatMap(({ needs, uses }) => [...needs, ...uses]))];
 }
 
-/** What is left out where parts are missing: `whole` files, and suites of files that run `inPart`; each with the parts that it lacks. */
+/**
+ * The tests left out because of missing parts: `whole` files, and suites of files that run `inPart`; each with the parts that it lacks.
+ */
 export function leftOut(selected, missing) {
   const lacking = (parts) => parts.filter((part) => missing.has(part));
   const whole = selected.filter(({ needs }) => lacking(needs).length > 0);

@@ -23,6 +23,6 @@ for (const [part, variable] of Object.entries(VARIABLES)) if (!declared.includes
 
 afterAll(async () => {
   const namespaces = ownNamespaces();
-  // What cannot be deleted now, as the broker is away, is deleted after the run.
+  // Objects that cannot be deleted now, because the broker is away, are deleted after the run.
   if (amqpUrl && namespaces.length > 0) await deleteQueues(amqpUrl, namespaces).catch(() => undefined);
 });

@@ -3,24 +3,21 @@ import { Command } from 'commander';
 import { ConfigError, loadConfig, StartError } from '#bootstrap';
 import { AppError } from '#errors';
 import { DeadLetters } from '#messaging';
-import { databaseEnvironment, keysEnvironment, serverEnvironment } from './cli.config.js';
-import { appsCommand, type GivenKeys } from './commands/apps.command.js';
+import { databaseUrlsIn, givenKeysIn, serverEnvironment } from './cli.config.js';
+import { appsCommand, permissionsCommand } from './commands/apps.command.js';
+import { platformsCommand, textMessagesCommand } from './commands/credentials.command.js';
 import { deadLettersCommand } from './commands/dead-letters.command.js';
-import { doctorCommand } from './commands/doctor.command.js';
 import { indexesCommand } from './commands/indexes.command.js';
 import { lockoutsCommand } from './commands/lockouts.command.js';
 import { mailsCommand } from './commands/mails.command.js';
 import { migrateCommand } from './commands/migrate.command.js';
-import { permissionsCommand } from './commands/permissions.command.js';
-import { platformsCommand } from './commands/platforms.command.js';
 import { pushCommand } from './commands/push.command.js';
-import { secretsCommand } from './commands/secrets.command.js';
 import { templatesCommand } from './commands/templates.command.js';
-import { textMessagesCommand } from './commands/text-messages.command.js';
-import type { DatabaseUrls } from './databases.js';
+import { doctorCommand } from './doctor/doctor.command.js';
 import { connectToServer, SilentServiceError, type WithServer } from './operator-connection.js';
+import { secretsCommand } from './secrets/secrets.command.js';
 
-/** Errors whose message tells an operator all. */
+/** Errors whose message is enough for an operator: printed without a stack. */
 const PLAIN_ERRORS = [AppError, ConfigError, SilentServiceError, StartError];
 
 Logger.overrideLogger(false);
@@ -31,16 +28,16 @@ const program = new Command('gatepost')
   .addHelpText(
     'after',
     `
-It speaks to a running standalone server through its data folder (GATEPOST_DATA_DIR, ./data by default), or, where
-AMQP_URL is set, to the services behind that message broker. "migrate" opens DATABASE_URL itself.`,
+It connects to a running standalone server through its data folder (GATEPOST_DATA_DIR, ./data by default) or, if AMQP_URL
+is set, to the services behind that message broker. "migrate" connects to DATABASE_URL itself.`,
   )
-  .addCommand(appsCommand(withServer, givenKeys))
+  .addCommand(appsCommand(withServer, () => givenKeysIn(process.env)))
   .addCommand(deadLettersCommand(withDeadLetters))
   .addCommand(doctorCommand(withServer))
   .addCommand(indexesCommand(withServer))
   .addCommand(lockoutsCommand(withServer))
   .addCommand(mailsCommand(withServer))
-  .addCommand(migrateCommand(databaseUrls))
+  .addCommand(migrateCommand(() => databaseUrlsIn(process.env)))
   .addCommand(permissionsCommand(withServer))
   .addCommand(platformsCommand(withServer))
   .addCommand(pushCommand(withServer))
@@ -89,19 +86,4 @@ async function withDeadLetters(work: (letters: DeadLetters) => Promise<void>): P
   } finally {
     await letters.close();
   }
-}
-
-function databaseUrls(): DatabaseUrls {
-  const env = loadConfig(databaseEnvironment, process.env);
-  return {
-    accounts: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL,
-    authLinking: env.GATEPOST_AUTH_LINKING_DATABASE_URL ?? env.DATABASE_URL,
-    mail: env.GATEPOST_MAIL_DATABASE_URL ?? env.DATABASE_URL,
-    push: env.GATEPOST_PUSH_DATABASE_URL ?? env.DATABASE_URL,
-  };
-}
-
-function givenKeys(): GivenKeys {
-  const env = loadConfig(keysEnvironment, process.env);
-  return { appKey: env.GATEPOST_APP_KEY?.reveal(), masterKey: env.GATEPOST_MASTER_KEY?.reveal() };
 }

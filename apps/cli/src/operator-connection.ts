@@ -1,45 +1,73 @@
 import { operatorSocketPath, StartError } from '#bootstrap';
+import type { RpcContract, RpcReply } from '#contracts';
 import { AppError } from '#errors';
 import { BrokerQueues, OperatorSocket, RabbitTransport, type Requester, RpcClient } from '#messaging';
-import { type Deployment, ONE_PROCESS } from './deployment.js';
 
-/** No process of a service answers. */
-export class SilentServiceError extends Error {
-  /** @param brokerProblem why the broker moves no messages, where that is the reason */
-  constructor(
-    readonly service: string,
-    brokerProblem: string | undefined,
-    options: ErrorOptions,
-  ) {
-    const reason = brokerProblem ?? 'GATEPOST_NAMESPACE names which deployment is meant';
-    super(`No ${service} service answers. ${reason}.`, options);
-  }
+const CONNECT_TIMEOUT_MS = 3_000;
+const POLL_MS = 20;
+/** The broker distributes requests in turn; requests of other clients come in between. */
+const REQUESTS_PER_REPLICA = 4;
+
+/** The processes behind the connection. */
+export interface Deployment {
+  /** Whether every service runs in one process. */
+  readonly isOneProcess: boolean;
+  /** Number of processes of a service. */
+  replicas(service: string): Promise<number>;
+  /** Number of events that wait for a service at the broker. */
+  waitingEvents(service: string): Promise<number>;
+  /** Number of its dead letters. */
+  deadEvents(service: string): Promise<number>;
+  /** Undefined without a broker. */
+  readonly brokerVersion: string | undefined;
+  /** Why the message broker moves no messages; undefined if it does. */
+  brokerProblem(): string | undefined;
 }
 
+/** All services in one process, without a broker. */
+const ONE_PROCESS: Deployment = {
+  isOneProcess: true,
+  replicas: () => Promise.resolve(1),
+  waitingEvents: () => Promise.resolve(0),
+  deadEvents: () => Promise.resolve(0),
+  brokerVersion: undefined,
+  brokerProblem: () => undefined,
+};
+
 /** How the command line reaches the running server. */
-export interface OperatorConnection {
+interface OperatorConnection {
   readonly rpc: RpcClient;
   readonly deployment: Deployment;
   close(): Promise<void> | void;
 }
 
-/** Does a command's work with the server, and ends the connection. */
+/** Runs a command's work with the server, and closes the connection. */
 export type WithServer = (work: (rpc: RpcClient, deployment: Deployment) => Promise<void>) => Promise<void>;
 
-export interface OperatorTarget {
-  /** Where the operator names a broker, the services behind it are meant. */
+interface OperatorTarget {
+  /** If the operator names a broker, the command reaches the services behind it. */
   readonly amqpUrl: string | undefined;
   readonly namespace: string;
   readonly dataDirectory: string;
 }
 
-const CONNECT_TIMEOUT_MS = 3_000;
-const POLL_MS = 20;
+/** No process of a service answers. */
+export class SilentServiceError extends Error {
+  /** @param brokerProblem why the broker moves no messages, if that is the reason */
+  constructor(
+    readonly service: string,
+    brokerProblem: string | undefined,
+    options: ErrorOptions,
+  ) {
+    const reason = brokerProblem ?? 'GATEPOST_NAMESPACE selects the deployment';
+    super(`No ${service} service answers. ${reason}.`, options);
+  }
+}
 
 /**
- * Connects to the services behind the broker where one is named, otherwise to the standalone server that runs on the data
- * folder. It never guesses: a command must not reach another server than the one that is meant.
- * @throws StartError where it does not answer
+ * Connects to the services behind the broker if one is named, otherwise to the standalone server that runs on the data folder.
+ * It has no fallback: a command must not reach another server than the intended one.
+ * @throws StartError if the server does not answer
  */
 export function connectToServer(target: OperatorTarget): Promise<OperatorConnection> {
   return target.amqpUrl === undefined
@@ -90,7 +118,7 @@ function deploymentBehind(queues: BrokerQueues): Omit<Deployment, 'brokerProblem
   };
 }
 
-/** @throws SilentServiceError from its requests, where nobody answers */
+/** Requests throw SilentServiceError if no process answers. */
 function namingSilence(transport: RabbitTransport): Requester {
   return {
     request: async (pattern, body, timeoutMs) => {
@@ -109,4 +137,37 @@ async function isConnectedInTime(transport: RabbitTransport): Promise<boolean> {
   while (!transport.isConnected() && Date.now() < deadline)
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   return transport.isConnected();
+}
+
+interface InstanceReply {
+  readonly instance: string;
+}
+
+type PerInstanceContract = RpcContract & { readonly reply: { readonly _output: InstanceReply } };
+
+/** Answers from every process of a service. */
+interface Replies<C extends RpcContract> {
+  readonly answers: RpcReply<C>[];
+  /** Number of processes, including those that have not answered. */
+  readonly expected: number;
+}
+
+/**
+ * Repeats a request until every process of a service has answered, or a limit is reached. `instance` identifies a process.
+ * @throws SilentServiceError if none answers
+ */
+export async function callReplicas<C extends PerInstanceContract>(
+  rpc: RpcClient,
+  deployment: Deployment,
+  contract: C,
+): Promise<Replies<C>> {
+  const [service = ''] = contract.pattern.split('.', 1);
+  const expected = await deployment.replicas(service);
+  const answers = new Map<string, RpcReply<C>>();
+  for (let asked = 0; asked < Math.max(1, expected * REQUESTS_PER_REPLICA); asked += 1) {
+    const answer = await rpc.call(contract, {} as never);
+    answers.set((answer as InstanceReply).instance, answer);
+    if (answers.size >= expected) break;
+  }
+  return { answers: [...answers.values()], expected };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { quoted } from './terminal.js';
 
-describe('a text that users have chosen', () => {
+describe('a text chosen by users', () => {
   it.each([
     ['ada', '"ada"'],
     ['名前 "é"', '"名前 \\"é\\""'],
@@ -9,7 +9,7 @@ describe('a text that users have chosen', () => {
     ['\u009b31m', '"\\u{9b}31m"'],
     ['\u202egnp', '"\\u{202e}gnp"'],
     ['\ud800', '"\\ud800"'],
-  ])('%j cannot steer the terminal', (text, shown) => {
+  ])('%j cannot control the terminal', (text, shown) => {
     expect(quoted(text)).toBe(shown);
   });
 });

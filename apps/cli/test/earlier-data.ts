@@ -7,7 +7,7 @@ interface EarlierRow {
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** What the values below were sealed with. */
+/** The secret that sealed the values below. */
 export const EARLIER_SECRET = 'upgrade-test-secret-upgrade-test-secret';
 export const EARLIER_APP = { id: 'earlier', appKey: 'earlier-key', masterKey: 'earlier-master-key' };
 export const ADA = {
@@ -22,11 +22,11 @@ export const NOTIFICATION = '6b02625eee0c91ceb0a94754';
 export const MAILED = 'grace@example.com';
 
 const FOR_ALL = { '*': { read: true, write: true } };
-/** What has its time must still have it when the test runs. */
+/** Times that must still be in the future when the test runs. */
 const FAR = '2100-01-01T00:00:00Z';
 const APP = { app_id: EARLIER_APP.id };
 
-/** An index of custom fields, and a question that was slow. */
+/** An index of custom fields, and a slow query. */
 const INDEX_ROWS = [
   { table: 'field_indexes', values: { ...APP, class_name: '_Role', fields: ['level'], state: 'failed' } },
   { table: 'slow_questions', values: { ...APP, fields: ['level'], total_ms: 30, max_ms: 30 } },
@@ -81,7 +81,7 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
     { table: 'mail_allowances', values: APP },
     ...INDEX_ROWS,
     { table: 'outbox', values: { pattern: 'user.registered.v1', available_at: FAR } },
-    // Of a relay that is gone.
+    // The lease of a relay that has ended.
     { table: 'outbox_lease', values: { id: 1, held_until: '2026-01-01T00:00:00.000Z' } },
     { table: 'inbox', values: {} },
   ],
@@ -141,7 +141,7 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
       values: {
         ...APP,
         object_id: NOTIFICATION,
-        // Those that the test's own server counts begin at 1.
+        // Sequence numbers of the test's own server begin at 1.
         seq: 1_000_000,
         status: 'done',
         target: { where: [{ channels: { $in: ['news'] } }] },
@@ -178,7 +178,7 @@ const BY_TYPE: Readonly<Record<string, unknown>> = {
 /** The rows of all tables of a schema, as JSON, in an order of their own. */
 type Contents = Readonly<Record<string, readonly Record<string, unknown>[]>>;
 
-/** A connection to look into a schema, and to put into it what an earlier version left there. */
+/** A connection that reads a schema, and fills it with the data of an earlier version. */
 export class SchemaContents {
   private constructor(
     private readonly client: pg.Client,
@@ -195,7 +195,7 @@ export class SchemaContents {
     await this.client.end();
   }
 
-  /** Fills the tables that there are. Of a row, columns that are not there yet are left out. */
+  /** Fills the existing tables. Columns that do not exist yet are left out. */
   async fill(): Promise<void> {
     const tables = await this.#tables();
     for (const { table, values } of ROWS[this.schema] ?? []) {

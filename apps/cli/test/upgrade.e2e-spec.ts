@@ -1,7 +1,7 @@
-import { expect, it, describe } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { migrate } from '#database';
 import { ApiClient, eventually, gatepost, newDatabase, startServices, useSmtpSink } from '#testing';
-import { databasesAt } from '../src/databases.js';
+import { databasesAt } from '../src/commands/migrate.command.js';
 import {
   ADA,
   EARLIER_APP,
@@ -12,7 +12,7 @@ import {
   SchemaContents,
 } from './earlier-data.js';
 
-/** A database as the first migration of each service has left it, with data in it. */
+/** A database after the first migration of each service, with data in it. */
 async function earliestDatabase(): Promise<string> {
   const url = await newDatabase();
   for (const database of databasesAt({ accounts: url, authLinking: url, mail: url, push: url })) {
@@ -27,7 +27,7 @@ async function earliestDatabase(): Promise<string> {
 describe('an upgrade from the earliest state of all schemas', () => {
   const sink = useSmtpSink();
 
-  it('is told before it is done, and serves what stands there', { timeout: 180_000 }, async () => {
+  it('is announced by `migrate --status`, and serves the existing data', { timeout: 180_000 }, async () => {
     const DATABASE_URL = await earliestDatabase();
     const before = await gatepost({ env: { DATABASE_URL } }, 'migrate', '--status');
     expect([before.status, before.stdout]).toEqual([1, expect.stringContaining('accounts: pending: CreateRoles')]);

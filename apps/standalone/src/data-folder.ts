@@ -2,27 +2,28 @@ import { randomBytes } from 'node:crypto';
 import {
   accessSync,
   chmodSync,
-  chownSync,
+  closeSync,
   constants,
   existsSync,
-  lstatSync,
+  fsyncSync,
+  linkSync,
   mkdirSync,
-  readlinkSync,
-  realpathSync,
+  openSync,
+  readFileSync,
+  renameSync,
   rmSync,
-  symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { StartError } from '#bootstrap';
-import { makeFallbackFolder, ROOT_ONLY_FALLBACK } from './embedded-postgres/postgres-binaries.js';
-import { canReach, type PostgresUser } from './embedded-postgres/postgres-user.js';
-import { keptSecret, keptSecrets, swapKeptSecret } from './kept-secret.js';
-import { syncFolder } from './sync-folder.js';
+import { messageOf } from '#errors';
 
 const SECRET = 'secret';
 const ACCEPTED_SECRETS = 'accepted-secrets';
+const SECRET_BYTES = 32;
+const SECRET_LENGTH = Math.ceil((SECRET_BYTES * 8) / 6);
 
-/** The folder in which the standalone server keeps everything. */
+/** The folder with all data of the standalone server. */
 export class DataFolder {
   readonly path: string;
 
@@ -44,24 +45,24 @@ export class DataFolder {
     return join(this.path, name);
   }
 
-  /** What seals, where the environment names nothing else. */
+  /** The sealing secret, unless the environment sets one. */
   secret(): string {
-    return this.keptSecret(SECRET);
+    return this.storedSecret(SECRET);
   }
 
-  /** A random text that is made once and kept in a file only we can read. */
-  keptSecret(name: string): string {
-    return keptSecret(this.file(name));
+  /** A random text, generated once and stored in a file that only this user can read. */
+  storedSecret(name: string): string {
+    return storedSecret(this.file(name));
   }
 
-  /** Secrets that were kept before, and still open what they have sealed. */
+  /** Earlier secrets, which still open the values that they sealed. */
   acceptedSecrets(): string[] {
-    return keptSecrets(this.file(ACCEPTED_SECRETS));
+    return storedSecrets(this.file(ACCEPTED_SECRETS));
   }
 
-  /** Makes a new secret from the next start on, and accepts the one that is kept now. */
+  /** Generates a new secret for the next start, and accepts the current one. */
   swapSecret(): void {
-    swapKeptSecret(this.file(SECRET), this.file(ACCEPTED_SECRETS));
+    swapStoredSecret(this.file(SECRET), this.file(ACCEPTED_SECRETS));
   }
 
   forgetAcceptedSecrets(): void {
@@ -69,51 +70,82 @@ export class DataFolder {
     syncFolder(this.path);
   }
 
-  /**
-   * The database's folder: `postgres` in here. As root, where PostgreSQL's user cannot come here, a folder under
-   * /var/lib/gatepost to which `postgres` is a link, so that the data still belong to this folder.
-   */
-  databaseFolder(user: PostgresUser | undefined): string {
-    const folder = this.file('postgres');
-    if (!isThere(folder)) this.#makeDatabaseFolder(folder, user);
-    // A link to nothing is not made good silently: the data it led to may only be elsewhere for now.
-    if (existsSync(folder)) return realpathSync(folder);
-    throw new StartError(
-      `${folder} is a link to ${readlinkSync(folder)}, which is not there: put that folder back, or remove the link to begin with an empty database.`,
-    );
-  }
-
   #make(): void {
     makeFolders(this.path);
-    // As root, PostgreSQL's user has to pass through to its own folder; the files beside it stay ours alone.
+    // As root, PostgreSQL's user must be able to reach its own folder; the other files stay private.
     chmodSync(this.path, process.getuid?.() === 0 ? 0o711 : 0o700);
-  }
-
-  #makeDatabaseFolder(folder: string, user: PostgresUser | undefined): void {
-    if (user === undefined) {
-      mkdirSync(folder, { mode: 0o700 });
-      return;
-    }
-    const isReachable = canReach(user, this.path);
-    const home = isReachable ? folder : join(ROOT_ONLY_FALLBACK, `data-${randomBytes(4).toString('hex')}`);
-    if (!isReachable) makeFallbackFolder();
-    mkdirSync(home, { mode: 0o700 });
-    chownSync(home, user.uid, user.gid);
-    if (!isReachable) symlinkSync(home, folder);
   }
 }
 
-/** Node's own recursive mkdir never ends where a file system such as /proc takes no folders. */
+/** Node's recursive mkdir never returns on a file system such as /proc, which accepts no folders. */
 function makeFolders(path: string): void {
   if (!existsSync(dirname(path))) makeFolders(dirname(path));
   mkdirSync(path);
 }
 
-function isThere(path: string): boolean {
+/** Syncs the folder itself: without it a power cut could lose a new file name, even if the file's content is on disk. */
+export function syncFolder(folder: string): void {
+  const descriptor = openSync(folder, 'r');
   try {
-    lstatSync(path);
-    return true;
-  } catch {
-    return false;
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
+}
+
+/**
+ * A random text, generated once and stored in a file that only this user can read.
+ * @throws StartError if the file is truncated: values sealed with the secret could not be opened
+ */
+export function storedSecret(file: string): string {
+  if (!existsSync(file)) make(file);
+  const secret = readFileSync(file, 'utf8').trim();
+  if (secret.length >= SECRET_LENGTH) return secret;
+  throw new StartError(
+    `The secret in ${file} is truncated: restore the file from a backup. If there are no data yet, remove it; a new one is generated.`,
+  );
+}
+
+function newSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('base64url');
+}
+
+/** The secrets in a file, one per line; none if the file does not exist. */
+export function storedSecrets(file: string): string[] {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+}
+
+/** Replaces the secret in a file, after writing the old one to another file: it is always in at least one of them. */
+export function swapStoredSecret(file: string, acceptedFile: string): void {
+  replace(acceptedFile, readFileSync(file, 'utf8').trim());
+  replace(file, newSecret());
+}
+
+function replace(file: string, secret: string): void {
+  const partial = `${file}.${process.pid}`;
+  writeFileSync(partial, `${secret}\n`, { mode: 0o600, flush: true });
+  renameSync(partial, file);
+  syncFolder(dirname(file));
+}
+
+/** Creates the file atomically and synced to disk; a file that another process created in the meantime stays. */
+function make(file: string): void {
+  const partial = `${file}.${process.pid}`;
+  try {
+    writeFileSync(partial, `${newSecret()}\n`, { mode: 0o600, flush: true });
+    linkSync(partial, file);
+    syncFolder(dirname(file));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw notMade(file, error);
+  } finally {
+    rmSync(partial, { force: true });
+  }
+}
+
+function notMade(file: string, cause: unknown): StartError {
+  return new StartError(`The secret ${file} could not be created: ${messageOf(cause)}`, { cause });
 }

@@ -21,7 +21,7 @@ import {
 import { OperatorSocket, type Requester, type ServedOperators, serveOperators } from '#messaging';
 import type { DataFolder } from './data-folder.js';
 
-/** What the command line may ask. */
+/** The RPCs that the command line may call. */
 const OPERATOR_CONTRACTS = [
   accountsIndexesRpc,
   accountsSealingRpc,
@@ -41,9 +41,9 @@ const OPERATOR_CONTRACTS = [
 ].flatMap((group) => Object.values<RpcContract>(group));
 
 /**
- * Takes the data folder for this process. The operator socket is the lock: it is opened before anything else and answers
- * as long as its process lives.
- * @throws StartError where another server runs on the folder
+ * Locks the data folder for this process. The operator socket is the lock: it is opened before anything else and answers as
+ * long as its process runs.
+ * @throws StartError if another server runs on the folder
  */
 export async function lockDataFolder(
   { path }: DataFolder,
@@ -67,21 +67,21 @@ export async function lockDataFolder(
 }
 
 /**
- * Removes the socket of a process that was killed. It is first moved aside, in one step, and asked there: of several
- * starters one gets it, and a socket that lives after all goes back.
+ * Removes the socket of a killed process. It is first renamed atomically and tried again: only one of several starting
+ * processes gets it, and a socket that still answers is moved back.
  */
 async function removeStaleSocket(socketPath: string, folder: string): Promise<void> {
-  await assertNobodyListens(socketPath, folder);
+  await assertNoListener(socketPath, folder);
   const aside = `${socketPath}.${process.pid}`;
   try {
     renameSync(socketPath, aside);
   } catch (error) {
-    // Another starter was faster: the folder is for the one that listens first.
+    // Another starting process was faster: the first one that listens gets the folder.
     if (hasCode(error, 'ENOENT')) return;
     throw error;
   }
   try {
-    await assertNobodyListens(aside, folder);
+    await assertNoListener(aside, folder);
   } catch (error) {
     renameSync(aside, socketPath);
     throw error;
@@ -89,7 +89,7 @@ async function removeStaleSocket(socketPath: string, folder: string): Promise<vo
   rmSync(aside);
 }
 
-async function assertNobodyListens(socketPath: string, folder: string): Promise<void> {
+async function assertNoListener(socketPath: string, folder: string): Promise<void> {
   const other = await OperatorSocket.open(socketPath);
   if (other === undefined) return;
   other.close();

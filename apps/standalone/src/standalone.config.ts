@@ -1,6 +1,6 @@
 import { environment, serviceEnvironment } from '#bootstrap';
 
-/** The variables of the standalone server. It brings its own PostgreSQL, and needs neither Redis nor RabbitMQ. */
+/** The variables of the standalone server. It includes PostgreSQL, and needs neither Redis nor RabbitMQ. */
 export const standaloneEnvironment = environment
   .pick({
     GATEPOST_ACCEPTED_SECRETS: true,
@@ -39,5 +39,5 @@ export const standaloneEnvironment = environment
     SMTP_URL: true,
   })
   .extend(serviceEnvironment.shape)
-  // A person reads this console: what goes well is told by the welcome, the log tells what does not.
+  // A developer reads this console: the welcome text reports success, the log only problems.
   .extend({ GATEPOST_LOG_LEVEL: environment.shape.GATEPOST_LOG_LEVEL.unwrap().default('warn') });

@@ -1,5 +1,7 @@
+import { createServer } from 'node:net';
 import type { z } from 'zod';
 import { type RunningProcess, type RunningService, Secret, StartError, startService } from '#bootstrap';
+import type { Application } from '#contracts';
 import { migrate } from '#database';
 import { InProcessTransport } from '#messaging';
 import { Readiness } from '#observability';
@@ -21,24 +23,20 @@ import { pushDatabase } from '../../push-delivery/src/push-delivery.database.js'
 import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
 import { DataFolder } from './data-folder.js';
 import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
-import { postgresBinaries } from './embedded-postgres/postgres-binaries.js';
-import { postgresUser } from './embedded-postgres/postgres-user.js';
-import { assertPortIsFree } from './free-port.js';
+import { clusterFolder, postgresBinaries, postgresUser } from './embedded-postgres/postgres-files.js';
 import { lockDataFolder } from './instance-lock.js';
-import { KeptSecretsModule } from './kept-secrets/kept-secrets.module.js';
+import { StoredSecretsModule } from './stored-secrets/stored-secrets.module.js';
 import type { standaloneEnvironment } from './standalone.config.js';
-import { firstWelcome, welcomeBack } from './welcome.js';
 
-/** It reads an application's credentials once a second at most. The embedded PostgreSQL has 50 connections for all. */
+/** auth-linking reads an application's credentials at most once a second. The embedded PostgreSQL has 50 connections in total. */
 const AUTH_LINKING_POOL = 2;
-/** Of the same 50: handling events, taking deliveries, and noting what became of them. */
+/** Of the same 50: handling events, claiming deliveries, and recording their outcome. */
 const MAIL_POOL = 4;
-/** Of the same 50: queues of devices, and the scans of pushes. */
+/** Of the same 50: device queues, and the installation scans of pushes. */
 const PUSH_POOL = 8;
-
 type Environment = z.output<typeof standaloneEnvironment>;
 
-/** Runs every service in this process, over embedded storage. */
+/** Runs all services in this process, with embedded storage. */
 export async function startStandalone(env: Environment): Promise<RunningProcess> {
   const { baseUrl } = gatewayConfig(env);
   const folder = new DataFolder(env.GATEPOST_DATA_DIR);
@@ -69,12 +67,26 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
   }
 }
 
+/**
+ * Fails on a port in use before anything is created: a first start that fails later would have created an application
+ * without ever showing its keys.
+ * @throws the error of `listen`, such as EADDRINUSE
+ */
+async function assertPortIsFree(port: number, host: string): Promise<void> {
+  const probe = createServer();
+  await new Promise<void>((resolve, reject) => {
+    probe.once('error', reject);
+    probe.listen(port, host, resolve);
+  });
+  await new Promise((resolve) => probe.close(resolve));
+}
+
 function embeddedPostgres(folder: DataFolder): EmbeddedPostgres {
   const user = postgresUser();
   return new EmbeddedPostgres({
     binaries: postgresBinaries(user),
-    folder: folder.databaseFolder(user),
-    password: folder.keptSecret('postgres-password'),
+    folder: clusterFolder(folder.path, user),
+    password: folder.storedSecret('postgres-password'),
     logFile: folder.file('postgres.log'),
     user,
   });
@@ -109,14 +121,14 @@ function startServices(
   };
   return startService({
     name: 'standalone',
-    // One receiver takes the messages for all modules of the process: a second one would handle each event again.
+    // One receiver handles the messages for all modules of the process: a second one would handle each event again.
     serves: ['standalone'],
     imports: [
       GatewayModule.forRoot(gateway, { requestCounts: 'memory' }),
       AccountsModule.forRoot({ ...accounts, initialApplication }, { lockouts: 'postgresql' }),
       AuthLinkingModule.forRoot({ ...authLinking, databasePool: AUTH_LINKING_POOL }),
       MailModule.forRoot({ ...mail, databasePool: MAIL_POOL }),
-      KeptSecretsModule.forRoot(folder, env.GATEPOST_SECRET !== undefined),
+      StoredSecretsModule.forRoot(folder, env.GATEPOST_SECRET !== undefined),
       PushDeliveryModule.forRoot({ ...push, databasePool: PUSH_POOL }, { deviceQueues: 'postgresql' }),
     ],
     env,
@@ -126,7 +138,7 @@ function startServices(
   });
 }
 
-/** What the environment gives, or else what the folder keeps. */
+/** The secrets of the environment, or else those stored in the folder. */
 function secretsOf(env: Environment, folder: DataFolder) {
   const kept = folder.acceptedSecrets().map((one) => new Secret(one));
   return {
@@ -140,4 +152,29 @@ async function welcome({ app }: RunningService, baseUrl: string): Promise<void> 
   const problems = await app.get(Readiness).problems();
   if (problems.length > 0) throw new StartError(`Gatepost cannot serve: ${problems.join('; ')}`);
   process.stdout.write(created === undefined ? welcomeBack(baseUrl) : firstWelcome(baseUrl, created));
+}
+
+/** The text after the first start: the keys, and a first request that works as printed. */
+function firstWelcome(baseUrl: string, { id, appKey, masterKey }: Application): string {
+  return `
+Gatepost is ready at ${baseUrl}
+
+  Application id   ${id}
+  Application key  ${appKey}
+  Master key       ${masterKey}   (for your own servers only)
+
+Sign up a first user:
+
+  curl -X POST ${baseUrl}/1.1/users -H 'Content-Type: application/json' -H 'X-LC-Id: ${id}' -H 'X-LC-Key: ${appKey}' -d '{"username":"ada","password":"correct horse"}'
+
+Show the keys again: npm run gatepost -- apps list    Stop: Ctrl-C
+`;
+}
+
+function welcomeBack(baseUrl: string): string {
+  return `
+Gatepost is ready at ${baseUrl}
+
+Show the applications and their keys: npm run gatepost -- apps list    Stop: Ctrl-C
+`;
 }

@@ -12,7 +12,7 @@ import { MailModule } from '../../mail/src/mail.module.js';
 import { pushDeliveryConfig, pushDeliveryEnvironment } from '../../push-delivery/src/push-delivery.config.js';
 import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
 import { DataFolder } from '../src/data-folder.js';
-import { KeptSecretsModule } from '../src/kept-secrets/kept-secrets.module.js';
+import { StoredSecretsModule } from '../src/stored-secrets/stored-secrets.module.js';
 
 interface Handled {
   readonly service: string;
@@ -20,8 +20,8 @@ interface Handled {
   readonly isEvent: boolean;
 }
 
-/** A transport that notes which handlers a service registers. */
-class NotingTransport extends InProcessTransport {
+/** A transport that records the handlers of a service. */
+class RecordingTransport extends InProcessTransport {
   constructor(
     private readonly service: string,
     private readonly handled: Handled[],
@@ -103,7 +103,7 @@ describe('the contracts', () => {
           AccountsModule.forRoot(accounts, { lockouts: 'postgresql' }),
         ],
         env,
-        transport: () => new NotingTransport('accounts', handled),
+        transport: () => new RecordingTransport('accounts', handled),
         http: createHttpServer(gateway),
         prepare: prepareHttpServer,
       }),
@@ -112,35 +112,35 @@ describe('the contracts', () => {
         serves: ['auth-linking'],
         imports: [AuthLinkingModule.forRoot(authLinking)],
         env,
-        transport: () => new NotingTransport('auth-linking', handled),
+        transport: () => new RecordingTransport('auth-linking', handled),
       }),
       await startService({
         name: 'mail',
         serves: ['mail'],
         imports: [MailModule.forRoot(mail)],
         env,
-        transport: () => new NotingTransport('mail', handled),
+        transport: () => new RecordingTransport('mail', handled),
       }),
       await startService({
         name: 'push-delivery',
         serves: ['push-delivery'],
         imports: [PushDeliveryModule.forRoot(push, { deviceQueues: 'postgresql' })],
         env,
-        transport: () => new NotingTransport('push-delivery', handled),
+        transport: () => new RecordingTransport('push-delivery', handled),
       }),
       await startService({
         name: 'gateway',
         serves: ['gateway'],
         imports: [],
         env,
-        transport: () => new NotingTransport('gateway', handled),
+        transport: () => new RecordingTransport('gateway', handled),
       }),
       await startService({
         name: 'standalone',
         serves: ['standalone'],
-        imports: [KeptSecretsModule.forRoot(new DataFolder(testRun().folder), false)],
+        imports: [StoredSecretsModule.forRoot(new DataFolder(testRun().folder), false)],
         env,
-        transport: () => new NotingTransport('standalone', handled),
+        transport: () => new RecordingTransport('standalone', handled),
       }),
     );
   });

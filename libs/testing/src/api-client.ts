@@ -93,7 +93,7 @@ export class ApiClient {
   }
 }
 
-/** What a request asks for, which its text/plain form says in the body. */
+/** The method and path of a request, which its text/plain form has in the body. */
 function addressOf(
   method: string,
   url: string,

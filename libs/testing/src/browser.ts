@@ -14,10 +14,10 @@ const QUIET = [
 /** How Chromium notes that a page was answered with an error; the page says it better. */
 const ANSWERED_WITH_ERROR = /^Failed to load resource: the server responded with a status of [45]\d\d/;
 
-/** Somebody's visit with a browser of his own: no cookies, no cache, and a note of what the browser did. */
+/** A visit with a fresh browser profile: no cookies, no cache, and a record of the browser's requests and errors. */
 export class Visit {
   readonly requests: Request[] = [];
-  /** What the browser had to complain about: scripts, policies, what could not be loaded. */
+  /** Errors that the browser reported: scripts, policies, failed loads. */
   readonly complaints: string[] = [];
 
   private constructor(readonly page: Page) {

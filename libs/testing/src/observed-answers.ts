@@ -21,7 +21,7 @@ export function observeAnswer(baseUrl: string, { text, ...answer }: ObservedAnsw
   all.push({ ...answer, text: text.length > MAX_TEXT_LENGTH ? '' : text });
 }
 
-/** What the clients of this test file were answered by servers at these addresses. */
+/** The answers that clients of this test file got from servers at these addresses. */
 export function observedAnswers(baseUrls: readonly string[]): readonly ObservedAnswer[] {
   return baseUrls.flatMap((baseUrl) => answers.get(baseUrl) ?? []);
 }

@@ -76,7 +76,7 @@ export class PlatformServer {
     return Object.keys(this.#platforms) as PlatformKey[];
   }
 
-  /** What an application must know of each platform: the fields of `gatepost platforms set`. */
+  /** The credentials of an application on each platform: the fields of `gatepost platforms set`. */
   get credentials(): { readonly [Kind in PlatformKey]: Platforms[Kind]['credentials'] } {
     const entries = this.kinds.map((kind) => [kind, this.#platforms[kind].credentials]);
     return Object.fromEntries(entries) as { [Kind in PlatformKey]: Platforms[Kind]['credentials'] };
@@ -95,7 +95,7 @@ export class PlatformServer {
     return `http://${host}:${this.port}/${kind}`;
   }
 
-  /** What the platform was asked so far. */
+  /** The requests that the platform has received. */
   calls(kind: PlatformKey): readonly PlatformCall[] {
     return this.#calls.get(kind) ?? [];
   }

@@ -5,7 +5,7 @@ import { TestProcess } from './test-process.js';
 const START_MS = 90_000;
 const run = promisify(execFile);
 
-/** What RabbitMQ can run short of, with the settings that make it so and that are usual. */
+/** The resources that RabbitMQ can run short of, with the settings that cause it and the usual ones. */
 const SHORTAGES = {
   memory: { setting: 'set_vm_memory_high_watermark', short: '0.00001', usual: '0.4' },
   disk: { setting: 'set_disk_free_limit', short: '1000000GB', usual: '50MB' },

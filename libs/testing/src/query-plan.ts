@@ -1,6 +1,6 @@
 import type { Queryable } from '#database';
 
-/** The quickest of so many runs tells the plan's cost; the others tell what else the machine was doing. */
+/** The quickest of several runs shows the cost of the plan; the others include other load of the machine. */
 const RUNS = 5;
 
 interface PlanNode {

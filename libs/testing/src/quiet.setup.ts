@@ -1,4 +1,4 @@
 import { Logger } from '@nestjs/common';
 
-// What a test expects to go wrong needs no line in the log.
+// Expected failures of tests need no line in the log.
 Logger.overrideLogger(false);

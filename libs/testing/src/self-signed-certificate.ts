@@ -13,7 +13,7 @@ const OID_ECDSA_WITH_SHA256 = '06082a8648ce3d040302';
 const OID_COMMON_NAME = '0603550403';
 const OID_SUBJECT_ALT_NAME = '0603551d11';
 
-/** A certificate of `localhost` and `127.0.0.1` that nobody else has signed, good for an hour to both sides of now. */
+/** A self-signed certificate of `localhost` and `127.0.0.1`, valid from one hour ago until one hour from now. */
 export function selfSignedCertificate(): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const algorithm = der(SEQUENCE, hex(OID_ECDSA_WITH_SHA256));

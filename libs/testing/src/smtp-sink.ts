@@ -14,13 +14,13 @@ const HOST = '127.0.0.1';
 export interface SmtpSinkOptions {
   /** How connections are encrypted: from the start, on request, or never. */
   readonly tls?: 'implicit' | 'starttls' | 'none';
-  /** Who may send; everybody where it is left out. */
+  /** The credentials that may send; without them every client may. */
   readonly account?: { readonly user: string; readonly password: string };
 }
 
 /**
- * What the server does with a mail that has come: it forgets it and does not answer (`hang`), keeps it and does not answer
- * (`mute`), or keeps it and breaks the connection (`drop`).
+ * The reaction of the server to a complete mail: it drops it and does not answer (`hang`), stores it and does not answer (`mute`), or
+ * stores it and breaks the connection (`drop`).
  */
 export type SmtpFault = 'hang' | 'mute' | 'drop';
 
@@ -70,7 +70,7 @@ export class SmtpSink {
     return `${tls === 'implicit' ? 'smtps' : 'smtp'}://${login}${HOST}:${this.port}`;
   }
 
-  /** What was accepted for an address so far. */
+  /** The mails accepted for an address so far. */
   async mailsTo(address: string): Promise<ReceivedMail[]> {
     return this.#parse(this.kept.filter((mail) => goesTo(mail, address)));
   }

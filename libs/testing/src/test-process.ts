@@ -14,7 +14,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A process of ours under test, with what it wrote. Whatever happens to the test, `npm test` ends it. */
+/** A process under test, with its output. `npm test` ends it even if the test fails. */
 export class TestProcess {
   readonly exited: Promise<Exit>;
   #stdout = '';

@@ -47,7 +47,7 @@ export type Part =
   | 'redis'
   | 'redis-server';
 
-/** What services need. */
+/** The servers of the test run, for services. */
 export const SERVERS: readonly Part[] = ['postgresql', 'redis', 'rabbitmq'];
 
 /**

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { Metrics } from '#observability';
 import { Manifests, type Workload } from './manifests.js';
 
-/** What a service may need after it drains: 15 seconds for its server, as long for what is in its hands. */
+/** The time a service may need after it drains: 15 seconds for its server, and as long for the work in progress. */
 const FINISHING_SECONDS = 30;
-/** What a mail process needs at most to finish what it sends. */
+/** The longest time a mail process needs to finish its deliveries in progress. */
 const SENDING_SECONDS = 50;
 /** The default of GATEPOST_PUSH_RECONNECT_SECONDS. */
 const RECONNECT_SECONDS = 30;

@@ -28,7 +28,7 @@ interface Patch {
   readonly target?: { readonly kind?: string; readonly name?: string; readonly labelSelector?: string };
 }
 
-/** What our kustomizations use of the format. */
+/** The subset of the format that our kustomizations use. */
 interface Kustomization {
   readonly namespace?: string;
   readonly resources: readonly string[];
@@ -85,7 +85,7 @@ export function renderKustomization(folder: string): Manifest[] {
 /** Config maps whose names get a hash of what they hold. */
 const generated = new WeakSet<Manifest>();
 
-/** What a folder makes of the objects that there are before: none, but for a component. */
+/** Builds the objects of a folder. @param before the existing objects: none, except for a component */
 function build(folder: string, before: readonly Manifest[]): Manifest[] {
   const kustomization = readKustomization(folder);
   const resources = kustomization.resources.flatMap((name) => resourcesOf(join(folder, name)));

@@ -12,7 +12,7 @@ import { renderKustomization } from './kustomize.js';
 
 export const FOLDER = fileURLToPath(new URL('../../../deploy/kubernetes/', import.meta.url));
 
-/** What any object of Kubernetes has. */
+/** The members of every Kubernetes object. */
 export interface KubernetesObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -85,7 +85,7 @@ export class Manifests {
     return found;
   }
 
-  /** What a container finds in its environment: the values that stand in the manifests, and the keys of the Secret. */
+  /** The environment of a container: the values in the manifests, and the keys of the Secret. */
   environment({ container }: Workload): {
     readonly values: Readonly<Record<string, string>>;
     readonly secrets: Secrets;
@@ -153,5 +153,5 @@ interface Expression {
 function fits({ key, operator, values = [] }: Expression, labels: Readonly<Record<string, string>>): boolean {
   if (operator === 'In') return values.includes(labels[key] ?? '');
   if (operator === 'NotIn') return !values.includes(labels[key] ?? '');
-  throw new Error(`nobody has taught the tests what ${operator} means`);
+  throw new Error(`the tests do not support the operator ${operator}`);
 }

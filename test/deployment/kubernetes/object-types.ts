@@ -26,12 +26,12 @@ interface Model {
   validate(): void;
 }
 
-/** Whether somebody publishes the type of the object. */
+/** Whether a package publishes the type of the object. */
 export function hasModel({ apiVersion }: KubernetesObject): boolean {
   return !WITHOUT_MODEL.includes(groupOf(apiVersion));
 }
 
-/** What the API server would refuse in an object: values that are wrong or missing. */
+/** Errors for which the API server would reject an object: wrong or missing values. */
 export function valueProblems(object: KubernetesObject): string | undefined {
   const models = require(moduleOf(object)) as Readonly<Record<string, new (data: KubernetesObject) => Model>>;
   const model = models[object.kind];
@@ -44,7 +44,7 @@ export function valueProblems(object: KubernetesObject): string | undefined {
   }
 }
 
-/** What the compiler says of the objects as literals of their types: above all fields that there are not. */
+/** Compiler errors of the objects as literals of their types: above all unknown fields. */
 export function fieldProblems(objects: readonly KubernetesObject[]): string[] {
   const lines = objects.map(
     (object, index) =>

@@ -16,7 +16,7 @@ describe('with the environment of the manifests', () => {
   const processes = new Map<string, TestProcess>();
   const ports = new Map<string, number>();
   let namespace: string;
-  /** What the Secret holds; what may be missing is, but for the first application. */
+  /** The content of the Secret; optional values are missing, except for the first application. */
   let secret: Readonly<Record<string, string>>;
 
   const appOf = ({ container }: Workload) => /gatepost-([a-z-]+):/.exec(container.image ?? '')?.[1] ?? '';
@@ -82,7 +82,7 @@ describe('with the environment of the manifests', () => {
       const first = await freePorts(services.length);
       for (const [index, workload] of services.entries()) {
         ports.set(workload.name, first + index);
-        // Draining is for pods: a test waits for nobody.
+        // Draining is for pods: a test need not wait.
         const local = { GATEPOST_PORT: String(first + index), GATEPOST_HOST: '127.0.0.1', GATEPOST_DRAIN_SECONDS: '0' };
         processes.set(workload.name, start(workload, local));
       }
@@ -92,13 +92,13 @@ describe('with the environment of the manifests', () => {
     TEST_TIMEOUT_MS,
   );
 
-  it('devices are told the address that the entrance has', async () => {
+  it('devices get the address of the entrance', async () => {
     const answer = await fetch(`http://127.0.0.1:${ports.get('gateway')}/v1/route?appId=my-first-app&secure=1`);
     expect(await answer.json()).toMatchObject({ server: 'wss://gatepost.example.com/push' });
   });
 
   it(
-    'every service stops when it is told to',
+    'every service stops on SIGTERM',
     async () => {
       for (const [name, process] of processes)
         expect(await process.stop(), `${name}: ${process.stderr.slice(-1_000)}`).toEqual({ status: 0, signal: null });
@@ -106,7 +106,7 @@ describe('with the environment of the manifests', () => {
     TEST_TIMEOUT_MS,
   );
 
-  it('the pod for the command line waits, and ends when it is told to', async () => {
+  it('the pod for the command line waits, and ends on SIGTERM', async () => {
     const [, option = '', script = ''] = manifests.workload('cli').container.command ?? [];
     const waiting = spawn(process.execPath, [option, `${script}; console.log('waits')`]);
     await once(waiting.stdout, 'data');

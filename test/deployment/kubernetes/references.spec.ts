@@ -77,7 +77,7 @@ describe.each(overlays)('in %s', (overlay) => {
     });
   });
 
-  it('clients are told the name that the entrance has', () => {
+  it('clients get the name of the entrance', () => {
     const { values } = manifests.environment(manifests.workload('gateway'));
     const { host, protocol } = new URL(values['GATEPOST_BASE_URL'] ?? '');
     const push = new URL(values['GATEPOST_PUSH_URL'] ?? '');

@@ -4,7 +4,7 @@ import { parseAllDocuments } from 'yaml';
 import { kubectlProgram } from '#testing';
 import { FOLDER, type KubernetesObject, Manifests } from './manifests.js';
 
-/** What `kubectl apply -k` would send. */
+/** The objects that `kubectl apply -k` would send. */
 function renderedByKubectl(folder: string): KubernetesObject[] {
   const text = execFileSync(kubectlProgram(), ['kustomize', `${FOLDER}${folder}`], { encoding: 'utf8' });
   return parseAllDocuments(text).map((document) => document.toJS() as KubernetesObject);

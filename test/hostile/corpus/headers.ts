@@ -46,7 +46,7 @@ export const HOSTILE_HEADERS: readonly Readonly<Record<string, string>>[] = [
   { 'x-lc-id': '$APP_ID', 'x-lc-key': '', 'x-lc-sign': `,,,${'1,'.repeat(3_000)}` },
   { 'x-lc-id': '$APP_ID', 'x-lc-key': '', authorization: `Basic ${'A'.repeat(4_000)}` },
   { 'x-lc-id': '$APP_ID', 'x-lc-key': '', authorization: 'Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.' },
-  // What the body is said to be.
+  // The claimed type of the body.
   { 'content-type': 'text/plain' },
   { 'content-type': 'text/plain; charset=utf-16' },
   { 'content-type': 'application/x-www-form-urlencoded' },
@@ -60,7 +60,7 @@ export const HOSTILE_HEADERS: readonly Readonly<Record<string, string>>[] = [
   { 'content-encoding': 'deflate, gzip, br, identity' },
   { expect: '200-maybe' },
   { te: 'trailers, deflate', upgrade: 'h2c', 'http2-settings': 'AAMAAABkAARAAAAAAAIAAAAA' },
-  // What is asked of the answer.
+  // The requested form of the answer.
   { accept: '*/*;q='.repeat(1_000) },
   { 'accept-language': 'a-'.repeat(4_000) },
   { 'accept-language': '../../etc/passwd,__proto__;q=1,constructor;q=0.9' },

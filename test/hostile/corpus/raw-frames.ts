@@ -20,17 +20,17 @@ const PONG = 10;
 const times = (count: number, one: Buffer) => Array.from({ length: count }, () => one);
 const login = (fields: object) => frame(JSON.stringify({ cmd: 'login', ...fields }));
 
-/** What no device of ours sends. @param device who may log in, and does not acknowledge for others */
+/** Frames that our devices never send. @param device may log in, and does not acknowledge for others */
 export function rawFrames(device: { readonly appId: string; readonly installationId: string }): RawFrames[] {
   const open = login(device);
   return [
     ...unreadable(),
     ...strangers(device.appId),
-    // Nobody waits until so many answers have left.
+    // The sender does not wait until this many answers have left.
     { name: 'a flood of pings', frames: pings(FLOOD), code: undefined },
     { name: 'a flood of pongs', frames: times(FLOOD, frame('', { opcode: PONG })), code: 4116 },
     { name: 'a flood of logins', frames: times(FLOOD, open), code: 4116 },
-    { name: 'a flood of frames that nobody knows', frames: times(FLOOD, frame('{"cmd":"__proto__"}')), code: 4116 },
+    { name: 'a flood of unknown frames', frames: times(FLOOD, frame('{"cmd":"__proto__"}')), code: 4116 },
     {
       name: 'a flood of acknowledgements',
       frames: [open, ...times(FLOOD, frame(JSON.stringify({ cmd: 'ack', ids: Array(200).fill('__proto__') })))],
@@ -59,7 +59,7 @@ function unreadable(): RawFrames[] {
     { name: 'JSON that is too deep', frames: [frame('['.repeat(16_000))], code: 1007 },
     { name: 'a frame without a mask', frames: [frame('{}', { isMasked: false })], code: 1002 },
     { name: 'a frame of a kind that there is not', frames: [frame('{}', { opcode: 3 })], code: 1002 },
-    { name: 'bits that nobody agreed on', frames: [frame('{}', { reserved: 0x40 })], code: 1002 },
+    { name: 'bits of no negotiated extension', frames: [frame('{}', { reserved: 0x40 })], code: 1002 },
     { name: 'a frame that is too long', frames: [frame('a'.repeat(16_385))], code: 1009 },
     { name: 'a frame that says to be huge', frames: [frame('{}', { length: 2n ** 52n })], code: 1009 },
     { name: 'a frame longer than any number', frames: [frame('{}', { length: 2n ** 62n })], code: 1009 },
@@ -80,7 +80,7 @@ function strangers(appId: string): RawFrames[] {
     })),
     { name: 'a login as an object', frames: [login({ appId, installationId: { $ne: '' } })], code: 4103 },
     { name: 'a login as NUL', frames: [login({ appId, installationId: '\0' })], code: 4103 },
-    { name: 'a login as nobody', frames: [login({ appId, installationId: '' })], code: 4103 },
+    { name: 'a login without an installation id', frames: [login({ appId, installationId: '' })], code: 4103 },
   ];
 }
 

@@ -13,7 +13,7 @@ const HOST = 'Host: localhost\r\n';
 const PIPELINED = 100;
 const get = (headers = '', target = '/healthz') => `GET ${target} HTTP/1.1\r\n${HOST}${headers}\r\n`;
 const last = (headers = '') => get(`${headers}Connection: close\r\n`);
-/** What somebody would like to see answered to another one. */
+/** A request smuggled inside another one. */
 const HIDDEN = get();
 
 const refused = (name: string, bytes: string | Buffer): RawRequest => ({ name, bytes, kinds: [4] });

@@ -37,7 +37,7 @@ export const HOSTILE_TEXTS: readonly string[] = [
   'x'.repeat(511),
   'x'.repeat(513),
   'é'.repeat(300),
-  // What a query may ask for.
+  // Conditions of queries.
   '{"username":{"$regex":"(a+)+$"}}',
   '{"username":{"$regex":"(?<=a)b","$options":"imsxgu"}}',
   '{"username":{"$regex":"["}}',

@@ -27,7 +27,7 @@ export function describeAnonymous(server: () => GatepostServer): void {
       user = await signUpBy(api, { anonymous });
     });
 
-    /** The id is nobody's any more; the user goes on with the session token that it had. */
+    /** The id is free again; the user keeps its session token. */
     const expectUpgraded = async (authData: Json | undefined) => {
       expect((await authDataOf(server(), user)) ?? {}).toEqual(authData ?? {});
       const { body } = await api.get('/1.1/users/me', { session: user.session });
@@ -72,7 +72,7 @@ export function describeAnonymous(server: () => GatepostServer): void {
       await expectUpgraded({ github });
     });
 
-    it('stay anonymous where the platform’s account is somebody else’s', async () => {
+    it('stay anonymous if the platform’s account belongs to another user', async () => {
       const github = uidEntry();
       await signUpBy(api, { github });
       expect(await refusal(change(api, user, { authData: { github } }))).toEqual([400, 208]);

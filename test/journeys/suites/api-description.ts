@@ -19,7 +19,7 @@ export interface DescribedOperation {
   readonly operation: Operation;
 }
 
-/** What a server says of its endpoints, as tests hold it against what they saw. */
+/** A server's description of its endpoints, compared with the answers that tests have seen. */
 export class ApiDescription {
   readonly operations: readonly DescribedOperation[];
   readonly #parsers = new Map<Schema, z.ZodType>();
@@ -54,7 +54,7 @@ export class ApiDescription {
     });
   }
 
-  /** What is wrong with the body of an answer that is no error; undefined where it is as described. */
+  /** The mismatch between a success body and its description; undefined if it matches. */
   mistakeOf({ operation }: DescribedOperation, { status, text }: ObservedAnswer): string | undefined {
     const response = operation.responses[String(status)];
     const schema = response && this.#resolve(response).content?.['application/json']?.schema;

@@ -6,7 +6,7 @@ const deepText = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth
 const MEGABYTE = 1_048_576;
 const USER = { __type: 'Pointer', className: '_User', objectId: 'a1' };
 
-/** Whatever comes in: a clear 4xx with its code, and nothing is changed. */
+/** Malformed requests: a clear 4xx with its code, and nothing is changed. */
 export function describeBadInput(server: () => GatepostServer): void {
   describe('bad input', () => {
     let api: ApiClient;

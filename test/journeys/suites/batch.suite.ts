@@ -148,7 +148,7 @@ export function describeBatch(server: () => GatepostServer): void {
       [
         'a child that is not there',
         106,
-        () => Promise.resolve(change(user, { __children: [{ className: '_User', cid: 'nobody', key: 'friend' }] })),
+        () => Promise.resolve(change(user, { __children: [{ className: '_User', cid: 'unknown', key: 'friend' }] })),
       ],
     ])('changes nothing where one request has %s', async (_, code, failing) => {
       const before = await read(user);
@@ -236,7 +236,7 @@ export function describeBatch(server: () => GatepostServer): void {
     it('sends a query that is too long for a URL', async () => {
       const user = newUser();
       await user.signUp();
-      const names = [...Array.from({ length: 200 }, () => unique('nobody')), user.getUsername()];
+      const names = [...Array.from({ length: 200 }, () => unique('unknown')), user.getUsername()];
       const found = await new AV.Query('_User').containedIn('username', names).find({ useMasterKey: true });
       expect(found.map(({ id }) => id)).toEqual([user.id]);
     });

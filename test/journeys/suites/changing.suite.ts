@@ -63,7 +63,7 @@ export function describeChanging(server: () => GatepostServer): void {
     it('refuses an address or a number that is none, and a number that is taken', async () => {
       const [user, other] = [await signUp(api), await signUp(api, { mobilePhoneNumber: uniquePhone() })];
       const codeOf = async (body: unknown) => (await put(user, body, user.session)).body['code'];
-      expect(await codeOf({ email: 'nobody' })).toBe(125);
+      expect(await codeOf({ email: 'not-an-address' })).toBe(125);
       expect(await codeOf({ mobilePhoneNumber: 'call me' })).toBe(127);
       expect(await codeOf({ mobilePhoneNumber: other.body['mobilePhoneNumber'] })).toBe(214);
     });

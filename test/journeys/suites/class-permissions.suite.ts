@@ -18,7 +18,7 @@ const ACL = { '*': { read: true, write: true } };
 /** Settings and permissions work within a second. */
 const EFFECTIVE_MS = 3_000;
 
-/** What may be done with a class as a whole. */
+/** The permissions of a class as a whole. */
 export function describeClassPermissions(server: () => GatepostServer): void {
   describe('class permissions', () => {
     let app: AppKeys;
@@ -78,7 +78,7 @@ export function describeClassPermissions(server: () => GatepostServer): void {
       'of %s: nobody, logged-in users, listed users, a role, everyone',
       async (className) => {
         const operations = requests[className] ?? {};
-        /** Which operations are refused to nobody in particular, to a user, and to one with the role. */
+        /** The operations refused to the anonymous principal, to a user, and to a user with the role. */
         const refusals = async () => {
           const sessions = [undefined, user.session, member.session];
           return Promise.all(

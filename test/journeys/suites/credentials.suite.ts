@@ -165,7 +165,7 @@ export function describeCredentials(server: () => GatepostServer): void {
       const before = ApiClient.forApp(baseUrl, other);
       const { stdout } = await gatepost(server(), 'apps', 'rotate-keys', other.id, '--keep-old', '90d');
       const [, appKey = '', masterKey = ''] = /key\s+(\S+)\s+master key\s+(\S+)/.exec(stdout) ?? [];
-      expect(stdout).toMatch(new RegExp(`old key  ${other.appKey}  \\(good until 20\\d\\d-`));
+      expect(stdout).toMatch(new RegExp(`old key  ${other.appKey}  \\(valid until 20\\d\\d-`));
       await eventually(() => signUp(ApiClient.forApp(baseUrl, { ...other, appKey })), 2_000);
       await signUp(before);
       for (const key of [other.masterKey, masterKey])

@@ -12,7 +12,7 @@ import { ApiDescription, type DescribedOperation } from './api-description.js';
 
 const OVER_THE_LIMIT = 'x'.repeat(1_100_000);
 
-/** What a request can be answered that reaches no route: it is not there, not readable, or its sender unknown. */
+/** The answers to a request that reaches no route: unknown path, unreadable, or unknown sender. */
 const WITHOUT_ROUTE = ['400/107', '401/401', '404/101'];
 
 /** Described, but nothing that these suites could order; each has a test of its own elsewhere, or cannot have one. */
@@ -29,13 +29,13 @@ const NOT_PROVOKED_HERE: Readonly<Record<string, string>> = {
   'GET /1.1/roles 400/116': 'as of GET /1.1/users',
   'GET /1.1/installations 400/116': 'as of GET /1.1/users',
   '400/601': 'ten messages to a number take minutes; apps/accounts/src/phone-numbers/sms-sender.db-spec.ts',
-  'POST /1.1/usersByMobilePhone 400/214': 'somebody else takes the number in the same moment',
+  'POST /1.1/usersByMobilePhone 400/214': 'another user takes the number at the same moment',
   'POST /pages/verify-email/renew 200': 'links live for a week; test/journeys/expired-links.e2e-spec.ts',
   'GET /1.1/roles/{objectId} 400/116': 'as of GET /1.1/users/{objectId}',
 };
 
 /**
- * What the server says of its endpoints, held against all that the clients of this file saw. Comes last: what it knows are
+ * The server's description of its endpoints, compared with all answers that the clients of this file got. Must come last: it knows only
  * the answers to the tests before it.
  */
 export function describeApiDescription(server: () => GatepostServer): void {
@@ -58,7 +58,7 @@ export function describeApiDescription(server: () => GatepostServer): void {
       }
     });
 
-    it('every endpoint that takes a body refuses one that nobody can read', async () => {
+    it('every endpoint that takes a body refuses one that cannot be parsed', async () => {
       const master = masterClient(server());
       const unreadable: [string, number, number][] = [
         ['hello', 400, 107],
@@ -135,7 +135,7 @@ function lines(answers: readonly ObservedAnswer[]): string[] {
   return [...new Set(answers.map((answer) => `${answer.method} ${answer.path.slice(0, 200)} ${answerName(answer)}`))];
 }
 
-/** A URL of the path: an id that nobody has. */
+/** A URL of the path, with an unknown id. */
 function urlOf(path: string): string {
   return path.replaceAll(/\{\w+\}/g, 'a'.repeat(24));
 }

@@ -10,10 +10,10 @@ import {
   unique,
 } from '#testing';
 
-/** What `gatepost doctor` finds. */
+/** The findings of `gatepost doctor`. */
 export function describeDoctor(server: () => GatepostServer): void {
   describe('the doctor', () => {
-    /** What it says of one application; the others are those of other tests. */
+    /** The findings for one application; the others belong to other tests. */
     const findingsOf = async ({ id }: AppKeys) => {
       const { status, stdout } = await gatepost(server(), 'doctor');
       const [, section = ''] = stdout.split(`(${id})\n`);

@@ -12,13 +12,13 @@ export function describeEmailBounds(server: () => GatepostServer, apps: () => Ma
     };
 
     it('are five in ten minutes, however it is spelt; a sign-up goes on without', async () => {
-      const people = spellings(uniqueEmail()).map((address) => new EmailClient(server(), apps().verifying, address));
-      for (const person of people.slice(0, 5)) await person.signUpForLink();
-      const late = people.at(-1)!;
+      const clients = spellings(uniqueEmail()).map((address) => new EmailClient(server(), apps().verifying, address));
+      for (const client of clients.slice(0, 5)) await client.signUpForLink();
+      const late = clients.at(-1)!;
       expect((await late.signUp()).body['emailVerified']).toBe(false);
-      for (const person of people)
+      for (const client of clients)
         for (const path of ['requestEmailVerify', 'requestPasswordReset']) {
-          const { status, headers, body } = await person.post(path);
+          const { status, headers, body } = await client.post(path);
           expect([status, body['code']]).toEqual(TOO_MANY);
           expect(body['error']).toContain('Too many emails');
           expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
@@ -31,22 +31,22 @@ export function describeEmailBounds(server: () => GatepostServer, apps: () => Ma
 
     it('tell nothing of who is there with quietProfile', async () => {
       for (const path of ['requestPasswordReset', 'requestEmailVerify']) {
-        const people = [0, 1, 2].map(() => new EmailClient(server(), apps().quiet));
-        const [, verified, late] = people as [EmailClient, EmailClient, EmailClient];
+        const clients = [0, 1, 2].map(() => new EmailClient(server(), apps().quiet));
+        const [, verified, late] = clients as [EmailClient, EmailClient, EmailClient];
         const { id } = await verified.signUp({ email: undefined });
         await verified.master().put(`/1.1/users/${id}`, { email: verified.address, emailVerified: true });
-        // Who signed up a moment ago has got a mail already.
+        // A user that has just signed up has already got a mail.
         await late.signUpForLink();
-        for (const person of people)
+        for (const client of clients)
           for (let round = 0; round < 7; round += 1) {
-            const { status, body } = await person.post(path);
+            const { status, body } = await client.post(path);
             expect([status, body]).toEqual([200, {}]);
           }
         expect(await late.mailsOnceSettled()).toHaveLength(5);
       }
     });
 
-    it('are not used up by what is asked for addresses that nobody has, with quietProfile', async () => {
+    it('are not used up by requests for unknown addresses, with quietProfile', async () => {
       const owner = new EmailClient(server(), apps().quiet);
       await owner.signUp();
       for (const address of spellings(owner.address).slice(1))

@@ -68,7 +68,7 @@ export async function changeSettings(
   await sleep(EFFECTIVE_MS);
 }
 
-/** Somebody with an e-mail address. */
+/** A client with an e-mail address. */
 export class EmailClient {
   constructor(
     private readonly server: GatepostServer,
@@ -119,7 +119,7 @@ export class EmailClient {
     return linkSentBy(this.server, this.address, () => this.post(path));
   }
 
-  /** The link that a request of somebody else's making brings to the address. */
+  /** The link that the address gets by a request of another client. */
   linkOf(request: () => Promise<ApiReply>): Promise<MailedLink> {
     return linkSentBy(this.server, this.address, request);
   }
@@ -182,7 +182,7 @@ export class EmailClient {
   }
 }
 
-/** What is answered for a link that is good no more. */
+/** The answer to a link that is no longer valid. */
 export async function outcomeOf(reply: Promise<ApiReply>): Promise<unknown[]> {
   const { status, body } = await reply;
   return [status, body['code'], body['error']];

@@ -6,34 +6,34 @@ import { refusal } from './refusal.js';
 /** Mails that are asked for. */
 export function describeEmailRequests(server: () => GatepostServer, apps: () => MailingApps): void {
   describe('POST /1.1/requestEmailVerify', () => {
-    let person: EmailClient;
+    let client: EmailClient;
 
     beforeEach(() => {
-      person = new EmailClient(server(), apps().verifying);
+      client = new EmailClient(server(), apps().verifying);
     });
 
     it('mails another link; the first one is good as well', async () => {
-      const { user, link: first } = await person.signUpForLink();
-      const { status, body } = await person.post('requestEmailVerify');
-      expect([status, body, (await person.me(user.session))['emailVerified']]).toEqual([200, {}, false]);
-      const second = await person.linkBy('requestEmailVerify');
+      const { user, link: first } = await client.signUpForLink();
+      const { status, body } = await client.post('requestEmailVerify');
+      expect([status, body, (await client.me(user.session))['emailVerified']]).toEqual([200, {}, false]);
+      const second = await client.linkBy('requestEmailVerify');
       expect(second.token).not.toBe(first.token);
-      for (const { token } of [first, second]) expect((await person.verify(token)).status).toBe(200);
-      expect((await person.me(user.session))['emailVerified']).toBe(true);
+      for (const { token } of [first, second]) expect((await client.verify(token)).status).toBe(200);
+      expect((await client.me(user.session))['emailVerified']).toBe(true);
     });
 
     it('mails nothing where the address is verified', async () => {
-      const { link } = await person.signUpForLink();
-      await person.verify(link.token);
-      expect((await person.post('requestEmailVerify')).body).toEqual({});
-      expect(await person.mailsOnceSettled()).toHaveLength(1);
+      const { link } = await client.signUpForLink();
+      await client.verify(link.token);
+      expect((await client.post('requestEmailVerify')).body).toEqual({});
+      expect(await client.mailsOnceSettled()).toHaveLength(1);
     });
 
     it('says what is wrong', async () => {
-      expect(await refusal(person.post('requestEmailVerify'))).toEqual([400, 205]);
-      expect(await refusal(person.post('requestEmailVerify', { email: undefined }))).toEqual([400, 204]);
+      expect(await refusal(client.post('requestEmailVerify'))).toEqual([400, 205]);
+      expect(await refusal(client.post('requestEmailVerify', { email: undefined }))).toEqual([400, 204]);
       for (const email of [7, {}, ['a@example.com'], true])
-        expect((await refusal(person.post('requestEmailVerify', { email })))[0]).toBe(400);
+        expect((await refusal(client.post('requestEmailVerify', { email })))[0]).toBe(400);
     });
 
     it('asks who was never asked, and names the setting where that is off', async () => {
@@ -56,18 +56,18 @@ export function describeEmailRequests(server: () => GatepostServer, apps: () => 
 
   describe('requests for mails with quietProfile', () => {
     it.each(['requestEmailVerify', 'requestPasswordReset'] as const)('%s is answered alike', async (path) => {
-      const [nobody, unverified, verified] = [0, 1, 2].map(() => new EmailClient(server(), apps().quiet)) as [
+      const [unregistered, unverified, verified] = [0, 1, 2].map(() => new EmailClient(server(), apps().quiet)) as [
         EmailClient,
         EmailClient,
         EmailClient,
       ];
       await unverified.signUpForLink();
       await verified.verify((await verified.signUpForLink()).link.token);
-      for (const person of [nobody, unverified, verified]) {
-        const { status, body } = await person.post(path);
+      for (const client of [unregistered, unverified, verified]) {
+        const { status, body } = await client.post(path);
         expect([status, body]).toEqual([200, {}]);
       }
-      expect(await nobody.mailsOnceSettled()).toEqual([]);
+      expect(await unregistered.mailsOnceSettled()).toEqual([]);
       expect(await unverified.mails()).toHaveLength(2);
       expect(await verified.mails()).toHaveLength(path === 'requestEmailVerify' ? 1 : 2);
     });

@@ -6,9 +6,9 @@ import { EmailClient, type MailingApps } from './email-client.js';
 /** The e-mail methods of the client library as it is on npm. */
 export function describeEmailSdk(server: () => GatepostServer, apps: () => MailingApps): void {
   describe('the npm package leancloud-storage: e-mail', () => {
-    let person: EmailClient;
+    let client: EmailClient;
     const linkOf = (call: () => Promise<unknown>) =>
-      person.linkOf(async () => {
+      client.linkOf(async () => {
         await call();
         return { status: 200, body: {} } as ApiReply;
       });
@@ -16,7 +16,7 @@ export function describeEmailSdk(server: () => GatepostServer, apps: () => Maili
       const user = new AV.User();
       user.setUsername(unique('sdk'));
       user.setPassword('first password');
-      user.setEmail(person.address);
+      user.setEmail(client.address);
       await user.signUp();
       return user;
     };
@@ -26,33 +26,33 @@ export function describeEmailSdk(server: () => GatepostServer, apps: () => Maili
       AV.init({ appId: id, appKey, serverURL: server().baseUrls[0] ?? '' });
     });
     beforeEach(async () => {
-      person = new EmailClient(server(), apps().verifying);
+      client = new EmailClient(server(), apps().verifying);
       await AV.User.logOut();
     });
 
     it('User.signUp with an address, User.requestEmailVerify, User.loginWithEmail', async () => {
       const { token } = await linkOf(signUp);
       expect(AV.User.current().get('emailVerified')).toBe(false);
-      const again = await linkOf(() => AV.User.requestEmailVerify(person.address));
+      const again = await linkOf(() => AV.User.requestEmailVerify(client.address));
       expect(again.token).not.toBe(token);
-      await person.verify(again.token);
-      const user = await AV.User.loginWithEmail(person.address, 'first password');
-      expect([user.getEmail(), user.get('emailVerified')]).toEqual([person.address, true]);
+      await client.verify(again.token);
+      const user = await AV.User.loginWithEmail(client.address, 'first password');
+      expect([user.getEmail(), user.get('emailVerified')]).toEqual([client.address, true]);
     });
 
     it('User.requestPasswordReset', async () => {
       await linkOf(signUp);
       const user = AV.User.current();
-      const { token } = await linkOf(() => AV.User.requestPasswordReset(person.address));
-      await person.reset(token, 'second password');
-      await expect(AV.User.loginWithEmail(person.address, 'first password')).rejects.toMatchObject({ code: 210 });
-      const again = await AV.User.loginWithEmail(person.address, 'second password');
+      const { token } = await linkOf(() => AV.User.requestPasswordReset(client.address));
+      await client.reset(token, 'second password');
+      await expect(AV.User.loginWithEmail(client.address, 'first password')).rejects.toMatchObject({ code: 210 });
+      const again = await AV.User.loginWithEmail(client.address, 'second password');
       expect([again.id, again.getSessionToken() === user.getSessionToken()]).toEqual([user.id, false]);
     });
 
     it('says why a request fails', async () => {
-      await expect(AV.User.requestEmailVerify(person.address)).rejects.toMatchObject({ code: 205 });
-      await expect(AV.User.requestPasswordReset(person.address)).rejects.toMatchObject({ code: 205 });
+      await expect(AV.User.requestEmailVerify(client.address)).rejects.toMatchObject({ code: 205 });
+      await expect(AV.User.requestPasswordReset(client.address)).rejects.toMatchObject({ code: 205 });
     });
   });
 }

@@ -6,13 +6,13 @@ import { refusal } from './refusal.js';
 
 const HAN = /\p{Script=Han}/u;
 
-/** What an application decides of its mails, and what nobody else may decide. */
+/** The settings of an application for its mails, and their protection from clients. */
 export function describeEmailSettings(server: () => GatepostServer, apps: () => MailingApps): void {
   describe('mails of an application', () => {
-    let person: EmailClient;
+    let client: EmailClient;
 
     beforeEach(() => {
-      person = new EmailClient(server(), apps().verifying);
+      client = new EmailClient(server(), apps().verifying);
     });
 
     /** Posts with headers that fetch does not let through. */
@@ -35,10 +35,10 @@ export function describeEmailSettings(server: () => GatepostServer, apps: () => 
       ['../../../etc/passwd', false],
     ])('are written in the language of who asks: %s', async (language, isChinese) => {
       const headers = { 'accept-language': language };
-      const body = { username: uniqueEmail(), password: 'p', email: person.address };
-      const verifying = await person.mailOf(() => person.api().post('/1.1/users', body, { headers }));
-      const resetting = await person.mailOf(() =>
-        person.api().post('/1.1/requestPasswordReset', { email: person.address }, { headers }),
+      const body = { username: uniqueEmail(), password: 'p', email: client.address };
+      const verifying = await client.mailOf(() => client.api().post('/1.1/users', body, { headers }));
+      const resetting = await client.mailOf(() =>
+        client.api().post('/1.1/requestPasswordReset', { email: client.address }, { headers }),
       );
       for (const { subject, text, html } of [verifying, resetting])
         expect([subject, text, html].map((part) => HAN.test(part))).toEqual([isChinese, isChinese, isChinese]);
@@ -55,10 +55,10 @@ export function describeEmailSettings(server: () => GatepostServer, apps: () => 
         origin: 'http://evil.example',
         referer: 'http://evil.example/',
       };
-      const body = { username: uniqueEmail(), password: 'p', email: person.address };
+      const body = { username: uniqueEmail(), password: 'p', email: client.address };
       const mails = [
-        await person.mailOf(() => post('/1.1/users', headers, body) as Promise<ApiReply>),
-        await person.mailOf(() => post('/1.1/requestPasswordReset', headers, body) as Promise<ApiReply>),
+        await client.mailOf(() => post('/1.1/users', headers, body) as Promise<ApiReply>),
+        await client.mailOf(() => post('/1.1/requestPasswordReset', headers, body) as Promise<ApiReply>),
       ];
       for (const { raw, text } of mails) {
         expect(raw).not.toMatch(/evil|gopher/);
@@ -94,13 +94,13 @@ export function describeEmailSettings(server: () => GatepostServer, apps: () => 
       `${'a'.repeat(65)}@example.com`,
       `a@${'b.'.repeat(130)}com`,
     ])('are sent to nothing like %j', async (email) => {
-      expect(await refusal(person.api().post('/1.1/users', { username: uniqueEmail(), password: 'p', email }))).toEqual(
+      expect(await refusal(client.api().post('/1.1/users', { username: uniqueEmail(), password: 'p', email }))).toEqual(
         [400, 125],
       );
-      const user = await person.signUp({ email: undefined });
-      expect(await refusal(person.change(user, { email }))).toEqual([400, 125]);
+      const user = await client.signUp({ email: undefined });
+      expect(await refusal(client.change(user, { email }))).toEqual([400, 125]);
       for (const path of ['requestEmailVerify', 'requestPasswordReset'])
-        expect((await refusal(person.post(path, { email })))[0]).toBe(400);
+        expect((await refusal(client.post(path, { email })))[0]).toBe(400);
     });
 
     it.each(['bücher.example', '例子.测试', 'xn--bcher-kva.example', 'mañana.example.co.uk'])(
@@ -115,9 +115,9 @@ export function describeEmailSettings(server: () => GatepostServer, apps: () => 
 
     it('show what users chose as text, and nothing more', async () => {
       const username = `<img src=x onerror=alert(1)>{{link}} ${uniqueEmail()}`;
-      await person.signUpForLink({ username });
-      const { token } = await person.linkBy('requestPasswordReset');
-      const mails = await person.mails();
+      await client.signUpForLink({ username });
+      const { token } = await client.linkBy('requestPasswordReset');
+      const mails = await client.mails();
       expect(mails).toHaveLength(2);
       for (const { html, subject, headers } of mails) {
         expect(html).not.toContain('<img src=x');

@@ -6,27 +6,27 @@ import { refusal } from './refusal.js';
 /** Specification, emailVerified: what the mailed link does. */
 export function describeEmailVerification(server: () => GatepostServer, apps: () => MailingApps): void {
   describe('the link that verifies an address', () => {
-    let person: EmailClient;
+    let client: EmailClient;
     const someone = () => new EmailClient(server(), apps().verifying);
-    const verified = async (user: { session: string }) => (await person.me(user.session))['emailVerified'];
+    const verified = async (user: { session: string }) => (await client.me(user.session))['emailVerified'];
 
     beforeEach(() => {
-      person = someone();
+      client = someone();
     });
 
     it('is mailed once to who signs up with an address', async () => {
-      const { user, link } = await person.signUpForLink();
+      const { user, link } = await client.signUpForLink();
       expect(user.body['emailVerified']).toBe(false);
       expect(link.link).toMatch(/^http:\/\/localhost:\d+\/pages\/verify-email\?token=\w+$/);
-      const [mail, ...others] = await person.mailsOnceSettled();
+      const [mail, ...others] = await client.mailsOnceSettled();
       expect(others).toEqual([]);
-      expect([mail?.to, mail?.from]).toEqual([[person.address], expect.stringContaining('@')]);
+      expect([mail?.to, mail?.from]).toEqual([[client.address], expect.stringContaining('@')]);
       expect(mail?.html).toContain(link.token);
       expect(mail?.raw).not.toContain(user.session);
     });
 
-    it('is mailed to nobody without an address, and where the setting is off', async () => {
-      const user = await person.signUp({ email: undefined });
+    it('is not mailed without an address, or if the setting is off', async () => {
+      const user = await client.signUp({ email: undefined });
       expect(user.body['emailVerified']).toBeNull();
       const other = new EmailClient(server());
       expect((await other.signUp()).body['emailVerified']).toBeNull();
@@ -34,101 +34,101 @@ export function describeEmailVerification(server: () => GatepostServer, apps: ()
     });
 
     it('verifies by POST, and says so a second time too', async () => {
-      const { user, link } = await person.signUpForLink();
-      const first = await person.verify(link.token);
+      const { user, link } = await client.signUpForLink();
+      const first = await client.verify(link.token);
       expect([first.status, first.body]).toEqual([200, {}]);
-      const me = await person.me(user.session);
+      const me = await client.me(user.session);
       expect([me['emailVerified'], me['sessionToken']]).toEqual([true, user.session]);
-      const second = await person.verify(link.token, 1);
+      const second = await client.verify(link.token, 1);
       expect([second.status, second.body]).toEqual([200, {}]);
-      expect(await person.me(user.session)).toEqual(me);
+      expect(await client.me(user.session)).toEqual(me);
     });
 
     it('verifies by a script of another origin', async () => {
-      const { user, link } = await person.signUpForLink();
-      expect(await person.jsonp(`verifyEmail/${link.token}`)).toEqual({});
+      const { user, link } = await client.signUpForLink();
+      expect(await client.jsonp(`verifyEmail/${link.token}`)).toEqual({});
       expect(await verified(user)).toBe(true);
-      expect(await person.jsonp(`verifyEmail/${link.token}`)).toEqual({});
-      expect(await person.jsonp('verifyEmail/abc')).toEqual({ code: 1, error: LINK_EXPIRED[2] });
+      expect(await client.jsonp(`verifyEmail/${link.token}`)).toEqual({});
+      expect(await client.jsonp('verifyEmail/abc')).toEqual({ code: 1, error: LINK_EXPIRED[2] });
     });
 
     it('does nothing for who only looks at it, as scanners of mails do', async () => {
-      const { user, link } = await person.signUpForLink();
+      const { user, link } = await client.signUpForLink();
       const { pathname, search } = new URL(link.link);
       for (const path of [`${pathname}${search}`, `/1.1/verifyEmail/${link.token}`])
-        await Promise.all([person.page().get(path), person.head(path)]);
-      await person.head(`/1.1/verifyEmail/${link.token}?callback=done`);
+        await Promise.all([client.page().get(path), client.head(path)]);
+      await client.head(`/1.1/verifyEmail/${link.token}?callback=done`);
       for (const callback of ['', 'alert(1)', 'a b', '<script>'])
-        await person.page().get(`/1.1/verifyEmail/${link.token}?callback=${encodeURIComponent(callback)}`);
+        await client.page().get(`/1.1/verifyEmail/${link.token}?callback=${encodeURIComponent(callback)}`);
       expect(await verified(user)).toBe(false);
-      expect((await person.verify(link.token)).status).toBe(200);
+      expect((await client.verify(link.token)).status).toBe(200);
       expect(await verified(user)).toBe(true);
     });
 
     it('dies at a change of the address, and the new one gets its own', async () => {
-      const { user, link: old } = await person.signUpForLink();
+      const { user, link: old } = await client.signUpForLink();
       const changed = someone();
-      const link = await changed.linkOf(() => person.change(user, { email: changed.address }));
-      expect(await outcomeOf(person.verify(old.token))).toEqual(LINK_EXPIRED);
+      const link = await changed.linkOf(() => client.change(user, { email: changed.address }));
+      expect(await outcomeOf(client.verify(old.token))).toEqual(LINK_EXPIRED);
       expect(await verified(user)).toBe(false);
-      await person.verify(link.token);
+      await client.verify(link.token);
       expect(await verified(user)).toBe(true);
-      expect(await outcomeOf(person.verify(old.token))).toEqual(LINK_EXPIRED);
+      expect(await outcomeOf(client.verify(old.token))).toEqual(LINK_EXPIRED);
     });
 
     it('stays dead where the address comes back', async () => {
-      const { user, link: old } = await person.signUpForLink();
-      await person.change(user, { email: someone().address });
-      const link = await person.linkOf(() => person.change(user, { email: person.address }));
-      expect(await outcomeOf(person.verify(old.token))).toEqual(LINK_EXPIRED);
+      const { user, link: old } = await client.signUpForLink();
+      await client.change(user, { email: someone().address });
+      const link = await client.linkOf(() => client.change(user, { email: client.address }));
+      expect(await outcomeOf(client.verify(old.token))).toEqual(LINK_EXPIRED);
       expect(await verified(user)).toBe(false);
-      expect((await person.verify(link.token)).status).toBe(200);
+      expect((await client.verify(link.token)).status).toBe(200);
     });
 
-    it('dies where the address is removed, and no mail tells of it', async () => {
-      const { user, link } = await person.signUpForLink();
-      await person.change(user, { email: { __op: 'Delete' } });
-      expect(await outcomeOf(person.verify(link.token))).toEqual(LINK_EXPIRED);
+    it('becomes invalid if the address is removed, and no mail is sent', async () => {
+      const { user, link } = await client.signUpForLink();
+      await client.change(user, { email: { __op: 'Delete' } });
+      expect(await outcomeOf(client.verify(link.token))).toEqual(LINK_EXPIRED);
       expect(await verified(user)).toBeNull();
-      expect(await person.mailsOnceSettled()).toHaveLength(1);
+      expect(await client.mailsOnceSettled()).toHaveLength(1);
     });
 
     it('outlives changes that leave the address as it is', async () => {
-      const { user, link } = await person.signUpForLink();
-      await person.change(user, { email: person.address, color: 'green' });
-      await person.change(user, { password: 'another one' });
-      expect((await person.verify(link.token)).status).toBe(200);
-      expect(await person.mailsOnceSettled()).toHaveLength(1);
+      const { user, link } = await client.signUpForLink();
+      await client.change(user, { email: client.address, color: 'green' });
+      await client.change(user, { password: 'another one' });
+      expect((await client.verify(link.token)).status).toBe(200);
+      expect(await client.mailsOnceSettled()).toHaveLength(1);
     });
 
     it('dies with the user, also for the next one of that name and address', async () => {
-      const { user, link } = await person.signUpForLink();
-      await person.api().delete(`/1.1/users/${user.id}`, { session: user.session });
-      expect(await outcomeOf(person.verify(link.token))).toEqual(LINK_EXPIRED);
-      const next = await person.signUp({ username: user.username });
-      expect(await outcomeOf(person.verify(link.token))).toEqual(LINK_EXPIRED);
+      const { user, link } = await client.signUpForLink();
+      await client.api().delete(`/1.1/users/${user.id}`, { session: user.session });
+      expect(await outcomeOf(client.verify(link.token))).toEqual(LINK_EXPIRED);
+      const next = await client.signUp({ username: user.username });
+      expect(await outcomeOf(client.verify(link.token))).toEqual(LINK_EXPIRED);
       expect(await verified(next)).toBe(false);
     });
 
     it('is good in its own application alone', async () => {
-      const other = new EmailClient(server(), apps().own, person.address);
-      const [mine, theirs] = [await person.signUpForLink(), await other.signUpForLink()];
+      const other = new EmailClient(server(), apps().own, client.address);
+      const [mine, theirs] = [await client.signUpForLink(), await other.signUpForLink()];
       await other.verify(mine.link.token);
       expect(await verified(mine.user)).toBe(true);
       expect((await other.me(theirs.user.session))['emailVerified']).toBe(false);
     });
 
     it('is good for nothing else, and nothing else is good for it', async () => {
-      const { user, link } = await person.signUpForLink();
-      const reset = await person.linkBy('requestPasswordReset');
-      expect(await outcomeOf(person.reset(link.token, 'mine now'))).toEqual(LINK_EXPIRED);
-      expect(await outcomeOf(person.verify(reset.token))).toEqual(LINK_EXPIRED);
+      const { user, link } = await client.signUpForLink();
+      const reset = await client.linkBy('requestPasswordReset');
+      expect(await outcomeOf(client.reset(link.token, 'mine now'))).toEqual(LINK_EXPIRED);
+      expect(await outcomeOf(client.verify(reset.token))).toEqual(LINK_EXPIRED);
       expect(await verified(user)).toBe(false);
-      expect((await person.logIn(user.password)).status).toBe(200);
+      expect((await client.logIn(user.password)).status).toBe(200);
     });
 
     it('cannot be made up', async () => {
-      const { user, link } = await person.signUpForLink();
+      const { user, link } = await client.signUpForLink();
       const { token } = link;
       const changedAt = (index: number) =>
         `${token.slice(0, index)}${token[index] === 'a' ? 'b' : 'a'}${token.slice(index + 1)}`;
@@ -142,7 +142,7 @@ export function describeEmailVerification(server: () => GatepostServer, apps: ()
         encodeURIComponent('ü\0'),
         user.session,
       ];
-      for (const each of wrong) expect(await outcomeOf(person.verify(each)), each).toEqual(LINK_EXPIRED);
+      for (const each of wrong) expect(await outcomeOf(client.verify(each)), each).toEqual(LINK_EXPIRED);
       expect(await verified(user)).toBe(false);
     });
 

@@ -256,7 +256,7 @@ export function describeInstallations(server: () => GatepostServer): void {
       const [ada, grace] = [await signUp(api), await signUp(api)];
       const installationId = newDevice();
       const id = await register({ installationId, ACL: { [ada.id]: { read: true, write: true } } });
-      for (const session of [undefined, 'nobody', grace.session]) {
+      for (const session of [undefined, 'unknown', grace.session]) {
         expect((await api.get(`${path}/${id}`, { session })).body).toEqual({});
         for (const reply of [
           await api.put(`${path}/${id}`, { level: 1 }, { session }),
@@ -266,7 +266,7 @@ export function describeInstallations(server: () => GatepostServer): void {
       }
       const token = { deviceType: 'ios', deviceToken: newToken() };
       expect((await api.put(`${path}/${id}`, token, { session: ada.session })).status).toBe(200);
-      // Nobody takes a device away by its token either.
+      // Another client cannot take over a device by its token either.
       expect(await refusal(api.post(path, { installationId: newDevice(), ...token }))).toEqual([403, 403]);
       const { body } = await api.get(`${path}/${id}?returnACL=true&keys=ACL,deviceToken`, { session: ada.session });
       expect(body).toMatchObject({ ACL: { [ada.id]: { write: true } }, deviceToken: token.deviceToken });
@@ -324,7 +324,7 @@ export function describeInstallations(server: () => GatepostServer): void {
       ['a wrong channel', () => registration({ installationId: newDevice(), channels: ['not good'] }), 112],
       ['nothing that leads to it', () => registration({ deviceType: 'ios' }), 113],
       ['a wrong token', () => registration({ deviceType: 'ios', deviceToken: 'a b' }), 114],
-      ['an id that nobody has', () => ({ method: 'PUT', path: `/1.1/installations/${MISSING_ID}`, body: {} }), 101],
+      ['an unknown id', () => ({ method: 'PUT', path: `/1.1/installations/${MISSING_ID}`, body: {} }), 101],
     ])('all or none: refused for one with %s', async (_, make, code) => {
       const installationId = newDevice();
       const { body } = await save(registration({ installationId }), make());

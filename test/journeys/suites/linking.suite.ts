@@ -101,7 +101,7 @@ export function describeLinking(server: () => GatepostServer): void {
       expect((await me())['authData']).toEqual({ github: two });
     });
 
-    it('of somebody else’s account is refused with 208, and changes nothing', async () => {
+    it('of another user’s account is refused with 208, and changes nothing', async () => {
       const [weixin, qq] = [openidEntry(), openidEntry()];
       const owner = await signUpBy(api, { weixin });
       const before = [await me(), await me(owner as never)];
@@ -227,7 +227,7 @@ export function describeLinking(server: () => GatepostServer): void {
 
     it.each<[string, () => Promise<Json>, number]>([
       [
-        'somebody else’s account',
+        'another user’s account',
         async () => {
           const weixin = openidEntry();
           await signUpBy(api, { weixin });

@@ -103,14 +103,14 @@ export function describeLockout(server: () => GatepostServer): void {
       expect(await fail(6)).not.toContain(219);
     });
 
-    it('counts nobody where names without a user are told', async () => {
+    it('does not count attempts for unknown names if they are reported', async () => {
       for (let index = 0; index < 9; index += 1)
-        expect(codeOf(await logIn({ username: 'nobody-at-all', password: 'wrong' }))).toBe(211);
+        expect(codeOf(await logIn({ username: 'no-such-user', password: 'wrong' }))).toBe(211);
     });
 
     it('takes one comparison of passwords, also where nobody has the name', async () => {
       const known = await signUp(api);
-      const missing = [{ username: unique('nobody') }, { email: `${unique('nobody')}@example.com` }];
+      const missing = [{ username: unique('unknown') }, { email: `${unique('unknown')}@example.com` }];
       for (const name of [{ username: known.username }, ...missing]) {
         const before = await hashedPasswords(server());
         await logIn({ ...name, password: 'wrong' });
@@ -131,10 +131,10 @@ export function describeLockout(server: () => GatepostServer): void {
         const known = await signUp(quiet, { email: `${unique('quiet')}@example.com` });
         const names = [
           { username: known.username },
-          { username: unique('nobody') },
-          { email: `${unique('nobody')}@example.com` },
+          { username: unique('unknown') },
+          { email: `${unique('unknown')}@example.com` },
           { mobilePhoneNumber: uniquePhone() },
-          { username: `${unique('nobody')}\0` },
+          { username: `${unique('unknown')}\0` },
         ];
         const answers = await Promise.all(
           names.map(async (name) => {
@@ -172,20 +172,20 @@ export function describeLockout(server: () => GatepostServer): void {
           expect([shown.status, shown.stdout]).toEqual([0, expect.stringMatching(line)]);
       });
 
-      it('says in plain words where nobody is locked, and what is not there', async () => {
+      it('reports that no user is locked, and unknown users and applications', async () => {
         const app = await createApplication(server());
         user = await signUp(ApiClient.forApp(server().baseUrls[0] ?? '', app));
         const [list, open, noUser, noApp] = await Promise.all([
           run('list', app.id),
           run('show', app.id, user.username),
-          run('show', app.id, 'nobody-at-all'),
+          run('show', app.id, 'no-such-user'),
           run('list', 'no-such-app'),
         ]);
-        expect(list).toMatchObject({ status: 0, stdout: `Nobody is locked out of ${app.id}.\n` });
+        expect(list).toMatchObject({ status: 0, stdout: `No user of ${app.id} is locked out.\n` });
         expect([open.status, open.stdout]).toEqual([0, expect.stringMatching(/ is not locked\. .*: 0\.$/m)]);
         expect([noUser.status, noUser.stderr]).toEqual([
           1,
-          expect.stringMatching(/^There is no user "nobody-at-all" in /m),
+          expect.stringMatching(/^There is no user "no-such-user" in /m),
         ]);
         expect([noApp.status, noApp.stderr]).toEqual([
           1,

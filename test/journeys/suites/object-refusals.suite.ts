@@ -10,7 +10,7 @@ const list = (length: number, value: (index: number) => string) => Array.from({ 
 const where = (condition: unknown) => `where=${encodeURIComponent(JSON.stringify(condition))}`;
 const roleName = () => unique('role').replace('-', '_');
 
-/** What users, roles and installations refuse alike, in conditions, parameters and fields. */
+/** The common refusals of users, roles and installations, in conditions, parameters and fields. */
 export function describeObjectRefusals(server: () => GatepostServer): void {
   describe.each<[string, (api: ApiClient) => Promise<{ id: string }>, number]>([
     ['/1.1/users', signUp, 105],

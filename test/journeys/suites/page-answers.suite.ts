@@ -16,7 +16,7 @@ const PASSWORDS = 'password=new+password&repeat=new+password';
 const newAddress = () => `${unique('reader')}@example.com`;
 const PAGES = ['verify-email', 'reset-password'];
 
-/** What the pages and routes of mailed links answer to programs: scanners, and pages of an application's own. */
+/** The answers of pages and routes of mailed links to programs: scanners, and pages of an application's own. */
 export function describePageAnswers(server: () => GatepostServer): void {
   describe('pages and routes of mailed links, as programs see them', () => {
     const anybody = () => new ApiClient(server().baseUrls[0] ?? '', {});
@@ -43,7 +43,7 @@ export function describePageAnswers(server: () => GatepostServer): void {
       await changeSettings(server(), other, { verifyEmailOnSignUp: 'true' });
     });
 
-    it('whoever opens links changes nothing', async () => {
+    it('opening links changes nothing', async () => {
       const { user, token } = await linkToReset();
       for (const path of [
         '/pages/verify-email?token=',

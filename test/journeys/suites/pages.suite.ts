@@ -62,7 +62,7 @@ export function describePages(server: () => GatepostServer): void {
       await expectDiscretion(reader, link);
     });
 
-    it('whoever presses the button twice has verified the address once', async () => {
+    it('pressing the button twice verifies the address once', async () => {
       const { link } = await signUpByMail();
       const [first, second] = [await visit(), await visit()];
       for (const { page } of [first, second]) await page.goto(link);
@@ -104,7 +104,7 @@ export function describePages(server: () => GatepostServer): void {
       await expectDiscretion(reader, link);
     });
 
-    it('whoever comes with a used link gets a new one', async () => {
+    it('a used link leads to a new one', async () => {
       const { email } = await signUpByMail();
       const { link, token } = await linkToReset(email);
       expect((await api.post(`/1.1/resetPassword/${token}`, { password: 'first password' })).status).toBe(200);
@@ -130,7 +130,7 @@ export function describePages(server: () => GatepostServer): void {
       await expectDiscretion(reader, link);
     });
 
-    it('a link that nobody has sent leads to a page that says so', async () => {
+    it('an unknown link leads to a page that says so', async () => {
       const reader = await visit({ colorScheme: 'dark' });
       for (const page of ['verify-email', 'reset-password']) {
         await reader.page.goto(`${server().baseUrls[0] ?? ''}/pages/${page}?token="><script>alert(1)</script>`);
@@ -173,7 +173,7 @@ async function expectComfort({ page }: Visit): Promise<void> {
   expect(Math.min(...sizes)).toBeGreaterThanOrEqual(16);
 }
 
-/** The browser asked nobody else, told nobody the token, and had nothing to complain about. */
+/** The browser contacted no other host, leaked the token to none, and reported no error. */
 async function expectDiscretion({ requests, complaints }: Visit, link: string): Promise<void> {
   expect(complaints).toEqual([]);
   expect(new Set(requests.map((request) => new URL(request.url()).origin))).toEqual(new Set([new URL(link).origin]));

@@ -12,7 +12,7 @@ import {
 import { PhoneClient, wrong } from './phone-client.js';
 import { refusal } from './refusal.js';
 
-/** What codes change of an account, and the settings that concern them. */
+/** The effects of codes on an account, and the settings for them. */
 export function describePhoneAccounts(server: () => GatepostServer): void {
   let phone: PhoneClient;
   beforeEach(() => {
@@ -46,7 +46,7 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       expect((await phone.api().post('/1.1/login', { username, password })).body['code']).toBe(210);
     });
 
-    it('send nothing where the number is verified, and refuse one that nobody has', async () => {
+    it('send nothing if the number is verified, and refuse an unknown one', async () => {
       expect(await refusal(phone.post('requestMobilePhoneVerify'))).toEqual([400, 213]);
       await phone.signUpProven();
       expect((await phone.post('requestMobilePhoneVerify')).body).toEqual({});
@@ -68,7 +68,7 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       expect((await phone.api().post(`/1.1/verifyMobilePhone/${code}`)).body['objectId']).toBe(user.id);
     });
 
-    it('verify nothing where the number has gone to somebody else', async () => {
+    it('verify nothing if another user has the number by now', async () => {
       const user = await phone.signUp();
       const code = await phone.codeBy('requestMobilePhoneVerify');
       await phone.api().put(`/1.1/users/${user.id}`, { mobilePhoneNumber: null }, { session: user.session });
@@ -104,7 +104,7 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       expect((await phone.post('login', { password: 'new password' })).body['objectId']).toBe(user.id);
     });
 
-    it('refuse a number that nobody has, and one that nobody has proven', async () => {
+    it('refuse an unknown number, and an unverified one', async () => {
       expect(await refusal(phone.post('requestPasswordResetBySmsCode'))).toEqual([400, 213]);
       await phone.signUp();
       expect(await refusal(phone.post('requestPasswordResetBySmsCode'))).toEqual([400, 215]);
@@ -138,7 +138,7 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       expect(await refusal(phone.post('changePhoneNumber', { code }, user.session))).toEqual([400, 603]);
     });
 
-    it('give it to nobody else', async () => {
+    it('give it to no other user', async () => {
       const [user, thief] = [await signUp(phone.api()), await signUp(phone.api())];
       const code = await phone.codeBy('requestChangePhoneNumber', { ttl: 30 }, user.session);
       expect(await refusal(phone.post('changePhoneNumber', { code }, thief.session))).toEqual([400, 603]);
@@ -151,7 +151,7 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       expect(phone.messages()).toEqual([]);
     });
 
-    it('refuse a number that somebody else has, before the code and after it', async () => {
+    it('refuse a number of another user, before the code and after it', async () => {
       const user = await signUp(phone.api());
       const code = await phone.codeBy('requestChangePhoneNumber', {}, user.session);
       await phone.signUp();
@@ -279,11 +279,11 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
     });
 
     describe('quietProfile', () => {
-      const people = async () => {
-        const [nobody, unproven, proven] = [someone(), someone(), someone()];
+      const clients = async () => {
+        const [unregistered, unproven, proven] = [someone(), someone(), someone()];
         await unproven.signUp();
         await proven.signUpProven();
-        return { nobody, unproven, proven };
+        return { unregistered, unproven, proven };
       };
 
       beforeAll(async () => {
@@ -296,8 +296,8 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       it.each(['requestLoginSmsCode', 'requestPasswordResetBySmsCode', 'requestMobilePhoneVerify'])(
         '%s is answered alike, the limit too, and sends only where it should',
         async (path) => {
-          const { nobody, unproven, proven } = await people();
-          for (const one of [nobody, unproven, proven]) {
+          const { unregistered, unproven, proven } = await clients();
+          for (const one of [unregistered, unproven, proven]) {
             expect((await one.post(path)).body).toEqual({});
             expect((await one.post(path)).body['code']).toBe(1);
           }
@@ -305,13 +305,13 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
           await eventually(() => {
             expect(receiver.messages()).toHaveLength(1);
           });
-          for (const other of [nobody, unproven, proven].filter((one) => one !== receiver))
+          for (const other of [unregistered, unproven, proven].filter((one) => one !== receiver))
             expect(other.messages()).toEqual([]);
         },
       );
 
-      it('requestChangePhoneNumber tells nobody that a number is taken', async () => {
-        const { proven } = await people();
+      it('requestChangePhoneNumber does not reveal that a number is taken', async () => {
+        const { proven } = await clients();
         const { session } = await signUp(proven.api());
         expect((await proven.post('requestChangePhoneNumber', {}, session)).body).toEqual({});
         expect(await refusal(proven.post('changePhoneNumber', { code: CODE }, session))).toEqual([400, 603]);
@@ -319,8 +319,8 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       });
 
       it.each(['login', 'usersByMobilePhone'])('%s with a wrong code is answered alike, the lock too', async (path) => {
-        const { nobody, unproven, proven } = await people();
-        for (const one of [nobody, unproven, proven]) {
+        const { unregistered, unproven, proven } = await clients();
+        for (const one of [unregistered, unproven, proven]) {
           const codes = [];
           for (let attempt = 0; attempt < 8; attempt += 1)
             codes.push((await one.post(path, { smsCode: CODE })).body['code']);
@@ -328,14 +328,14 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
         }
       });
 
-      it('wrong fields beside a wrong code tell nothing', async () => {
-        const { nobody, unproven, proven } = await people();
-        for (const one of [nobody, unproven, proven])
+      it('wrong fields beside a wrong code reveal nothing', async () => {
+        const { unregistered, unproven, proven } = await clients();
+        for (const one of [unregistered, unproven, proven])
           for (const wrongField of [{ username: 5 }, { password: 5 }, { objectId: 'mine' }, { ACL: 1 }])
             expect(await refusal(one.post('usersByMobilePhone', { smsCode: CODE, ...wrongField }))).toEqual([400, 603]);
       });
 
-      it('whoever has the number gets in, though others have guessed', async () => {
+      it('the owner of the number gets in despite guesses of others', async () => {
         const newcomer = someone();
         for (let attempt = 0; attempt < 8; attempt += 1) await newcomer.post('usersByMobilePhone', { smsCode: CODE });
         const smsCode = await newcomer.codeBy('requestSmsCode');

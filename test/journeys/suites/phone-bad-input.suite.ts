@@ -49,7 +49,7 @@ const WRONG_TYPES: [string, unknown][] = [
   ['an object', { $ne: '' }],
 ];
 
-/** Whatever comes in: a clear 4xx with its code, and nothing is sent or changed. */
+/** Malformed requests: a clear 4xx with its code, and nothing is sent or changed. */
 export function describePhoneBadInput(server: () => GatepostServer): void {
   describe('bad input to phone numbers', () => {
     let api: ApiClient;
@@ -197,7 +197,7 @@ export function describePhoneBadInput(server: () => GatepostServer): void {
         ['objectId', { objectId: 'x' }, 117],
         ['a nested name with $', { a: { $x: 1 } }, 121],
         ['an ACL that is text', { ACL: 'public' }, 123],
-        ['an address that is none', { email: 'nobody' }, 125],
+        ['an address that is none', { email: 'not-an-address' }, 125],
         ['an operation on a relation without pointers', { friends: { __op: 'AddRelation', objects: [] } }, 128],
         ['a username that is a number', { username: 7 }, 217],
         ['a password that is an object', { password: {} }, 218],

@@ -17,7 +17,7 @@ export function wrong(code: string): string {
   return String((Number(code) + 1) % 1_000_000).padStart(6, '0');
 }
 
-/** Somebody with a phone number. */
+/** A client with a phone number. */
 export class PhoneClient {
   constructor(
     private readonly server: GatepostServer,

@@ -148,7 +148,7 @@ export function describePhoneCodes(server: () => GatepostServer): void {
       expect((await enter({})).status).toBe(201);
     });
 
-    it('lets the owner of a number in where somebody else calls himself by it', async () => {
+    it('lets the owner of a number in if another user has it as a username', async () => {
       const other = await signUp(phone.api(), { username: phone.number });
       const smsCode = await phone.codeBy('requestSmsCode');
       expect(await refusal(phone.post('usersByMobilePhone', { smsCode, username: phone.number }))).toEqual([400, 202]);
@@ -184,7 +184,7 @@ export function describePhoneCodes(server: () => GatepostServer): void {
       expect(await refusal(phone.post('login', { ...login, password: 'wrong' }))).toEqual([400, 210]);
     });
 
-    it('refuse a number that nobody has, and one that nobody has proven', async () => {
+    it('refuse an unknown number, and an unverified one', async () => {
       expect(await refusal(phone.post('requestLoginSmsCode'))).toEqual([400, 213]);
       expect(await refusal(phone.post('login', { smsCode: '123456' }))).toEqual([400, 213]);
       await phone.signUp();

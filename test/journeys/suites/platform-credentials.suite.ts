@@ -12,7 +12,7 @@ import {
 } from '#testing';
 import { expectRefused } from './refusal.js';
 
-/** What platforms demand of an application, set by its operator. */
+/** The credentials of an application for platforms, set by its operator. */
 export function describePlatformCredentials(server: () => GatepostServer): void {
   describe('the credentials of platforms, by the command line', () => {
     let app: AppKeys;
@@ -64,8 +64,8 @@ export function describePlatformCredentials(server: () => GatepostServer): void 
       await expectRefusal([...set, 'lc_weapp', 'appId=wx1'], /^appSecret: is missing/);
       await expectRefusal([...set, 'lc_weapp', 'appId=', `appSecret=@${file}`], /^appId: must be 1 to 255/);
       await expectRefusal([...set, 'weixin', '--kind', 'qq', 'appId=1'], /^"weixin" is a platform of its own/);
-      await expectRefusal(['set', unique('nobody'), 'weixin', 'appId=1'], /^There is no application/);
-      await expectRefusal(['list', unique('nobody')], /^There is no application/);
+      await expectRefusal(['set', unique('unknown'), 'weixin', 'appId=1'], /^There is no application/);
+      await expectRefusal(['list', unique('unknown')], /^There is no application/);
       expect(await listed()).toBe(before);
     });
 
@@ -75,7 +75,7 @@ export function describePlatformCredentials(server: () => GatepostServer): void 
       await expectRefusal(['remove', app.id, 'shop_tv'], /has no credentials for "shop_tv"/);
     });
 
-    it('are told of in the help, secret fields marked', async () => {
+    it('are listed in the help, with secret fields marked', async () => {
       expect((await platforms('set', '--help')).stdout).toMatch(/lc_weapp +appId\n +appSecret +\(secret\)/);
     });
 

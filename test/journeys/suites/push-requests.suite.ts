@@ -19,7 +19,7 @@ const data = { alert: 'hello' };
 const TOMORROW = () => new Date(Date.now() + 24 * 3_600_000).toISOString();
 const short = () => unique('r').replaceAll(/\W/g, '').slice(0, 16);
 
-/** Pushes as applications ask for them, and what they are told of them. */
+/** Pushes as applications request them, and the reports about them. */
 export function describePushRequests(server: () => GatepostServer): void {
   describe('pushes', () => {
     let [api, master]: ApiClient[] = [];
@@ -57,7 +57,7 @@ export function describePushRequests(server: () => GatepostServer): void {
       await untilQueued(await send({ where: { city } }), 1);
       await untilQueued(await send({ where: { installationId: subscribed } }), 1);
       await untilQueued(await send({ channels: [channel], where: { city } }), 0);
-      const devices = { data, device_type: 'web', device_ids: [subscribed, 'nobody'] };
+      const devices = { data, device_type: 'web', device_ids: [subscribed, 'unknown'] };
       const { status, body } = await owner().post('/1.1/push/devices', devices);
       expect(status).toBe(200);
       await untilQueued(String(body['objectId']), 1);

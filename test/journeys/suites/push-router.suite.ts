@@ -6,7 +6,7 @@ export function describePushRouter(server: () => GatepostServer): void {
   describe('where devices connect', () => {
     const ask = (query: string) => new ApiClient(server().baseUrls[0] ?? '', {}).get(`/v1/route${query}`);
 
-    it('is told without a key', async () => {
+    it('is available without a key', async () => {
       const { body } = await eventually(async () => {
         const reply = await ask(`?appId=${server().app.id}&installationId=someone&secure=1`);
         expect(reply.status).toBe(200);
@@ -19,7 +19,7 @@ export function describePushRouter(server: () => GatepostServer): void {
 
     it('is refused where the application is missing or unknown', async () => {
       expect(await ask('')).toMatchObject({ status: 400, body: { code: 113 } });
-      const strange = ['nobody', '%00', '__proto__', "'", 'a'.repeat(1_000)];
+      const strange = ['unknown', '%00', '__proto__', "'", 'a'.repeat(1_000)];
       for (const id of strange) expect(await ask(`?appId=${id}`)).toMatchObject({ status: 404, body: { code: 101 } });
     });
   });

@@ -132,7 +132,7 @@ export function describeRoles(server: () => GatepostServer): void {
       const { id } = await create({ ACL: { '*': { read: true }, [ada!.id]: { write: true } } });
       const put = (session: string | undefined, body: Json) =>
         api.put(`${path}/${id}`, body, session === undefined ? {} : { session });
-      for (const session of [undefined, 'nobody', grace!.session]) {
+      for (const session of [undefined, 'unknown', grace!.session]) {
         const { status, body } = await put(session, { users: add('_User', grace!.id) });
         expect([status, body]).toEqual([403, { code: 403, error: "Forbidden writing by object's ACL." }]);
       }

@@ -53,7 +53,7 @@ export function describeSdk(server: () => GatepostServer): void {
 
     it('says why a login fails', async () => {
       await expect(AV.User.logIn(account.username, 'wrong')).rejects.toMatchObject({ code: 210 });
-      await expect(AV.User.logIn('nobody', 'wrong')).rejects.toMatchObject({ code: 211 });
+      await expect(AV.User.logIn('unknown', 'wrong')).rejects.toMatchObject({ code: 211 });
     });
 
     it('becomes the user of a token, and reads itself', async () => {
@@ -104,15 +104,15 @@ export function describeSdk(server: () => GatepostServer): void {
       user.set('mood', 'calm');
       user.setACL(new AV.ACL(user));
       await user.save();
-      const asNobody = { sessionToken: 'nobody' };
+      const withUnknownToken = { sessionToken: 'unknown' };
       const other = AV.Object.createWithoutData('_User', user.id ?? '');
-      await expect(other.fetch({}, asNobody)).rejects.toMatchObject({ code: 211 });
+      await expect(other.fetch({}, withUnknownToken)).rejects.toMatchObject({ code: 211 });
       expect((await user.fetch()).get('mood')).toBe('calm');
       const open = new AV.ACL(user);
       open.setPublicReadAccess(true);
       user.setACL(open);
       await user.save();
-      expect((await other.fetch({}, asNobody)).get('mood')).toBe('calm');
+      expect((await other.fetch({}, withUnknownToken)).get('mood')).toBe('calm');
     });
 
     it('saves only where a condition is met', async () => {

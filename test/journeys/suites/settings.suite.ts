@@ -65,7 +65,7 @@ export function describeSettings(server: () => GatepostServer): void {
       });
     });
 
-    it('forbidUnverifiedEmailLogin keeps out who is unverified, and nobody who was never asked', async () => {
+    it('forbidUnverifiedEmailLogin refuses unverified users, except those that were never asked', async () => {
       await set('forbidUnverifiedEmailLogin', 'true');
       await eventually(async () => {
         const user = await signUp(api, { email: email() });

@@ -12,7 +12,7 @@ import {
 } from '#testing';
 import { expectRefused } from './refusal.js';
 
-/** What mails say, set by the application's operator. */
+/** The templates of mails, set by the application's operator. */
 export function describeTemplates(server: () => GatepostServer): void {
   describe('the templates of mails, by the command line', () => {
     let app: AppKeys;
@@ -70,12 +70,12 @@ export function describeTemplates(server: () => GatepostServer): void {
     it('refuse in plain words what they do not take', async () => {
       const set = ['set', app.id, 'verifyEmail'];
       const before = await listed();
-      await expectRefusal([...set, '--text', 'a\n{{nobody}}'], /^text, line 2: there is no variable "nobody"/);
+      await expectRefusal([...set, '--text', 'a\n{{unknown}}'], /^text, line 2: there is no variable "unknown"/);
       await expectRefusal([...set, '--html', '@/no/such/file'], /^--html: the file \/no\/such\/file cannot be read/);
-      await expectRefusal(set, /^Give what shall change/);
+      await expectRefusal(set, /^Give at least one part/);
       await expectRefusal([...set, '--text', '-', '--html', '-'], /^Only one part can come from standard input/);
       await expectRefusal(['set', app.id, 'newsletter', '--subject', 'x'], /verifyEmail, resetPassword/);
-      await expectRefusal(['set', unique('nobody'), 'verifyEmail', '--subject', 'x'], /^There is no application/);
+      await expectRefusal(['set', unique('unknown'), 'verifyEmail', '--subject', 'x'], /^There is no application/);
       expect(await listed()).toBe(before);
     });
 

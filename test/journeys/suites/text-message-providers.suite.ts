@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createApplication, gatepost, type GatepostServer, newFolder, unique } from '#testing';
 import { expectRefused } from './refusal.js';
 
-/** Who carries text messages, set by the application's operator. */
+/** The provider of text messages, set by the application's operator. */
 export function describeTextMessageProviders(server: () => GatepostServer): void {
   describe('the provider of text messages, by the command line', () => {
     const secret = unique('hush-hush-hush');
@@ -40,7 +40,7 @@ export function describeTextMessageProviders(server: () => GatepostServer): void
       const url = 'url=https://shop.example/sms';
       await expectRefusal(['set', 'app', 'webhook', url, `secret=${secret}`], /secret is a secret.*=@.*=-/);
       await expectRefusal(['set', 'app', 'pigeon', url], /webhook, twilio/);
-      await expectRefusal(['set', unique('nobody'), 'webhook', url], /^There is no application/);
+      await expectRefusal(['set', unique('unknown'), 'webhook', url], /^There is no application/);
     });
   });
 }

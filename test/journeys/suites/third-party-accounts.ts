@@ -8,7 +8,7 @@ export interface ThirdPartyUser {
   readonly body: Json;
 }
 
-/** An entry of `authData` by which WeChat, QQ or TapTap know somebody: of an account that nobody has, unless an id is given. */
+/** An entry of `authData` by which WeChat, QQ or TapTap identify an account: an unlinked account, unless an id is given. */
 export function openidEntry(openid = unique('openid')): Json & { openid: string } {
   return { openid, access_token: unique('token'), expires_in: 7_200 };
 }
@@ -28,14 +28,14 @@ export function enter(api: ApiClient, authData: Json, fields: Json = {}): Promis
   return api.post('/1.1/users', { authData, ...fields });
 }
 
-/** Signs up by accounts that nobody has. @throws Error where it is refused, or somebody has one */
+/** Signs up with unlinked accounts. @throws Error if it is refused, or if an account is linked already */
 export async function signUpBy(api: ApiClient, authData: Json, fields: Json = {}): Promise<ThirdPartyUser> {
   const { status, body } = await enter(api, authData, fields);
   if (status !== 201) throw new Error(`the sign-up was answered ${status}: ${JSON.stringify(body)}`);
   return { id: String(body['objectId']), session: String(body['sessionToken']), body };
 }
 
-/** The id of the user whom these accounts let in; undefined where nobody has them. */
+/** The id of the user to whom these accounts are linked; undefined if they are unlinked. */
 export async function ownerOf(api: ApiClient, authData: Json): Promise<unknown> {
   return (await api.post('/1.1/users?failOnNotExist=true', { authData })).body['objectId'];
 }
@@ -49,7 +49,7 @@ export function change(
   return api.put(`/1.1/users/${id}`, body, { session });
 }
 
-/** What a user is linked to, as the master key sees it. */
+/** The links of a user, as the master key sees them. */
 export async function authDataOf(server: GatepostServer, { id }: Pick<ThirdPartyUser, 'id'>): Promise<unknown> {
   return (await masterClient(server).get(`/1.1/users/${id}`)).body['authData'];
 }

@@ -28,7 +28,7 @@ const named = (platform: string) => ({ [platform]: { uid: 'named' } });
 const weixin = (openid: unknown) => ({ weixin: { openid, access_token: 't' } });
 const union = (fields: Json) => ({ weixin: { ...withUnionId(openidEntry('union'), 'u1', true), ...fields } });
 
-/** What no `authData` can be. Nothing of it makes a user, and nothing of it is linked. */
+/** Invalid values of `authData`. None of them creates a user, and none is linked. */
 const REFUSED: readonly [string, unknown, number][] = [
   ['an entry without its id', { weixin: { access_token: 't' } }, 250],
   ['an empty entry', { github: {} }, 250],
@@ -136,7 +136,7 @@ export function describeThirdPartyRefusals(server: () => GatepostServer): void {
     });
 
     it.each<[string, Json, number]>([
-      ['an address that is none', { email: 'nobody' }, 125],
+      ['an address that is none', { email: 'not-an-address' }, 125],
       ['a phone number that is none', { mobilePhoneNumber: 'call me' }, 127],
       ['a username that is a number', { username: 7 }, 217],
       ['a password that is a list', { password: ['p'] }, 218],
@@ -242,7 +242,7 @@ export function describeThirdPartyRefusals(server: () => GatepostServer): void {
       expect((await enter(api, { anonymous })).status).toBe(200);
     });
 
-    it('251, or 252 of weixin, where a setting demands proof and nobody gives any', async () => {
+    it('251, or 252 of weixin, if a setting demands proof and none is given', async () => {
       const [before, later] = [openidEntry(), openidEntry()];
       const user = await signUpBy(api, { weixin: before });
       await setSetting(server(), app, 'requireVerifiedPlatforms', 'true');

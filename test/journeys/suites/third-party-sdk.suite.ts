@@ -43,7 +43,7 @@ export function describeThirdPartySdk(server: () => GatepostServer, platforms: (
       expect(await again.isAuthenticated()).toBe(true);
     });
 
-    it('User.loginWithAuthData with failOnNotExist signs nobody up', async () => {
+    it('User.loginWithAuthData with failOnNotExist signs no user up', async () => {
       const github = uid();
       const logIn = () => AV.User.loginWithAuthData(github, 'github', { failOnNotExist: true });
       await expect(logIn()).rejects.toMatchObject({ code: 211 });

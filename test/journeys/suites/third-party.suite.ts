@@ -31,7 +31,7 @@ export function describeThirdParty(server: () => GatepostServer): void {
       api = appClient(server());
     });
 
-    it('makes a user with a random name of an account that nobody has: 201, with Location', async () => {
+    it('makes a user with a random name for an unlinked account: 201, with Location', async () => {
       const weixin = openidEntry();
       const { status, headers, body } = await enter(api, { weixin });
       expect(status).toBe(201);
@@ -127,7 +127,7 @@ export function describeThirdParty(server: () => GatepostServer): void {
       expect(await ownerOf(api, { qq })).toBeUndefined();
     });
 
-    it('failOnNotExist=true: 211 for an account that nobody has, 200 for another', async () => {
+    it('failOnNotExist=true: 211 for an unlinked account, 200 for a linked one', async () => {
       const [weixin, github] = [openidEntry(), uidEntry()];
       const before = await countUsers(server());
       const logIn = (authData: Json) => api.post('/1.1/users?failOnNotExist=true', { authData });
@@ -154,7 +154,7 @@ export function describeThirdParty(server: () => GatepostServer): void {
       expect(await ownerOf(api, { github: { uid: uid + 1 } })).toBeUndefined();
     });
 
-    it('tells ids of different platforms, and ids that differ in case only, apart', async () => {
+    it('distinguishes ids of different platforms, and ids that differ in case only', async () => {
       const uid = unique('same');
       const ids = new Set<string>();
       for (const authData of [{ github: { uid } }, { gitlab: { uid } }, { github: { uid: uid.toUpperCase() } }])

@@ -32,7 +32,7 @@ export function describeTokensAtRest(server: () => GatepostServer): void {
       expect(await refusal(enter(api, { 'no name': entry({}) }))).toEqual([400, 105]);
       expect(JSON.stringify(await authDataOf(server(), user))).toContain(secrets[0]?.slice(0, 5));
 
-      // What is stored as it is can be found so: the user's name, for one.
+      // Values stored unencrypted can be found this way: the user's name, for example.
       const username = String(user.body['username']);
       expect(await findStored(server(), [username, ...secrets])).toEqual([username]);
       const { stdout, stderr } = server().main;

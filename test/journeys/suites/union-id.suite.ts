@@ -17,7 +17,7 @@ import {
 export function describeUnionId(server: () => GatepostServer): void {
   describe('the union id', () => {
     let api: ApiClient;
-    /** What WeChat knows one person by, in all apps of one developer. */
+    /** The id by which WeChat identifies one user, in all apps of one developer. */
     let unionid: string;
     const main = (entry: Json = openidEntry()) => withUnionId(entry, unionid, true);
     const secondary = (entry: Json = uidEntry()) => withUnionId(entry, unionid, false);
@@ -31,7 +31,7 @@ export function describeUnionId(server: () => GatepostServer): void {
     });
 
     it.each([[true], ['true']])(
-      'of a main account (%j) that nobody has makes a user with its own entry',
+      'of an unlinked main account (%j) creates a user with its own entry',
       async (isMain) => {
         const weixin = withUnionId(openidEntry(), unionid, isMain);
         const { body } = await signUpBy(api, { weixin });
@@ -66,7 +66,7 @@ export function describeUnionId(server: () => GatepostServer): void {
       expect(await ownerOf(api, { weixin_1 })).toBe(user.id);
     });
 
-    it('joins nobody afterwards: secondary first and main later are two users', async () => {
+    it('joins no users afterwards: secondary first and main later are two users', async () => {
       const weixin_1 = secondary();
       const first = await signUpBy(api, { weixin_1 });
       const second = await signUpBy(api, { weixin: main() });
@@ -104,7 +104,7 @@ export function describeUnionId(server: () => GatepostServer): void {
       expect(await ownerOf(api, { weixin_2: secondary() })).toBe(user.id);
     });
 
-    it('of somebody else is not linked: 208, and nothing changes', async () => {
+    it('of another user is not linked: 208, and nothing changes', async () => {
       await signUpBy(api, { weixin: main() });
       const github = uidEntry();
       const user = await signUpBy(api, { github });
@@ -157,7 +157,7 @@ export function describeUnionId(server: () => GatepostServer): void {
       expect(await ownerOf(api, { weixin: withUnionId(openidEntry(), unionid, false, 'office') })).toBeDefined();
     });
 
-    it('does not exist for platforms that nobody knows, nor for anonymous users', async () => {
+    it('does not exist for unknown platforms, nor for anonymous users', async () => {
       const authData = {
         github: withUnionId(uidEntry(), unionid, true, 'github'),
         anonymous: withUnionId({ id: crypto.randomUUID() }, unionid, true),

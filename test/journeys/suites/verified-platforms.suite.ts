@@ -100,7 +100,7 @@ export function describeVerifiedPlatforms(server: () => GatepostServer, platform
     describe.each(TOKEN_PLATFORMS)('$platform', ({ platform, idField, tokenField, refused, newId, issue }) => {
       const issueFor = (id: string) => issue(platforms(), id);
 
-      it('lets in whom the platform confirms, and nobody by a token that it does not know', async () => {
+      it('accepts users whom the platform confirms, and no token that it does not know', async () => {
         const id = newId();
         const entry = await issueFor(id);
         const user = await signUpBy(app.api, { [platform]: entry });
@@ -133,7 +133,7 @@ export function describeVerifiedPlatforms(server: () => GatepostServer, platform
         expect(await authDataOf(user)).toEqual({ [platform]: entry });
       });
 
-      it('lets nobody in while the platform is away, says so within 3.5 seconds, and works again afterwards', async () => {
+      it('refuses all users while the platform is away, says so within 3.5 seconds, and works again afterwards', async () => {
         const [known, fresh] = [newId(), newId()];
         const user = await signUpBy(app.api, { [platform]: await issueFor(known) });
         const before = await count();
@@ -176,7 +176,7 @@ export function describeVerifiedPlatforms(server: () => GatepostServer, platform
         expect([again.status, again.body['sessionToken']]).toEqual([200, user.session]);
       });
 
-      it('lets nobody in while the platform is away', async () => {
+      it('refuses all users while the platform is away', async () => {
         const before = await count();
         const entry = { [platform]: { code: codeFor(openid()) } };
         platforms().break(platform, 'reset');
@@ -228,7 +228,7 @@ export function describeVerifiedPlatforms(server: () => GatepostServer, platform
       ['for another app', { aud: 'com.example.other' }],
       ['of another issuer', { iss: 'https://accounts.example.com' }],
       ['that has expired', { secondsLeft: -60 }],
-      ['of somebody else', { sub: 'somebody-else' }],
+      ['of another user', { sub: 'another-user' }],
     ])('lc_apple refuses an identity token %s', async (_, claims) => {
       const sub = unique('sub');
       const identity_token = await platforms().apple.identityToken({ sub, ...claims });
@@ -323,7 +323,7 @@ export function describeVerifiedPlatforms(server: () => GatepostServer, platform
       expect(await authDataOf(user)).toEqual({ weixin_1: entry });
     });
 
-    it('platforms that nobody can ask stay as they are: github and anonymous users', async () => {
+    it('platforms that cannot be verified stay unchanged: github and anonymous users', async () => {
       await signUpBy(app.api, { github: uidEntry() });
       await signUpBy(app.api, { anonymous: { id: crypto.randomUUID() } });
     });
@@ -366,7 +366,7 @@ export function describeVerifiedPlatforms(server: () => GatepostServer, platform
       expect(again.body['sessionToken']).toBe(body['sessionToken']);
     });
 
-    it('with requireVerifiedPlatforms lets in by confirmed accounts, and by those that nobody can ask', async () => {
+    it('with requireVerifiedPlatforms accepts confirmed accounts, and those of platforms that cannot be verified', async () => {
       await setSetting(server(), app.keys, 'requireVerifiedPlatforms', 'true');
       await sleep(EFFECTIVE_MS);
       await signUpBy(app.api, { weixin: platforms().weixin.issueToken({ openid: openid() }) });

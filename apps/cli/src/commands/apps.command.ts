@@ -1,13 +1,29 @@
-import { Command } from 'commander';
-import { type Application, applicationSettings, applicationsRpc, SETTING_NAMES } from '#contracts';
+import { Command, InvalidArgumentError } from 'commander';
+import {
+  type Application,
+  applicationSettings,
+  applicationsRpc,
+  CLASS_NAMES,
+  CLASS_OPERATIONS,
+  type ClassName,
+  type ClassOperation,
+  type ClassPermission,
+  SETTING_NAMES,
+} from '#contracts';
 import type { WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
-import { secondsOf } from './duration.js';
 
-/** Keys that an application shall get. They come from the environment: arguments are seen by everyone on the machine. */
+const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
+
+/** Keys for a new application. They come from the environment, because every user of the machine can read arguments. */
 export interface GivenKeys {
   readonly appKey: string | undefined;
   readonly masterKey: string | undefined;
+}
+
+interface OnlyKeys {
+  readonly appKey?: true;
+  readonly masterKey?: true;
 }
 
 /** `gatepost apps …` */
@@ -20,10 +36,10 @@ export function appsCommand(withServer: WithServer, givenKeys: () => GivenKeys):
 
 function create(withServer: WithServer, givenKeys: () => GivenKeys): Command {
   return new Command('create')
-    .argument('<name>', 'its name, for people')
-    .option('--id <id>', 'its id, such as that of an app already shipped (made up where not given)')
+    .argument('<name>', 'display name')
+    .option('--id <id>', 'its id, such as that of an app already shipped (random by default)')
     .description('create an application and print its keys')
-    .option('--given-keys', 'with the keys in GATEPOST_APP_KEY and GATEPOST_MASTER_KEY (made up where not given)')
+    .option('--given-keys', 'use the keys in GATEPOST_APP_KEY and GATEPOST_MASTER_KEY (random by default)')
     .action((name: string, { id, givenKeys: isGiven }: { id?: string; givenKeys?: true }) =>
       withServer(async (rpc) => {
         const keys = isGiven === true ? givenKeys() : {};
@@ -37,7 +53,7 @@ function list(withServer: WithServer): Command {
     withServer(async (rpc) => {
       const { applications } = await rpc.call(applicationsRpc.list, {});
       if (applications.length === 0)
-        print('There is no application yet. Make one: npm run gatepost -- apps create NAME');
+        print('There is no application yet. Create one: npm run gatepost -- apps create NAME');
       for (const application of applications) printKeys(application);
     }),
   );
@@ -61,7 +77,7 @@ function set(withServer: WithServer): Command {
     .argument('<app-id>')
     .argument('<name>', 'the setting')
     .argument('<value>', 'its new value')
-    .description('change a setting; it works everywhere within a second')
+    .description('change a setting; it takes effect everywhere within a second')
     .addHelpText('after', `\nSettings:\n${describeSettings()}`)
     .action((id: string, name: string, value: string) =>
       withServer(async (rpc) => {
@@ -76,8 +92,8 @@ function rotateKeys(withServer: WithServer): Command {
     .argument('<app-id>')
     .option('--app-key', 'only the application key')
     .option('--master-key', 'only the master key')
-    .option('--keep-old <time>', 'let the old ones work as well: 30m, 12h, 90d, or until-revoked', secondsOf)
-    .description('make new keys; the old ones stop to work within a second, unless they are kept')
+    .option('--keep-old <time>', 'keep the old keys valid for this time: 30m, 12h, 90d, or until-revoked', secondsOf)
+    .description('create new keys; the old ones stop working within a second, unless they are kept')
     .action((id: string, { keepOld, ...only }: { keepOld?: number | null } & OnlyKeys) =>
       withServer(async (rpc) => {
         const kept = keepOld === undefined ? {} : { keepOldSeconds: keepOld };
@@ -91,7 +107,7 @@ function revokeOldKeys(withServer: WithServer): Command {
     .argument('<app-id>')
     .option('--app-key', 'only old application keys')
     .option('--master-key', 'only old master keys')
-    .description('end the old keys that rotate-keys --keep-old has kept; they stop to work within a second')
+    .description('revoke the old keys that rotate-keys --keep-old has kept; they stop working within a second')
     .action((id: string, only: OnlyKeys) =>
       withServer(async (rpc) => {
         printKeys((await rpc.call(applicationsRpc.revokeOldKeys, { id, ...whichOf(only) })).application);
@@ -99,21 +115,24 @@ function revokeOldKeys(withServer: WithServer): Command {
     );
 }
 
-interface OnlyKeys {
-  readonly appKey?: true;
-  readonly masterKey?: true;
-}
-
-/** Both, unless one is named. */
+/** Both kinds of keys, unless an option names one. */
 function whichOf(only: OnlyKeys): { appKey: boolean; masterKey: boolean } {
   const isBoth = only.appKey === only.masterKey;
   return { appKey: isBoth || only.appKey === true, masterKey: isBoth || only.masterKey === true };
 }
 
+/** The number of seconds in a time such as 90d; null for `until-revoked`. @throws InvalidArgumentError */
+export function secondsOf(text: string): number | null {
+  if (text === 'until-revoked') return null;
+  const [, count, unit = ''] = /^([1-9]\d{0,5})([mhd])$/.exec(text) ?? [];
+  if (count === undefined) throw new InvalidArgumentError('Expected 30m, 12h, 90d or until-revoked.');
+  return Number(count) * (SECONDS[unit] ?? 0);
+}
+
 function printKeys({ id, name, appKey, masterKey, oldKeys }: Application): void {
   print(`${name}\n  id          ${id}\n  key         ${appKey}\n  master key  ${masterKey}`);
   for (const { kind, key, acceptedUntil } of oldKeys)
-    print(`  old ${kind === 'app' ? 'key' : 'master key'}  ${key}  (good until ${acceptedUntil ?? 'it is revoked'})`);
+    print(`  old ${kind === 'app' ? 'key' : 'master key'}  ${key}  (valid until ${acceptedUntil ?? 'it is revoked'})`);
 }
 
 function describeSettings(): string {
@@ -123,4 +142,65 @@ function describeSettings(): string {
 
 function settingLine(name: string, text: string): string {
   return `  ${name.padEnd(28)} ${text}`;
+}
+
+/** `gatepost permissions …` */
+export function permissionsCommand(withServer: WithServer): Command {
+  return new Command('permissions')
+    .description('show and change the class permissions of an application')
+    .addCommand(showPermissions(withServer))
+    .addCommand(setPermission(withServer));
+}
+
+function showPermissions(withServer: WithServer): Command {
+  return new Command('show')
+    .argument('<app-id>')
+    .description('show the permissions of each class')
+    .action((id: string) =>
+      withServer(async (rpc) => {
+        const { application } = await rpc.call(applicationsRpc.get, { id });
+        for (const className of CLASS_NAMES) printClass(application, className);
+      }),
+    );
+}
+
+function setPermission(withServer: WithServer): Command {
+  return new Command('set')
+    .argument('<app-id>')
+    .argument('<class>', CLASS_NAMES.join(', '))
+    .argument('<operations>', `${CLASS_OPERATIONS.join(', ')}: one, several separated by commas, or all`)
+    .argument(
+      '<who...>',
+      'everyone; users (all logged-in users); nobody; or user ids and role:<name>, separated by spaces',
+    )
+    .description('change the permission; it takes effect everywhere within a second. The master key may do everything.')
+    .action((id: string, className: ClassName, operations: string, who: string[]) =>
+      withServer(async (rpc) => {
+        const change = { className, operations: operationsOf(operations), permission: permissionOf(who) };
+        const { application } = await rpc.call(applicationsRpc.changePermission, { id, ...change });
+        printClass(application, className);
+      }),
+    );
+}
+
+/** The server refuses unknown names. */
+function operationsOf(text: string): ClassOperation[] {
+  return text === 'all' ? [...CLASS_OPERATIONS] : (text.split(',') as ClassOperation[]);
+}
+
+function permissionOf(who: readonly string[]): ClassPermission {
+  const [first] = who;
+  if (who.length === 1 && (first === 'everyone' || first === 'users')) return first;
+  return who.length === 1 && first === 'nobody' ? [] : [...who];
+}
+
+function printClass({ classPermissions }: Application, className: ClassName): void {
+  print(className);
+  for (const operation of CLASS_OPERATIONS)
+    print(`  ${operation.padEnd(8)}${textOf(classPermissions[className][operation])}`);
+}
+
+function textOf(permission: ClassPermission): string {
+  if (typeof permission === 'string') return permission;
+  return permission.length === 0 ? 'nobody' : permission.join(' ');
 }

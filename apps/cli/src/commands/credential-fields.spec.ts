@@ -17,7 +17,7 @@ const fieldsOf = (...args: string[]) =>
   credentialFields({ name: 'lc_weapp', fields: platformFields('lc_weapp') }, args, read);
 
 describe('the fields of credentials on the command line', () => {
-  it('are plain values, where they are no secret', () => {
+  it('are plain values if they are not secret', () => {
     expect(fieldsOf('appId=wx=1')).toEqual({ appId: 'wx=1' });
   });
 
@@ -32,21 +32,21 @@ describe('the fields of credentials on the command line', () => {
 
   it.each([
     ['appSecret=SECRET', /^appSecret is a secret, .*appSecret=@path.*appSecret=-/],
-    ['SECRET', /^Field 1 is none of lc_weapp\. Its fields: appId=VALUE appSecret=@FILE$/],
-    ['SECRET==', /^Field 1 is none/],
-    ['appSecret', /^Field 1 is none/],
-    ['__proto__=SECRET', /^Field 1 is none/],
+    ['SECRET', /^Field 1 is not a field of lc_weapp\. Its fields: appId=VALUE appSecret=@FILE$/],
+    ['SECRET==', /^Field 1 is not a field/],
+    ['appSecret', /^Field 1 is not a field/],
+    ['__proto__=SECRET', /^Field 1 is not a field/],
     ['appSecret=@./missing', /^appSecret: the file \.\/missing cannot be read \(ENOENT\)\.$/],
-  ])('are refused without being repeated: %s', (argument, message) => {
+  ])('are refused, and the message does not repeat them: %s', (argument, message) => {
     expect(() => fieldsOf(argument)).toThrow(message);
     expect(() => fieldsOf(argument)).not.toThrow(/SECRET/);
   });
 
-  it('are given once', () => {
+  it('cannot be given twice', () => {
     expect(() => fieldsOf('appId=a', 'appId=b')).toThrow('appId is given twice.');
   });
 
-  it('are told as they are written', () => {
+  it('are described in the syntax of the command line', () => {
     expect(usageOf(platformFields('lc_apple'))).toBe('clientId=VALUE [teamId=VALUE] [keyId=VALUE] [privateKey=@FILE]');
   });
 

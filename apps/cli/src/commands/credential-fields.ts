@@ -1,19 +1,19 @@
 import { StartError } from '#bootstrap';
 import type { CredentialField } from '#contracts';
-import { type ReadSource, sourceOf, valueFrom, withoutLastBreak } from './value-source.js';
+import { type ReadSource, sourceOf, valueFrom, withoutLastBreak } from '../terminal.js';
 
 const MIN_COLUMN_WIDTH = 12;
 
-/** What credentials are for, and their fields. */
+/** A platform or provider, and the fields of its credentials. */
 export interface CredentialKind {
   readonly name: string;
   readonly fields: readonly CredentialField[];
 }
 
 /**
- * Reads `field=value`, `field=@path` and `field=-` as credentials of a kind. No message repeats an argument: it may hold a
- * secret that was put where it does not belong.
- * @throws StartError for what is no field of the kind, and for a secret that stands among the arguments
+ * Reads `field=value`, `field=@path` and `field=-` as credentials of a kind. No message repeats an argument, because it may
+ * contain a misplaced secret.
+ * @throws StartError for an unknown field, and for a secret given as a plain argument
  */
 export function credentialFields(
   kind: CredentialKind,
@@ -34,7 +34,7 @@ export function credentialFields(
   return Object.fromEntries(fields);
 }
 
-/** A kind's fields, each as it is written on the command line. */
+/** The fields of a kind, each in the syntax of the command line. */
 export function usageOf(fields: readonly CredentialField[]): string {
   return fields
     .map(({ name, isSecret, isRequired }) => {
@@ -45,14 +45,14 @@ export function usageOf(fields: readonly CredentialField[]): string {
 }
 
 function notAField(kind: CredentialKind, index: number): string {
-  return `Field ${index + 1} is none of ${kind.name}. Its fields: ${usageOf(kind.fields)}`;
+  return `Field ${index + 1} is not a field of ${kind.name}. Its fields: ${usageOf(kind.fields)}`;
 }
 
 function plainSecret(name: string): string {
-  return `${name} is a secret, and arguments are seen by everyone on this machine. Put it into a file and write ${name}=@path/to/file, or write ${name}=- and give it on standard input.`;
+  return `${name} is a secret, and all users of this machine can read arguments. Put it into a file and write ${name}=@path/to/file, or write ${name}=- and pass it on standard input.`;
 }
 
-/** A help text: kinds and their fields, one per line. */
+/** A help text: kinds and their fields, one field per line. */
 export function describeKinds(kinds: readonly CredentialKind[]): string {
   const kindWidth = widthFor(kinds.map(({ name }) => name));
   const nameWidth = widthFor(kinds.flatMap(({ fields }) => fields.map(({ name }) => name)));
@@ -67,7 +67,7 @@ export function describeKinds(kinds: readonly CredentialKind[]): string {
     .join('\n');
 }
 
-/** Credentials that are set, one field per line, without what is secret. */
+/** Stored credentials, one field per line, without the values of secrets. */
 export function shownFields(shown: Readonly<Record<string, string>>, secrets: readonly string[]): string[] {
   const width = widthFor([...Object.keys(shown), ...secrets]);
   return [
@@ -76,7 +76,7 @@ export function shownFields(shown: Readonly<Record<string, string>>, secrets: re
   ];
 }
 
-/** Of a column of names, with a space behind the longest. */
+/** Width of a column of names, with a space after the longest one. */
 function widthFor(names: readonly string[]): number {
   return Math.max(MIN_COLUMN_WIDTH, ...names.map((name) => name.length + 1));
 }

@@ -12,15 +12,15 @@ const SERVICES = [...new Set(Object.values(events).flatMap(({ subscribers }) => 
 /** `gatepost dead-letters …` */
 export function deadLettersCommand(withDeadLetters: WithDeadLetters): Command {
   return new Command('dead-letters')
-    .description('events that a service could not handle, again and again: count, replay or drop them')
-    .addHelpText('after', '\nThe log of the service says of each why it died. AMQP_URL names the broker.')
+    .description('count, replay or drop events that a service repeatedly failed to handle')
+    .addHelpText('after', '\nThe log of the service has the error of each event. AMQP_URL names the broker.')
     .addCommand(count(withDeadLetters))
     .addCommand(replay(withDeadLetters))
     .addCommand(drop(withDeadLetters));
 }
 
 function count(withDeadLetters: WithDeadLetters): Command {
-  return new Command('count').description('say how many there are, by service').action(() =>
+  return new Command('count').description('show the number of dead letters of each service').action(() =>
     withDeadLetters(async (letters) => {
       for (const service of SERVICES) print(`${service.padEnd(SERVICE_WIDTH)}${await letters.count(service)}`);
     }),
@@ -30,24 +30,26 @@ function count(withDeadLetters: WithDeadLetters): Command {
 function replay(withDeadLetters: WithDeadLetters): Command {
   return new Command('replay')
     .addArgument(serviceArgument())
-    .description('give them back to the service, which handles them as new ones (after you have mended the cause)')
+    .description('return them to the service, which handles them like new events (fix the cause first)')
     .action((service: string) =>
-      withDeadLetters((letters) => move('replayed', (tell) => letters.replay(service, tell))),
+      withDeadLetters((letters) => move('replayed', (report) => letters.replay(service, report))),
     );
 }
 
 function drop(withDeadLetters: WithDeadLetters): Command {
   return new Command('drop')
     .addArgument(serviceArgument())
-    .description('forget them; what they asked for never happens')
-    .action((service: string) => withDeadLetters((letters) => move('dropped', (tell) => letters.drop(service, tell))));
+    .description('delete them; their work is never done')
+    .action((service: string) =>
+      withDeadLetters((letters) => move('dropped', (report) => letters.drop(service, report))),
+    );
 }
 
 function serviceArgument(): Argument {
   return new Argument('<service>').choices(SERVICES);
 }
 
-async function move(done: string, work: (tell: (letter: DeadLetter) => void) => Promise<void>): Promise<void> {
+async function move(done: string, work: (report: (letter: DeadLetter) => void) => Promise<void>): Promise<void> {
   let count = 0;
   await work(({ id, pattern, reason }) => {
     count += 1;

@@ -19,14 +19,14 @@ const POLL_MS = 500;
 const MEBIBYTE = 1_048_576;
 
 const HELP = `
-An index makes queries quick that ask for values of a custom field, or that are ordered by it. It costs memory, and a little
-of every write. With several fields it serves queries for values of the first ones, and the order or a range of the next one.
-A class has custom fields of its own: those without a meaning in the API.`;
+An index speeds up queries that filter or sort by a custom field. It needs memory and slows down writes a little. An index of
+several fields serves queries for values of the first fields that sort by the next field or select a range of it.
+Custom fields are those without a meaning in the API.`;
 
 /** `gatepost indexes …` */
 export function indexesCommand(withServer: WithServer): Command {
   return new Command('indexes')
-    .description('make indexes of custom fields, and show which would help')
+    .description('create indexes of custom fields, and suggest indexes for slow queries')
     .addHelpText('after', HELP)
     .addCommand(add(withServer))
     .addCommand(list(withServer))
@@ -36,11 +36,13 @@ export function indexesCommand(withServer: WithServer): Command {
 
 function add(withServer: WithServer): Command {
   return named('add')
-    .description(`make an index of up to ${MAX_INDEXED_FIELDS} custom fields beside the traffic, and show its progress`)
-    .addHelpText('after', '\nIt is built by the server: to interrupt this command leaves the building as it is.')
+    .description(
+      `create an index of up to ${MAX_INDEXED_FIELDS} custom fields without blocking requests, and show its progress`,
+    )
+    .addHelpText('after', '\nThe server builds the index: interrupting this command does not stop it.')
     .action((appId: string, className: ClassName, fields: string[]) =>
       withServer(async (rpc) => {
-        // Refuses an application that is unknown.
+        // Fails if the application does not exist.
         await rpc.call(applicationsRpc.get, { id: appId });
         await rpc.call(contractOf(className).add, { appId, className, fields });
         await watch(rpc, { appId, className, fields });
@@ -63,7 +65,7 @@ function list(withServer: WithServer): Command {
 
 function remove(withServer: WithServer): Command {
   return named('remove')
-    .description('remove an index: queries stop to use it at once, and it is dropped some seconds later')
+    .description('remove an index: queries stop using it at once, and it is dropped some seconds later')
     .action((appId: string, className: ClassName, fields: string[]) =>
       withServer(async (rpc) => {
         await rpc.call(contractOf(className).remove, { appId, className, fields });
@@ -75,8 +77,8 @@ function remove(withServer: WithServer): Command {
 function suggest(withServer: WithServer): Command {
   return new Command('suggest')
     .argument('<app-id>')
-    .description('show which kinds of queries took 20 ms or longer in the last day, and which index would serve them')
-    .addHelpText('after', '\nOf a query fields and operators are known, never values.')
+    .description('show queries that took 20 ms or longer in the last day, and the index that would serve them')
+    .addHelpText('after', '\nQueries are shown with fields and operators, never with values.')
     .action((appId: string) =>
       withServer(async (rpc) => {
         const questions = await fromAll(async (contract) => (await rpc.call(contract.suggest, { appId })).questions);
@@ -93,12 +95,12 @@ function named(name: string): Command {
     .argument('<field...>', 'custom fields, in the order of the index');
 }
 
-/** Of the service that keeps the class. */
+/** The contract of the service that stores the class. */
 function contractOf(className: ClassName): FieldIndexesRpc {
   return className === '_Installation' ? pushIndexesRpc : accountsIndexesRpc;
 }
 
-/** The answers of both services, in turn; a service that does not run adds nothing. */
+/** The answers of both services; a service that does not answer adds nothing. */
 async function fromAll<T>(ask: (contract: FieldIndexesRpc) => Promise<T[]>): Promise<T[]> {
   const orNothing = (error: unknown): T[] => {
     if (!(error instanceof SilentServiceError)) throw error;
@@ -115,13 +117,13 @@ interface Wanted {
   readonly fields: readonly string[];
 }
 
-/** Prints how far it has come whenever that changes, until it is there. */
+/** Prints each change of the progress until the index is built. */
 async function watch(rpc: RpcClient, { appId, className, fields }: Wanted): Promise<void> {
   let shown: string | undefined;
   for (;;) {
     const { indexes } = await rpc.call(contractOf(className).list, { appId });
     const index = indexes.find((each) => each.className === className && each.fields.join() === fields.join());
-    if (index === undefined) throw new Error('The index was removed meanwhile.');
+    if (index === undefined) throw new Error('The index was removed in the meantime.');
     const line = lineOf(index);
     if (line !== shown) print(line);
     shown = line;

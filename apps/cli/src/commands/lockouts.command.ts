@@ -9,8 +9,11 @@ const MINUTE_MS = 60_000;
 /** `gatepost lockouts …` */
 export function lockoutsCommand(withServer: WithServer): Command {
   return new Command('lockouts')
-    .description('show who is locked out after too many failed logins')
-    .addHelpText('after', '\nA lock ends by itself, or when its user resets the password. Nothing here ends it.')
+    .description('show users that are locked out after too many failed logins')
+    .addHelpText(
+      'after',
+      '\nA lock expires by itself, or ends when the user resets the password. This command cannot end it.',
+    )
     .addCommand(list(withServer))
     .addCommand(show(withServer));
 }
@@ -18,13 +21,13 @@ export function lockoutsCommand(withServer: WithServer): Command {
 function list(withServer: WithServer): Command {
   return new Command('list')
     .argument('<app-id>')
-    .description('list the locked users: until when, user id, username; the lock that ends first comes first')
+    .description('list the locked users: end of the lock, user id, username; sorted by the end of the lock')
     .action((appId: string) =>
       withServer(async (rpc) => {
         let after: LockedUser | undefined;
         do {
           const { lockedUsers } = await rpc.call(lockoutsRpc.list, { appId, limit: PAGE_SIZE, after });
-          if (after === undefined && lockedUsers.length === 0) print(`Nobody is locked out of ${appId}.`);
+          if (after === undefined && lockedUsers.length === 0) print(`No user of ${appId} is locked out.`);
           for (const user of lockedUsers) print(lineOf(user));
           after = lockedUsers.length < PAGE_SIZE ? undefined : lockedUsers.at(-1);
         } while (after !== undefined);
@@ -35,15 +38,15 @@ function list(withServer: WithServer): Command {
 function show(withServer: WithServer): Command {
   return new Command('show')
     .argument('<app-id>')
-    .argument('<user>', 'an id or a username')
-    .description('show whether a user is locked, and until when')
+    .argument('<user>', 'user id or username')
+    .description('show whether a user is locked, and the end of the lock')
     .action((appId: string, wanted: string) =>
       withServer(async (rpc) => {
         const { userId, username, lockedUntil, failures } = await rpc.call(lockoutsRpc.get, { appId, user: wanted });
         const user = `${quoted(username)} (${userId})`;
         if (lockedUntil !== null)
           print(`${user} is locked until ${lockedUntil}, for another ${minutesUntil(lockedUntil)} min.`);
-        else print(`${user} is not locked. Failed attempts that count now: ${failures}.`);
+        else print(`${user} is not locked. Failed attempts counted now: ${failures}.`);
       }),
     );
 }

@@ -24,8 +24,8 @@ interface ListOptions {
 /** `gatepost mails …` */
 export function mailsCommand(withServer: WithServer): Command {
   return new Command('mails')
-    .description('show what became of mails and text messages, and send dead ones again')
-    .addHelpText('after', '\nWhat stands in a message is never shown. Messages are forgotten after 30 days.')
+    .description('show the deliveries of mails and text messages, and retry dead ones')
+    .addHelpText('after', '\nThe content of a message is never shown. Messages are deleted after 30 days.')
     .addCommand(list(withServer))
     .addCommand(show(withServer))
     .addCommand(retry(withServer));
@@ -39,7 +39,7 @@ function list(withServer: WithServer): Command {
     .option('--app <app-id>', 'of this application only')
     .addOption(new Option('--status <status>', 'with this status only').choices(DELIVERY_STATUSES))
     .option('--to <recipient>', 'to this address or number only')
-    .option('--limit <count>', 'so many at most', limitOf, DEFAULT_LIMIT)
+    .option('--limit <count>', 'maximum number of messages', limitOf, DEFAULT_LIMIT)
     .action(({ app, status, to, limit }: ListOptions) =>
       withServer(async (rpc) => {
         const wanted: RpcData<typeof deliveriesRpc.list> = { appId: app, status, recipient: to, limit };
@@ -65,11 +65,11 @@ function show(withServer: WithServer): Command {
 function retry(withServer: WithServer): Command {
   return new Command('retry')
     .argument('[id]')
-    .option('--dead', 'all dead messages whose links and codes are still good')
+    .option('--dead', 'all dead messages whose links and codes are still valid')
     .option('--app <app-id>', 'with --dead: of this application only')
     .description('send a dead message again')
     .action((id: string | undefined, { dead, app }: { dead?: true; app?: string }, command: Command) => {
-      if ((id === undefined) === (dead === undefined)) command.error('error: name one message, or give --dead');
+      if ((id === undefined) === (dead === undefined)) command.error('error: name one message, or use --dead');
       return withServer(async (rpc) => {
         if (id !== undefined) {
           await rpc.call(deliveriesRpc.retry, { id });
@@ -82,7 +82,7 @@ function retry(withServer: WithServer): Command {
     });
 }
 
-/** Some at a time, until none is left. */
+/** Retries in batches until no dead message is left. */
 async function retryAllDead(rpc: RpcClient, appId: string | undefined): Promise<number> {
   let total = 0;
   for (;;) {
@@ -95,7 +95,7 @@ async function retryAllDead(rpc: RpcClient, appId: string | undefined): Promise<
 function limitOf(text: string): number {
   const limit = Number(text);
   if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_DELIVERY_LIST_LIMIT) return limit;
-  throw new InvalidArgumentError(`It is a number from 1 to ${MAX_DELIVERY_LIST_LIMIT}.`);
+  throw new InvalidArgumentError(`Expected a number from 1 to ${MAX_DELIVERY_LIST_LIMIT}.`);
 }
 
 function lineOf({

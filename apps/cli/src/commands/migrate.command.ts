@@ -2,8 +2,19 @@ import { Command } from 'commander';
 import { StartError } from '#bootstrap';
 import { type DatabaseOptions, migrate, migrationStatus } from '#database';
 import { messageOf } from '#errors';
-import { type DatabaseUrls, databasesAt } from '../databases.js';
+import { accountsDatabase } from '../../../accounts/src/accounts.database.js';
+import { authLinkingDatabase } from '../../../auth-linking/src/auth-linking.database.js';
+import { mailDatabase } from '../../../mail/src/mail.database.js';
+import { pushDatabase } from '../../../push-delivery/src/push-delivery.database.js';
 import { print } from '../terminal.js';
+
+/** The URL of each service's database. */
+export interface DatabaseUrls {
+  readonly accounts: string;
+  readonly authLinking: string;
+  readonly mail: string;
+  readonly push: string;
+}
 
 interface MigrateOptions {
   readonly quiet?: true;
@@ -13,18 +24,28 @@ interface MigrateOptions {
 /** `gatepost migrate`: the one command that opens databases. */
 export function migrateCommand(databaseUrls: () => DatabaseUrls): Command {
   return new Command('migrate')
-    .description('bring the databases of all services to the newest version (before a rollout)')
-    .option('--quiet', 'say nothing where all is well')
-    .option('--status', 'only say what is to be done; exit status 1 where something is')
+    .description('migrate the databases of all services to the newest version (before a rollout)')
+    .option('--quiet', 'print nothing on success')
+    .option('--status', 'only show pending migrations; exit status 1 if there are any')
     .action(async ({ quiet, status }: MigrateOptions) => {
       for (const database of databasesAt(databaseUrls())) {
-        const work = status ? tellStatus(database) : bringUpToDate(database, quiet === true);
+        const work = status ? printStatus(database) : bringUpToDate(database, quiet === true);
         await work.catch((cause: unknown) => {
-          const verb = status ? 'looked at' : 'migrated';
+          const verb = status ? 'inspected' : 'migrated';
           throw new StartError(`The schema ${database.schema} cannot be ${verb}: ${messageOf(cause)}`, { cause });
         });
       }
     });
+}
+
+/** The databases of all services, in the order in which they are migrated. */
+export function databasesAt({ accounts, authLinking, mail, push }: DatabaseUrls): DatabaseOptions[] {
+  return [
+    accountsDatabase(accounts, 1),
+    authLinkingDatabase(authLinking, 1),
+    mailDatabase(mail, 1),
+    pushDatabase(push, 1),
+  ];
 }
 
 async function bringUpToDate(database: DatabaseOptions, isQuiet: boolean): Promise<void> {
@@ -32,7 +53,7 @@ async function bringUpToDate(database: DatabaseOptions, isQuiet: boolean): Promi
   if (!isQuiet) print(`${database.schema}: ${applied.length === 0 ? 'up to date' : applied.join(', ')}`);
 }
 
-async function tellStatus(database: DatabaseOptions): Promise<void> {
+async function printStatus(database: DatabaseOptions): Promise<void> {
   const { pending, newer } = await migrationStatus(database);
   if (pending.length > 0) process.exitCode = 1;
   const news = newer.length === 0 ? '' : `; of a newer version: ${newer.join(', ')}`;

@@ -3,15 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { type DatabaseOptions, migrate } from '#database';
 import { newDatabase } from '#testing';
 import { SchemaContents } from '../../test/earlier-data.js';
-import { databasesAt } from '../databases.js';
+import { databasesAt } from './migrate.command.js';
 
 const AT_NO_URL = databasesAt({ accounts: '', authLinking: '', mail: '', push: '' });
-/** Each schema in each state that an earlier version may have left it in. */
+/** Each schema in each state in which an earlier version may have left it. */
 const EARLIER_STATES = AT_NO_URL.flatMap((database) =>
   database.migrations.slice(0, -1).map(({ name }, index) => ({ database, name, count: index + 1 })),
 );
 
-/** What a version that does not know of it could not run on. A column is given up in one release, and removed in a later one. */
+/** Changes that break the previous version. A column is abandoned in one release and removed in a later one. */
 const REMOVES = [
   /\bDROP\s+(?:TABLE|COLUMN|SCHEMA|VIEW|TYPE)\b/i,
   /\bRENAME\b/i,
@@ -19,7 +19,7 @@ const REMOVES = [
   /\bALTER\s+COLUMN\s+\S+\s+(?:SET\s+DATA\s+)?TYPE\b/i,
   /\bADD\s+COLUMN\b(?![^,]*\bDEFAULT\b)[^,]*\bNOT\s+NULL\b/i,
 ];
-/** Older than the first release, or what the release before has given up: with that reason. */
+/** Migrations older than the first release, or that remove a column abandoned in the previous release. */
 const MAY_REMOVE = new Set(['CreateRoles1795700000000']);
 
 const inOwnDatabase = async (database: DatabaseOptions): Promise<DatabaseOptions> => ({
@@ -40,27 +40,30 @@ async function statementsOf(Migration: DatabaseOptions['migrations'][number]): P
 }
 
 describe('migrations', () => {
-  it.each(AT_NO_URL)('make $schema from nothing', async (known) => {
+  it.each(AT_NO_URL)('create $schema from an empty database', async (known) => {
     const database = await inOwnDatabase(known);
     expect(await migrate(database)).toEqual(known.migrations.map(({ name }) => name));
     expect(await migrate(database)).toEqual([]);
   });
 
-  it.each(EARLIER_STATES)('keep what stands in $database.schema since $name', async ({ database: known, count }) => {
-    const database = await inOwnDatabase(known);
-    await migrate({ ...database, migrations: database.migrations.slice(0, count) });
-    const contents = await SchemaContents.open(database);
-    try {
-      await contents.fill();
-      const before = await contents.read();
-      await migrate(database);
-      expect(await contents.read()).toMatchObject(before);
-    } finally {
-      await contents.close();
-    }
-  });
+  it.each(EARLIER_STATES)(
+    'keep the rows of $database.schema stored since $name',
+    async ({ database: known, count }) => {
+      const database = await inOwnDatabase(known);
+      await migrate({ ...database, migrations: database.migrations.slice(0, count) });
+      const contents = await SchemaContents.open(database);
+      try {
+        await contents.fill();
+        const before = await contents.read();
+        await migrate(database);
+        expect(await contents.read()).toMatchObject(before);
+      } finally {
+        await contents.close();
+      }
+    },
+  );
 
-  it.each(AT_NO_URL)('of $schema have a row of each table in the test before this one', async (known) => {
+  it.each(AT_NO_URL)('of $schema have a row for each table in earlier-data.ts', async (known) => {
     const database = await inOwnDatabase(known);
     await migrate(database);
     const contents = await SchemaContents.open(database);
@@ -70,7 +73,7 @@ describe('migrations', () => {
     expect(empty).toEqual([]);
   });
 
-  it('only add, so that the version before them can run on their result', async () => {
+  it('only add, so that the previous version can run on their result', async () => {
     for (const Migration of AT_NO_URL.flatMap(({ migrations }) => migrations)) {
       if (MAY_REMOVE.has(Migration.name)) continue;
       const removing = (await statementsOf(Migration)).filter((sql) => REMOVES.some((removes) => removes.test(sql)));

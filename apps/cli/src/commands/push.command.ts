@@ -1,8 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { type JsonObject, pushOperationsRpc, type RpcReply } from '#contracts';
 import type { WithServer } from '../operator-connection.js';
-import { print, quoted } from '../terminal.js';
-import { sourceOf, valueFrom } from './value-source.js';
+import { print, quoted, sourceOf, valueFrom } from '../terminal.js';
 
 type Status = RpcReply<typeof pushOperationsRpc.status>;
 
@@ -20,7 +19,7 @@ interface SendOptions {
 /** `gatepost push …` */
 export function pushCommand(withServer: WithServer): Command {
   return new Command('push')
-    .description('send a push, show what became of one, and count devices')
+    .description('send a push, show the status of one, and count devices')
     .addCommand(send(withServer))
     .addCommand(status(withServer))
     .addCommand(devices(withServer));
@@ -30,14 +29,14 @@ function send(withServer: WithServer): Command {
   return new Command('send')
     .argument('<app-id>')
     .description('send a push, and print its id')
-    .option('--alert <text>', 'what devices show')
+    .option('--alert <text>', 'text that devices show')
     .option('--data <json>', 'the whole message instead: JSON, @FILE, or - for standard input', jsonOf)
     .option('--device <installation-id>', 'to this device')
     .option('--channel <names...>', 'to devices that have one of these channels')
-    .option('--where <json>', 'to devices that meet conditions: JSON, @FILE, or -', jsonOf)
+    .option('--where <json>', 'to devices that match these conditions: JSON, @FILE, or -', jsonOf)
     .option('--all', 'to all devices')
-    .option('--at <time>', 'later, as in 2026-01-31T12:00:00Z')
-    .option('--expires-in <seconds>', 'for so long; a week unless given', secondsOf)
+    .option('--at <time>', 'send later, such as at 2026-01-31T12:00:00Z')
+    .option('--expires-in <seconds>', 'lifetime of the push; one week by default', secondsOf)
     .action((appId: string, options: SendOptions, command: Command) => {
       const mistake = mistakeIn(options);
       if (mistake !== undefined) command.error(`error: ${mistake}`);
@@ -52,7 +51,9 @@ function status(withServer: WithServer): Command {
   return new Command('status')
     .argument('<app-id>')
     .argument('<push-id>')
-    .description('show what became of a push: for each platform how many devices it is for, have it, wait for it, …')
+    .description(
+      'show the status of a push: for each platform the number of devices targeted, acknowledged, waiting, …',
+    )
     .action((appId: string, objectId: string) =>
       withServer(async (rpc) => {
         for (const line of linesOf(await rpc.call(pushOperationsRpc.status, { appId, objectId }))) print(line);
@@ -63,7 +64,7 @@ function status(withServer: WithServer): Command {
 function devices(withServer: WithServer): Command {
   return new Command('devices')
     .argument('<app-id>')
-    .description('count the devices of an application: known, such as a push to all is for, and connected now')
+    .description('count the devices of an application: all installations, targets of a push to all, and connected now')
     .action((appId: string) =>
       withServer(async (rpc) => {
         const { platforms, connected } = await rpc.call(pushOperationsRpc.devices, { appId });
@@ -74,11 +75,11 @@ function devices(withServer: WithServer): Command {
     );
 }
 
-/** Whoever forgets the target must not reach everybody. */
+/** A forgotten target must not send a push to all devices. */
 function mistakeIn({ alert, data, device, channel, where, all }: SendOptions): string | undefined {
-  if ((alert === undefined) === (data === undefined)) return 'give --alert or --data';
+  if ((alert === undefined) === (data === undefined)) return 'use --alert or --data';
   const hasTarget = [device, channel, where].some((part) => part !== undefined);
-  return hasTarget === (all === true) ? 'name a target by --device, --channel and --where, or give --all' : undefined;
+  return hasTarget === (all === true) ? 'name a target by --device, --channel and --where, or use --all' : undefined;
 }
 
 function bodyOf({ alert, data, device, channel, where, at, expiresIn }: SendOptions): JsonObject {
@@ -111,7 +112,7 @@ function jsonOf(argument: string): JsonObject {
   const text = source === undefined ? argument : valueFrom('The value', source);
   const value = parse(text);
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
-  throw new InvalidArgumentError('It is a JSON object.');
+  throw new InvalidArgumentError('Expected a JSON object.');
 }
 
 function parse(text: string): unknown {
@@ -124,5 +125,5 @@ function parse(text: string): unknown {
 
 function secondsOf(text: string): number {
   if (/^[1-9]\d{0,9}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It is a number of seconds.');
+  throw new InvalidArgumentError('Expected a number of seconds.');
 }

@@ -4,20 +4,19 @@ import { StartError } from '#bootstrap';
 import { applicationsRpc, MAIL_KINDS, type MailKind, templatesRpc } from '#contracts';
 import { messageOf } from '#errors';
 import type { WithServer } from '../operator-connection.js';
-import { print } from '../terminal.js';
-import { sourceOf, valueFrom, withoutLastBreak } from './value-source.js';
+import { print, sourceOf, valueFrom, withoutLastBreak } from '../terminal.js';
 
 const KIND_WIDTH = 16;
 const LANGUAGE_WIDTH = 8;
 
 const HELP = `
-A value is the text itself, @path/to/file, or - for standard input. What is not given stays as it is.
+A value is the text itself, @path/to/file, or - for standard input. Parts that are not given stay unchanged.
 
 Templates are Handlebars. Variables:
   appname     name of the application
-  email       address that the mail goes to
+  email       recipient's address
   username    name of the user
-  link        address of the page that the mail is for: it must stand in the HTML and in the text
+  link        address of the page: it must be in the HTML and in the text
 Blocks: {{#if x}} {{else}} {{/if}}, unless, with, each. In HTML all variables are escaped.
 
   npm run gatepost -- templates set my-app verifyEmail --language zh --subject '欢迎 {{username}}' --html @verify.html`;
@@ -30,7 +29,7 @@ interface Parts {
 
 /** `gatepost templates …` */
 export function templatesCommand(withServer: WithServer): Command {
-  const templates = new Command('templates').description('show and change what the mails of an application say');
+  const templates = new Command('templates').description('show and change the mail templates of an application');
   for (const command of [list, show, set, preview, reset]) templates.addCommand(command(withServer));
   return templates;
 }
@@ -51,7 +50,7 @@ function list(withServer: WithServer): Command {
 
 function show(withServer: WithServer): Command {
   return placed('show')
-    .description('show the template that somebody who reads the language gets')
+    .description('show the template that a reader of the language gets')
     .action((appId: string, kind: MailKind, { language }: { language: string }) =>
       withServer(async (rpc) => {
         await rpc.call(applicationsRpc.get, { id: appId });
@@ -81,7 +80,7 @@ function set(withServer: WithServer): Command {
 
 function preview(withServer: WithServer): Command {
   return placed('preview')
-    .option('--out <file>', 'write the HTML into a file, to be opened in a browser')
+    .option('--out <file>', 'write the HTML to a file, to open it in a browser')
     .description('render a template for a user that does not exist')
     .action((appId: string, kind: MailKind, { language, out }: { language: string; out?: string }) =>
       withServer(async (rpc) => {
@@ -110,16 +109,16 @@ function reset(withServer: WithServer): Command {
 function placed(name: string): Command {
   return new Command(name)
     .argument('<app-id>')
-    .addArgument(new Argument('<kind>', 'what the mail is for').choices(MAIL_KINDS))
+    .addArgument(new Argument('<kind>', 'purpose of the mail').choices(MAIL_KINDS))
     .addOption(new Option('--language <tag>', 'such as en, zh or zh-TW').default('en'));
 }
 
-/** @throws StartError where nothing is given, or what is cannot be read */
+/** @throws StartError if no part is given, or a part cannot be read */
 function readParts({ subject, html, text }: Parts): Parts {
   const given = Object.entries({ subject, html, text }).filter(
     (part): part is [string, string] => part[1] !== undefined,
   );
-  if (given.length === 0) throw new StartError('Give what shall change: --subject, --html, --text.');
+  if (given.length === 0) throw new StartError('Give at least one part: --subject, --html, --text.');
   if (given.filter(([, value]) => value === '-').length > 1)
     throw new StartError('Only one part can come from standard input.');
   return Object.fromEntries(given.map(([name, value]) => [name, readPart(name, value)]));
@@ -136,7 +135,7 @@ function printParts(parts: Parts): void {
     if (value !== undefined) print(`\n--- ${name}\n${withoutLastBreak(value)}`);
 }
 
-/** @throws StartError where it cannot be written */
+/** @throws StartError if the file cannot be written */
 function write(file: string, html: string): void {
   try {
     writeFileSync(file, html);

@@ -1,22 +1,51 @@
-import type { Application } from '#contracts';
-import type { Finding } from './check.js';
+import {
+  type Application,
+  deliveriesRpc,
+  identitiesRpc,
+  isUnionIdEntryName,
+  MAX_DELIVERY_LIST_LIMIT,
+  platformFields,
+  type PlatformKind,
+  platformsRpc,
+  type RpcReply,
+  type ShownCredentials,
+  type ShownDelivery,
+} from '#contracts';
+import type { RpcClient } from '#messaging';
+import { usageOf } from '../commands/credential-fields.js';
+import { quoted } from '../terminal.js';
+import type { Finding } from './findings.js';
 
-/** Those that we make have 24 characters. */
+/** Generated keys have 24 characters. */
 const SHORT_KEY = 16;
 const FEW_CHARACTERS = 6;
+/** Users do not wait longer for a mail. */
+const LONG_MS = 10 * 60_000;
+type UsedPlatform = RpcReply<typeof identitiesRpc.count>['platforms'][number];
 
-/** What an application's keys and settings leave open. @param isProduction whether others than its makers use it */
+interface KnownPlatform extends UsedPlatform {
+  readonly kind: PlatformKind;
+}
+
+interface PlatformUse {
+  readonly id: string;
+  readonly isVerificationRequired: boolean;
+  readonly credentials: readonly ShownCredentials[];
+  readonly used: readonly UsedPlatform[];
+}
+
+/** Problems of an application's keys and settings. @param isProduction whether it serves real users */
 export function applicationFindings({ id, masterKey, settings }: Application, isProduction: boolean): Finding[] {
   const findings: Finding[] = [];
   if (masterKey.length < SHORT_KEY || new Set(masterKey).size < FEW_CHARACTERS)
     findings.push({
-      problem: 'The master key can be guessed, and opens everything.',
+      problem: 'The master key can be guessed, and gives access to everything.',
       remedy: `npm run gatepost -- apps rotate-keys ${id} --master-key --keep-old 1h`,
     });
   if (!isProduction) return findings;
   if (settings.allowClientPush)
     findings.push({
-      problem: 'Every client may send pushes to everyone.',
+      problem: 'Every client may send pushes to all devices.',
       remedy: `npm run gatepost -- apps set ${id} allowClientPush false`,
       isAdvice: true,
     });
@@ -24,8 +53,81 @@ export function applicationFindings({ id, masterKey, settings }: Application, is
   if (off.length > 0)
     findings.push({
       problem: `Off: ${off.join(', ')}.`,
-      remedy: 'docs/security.md, "Before you go public", says what for.',
+      remedy: 'docs/security.md, "Before you go public", explains these settings.',
       isAdvice: true,
     });
   return findings;
+}
+
+/** Mails and text messages that wait for too long. */
+export async function checkDeliveries(rpc: RpcClient, { id: appId }: Application): Promise<Finding[]> {
+  const waiting = await Promise.all(
+    (['queued', 'failed'] as const).map(async (status) => {
+      const { deliveries } = await rpc.call(deliveriesRpc.list, { appId, status, limit: MAX_DELIVERY_LIST_LIMIT });
+      return deliveries;
+    }),
+  );
+  return deliveryFindings(appId, waiting.flat(), new Date());
+}
+
+/** Recipients that refuse a message need no action of the operator; messages that wait do. */
+export function deliveryFindings(appId: string, waiting: readonly ShownDelivery[], now: Date): Finding[] {
+  const late = waiting.filter(({ createdAt }) => now.getTime() - Date.parse(createdAt) > LONG_MS);
+  if (late.length === 0) return [];
+  const subject = late.length === 1 ? 'mail or text message has' : 'mails or text messages have';
+  const error = late.find(({ lastError }) => lastError !== null)?.lastError ?? 'no attempt was made yet';
+  return [
+    {
+      problem: `${late.length} ${subject} been waiting for over 10 minutes: ${quoted(error)}.`,
+      remedy: `npm run gatepost -- mails list --app ${appId}`,
+    },
+  ];
+}
+
+/** Accounts of third-party platforms that could be verified and are not. */
+export async function checkPlatforms(rpc: RpcClient, { id, settings }: Application): Promise<Finding[]> {
+  const { platforms: credentials } = await rpc.call(platformsRpc.list, { appId: id });
+  const { platforms: used } = await rpc.call(identitiesRpc.count, { appId: id });
+  return platformFindings({ id, isVerificationRequired: settings.requireVerifiedPlatforms, credentials, used });
+}
+
+/** Problems of an application's use of platforms. Platforms that cannot be verified are skipped. */
+export function platformFindings({ id, isVerificationRequired, credentials, used }: PlatformUse): Finding[] {
+  const verifiable = new Map(credentials.map(({ platform, kind }) => [platform, kind]));
+  const kindNamed = (key: string) => used.find(({ platform, kind }) => platform === key && kind !== undefined)?.kind;
+  const known = used.flatMap((use) => {
+    // Accounts have no kind if the operator named it later, or if their client left it out.
+    const kind = use.kind ?? verifiable.get(use.platform) ?? kindNamed(use.platform);
+    // The account that carries a union id is counted under its own platform.
+    return kind === undefined || isUnionIdEntryName(use.platform) ? [] : [{ ...use, kind }];
+  });
+  const isVerifiable = ({ platform, kind }: KnownPlatform) => verifiable.has(platform) || verifiable.has(kind);
+  const findings = known.flatMap((use) => (isVerifiable(use) ? unverifiedAccounts(use) : [noCredentials(id, use)]));
+  if (credentials.length > 0 && !isVerificationRequired) findings.push(notRequired(id));
+  return findings;
+}
+
+function noCredentials(id: string, { platform, kind, verified, unverified }: KnownPlatform): Finding {
+  const option = platform === kind ? '' : ` --kind ${kind}`;
+  return {
+    problem: `${accounts(verified + unverified, platform)} in use, and the application has no credentials to verify them: a client that knows the id of an account can log in as its owner.`,
+    remedy: `npm run gatepost -- platforms set ${id} ${platform} ${usageOf(platformFields(kind))}${option}`,
+  };
+}
+
+function unverifiedAccounts({ platform, unverified }: KnownPlatform): Finding[] {
+  if (unverified === 0) return [];
+  const problem = `${accounts(unverified, platform)} linked to users without ${platform} ever having confirmed it: they may belong to other people.`;
+  return [{ problem, remedy: 'An account counts as verified as soon as its owner logs in with it.' }];
+}
+
+function notRequired(id: string): Finding {
+  return {
+    problem: 'Credentials of platforms are set, but accounts of other platforms are accepted unverified.',
+    remedy: `npm run gatepost -- apps set ${id} requireVerifiedPlatforms true`,
+  };
+}
+
+function accounts(count: number, platform: string): string {
+  return count === 1 ? `1 account of ${platform} is` : `${count} accounts of ${platform} are`;
 }

@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Application, ProcessReport } from '#contracts';
 import { applicationFindings } from './application-findings.js';
-import { outsideFindings } from './outside-findings.js';
-import type { OutsideView } from './outside.types.js';
-import { baseUrlsOf, processFindings } from './process-findings.js';
-import { serverFindings, versionFindings } from './server-findings.js';
+import { baseUrlsOf, processFindings, serverFindings, versionFindings } from './deployment-findings.js';
+import { outsideFindings, type OutsideView } from './outside.js';
 
 const URL_ = 'https://api.example.com';
 const report = (change: Partial<ProcessReport> = {}): ProcessReport => ({
@@ -33,7 +31,7 @@ const problemsOf = (...reports: ProcessReport[]) =>
   processFindings([{ service: 'accounts', reports, expected: reports.length }]).map(({ problem }) => problem);
 
 describe('the doctor on processes', () => {
-  it('has nothing to say where all is well', () => {
+  it('finds nothing if all is well', () => {
     expect(problemsOf(report(), report({ pid: 2 }), gateway({}))).toEqual([]);
     expect(baseUrlsOf([report(), gateway({}), gateway({})])).toEqual([URL_]);
   });
@@ -55,7 +53,7 @@ describe('the doctor on processes', () => {
     [
       'with an address of their own machine',
       [gateway({ baseUrl: 'http://localhost:8080' })],
-      /which nobody else reaches/,
+      /which is reachable only from that machine/,
     ],
     ['with an address that is not encrypted', [gateway({ baseUrl: 'http://api.example.com' })], /not encrypted/],
     ['behind an unknown proxy', [gateway({ hasUnknownProxy: true })], /proxy that is not trusted/],
@@ -64,12 +62,12 @@ describe('the doctor on processes', () => {
     expect(problemsOf(...reports)).toEqual([expect.stringMatching(problem)]);
   });
 
-  it('asks nothing of an address and limits in development', () => {
+  it('ignores the address and the limits in development', () => {
     const settings = { baseUrl: 'http://localhost:8080', areRequestsLimited: false };
     expect(problemsOf(gateway(settings, { isProduction: false }))).toEqual([]);
   });
 
-  it('says how many processes did not answer', () => {
+  it('reports how many processes did not answer', () => {
     const [finding] = processFindings([{ service: 'mail', reports: [report()], expected: 3 }]);
     expect(finding?.problem).toBe('Only 1 of 3 processes of mail have answered.');
   });
@@ -78,7 +76,7 @@ describe('the doctor on processes', () => {
 describe('the doctor on servers', () => {
   const good = { settings: { maxmemoryPolicy: 'noeviction', appendOnly: 'yes' } };
 
-  it('has nothing to say where all is well', () => {
+  it('finds nothing if all is well', () => {
     const reports = [
       server('postgresql (accounts)', '16.4 (Debian)', { skewMs: -2_000 }),
       server('redis', '7.2.1', good),
@@ -87,7 +85,7 @@ describe('the doctor on servers', () => {
     expect(versionFindings('rabbitmq', '4.0.2')).toEqual([]);
   });
 
-  it('tells the same of two processes once', () => {
+  it('reports the same problem of two processes once', () => {
     expect(serverFindings([server('redis', '4.0.9', good), server('redis', '4.0.9', good)])).toHaveLength(1);
   });
 
@@ -110,7 +108,7 @@ describe('the doctor on servers', () => {
   });
 });
 
-describe('the doctor outside', () => {
+describe('the doctor at the public address', () => {
   const view = (change: Partial<OutsideView> = {}): OutsideView => ({
     url: URL_,
     certificate: { problem: undefined, daysLeft: 60 },
@@ -121,18 +119,18 @@ describe('the doctor outside', () => {
     ...change,
   });
 
-  it('has nothing to say where all is well', () => {
+  it('finds nothing if all is well', () => {
     expect(outsideFindings(view(), URL_)).toEqual([]);
     expect(outsideFindings(view({ certificate: undefined, push: undefined }), undefined)).toEqual([]);
   });
 
   it.each<[Partial<OutsideView>, RegExp]>([
     [{ certificate: { problem: 'self-signed certificate', daysLeft: 60 } }, /not trusted: "self-signed/],
-    [{ certificate: { problem: undefined, daysLeft: 13 } }, /ends in 13 days/],
+    [{ certificate: { problem: undefined, daysLeft: 13 } }, /expires in 13 days/],
     [{ problem: 'ECONNREFUSED' }, /does not answer as the API: "ECONNREFUSED"/],
     [{ skewMs: -7_000 }, /differs from this machine's by 7 seconds/],
     [{ openPaths: ['/metrics', '/readyz'] }, /api.example.com\/metrics, https:\/\/api.example.com\/readyz/],
-    [{ push: { url: 'wss://push.example.com', problem: 'HTTP 502' } }, /takes no connection: "HTTP 502"/],
+    [{ push: { url: 'wss://push.example.com', problem: 'HTTP 502' } }, /accepts no connection: "HTTP 502"/],
     [{ push: { url: 'ws://api.example.com/push', problem: undefined } }, /API is encrypted, but devices/],
   ])('finds %#', (change, problem) => {
     expect(outsideFindings(view(change), URL_).map((finding) => finding.problem)).toEqual([
@@ -140,7 +138,7 @@ describe('the doctor outside', () => {
     ]);
   });
 
-  it('finds that links lead elsewhere', () => {
+  it('finds links that lead to another address', () => {
     expect(outsideFindings(view(), 'https://old.example.com')[0]?.problem).toMatch(
       /links of mails lead to https:\/\/old/,
     );
@@ -153,7 +151,7 @@ describe('the doctor on keys and settings', () => {
     ({ id: 'shop', masterKey, settings: { ...settings, ...change } }) as unknown as Application;
   const KEY = 'DyJegPlemooo4X1tg94gQkw1';
 
-  it('has nothing to say where all is well, and none of the settings in development', () => {
+  it('finds nothing if all is well, and ignores the settings in development', () => {
     expect(applicationFindings(app(KEY), true)).toEqual([]);
     expect(applicationFindings(app(KEY, { hideContact: false, allowClientPush: true }), false)).toEqual([]);
   });

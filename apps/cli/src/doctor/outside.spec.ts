@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { lookFromOutside } from './outside.js';
 
-describe('the doctor at an address that is no gateway', () => {
+describe('the doctor at an address that is not a gateway', () => {
   let server: Server | undefined;
 
   afterEach(() => {
@@ -12,7 +12,7 @@ describe('the doctor at an address that is no gateway', () => {
     server?.close();
   });
 
-  /** Answers everything alike. @returns its URL */
+  /** A server with one answer for every request. @returns its URL */
   const answering = async (text: string) => {
     server = createServer((_request, response) => response.end(text)).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -20,7 +20,7 @@ describe('the doctor at an address that is no gateway', () => {
   };
 
   it.each(['<html>welcome</html>', 'null', '{}', '{"server":"nowhere"}', '{"server":"ws://127.0.0.1/#push"}'])(
-    'says so of %s',
+    'reports that %s names no address',
     async (text) => {
       const url = await answering(text);
       const { push } = await lookFromOutside(url, 'app');
@@ -28,7 +28,7 @@ describe('the doctor at an address that is no gateway', () => {
     },
   );
 
-  it('says why a socket is not opened', async () => {
+  it('reports why a socket is not opened', async () => {
     const url = await answering('{"server":"ws://127.0.0.1:1/push"}');
     const { push } = await lookFromOutside(url, 'app');
     expect(push?.url).toBe('ws://127.0.0.1:1/push');

@@ -1,44 +1,71 @@
 import { connect, type TLSSocket } from 'node:tls';
 import { WebSocket } from 'ws';
 import { messageOf } from '#errors';
-import type { OutsideView, ShownCertificate } from './outside.types.js';
+import { quoted } from '../terminal.js';
+import type { Finding } from './findings.js';
 
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 const DAY_MS = 86_400_000;
 const HTTPS_PORT = 443;
 const OPERATORS_PATHS = ['/metrics', '/healthz', '/readyz'] as const;
 const PUSH_PROTOCOL = 'gatepost.push.v1';
+/** Let's Encrypt renews 30 days before the end: with fewer days left, renewal has been failing for a while. */
+const FEW_DAYS = 14;
+/** The Date header has a resolution of one second. */
+const MAX_SKEW_MS = 3_000;
 
-/** Looks at the API's address as a client does. @param appId for which devices ask where to connect */
-export async function lookFromOutside(url: string, appId: string | undefined): Promise<OutsideView> {
-  const certificate = url.startsWith('https:') ? await shownCertificate(new URL(url)) : undefined;
-  const asked = Date.now();
-  const ping = await get(`${url}/1.1/ping`);
-  if (!ping.isOk) return { url, certificate, problem: ping.reason, skewMs: undefined, openPaths: [], push: undefined };
-  const told = Date.parse(ping.date);
-  const open = await Promise.all(OPERATORS_PATHS.map(async (path) => ((await get(url + path)).isOurs ? [path] : [])));
-  return {
-    url,
-    certificate,
-    problem: undefined,
-    skewMs: Number.isNaN(told) ? undefined : told - (asked + Date.now()) / 2,
-    openPaths: open.flat(),
-    push: appId === undefined ? undefined : await lookAtPush(url, appId),
-  };
+/** The TLS certificate at the API's address. */
+interface ShownCertificate {
+  /** Why it is not trusted; undefined if it is. */
+  readonly problem: string | undefined;
+  readonly daysLeft: number;
+}
+
+/** The API as a client on this machine sees it. */
+export interface OutsideView {
+  readonly url: string;
+  /** Undefined if the address is not encrypted, or does not answer. */
+  readonly certificate: ShownCertificate | undefined;
+  /** Why the API does not answer; undefined if it does. */
+  readonly problem: string | undefined;
+  /** How far its clock is ahead, in milliseconds; undefined without a Date header. */
+  readonly skewMs: number | undefined;
+  /** Paths for operators that are open to the public. */
+  readonly openPaths: readonly string[];
+  /** The address that devices get, and why they cannot connect; undefined if it was not checked. */
+  readonly push: { readonly url: string; readonly problem: string | undefined } | undefined;
 }
 
 interface Answer {
   readonly isOk: boolean;
-  /** Whether it is what our own processes say under such a path. */
+  /** Whether the text comes from a Gatepost process under such a path. */
   readonly isOurs: boolean;
   readonly reason: string;
   readonly date: string;
   readonly text: string;
 }
 
+/** Checks the API's address as a client does. @param appId application whose push address is checked */
+export async function lookFromOutside(url: string, appId: string | undefined): Promise<OutsideView> {
+  const certificate = url.startsWith('https:') ? await shownCertificate(new URL(url)) : undefined;
+  const asked = Date.now();
+  const ping = await get(`${url}/1.1/ping`);
+  if (!ping.isOk) return { url, certificate, problem: ping.reason, skewMs: undefined, openPaths: [], push: undefined };
+  const serverTime = Date.parse(ping.date);
+  const open = await Promise.all(OPERATORS_PATHS.map(async (path) => ((await get(url + path)).isOurs ? [path] : [])));
+  return {
+    url,
+    certificate,
+    problem: undefined,
+    skewMs: Number.isNaN(serverTime) ? undefined : serverTime - (asked + Date.now()) / 2,
+    openPaths: open.flat(),
+    push: appId === undefined ? undefined : await lookAtPush(url, appId),
+  };
+}
+
 async function get(url: string): Promise<Answer> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS), redirect: 'manual' });
+    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'manual' });
     const text = await response.text();
     return {
       isOk: response.status === 200,
@@ -62,7 +89,7 @@ async function lookAtPush(url: string, appId: string): Promise<OutsideView['push
     : { url: server, problem: await refusalOfSocket(server) };
 }
 
-/** Something else than a gateway may answer. */
+/** Undefined if the answer is not that of a gateway. */
 function serverIn(text: string): string | undefined {
   try {
     const { server } = JSON.parse(text) as { server?: unknown };
@@ -72,15 +99,15 @@ function serverIn(text: string): string | undefined {
   }
 }
 
-/** Why no WebSocket is opened there; undefined where one was, and closed again. */
+/** Why no WebSocket can be opened; undefined if one was opened and closed again. */
 function refusalOfSocket(url: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = new WebSocket(url, PUSH_PROTOCOL);
-    // Who answers byte by byte, or never says goodbye, would keep us as well.
+    // A server that answers byte by byte, or never closes, would block the check.
     const limit = setTimeout(() => {
       socket.terminate();
       resolve('no answer in time');
-    }, PATIENCE_MS);
+    }, TIMEOUT_MS);
     socket.once('open', () => {
       socket.close();
       resolve(undefined);
@@ -94,7 +121,7 @@ function refusalOfSocket(url: string): Promise<string | undefined> {
   });
 }
 
-/** Undefined where nothing answers: that is told otherwise. */
+/** Undefined if the server does not answer: the request to the API reports that. */
 function shownCertificate({ hostname, port }: URL): Promise<ShownCertificate | undefined> {
   return new Promise((resolve) => {
     const host = hostname.replace(/^\[|\]$/g, '');
@@ -113,7 +140,77 @@ function shownCertificate({ hostname, port }: URL): Promise<ShownCertificate | u
       socket.destroy();
       resolve(undefined);
     };
-    const limit = setTimeout(giveUp, PATIENCE_MS);
+    const limit = setTimeout(giveUp, TIMEOUT_MS);
     socket.once('error', giveUp);
   });
+}
+
+/** Problems that clients would meet. @param baseUrl the address that gateways have configured */
+export function outsideFindings(view: OutsideView, baseUrl: string | undefined): Finding[] {
+  return [
+    ...addressFindings(view, baseUrl),
+    ...certificateFindings(view),
+    ...apiFindings(view),
+    ...pathFindings(view),
+    ...pushFindings(view),
+  ];
+}
+
+function addressFindings({ url }: OutsideView, baseUrl: string | undefined): Finding[] {
+  if (baseUrl === undefined || new URL(baseUrl).origin === new URL(url).origin) return [];
+  return [
+    {
+      problem: `Clients use ${url}, but the links of mails lead to ${baseUrl}.`,
+      remedy: 'Set GATEPOST_BASE_URL of gateways and mail to the address that clients use.',
+    },
+  ];
+}
+
+function certificateFindings({ url, certificate }: OutsideView): Finding[] {
+  if (certificate === undefined) return [];
+  const remedy = 'Renew it where TLS ends, with all intermediate certificates.';
+  if (certificate.problem !== undefined)
+    return [{ problem: `The certificate of ${url} is not trusted: ${quoted(certificate.problem)}.`, remedy }];
+  if (certificate.daysLeft >= FEW_DAYS) return [];
+  return [{ problem: `The certificate of ${url} expires in ${certificate.daysLeft} days.`, remedy }];
+}
+
+function apiFindings({ url, problem, skewMs }: OutsideView): Finding[] {
+  if (problem !== undefined)
+    return [
+      { problem: `${url} does not answer as the API: ${quoted(problem)}.`, remedy: 'Check the proxy in front of it.' },
+    ];
+  if (skewMs === undefined || Math.abs(skewMs) <= MAX_SKEW_MS) return [];
+  return [
+    {
+      problem: `The clock behind ${url} differs from this machine's by ${(Math.abs(skewMs) / 1_000).toFixed(0)} seconds.`,
+      remedy: 'Let NTP set the clocks of all machines.',
+    },
+  ];
+}
+
+function pathFindings({ url, openPaths }: OutsideView): Finding[] {
+  if (openPaths.length === 0) return [];
+  return [
+    {
+      problem: `Paths for operators are open to the public: ${openPaths.map((path) => url + path).join(', ')}.`,
+      remedy: 'Let the proxy in front of it pass only /1.1/, /v1/route, /pages/ and /push.',
+    },
+  ];
+}
+
+function pushFindings({ url, push }: OutsideView): Finding[] {
+  if (push === undefined) return [];
+  const findings: Finding[] = [];
+  if (push.problem !== undefined)
+    findings.push({
+      problem: `Devices are sent to ${quoted(push.url)}, which accepts no connection: ${quoted(push.problem)}.`,
+      remedy: 'Set GATEPOST_PUSH_URL to the address at which devices reach the connectors.',
+    });
+  if (url.startsWith('https:') && push.url.startsWith('ws:'))
+    findings.push({
+      problem: `The API is encrypted, but devices are sent to ${quoted(push.url)}.`,
+      remedy: 'Set GATEPOST_PUSH_URL to an address that begins with wss:.',
+    });
+  return findings;
 }

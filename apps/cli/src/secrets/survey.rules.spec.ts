@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeSurvey, surveyLines } from './survey.rules.js';
-import type { Survey } from './survey.types.js';
+import { assessSurvey, type Survey, surveyLines } from './survey.rules.js';
 
 const [CURRENT, ACCEPTED, OTHER] = ['aaaaaaaa', 'bbbbbbbb', 'cccccccc'] as const;
 const NOW = new Date('2026-02-01T00:00:00.000Z');
@@ -18,26 +17,26 @@ const survey = (change: Partial<Survey> = {}, counts: Record<string, number> = {
   ...change,
 });
 
-describe('what replacing a secret still waits for', () => {
-  it('is nothing once all is sealed anew, and links and codes are over', () => {
-    expect(judgeSurvey(survey(), NOW)).toEqual({ lost: [], needs: [], hasAccepted: true });
+describe('the needs of a secret rotation', () => {
+  it('are empty when all values are re-encrypted, and links and codes have expired', () => {
+    expect(assessSurvey(survey(), NOW)).toEqual({ lost: [], needs: [], hasAccepted: true });
   });
 
-  it('is what accepted secrets have sealed', () => {
-    expect(judgeSurvey(survey({}, { [CURRENT]: 1, [ACCEPTED]: 2 }), NOW).needs).toEqual([
+  it('are values sealed with accepted secrets', () => {
+    expect(assessSurvey(survey({}, { [CURRENT]: 1, [ACCEPTED]: 2 }), NOW).needs).toEqual([
       '2 of accounts, users, sealed with bbbbbbbb: run "secrets rotate"',
     ]);
   });
 
-  it('is a rotation, where none was noted', () => {
-    const { needs } = judgeSurvey(survey({ rotation: { linksUntil: null, codesUntil: null } }), NOW);
+  it('are a rotation, if none is recorded', () => {
+    const { needs } = assessSurvey(survey({ rotation: { linksUntil: null, codesUntil: null } }), NOW);
     expect(needs).toEqual([expect.stringMatching(/mailed links and codes.*rotate/)]);
   });
 
-  it('is links, codes, events and dead letters', () => {
+  it('are links, codes, events and dead letters', () => {
     const later = '2026-02-01T00:00:00.001Z';
     const waiting = { rotation: { linksUntil: later, codesUntil: later }, waitingEvents: 4, deadEvents: 5 };
-    expect(judgeSurvey(survey(waiting), NOW).needs).toEqual([
+    expect(assessSurvey(survey(waiting), NOW).needs).toEqual([
       `codes of text messages, until ${later}`,
       `mailed links, until ${later}`,
       '4 events that wait for mail',
@@ -45,18 +44,18 @@ describe('what replacing a secret still waits for', () => {
     ]);
   });
 
-  it('is nothing where no other secret is accepted, but what cannot be opened is told', () => {
+  it('are empty if no other secret is accepted, but values that cannot be opened are reported', () => {
     const services = [
       { service: 'mail', keyId: CURRENT, acceptedKeyIds: [], tables: [{ name: 'deliveries', counts: { [OTHER]: 1 } }] },
     ];
-    expect(judgeSurvey(survey({ services, deadEvents: 1 }), NOW)).toEqual({
+    expect(assessSurvey(survey({ services, deadEvents: 1 }), NOW)).toEqual({
       lost: ['1 of mail, deliveries, sealed with cccccccc'],
       needs: [],
       hasAccepted: false,
     });
   });
 
-  it('is told by service and table', () => {
+  it('are listed by service and table', () => {
     expect(surveyLines(survey({}, { [CURRENT]: 1, [ACCEPTED]: 2, [OTHER]: 3 }))).toEqual([
       'accounts seals with aaaaaaaa, and accepts bbbbbbbb',
       '  users: 1 with aaaaaaaa, 2 with bbbbbbbb (accepted), 3 with cccccccc (unknown)',

@@ -1,15 +1,37 @@
-import type { ServiceSurvey, Survey } from './survey.types.js';
+/** Values of one table by the id of the key that sealed them. */
+export interface SealedCounts {
+  readonly name: string;
+  readonly counts: Readonly<Record<string, number>>;
+}
 
-/** What a survey means for who replaces a secret. */
+/** The sealed values of a service, and its keys. */
+export interface ServiceSurvey {
+  readonly service: string;
+  readonly keyId: string;
+  readonly acceptedKeyIds: readonly string[];
+  readonly tables: readonly SealedCounts[];
+}
+
+/** All sealed values, events and links that may need a secret. */
+export interface Survey {
+  readonly keyId: string;
+  readonly services: readonly ServiceSurvey[];
+  /** The times until which mailed links and codes may need another key; null: no rotation is recorded. */
+  readonly rotation: { readonly linksUntil: string | null; readonly codesUntil: string | null };
+  readonly waitingEvents: number;
+  readonly deadEvents: number;
+}
+
+/** The conclusions of a survey for the replacement of a secret. */
 export interface Verdict {
-  /** Values that no secret opens any more. */
+  /** Values that no configured secret can open. */
   readonly lost: string[];
   /** Why accepted secrets are still needed. */
   readonly needs: string[];
   readonly hasAccepted: boolean;
 }
 
-export function judgeSurvey(survey: Survey, now: Date): Verdict {
+export function assessSurvey(survey: Survey, now: Date): Verdict {
   const accepted = new Set(survey.services.flatMap(({ acceptedKeyIds }) => acceptedKeyIds));
   const hasAccepted = accepted.size > 0;
   const lost = countsOf(survey, (keyId) => keyId !== survey.keyId && !accepted.has(keyId));
@@ -51,12 +73,12 @@ function countsOf({ services }: Survey, isMeant: (keyId: string) => boolean): st
   );
 }
 
-/** What needs an accepted secret for some time after everything at rest is sealed anew. */
+/** Needs that end by themselves some time after all stored values are re-encrypted. */
 function passingNeeds({ rotation, waitingEvents, deadEvents }: Survey, now: Date): string[] {
   const needs: string[] = [];
   const { linksUntil, codesUntil } = rotation;
   if (linksUntil === null || codesUntil === null)
-    needs.push('mailed links and codes of text messages: run "secrets rotate", which notes the time');
+    needs.push('mailed links and codes of text messages: run "secrets rotate", which records the time');
   else {
     if (Date.parse(codesUntil) > now.getTime()) needs.push(`codes of text messages, until ${codesUntil}`);
     if (Date.parse(linksUntil) > now.getTime()) needs.push(`mailed links, until ${linksUntil}`);

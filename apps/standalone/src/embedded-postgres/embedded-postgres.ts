@@ -3,34 +3,33 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { ensureCluster } from './postgres-cluster.js';
-import { giveToUser, type PostgresOptions, SUPERUSER } from './postgres-options.js';
+import { ensureCluster, giveToUser, type PostgresOptions, SUPERUSER } from './postgres-cluster.js';
 import { Postmaster, stopLeftover } from './postmaster.js';
 
-/** Longest path of a folder in which PostgreSQL can make its socket, in bytes. */
+/** Longest path of a folder in which PostgreSQL can create its socket, in bytes. */
 const MAX_SOCKET_FOLDER_BYTES = 85;
-/** Small: one process of ours is its only client. */
+/** Small values: this process is the only client. */
 const SETTINGS = {
   listen_addresses: '',
   max_connections: '50',
   shared_buffers: '64MB',
   unix_socket_permissions: '0700',
-  // Statements hold people's names and addresses: its log names the error alone.
+  // Statements contain names and addresses of users: the log must contain the error only.
   log_error_verbosity: 'terse',
   log_min_error_statement: 'panic',
   log_parameter_max_length_on_error: '0',
   log_timezone: 'UTC',
   timezone: 'UTC',
 };
-/** Where it ends by itself more often than this within the time, starting it again is no help. */
+/** After more unexpected ends within this time, another restart does not help. */
 const MAX_RESTARTS = 5;
 const RESTARTS_WITHIN_MS = 60_000;
-/** Its own children need a moment to notice that it is gone; until then the cluster is not free. */
+/** Its child processes need a moment to notice its end; until then the cluster is locked. */
 const RESTART_DELAY_MS = 500;
 
-/** A PostgreSQL cluster that lives and dies with this process. It listens on a Unix socket only. */
+/** A PostgreSQL server that runs as long as this process. It listens on a Unix socket only. */
 export class EmbeddedPostgres {
-  /** Resolves, with the reason, where it has ended by itself and cannot be started again. */
+  /** Resolves with the reason when PostgreSQL has ended unexpectedly and cannot be restarted. */
   readonly lost: Promise<Error>;
   readonly #logger = new Logger(EmbeddedPostgres.name);
   #giveUp!: (reason: Error) => void;
@@ -39,14 +38,14 @@ export class EmbeddedPostgres {
   #restartedAt: number[] = [];
   #isStopping = false;
   #socketFolder = '';
-  /** A socket folder that is ours to remove; never the cluster's own. */
+  /** A socket folder that must be removed at the end; never the cluster's own. */
   #temporaryFolder: string | undefined;
 
   constructor(private readonly options: PostgresOptions) {
     this.lost = new Promise((resolve) => (this.#giveUp = resolve));
   }
 
-  /** Makes the cluster where there is none, and starts it. @throws StartError */
+  /** Creates the cluster if there is none, and starts the server. @throws StartError */
   async start(): Promise<void> {
     await ensureCluster(this.options);
     await stopLeftover(this.options);
@@ -54,13 +53,12 @@ export class EmbeddedPostgres {
     await this.#launch();
   }
 
-  /** Where clients connect. */
   get url(): string {
     const password = encodeURIComponent(this.options.password);
     return `postgres://${SUPERUSER}:${password}@localhost/postgres?host=${encodeURIComponent(this.#socketFolder)}`;
   }
 
-  /** Stops it after it has written everything down. */
+  /** Stops the server after it has written all data to disk. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#postmaster?.stop();
@@ -85,10 +83,10 @@ export class EmbeddedPostgres {
   async #restart(): Promise<void> {
     while (!this.#isStopping) {
       if (!this.#mayRestart()) {
-        this.#giveUp(new Error(`PostgreSQL ends again and again: see ${this.options.logFile}`));
+        this.#giveUp(new Error(`PostgreSQL ends repeatedly: see ${this.options.logFile}`));
         return;
       }
-      this.#logger.warn(`PostgreSQL has ended by itself and is started again: see ${this.options.logFile}`);
+      this.#logger.warn(`PostgreSQL has ended unexpectedly and is restarted: see ${this.options.logFile}`);
       await sleep(RESTART_DELAY_MS);
       if (await this.#isLaunched()) return;
     }
@@ -112,7 +110,7 @@ export class EmbeddedPostgres {
 
   #makeSocketFolder(): string {
     if (Buffer.byteLength(this.options.folder) <= MAX_SOCKET_FOLDER_BYTES) return this.options.folder;
-    // mkdtemp makes a folder that only its owner can enter.
+    // mkdtemp creates a folder that only its owner can enter.
     this.#temporaryFolder = mkdtempSync(join(tmpdir(), 'gatepost-'));
     giveToUser(this.options, this.#temporaryFolder);
     return this.#temporaryFolder;

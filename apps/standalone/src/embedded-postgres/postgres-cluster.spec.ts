@@ -8,7 +8,7 @@ import { ensureCluster } from './postgres-cluster.js';
 describe('ensureCluster', () => {
   let home: string;
   let folder: string;
-  /** An initdb that does what the shell line says; its folder is "$2". */
+  /** Runs the shell line as initdb; its folder is "$2". */
   const ensureWith = (initdb: string) => {
     const binary = join(home, 'initdb');
     writeFileSync(binary, `#!/bin/sh\n${initdb}\n`, { mode: 0o700 });
@@ -25,31 +25,31 @@ describe('ensureCluster', () => {
     rmSync(home, { recursive: true });
   });
 
-  it('makes a cluster in an empty folder, whatever a start that was cut has left beside it', async () => {
+  it('creates a cluster in an empty folder, despite files of an interrupted start beside it', async () => {
     mkdirSync(`${folder}.new`);
     writeFileSync(join(`${folder}.new`, 'PG_VERSION'), 'half');
     await ensureWith('touch "$2/PG_VERSION"');
     expect([readdirSync(folder), readdirSync(home).sort()]).toEqual([['PG_VERSION'], ['initdb', 'postgres']]);
   });
 
-  it('leaves nothing behind where initdb fails', async () => {
+  it('leaves no files behind if initdb fails', async () => {
     await expect(ensureWith('touch "$2/PG_VERSION"; exit 1')).rejects.toThrow(StartError);
     expect([readdirSync(folder), readdirSync(home).sort()]).toEqual([[], ['initdb', 'postgres']]);
   });
 
-  it('touches nothing in a folder that holds something else', async () => {
+  it('changes nothing in a folder with other files', async () => {
     writeFileSync(join(folder, 'pg_wal'), 'precious');
     await expect(ensureWith('exit 1')).rejects.toThrow(/not empty, but has no PG_VERSION/);
     expect(readdirSync(folder)).toEqual(['pg_wal']);
   });
 
-  it('takes a cluster as it is', async () => {
+  it('uses an existing cluster unchanged', async () => {
     writeFileSync(join(folder, 'PG_VERSION'), '18');
     await ensureWith('exit 1');
     expect(readdirSync(folder)).toEqual(['PG_VERSION']);
   });
 
-  it('says where the folder cannot be read', async () => {
+  it('reports a folder that cannot be read', async () => {
     rmSync(folder, { recursive: true });
     await expect(ensureWith('exit 1')).rejects.toThrow(/cannot be read: ENOENT/);
   });

@@ -1,23 +1,35 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { StartError } from '#bootstrap';
 import { messageOf } from '#errors';
-import { syncFolder } from '../sync-folder.js';
-import { giveToUser, type PostgresOptions, spawnOptions, SUPERUSER } from './postgres-options.js';
+import { syncFolder } from '../data-folder.js';
+import type { PostgresBinaries, PostgresUser } from './postgres-files.js';
 
+export const SUPERUSER = 'gatepost';
+/** The whole environment of PostgreSQL's programs: the caller's variables such as PGOPTIONS or LC_COLLATE must not change the cluster. */
+const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' };
 const execute = promisify(execFile);
 
+export interface PostgresOptions {
+  readonly binaries: PostgresBinaries;
+  /** The cluster's own folder. */
+  readonly folder: string;
+  readonly password: string;
+  readonly logFile: string;
+  readonly user: PostgresUser | undefined;
+}
+
 /**
- * Makes the cluster where its folder is empty. It is made beside its place and moved there whole, so that a start that was
- * cut leaves no half cluster, and nothing that stood there is ever removed.
- * @throws StartError where the folder holds something else, or PostgreSQL cannot be set up
+ * Creates the cluster if its folder is empty. It is created beside the folder and renamed, so that an interrupted start leaves
+ * no incomplete cluster, and existing files are never removed.
+ * @throws StartError if the folder contains other files, or PostgreSQL cannot be set up
  */
 export async function ensureCluster(options: PostgresOptions): Promise<void> {
   if (hasCluster(options.folder)) return;
-  // Ours by its name: what an earlier start did not finish.
+  // A leftover of an interrupted start.
   const partial = `${options.folder}.new`;
   try {
     rmSync(partial, { recursive: true, force: true });
@@ -37,7 +49,7 @@ function hasCluster(folder: string): boolean {
   if (names.includes('PG_VERSION')) return true;
   if (names.length === 0) return false;
   throw new StartError(
-    `The database folder ${folder} is not empty, but has no PG_VERSION: it is not a whole PostgreSQL cluster, such as after a backup was put back in part. Put all of it back, or move it away to begin with an empty database.`,
+    `The database folder ${folder} is not empty, but has no PG_VERSION: it is not a complete PostgreSQL cluster, such as after a partly restored backup. Restore all of it, or move it away to start with an empty database.`,
   );
 }
 
@@ -72,4 +84,13 @@ async function initialise(options: PostgresOptions, folder: string): Promise<voi
   } finally {
     rmSync(passwordFolder, { recursive: true, force: true });
   }
+}
+
+/** Options for running PostgreSQL's programs. The working folder must be accessible to their user. */
+export function spawnOptions({ user }: PostgresOptions): { cwd: string; env: Record<string, string> } {
+  return { cwd: '/', env: ENVIRONMENT, ...user };
+}
+
+export function giveToUser({ user }: PostgresOptions, ...paths: string[]): void {
+  if (user !== undefined) for (const path of paths) chownSync(path, user.uid, user.gid);
 }

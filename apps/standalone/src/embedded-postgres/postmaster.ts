@@ -4,19 +4,17 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { StartError } from '#bootstrap';
-import { isServerOf } from './is-server-of.js';
-import { type PostgresOptions, spawnOptions } from './postgres-options.js';
+import { type PostgresOptions, spawnOptions } from './postgres-cluster.js';
 
 const execute = promisify(execFile);
-
 const START_TIMEOUT_MS = 30_000;
 const POLL_MS = 20;
-/** PostgreSQL writes its state into the eighth line of postmaster.pid. */
+/** PostgreSQL writes its state to the eighth line of postmaster.pid. */
 const STATE_LINE = 7;
 
 /** One run of PostgreSQL's server process. */
 export class Postmaster {
-  /** Whoever ended it. */
+  /** Resolves when the process has ended for any reason. */
   readonly exited: Promise<void>;
   readonly #child: ChildProcess;
   #isGone = false;
@@ -29,7 +27,7 @@ export class Postmaster {
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const log = openSync(options.logFile, 'a', 0o600);
     try {
-      // A session of its own: Ctrl-C in the terminal must reach us alone, who stop it after the last request.
+      // A separate session: Ctrl-C in the terminal must reach only this process, which stops PostgreSQL after the last request.
       this.#child = spawn(options.binaries.postgres, ['-D', options.folder, ...flags], {
         ...spawnOptions(options),
         detached: true,
@@ -41,7 +39,7 @@ export class Postmaster {
     this.exited = this.#untilGone();
   }
 
-  /** @throws StartError where it ends, or takes too long */
+  /** @throws StartError if the process ends, or takes too long */
   async untilReady(): Promise<void> {
     const deadline = performance.now() + START_TIMEOUT_MS;
     while (performance.now() < deadline && !this.#isGone) {
@@ -52,7 +50,7 @@ export class Postmaster {
     throw new StartError(`PostgreSQL did not start: ${this.#failure?.message ?? `see ${this.options.logFile}`}`);
   }
 
-  /** Stops it after it has written everything down ("fast" shutdown). */
+  /** Stops the process after it has written all data to disk ("fast" shutdown). */
   async stop(): Promise<void> {
     this.#child.kill('SIGINT');
     await this.exited;
@@ -68,13 +66,13 @@ export class Postmaster {
       this.#child.once('exit', () => {
         gone();
       });
-      // Where it could not even be run, it never exits.
+      // A process that could not be started emits no exit.
       this.#child.once('error', gone);
     });
   }
 }
 
-/** A server whose parent was killed goes on alone: it is stopped, so that ours can have the data. */
+/** A server survives when its parent is killed: it is stopped, so that a new one can use the data. */
 export async function stopLeftover(options: PostgresOptions): Promise<void> {
   const pid = Number(postmasterLines(options.folder)[0]);
   if (!(await isServerOf(options.folder, pid))) return;
@@ -86,5 +84,20 @@ function postmasterLines(folder: string): string[] {
     return readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n');
   } catch {
     return [];
+  }
+}
+
+/** Whether the process is a server of this folder, and not an unrelated process with a reused id. */
+export async function isServerOf(folder: string, pid: number): Promise<boolean> {
+  if (!Number.isInteger(pid) || pid <= 1) return false;
+  return (await commandLine(pid)).includes(` -D ${folder} `);
+}
+
+async function commandLine(pid: number): Promise<string> {
+  try {
+    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    return (await execute('ps', ['-ww', '-o', 'command=', '-p', String(pid)])).stdout;
+  } catch {
+    return '';
   }
 }

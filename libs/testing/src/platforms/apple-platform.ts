@@ -8,7 +8,7 @@ const ISSUER = 'https://appleid.apple.com';
 const DAY_SECONDS = 86_400;
 const RSA_BITS = 2_048;
 
-/** What an identity token says; what is not given is as Apple would write it for our app. */
+/** The claims of an identity token; claims that are not given are as Apple would write them for our app. */
 interface IdentityClaims {
   readonly sub: string;
   readonly aud?: string;
@@ -63,7 +63,7 @@ export class ApplePlatform implements StandInPlatform {
     this.#signingKey = newSigningKey();
   }
 
-  /** @param key another key than Apple's, for tokens that somebody made up */
+  /** @param key another key than Apple's, for forged tokens */
   identityToken(
     claims: IdentityClaims,
     key: Pick<SigningKey, 'kid' | 'privateKey'> = this.#signingKey,

@@ -16,7 +16,7 @@ export class Codes<T> {
     return code;
   }
 
-  /** What the code stands for, the first time. */
+  /** The value of a code at its first use; undefined afterwards. */
   use(code: string): T | undefined {
     const value = this.#open.get(code);
     this.#open.delete(code);

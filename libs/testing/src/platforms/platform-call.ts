@@ -12,7 +12,7 @@ export interface PlatformCall {
   readonly body: string;
 }
 
-/** What a platform answers, as JSON. */
+/** The JSON answer of a platform. */
 export interface PlatformReply {
   readonly status?: number;
   readonly body: unknown;
@@ -20,7 +20,7 @@ export interface PlatformReply {
 
 /** A platform that answers as its public documentation says. */
 export interface StandInPlatform {
-  /** What an application must know to have accounts of it verified: the fields of `gatepost platforms set`. */
+  /** The credentials with which an application has accounts verified: the fields of `gatepost platforms set`. */
   readonly credentials: Readonly<Record<string, string>>;
   answer(call: PlatformCall): PlatformReply | Promise<PlatformReply>;
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** A token, code, key or secret that nobody has seen. */
+/** A random token, code, key or secret that no server knows. */
 export function randomText(): string {
   return randomBytes(18).toString('base64url');
 }

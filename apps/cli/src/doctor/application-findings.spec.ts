@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import type { PlatformKind, ShownCredentials, ShownDelivery } from '#contracts';
+import { deliveryFindings, platformFindings } from './application-findings.js';
+
+type Use = Parameters<typeof platformFindings>[0];
+
+const credentialsOf = (platform: string, kind = platform as PlatformKind): ShownCredentials => ({
+  platform,
+  kind,
+  shown: {},
+  secrets: [],
+});
+const used = (platform: string, counts: Partial<Use['used'][number]> = {}) => ({
+  platform,
+  verified: 0,
+  unverified: 0,
+  ...counts,
+});
+const findings = (use: Partial<Use>) =>
+  platformFindings({ id: 'shop', isVerificationRequired: true, credentials: [], used: [], ...use });
+
+describe('the doctor on platforms', () => {
+  it('finds nothing if no platform is used, or if all accounts are verified', () => {
+    expect(findings({})).toEqual([]);
+    expect(findings({ isVerificationRequired: false })).toEqual([]);
+    const weixin = used('weixin', { kind: 'weixin', verified: 3 });
+    expect(findings({ credentials: [credentialsOf('weixin')], used: [weixin] })).toEqual([]);
+  });
+
+  it('finds nothing for platforms that cannot be verified', () => {
+    expect(findings({ used: [used('my_company', { unverified: 7 }), used('anonymous', { unverified: 9 })] })).toEqual(
+      [],
+    );
+  });
+
+  it('finds a built-in platform without credentials, and names the command that sets them', () => {
+    const [finding, ...others] = findings({
+      used: [used('lc_weapp', { kind: 'lc_weapp', verified: 1, unverified: 2 })],
+    });
+    expect(others).toEqual([]);
+    expect(finding?.problem).toMatch(/^3 accounts of lc_weapp are in use, and the application has no credentials/);
+    expect(finding?.remedy).toBe('npm run gatepost -- platforms set shop lc_weapp appId=VALUE appSecret=@FILE');
+  });
+
+  it('accepts the credentials of the key itself or of its kind, and no others', () => {
+    const tv = used('weixin_tv', { kind: 'weixin', verified: 1 });
+    expect(findings({ used: [tv], credentials: [credentialsOf('weixin')] })).toEqual([]);
+    expect(findings({ used: [tv], credentials: [credentialsOf('weixin_tv', 'weixin')] })).toEqual([]);
+    const [finding] = findings({ used: [tv], credentials: [credentialsOf('weixin_car', 'weixin')] });
+    expect(finding?.remedy).toMatch(/platforms set shop weixin_tv appId=VALUE --kind weixin$/);
+  });
+
+  it('does not count union ids: the accounts that carry them are counted', () => {
+    expect(findings({ used: [used('_weixin_unionid', { kind: 'weixin', unverified: 1 })] })).toEqual([]);
+  });
+
+  it('finds accounts created before the operator set the kind of their key', () => {
+    const use = { used: [used('tv', { unverified: 2 })], credentials: [credentialsOf('tv', 'weixin')] };
+    expect(findings(use)[0]?.problem).toMatch(/^2 accounts of tv are linked to users without tv ever/);
+  });
+
+  it('finds accounts whose client left out the kind of their key, if other clients name it', () => {
+    const use = [used('weixin_1', { unverified: 2 }), used('weixin_1', { kind: 'weixin', verified: 5 })];
+    const [finding, ...others] = findings({ used: use, credentials: [credentialsOf('weixin')] });
+    expect(others).toEqual([]);
+    expect(finding?.problem).toMatch(/^2 accounts of weixin_1 are linked to users without weixin_1 ever/);
+  });
+
+  it('finds unverified accounts although there are credentials', () => {
+    const weixin = used('weixin', { kind: 'weixin', verified: 3, unverified: 1 });
+    const [finding, ...others] = findings({ used: [weixin], credentials: [credentialsOf('weixin')] });
+    expect(others).toEqual([]);
+    expect(finding?.problem).toMatch(/^1 account of weixin is linked to users without weixin ever having confirmed it/);
+  });
+
+  it('finds that other platforms are accepted unverified although there are credentials', () => {
+    const [finding] = findings({ isVerificationRequired: false, credentials: [credentialsOf('weixin')] });
+    expect(finding?.remedy).toBe('npm run gatepost -- apps set shop requireVerifiedPlatforms true');
+  });
+});
+
+const NOW = new Date('2026-01-01T00:10:00.000Z');
+const LATE = '2025-12-31T23:59:59.999Z';
+
+const waiting = (createdAt: string, lastError: string | null = null): ShownDelivery => ({
+  id: 'b6f0f6a2-6a34-4a53-9a57-2f2b0e0f7a11',
+  appId: 'shop',
+  channel: 'mail',
+  kind: 'verifyEmail',
+  recipient: 'ada@example.com',
+  userId: 'user',
+  status: lastError === null ? 'queued' : 'failed',
+  attempts: 1,
+  lastError,
+  createdAt,
+  expiresAt: '2026-01-08T00:00:00.000Z',
+  nextAttemptAt: '2026-01-01T00:11:00.000Z',
+  settledAt: null,
+});
+
+describe('the doctor on deliveries', () => {
+  it('finds nothing if no message waits, or not for long', () => {
+    expect(deliveryFindings('shop', [], NOW)).toEqual([]);
+    expect(deliveryFindings('shop', [waiting('2026-01-01T00:00:00.000Z', 'later')], NOW)).toEqual([]);
+  });
+
+  it('names the error, with control characters escaped, and the command that shows more', () => {
+    const late = [waiting(LATE), waiting(LATE, '\u001b[2Jno route'), waiting(NOW.toISOString())];
+    const [finding, ...others] = deliveryFindings('shop', late, NOW);
+    expect(others).toEqual([]);
+    expect(finding?.problem).toMatch(
+      /^2 mails or text messages have been waiting for over 10 minutes: ".*no route"\.$/,
+    );
+    expect(finding?.problem).not.toContain('\u001b');
+    expect(finding?.remedy).toBe('npm run gatepost -- mails list --app shop');
+  });
+
+  it('says that no attempt was made yet', () => {
+    expect(deliveryFindings('shop', [waiting(LATE)], NOW)[0]?.problem).toMatch(/^1 mail .*no attempt was made yet/);
+  });
+});

@@ -1,0 +1,247 @@
+import { type ProcessReport, selfReportRpc } from '#contracts';
+import type { RpcClient } from '#messaging';
+import { callReplicas, type Deployment, SilentServiceError } from '../operator-connection.js';
+import { quoted } from '../terminal.js';
+import type { Finding } from './findings.js';
+
+/** Tolerated difference between the clocks of a deployment; leases, codes and links live much longer. */
+const MAX_SKEW_MS = 2_000;
+const SERVER_VERSIONS = 'docs/operations.md, "Running", lists the versions that Gatepost needs.';
+
+/** The oldest supported version of each kind of server, and the oldest that still gets fixes. */
+const OLDEST: Readonly<Record<string, { readonly needed: string; readonly maintained?: string }>> = {
+  postgresql: { needed: '13' },
+  redis: { needed: '5.0', maintained: '6.2' },
+  rabbitmq: { needed: '3.10' },
+};
+
+const { standalone, ...services } = selfReportRpc;
+type ServerReport = ProcessReport['servers'][number];
+
+/** The replies of the processes of one service. */
+interface ServiceReports {
+  readonly service: string;
+  readonly reports: readonly ProcessReport[];
+  /** Number of running processes. */
+  readonly expected: number;
+}
+
+/** The reports of all processes, and the problems in them. */
+interface DeploymentState {
+  readonly reports: readonly ProcessReport[];
+  readonly findings: readonly Finding[];
+}
+
+/** Requests a report from every process that answers RPCs. @param silent collects the services without any answer */
+export async function examineDeployment(
+  rpc: RpcClient,
+  deployment: Deployment,
+  silent: Set<string>,
+): Promise<DeploymentState> {
+  const contracts = deployment.isOneProcess ? [standalone] : Object.values(services);
+  const asked: ServiceReports[] = [];
+  for (const contract of contracts) {
+    const [service = ''] = contract.pattern.split('.', 1);
+    const replies = await callReplicas(rpc, deployment, contract).catch((error: unknown) => {
+      if (!(error instanceof SilentServiceError)) throw error;
+      silent.add(service);
+    });
+    if (replies !== undefined) asked.push({ service, reports: replies.answers, expected: replies.expected });
+  }
+  const reports = asked.flatMap((one) => one.reports);
+  const { brokerVersion } = deployment;
+  const broker = brokerVersion === undefined ? [] : versionFindings('rabbitmq', brokerVersion);
+  return { reports, findings: [...processFindings(asked), ...serverFindings(reports), ...broker] };
+}
+
+/** While the broker moves no messages, no service answers: then this is the only finding. */
+export function brokerFindings(problem: string | undefined): Finding[] {
+  if (problem === undefined) return [];
+  return [
+    {
+      problem: `${quoted(problem)}: requests are answered with 503, and events wait.`,
+      remedy: 'docs/operations.md, "RabbitMQ": give it memory or disk. Then everything recovers by itself.',
+    },
+  ];
+}
+
+/** The addresses of the API, as the gateways report them. */
+export function baseUrlsOf(reports: readonly ProcessReport[]): string[] {
+  return [...new Set(reports.flatMap(({ settings: { baseUrl } }) => (typeof baseUrl === 'string' ? [baseUrl] : [])))];
+}
+
+/** Whether an address leads to the local machine. */
+export function isLocal(url: string): boolean {
+  return /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
+}
+
+/** Problems of single processes, and differences between processes. */
+export function processFindings(services: readonly ServiceReports[]): Finding[] {
+  const reports = services.flatMap((one) => one.reports);
+  return [
+    ...services.flatMap(missingReplicas),
+    ...reports.flatMap(notReady),
+    ...mixedVersions(reports),
+    ...mixedEnvironments(reports),
+    ...weakSecrets(reports),
+    ...gatewayFindings(reports),
+  ];
+}
+
+function missingReplicas({ service, reports, expected }: ServiceReports): Finding[] {
+  if (reports.length >= expected) return [];
+  return [
+    {
+      problem: `Only ${reports.length} of ${expected} processes of ${service} have answered.`,
+      remedy: 'Run the doctor again; if the problem persists, read the log of the others.',
+    },
+  ];
+}
+
+function notReady({ service, host, pid, problems }: ProcessReport): Finding[] {
+  if (problems.length === 0) return [];
+  const reasons = problems.map((problem) => quoted(problem)).join(', ');
+  return [{ problem: `${service} (${pid} on ${host}) is not ready: ${reasons}.`, remedy: 'Its log has details.' }];
+}
+
+function mixedVersions(reports: readonly ProcessReport[]): Finding[] {
+  const byVersion = [...new Set(reports.map(({ version }) => version))].map((version) => {
+    const services = new Set(reports.filter((report) => report.version === version).map(({ service }) => service));
+    return `${version} (${[...services].join(', ')})`;
+  });
+  if (byVersion.length < 2) return [];
+  return [
+    {
+      problem: `Processes have different versions: ${byVersion.join('; ')}.`,
+      remedy: 'Expected during an upgrade: complete it.',
+    },
+  ];
+}
+
+function mixedEnvironments(reports: readonly ProcessReport[]): Finding[] {
+  const others = [...new Set(reports.filter((report) => !report.isProduction).map(({ service }) => service))];
+  if (others.length === 0 || !reports.some((report) => report.isProduction)) return [];
+  return [
+    {
+      problem: `Some processes run with NODE_ENV=production, others without: ${others.join(', ')}.`,
+      remedy: 'Set it for all: without it the processes print codes and links on the console.',
+    },
+  ];
+}
+
+function weakSecrets(reports: readonly ProcessReport[]): Finding[] {
+  const reasons = reports.flatMap(({ settings: { secretWeakness: reason } }) =>
+    typeof reason === 'string' ? [reason] : [],
+  );
+  return [...new Set(reasons)].map((reason) => ({
+    problem: `GATEPOST_SECRET can be guessed: ${reason}.`,
+    remedy: 'npm run gatepost -- secrets new, and docs/operations.md, "Secrets"',
+  }));
+}
+
+function gatewayFindings(reports: readonly ProcessReport[]): Finding[] {
+  const gateways = reports.filter(({ settings }) => settings['baseUrl'] !== undefined);
+  const isProduction = gateways.some((report) => report.isProduction);
+  const findings: Finding[] = isProduction ? baseUrlFindings(baseUrlsOf(gateways)) : [];
+  if (gateways.some(({ settings }) => settings['hasUnknownProxy'] === true))
+    findings.push({
+      problem: 'Requests arrive through a proxy that is not trusted: all its clients count as one address.',
+      remedy: 'Name it in GATEPOST_TRUSTED_PROXIES.',
+    });
+  if (isProduction && gateways.some(({ settings }) => settings['areRequestsLimited'] === false))
+    findings.push({
+      problem: 'Requests, logins or sign-ups of one address are not limited.',
+      remedy: 'docs/operations.md, "Limits of requests"',
+      isAdvice: true,
+    });
+  return findings;
+}
+
+function baseUrlFindings(baseUrls: readonly string[]): Finding[] {
+  const remedy = 'Set GATEPOST_BASE_URL of gateways and mail to the address that clients use.';
+  if (baseUrls.length > 1) return [{ problem: `Gateways have different addresses: ${baseUrls.join(', ')}.`, remedy }];
+  const [baseUrl = ''] = baseUrls;
+  if (isLocal(baseUrl))
+    return [{ problem: `Links of mails lead to ${baseUrl}, which is reachable only from that machine.`, remedy }];
+  if (baseUrl.startsWith('https:')) return [];
+  return [{ problem: `${baseUrl} is not encrypted: passwords and links can be read in transit.`, remedy }];
+}
+
+/** Problems of the servers that processes use, each reported once. */
+export function serverFindings(reports: readonly ProcessReport[]): Finding[] {
+  const isProduction = reports.some((report) => report.isProduction);
+  const findings = reports.flatMap(({ service, servers }) =>
+    servers.flatMap((server) => findingsOf(service, server, isProduction)),
+  );
+  return [...new Map(findings.map((finding) => [finding.problem, finding])).values()];
+}
+
+/** The first word of the name; `redis 10.0.0.1:6379` is a node of a cluster. */
+function kindOf(name: string): string {
+  return name.split(' ', 1)[0] ?? '';
+}
+
+/** Whether a server is too old. @param name such as `redis` */
+export function versionFindings(name: string, version: string): Finding[] {
+  const { needed, maintained } = OLDEST[kindOf(name)] ?? {};
+  if (needed !== undefined && isOlder(version, needed))
+    return [{ problem: `${name} is version ${quoted(version)}: Gatepost needs ${needed}.`, remedy: SERVER_VERSIONS }];
+  if (maintained === undefined || !isOlder(version, maintained)) return [];
+  const problem = `${name} is version ${quoted(version)}, which no longer gets fixes.`;
+  return [{ problem, remedy: `Use ${maintained} or newer.`, isAdvice: true }];
+}
+
+function findingsOf(service: string, { name, problem, facts }: ServerReport, isProduction: boolean): Finding[] {
+  if (facts === null)
+    return [{ problem: `${service} does not reach ${name}: ${quoted(problem ?? '')}.`, remedy: 'Read its log.' }];
+  return [
+    ...versionFindings(name, facts.version),
+    ...skewFindings(service, name, facts.skewMs),
+    ...redisFindings(name, facts.settings, isProduction),
+  ];
+}
+
+function skewFindings(service: string, name: string, skewMs: number): Finding[] {
+  if (Math.abs(skewMs) <= MAX_SKEW_MS) return [];
+  const seconds = (Math.abs(skewMs) / 1_000).toFixed(0);
+  const direction = skewMs > 0 ? 'ahead of' : 'behind';
+  return [
+    {
+      problem: `The clock of ${name} is ${seconds} seconds ${direction} that of ${service}.`,
+      remedy: 'Let NTP set the clocks of all machines.',
+    },
+  ];
+}
+
+function redisFindings(
+  name: string,
+  { maxmemoryPolicy, appendOnly }: Readonly<Record<string, string>> = {},
+  isProduction: boolean,
+): Finding[] {
+  if (kindOf(name) !== 'redis') return [];
+  const findings: Finding[] = [];
+  if (maxmemoryPolicy !== 'noeviction')
+    findings.push({
+      problem: `${sentenceStart(name)} evicts keys when its memory is full (maxmemory-policy ${quoted(maxmemoryPolicy ?? '')}): locks, and messages that wait for devices.`,
+      remedy: 'Set maxmemory-policy noeviction.',
+    });
+  if (appendOnly !== 'yes' && isProduction)
+    findings.push({
+      problem: `${sentenceStart(name)} has no AOF: a restart loses locks, and messages that wait for devices.`,
+      remedy: 'Set appendonly yes, and appendfsync everysec.',
+    });
+  return findings;
+}
+
+function sentenceStart(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
+}
+
+function isOlder(version: string, oldest: string): boolean {
+  const [[major = 0, minor = 0], [oldestMajor = 0, oldestMinor = 0]] = [numbersIn(version), numbersIn(oldest)];
+  return major === oldestMajor ? minor < oldestMinor : major < oldestMajor;
+}
+
+function numbersIn(version: string): number[] {
+  return version.split('.').map((part) => Number.parseInt(part, 10) || 0);
+}

@@ -1,0 +1,78 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { type Application, applicationsRpc } from '#contracts';
+import type { RpcClient } from '#messaging';
+import { type Deployment, SilentServiceError, type WithServer } from '../operator-connection.js';
+import { print } from '../terminal.js';
+import { applicationFindings, checkDeliveries, checkPlatforms } from './application-findings.js';
+import { baseUrlsOf, brokerFindings, examineDeployment, isLocal } from './deployment-findings.js';
+import { type Diagnosis, type Finding, isWell, printDiagnosis, type Section } from './findings.js';
+import { lookFromOutside, outsideFindings } from './outside.js';
+
+const CHECKS = [checkPlatforms, checkDeliveries];
+
+interface DoctorOptions {
+  readonly url?: string;
+  readonly json?: true;
+}
+
+/** `gatepost doctor` */
+export function doctorCommand(withServer: WithServer): Command {
+  return new Command('doctor')
+    .description('find problems of the deployment, and show how to fix them; exit status 1 if there are any')
+    .option(
+      '--url <url>',
+      'address at which to check the API from this machine (in production: GATEPOST_BASE_URL)',
+      addressOf,
+    )
+    .option('--json', 'print JSON')
+    .action(({ url, json }: DoctorOptions) =>
+      withServer(async (rpc, deployment) => {
+        const diagnosis = await diagnose(rpc, deployment, url);
+        if (json === true) print(JSON.stringify(diagnosis));
+        else printDiagnosis(diagnosis);
+        if (!isWell(diagnosis)) process.exitCode = 1;
+      }),
+    );
+}
+
+/** @throws InvalidArgumentError if the text is not an HTTP URL */
+function addressOf(text: string): string {
+  if (/^https?:\/\//.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '');
+  throw new InvalidArgumentError('Expected a URL such as https://accounts.example.com.');
+}
+
+async function diagnose(rpc: RpcClient, deployment: Deployment, url: string | undefined): Promise<Diagnosis> {
+  const silent = new Set<string>();
+  const { reports, findings } = await examineDeployment(rpc, deployment, silent);
+  const blockage = brokerFindings(deployment.brokerProblem());
+  if (blockage.length > 0) return { sections: [{ title: 'Deployment', findings: blockage }], silent: [] };
+  const isProduction = reports.some((report) => report.isProduction);
+  const { applications } = await rpc.call(applicationsRpc.list, {});
+  const sections: Section[] = [{ title: 'Deployment', findings }];
+  const [baseUrl] = baseUrlsOf(reports);
+  const outside = url ?? (isProduction && baseUrl !== undefined && !isLocal(baseUrl) ? baseUrl : undefined);
+  if (outside !== undefined) {
+    const view = await lookFromOutside(outside, applications[0]?.id);
+    sections.push({ title: `From outside (${outside})`, findings: outsideFindings(view, baseUrl) });
+  }
+  for (const application of applications) {
+    const found = [...(await checked(rpc, application, silent)), ...applicationFindings(application, isProduction)];
+    sections.push({ title: `${application.name} (${application.id})`, findings: found });
+  }
+  return { sections: sections.filter((section) => section.findings.length > 0), silent: [...silent] };
+}
+
+async function checked(rpc: RpcClient, application: Application, silent: Set<string>): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const check of CHECKS) findings.push(...(await check(rpc, application).catch(recordSilence(silent))));
+  return findings;
+}
+
+/** A check whose service does not answer finds nothing; the silent service is reported once. */
+function recordSilence(silent: Set<string>): (error: unknown) => Finding[] {
+  return (error) => {
+    if (!(error instanceof SilentServiceError)) throw error;
+    silent.add(error.service);
+    return [];
+  };
+}

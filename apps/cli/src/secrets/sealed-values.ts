@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StartError } from '#bootstrap';
+import { accountsSealingRpc, authLinkingSealingRpc, mailSealingRpc, type RpcReply } from '#contracts';
+import type { RpcClient } from '#messaging';
+import { callReplicas, type Deployment } from '../operator-connection.js';
+import { print } from '../terminal.js';
+import type { SealedCounts, ServiceSurvey, Survey } from './survey.rules.js';
+
+const SERVICES = {
+  accounts: accountsSealingRpc,
+  'auth-linking': authLinkingSealingRpc,
+  mail: mailSealingRpc,
+} as const;
+
+const SEALING_SERVICES = Object.keys(SERVICES) as Service[];
+/** The next walk repeats rows that another transaction was changing. */
+const MAX_WALKS = 20;
+const PAUSE_MS = 100;
+/** Number of rows after which a line shows the progress. */
+const PROGRESS_EVERY = 10_000;
+type Service = keyof typeof SERVICES;
+type SealingState = RpcReply<typeof accountsSealingRpc.describe>;
+
+/** A pass over all rows of a table. */
+interface Walk {
+  readonly service: Service;
+  readonly table: string;
+  readonly keyId: string;
+  readonly reseal: boolean;
+}
+
+/** Counts all sealed values, and everything else that may need a replaced secret. */
+export async function takeSurvey(rpc: RpcClient, deployment: Deployment): Promise<Survey> {
+  const states = await describeServices(rpc, deployment);
+  const services: ServiceSurvey[] = [];
+  for (const [service, { keyId, acceptedKeyIds, tables: names }] of states) {
+    const tables: SealedCounts[] = [];
+    for (const table of names) tables.push(await walk(rpc, { service, table, keyId, reseal: false }));
+    services.push({ service, keyId, acceptedKeyIds, tables });
+  }
+  const keyId = services[0]?.keyId ?? '';
+  return {
+    keyId,
+    services,
+    rotation: await rpc.call(accountsSealingRpc.getRotation, { keyId }),
+    waitingEvents: await deployment.waitingEvents('mail'),
+    deadEvents: await deployment.deadEvents('mail'),
+  };
+}
+
+/** Re-encrypts all values sealed with accepted secrets. @returns whether no stored value needs them any longer */
+export async function rotate(rpc: RpcClient, deployment: Deployment): Promise<boolean> {
+  const states = await describeServices(rpc, deployment);
+  let resealed = 0;
+  let left = 0;
+  for (const [service, { keyId, acceptedKeyIds, tables }] of states) {
+    for (const table of tables) {
+      const outcome = await rotateTable(rpc, { service, table, keyId, reseal: true }, acceptedKeyIds);
+      const rest = outcome.left === 0 ? '' : `, ${outcome.left} cannot be opened and stay unchanged`;
+      print(`${service}, ${table}: ${outcome.resealed} sealed anew${rest}`);
+      resealed += outcome.resealed;
+      left += outcome.left;
+    }
+  }
+  // A process that still seals with another secret would have added values that this run did not see.
+  const keyId = [...(await describeServices(rpc, deployment)).values()][0]?.keyId ?? '';
+  if (left === 0) await rpc.call(accountsSealingRpc.noteRotation, { keyId, isChanged: resealed > 0 });
+  return left === 0;
+}
+
+async function rotateTable(rpc: RpcClient, wanted: Walk, acceptedKeyIds: readonly string[]) {
+  let resealed = 0;
+  let left = 0;
+  for (let walks = 0; walks < MAX_WALKS; walks += 1) {
+    if (walks > 0) await sleep(PAUSE_MS);
+    const found = await walk(rpc, wanted, progressOf(wanted));
+    resealed += found.resealed;
+    left = acceptedKeyIds.reduce((sum, keyId) => sum + (found.counts[keyId] ?? 0), 0) - found.resealed;
+    // All values sealed with an accepted secret before this walk are re-encrypted, or were removed in the meantime.
+    if (left <= 0) break;
+  }
+  return { resealed, left: Math.max(left, 0) };
+}
+
+function progressOf({ service, table }: Walk): (rows: number) => void {
+  let done = 0;
+  let reported = 0;
+  return (rows) => {
+    done += rows;
+    if (done - reported < PROGRESS_EVERY) return;
+    reported = done;
+    print(`${service}, ${table}: ${done} …`);
+  };
+}
+
+/**
+ * The keys with which the processes of each service seal.
+ * @throws StartError if they seal with different secrets: a rollout is not complete
+ */
+async function describeServices(rpc: RpcClient, deployment: Deployment): Promise<ReadonlyMap<Service, SealingState>> {
+  const states = new Map<Service, SealingState>();
+  const keyIds = new Map<string, string>();
+  for (const service of SEALING_SERVICES) {
+    const { answers, expected } = await callReplicas(rpc, deployment, SERVICES[service].describe);
+    if (answers.length < expected)
+      throw new StartError(`Only ${answers.length} of ${expected} processes of ${service} have answered. Try again.`);
+    for (const answer of answers) {
+      keyIds.set(answer.keyId, service);
+      states.set(service, answer);
+    }
+  }
+  if (keyIds.size > 1) throw new StartError(disagreement([...keyIds]));
+  return states;
+}
+
+function disagreement(keyIds: readonly (readonly [keyId: string, service: string])[]): string {
+  const found = keyIds.map(([keyId, service]) => `${keyId} (${service})`).join(' and ');
+  return `Processes seal with different secrets: ${found}. Set the same GATEPOST_SECRET for all of them, and restart them first.`;
+}
+
+/** Passes over a table from its first page to its last. */
+async function walk(
+  rpc: RpcClient,
+  { service, ...request }: Walk,
+  onPage?: (rows: number) => void,
+): Promise<SealedCounts & { readonly resealed: number }> {
+  const counts: Record<string, number> = {};
+  let resealed = 0;
+  let after: string[] | null = null;
+  do {
+    const page: RpcReply<typeof mailSealingRpc.walk> = await rpc.call(SERVICES[service].walk, { ...request, after });
+    for (const [keyId, count] of Object.entries(page.counts)) counts[keyId] = (counts[keyId] ?? 0) + count;
+    resealed += page.resealed;
+    after = page.next;
+    onPage?.(page.resealed);
+  } while (after !== null);
+  return { name: request.table, counts, resealed };
+}

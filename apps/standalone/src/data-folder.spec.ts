@@ -1,0 +1,35 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { storedSecret } from './data-folder.js';
+
+describe('storedSecret', () => {
+  let folder: string;
+  let file: string;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'gatepost-secret-'));
+    file = join(folder, 'secret');
+  });
+  afterEach(() => {
+    rmSync(folder, { recursive: true });
+  });
+
+  it('is generated once, readable by its owner only', () => {
+    const secret = storedSecret(file);
+    expect(secret).toMatch(/^[\w-]{43}$/);
+    expect(storedSecret(file)).toBe(secret);
+    expect([readdirSync(folder), statSync(file).mode & 0o777]).toEqual([['secret'], 0o600]);
+  });
+
+  it.each(['', 'only-the-beginn'])('a file with the content %j is neither used nor replaced', (content) => {
+    writeFileSync(file, content);
+    expect(() => storedSecret(file)).toThrow(/is truncated/);
+    expect(readFileSync(file, 'utf8')).toBe(content);
+  });
+
+  it('reports in one line that the file cannot be created', () => {
+    expect(() => storedSecret(join(folder, 'missing', 'secret'))).toThrow(/could not be created: ENOENT/);
+  });
+});

