@@ -36,7 +36,7 @@ describe('two databases in one process', () => {
     return NestFactory.createApplicationContext(Root, { logger: false });
   };
 
-  it('stand side by side, say each for itself whether they are migrated, and are both closed', async () => {
+  it('coexist, report their migration state separately, and are both closed', async () => {
     const url = await newDatabase();
     const options = (schema: string) => ({
       url,
