@@ -11,19 +11,19 @@ import {
 import { AppError } from '#errors';
 import { Broadcasts, RpcClient } from '#messaging';
 
-/** How long an id that no application has counts as such, in milliseconds, where no broadcast says otherwise. */
+/** How long an unknown id counts as unknown without a broadcast, in milliseconds. */
 const UNKNOWN_TTL_MS = 10_000;
-/** How old the list of all ids may be, in milliseconds. */
+/** Maximum age of the list of all ids, in milliseconds. */
 const LIST_TTL_MS = 10_000;
 
-/** The applications that requests name, asked from accounts. */
+/** Finds the applications that requests name, by RPC to accounts. */
 @Injectable()
 export class ApplicationDirectory {
   readonly #answers = new RecentReads((appId) => this.rpc.call(accountsRpc.findApplication, { appId }), {
     absent: { is: ({ application }) => application === null, ttlMs: UNKNOWN_TTL_MS },
   });
   readonly #ids = new RecentReads(() => this.#readIds(), { ttlMs: LIST_TTL_MS });
-  /** Ids of applications that were there. Applications are not removed. */
+  /** Ids of applications that this process has found. No entry expires, because applications are never removed. */
   readonly #familiar = new LRUCache<string, true>({ max: MAX_LISTED_APPLICATIONS });
 
   constructor(
@@ -36,7 +36,7 @@ export class ApplicationDirectory {
     });
   }
 
-  /** @returns the application as it was a second ago at most; null where there is none, or was none ten seconds ago */
+  /** @returns the application, at most 1 s old; null where it is unknown, at most 10 s old */
   async find(appId: string): Promise<Application | null> {
     if (!canBeAppId(appId)) return null;
     const { application } = await this.#answers.get(appId);
@@ -44,12 +44,12 @@ export class ApplicationDirectory {
     return application;
   }
 
-  /** Whether this process has met the application. To ask costs nothing. */
+  /** Whether this process has found the application before. Reads local memory only. */
   isFamiliar(appId: string): boolean {
     return this.#familiar.has(appId);
   }
 
-  /** Whether the application is among those that accounts lists. Whatever ids are asked for, accounts is asked once in ten seconds. */
+  /** Whether accounts lists the application. The process requests the list at most once in 10 s, whatever ids are asked for. */
   async isListed(appId: string): Promise<boolean> {
     if (!canBeAppId(appId)) return false;
     return (await this.#ids.get('all')).has(appId);
@@ -59,14 +59,14 @@ export class ApplicationDirectory {
     try {
       return new Set((await this.rpc.call(accountsRpc.listApplicationIds, {})).appIds);
     } catch (error) {
-      // While accounts is away, or of a version without this RPC, only the applications that this process has met are known.
+      // While accounts is unavailable, or too old for this RPC, only familiar applications count as listed.
       if (error instanceof AppError) return new Set();
       throw error;
     }
   }
 }
 
-/** What no application can be called, is not asked for. */
+/** Accounts is not asked for texts that cannot be ids. */
 function canBeAppId(appId: string): boolean {
   return appIdSchema.safeParse(appId).success;
 }

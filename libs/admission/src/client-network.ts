@@ -1,17 +1,17 @@
 import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Where a request came from, as the HTTP server says. */
+/** The origin of a request, as the HTTP server reports it. */
 interface RequestOrigin {
   readonly ip: string;
-  /** With trusted proxies. */
+  /** Set where the server trusts proxies. */
   readonly ips?: readonly string[] | undefined;
 }
 
 /**
- * The address that a request came from, as far as it can be believed: the connection's, or, where that belongs to a trusted
- * proxy, the one that the proxy names. `ips` begins at our end and ends at the first that is no proxy of ours; where that is
- * no address, the proxy itself counts as the client. Empty where the connection is gone.
+ * The client address that can be trusted: the address of the connection or, where that belongs to a trusted proxy, the one that the proxy
+ * names. `ips` starts at this server and ends at the first address that is not a trusted proxy; where that entry is not an address, the
+ * proxy itself counts as the client. Empty where the connection has ended.
  */
 export function clientAddressOf({ ip, ips = [ip] }: RequestOrigin): string {
   const address = ips.findLast((each) => isIPv4(each) || ipaddr.isValid(each));
@@ -19,7 +19,9 @@ export function clientAddressOf({ ip, ips = [ip] }: RequestOrigin): string {
   return ipaddr.process(address).toString();
 }
 
-/** What counts as one client: an IPv4 address, or the 64 bits of an IPv6 network, in which anyone has all addresses. */
+/**
+ * The unit that counts as one client: an IPv4 address, or an IPv6 /64 network, because one client can use all addresses of such a network.
+ */
 export function clientNetworkOf(address: string): string {
   if (isIPv4(address) || !ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);

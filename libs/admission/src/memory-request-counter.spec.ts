@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { MemoryRequestCounter } from './request-counter.js';
 
 describe('MemoryRequestCounter', () => {
-  it('says in whole milliseconds how long a window lasts, and never longer than it does', async () => {
+  it('reports the rest of a window in whole milliseconds, never more than is left', async () => {
     const counter = new MemoryRequestCounter();
     for (let client = 0; client < 1_000; client += 1)
       expect((await counter.count(String(client), 60)).resetMs).toBe(60_000);
   });
 
-  it('forgets the key that was quiet for longest, where there are too many', async () => {
+  it('drops the least recently used key where there are too many', async () => {
     const counter = new MemoryRequestCounter(2);
     await counter.count('first', 60);
     await counter.count('second', 60);

@@ -1,36 +1,36 @@
 import { LRUCache } from 'lru-cache';
 
-/** So many requests within a window that begins with the first of them. */
+/** Maximum number of requests within a window. A window starts with its first request. */
 export interface RateLimit {
   readonly count: number;
   readonly windowSeconds: number;
 }
 
-/** Reads `off` or `<count>/<seconds>`, as the environment's schema lets it through. */
+/** Parses `off` or `<count>/<seconds>`; the schema of the environment has validated the form. */
 export function parseRateLimit(text: string): RateLimit | undefined {
   if (text === 'off') return undefined;
   const [count = 0, windowSeconds = 0] = text.split('/').map(Number);
   return { count, windowSeconds };
 }
 
-/** Requests under one key. */
+/** The count of one key. */
 export interface RequestCount {
-  /** Those of the window, this one included. */
+  /** Requests of the window, this one included. */
   readonly count: number;
-  /** Until the window ends and counting begins anew, in milliseconds. */
+  /** Milliseconds until the window ends and the count restarts. */
   readonly resetMs: number;
 }
 
-/** Counts requests by key, each key in windows of its own. */
+/** Counts requests per key; each key has its own windows. */
 export interface RequestCounter {
-  /** Counts one request. A window begins with the first request after the last window. */
+  /** Counts one request. The first request after the end of a window starts a new one. */
   count(key: string, windowSeconds: number): Promise<RequestCount>;
 }
 
-/** Beyond it the key that was quiet for longest is forgotten. Some 10 MB at most. */
+/** Beyond this number the least recently used key is dropped. The counter needs at most about 10 MB. */
 const MAX_KEYS = 50_000;
 
-/** Counts for this process alone, in bounded memory. */
+/** Counts in this process only, in bounded memory. */
 export class MemoryRequestCounter implements RequestCounter {
   readonly #windows: LRUCache<string, { count: number; endsAt: number }>;
 
@@ -42,7 +42,7 @@ export class MemoryRequestCounter implements RequestCounter {
     return Promise.resolve(this.countNow(key, windowSeconds));
   }
 
-  /** The same, without a promise. */
+  /** The synchronous form of `count`. */
   countNow(key: string, windowSeconds: number): RequestCount {
     const now = performance.now();
     const last = this.#windows.get(key);

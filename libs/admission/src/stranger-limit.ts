@@ -5,24 +5,23 @@ import { Metrics } from '#observability';
 import { ApplicationDirectory } from './application.directory.js';
 import { MemoryRequestCounter, type RateLimit } from './request-counter.js';
 
-/** How many failures of one network a process takes. */
+/** The failures that a process accepts per network. */
 export interface StrangerLimitOptions {
-  /** Undefined: any number. */
+  /** Undefined: no limit. */
   readonly limit: RateLimit | undefined;
 }
 
-/** DI token of `StrangerLimitOptions`. */
 export const STRANGER_LIMIT_OPTIONS = Symbol('StrangerLimitOptions');
 
-/** All networks together may fail so many times as often as one: a client with very many addresses is bounded, too. */
+/** The limit of all networks together is this multiple of the limit of one network: it also bounds a client with very many addresses. */
 const NETWORKS = 10;
-/** Stands for all networks; no network is called so. */
+/** The key of the count for all networks; it differs from every network. */
 const ALL_NETWORKS = '*';
 
 /**
- * Bounds what requests cost whose credentials are not known to be good: failures are counted by client network, in this process, before
- * anything is looked up. A network that is over the limit can go on using applications that exist, with their keys: an id that
- * this process has not met is then looked for in a list of all ids, which costs the same whatever is asked for.
+ * Bounds the cost of requests with unverified credentials: this process counts failures by client network before any look-up. A network
+ * over the limit can still use existing applications with their keys: the process then checks an unfamiliar id against the list of all ids,
+ * whose cost does not depend on the id.
  */
 @Injectable()
 export class StrangerLimit {
@@ -38,9 +37,9 @@ export class StrangerLimit {
   }
 
   /**
-   * The application that a client names, before anything else is known of the client.
-   * @param network as `clientNetworkOf` says
-   * @returns null where there is none
+   * Finds the application that a client names, before the client is authenticated.
+   * @param network as returned by `clientNetworkOf`
+   * @returns null where the application is unknown
    * @throws AppError TOO_MANY_REQUESTS; as `ApplicationDirectory.find`
    */
   async find(appId: string, network: string): Promise<Application | null> {
@@ -48,24 +47,29 @@ export class StrangerLimit {
     return this.applications.find(appId);
   }
 
-  /** Whether there is such an application. One that was there is not asked for again, so that this is known while accounts is away. @throws as `find` */
+  /**
+   * Whether the application exists. A familiar application needs no RPC, so that the check works while accounts is unavailable.
+   * @throws as `find`
+   */
   async exists(appId: string, network: string): Promise<boolean> {
     return this.applications.isFamiliar(appId) || (await this.find(appId, network)) !== null;
   }
 
-  /** Counts a request whose key is wrong. @returns what it is answered: UNAUTHORIZED, or TOO_MANY_REQUESTS over the limit */
+  /** Counts a request with a wrong key. @returns the error for the response: UNAUTHORIZED, or TOO_MANY_REQUESTS over the limit */
   refusal(network: string): AppError {
     const waitMs = this.#countFailure(network, 1);
     return waitMs === undefined ? appError('UNAUTHORIZED') : this.#tooMany(waitMs);
   }
 
-  /** Counts before the look-up, whose outcome is not known yet: of an application that exists, few requests count until it is familiar. */
+  /**
+   * Counts before the look-up, whose result is still open. An existing application is counted a few times at most, until it is familiar.
+   */
   async #admit(appId: string, network: string): Promise<void> {
     const waitMs = this.#countFailure(network, 1) ?? this.#countFailure(ALL_NETWORKS, NETWORKS);
     if (waitMs !== undefined && !(await this.applications.isListed(appId))) throw this.#tooMany(waitMs);
   }
 
-  /** @returns where there are too many: how long until they are counted anew, in milliseconds */
+  /** @returns milliseconds until the count restarts, where the limit is exceeded */
   #countFailure(key: string, times: number): number | undefined {
     if (this.#limit === undefined) return undefined;
     const { count, resetMs } = this.#failures.countNow(key, this.#limit.windowSeconds);

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 
-/** The time, so that tests can set it. */
+/** The current time; tests inject their own. */
 @Injectable()
 export class Clock {
   now(): Date {

@@ -16,7 +16,7 @@ function closing(server: Server): () => Promise<unknown> {
 }
 
 describe('drainConnections', () => {
-  it('lets an answer in hand go out', async () => {
+  it('lets a response in progress finish', async () => {
     let finish: (() => void) | undefined;
     const server = createServer((_request, response) => {
       finish = () => response.end('done');
@@ -30,7 +30,7 @@ describe('drainConnections', () => {
     await drained;
   });
 
-  it('cuts off a client that does not read its answer', async () => {
+  it('disconnects a client that does not read its response', async () => {
     const server = createServer((_request, response) => response.end(Buffer.alloc(32 * 1024 * 1024)));
     const client = connect(await listening(server), '127.0.0.1').on('error', () => undefined);
     client.pause().write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');

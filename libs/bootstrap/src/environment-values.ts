@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 
 const HIDDEN = '***';
 
-/** A configuration value that logs, JSON and string conversion show as `***`. Only `reveal()` gives it. */
+/** A configuration value that logs, JSON and string conversion show as `***`. Only `reveal()` returns it. */
 export class Secret {
   readonly #value: string;
 
@@ -28,12 +28,12 @@ export class Secret {
   }
 }
 
-/** Networks that have a name, as Fastify knows them. */
+/** Named networks, as Fastify knows them. */
 const NAMES = new Set(['loopback', 'linklocal', 'uniquelocal']);
 const MAX_PREFIX: Readonly<Record<number, number>> = { 4: 32, 6: 128 };
 const PREFIX = /^[1-9]\d{0,2}$/;
 
-/** Whether the text is an address, a network such as `10.0.0.0/8`, or the name of one. */
+/** Whether the text is an address, a network such as `10.0.0.0/8`, or the name of a network. */
 export function isProxy(text: string): boolean {
   if (NAMES.has(text)) return true;
   const [address = '', prefix, ...rest] = text.split('/');
@@ -42,26 +42,25 @@ export function isProxy(text: string): boolean {
   return prefix === undefined || (PREFIX.test(prefix) && Number(prefix) <= maxPrefix);
 }
 
-/** The name and password of an account of a server. */
+/** User name and password for a server. */
 interface Login {
   readonly username?: string;
   readonly password?: string;
 }
 
-/** Where a server listens. */
 interface Endpoint {
   readonly host: string;
   readonly port: number;
 }
 
-/** What a URL of Redis leads to: one server, the nodes of a cluster, or the master that Sentinels name. */
+/** The servers that a Redis URL names: one server, the nodes of a cluster, or the Sentinels of a master. */
 export type RedisServers =
   | { readonly kind: 'server'; readonly url: string }
   | {
       readonly kind: 'cluster';
       readonly isEncrypted: boolean;
       readonly login: Login;
-      /** Some nodes; these name the others. */
+      /** At least one node; the client learns the others from it. */
       readonly nodes: readonly Endpoint[];
     }
   | {
@@ -69,9 +68,9 @@ export type RedisServers =
       readonly isEncrypted: boolean;
       readonly login: Login;
       readonly sentinelLogin: Login;
-      /** Some Sentinels; these name the others. */
+      /** At least one Sentinel; the client learns the others from it. */
       readonly sentinels: readonly Endpoint[];
-      /** The name under which the Sentinels watch the master. */
+      /** The name under which the Sentinels monitor the master. */
       readonly masterName: string;
       readonly database: number;
     };
@@ -83,9 +82,9 @@ const MASTER = /^([^/]+)(?:\/(\d{1,5}))?$/;
 const SENTINEL_PARAMETERS = new Set(['sentinel_username', 'sentinel_password']);
 
 /**
- * Reads `redis://host:6379`, `redis+cluster://host1:6379,host2:6379` or `redis+sentinel://host1:26379,host2:26379/<name>`, each
- * with `rediss` for TLS. A login stands before the first host, as in any URL; that of the Sentinels in the query.
- * @returns undefined where the text is none of these
+ * Parses `redis://host:6379`, `redis+cluster://host1:6379,host2:6379` or `redis+sentinel://host1:26379,host2:26379/<name>`, each with
+ * `rediss` for TLS. User name and password precede the first host, as in any URL; those of the Sentinels are in the query.
+ * @returns undefined where the text has none of these forms
  */
 export function parseRedisUrl(text: string): RedisServers | undefined {
   const many = MANY_HOSTS.exec(text);
@@ -93,7 +92,7 @@ export function parseRedisUrl(text: string): RedisServers | undefined {
     if (many !== null) return manyFrom(many);
     return isServerUrl(text) ? { kind: 'server', url: text } : undefined;
   } catch {
-    // A host, a port or a percent sign that no URL may have.
+    // The host, the port or a percent escape is invalid.
     return undefined;
   }
 }
@@ -102,7 +101,7 @@ function manyFrom([, scheme, kind, login = '', hosts = '', path = '', query = ''
   RedisServers | undefined {
   const shared = { isEncrypted: scheme === 'rediss', login: loginFrom(login) };
   if (kind === 'sentinel') return sentinelFrom(hosts, path, new URLSearchParams(query), shared);
-  // A cluster has one database and no settings.
+  // A cluster has only database 0 and no settings.
   if (!['', '0'].includes(path) || query !== '') return undefined;
   return { kind: 'cluster', ...shared, nodes: endpointsFrom(hosts, REDIS_PORT) };
 }
@@ -130,7 +129,7 @@ function sentinelFrom(
   };
 }
 
-/** @throws TypeError where one is no host with or without a port */
+/** @throws TypeError where an entry is not a host with an optional port */
 function endpointsFrom(hosts: string, defaultPort: number): Endpoint[] {
   return hosts.split(',').map((each) => {
     const { hostname, port } = new URL(`redis://${each.trim()}`);

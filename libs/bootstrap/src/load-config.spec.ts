@@ -25,19 +25,19 @@ function problemsOf(env: NodeJS.ProcessEnv): readonly string[] {
 }
 
 describe('loadConfig', () => {
-  it('gives defaults for what is not set, and takes an empty value for not set', () => {
+  it('uses defaults for unset variables, and treats an empty value as unset', () => {
     const config = loadConfig(schema, { GATEPOST_PORT: '', GATEPOST_SECRET: '' });
     expect(config.GATEPOST_PORT).toBe(8080);
     expect(config.GATEPOST_SECRET).toBeUndefined();
     expect(config.DATABASE_URL).toBe('postgres://postgres:postgres@localhost:5432/postgres');
   });
 
-  it('gives numbers as numbers, and URLs without a slash at their end', () => {
+  it('parses numbers, and removes the slash at the end of URLs', () => {
     const config = loadConfig(schema, { GATEPOST_PORT: '0', GATEPOST_BASE_URL: 'https://api.example.com/' });
     expect([config.GATEPOST_PORT, config.GATEPOST_BASE_URL]).toEqual([0, 'https://api.example.com']);
   });
 
-  it('gives lists as lists', () => {
+  it('parses lists', () => {
     const given = 'loopback, 10.0.0.0/8 ,fd00::/8';
     expect(loadConfig(schema, { GATEPOST_TRUSTED_PROXIES: given }).GATEPOST_TRUSTED_PROXIES).toEqual([
       'loopback',
@@ -47,7 +47,7 @@ describe('loadConfig', () => {
     expect(loadConfig(schema, {}).GATEPOST_TRUSTED_PROXIES).toEqual([]);
   });
 
-  it('cannot be changed afterwards', () => {
+  it('returns a frozen object', () => {
     expect(Object.isFrozen(loadConfig(schema, {}))).toBe(true);
   });
 
@@ -68,7 +68,7 @@ describe('loadConfig', () => {
     ['GATEPOST_RATE_LIMIT_LOGINS', 'none'],
     ['GATEPOST_TRUSTED_PROXIES', '10.0.0.1,proxy.example'],
     ['GATEPOST_TRUSTED_PROXIES', '10.0.0.1,,10.0.0.2'],
-  ])('refuses %s=%s by name, never by value', (name, value) => {
+  ])('rejects %s=%s by name, never by value', (name, value) => {
     const problems = problemsOf({ [name]: value });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatch(new RegExp(`^${name}: `));
@@ -85,17 +85,17 @@ describe('loadConfig', () => {
     expect(() => loadConfig(schema, env)).toThrow(/^The environment has 4 problems:\n/);
   });
 
-  it('refuses a variable of ours that no app knows, and ignores those of others', () => {
+  it('rejects unknown variables with the prefix, and ignores others', () => {
     expect(problemsOf({ GATEPOST_PASWORD_COST: '10', OTHER: 'x' })).toEqual([
       'GATEPOST_PASWORD_COST: unknown variable (a typing error?)',
     ]);
   });
 
-  it('ignores variables of ours that belong to other apps', () => {
+  it('ignores variables of other apps', () => {
     expect(problemsOf({ GATEPOST_DRAIN_SECONDS: '5' })).toEqual([]);
   });
 
-  it('demands the server URLs in production', () => {
+  it('requires the server URLs in production', () => {
     expect(problemsOf({ NODE_ENV: 'production' })).toEqual([
       'DATABASE_URL: must be set in production',
       'AMQP_URL: must be set in production',
@@ -106,7 +106,7 @@ describe('loadConfig', () => {
 describe('a secret', () => {
   const { GATEPOST_SECRET: secret } = loadConfig(schema, { GATEPOST_SECRET: SECRET });
 
-  it('shows as *** in texts, JSON and inspection, and is given by reveal only', () => {
+  it('appears as *** in texts, JSON and inspection; only reveal returns it', () => {
     expect([String(secret), JSON.stringify({ secret }), inspect({ secret })].join(' ')).not.toContain('secret of');
     expect(String(secret)).toBe('***');
     expect(secret?.reveal()).toBe(SECRET);
@@ -114,7 +114,7 @@ describe('a secret', () => {
 });
 
 describe('accepted secrets', () => {
-  it('are good with the blanks around them, which may be their own, and without', () => {
+  it('are accepted with and without surrounding blanks, which may belong to them', () => {
     const own = `${'x'.repeat(32)}\n`;
     const { GATEPOST_ACCEPTED_SECRETS: accepted } = loadConfig(environment.pick({ GATEPOST_ACCEPTED_SECRETS: true }), {
       GATEPOST_ACCEPTED_SECRETS: `${SECRET},${own}`,

@@ -4,7 +4,7 @@ import { environment, SERVER_URLS } from './environment.js';
 
 const OWN_PREFIX = 'GATEPOST_';
 
-/** The environment cannot be used. Its message lists every problem by the variable's name, never by its value. */
+/** The environment is invalid. The message lists every problem by the variable's name, never by its value. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 
@@ -21,19 +21,16 @@ function unknownKeys(env: NodeJS.ProcessEnv): string[] {
     .map((key) => `${key}: unknown variable (a typing error?)`);
 }
 
-/** What an app takes as optional is the app's own affair; only the defaults for development end here. */
+/** Only the development defaults of server URLs are refused in production; each app decides which of its variables are optional. */
 function missingInProduction(shape: z.core.$ZodShape, env: NodeJS.ProcessEnv): string[] {
   if (env['NODE_ENV'] !== 'production') return [];
   const missing = SERVER_URLS.filter((key) => shape[key] instanceof z.ZodDefault && !env[key]);
   return missing.map((key) => `${key}: must be set in production`);
 }
 
-/**
- * Reads an app's variables.
- * @throws ConfigError that lists all problems at once.
- */
+/** Parses an app's variables. @throws ConfigError that lists all problems at once. */
 export function loadConfig<S extends z.ZodObject>(schema: S, env: NodeJS.ProcessEnv): Readonly<z.output<S>> {
-  // An empty value means "not set": compose files and shells pass optional variables that way.
+  // An empty value counts as unset: compose files and shells pass optional variables that way.
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
   const parsed = schema.safeParse(given);
   const problems = [
@@ -45,10 +42,10 @@ export function loadConfig<S extends z.ZodObject>(schema: S, env: NodeJS.Process
   return Object.freeze(parsed.data);
 }
 
-/** Longest path of a Unix socket that Linux and macOS both take, in bytes. */
+/** The maximum length of a Unix socket path on both Linux and macOS, in bytes. */
 const MAX_SOCKET_PATH_BYTES = 103;
 
-/** The operator socket of the standalone server that keeps its data in the folder, by its shortest path. */
+/** The operator socket of the standalone server with this data folder. The shorter of the absolute and the relative path is used. */
 export function operatorSocketPath(dataDirectory: string): string {
   const absolute = join(dataDirectory, 'gatepost.sock');
   const fromHere = relative(process.cwd(), absolute);

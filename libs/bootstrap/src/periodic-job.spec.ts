@@ -49,7 +49,7 @@ describe('a periodic job', () => {
     vi.restoreAllMocks();
   });
 
-  it('reports 0 as the time of its last success until a round is complete', async () => {
+  it('reports 0 as the time of the last success until a round is complete', async () => {
     let end: (() => void) | undefined;
     start(() => {
       return new Promise((resolve) => {
@@ -128,14 +128,14 @@ describe('a periodic job', () => {
     });
   });
 
-  it('does not warn while a server cannot be reached, but keeps the time of the last success', async () => {
+  it('does not warn while a server is unreachable, but keeps the time of the last success', async () => {
     const processBatch = vi.fn(() => Promise.reject(AWAY));
     start(processBatch);
     await called(processBatch, 4);
     expect([warn.mock.calls, await lastSuccess()]).toEqual([[], 0]);
   });
 
-  it('ends with the batch that is under way when the process stops', async () => {
+  it('ends after the current batch when the process stops', async () => {
     let underWay = 0;
     const processBatch = vi.fn(async () => {
       underWay += 1;

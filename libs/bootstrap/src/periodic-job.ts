@@ -5,15 +5,15 @@ import { FailureLog, type JobName, type Metrics } from '#observability';
 interface PeriodicJobOptions {
   /** The value of the label `name` in metrics, and the name in logs. */
   readonly name: JobName;
-  /** The pause between the end of one round and the start of the next one, in milliseconds; 10 % more or less. */
+  /** The pause between the end of one round and the start of the next, in milliseconds, varied by up to 10 %. */
   readonly intervalMs: number;
   readonly metrics: Pick<Metrics, 'jobLastSuccess'>;
 }
 
 /**
- * Work that a process repeats as long as it runs. A round processes batches until none is left, for one interval at most; the
- * rest is left to the next round. Rounds never overlap, because the pause begins when the round has ended. A failed batch ends
- * its round: it is logged (`FailureLog`), and the time of the last success stays as it was.
+ * Work that a process repeats while it runs. A round processes batches until none is left, for at most one interval; the next round
+ * continues. Rounds never overlap, because the pause begins when the round has ended. A failed batch ends its round: it is logged
+ * (`FailureLog`), and the time of the last success stays unchanged.
  */
 export abstract class PeriodicJob implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #options: PeriodicJobOptions;
@@ -26,23 +26,25 @@ export abstract class PeriodicJob implements OnApplicationBootstrap, BeforeAppli
     this.#failures = new FailureLog(new Logger('PeriodicJob'), options.name);
   }
 
-  /** Processes a bounded part of the work. @returns whether more may be left */
+  /** Processes a bounded part of the work. @returns whether more work may be left */
   abstract processBatch(): Promise<boolean>;
 
   onApplicationBootstrap(): void {
     const { name, metrics } = this.#options;
-    // A job that never succeeds would have no series, and an alert compares nothing with nothing.
+    // Without an initial value, a job that never succeeds would have no series, and the alert would not fire.
     metrics.jobLastSuccess.set({ name }, 0);
     this.#loop = this.#repeat();
   }
 
-  /** Resolves once the batch that is under way has ended. */
+  /** Resolves once the current batch has ended. */
   async beforeApplicationShutdown(): Promise<void> {
     this.#stop.abort();
     await this.#loop;
   }
 
-  /** The first round begins within one interval, at a random time: replicas that start together do not work together. */
+  /**
+   * The first round starts at a random time within one interval, so that replicas that start together do not run the job at the same time.
+   */
   async #repeat(): Promise<void> {
     await this.#pause(Math.random());
     while (!this.#stop.signal.aborted) {
@@ -52,7 +54,7 @@ export abstract class PeriodicJob implements OnApplicationBootstrap, BeforeAppli
   }
 
   async #pause(intervals: number): Promise<void> {
-    // It rejects when the job is stopped, which ends the pause.
+    // The sleep rejects when the job is stopped, which ends the pause.
     await sleep(this.#options.intervalMs * intervals, undefined, { signal: this.#stop.signal }).catch(() => undefined);
   }
 

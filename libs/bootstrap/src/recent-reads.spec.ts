@@ -18,26 +18,26 @@ describe('recent reads', () => {
     });
   });
 
-  it('are read once where many ask', async () => {
+  it('share one read among concurrent callers', async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => recent.get('a')));
     expect(new Set(answers.map(({ value }) => value))).toEqual(new Set(['a 1']));
     expect(await recent.get('a')).toEqual({ value: 'a 1' });
     expect(reads).toEqual(['a']);
   });
 
-  it('are kept apart by key', async () => {
+  it('are separate for each key', async () => {
     await recent.get('a');
     expect(await recent.get('__proto__')).toEqual({ value: '__proto__ 2' });
   });
 
-  it('are read anew once they are forgotten, also in the middle of a read', async () => {
+  it('are read again after forget, also during a read', async () => {
     const first = recent.get('a');
     recent.forget('a');
     expect(await first).toEqual({ value: 'a 1' });
     expect(await recent.get('a')).toEqual({ value: 'a 2' });
   });
 
-  describe('that say that there is nothing', () => {
+  describe('with an absent result', () => {
     const read = vi.fn((key: string) => Promise.resolve({ value: key }));
     const readsWith = (ttlMs: number, absentTtlMs: number) =>
       new RecentReads(read, { ttlMs, absent: { is: ({ value }) => value.startsWith('no'), ttlMs: absentTtlMs } });
@@ -47,7 +47,7 @@ describe('recent reads', () => {
       return read.mock.calls.length;
     };
 
-    it('displace no others, and only so many are kept', async () => {
+    it('do not displace other entries, and are bounded in number', async () => {
       const both = readsWith(LONG, LONG);
       await both.get('there');
       for (let count = 0; count <= 10_000; count += 1) await both.get(`no ${count}`);
@@ -58,7 +58,7 @@ describe('recent reads', () => {
       expect(await timesRead(both, 'no 10000')).toBe(1);
     });
 
-    it('are kept for a time of their own', async () => {
+    it('have their own time to live', async () => {
       const longer = readsWith(1, LONG);
       await longer.get('nothing');
       await expect.poll(() => timesRead(longer, 'there')).toBe(1);
@@ -70,7 +70,7 @@ describe('recent reads', () => {
     });
   });
 
-  it('are not kept where they fail', async () => {
+  it('are not cached where the read fails', async () => {
     problem = new Error('away');
     await expect(recent.get('a')).rejects.toThrow('away');
     problem = undefined;

@@ -1,18 +1,18 @@
 import { LRUCache } from 'lru-cache';
 
-/** How old an answer may be, in milliseconds (docs/decisions.md). */
+/** The default time to live, in milliseconds (docs/decisions.md). */
 const TTL_MS = 1_000;
 const MAX_KEPT = 10_000;
 
-/** What differs from answers that are kept for a second. */
+/** Options that replace the default of one second. */
 interface RecentReadsOptions<Answer> {
-  /** How old an answer may be, in milliseconds. */
+  /** Time to live, in milliseconds. */
   readonly ttlMs?: number;
-  /** Answers that say that there is nothing: they are kept apart, so that however many come they displace no other. */
+  /** Recognises results for missing objects. They are cached separately, so that many of them cannot displace other entries. */
   readonly absent?: { readonly is: (answer: Answer) => boolean; readonly ttlMs: number };
 }
 
-/** Answers that are a second old at most, unless told otherwise. "None" is an answer too: give it a form that is an object. */
+/** A cache of reads with a time to live of one second by default. A missing object is also a result: represent it by an object. */
 export class RecentReads<Answer extends object> {
   readonly #kept: LRUCache<string, Answer>;
   readonly #absent: LRUCache<string, Answer>;
@@ -27,12 +27,12 @@ export class RecentReads<Answer extends object> {
     this.#absent = new LRUCache({ max: MAX_KEPT, ttl: absent?.ttlMs ?? ttlMs });
   }
 
-  /** @throws what the read throws */
+  /** @throws the error of the read */
   async get(key: string): Promise<Answer> {
     return this.#kept.get(key) ?? this.#absent.get(key) ?? this.#running.get(key) ?? this.#begin(key);
   }
 
-  /** Reads anew when it is asked for next. A read that is under way is still answered to those who wait for it, and not kept. */
+  /** Makes the next `get` read again. A read in progress still resolves for its current callers, and is not cached. */
   forget(key: string): void {
     this.#kept.delete(key);
     this.#absent.delete(key);
@@ -47,7 +47,7 @@ export class RecentReads<Answer extends object> {
 
   async #run(key: string, isCurrent: () => boolean): Promise<Answer> {
     try {
-      // A moment later, so that the read is noted before it can end.
+      // The read starts one microtask later, so that `#running` has its entry before the read can end.
       const answer = await Promise.resolve(key).then(this.read);
       if (isCurrent()) (this.options.absent?.is(answer) === true ? this.#absent : this.#kept).set(key, answer);
       return answer;

@@ -1,29 +1,29 @@
 import type { Server } from 'node:http';
 import { ConfigError } from './load-config.js';
 
-/** SIGHUP: its terminal was closed. */
+/** SIGHUP: the terminal of the process was closed. */
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** A start that failed for a reason the operator can mend; its message is one line and needs no stack. */
+/** A start that failed for a reason that the operator can fix. The message is one line; the stack is not shown. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
-/** What `run` needs to know of what it started. */
+/** The started process, as `run` needs it. */
 export interface RunningProcess {
   stop(): Promise<void>;
-  /** The port it listens on, for the process that started ours. */
+  /** The port of the server; the parent process receives it over the channel. */
   readonly port?: number;
-  /** Resolves, with the reason, where it cannot go on. */
+  /** Resolves with the reason where the process cannot continue. */
   readonly lost?: Promise<Error>;
 }
 
 /**
- * Runs a process from `main.ts`: starts it, stops it on SIGINT, SIGTERM and SIGHUP, and says in plain words why it cannot
- * start. Exit status: 0 after a clean stop, 1 where it could not start, 70 after an internal failure.
+ * Runs a process from `main.ts`: starts it, stops it on SIGINT, SIGTERM and SIGHUP, and prints the reason where it cannot start. Exit
+ * status: 0 after a clean stop, 1 where the start failed, 70 after an internal failure.
  */
 export async function run(start: () => Promise<RunningProcess>): Promise<void> {
-  // What is written to a terminal that was closed, or to a reader that went away, must not end us half stopped.
+  // A write to a closed terminal or pipe must not end the process in the middle of its stop.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const starting = Promise.resolve().then(start);
   let stopping: Promise<void> | undefined;
@@ -56,18 +56,18 @@ function describe(error: unknown): string {
   if (error instanceof ConfigError || error instanceof StartError) return error.message;
   if (!(error instanceof Error)) return String(error);
   if ('code' in error && error.code === 'EADDRINUSE' && 'port' in error) {
-    return `Port ${String(error.port)} is in use: another server (or another Gatepost) runs there. Choose another with GATEPOST_PORT.`;
+    return `Port ${String(error.port)} is already in use, possibly by another Gatepost. Choose another port with GATEPOST_PORT.`;
   }
   return error.stack ?? error.message;
 }
 
 const IDLE_CONNECTION_POLL_MS = 50;
-/** As long as a service waits for the work in its hands. */
+/** The same time that a service waits for work in progress. */
 const DRAIN_LIMIT_MS = 15_000;
 
 /**
- * From now on each answer ends its connection. An entrance that keeps connections so gives them back while it can still open
- * others: whatever it sent on one at the moment in which the server closes it would be lost.
+ * Closes each connection after its next response. Reverse proxies thus release kept-alive connections while the server still accepts new
+ * ones: a request that they send at the moment of the close would be lost.
  */
 export function endKeptConnections(server: Server): void {
   server.prependListener('request', (_request, response) => {
@@ -75,7 +75,7 @@ export function endKeptConnections(server: Server): void {
   });
 }
 
-/** Refuses new connections. Resolves when those that are open have ended. */
+/** Refuses new connections. Resolves when the open connections have ended. */
 export function stopListening(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => {
@@ -85,8 +85,8 @@ export function stopListening(server: Server): Promise<void> {
 }
 
 /**
- * Closes a server while its connections end: one that is busy would be kept alive by its client after its answer, so it goes
- * as soon as it is idle. One that takes its answer too slowly is cut off; it would keep the process for ever.
+ * Closes a server and its connections. A busy connection is closed as soon as it is idle, because its client would otherwise keep it alive.
+ * A client that reads its response too slowly is disconnected, because it would block the end of the process.
  */
 export async function drainConnections(
   server: Server,

@@ -5,14 +5,13 @@ import { RpcHandler } from '#messaging';
 import { ProcessFacts, Readiness } from '#observability';
 import { Clock } from './clock.js';
 
-/** What of a process is known from its start. */
+/** The properties of a process that are fixed at its start. */
 interface ProcessIdentity {
   readonly service: string;
   readonly version: string;
   readonly isProduction: boolean;
 }
 
-/** DI token of `ProcessIdentity`. */
 const PROCESS_IDENTITY = Symbol('ProcessIdentity');
 
 @Injectable()
@@ -42,7 +41,7 @@ class SelfReportService {
 
 type Examine = typeof selfReportRpc.accounts;
 
-/** A controller that answers for one service. */
+/** A controller that serves the diagnostics of one service. */
 function answering(contract: Examine): Type {
   @Controller()
   class SelfReportController {
@@ -56,10 +55,10 @@ function answering(contract: Examine): Type {
   return SelfReportController;
 }
 
-/** Lets operators ask a process how it is. */
+/** Serves the diagnostics of the process to operators. */
 @Module({})
 export class SelfReportModule {
-  /** @param services whose RPCs the process receives; one that receives none cannot be asked */
+  /** @param services the services whose RPCs the process receives; a process without any cannot be reached by RPC */
   static forServices(services: readonly string[], identity: ProcessIdentity): DynamicModule {
     const contracts: readonly RpcContract[] = Object.values(selfReportRpc);
     const asked = contracts.filter(({ pattern }) => services.some((service) => pattern === `${service}.examine`));

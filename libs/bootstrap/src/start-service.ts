@@ -13,26 +13,26 @@ import { drainConnections, endKeptConnections, type RunningProcess, stopListenin
 import { SelfReportModule } from './self-report.js';
 
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Node.js by itself looks every 30 seconds only. */
+/** The default of Node.js is 30 seconds. */
 const CHECKING_INTERVAL_MS = 5_000;
 
 /**
- * For Fastify: a request must have arrived whole within 30 seconds, and whoever takes longer is noticed within five more. The headers get no
- * other time: with Node's own 60 seconds for them, a body that never ends would have those 60.
+ * Timeouts for Fastify: a request must be complete within 30 seconds; a late one is detected within 5 seconds more. The headers have the
+ * same timeout, because Node's default of 60 seconds for headers would also extend the time of an endless body.
  */
 export const ARRIVAL_TIMES = {
   requestTimeout: REQUEST_TIMEOUT_MS,
   http: { connectionsCheckingInterval: CHECKING_INTERVAL_MS, headersTimeout: REQUEST_TIMEOUT_MS },
 } as const;
 
-/** The version of Gatepost, as the next package.json above this file says it: where it was built to, or as a source. */
+/** The version in the nearest package.json above this file, for builds and sources alike. */
 export function packageVersion(folder = import.meta.dirname): string {
   const file = join(folder, 'package.json');
   if (!existsSync(file)) return packageVersion(dirname(folder));
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
-/** The variables that every process reads. */
+/** The variables of every process. */
 export const serviceEnvironment = environment.pick({
   GATEPOST_DRAIN_SECONDS: true,
   GATEPOST_HOST: true,
@@ -48,10 +48,10 @@ export const serviceEnvironment = environment.pick({
   OTEL_TRACES_SAMPLER_ARG: true,
 });
 
-/** The variables of a process that reaches the others over RabbitMQ. */
+/** The variables of a process that uses RabbitMQ. */
 export const brokerEnvironment = environment.pick({ AMQP_URL: true, GATEPOST_NAMESPACE: true });
 
-/** The RabbitMQ transport of the named process. What it `publishes` waits for subscribers that have never run. */
+/** The RabbitMQ transport of the named process. Its `publishes` events wait for subscribers that have never run. */
 export function overRabbit(
   name: string,
   env: z.output<typeof brokerEnvironment>,
@@ -67,14 +67,14 @@ export function overRabbit(
 }
 
 interface ServiceOptions {
-  /** Its name in logs and metrics. */
+  /** The name in logs and metrics. */
   readonly name: string;
   /** The services whose RPCs and events this process receives. */
   readonly serves: readonly string[];
   readonly imports: readonly DynamicModule[];
   readonly env: z.output<typeof serviceEnvironment>;
   readonly transport: (metrics: Metrics) => Transport;
-  /** The HTTP server; a plain one, for health and metrics, unless given. */
+  /** The HTTP server. Default: a plain one for health and metrics. */
   readonly http?: FastifyAdapter;
   /** Called before the server listens. */
   readonly prepare?: (app: NestFastifyApplication) => void;
@@ -83,18 +83,18 @@ interface ServiceOptions {
 export interface RunningService extends RunningProcess {
   readonly app: NestFastifyApplication;
   readonly port: number;
-  /** Drains: takes no new work, finishes what is in hand, then closes everything. */
+  /** Drains: accepts no new work, finishes work in progress, then closes everything. */
   stop(): Promise<void>;
 }
 
-/** How long a start waits for databases, broker and services: as others do its work meanwhile. */
+/** How long a start waits for databases, broker and services. Other replicas serve meanwhile. */
 const READY_WITHIN_MS = 5_000;
 const READY_POLL_MS = 50;
 
 /**
- * Starts a process's HTTP server and its receivers. They take work as soon as it can be done: others may be there to do it, and
- * an entrance or a broker gives a process its share at once. Where databases or broker are away, it is up all the same after
- * five seconds; /readyz tells.
+ * Starts a process's HTTP server and its receivers. The process first waits until it is ready, because load balancers and the broker send
+ * work as soon as it listens. Where databases or the broker are unavailable, it starts after five seconds all the same, and /readyz reports
+ * the problem.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { env } = options;
@@ -112,7 +112,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const transport = app.get<Transport>(TRANSPORT);
   for (const service of options.serves) app.connectMicroservice({ strategy: transport.createServer(service) });
   try {
-    // First what the handlers need, then their messages.
+    // The dependencies of the handlers start before the first message arrives.
     await app.init();
     await untilReady(app, options);
     await app.startAllMicroservices();
@@ -126,13 +126,16 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   return { app, port, stop: () => drain(app, options) };
 }
 
-/** Node.js answers 417 without a body to an `Expect` that is not `100-continue`. Such a request is served like any other (RFC 9110, 10.1.1). */
+/**
+ * By default Node.js answers 417 without a body to an `Expect` other than `100-continue`. The server treats such a request like any other
+ * (RFC 9110, 10.1.1).
+ */
 function ignoreExpectations(server: Server): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 
 async function untilReady(app: NestFastifyApplication, { serves }: ServiceOptions): Promise<void> {
-  // Who is alone asks itself, and would not answer yet.
+  // The standalone server calls its own RPCs, which cannot reply yet.
   if (serves.includes('standalone')) return;
   const readiness = app.get(Readiness);
   const deadline = performance.now() + READY_WITHIN_MS;
@@ -163,8 +166,8 @@ async function drain(app: NestFastifyApplication, { env, http }: ServiceOptions)
   app.get(Readiness).startDraining();
   endKeptConnections(server);
   await new Promise((resolve) => setTimeout(resolve, env.GATEPOST_DRAIN_SECONDS * 1000));
-  // Beside probes only devices come to a plain server. An entrance takes one that is refused to another connector, while
-  // those that are here are sent away.
+  // A plain server receives only probes and device connections. Refused devices reach another connector through the load balancer, while
+  // the connector disconnects its own devices.
   const refusing = http === undefined ? stopListening(server) : undefined;
   await drainConnections(server, async () => {
     await app.close();

@@ -15,10 +15,10 @@ import { PASSWORD_TIMEOUT_MS, rpc } from './message-kinds.js';
 import { MAX_LIST_LIMIT, objectId, objectReadOptions, objectRemoval, objectWriteOptions } from './objects.contract.js';
 import { identity, identityChanges, MAX_IDENTITIES, platformKind, platformName, visibleUser } from './user.schema.js';
 
-/** A user that was let in. Replicas of before third-party accounts only made new ones, and did not say so. */
+/** A user after sign-up or login. Replicas that predate third-party accounts only created users and omit `isNew`. */
 const enteredUser = z.object({ user: visibleUser, isNew: z.boolean().default(true) });
 
-/** Ids in one answer of `accounts.listApplicationIds`. */
+/** Maximum number of ids in one reply of `accounts.listApplicationIds`. */
 export const MAX_LISTED_APPLICATIONS = 10_000;
 
 export const accountsRpc = {
@@ -27,14 +27,14 @@ export const accountsRpc = {
     z.object({ appId: z.string().max(128) }),
     z.object({ application: application.nullable() }),
   ),
-  /** The ids of applications, the newest first, 10,000 at most. */
+  /** The ids of applications, newest first, at most 10,000. */
   listApplicationIds: rpc(
     'accounts.listApplicationIds',
     z.object({}),
     z.object({ appIds: z.array(z.string()).max(MAX_LISTED_APPLICATIONS) }),
   ),
   signUp: rpc('accounts.signUp', z.object({ caller, fields: jsonObject }), enteredUser, PASSWORD_TIMEOUT_MS),
-  /** What a sign-up with `authData` means once it is proven. `isNew`: nobody had any of the identities. */
+  /** Signs up or logs in by the proven identities of `authData`. `isNew`: no user had any of the identities. */
   signUpOrLogInByIdentity: rpc(
     'accounts.signUpOrLogInByIdentity',
     z.object({
@@ -71,7 +71,7 @@ export const accountsRpc = {
     z.object({ caller, objectId }),
     z.object({ user: visibleUser }),
   ),
-  /** Whose session the caller's is, and which roles that user has. A session that nobody has is nobody's. */
+  /** The principal of the caller's session token, with the user's roles. An unknown session token resolves to the anonymous principal. */
   resolvePrincipal: rpc('accounts.resolvePrincipal', z.object({ caller }), z.object({ principal })),
   removeUsers: rpc('accounts.removeUsers', objectRemoval, z.object({})),
 };
@@ -81,7 +81,7 @@ const appKey = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, 'must be 8 to 64 letter
 const MAX_KEEP_OLD_SECONDS = 315_360_000;
 const appName = z.string().regex(/^[^\p{Cc}]{1,100}$/u, 'must be 1 to 100 characters');
 
-/** What operators ask; reachable over the broker and over standalone's socket only, never over HTTP. */
+/** RPCs for operators: available over the broker and the operator socket of the standalone server, never over HTTP. */
 export const applicationsRpc = {
   create: rpc(
     'accounts.createApplication',
@@ -111,12 +111,12 @@ export const applicationsRpc = {
       id: appId,
       appKey: z.boolean(),
       masterKey: z.boolean(),
-      /** How long the old keys let requests in, in seconds; null: until they are revoked; absent: not at all. */
+      /** How long the old keys stay valid, in seconds; null: until they are revoked; absent: the old keys end at once. */
       keepOldSeconds: z.number().int().min(1).max(MAX_KEEP_OLD_SECONDS).nullable().optional(),
     }),
     z.object({ application }),
   ),
-  /** Ends all old keys of these kinds. */
+  /** Revokes all old keys of these kinds. */
   revokeOldKeys: rpc(
     'accounts.revokeOldApplicationKeys',
     z.object({ id: appId, appKey: z.boolean(), masterKey: z.boolean() }),
@@ -124,7 +124,7 @@ export const applicationsRpc = {
   ),
 };
 
-/** Which platforms the users of an application have accounts of; operators ask. */
+/** Lists the platforms on which users of an application have accounts. For operators. */
 export const identitiesRpc = {
   count: rpc(
     'accounts.countIdentities',
@@ -146,16 +146,16 @@ const MAX_NAME_LENGTH = 255;
 
 const lockedUser = z.object({
   userId: objectId,
-  /** Null where no user has the id: names that nobody has can be locked too. */
+  /** Null where no user has the id: names without a user can be locked, too. */
   username: z.string().nullable(),
   lockedUntil: z.iso.datetime(),
 });
 
 export type LockedUser = z.output<typeof lockedUser>;
 
-/** What operators ask about the lockout, by the same ways as `applicationsRpc`. Nothing here unlocks. */
+/** RPCs for operators about the login lockout, available like `applicationsRpc`. No RPC unlocks a user. */
 export const lockoutsRpc = {
-  /** In the order in which the locks end. `after`: the last one of the page before. */
+  /** Ordered by the end of the lock. `after`: the last entry of the previous page. */
   list: rpc(
     'accounts.listLockouts',
     z.object({
@@ -165,7 +165,7 @@ export const lockoutsRpc = {
     }),
     z.object({ lockedUsers: z.array(lockedUser) }),
   ),
-  /** `user`: an id or a username. `failures`: those that count now. */
+  /** `user`: an id or a username. `failures`: the failed logins that count now. */
   get: rpc(
     'accounts.getLockout',
     z.object({ appId, user: z.string().min(1).max(MAX_NAME_LENGTH) }),
@@ -178,36 +178,36 @@ export const lockoutsRpc = {
   ),
 };
 
-/** As it stands in a URL: what is no token is one that has expired. */
+/** The token as the URL contains it. The service treats an invalid token as an expired one. */
 const token = z.string().max(1024);
 const kind = z.enum(MAIL_KINDS);
 const nothing = z.object({});
 
 /**
- * What a mailed link would do now. `open`: what it is for. `done`: the address is verified already. `expired`: nothing, and
- * nobody can tell whether it ever did where the names are null.
+ * The current state of a mailed link. `open`: the link can be used. `done`: the address is already verified. `expired`: the link has no
+ * effect; where the names are null, the service cannot determine whether the link was ever valid.
  */
 const mailLink = z.object({
   state: z.enum(['open', 'done', 'expired']),
   applicationName: z.string().nullable(),
-  /** The address that it was sent to, and whose it is; only while these are still the user's. */
+  /** The recipient and the user's name, as long as both are still current. */
   email: z.string().nullable(),
   username: z.string().nullable(),
-  /** Whether `renewLink` sends another one. */
+  /** Whether `renewLink` sends another link. */
   canBeRenewed: z.boolean(),
 });
 
 export type MailLink = z.output<typeof mailLink>;
 
-/** What belongs to e-mail addresses and the links that are sent to them. The token alone says which application and user. */
+/** RPCs about e-mail addresses and mailed links. The token alone identifies application and user. */
 export const emailsRpc = {
   requestVerification: rpc('accounts.requestEmailVerification', z.object({ caller, body: jsonObject }), nothing),
   requestPasswordReset: rpc('accounts.requestPasswordReset', z.object({ caller, body: jsonObject }), nothing),
-  /** Changes nothing. */
+  /** Read-only. */
   inspectLink: rpc('accounts.inspectMailLink', z.object({ kind, token }), z.object({ link: mailLink })),
-  /** Sends a new link in place of an expired one, to the same address. Fails with LINK_EXPIRED, TOO_MANY_EMAILS. */
+  /** Sends a new link to the same address in place of an expired one. Fails with LINK_EXPIRED, TOO_MANY_EMAILS. */
   renewLink: rpc('accounts.renewMailLink', z.object({ kind, token, languages }), nothing),
-  /** Fails with LINK_EXPIRED. The second time, `state` is `done`, and nothing changes; the first time it is `open`. */
+  /** Fails with LINK_EXPIRED. `state` is `open` at the first call; at each later call it is `done`, and nothing changes. */
   verify: rpc('accounts.verifyEmail', z.object({ token }), z.object({ link: mailLink })),
   /** Fails with LINK_EXPIRED, PASSWORD_MISSING, INVALID_PASSWORD. */
   resetPassword: rpc(
@@ -218,15 +218,15 @@ export const emailsRpc = {
   ),
 };
 
-/** As it stands in a path: what is no code is refused with an error of its own. */
+/** The code as the path contains it; accounts refuses an invalid code with an error of its own. */
 const code = z.string().max(1024);
 const request = z.object({ caller, body: jsonObject });
-/** What belongs to phone numbers and the codes that are sent to them. */
+/** RPCs about phone numbers and the codes of text messages. */
 export const phoneNumbersRpc = {
   requestCode: rpc('accounts.requestSmsCode', request, nothing),
   verifyCode: rpc('accounts.verifySmsCode', request.extend({ code }), nothing),
   requestLoginCode: rpc('accounts.requestLoginSmsCode', request, nothing),
-  /** Signs up where nobody has the number. */
+  /** Logs in, or signs up where no user has the number. */
   enter: rpc(
     'accounts.signUpOrLogInByPhone',
     request,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isUserOrRole } from './json.schema.js';
 
-/** What a mail is for. Its link is good for nothing else. */
+/** Purpose of a mail. The link of a mail is valid for this purpose only. */
 export const MAIL_KINDS = ['verifyEmail', 'resetPassword'] as const;
 
 export type MailKind = (typeof MAIL_KINDS)[number];
@@ -13,10 +13,10 @@ export const languageTag = z
   .string()
   .regex(/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,3}$/, 'must be a language such as en or zh-CN');
 
-/** Languages that somebody reads, the best one first. */
+/** Languages that a recipient reads, in order of preference. */
 export const languages = z.array(languageTag).max(MAX_LANGUAGES);
 
-/** What the token of a mail is sealed for: it does not open beside another user. */
+/** The context under which the token of a mail is sealed: the token does not open for another user. */
 export function sealedTokenContext({ appId, userId }: Readonly<Record<'appId' | 'userId', string>>): string {
   return `mail to ${userId} of ${appId}`;
 }
@@ -26,7 +26,10 @@ const MAX_GRANTEES = 100;
 /** A user id, or `role:<name>`. */
 const grantee = z.string().refine(isUserOrRole, 'must be everyone, users, nobody, user ids, or role:<name>');
 
-/** Who may: everyone, whoever is logged in, or the listed users and roles. Nobody but the master key where the list is empty. */
+/**
+ * The principals that a class permission admits: everyone, logged-in users, or the listed users and roles. An empty list admits the master
+ * key only.
+ */
 export const classPermission = z.union([z.literal('everyone'), z.literal('users'), z.array(grantee).max(MAX_GRANTEES)]);
 
 export type ClassPermission = z.output<typeof classPermission>;
@@ -34,7 +37,7 @@ export type ClassPermission = z.output<typeof classPermission>;
 const open = classPermission.default('everyone');
 const closed = classPermission.default([]);
 
-/** What may be done with a class as a whole, whatever the ACLs of its objects say (docs/api.md, Class permissions). */
+/** Permissions on a class as a whole, independent of the ACLs of its objects (docs/api.md, Class permissions). */
 export const classPermissions = z.object({
   _User: z.object({ find: closed, get: open, create: open, update: open, delete: open }).prefault({}),
   _Role: z.object({ find: open, get: open, create: open, update: open, delete: open }).prefault({}),
@@ -59,7 +62,7 @@ const testPhones = z
 
 const MAX_PAGE_URL_LENGTH = 1_000;
 
-/** A page of the application's own; empty: none. Credentials in it would be mailed to everyone. */
+/** A page of the application itself; empty: none. URLs with credentials are refused, because every recipient of a mail would see them. */
 const pageUrl = z.union(
   [
     z.literal(''),
@@ -68,41 +71,43 @@ const pageUrl = z.union(
       .max(MAX_PAGE_URL_LENGTH)
       .refine((url) => !/^[^/]*\/\/[^/]*@/.test(url) && !url.includes('#')),
   ],
-  { error: 'must be a URL such as https://example.com/verify without a user and a fragment, or empty' },
+  { error: 'must be a URL such as https://example.com/verify without user and fragment, or empty' },
 );
 
-/** Settings of an application with their defaults. Their meaning: `docs/decisions.md` and the API page. */
+/** Settings of an application with their defaults. `docs/decisions.md` and the API page describe their effect. */
 export const applicationSettings = z.object({
-  verifyEmailOnSignUp: z.boolean().default(false).describe('A given or changed e-mail address starts as unverified.'),
+  verifyEmailOnSignUp: z.boolean().default(false).describe('A new or changed e-mail address starts as unverified.'),
   forbidUnverifiedEmailLogin: z
     .boolean()
     .default(false)
-    .describe('Refuse logins of users whose address is unverified (216).'),
+    .describe('Refuse logins of users with an unverified e-mail address (216).'),
   forbidUnverifiedPhoneLogin: z
     .boolean()
     .default(false)
-    .describe('Refuse logins of users whose phone number is unverified (215).'),
-  reloginAfterPasswordChange: z.boolean().default(true).describe('A password change makes a new session token.'),
-  requireOldPassword: z.boolean().default(false).describe('A user changes the password only with the old one.'),
+    .describe('Refuse logins of users with an unverified phone number (215).'),
+  reloginAfterPasswordChange: z.boolean().default(true).describe('A password change issues a new session token.'),
+  requireOldPassword: z.boolean().default(false).describe('A password change requires the old password.'),
   userQueryEnabled: z
     .boolean()
     .default(false)
-    .describe('Everyone may query users: the class permission _User.find by a short name.'),
+    .describe('Everyone may query users: a short form of the class permission _User.find.'),
   hideContact: z.boolean().default(false).describe('Hide e-mail address and phone number from other users.'),
-  quietProfile: z.boolean().default(false).describe('No answer tells whether an account exists.'),
-  allowClientPush: z.boolean().default(false).describe('Let requests with the application key send pushes.'),
+  quietProfile: z.boolean().default(false).describe('No response reveals whether an account exists.'),
+  allowClientPush: z.boolean().default(false).describe('Allow pushes with the application key.'),
   requireVerifiedPlatforms: z
     .boolean()
     .default(false)
-    .describe('Refuse accounts of built-in platforms that nothing verifies.'),
+    .describe('Refuse accounts of built-in platforms that cannot be verified.'),
   verifyEmailPage: pageUrl
     .default('')
-    .describe('Page of your own that mails to verify an address lead to, with ?token=…; empty: the built-in one.'),
-  resetPasswordPage: pageUrl.default('').describe('The same for mails to reset a password.'),
-  mailLanguage: languageTag.default('en').describe('Language of mails to people of whom no other one is known.'),
+    .describe('Page of the application that verification mails link to, with ?token=…; empty: the built-in page.'),
+  resetPasswordPage: pageUrl
+    .default('')
+    .describe('Page of the application that password reset mails link to, with ?token=…; empty: the built-in page.'),
+  mailLanguage: languageTag.default('en').describe("Language of mails where the recipient's language is unknown."),
   testPhones: testPhones
     .default({})
-    .describe('Numbers with a fixed code, to which nothing is sent: {"+8613800000000":"123456"}.'),
+    .describe('Numbers with a fixed code, to which no message is sent: {"+8613800000000":"123456"}.'),
 });
 
 export type ApplicationSettings = z.output<typeof applicationSettings>;
@@ -111,7 +116,7 @@ export const SETTING_NAMES = Object.keys(applicationSettings.shape) as (keyof Ap
 /** The id of an application, as operators write it. */
 export const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
 
-/** A key that was replaced, and lets requests in for a while all the same. */
+/** A replaced key that is still valid for a limited time. */
 const oldKey = z.object({
   kind: z.enum(['app', 'master']),
   key: z.string(),
@@ -120,7 +125,6 @@ const oldKey = z.object({
   acceptedUntil: z.iso.datetime().nullable(),
 });
 
-/** That, as a type. */
 export type OldKey = z.output<typeof oldKey>;
 
 export const application = z.object({
@@ -128,7 +132,7 @@ export const application = z.object({
   name: z.string(),
   appKey: z.string(),
   masterKey: z.string(),
-  /** Only those that are good now. */
+  /** Only the old keys that are valid now. */
   oldKeys: z.array(oldKey).default([]),
   settings: applicationSettings,
   classPermissions: classPermissions.prefault({}),

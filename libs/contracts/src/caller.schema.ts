@@ -1,30 +1,30 @@
 import { z } from 'zod';
 import { languages } from './application.schema.js';
 
-/** Who asks, as far as permissions go: nobody in particular, or a user with the roles that it has. */
+/** The party whose permissions apply: anonymous, or a user with its roles. */
 export const principal = z.object({
   userId: z.string().optional(),
-  /** Names of the user's roles, those that come by other roles included. */
+  /** Names of the user's roles, inherited roles included. */
   roles: z.array(z.string()).readonly(),
 });
 
 export type Principal = z.output<typeof principal>;
 
-/** Who asks: the application whose key was shown, and the session token as it was sent (accounts judges it). */
+/** The sender of a request: the application whose key the request presents, and the session token as sent. Accounts checks the token. */
 export const caller = z.object({
-  /** One id per HTTP request; the log lines of its errors carry it, in whatever service. */
+  /** One id per HTTP request. Every service adds it to the log lines of errors. */
   requestId: z.string().max(64),
   appId: z.string().min(1),
-  /** The request was signed with the application's master key. */
+  /** The request was authenticated with the application's master key. */
   isMaster: z.boolean(),
   sessionToken: z.string().max(256).optional(),
-  /** What its Accept-Language names: for mails that the request leads to. */
+  /** Languages of the Accept-Language header, for mails that the request causes. */
   languages: languages.optional(),
 });
 
 export type Caller = z.output<typeof caller>;
 
-/** Credentials that operators give: a strict object of texts, some of them secret. */
+/** Credentials that operators enter: a strict object of texts, some of them secret. */
 export type CredentialSchema = z.ZodObject<Record<string, z.ZodString | z.ZodOptional<z.ZodString>>>;
 
 /** Text on one line. */
@@ -33,13 +33,13 @@ export const credentialText = (maxLength: number): z.ZodString =>
     .string()
     .regex(new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${maxLength}}$`, 'u'), `must be 1 to ${maxLength} printable characters`);
 
-/** Never shown again, and sealed at rest. */
+/** A secret that is sealed at rest and never shown again. */
 export const credentialSecret: z.ZodString = z.string().min(1).max(8_192).meta({ isSecret: true });
 
-/** Fields as they are given: what they are is told by their schema. */
+/** Credentials as received, before their schema is applied. */
 export const givenCredentials = z.record(z.string(), z.string().max(8_192));
 
-/** A field of credentials, as operators are told of it. */
+/** A field of credentials, as operators see it. */
 export interface CredentialField {
   readonly name: string;
   readonly isSecret: boolean;
@@ -49,7 +49,7 @@ export interface CredentialField {
 
 type Fields = Readonly<Record<string, string>>;
 
-/** Credentials cut in two: what may be shown again, and what is sealed. */
+/** Credentials, split into fields that may be shown and fields that are sealed. */
 export interface SplitCredentials {
   readonly shown: Fields;
   readonly secrets: Fields;
@@ -64,7 +64,7 @@ export function credentialFieldsOf({ shape }: CredentialSchema): CredentialField
   });
 }
 
-/** Cuts fields that their schema has accepted in two. */
+/** Splits credentials that their schema has accepted. */
 export function splitCredentials(schema: CredentialSchema, fields: Fields): SplitCredentials {
   const secretNames = new Set(credentialFieldsOf(schema).flatMap(({ name, isSecret }) => (isSecret ? [name] : [])));
   const entries = Object.entries(fields);
@@ -74,7 +74,7 @@ export function splitCredentials(schema: CredentialSchema, fields: Fields): Spli
   };
 }
 
-/** Why fields are no credentials of a kind: it names the field, never its value. Undefined where they are. */
+/** The reason why fields are not valid credentials of a kind; undefined where they are valid. The text names the field, never its value. */
 export function credentialProblem(kind: string, schema: CredentialSchema, fields: Fields): string | undefined {
   const issue = schema.safeParse(fields).error?.issues[0];
   if (issue === undefined) return undefined;

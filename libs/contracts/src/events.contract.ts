@@ -5,7 +5,7 @@ import { CODE_PURPOSES, MAX_CODE_TTL_MINUTES, textMessageOptions } from './text-
 
 const userRef = z.object({ appId: z.string(), userId: z.string() });
 
-/** A code that shall be sent to a number; it opens under `sealedCodeContext`. */
+/** A code to be sent to a number, sealed under `sealedCodeContext`. */
 const textMessageRequest = textMessageOptions.required({ name: true }).extend({
   appId: z.string(),
   mobilePhoneNumber: z.string().regex(/^\+\d{6,15}$/),
@@ -15,33 +15,33 @@ const textMessageRequest = textMessageOptions.required({ name: true }).extend({
   expiresAt: z.iso.datetime(),
 });
 
-/** A mail with a link that shall be sent; its token opens under `sealedTokenContext`. */
+/** A mail to be sent with a link; its token is sealed under `sealedTokenContext`. */
 const mailRequest = userRef.extend({
   kind: z.enum(MAIL_KINDS),
   email: z.string().max(254),
   username: z.string(),
   applicationName: z.string(),
   sealedToken: z.string().max(4096),
-  /** The application's own page that the link leads to; ours where it is null. */
+  /** The application's page that the link leads to; null: the built-in page. */
   pageUrl: z.string().nullable(),
-  /** In which the mail may be written, the best one first. */
+  /** Languages for the mail, in order of preference. */
   languages,
-  /** The user's `updatedAt` as it is with this address: tells a request from before a change from one after it. */
+  /** The user's `updatedAt` for this address; it orders requests before and after a change of the address. */
   userUpdatedAt: z.iso.datetime(),
   requestedAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
 });
 
-/** What services tell afterwards, through their outbox. */
+/** Events that services publish through their outbox. */
 export const events = {
   userRegistered: event('user.registered.v1', userRef),
-  /** The address of a user that is there already was changed, or removed (null). Its `updatedAt` is then `changedAt`. */
+  /** The address of an existing user was changed, or removed (null). `changedAt` is the user's `updatedAt` after the change. */
   emailChanged: event(
     'email.changed.v1',
     userRef.extend({ email: z.string().nullable(), changedAt: z.iso.datetime() }),
     { subscribers: ['mail'] },
   ),
-  /** `deletedAt` is later than any `updatedAt` that the user had. */
+  /** `deletedAt` is later than every earlier `updatedAt` of the user. */
   userDeleted: event('user.deleted.v1', userRef.extend({ deletedAt: z.iso.datetime() }), { subscribers: ['mail'] }),
   mailRequested: event('mail.requested.v1', mailRequest, { subscribers: ['mail'] }),
   smsRequested: event('sms.requested.v1', textMessageRequest, { subscribers: ['mail'] }),
@@ -50,9 +50,9 @@ export const events = {
 export type MailRequest = EventPayload<typeof events.mailRequested>;
 export type TextMessageRequest = EventPayload<typeof events.smsRequested>;
 
-/** Hints to every process. Best effort: they only shorten a delay that is bounded without them. */
+/** Broadcasts to every process. Best effort: they only shorten a delay that is bounded without them. */
 export const broadcastHints = {
   applicationChanged: event('application.changed', z.object({ appId: z.string() })),
-  /** Credentials of platforms were set or removed. */
+  /** Platform credentials were set or removed. */
   platformsChanged: event('platforms.changed', z.object({ appId: z.string() })),
 };

@@ -2,27 +2,27 @@ import { z } from 'zod';
 import { appId, languageTag, MAIL_KINDS } from './application.schema.js';
 import { rpc } from './message-kinds.js';
 
-/** `failed`: will be tried again. `dead`: will not. `dropped`: was no longer owed. */
+/** `failed`: another attempt follows. `dead`: no attempt follows. `dropped`: the message was no longer needed. */
 export const DELIVERY_STATUSES = ['queued', 'failed', 'sent', 'dead', 'dropped'] as const;
 
 export const MAX_DELIVERY_LIST_LIMIT = 500;
 
-/** A mail or a text message, without what stands in it. */
+/** A mail or a text message, without its content. */
 const shownDelivery = z.object({
   id: z.uuid(),
   appId: z.string(),
   channel: z.enum(['mail', 'sms']),
   kind: z.string(),
   recipient: z.string(),
-  /** Null where it is owed to the recipient alone. */
+  /** Null where the message belongs to a recipient without a user. */
   userId: z.string().nullable(),
   status: z.enum(DELIVERY_STATUSES),
   attempts: z.number().int(),
-  /** Of the last attempt, or the reason why it was dropped. */
+  /** Error of the last attempt, or the reason for a drop. */
   lastError: z.string().nullable(),
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
-  /** Null once nothing more is tried. */
+  /** Null once no attempt follows. */
   nextAttemptAt: z.iso.datetime().nullable(),
   settledAt: z.iso.datetime().nullable(),
 });
@@ -31,9 +31,9 @@ export type ShownDelivery = z.output<typeof shownDelivery>;
 
 const reply = z.object({ delivery: shownDelivery });
 
-/** What operators ask about mails and text messages, by the same ways as `applicationsRpc`. */
+/** RPCs for operators about mails and text messages, available like `applicationsRpc`. */
 export const deliveriesRpc = {
-  /** The newest first. */
+  /** Newest first. */
   list: rpc(
     'mail.listDeliveries',
     z.object({
@@ -46,9 +46,9 @@ export const deliveriesRpc = {
   ),
   /** Fails with NOT_FOUND. */
   get: rpc('mail.getDelivery', z.object({ id: z.uuid() }), reply),
-  /** Sends a dead delivery again. Fails with NOT_FOUND, and NO_EFFECT where it is not dead or has expired. */
+  /** Sends a dead delivery again. Fails with NOT_FOUND, or with NO_EFFECT where the delivery is not dead or has expired. */
   retry: rpc('mail.retryDelivery', z.object({ id: z.uuid() }), reply),
-  /** The same for the dead ones that have not expired, some at a time: none is left once it says 0. */
+  /** Sends dead deliveries again that have not expired, in batches; a reply of 0 means that none is left. */
   retryDead: rpc(
     'mail.retryDeadDeliveries',
     z.object({ appId: appId.optional() }),
@@ -61,7 +61,7 @@ const MAX_BODY_LENGTH = 262_144;
 
 const place = z.object({ appId, kind: z.enum(MAIL_KINDS), language: languageTag });
 
-/** The sources of a template (Handlebars). */
+/** The Handlebars sources of a template. */
 const sources = z.object({
   subject: z.string().min(1).max(MAX_SUBJECT_LENGTH),
   html: z.string().min(1).max(MAX_BODY_LENGTH),
@@ -71,7 +71,7 @@ const sources = z.object({
 const listedTemplate = z.object({
   kind: z.enum(MAIL_KINDS),
   language: z.string(),
-  /** Whether it is the application's own; otherwise it is built in. */
+  /** True for the application's own template, false for the built-in one. */
   isOwn: z.boolean(),
 });
 
@@ -81,14 +81,14 @@ const shownTemplate = listedTemplate.extend(sources.shape);
 
 export type ShownTemplate = z.output<typeof shownTemplate>;
 
-/** What operators ask about the mails of an application, by the same ways as `applicationsRpc`. */
+/** RPCs for operators about the mail templates of an application, available like `applicationsRpc`. */
 export const templatesRpc = {
   list: rpc('mail.listTemplates', z.object({ appId }), z.object({ templates: z.array(listedTemplate) })),
-  /** What somebody who reads that language gets: its language may be another one. */
+  /** The template for a reader of that language; the template itself may be in another language. */
   get: rpc('mail.getTemplate', place, z.object({ template: shownTemplate })),
-  /** Parts that are not given stay as they are. Fails with INCORRECT_TYPE for what does not render. */
+  /** Absent parts keep their value. Fails with INCORRECT_TYPE where a part does not render. */
   set: rpc('mail.setTemplate', place.extend({ parts: sources.partial() }), z.object({ template: shownTemplate })),
-  /** As `get`, rendered for a user that does not exist. */
+  /** Same as `get`, rendered with a fictitious user. */
   preview: rpc(
     'mail.previewTemplate',
     place.extend({ applicationName: z.string() }),

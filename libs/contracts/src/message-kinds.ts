@@ -1,11 +1,11 @@
 import type { z } from 'zod';
 
-/** A question that one service answers. Its pattern begins with that service's name: `accounts.signUp`. */
+/** A request that one service serves. The pattern begins with the name of that service: `accounts.signUp`. */
 export interface RpcContract<Request extends z.ZodType = z.ZodType, Reply extends z.ZodType = z.ZodType> {
   readonly pattern: string;
   readonly request: Request;
   readonly reply: Reply;
-  /** How long the caller waits, in milliseconds. */
+  /** Timeout of the caller, in milliseconds. */
   readonly timeoutMs: number;
 }
 
@@ -13,10 +13,12 @@ export type RpcData<C extends RpcContract> = z.output<C['request']>;
 export type RpcReply<C extends RpcContract> = z.output<C['reply']>;
 
 const DEFAULT_TIMEOUT_MS = 5_000;
-/** Passwords wait for the hashing threads: longer than other calls, still within a client's patience. */
+/**
+ * Timeout of RPCs that hash passwords. Such RPCs queue for the hashing threads and take longer than others; clients still wait this long.
+ */
 export const PASSWORD_TIMEOUT_MS = 10_000;
 
-/** Defines an RPC; request and reply types follow from the schemas. Timeout: 5 seconds unless given. */
+/** Defines an RPC; request and reply types follow from the schemas. The default timeout is 5 seconds. */
 export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(
   pattern: string,
   request: Request,
@@ -26,17 +28,20 @@ export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(
   return { pattern, request, reply, timeoutMs };
 }
 
-/** Something that has happened and was committed. Named `noun.pastTense.vN`; changes are additive within a version. */
+/** A committed fact, named `noun.pastTense.vN`. Changes within a version are additive. */
 export interface EventContract<Payload extends z.ZodType = z.ZodType> {
   readonly pattern: string;
   readonly payload: Payload;
-  /** The services that handle it. Their queues are there before it is first published, so it waits for them. */
+  /**
+   * The services that handle the event. The publisher declares their queues before it publishes, so that events wait for a service that has
+   * never run.
+   */
   readonly subscribers: readonly string[];
 }
 
 export type EventPayload<C extends EventContract> = z.output<C['payload']>;
 
-/** Defines an event. One without subscribers is dropped by the broker. */
+/** Defines an event. The broker drops an event without subscribers. */
 export function event<Payload extends z.ZodType>(
   pattern: string,
   payload: Payload,
@@ -45,7 +50,7 @@ export function event<Payload extends z.ZodType>(
   return { pattern, payload, subscribers };
 }
 
-/** A message for one process that is known by its name. It is lost with the process, and with its connection to the broker. */
+/** A direct message to one process, addressed by name. It is lost with the process, and with the process's connection to the broker. */
 export interface NodeMessageContract<Payload extends z.ZodType = z.ZodType> {
   readonly pattern: string;
   readonly payload: Payload;
@@ -53,7 +58,7 @@ export interface NodeMessageContract<Payload extends z.ZodType = z.ZodType> {
 
 export type NodeMessagePayload<C extends NodeMessageContract> = z.output<C['payload']>;
 
-/** Defines a message for one process. */
+/** Defines a direct message to one process. */
 export function nodeMessage<Payload extends z.ZodType>(
   pattern: string,
   payload: Payload,

@@ -6,23 +6,23 @@ import { identityChanges } from './user.schema.js';
 
 export const MAX_LIST_LIMIT = 1000;
 export const MAX_LIST_SKIP = 1_000_000_000;
-/** Ids that one deletion may name. */
+/** Maximum number of ids in one deletion. */
 export const MAX_REMOVED_OBJECTS = 200;
-/** Writes that one `POST /1.1/batch/save` may hold. */
+/** Maximum number of writes in one `POST /1.1/batch/save`. */
 export const MAX_SAVED_OBJECTS = 100;
 
-/** The classes whose objects accounts keeps. */
+/** The classes whose objects accounts stores. */
 const storedClassName = z.enum(['_User', '_Role']);
 
 export const objectId = z.string().min(1).max(64);
 /** The parameter `keys`, split at its commas. */
 const keys = z.array(z.string().max(256)).max(100).optional();
-/** The parameter `include`, as it was sent. */
+/** The parameter `include` as sent. */
 const include = z.string().max(1024).optional();
-/** The parameter `where`, parsed from JSON and no further: its reader judges it. */
+/** The parameter `where` as parsed JSON; the service that runs the query validates it. */
 const where = z.unknown().optional();
 
-/** What a query asks for. */
+/** The parameters of a query. */
 export const objectListQuery = z.object({
   where,
   order: z.string().max(1024).optional(),
@@ -36,30 +36,33 @@ export const objectListQuery = z.object({
 
 export type ObjectListQuery = z.output<typeof objectListQuery>;
 
-/** How one object is read. */
+/** The options for reading one object. */
 export const objectReadOptions = z.object({ keys, include, returnAcl: z.boolean() });
 
 export type ObjectReadOptions = z.output<typeof objectReadOptions>;
 
-/** How one object is changed: only where it meets `where`; with the changed fields in the answer where `returnNew` says so. */
+/**
+ * The options for changing one object. `where`: change the object only if it matches. `returnNew`: include the changed fields in the
+ * response.
+ */
 export const objectWriteOptions = z.object({ returnNew: z.boolean(), where });
 
 export type ObjectWriteOptions = z.output<typeof objectWriteOptions>;
 
-/** Which objects are removed, all of them or none; only such as meet `where`. */
+/** Removes all given objects or none. `where`: remove only objects that match. */
 export const objectRemoval = z.object({ caller, objectIds: z.array(objectId).min(1).max(MAX_REMOVED_OBJECTS), where });
 
-/** One write among those of `POST /1.1/batch/save`. */
+/** One write of `POST /1.1/batch/save`. */
 const objectWrite = objectWriteOptions.extend({
   className: storedClassName,
-  /** By this the request and its answer know the object. For a new one the client has made it up. */
+  /** Identifies the object within request and response. The client generates it for a new object. */
   internalId: z.string().min(1).max(128),
   /** Absent: the object is new. */
   objectId: objectId.optional(),
   fields: jsonObject,
-  /** Of a user: proven by auth-linking. */
+  /** For a user: identities that auth-linking has proven. */
   identities: identityChanges.optional(),
-  /** Fields that shall point to other objects of the same request, known by their internal id. */
+  /** Fields to be set to pointers to other objects of the same request, addressed by internal id. */
   children: z
     .array(z.object({ className: z.string().max(128), cid: z.string().max(128), key: z.string().max(256) }))
     .max(100),
@@ -67,7 +70,7 @@ const objectWrite = objectWriteOptions.extend({
 
 export type ObjectWrite = z.output<typeof objectWrite>;
 
-/** What is asked in the same way of every class. */
+/** RPCs that every class has. */
 export const objectsRpc = {
   find: rpc(
     'accounts.findObjects',
@@ -88,7 +91,7 @@ export const rolesRpc = {
     z.object({ caller, fields: jsonObject, returnNew: z.boolean() }),
     z.object({ objectId, result: jsonObject }),
   ),
-  /** `role` is null where there is none, or where the caller may not see it. */
+  /** `role` is null where the role does not exist, or where the caller cannot read it. */
   get: rpc(
     'accounts.getRole',
     objectReadOptions.extend({ caller, objectId }),

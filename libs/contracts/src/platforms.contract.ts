@@ -7,11 +7,11 @@ import { rpc } from './message-kinds.js';
 import { objectsRpc } from './objects.contract.js';
 import { platformKind, platformName } from './user.schema.js';
 
-/** Credentials as an operator may see them. */
+/** Credentials as operators see them. */
 const shownCredentials = z.object({
   platform: platformName,
   kind: platformKind,
-  /** Fields that are no secret. */
+  /** The fields that are not secret. */
   shown: z.record(z.string(), z.string()),
   /** Names of the secret fields that are set. */
   secrets: z.array(z.string()),
@@ -19,9 +19,9 @@ const shownCredentials = z.object({
 
 export type ShownCredentials = z.output<typeof shownCredentials>;
 
-/** What operators ask about an application's platforms, by the same ways as `applicationsRpc`. */
+/** RPCs for operators about an application's platforms, available like `applicationsRpc`. */
 export const platformsRpc = {
-  /** Replaces what was set for the platform. `fields`: as `PLATFORM_CREDENTIALS` says for the kind. */
+  /** Replaces the platform's credentials. `fields`: as `PLATFORM_CREDENTIALS` defines for the kind. */
   set: rpc(
     'auth-linking.setPlatformCredentials',
     z.object({
@@ -40,10 +40,10 @@ export const platformsRpc = {
   ),
 };
 
-/** A platform is given up after 2.5 seconds; then accounts may take as long as it may by itself. */
+/** Timeout of a platform request (2.5 seconds) plus the longest timeout of accounts. */
 const PROOF_TIMEOUT_MS = 13_000;
 
-/** Requests whose body has `authData`: what it says is proven first, then accounts gets it. They answer as accounts does. */
+/** Requests whose body has `authData`: auth-linking proves the identities, then forwards the request to accounts, which replies. */
 export const authLinkingRpc = {
   signUpOrLogIn: rpc(
     'auth-linking.signUpOrLogIn',

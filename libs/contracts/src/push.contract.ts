@@ -12,12 +12,12 @@ import {
   objectWriteOptions,
 } from './objects.contract.js';
 
-/** Where a push stands (`docs/decisions.md`). `done`: every targeted device was reached, or has it in its queue. */
+/** Status of a push (`docs/decisions.md`). `done`: every targeted device has received the push, or has it in its queue. */
 export const NOTIFICATION_STATUSES = ['scheduled', 'in-queue', 'done', 'error'] as const;
 
 const count = z.number().int().min(0);
 
-/** What became of one push on one platform. targeted = delivered + queued + expired + overflowed + unreachable. */
+/** Results of one push on one platform. targeted = delivered + queued + expired + overflowed + unreachable. */
 export const deliveryCounts = z.object({
   targeted: count,
   /** Acknowledged by the device. */
@@ -26,25 +26,25 @@ export const deliveryCounts = z.object({
   expired: count,
   /** Dropped because the device's queue was full. */
   overflowed: count,
-  /** Of devices that no way of delivery leads to. */
+  /** Devices without a delivery channel. */
   unreachable: count,
 });
 
 export type DeliveryCounts = z.output<typeof deliveryCounts>;
 
-/** What `scheduledPushMessages` calls a push. */
+/** The id of a push in `scheduledPushMessages`. */
 const scheduledNumber = z.number().int().min(1);
 const accepted = z.object({ objectId, createdAt: z.iso.datetime() });
 const pushRequest = z.object({
   caller,
   body: jsonObject,
-  /** What `prod` is where the body does not say: the header X-LC-Prod. */
+  /** Value of `prod` where the body has none: the header X-LC-Prod. */
   prod: z.enum(['dev', 'prod']),
 });
 
-/** Pushes, as applications ask for them. */
+/** RPCs about pushes, for applications. */
 export const pushRpc = {
-  /** Answers once the push is safe. */
+  /** Replies once the push is stored. */
   send: rpc('push-delivery.sendPush', pushRequest, accepted),
   sendToDevices: rpc('push-delivery.sendPushToDevices', pushRequest, accepted),
   /** Fails with NOT_FOUND. */
@@ -58,26 +58,26 @@ export const pushRpc = {
     objectListQuery.extend({ caller }),
     z.object({ results: z.array(jsonObject), count: count.optional() }),
   ),
-  /** Stops a push that is not done yet, and forgets it. What waits in queues of devices stays there. */
+  /** Stops a push that is not done yet and deletes its record. Messages that are already in queues of devices stay there. */
   removeNotification: rpc('push-delivery.removeNotification', z.object({ caller, objectId }), z.object({})),
   findScheduled: rpc(
     'push-delivery.findScheduledPushes',
     objectListQuery.pick({ limit: true, skip: true }).extend({ caller }),
     z.object({ results: z.array(jsonObject) }),
   ),
-  /** Fails with NOT_FOUND, also where it has begun. */
+  /** Fails with NOT_FOUND, also where the push has started. */
   getScheduled: rpc(
     'push-delivery.getScheduledPush',
     z.object({ caller, id: scheduledNumber }),
     z.object({ push: jsonObject }),
   ),
-  /** Fails with NOT_FOUND, also where it has begun. */
+  /** Fails with NOT_FOUND, also where the push has started. */
   cancelScheduled: rpc('push-delivery.cancelScheduledPush', z.object({ caller, id: scheduledNumber }), z.object({})),
-  /** The ports of the connectors that are there now, for installations without GATEPOST_PUSH_URL. */
+  /** The ports of the running connectors, for deployments without GATEPOST_PUSH_URL. */
   findConnectors: rpc('push-delivery.findConnectors', z.object({}), z.object({ ports: z.array(z.number().int()) })),
 };
 
-/** What operators ask about pushes, by the same ways as `applicationsRpc`. */
+/** RPCs for operators about pushes, available like `applicationsRpc`. */
 export const pushOperationsRpc = {
   send: rpc('push-delivery.sendPushAsOperator', z.object({ appId, body: jsonObject }), accepted),
   /** Fails with NOT_FOUND. */
@@ -87,14 +87,14 @@ export const pushOperationsRpc = {
     z.object({
       objectId,
       status: z.enum(NOTIFICATION_STATUSES),
-      /** Why it is `error`. */
+      /** The reason for the status `error`. */
       error: z.string().nullable(),
       createdAt: z.iso.datetime(),
       expiresAt: z.iso.datetime(),
       platforms: z.record(z.string(), deliveryCounts),
     }),
   ),
-  /** How many devices an application has, by platform: known, such as a push to all reaches, and connected now. */
+  /** Counts of an application's devices: installations and push targets per platform, and connected sockets. */
   devices: rpc(
     'push-delivery.countDevices',
     z.object({ appId }),
@@ -106,31 +106,31 @@ export const pushOperationsRpc = {
   ),
 };
 
-/** Who asks about installations: push-delivery knows no users, so the gateway has accounts resolve the session first. */
+/** The requester of an installation. Push-delivery knows no users, so the gateway first has accounts resolve the session. */
 const asked = z.object({ caller, principal });
 
-/** Under it an installation may be made: a client chooses it. */
+/** The id of an installation; clients may choose it. */
 const chosenId = objectId.refine(isObjectId);
 
-/** One write among those of `POST /1.1/batch/save`. */
+/** One write of `POST /1.1/batch/save`. */
 const installationWrite = objectWriteOptions.extend({
   internalId: z.string().min(1).max(128),
-  /** Absent: a registration, which may find that the installation is there already. */
+  /** Absent: a registration, which may match an existing installation. */
   objectId: chosenId.optional(),
   fields: jsonObject,
 });
 
 export type InstallationWrite = z.output<typeof installationWrite>;
 
-/** What is asked about the class `_Installation`. */
+/** RPCs about the class `_Installation`. */
 export const installationsRpc = {
-  /** Makes the installation, or changes the one with the same `installationId` or device token: SDKs register again and again. */
+  /** Creates the installation, or changes the one with the same `installationId` or device token, because SDKs register repeatedly. */
   register: rpc(
     'push-delivery.registerInstallation',
     asked.extend({ fields: jsonObject, returnNew: z.boolean() }),
     z.object({ objectId, isNew: z.boolean(), result: jsonObject }),
   ),
-  /** `installation` is null where there is none, or where the caller may not see it. */
+  /** `installation` is null where it does not exist, or where the caller cannot read it. */
   get: rpc(
     'push-delivery.getInstallation',
     objectReadOptions.extend(asked.shape).extend({ objectId }),
@@ -141,14 +141,17 @@ export const installationsRpc = {
     objectListQuery.extend(asked.shape),
     z.object({ results: z.array(jsonObject), count: z.number().int().optional() }),
   ),
-  /** Where no installation has the id, a named device is registered under it. Fails with NOT_FOUND where none is named. */
+  /**
+   * Creates the installation under the given id where none exists and the request names a device. Fails with NOT_FOUND where it names no
+   * device.
+   */
   update: rpc(
     'push-delivery.updateInstallation',
     objectWriteOptions.extend(asked.shape).extend({ objectId: chosenId, changes: jsonObject }),
     z.object({ result: jsonObject }),
   ),
   remove: rpc('push-delivery.removeInstallations', objectRemoval.extend({ principal }), z.object({})),
-  /** All of them, or none. */
+  /** Saves all installations or none. */
   saveAll: rpc(
     'push-delivery.saveInstallations',
     asked.extend({ writes: z.array(installationWrite).min(1).max(MAX_SAVED_OBJECTS) }),
@@ -156,39 +159,42 @@ export const installationsRpc = {
   ),
 };
 
-/** The name of a device as clients choose it; who knows it is the device. */
+/** The name of a device, chosen by the client. It is a secret: any client that knows it receives the device's messages. */
 export const installationId = z.string().min(1).max(128);
 
-/** One push as devices get it. */
+/** One push as devices receive it. */
 export const pushMessage = z.object({
-  /** The notification's object id: what devices know the message by, the same at every delivery. */
+  /** The notification's object id: devices recognise repeated deliveries of a message by it. */
   id: z.string(),
   appId: z.string(),
-  /** Grows with the order in which pushes were accepted. */
+  /** Increases in the order in which pushes were accepted. */
   order: z.number().int(),
   /** Milliseconds since 1970. */
   expiresAt: z.number().int(),
-  /** JSON text of the body for each platform that has one of its own. */
+  /** JSON text of the body for each platform that has its own. */
   bodies: z.record(z.string(), z.string()),
-  /** JSON text for all others. */
+  /** JSON text for all other platforms. */
   body: z.string(),
 });
 
 export type PushMessage = z.output<typeof pushMessage>;
 
-/** What dispatchers and connectors tell one connector. Only hints: whatever they say waits in the device's queue too. */
+/**
+ * Direct messages of dispatchers and connectors to one connector. They only speed up delivery: every message also waits in the device's
+ * queue.
+ */
 export const connectorMessages = {
-  /** A message has come into the queues of devices that were connected there. */
+  /** A message was added to the queues of devices that were connected to this connector. */
   deliver: nodeMessage(
     'connector.deliver',
     z.object({
       message: pushMessage,
       /** Installation id and platform. */
       targets: z.array(z.tuple([installationId, z.string()])),
-      /** It may have been told before: the connector asks the queue instead of sending at once. */
+      /** The message may be a repetition: the connector reads the queue instead of sending at once. */
       isRepeated: z.boolean(),
     }),
   ),
-  /** A device has logged in elsewhere: its older session ends. */
+  /** A device has logged in on another connector: its older session ends. */
   evict: nodeMessage('connector.evict', z.object({ appId: z.string(), installationId, session: z.string() })),
 };

@@ -1,23 +1,23 @@
 import { z } from 'zod';
 import { rpc } from './message-kinds.js';
 
-/** Names a secret without telling anything of it. */
+/** Identifies a secret without revealing anything about it. */
 const keyId = z.string().regex(/^[0-9a-f]{8}$/);
 const tableName = z.string().max(100);
 const rowKey = z.array(z.string().max(256)).max(8);
 
-/** What a service that seals tells operators, by the same ways as `applicationsRpc`. */
+/** RPCs for operators about the sealed values of a service, available like `applicationsRpc`. */
 function sealingRpcOf(service: string) {
   return {
-    /** What the process that answers seals with and accepts, and the names of what the service has sealed. `instance`: that process. */
+    /** The sealing key and the accepted keys of the replying process (`instance`), and the names of the service's sealed tables. */
     describe: rpc(
       `${service}.describeSealing`,
       z.object({}),
       z.object({ instance: z.uuid(), keyId, acceptedKeyIds: z.array(keyId), tables: z.array(tableName) }),
     ),
     /**
-     * Goes through a page of one table: counts values by the key that sealed them, and seals anew what an accepted one did, if asked.
-     * Fails with NO_EFFECT where the process that answers seals with another key than `keyId`.
+     * Processes one page of one table: counts values by the key that sealed them and, if requested, reseals those of accepted keys. Fails
+     * with NO_EFFECT where the replying process seals with another key than `keyId`.
      */
     walk: rpc(
       `${service}.walkSealed`,
@@ -31,12 +31,14 @@ function sealingRpcOf(service: string) {
   };
 }
 
-/** What accounts has sealed; it also keeps when a rotation was complete, for the whole deployment. */
+/** The sealed values of accounts. Accounts also stores the time when a rotation was complete for the whole deployment. */
 export const accountsSealingRpc = {
   ...sealingRpcOf('accounts'),
-  /** Notes that nothing at rest needs another key. `isChanged`: something did until now. */
+  /** Records that no value at rest needs another key. `isChanged`: until now, some value needed one. */
   noteRotation: rpc('accounts.noteSecretRotation', z.object({ keyId, isChanged: z.boolean() }), z.object({})),
-  /** Until when what is not at rest may need another key: mailed links, and codes of text messages. Null: no rotation was noted. */
+  /**
+   * Until when values outside the databases (mailed links, codes of text messages) may need another key. Null: no rotation was recorded.
+   */
   getRotation: rpc(
     'accounts.getSecretRotation',
     z.object({ keyId }),
@@ -44,17 +46,17 @@ export const accountsSealingRpc = {
   ),
 };
 
-/** What auth-linking has sealed. */
+/** The sealed values of auth-linking. */
 export const authLinkingSealingRpc = sealingRpcOf('auth-linking');
 
-/** What mail has sealed. */
+/** The sealed values of mail. */
 export const mailSealingRpc = sealingRpcOf('mail');
 
-/** The secret that the standalone server keeps in its data folder. */
+/** The stored secret of the standalone server, in its data folder. */
 export const keptSecretsRpc = {
-  /** Makes a new secret, and accepts the one before it. It counts from the next start on. Fails with NO_EFFECT. */
+  /** Generates a new secret and keeps the old one as accepted. Takes effect at the next start. Fails with NO_EFFECT. */
   swap: rpc('standalone.swapSecret', z.object({}), z.object({})),
-  /** Forgets the secrets that were accepted, from the next start on. Fails with NO_EFFECT where there are none. */
+  /** Deletes the accepted secrets. Takes effect at the next start. Fails with NO_EFFECT where there are none. */
   forget: rpc('standalone.forgetAcceptedSecrets', z.object({}), z.object({})),
 };
 
@@ -62,23 +64,23 @@ const MAX_WAIT_MS = 8_000;
 
 const serverReport = z.object({
   name: z.string(),
-  /** Why it could not be asked. */
+  /** The reason why the server did not reply. */
   problem: z.string().nullable(),
   facts: z
     .object({
       version: z.string(),
-      /** How far its clock is ahead of the process's, in milliseconds. */
+      /** How far the server's clock is ahead of the process's clock, in milliseconds. */
       skewMs: z.number().int(),
       settings: z.record(z.string(), z.string()).optional(),
     })
     .nullable(),
 });
 
-/** What a process says of itself and of the servers that it uses; no secret. */
+/** Diagnostics of a process and of the servers that it uses; contains no secret. */
 export const processReport = z.object({
-  /** Tells it from others of its service. */
+  /** Distinguishes the process from other replicas of its service. */
   instance: z.uuid(),
-  /** The service that it is. */
+  /** The name of the service. */
   service: z.string(),
   host: z.string(),
   pid: z.number().int(),
@@ -86,18 +88,17 @@ export const processReport = z.object({
   node: z.string(),
   isProduction: z.boolean(),
   now: z.iso.datetime(),
-  /** As in `/readyz`. */
+  /** The problems that `/readyz` reports. */
   problems: z.array(z.string()),
   servers: z.array(serverReport),
   settings: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
 });
 
-/** That, as a type. */
 export type ProcessReport = z.output<typeof processReport>;
 
 const examineRpcOf = (service: string) => rpc(`${service}.examine`, z.object({}), processReport, MAX_WAIT_MS);
 
-/** Asks a process how it is; each question is answered by one of those that run. By the same ways as `applicationsRpc`. */
+/** Diagnostics of a process; one of the running replicas replies to each request. Available like `applicationsRpc`. */
 export const selfReportRpc = {
   gateway: examineRpcOf('gateway'),
   accounts: examineRpcOf('accounts'),

@@ -3,7 +3,7 @@ import { appId } from './application.schema.js';
 import { credentialSecret, credentialText, givenCredentials } from './caller.schema.js';
 import { rpc } from './message-kinds.js';
 
-/** Text that stands in a message: no control characters, no halves of surrogate pairs. */
+/** Text of a message: no control characters and no unpaired surrogates. */
 const printable = (maxLength: number) =>
   z
     .string()
@@ -11,16 +11,16 @@ const printable = (maxLength: number) =>
 
 const MAX_VARIABLES = 20;
 
-/** What a client may say of the message that brings its code. */
+/** Options that a client may set for the message with its code. */
 export const textMessageOptions = z.object({
   smsType: z.enum(['sms', 'voice']),
-  /** How the application calls itself in the message. */
+  /** Name of the application in the message. */
   name: printable(100).optional(),
-  /** What the code is for. */
+  /** Purpose of the code, for the template. */
   op: printable(100).optional(),
   template: printable(64).optional(),
   sign: printable(64).optional(),
-  /** For the template. */
+  /** Variables of the template. */
   variables: z
     .record(
       z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must have names of letters, digits and _'),
@@ -32,15 +32,15 @@ export const textMessageOptions = z.object({
 
 export type TextMessageOptions = z.output<typeof textMessageOptions>;
 
-/** The longest life of a code, in minutes. */
+/** Maximum lifetime of a code, in minutes. */
 export const MAX_CODE_TTL_MINUTES = 30;
 
-/** What a code is good for; it is good for nothing else. */
+/** Purpose of a code. A code is valid for this purpose only. */
 export const CODE_PURPOSES = ['generic', 'login', 'verify', 'reset', 'change'] as const;
 
 export type CodePurpose = (typeof CODE_PURPOSES)[number];
 
-/** What the code of a message is sealed for: it does not open beside another number. */
+/** The context under which the code of a message is sealed: the code does not open for another number. */
 export function sealedCodeContext({
   appId,
   mobilePhoneNumber,
@@ -54,19 +54,19 @@ const MIN_SECRET_LENGTH = 16;
 const webhookUrl = z
   .string()
   .max(MAX_URL_LENGTH)
-  .regex(/^https?:\/\/[^\s@#]+$/, 'must be a URL such as https://example.com/sms without a user and a fragment')
+  .regex(/^https?:\/\/[^\s@#]+$/, 'must be a URL such as https://example.com/sms without user and fragment')
   .refine((text) => URL.canParse(text), 'must be a URL such as https://example.com/sms');
 
 /**
- * What must be known to have an application's text messages sent, by provider. A field with `isSecret` in its metadata is
- * never shown again (docs/mail.md).
+ * Credentials of an application's text message provider, by provider. A field with `isSecret` in its metadata is never shown again
+ * (docs/mail.md).
  */
 export const TEXT_MESSAGE_PROVIDERS = {
   webhook: z.strictObject({
-    url: webhookUrl.describe('Address of your own that gets each message by POST.'),
+    url: webhookUrl.describe('Address of the application that receives each message by POST.'),
     secret: credentialSecret
       .min(MIN_SECRET_LENGTH, `must have at least ${MIN_SECRET_LENGTH} characters`)
-      .describe('With it the requests are signed.')
+      .describe('Secret that signs the requests.')
       .meta({ isSecret: true }),
   }),
   twilio: z
@@ -78,11 +78,11 @@ export const TEXT_MESSAGE_PROVIDERS = {
         .string()
         .regex(/^MG[0-9a-fA-F]{32}$/, 'must be MG and 32 hexadecimal digits')
         .optional()
-        .describe('In place of the sender.'),
+        .describe('Replaces the sender.'),
     })
     .refine(
       ({ from, messagingServiceSid }) => (from === undefined) !== (messagingServiceSid === undefined),
-      'Either from or messagingServiceSid must be given.',
+      'Set either from or messagingServiceSid.',
     ),
 } as const;
 
@@ -99,10 +99,10 @@ export type TextMessageProviderCredentials<Kind extends TextMessageProviderKind 
 
 const kind = z.enum(TEXT_MESSAGE_PROVIDER_KINDS);
 
-/** A provider as an operator may see it. */
+/** A provider as operators see it. */
 const shownProvider = z.object({
   kind,
-  /** Fields that are no secret. */
+  /** The fields that are not secret. */
   shown: z.record(z.string(), z.string()),
   /** Names of the secret fields that are set. */
   secrets: z.array(z.string()),
@@ -110,11 +110,11 @@ const shownProvider = z.object({
 
 export type ShownTextMessageProvider = z.output<typeof shownProvider>;
 
-/** What operators ask about who carries an application's text messages, by the same ways as `applicationsRpc`. */
+/** RPCs for operators about an application's text message provider, available like `applicationsRpc`. */
 export const textMessageProvidersRpc = {
-  /** Null where none is set: messages become files. */
+  /** Null where no provider is set: messages are written to files. */
   get: rpc('mail.getTextMessageProvider', z.object({ appId }), z.object({ provider: shownProvider.nullable() })),
-  /** Replaces what was set. `fields`: as `TEXT_MESSAGE_PROVIDERS` says for the kind. */
+  /** Replaces the provider. `fields`: as `TEXT_MESSAGE_PROVIDERS` defines for the kind. */
   set: rpc(
     'mail.setTextMessageProvider',
     z.object({ appId, kind, fields: givenCredentials }),

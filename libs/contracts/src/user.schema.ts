@@ -6,8 +6,8 @@ const id = credentialText(255);
 const secret = credentialSecret;
 
 /**
- * What an application must know to have accounts of a platform verified, by kind of platform. A field with `isSecret` in its
- * metadata is never shown again (docs/platforms.md).
+ * Credentials that the verification of a platform's accounts needs, by kind of platform. A field with `isSecret` in its metadata is never
+ * shown again (docs/platforms.md).
  */
 export const PLATFORM_CREDENTIALS = {
   weixin: z.strictObject({ appId: id }),
@@ -15,7 +15,7 @@ export const PLATFORM_CREDENTIALS = {
   qq: z.strictObject({ appId: id }),
   taptap: z.strictObject({ clientId: id }),
   lc_apple: z.strictObject({
-    clientId: id.regex(/[^,\s]/, 'must name an id').describe('Bundle or service ids, joined by commas.'),
+    clientId: id.regex(/[^,\s]/, 'must name an id').describe('Bundle or service ids, separated by commas.'),
     teamId: id.optional(),
     keyId: id.optional(),
     privateKey: secret.optional().describe('The .p8 file, for codes without an identity token.'),
@@ -27,7 +27,7 @@ export const PLATFORM_CREDENTIALS = {
   lc_tt: z.strictObject({ appId: id, appSecret: secret }),
 } as const;
 
-/** A kind of platform that Gatepost knows: its accounts can be verified. Its name is the key in `authData`. */
+/** A kind of platform whose accounts Gatepost can verify. Its name is the key in `authData`. */
 export type PlatformKind = keyof typeof PLATFORM_CREDENTIALS;
 
 export const PLATFORM_KINDS = Object.keys(PLATFORM_CREDENTIALS) as [PlatformKind, ...PlatformKind[]];
@@ -41,7 +41,7 @@ export function platformFields(kind: PlatformKind): CredentialField[] {
   return credentialFieldsOf(PLATFORM_CREDENTIALS[kind]);
 }
 
-/** Which platform gives out the union ids of a kind: mini programs share those of the platform that they run in. */
+/** The platform that issues the union ids of a kind: mini programs share those of their host platform. */
 export function unionIdFamily(kind: PlatformKind): PlatformKind {
   return UNION_ID_FAMILIES.get(kind) ?? kind;
 }
@@ -56,47 +56,49 @@ export const platformKind = z.enum(PLATFORM_KINDS);
 /** A key of `authData`: letters, digits and underscores. */
 export const platformName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must be letters, digits and _');
 
-/** Platforms that one request may name. */
+/** Maximum number of platforms in one request. */
 export const MAX_IDENTITIES = 20;
-/** Of a user's id on a platform, in UTF-16 units. */
+/** Maximum length of a user's id on a platform, in UTF-16 units. */
 export const MAX_UID_LENGTH = 255;
-/** The key in `authData` of users without a name. It is no platform's. */
+/** The key of anonymous users in `authData`. No platform has this name. */
 export const ANONYMOUS_PLATFORM = 'anonymous';
 const UNION_ID_ENTRY_PREFIX = '_';
 
 /** The user's id on a platform. */
 const uid = z.string().min(1).max(MAX_UID_LENGTH);
 
-/** The same person's id over all apps of one developer (specification, Union-id login). */
+/** The id that a user has across all apps of one developer (specification, Union-id login). */
 const unionId = z.object({
-  /** What the union id belongs to; names the entry `_<platform>_unionid`. */
+  /** The platform of the union id; part of the entry's name `_<platform>_unionid`. */
   platform: platformName,
   uid,
   /** Only a main account creates that entry. */
   isMain: z.boolean(),
 });
 
-/** An account on a platform that a request has shown to be its sender's. */
+/** A platform account that the request has proven to belong to its sender. */
 export const identity = z.object({
   /** The key in `authData`. */
   platform: platformName,
-  /** Absent: a platform that we do not know. */
+  /** Absent: an unknown platform. */
   kind: platformKind.optional(),
   uid,
-  /** The platform itself has confirmed it. */
+  /** The platform has confirmed the account. */
   isVerified: z.boolean(),
-  /** The value in `authData`: what the client sent, and what the platform added. */
+  /** The value in `authData`: the fields that the client sent, and those that the platform added. */
   entry: jsonObject,
   unionId: unionId.optional(),
 });
 
 export type Identity = z.output<typeof identity>;
 
-/** An account that the request has not shown to be its sender's: nothing to say against it where the user has it already. */
+/**
+ * A platform account that the request has not proven to belong to its sender. It is accepted only where the user is already linked to it.
+ */
 const unprovenIdentity = z.object({
   platform: platformName,
   uid: z.string().max(MAX_UID_LENGTH).optional(),
-  /** The answer where the user does not have it. */
+  /** The error where the user is not linked to it. */
   error: z.object({
     kind: z.literal('AppError'),
     name: z.string(),
@@ -109,7 +111,7 @@ const unprovenIdentity = z.object({
 
 export type UnprovenIdentity = z.output<typeof unprovenIdentity>;
 
-/** How an update changes what a user is linked to; platforms it does not name stay as they are. */
+/** Changes to a user's linked accounts. Platforms that an update does not name keep their accounts. */
 export const identityChanges = z.object({
   link: z.array(identity).max(MAX_IDENTITIES),
   unlink: z.array(platformName).max(MAX_IDENTITIES),
@@ -123,15 +125,15 @@ export function unionIdEntryName(platform: string): string {
   return `${UNION_ID_ENTRY_PREFIX}${platform}_unionid`;
 }
 
-/** Whether a key of `authData` is a union id's: the server alone makes such entries. */
+/** Whether a key of `authData` is that of a union id; only the server creates such entries. */
 export function isUnionIdEntryName(platform: string): boolean {
   return platform.startsWith(UNION_ID_ENTRY_PREFIX);
 }
 
-/** A user as the asking party may see it, whichever fields it asked for. */
+/** A user as the caller may see it, limited to the requested fields. */
 export type VisibleUser = JsonObject & { objectId: string; updatedAt: string };
 
-/** Like `jsonObject` it looks at what is relied on only: a user may hold a megabyte of fields. */
+/** Like `jsonObject`, this schema checks only the members that other code relies on: a user may hold a megabyte of fields. */
 export const visibleUser = z
   .custom<VisibleUser>(
     (value) =>
@@ -141,8 +143,8 @@ export const visibleUser = z
       'updatedAt' in value &&
       typeof value.objectId === 'string' &&
       typeof value.updatedAt === 'string',
-    'must be a user',
+    'must be a user object',
   )
   .describe(
-    'A JSON object that always holds the strings `objectId` and `updatedAt`. The rest: [the user object](api.md#the-user-object).',
+    'A JSON object that always has the strings `objectId` and `updatedAt`. For the other members see [the user object](api.md#the-user-object).',
   );

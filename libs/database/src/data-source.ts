@@ -12,10 +12,10 @@ import { translateDriverError } from './driver-error.js';
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 5_000;
-/** A server that is still silent this long after a statement's time limit is unreachable. */
+/** A server that has not even reported the statement timeout after this time is unreachable. */
 const SILENCE_MS = 1_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 15_000;
-/** Compiling a statement takes longer than running any of ours. */
+/** JIT compilation takes longer than running any statement of the services. */
 const NO_JIT = '-c jit=off';
 const PLANS = {
   'each-run': '-c plan_cache_mode=force_custom_plan',
@@ -24,20 +24,20 @@ const PLANS = {
   once: '-c plan_cache_mode=force_generic_plan -c enable_sort=off',
 } as const;
 
-/** A service's database: where it is, its schema, and the migrations that make it. */
+/** A service's database: its URL, its schema, the migrations and the entities of the schema. */
 export interface DatabaseOptions {
   readonly url: string;
   readonly schema: string;
   readonly migrations: readonly (new () => MigrationInterface)[];
-  /** The entities of its tables. None where only hand-written statements run. */
+  /** None where only hand-written statements run. */
   readonly entities?: readonly (new () => object)[];
   readonly poolSize: number;
   readonly applicationName: string;
-  /** Longer statements are given up, in milliseconds. 5 seconds unless given. */
+  /** Timeout of statements, in milliseconds. Default: 5 seconds. */
   readonly statementTimeoutMs?: number;
   /**
-   * How statements that stay prepared are planned: for the values of each run, where one plan for all values would not do; once, where it always does; else
-   * as PostgreSQL finds better.
+   * How prepared statements are planned: `each-run` for the values of each run, where no generic plan fits; `once` where one generic plan
+   * always fits. Default: PostgreSQL decides.
    */
   readonly plans?: 'each-run' | 'once';
 }
@@ -122,7 +122,7 @@ function createPool({
     options: plans === undefined ? NO_JIT : `${NO_JIT} ${PLANS[plans]}`,
   });
   const logger = new Logger('PostgreSQL');
-  // A connection that is lost in use fails its query, and has no other listener: its event must not end the process.
+  // The loss of a connection in use also fails its query. The error event needs a listener, because it would otherwise end the process.
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
   });

@@ -45,7 +45,7 @@ describe('a Database', () => {
     await proxy.close();
   });
 
-  it('commits what a transaction did, then calls back', async () => {
+  it('commits the work of a transaction, then calls back', async () => {
     const callback = vi.fn();
     const result = await database.transaction(async (tx) => {
       await tx.query(insert, ['a']);
@@ -56,7 +56,7 @@ describe('a Database', () => {
     expect([result, await names(), callback.mock.calls.length]).toEqual(['result', ['a'], 1]);
   });
 
-  it('keeps nothing of a transaction that throws, and does not call back', async () => {
+  it('rolls back a transaction that throws, and does not call back', async () => {
     const callback = vi.fn();
     const failing = database.transaction(async (tx) => {
       tx.afterCommit(callback);
@@ -67,7 +67,7 @@ describe('a Database', () => {
     expect([await names(), callback.mock.calls.length]).toEqual([[], 0]);
   });
 
-  it('gives its connections back, whatever happened on them', async () => {
+  it('releases its connections after every outcome', async () => {
     for (let round = 0; round < 10; round += 1) {
       await expect(database.query('SELECT nonsense')).rejects.toThrow();
       await expect(database.transaction((tx) => tx.query('SELECT nonsense'))).rejects.toThrow();
@@ -82,24 +82,24 @@ describe('a Database', () => {
     expect(violatedUniqueConstraint(new Error('other'))).toBeUndefined();
   });
 
-  it('tells a regular expression that PostgreSQL refuses, and nothing else', async () => {
+  it('recognises a regular expression that PostgreSQL refuses, and no other error', async () => {
     const refused = await database.query('SELECT $1 ~ $2', ['a', '(']).catch((error: unknown) => error);
     expect(isRefusedPattern(refused)).toBe(true);
     const other = await database.query('SELECT 1 / 0').catch((error: unknown) => error);
     expect(isRefusedPattern(other)).toBe(false);
   });
 
-  it('does without compiled statements', async () => {
+  it('disables JIT compilation', async () => {
     expect(await database.query('SHOW jit')).toEqual([{ jit: 'off' }]);
   });
 
-  it('takes values as parameters, whatever they look like', async () => {
+  it('passes values as parameters, whatever their text', async () => {
     const evil = "'); DROP TABLE sample.things; --";
     await database.query(insert, [evil]);
     expect(await names()).toEqual([evil]);
   });
 
-  it('survives that the connection is lost in a transaction that waits for something else', async () => {
+  it('survives the loss of a connection in a transaction that waits for other work', async () => {
     const lost = database.transaction(async (tx) => {
       await tx.query(insert, ['a']);
       proxy.takeAway();
@@ -113,7 +113,7 @@ describe('a Database', () => {
     expect(await names()).toEqual([]);
   });
 
-  it('says SERVICE_UNAVAILABLE where the connection is lost, and works again when the server is back', async () => {
+  it('throws SERVICE_UNAVAILABLE where the connection is lost, and recovers when the server is back', async () => {
     const lost = database.transaction(async (tx) => {
       await tx.query(insert, ['a']);
       proxy.takeAway();
@@ -127,7 +127,7 @@ describe('a Database', () => {
     });
   });
 
-  it('logs of a refused statement neither its values nor the text of PostgreSQL', async () => {
+  it("logs neither values nor PostgreSQL's text of a refused statement", async () => {
     await database.query(insert, ['secret']);
     const error = await database.query(insert, ['secret']).catch((thrown: unknown) => thrown as Error);
     expect(inspect(error)).toContain('SQLSTATE 23505 (things_name_key) in: INSERT');

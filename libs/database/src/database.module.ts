@@ -5,11 +5,11 @@ import { type DatabaseOptions, ServiceDataSource } from './data-source.js';
 import { Database, tellPool } from './database.js';
 import { isMigrated } from './migrate.js';
 
-/** What one of several databases of a process calls its own. */
+/** Token of the options, private to one of several databases of a process. */
 const OWN_OPTIONS = Symbol('DatabaseOptions');
 const OWN_DATABASE = Symbol('OwnDatabase');
 
-/** Gives a service its `Database`, and says in /readyz while it cannot be used. */
+/** Provides the `Database` of a service, and a readiness check for it. */
 @Module({})
 export class DatabaseModule implements OnApplicationShutdown {
   constructor(
@@ -25,8 +25,8 @@ export class DatabaseModule implements OnApplicationShutdown {
   }
 
   /**
-   * @param token what the service injects. Services that can share a process need one each, which extends `Database`:
-   * several modules then stand side by side, each with a pool of its own.
+   * @param token the class that the service injects. Services that can share a process need one each, a subclass of `Database`, so that
+   *   each module has its own pool.
    */
   static forRoot(options: DatabaseOptions, token: typeof Database = Database): DynamicModule {
     const name = options.schema;

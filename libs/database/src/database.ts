@@ -9,7 +9,7 @@ const SHOWN_SQL_LENGTH = 1_000;
 const FIRST_WORD = /^\s*(\w+)/;
 const TABLE = /\b(?:FROM|INTO|UPDATE|JOIN)\s+([a-z_]+\.[a-z_]+)/;
 
-/** A statement as a trace shows it: its text is ours, its values are parameters and stay here. */
+/** The span of a statement. The text comes from the code; values are parameters and are not part of the span. */
 export function sqlSpan(sql: string): SpanOptions {
   const operation = FIRST_WORD.exec(sql)?.[1] ?? 'SQL';
   const table = TABLE.exec(sql)?.[1];
@@ -23,23 +23,23 @@ export function sqlSpan(sql: string): SpanOptions {
   };
 }
 
-/** Runs SQL. Values are parameters, always; the text is written by us. */
+/** Runs SQL. Values are always parameters; the text comes from the code. */
 export interface Queryable {
   /**
-   * @param statementName keeps the statement prepared on its connection, under a name that stands for this text alone.
-   * For look-ups by a key: its plan soon no longer depends on the values, unless the database's `plans` say otherwise.
+   * @param statementName keeps the statement prepared on its connection; the name must be unique to this text. For look-ups by key: after a
+   *   few runs PostgreSQL plans them independently of the values, unless the database's `plans` option says otherwise.
    */
   query<Row>(sql: string, parameters?: readonly unknown[], statementName?: string): Promise<Row[]>;
 }
 
-/** Runs writes: in a transaction, or each in one of its own. */
+/** Runs writes, in a transaction or each in its own. */
 export interface Writable extends Queryable {
   run<Row>(statement: Statement): Promise<Row[]>;
 }
 
 /**
- * An open transaction. Repository writes that are part of something demand one, so that forgetting it does not compile.
- * Only `Database.transaction` makes it.
+ * An open transaction. Repository methods that must be part of a transaction require this type, so that the compiler detects a missing one.
+ * Only `Database.transaction` creates it.
  */
 export class Tx implements Writable {
   readonly #client: PoolClient;
@@ -66,7 +66,7 @@ export class Tx implements Writable {
     return this.query(text, values, name);
   }
 
-  /** Calls back once the transaction is committed; never if it is rolled back. */
+  /** Calls back once the transaction has committed; never where it is rolled back. */
   afterCommit(callback: () => void): void {
     this.#afterCommit.push(callback);
   }
@@ -77,7 +77,7 @@ export class Tx implements Writable {
   }
 }
 
-/** A service's own database. It connects when it is asked; while it cannot, SERVICE_UNAVAILABLE. */
+/** A service's own database. It connects on demand; while it cannot, calls throw SERVICE_UNAVAILABLE. */
 export class Database implements Writable {
   readonly #dataSource: ServiceDataSource;
   readonly #pool: Pool;
@@ -98,7 +98,7 @@ export class Database implements Writable {
     return rows;
   }
 
-  /** Commits what `work` did, or nothing of it where it throws. Never call another service inside. */
+  /** Commits the work, or rolls back where it throws. The work must not call other services. */
   async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const client = await this.#connect();
     const tx = new Tx(client, this.#dataSource);
@@ -107,7 +107,7 @@ export class Database implements Writable {
     return result;
   }
 
-  /** How its connections stand. */
+  /** The state of the connection pool. */
   get pool(): { readonly used: number; readonly idle: number; readonly limit: number; readonly waiting: number } {
     const { totalCount, idleCount, waitingCount, options } = this.#pool;
     return { used: totalCount - idleCount, idle: idleCount, limit: options.max, waiting: waitingCount };
@@ -123,11 +123,11 @@ export class Database implements Writable {
       await execute(client, { text: 'BEGIN' });
       const result = await work();
       const { command } = await execute(client, { text: 'COMMIT' });
-      // PostgreSQL answers so where a statement failed and `work` went on all the same.
+      // PostgreSQL responds with ROLLBACK where a statement failed and `work` ignored the error.
       if (command !== 'COMMIT') throw new Error('the transaction was rolled back: one of its statements had failed');
       return result;
     } catch (error) {
-      // A connection that cannot even roll back is not used again.
+      // A connection whose rollback fails is closed.
       await client.query('ROLLBACK').catch(() => {
         isBroken = true;
       });
@@ -164,10 +164,10 @@ async function execute(runner: Runner, config: QueryConfig): Promise<QueryResult
   }
 }
 
-/** Has a database's connections told at every scrape. */
+/** Registers the metrics of a database's connection pool; they are read at every scrape. */
 export function tellPool(database: Pick<Database, 'pool'>, pool: string, metrics: Metrics): void {
   metrics.sample({
-    // Others tell theirs beside it.
+    // Other pools set the same gauges with other labels.
     gauges: [],
     read: () => {
       const { used, idle, limit, waiting } = database.pool;

@@ -1,9 +1,9 @@
 import { DatabaseError } from 'pg';
 import { AppError, appError, ServerAway } from '#errors';
 
-/** SQLSTATE classes and codes that say "not now": connection, resources, operator intervention, lock and time limits. */
+/** SQLSTATE classes and codes of temporary conditions: connection, resources, operator intervention, lock and time limits. */
 const TRANSIENT_SQLSTATE = /^(08|53|57)|^(40001|40P01|55P03|25006)$/;
-/** Of these, the codes that say "no connection": class 08, a server that stops or starts. */
+/** Of these, the codes of a missing connection: class 08, a server that stops or starts. */
 const AWAY_SQLSTATE = /^(08|57P0[123])/;
 const UNIQUE_VIOLATION = '23505';
 const FOREIGN_KEY_VIOLATION = '23503';
@@ -17,14 +17,17 @@ const NETWORK_CODES = new Set([
   'ENOENT',
   'EHOSTUNREACH',
 ]);
-/** Texts of node-postgres errors that carry no code. */
+/** Texts of node-postgres errors that have no code. */
 const CONNECTION_TEXT =
   /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Query read timeout/i;
 const QUERY_CANCELED = '57014';
 const INVALID_REGULAR_EXPRESSION = '2201B';
 const SHOWN_SQL_LENGTH = 200;
 
-/** A statement that PostgreSQL refused. It names the statement, never its values: those may be secrets, and it is logged. */
+/**
+ * A statement that PostgreSQL refused. The message contains the statement, never its values, because it is logged and values may be
+ * secrets.
+ */
 class StatementError extends Error {
   override readonly name = 'StatementError';
 
@@ -39,7 +42,7 @@ class StatementError extends Error {
   }
 }
 
-/** A failure that may be over at the next try. */
+/** A failure that a retry may resolve. */
 class TransientFailure extends Error {
   constructor(readonly reason: string) {
     super(`PostgreSQL: ${reason}`);
@@ -52,7 +55,10 @@ interface DriverFailure {
   readonly constraint?: unknown;
 }
 
-/** A failure that may be over at the next try as SERVICE_UNAVAILABLE (of the connection: caused by ServerAway), a refused statement as StatementError. */
+/**
+ * Converts a failure that a retry may resolve to SERVICE_UNAVAILABLE (caused by ServerAway where the connection failed), and a refused
+ * statement to StatementError.
+ */
 export function translateDriverError(error: unknown, sql: string): unknown {
   const { code, message, constraint }: DriverFailure = error ?? {};
   if (isTransient(code, message)) {
@@ -64,22 +70,22 @@ export function translateDriverError(error: unknown, sql: string): unknown {
   return new StatementError(String(code), typeof constraint === 'string' ? constraint : undefined, sql);
 }
 
-/** Whether PostgreSQL gave up a statement because it took too long. */
+/** Whether PostgreSQL cancelled a statement at its timeout. */
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof AppError && error.cause instanceof TransientFailure && error.cause.reason === QUERY_CANCELED;
 }
 
-/** Whether PostgreSQL refused a regular expression: as none, or as too complex. */
+/** Whether PostgreSQL refused a regular expression as invalid or too complex. */
 export function isRefusedPattern(error: unknown): boolean {
   return error instanceof StatementError && error.sqlState === INVALID_REGULAR_EXPRESSION;
 }
 
-/** The name of the unique constraint that an error says was violated. */
+/** The name of the violated unique constraint. */
 export function violatedUniqueConstraint(error: unknown): string | undefined {
   return violatedConstraint(error, UNIQUE_VIOLATION);
 }
 
-/** The name of the foreign key that an error says was violated. */
+/** The name of the violated foreign key. */
 export function violatedForeignKey(error: unknown): string | undefined {
   return violatedConstraint(error, FOREIGN_KEY_VIOLATION);
 }
@@ -88,7 +94,7 @@ function violatedConstraint(error: unknown, sqlState: string): string | undefine
   return error instanceof StatementError && error.sqlState === sqlState ? error.constraint : undefined;
 }
 
-/** Of a transient failure. One without a code is a lost connection. */
+/** Whether a transient failure concerns the connection. A failure without a code is a lost connection. */
 function isAway(code: unknown): boolean {
   return typeof code !== 'string' || NETWORK_CODES.has(code) || AWAY_SQLSTATE.test(code);
 }

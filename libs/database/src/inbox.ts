@@ -1,19 +1,19 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { Database, type Tx } from './database.js';
 
-/** Longer than any broker keeps an event that nobody has handled, dead letters apart. */
+/** Longer than a broker stores an unhandled event, dead letters excepted. */
 const KEPT = "interval '30 days'";
-/** Old notes that one new message takes away. */
+/** Expired entries that each new message deletes. */
 const CLEANED_AT_ONCE = 20;
 
-/** Remembers which events a service has handled, so that a redelivered one changes nothing. */
+/** Records which events a service has handled, so that a redelivered event has no effect. */
 export class Inbox {
   constructor(
     private readonly database: Database,
     private readonly schema: string,
   ) {}
 
-  /** Runs `work` in the transaction that also notes the message as handled. @returns false where it was handled before */
+  /** Runs `work` in the transaction that also records the message as handled. @returns false where it was handled before */
   async once(messageId: string, work: (tx: Tx) => Promise<void>): Promise<boolean> {
     return this.database.transaction(async (tx) => {
       const noted = await tx.query(
@@ -39,7 +39,7 @@ export class Inbox {
 /** The inbox of one service, in its own schema. */
 @Module({})
 export class InboxModule {
-  /** @param token the service's database, where several can share a process (`DatabaseModule.forRoot`) */
+  /** @param token the service's database class, where several services can share a process (`DatabaseModule.forRoot`) */
   static forSchema(schema: string, token: typeof Database = Database): DynamicModule {
     return {
       module: InboxModule,

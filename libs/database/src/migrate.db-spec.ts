@@ -7,7 +7,7 @@ import { migrate, migrationStatus } from './migrate.js';
 
 const PATIENCE = { turnMs: 20_000, tableMs: 200, tablesMs: 20_000 };
 const IMPATIENCE = { turnMs: 500, tableMs: 100, tablesMs: 500 };
-/** Where a test waits for a migration's tries. */
+/** Timeout of tests that wait for a migration's retries. */
 const TEST_MS = 40_000;
 
 class CreateThings1700000000000 implements MigrationInterface {
@@ -30,7 +30,7 @@ class AddSize1700000100000 implements MigrationInterface {
   }
 }
 
-/** Waits in the middle for as long as somebody holds lock 1. */
+/** Waits between its two steps while another session holds advisory lock 1. */
 class AddInTwoSteps1700000200000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE sample.things ADD COLUMN first integer');
@@ -70,13 +70,13 @@ describe('migrate', { timeout: TEST_MS }, () => {
   });
   afterEach(() => other.end());
 
-  it('migrates once, however many migrate at the same time', async () => {
+  it('migrates once where several migrators run at the same time', async () => {
     const applied = await Promise.all(Array.from({ length: 4 }, () => migrate(options)));
     expect(applied.flat()).toEqual(['CreateThings1700000000000']);
     expect(await migrate(options)).toEqual([]);
   });
 
-  it('says what is pending, and changes nothing by that', async () => {
+  it('reports pending migrations without changes', async () => {
     expect(await migrationStatus(options)).toEqual({ pending: ['CreateThings1700000000000'], newer: [] });
     expect((await other.query(`SELECT to_regnamespace('sample') AS schema`)).rows).toEqual([{ schema: null }]);
     await migrate(all());
@@ -84,7 +84,7 @@ describe('migrate', { timeout: TEST_MS }, () => {
     expect(await migrationStatus(options)).toEqual({ pending: [], newer: ['AddSize1700000100000'] });
   });
 
-  it('leaves nothing of a migration in whose middle it ended; the next one does it', async () => {
+  it('leaves nothing of an interrupted migration, which the next run applies', async () => {
     const steps = { ...options, migrations: [CreateThings1700000000000, AddInTwoSteps1700000200000] };
     await other.query('SELECT pg_advisory_lock(1)');
     const killed = migrate(steps, PATIENCE).catch((error: unknown) => error);
@@ -102,14 +102,14 @@ describe('migrate', { timeout: TEST_MS }, () => {
     expect(await columns()).toEqual(['first', 'name', 'second']);
   });
 
-  it('gives up where another one lasts too long, and names it', async () => {
+  it('times out while another migration runs, and names its session', async () => {
     await other.query('SELECT pg_advisory_lock(7236401)');
     await expect(migrate(options, IMPATIENCE)).rejects.toThrow(
       /another migration runs: PostgreSQL's process \d+ \(somebody, from .*pg_terminate_backend\(\d+\)/,
     );
   });
 
-  it('lets others at a table for whose lock it has to wait', async () => {
+  it("does not block other sessions while it waits for a table's lock", async () => {
     await migrate(options);
     await other.query('BEGIN');
     await other.query('SELECT * FROM sample.things');
@@ -123,7 +123,7 @@ describe('migrate', { timeout: TEST_MS }, () => {
     expect(await migrating).toEqual(['AddSize1700000100000']);
   });
 
-  it('gives up where a table is in use all the time', async () => {
+  it('times out where a table is permanently in use', async () => {
     await migrate(options);
     await other.query('BEGIN');
     await other.query('SELECT * FROM sample.things');

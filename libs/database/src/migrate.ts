@@ -3,11 +3,11 @@ import { DataSource } from 'typeorm';
 import type { DatabaseOptions } from './data-source.js';
 import { Database, type Queryable } from './database.js';
 
-/** Any number: all migrators of all schemas of one database take their turns under it. */
+/** An arbitrary key: all migrators of all schemas of one database share it. */
 const MIGRATION_LOCK = 7_236_401;
 const POLL_MS = 200;
 
-/** Who runs statements on a connection of its own: the lock belongs to the connection. */
+/** Runs statements on a connection of its own, because the lock belongs to the connection. */
 interface LockHolder {
   query(sql: string, parameters?: unknown[]): Promise<unknown>;
 }
@@ -19,10 +19,7 @@ interface Migrator {
   readonly seconds: number;
 }
 
-/**
- * Waits for its turn to migrate.
- * @throws Error that names who migrates, where that takes longer than `waitMs`
- */
+/** Waits for the migration lock. @throws Error that names the holder where the wait exceeds `waitMs` */
 async function takeMigrationLock(holder: LockHolder, waitMs: number): Promise<void> {
   const deadline = performance.now() + waitMs;
   while (!(await tryToLock(holder))) {
@@ -31,7 +28,7 @@ async function takeMigrationLock(holder: LockHolder, waitMs: number): Promise<vo
   }
 }
 
-/** Lets the next one migrate. A connection that is lost has let go already. */
+/** Releases the migration lock. A lost connection has released it already. */
 async function releaseMigrationLock(holder: LockHolder): Promise<void> {
   await holder.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK]).catch(() => undefined);
 }
@@ -53,7 +50,7 @@ async function describeMigrator(holder: LockHolder): Promise<string> {
     [MIGRATION_LOCK],
   )) as Migrator[];
   const [migrator] = rows;
-  if (migrator === undefined) return 'another migration has just ended: please try again';
+  if (migrator === undefined) return 'another migration has just ended: try again';
   const { pid, application, address, seconds } = migrator;
   return `another migration runs: PostgreSQL's process ${pid} (${application}, from ${address}, for ${seconds} s). If nobody works there any more, end it with "SELECT pg_terminate_backend(${pid})"`;
 }
@@ -63,33 +60,34 @@ const CONNECT_TIMEOUT_MS = 2_000;
 /** One connection holds the lock while the other migrates. */
 const CONNECTIONS = 2;
 const LOCK_NOT_AVAILABLE = '55P03';
-/** Between two attempts to lock a table: what had to wait behind us goes on meanwhile. */
+/** Delay between attempts to lock a table, in which the statements queued behind the attempt run. */
 const RETRY_MS = 1_000;
 
-/** How patient a migration is, in milliseconds. */
+/** The timeouts of a migration, in milliseconds. */
 interface MigrationPatience {
-  /** With another migration. */
+  /** Wait for another migration. */
   readonly turnMs: number;
-  /** At once with whoever uses a table that is to be changed: all others wait behind us for so long. */
+  /** Wait of one attempt for the lock of a table; other statements on the table queue behind it meanwhile. */
   readonly tableMs: number;
-  /** With such tables altogether. */
+  /** Total wait for locks of tables. */
   readonly tablesMs: number;
 }
 
 const PATIENCE: MigrationPatience = { turnMs: 300_000, tableMs: 2_000, tablesMs: 120_000 };
 
-/** What of a schema's migrations is applied. */
+/** The state of a schema's migrations. */
 interface MigrationStatus {
-  /** Known here and not applied. */
+  /** Known to this version and not applied. */
   readonly pending: readonly string[];
-  /** Applied and not known here: a newer version has migrated. */
+  /** Applied and unknown to this version: a newer version has migrated. */
   readonly newer: readonly string[];
 }
 
 /**
- * Brings a service's schema to the newest version. Safe to run from several places at once: one after the other works. Each migration
- * is one transaction. While a table that it changes is in use it lets go and tries again, so that nobody waits long behind it.
- * @returns the names of the migrations that were applied
+ * Migrates a service's schema to the newest version. Concurrent calls run one after the other. Each migration is one transaction. Where a
+ * table that it changes is in use, the attempt gives up its lock request and retries, so that other statements do not queue behind it for
+ * long.
+ * @returns the names of the applied migrations
  * @throws Error where another migration, or the use of a table, lasts too long
  */
 export async function migrate(options: DatabaseOptions, patience = PATIENCE): Promise<string[]> {
@@ -107,7 +105,7 @@ export async function migrate(options: DatabaseOptions, patience = PATIENCE): Pr
   }
 }
 
-/** Looks what is pending, and changes nothing. */
+/** Reads the state of the migrations without changes. */
 export async function migrationStatus(options: DatabaseOptions): Promise<MigrationStatus> {
   const database = new Database(options);
   try {
@@ -128,7 +126,7 @@ export async function isMigrated(database: Queryable, options: DatabaseOptions):
   return applied !== undefined && options.migrations.every(({ name }) => applied.has(name));
 }
 
-/** Undefined where nobody has ever migrated. */
+/** Undefined where the schema has never been migrated. */
 async function appliedMigrations(database: Queryable, schema: string): Promise<Set<string> | undefined> {
   const table = `${schema}.${MIGRATIONS_TABLE}`;
   const [found] = await database.query<{ isThere: boolean }>(`SELECT to_regclass($1) IS NOT NULL AS "isThere"`, [
@@ -143,10 +141,12 @@ async function applyPending(dataSource: DataSource, schema: string, patienceMs: 
   const deadline = performance.now() + patienceMs;
   const database: Queryable = { query: (sql, parameters) => dataSource.query(sql, [...(parameters ?? [])]) };
   const before = await appliedMigrations(database, schema);
-  // What an attempt that had to let go has applied before stays applied.
+  // Migrations that an earlier attempt has applied stay applied.
   while (!(await tryToApply(dataSource))) {
     if (performance.now() > deadline)
-      throw new Error('a table that it changes is in use all the time: look for long transactions in pg_stat_activity');
+      throw new Error(
+        'a table that the migration changes is in use all the time: look for long transactions in pg_stat_activity',
+      );
     await sleep(RETRY_MS);
   }
   return [...((await appliedMigrations(database, schema)) ?? [])].filter((name) => before?.has(name) !== true);
@@ -163,7 +163,7 @@ async function tryToApply(dataSource: DataSource): Promise<boolean> {
   }
 }
 
-/** TypeORM runs the migrations and records them; it synchronises nothing. */
+/** TypeORM runs the migrations and records them; `synchronize` is off. */
 function createDataSource(
   { url, schema, migrations, applicationName }: DatabaseOptions,
   { tableMs }: MigrationPatience,

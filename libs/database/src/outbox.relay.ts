@@ -7,13 +7,13 @@ import { continueTrace, currentTraceparent, FailureLog, type Metrics } from '#ob
 import type { Database } from './database.js';
 import { type Statement, together } from './statement.js';
 
-/** Longer than a slow read and the broker's longest confirm together. A relay that dies keeps the others waiting for so long. */
+/** Longer than a slow read plus the longest confirm. After the crash of a relay, other relays wait this long. */
 const LEASE_MS = 10_000;
 
 /**
- * The right to relay a schema's outbox: a row with its holder and an end. It belongs to no connection and no transaction, so it is
- * held while the broker confirms, also behind a pooler. Its table is unlogged: taking it costs no flush of the log, and after a
- * crash of PostgreSQL the row is missing, which means the same as an ended lease.
+ * The lease for relaying a schema's outbox: a row with its holder and an expiry. It is independent of connections and transactions, so that
+ * it lasts while the broker confirms, also behind a pooler. The table is unlogged: taking the lease needs no WAL flush, and after a crash
+ * of PostgreSQL the row is missing, which equals an expired lease.
  */
 class OutboxLease {
   readonly #holder = randomUUID();
@@ -24,12 +24,12 @@ class OutboxLease {
     private readonly schema: string,
   ) {}
 
-  /** False where the lease has ended meanwhile, by this process's own clock: another relay may have it. */
+  /** False where the lease has expired by this process's clock: another relay may hold it. */
   get isHeld(): boolean {
     return performance.now() < this.#endsAtMs;
   }
 
-  /** Takes or renews the lease where an event is due. @returns false where none is, or another relay holds the lease */
+  /** Takes or renews the lease where an event is due. @returns false where no event is due, or another relay holds the lease */
   async takeIfDue(): Promise<boolean> {
     const askedAtMs = performance.now();
     const taken = await this.database.query(
@@ -46,7 +46,7 @@ class OutboxLease {
     return taken.length > 0;
   }
 
-  /** What ends the lease, to be run together with the last write under it. */
+  /** The statement that releases the lease, to be combined with the last write under it. */
   release(): Statement {
     return {
       name: `${this.schema}.outbox.release`,
@@ -60,16 +60,16 @@ class OutboxLease {
 }
 
 const BATCH_SIZE = 100;
-/** Rows of a process that died before it could relay them wait this long at most, in milliseconds. */
+/** The maximum wait of rows whose process crashed before it could relay them, in milliseconds. */
 const POLL_INTERVAL_MS = 1_000;
-/** Between the starts of two batches, in milliseconds: events that follow each other closely go together. The first goes at once. */
+/** Interval between the starts of two batches, in milliseconds, so that successive events share a batch. The first batch starts at once. */
 const GATHER_MS = 20;
-/** While the broker or the database is unavailable the relay pauses so long, twice as long each time up to the second figure. */
+/** Pause while the broker or the database is unavailable, doubled each time up to the second value. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
 const FIRST_RETRY_SECONDS = 1;
 const LONGEST_RETRY_SECONDS = 300;
-/** What is counted of a long outbox: by then it is long enough. */
+/** Limit of the count of waiting events. */
 const COUNTED = 10_000;
 
 interface OutboxRow {
@@ -81,22 +81,22 @@ interface OutboxRow {
   readonly traceparent: string | null;
 }
 
-/** What became of a batch: its rows by their ids, and why some of them are left. */
+/** The outcome of a batch: its rows by id, and the reasons for those that remain. */
 interface BatchOutcome {
   readonly published: readonly string[];
-  /** Not taken now: the same events go first when the broker is back. */
+  /** Not accepted now: the same events go first when the broker is available again. */
   readonly unavailable: readonly unknown[];
   readonly refused: readonly { readonly id: string; readonly reason: unknown }[];
 }
 
-/** `more`: another batch may be due. `idle`: nothing is to be done here. */
+/** `more`: another batch may be due. `idle`: there is nothing to relay here. */
 type BatchEnd = 'more' | 'idle';
 
 /**
- * Moves committed events to the broker at least once: a row is deleted only after the broker has confirmed it. No transaction is
- * open meanwhile. One relay per schema works at a time, under a lease, and publishes rows in the order of their ids. Where a lease ends
- * too early two relays may publish the same rows: both do it in that order, so the first copies of events arrive in it (ADR 28).
- * While the broker is unavailable all rows stay where they are; an event that the broker refuses is tried again later, behind others.
+ * Moves committed events to the broker at least once: a row is deleted only after the broker has confirmed it. No transaction is open
+ * meanwhile. One relay per schema works at a time, under a lease, and publishes rows in the order of their ids. Where a lease expires too
+ * early, two relays may publish the same rows: both use that order, so the first copies of events arrive in it (ADR 28). While the broker
+ * is unavailable, all rows stay in place; an event that the broker refuses is retried later, behind others.
  */
 export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('Outbox');
@@ -133,7 +133,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     await this.loop;
   }
 
-  /** Tells the relay that rows may be waiting. */
+  /** Notifies the relay that rows may be waiting. */
   wake(): void {
     this.isAwake = true;
     this.endWait?.();
@@ -154,12 +154,12 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     await this.letOthersRelay();
   }
 
-  /** Commits do not shorten this pause: each of them would ask a broker in vain that has just said no. */
+  /** Commits do not shorten this pause, because each would send a useless request to an unavailable broker. */
   private async pauseAfter(error: unknown): Promise<BatchEnd> {
     this.failures.failed(error);
     const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.failuresInARow, LONGEST_PAUSE_MS);
     this.failuresInARow += 1;
-    // It rejects when the relay is stopped, which ends the pause.
+    // The sleep rejects when the relay is stopped, which ends the pause.
     await sleep(pauseMs, undefined, { signal: this.stop.signal }).catch(() => undefined);
     return 'more';
   }
@@ -178,7 +178,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     this.endWait = undefined;
   }
 
-  /** @throws whatever says that the database or the broker is unavailable; the rows are as they were then */
+  /** @throws where the database or the broker is unavailable; the rows are unchanged then */
   private async relayBatch(): Promise<BatchEnd> {
     if (!this.publisher.isConnected() || !(await this.lease.takeIfDue())) return 'idle';
     const rows = await this.database.query<OutboxRow>(
@@ -186,7 +186,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
       [BATCH_SIZE],
       `${this.schema}.outbox.next`,
     );
-    // The process may have stood still since it has asked for the lease.
+    // The process may have been suspended since it requested the lease.
     if (!this.lease.isHeld) return 'more';
     const outcome = await this.publishAll(rows);
     const end = rows.length === BATCH_SIZE && outcome.unavailable.length === 0 ? 'more' : 'idle';
@@ -215,7 +215,8 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
       return result?.status === 'rejected' ? [{ id, reason: result.reason as unknown }] : [];
     });
     const left = new Set(failed.map(({ id }) => id));
-    // Also a broker that does not confirm in time: it takes nothing of a batch. One event is refused beside others that are taken.
+    // A broker that confirms nothing of a batch in time counts as unavailable. An event counts as refused where others of the batch were
+    // confirmed.
     const isNoneTaken = left.size === rows.length;
     const isUnavailable = ({ reason }: { reason: unknown }) => isNoneTaken || this.isUnavailable(reason);
     return {
@@ -225,18 +226,18 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     };
   }
 
-  /** Whether the broker takes no events at all now; anything else is about one event. */
+  /** Whether the broker accepts no events at all; other reasons concern a single event. */
   private isUnavailable(reason: unknown): boolean {
     return !this.publisher.isConnected() || (reason instanceof AppError && reason.is('SERVICE_UNAVAILABLE'));
   }
 
-  /** What publishes lose with their connection says less than that it is lost. */
+  /** Where the connection is lost, the errors of its publishes do not say so. */
   private unavailability(reason: unknown): unknown {
     if (this.publisher.isConnected()) return reason;
     return appError('SERVICE_UNAVAILABLE', { cause: new ServerAway('message broker: the connection was lost') });
   }
 
-  /** Of the trace in which the event was written, not of whatever woke the relay. */
+  /** The span continues the trace in which the event was written, not that of the commit that woke the relay. */
   private publish({ message_id: id, pattern, payload, request_id, traceparent }: OutboxRow): Promise<void> {
     const span = { name: `${pattern} send`, kind: 'producer', attributes: { 'messaging.message.id': id } } as const;
     return continueTrace(traceparent, span, () =>
@@ -271,7 +272,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
 
   private async postpone(refused: BatchOutcome['refused']): Promise<void> {
     const reason = messageOf(refused[0]?.reason);
-    this.logger.warn(`${refused.length} events were refused (${reason}); they are kept and tried again later`);
+    this.logger.warn(`${refused.length} events were refused (${reason}); they are stored and retried later`);
     await this.database.query(
       `UPDATE ${this.schema}.outbox
           SET attempts = attempts + 1,
@@ -281,7 +282,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     );
   }
 
-  /** A relay that stops between two batches has the lease: the next relay need not wait for its end. */
+  /** Releases the lease of a relay that stops between two batches, so that the next relay need not wait for its expiry. */
   private async letOthersRelay(): Promise<void> {
     if (this.lease.isHeld) await this.database.run(this.lease.release()).catch(() => undefined);
   }

@@ -6,7 +6,7 @@ import { Database, type Tx } from './database.js';
 import { OutboxRelay } from './outbox.relay.js';
 import type { Statement } from './statement.js';
 
-/** The tables, for the first migration of a service that publishes events. Frozen: later changes are migrations of their own. */
+/** The tables for the first migration of a publishing service. Frozen: later changes are separate migrations. */
 export function createOutboxTables(schema: string): string[] {
   return [
     `CREATE TABLE ${schema}.outbox (
@@ -22,12 +22,12 @@ export function createOutboxTables(schema: string): string[] {
   ];
 }
 
-/** What an event is a consequence of: the HTTP request, and the span that wrote it. */
+/** The origin of an event: the HTTP request, and the span that wrote it. */
 export function addOutboxOrigin(schema: string): string {
   return `ALTER TABLE ${schema}.outbox ADD COLUMN request_id text, ADD COLUMN traceparent text`;
 }
 
-/** Which relay works, and until when (`OutboxLease`). Unlogged: what it holds is worth nothing after a crash. */
+/** The table of the lease (`OutboxLease`). Unlogged, because the lease need not survive a crash. */
 export function addOutboxLease(schema: string): string {
   return `CREATE UNLOGGED TABLE ${schema}.outbox_lease (
             id         smallint NOT NULL,
@@ -54,7 +54,7 @@ interface EventOrigin {
   readonly requestId?: string | undefined;
 }
 
-/** The one way by which a service publishes an event: a row in the transaction that caused it. */
+/** The only way for a service to publish an event: a row in the transaction that caused it. */
 export class Outbox {
   constructor(
     private readonly schema: string,
@@ -71,8 +71,8 @@ export class Outbox {
   }
 
   /**
-   * What adds the event, to be run together with what causes it.
-   * @param origin the request that the event follows from, where one is known: whoever handles it logs its id
+   * The statement that adds the event, to be combined with the write that causes it.
+   * @param origin the request that causes the event, where it is known: subscribers log its id
    */
   addition<C extends EventContract>(contract: C, payload: EventPayload<C>, { requestId }: EventOrigin = {}): Statement {
     return {
@@ -89,7 +89,7 @@ export class Outbox {
 /** The outbox of one service, in its own schema, with its relay. */
 @Module({})
 export class OutboxModule {
-  /** @param token the service's database, where several can share a process (`DatabaseModule.forRoot`) */
+  /** @param token the service's database class, where several services can share a process (`DatabaseModule.forRoot`) */
   static forSchema(schema: string, token: typeof Database = Database): DynamicModule {
     return {
       module: OutboxModule,

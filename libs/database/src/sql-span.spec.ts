@@ -12,7 +12,7 @@ describe('the span of a statement', () => {
     expect(sqlSpan(sql).name).toBe(name);
   });
 
-  it('shows its text on one line, and no more than is of use', () => {
+  it('shows its text on one line, shortened', () => {
     expect(sqlSpan('SELECT id\n    FROM  accounts.users').attributes).toMatchObject({
       'db.query.text': 'SELECT id FROM accounts.users',
     });

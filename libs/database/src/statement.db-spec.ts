@@ -4,7 +4,7 @@ import { Database } from './database.js';
 import { violatedForeignKey, violatedUniqueConstraint } from './driver-error.js';
 import { type Statement, together } from './statement.js';
 
-describe('statements that are run together', () => {
+describe('combined statements', () => {
   let database: Database;
 
   const addParent = (name: string, size: number): Statement => ({
@@ -40,7 +40,7 @@ describe('statements that are run together', () => {
   beforeEach(() => database.query('TRUNCATE parents, children'));
   afterAll(() => database.close());
 
-  it('have their own values each, and answer with the rows of the last', async () => {
+  it('have their own values each, and return the rows of the last one', async () => {
     expect(await database.run(together([addParent('p', 7), addChild('p', 'c')]))).toEqual([{ name: 'c' }]);
     expect(await database.run(together([addParent('q', 8), addChild('q', 'd')]))).toEqual([{ name: 'd' }]);
     expect(
@@ -53,7 +53,7 @@ describe('statements that are run together', () => {
     ]);
   });
 
-  it('leave nothing where one of them is refused, and name what refused it', async () => {
+  it('change nothing where one is refused, and name the violated constraint', async () => {
     await database.run(addParent('p', 1));
     const taken = database.run(together([addChild('p', 'c'), addParent('p', 2)]));
     expect(violatedUniqueConstraint(await taken.catch((error: unknown) => error))).toBe('parents_pkey');
@@ -68,7 +68,7 @@ describe('statements that are run together', () => {
     expect(prepared).toEqual([{ name: 'parents.add+children.add' }]);
   });
 
-  it('call back after they are committed, and only then', async () => {
+  it('call back only after the commit', async () => {
     const [first, second] = [vi.fn(), vi.fn()];
     const both = (name: string) =>
       together([

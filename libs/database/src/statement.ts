@@ -1,19 +1,19 @@
 /** A statement with its values. */
 export interface Statement {
-  /** Under it the statement stays prepared on each connection: it stands for this text alone. */
+  /** The name under which the statement stays prepared on each connection; it must be unique to this text. */
   readonly name: string;
   readonly text: string;
   readonly values: readonly unknown[];
-  /** Called once what it did is committed. */
+  /** Called once the statement's changes are committed. */
   readonly afterCommit?: () => void;
 }
 
-/** By the names of the statements that each was made of. */
+/** By the names of the combined statements. */
 const texts = new Map<string, string>();
 
 /**
- * Several writes as one statement: all of them or nothing, in one round trip and without a transaction around them. None sees what
- * the others write, but for foreign keys, which PostgreSQL looks at in the end. It answers with the rows of the last one.
+ * Combines several writes into one statement: atomic, in one round trip and without an explicit transaction. No part sees the writes of
+ * another, except for foreign keys, which PostgreSQL checks at the end. Returns the rows of the last part.
  */
 export function together(statements: readonly [Statement, ...Statement[]]): Statement {
   if (statements.length === 1) return statements[0];

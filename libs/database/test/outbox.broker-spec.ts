@@ -35,12 +35,12 @@ interface Replica {
 
 interface ReplicaOptions {
   readonly isRelaying?: boolean;
-  /** Where its broker is; behind the proxy unless given. */
+  /** The URL of its broker. Default: through the proxy. */
   readonly amqpUrl?: string;
   readonly publisherOf?: (transport: RabbitTransport) => EventPublisher;
 }
 
-/** As a broker that blocks publishers answers: at once, and with SERVICE_UNAVAILABLE. */
+/** Responds like a broker that blocks publishers: at once, with SERVICE_UNAVAILABLE. */
 class BlockedPublisher extends EventPublisher {
   isBlocked = true;
   refused = 0;
@@ -127,7 +127,7 @@ describe('the outbox over RabbitMQ', () => {
     await proxy.close();
   });
 
-  it('publishes what was committed, once, and forgets it', async () => {
+  it('publishes committed events once, and deletes them', async () => {
     const [replica] = replicas as [Replica];
     await add(replica, 1);
     await add(replica, 2, 3);
@@ -140,7 +140,7 @@ describe('the outbox over RabbitMQ', () => {
     expect(new Set(published.map(({ id }) => id)).size).toBe(3);
   });
 
-  it('says which request an event follows from, where there is one', async () => {
+  it('publishes the id of the request that caused an event, where there is one', async () => {
     const [{ database, outbox }] = replicas as [Replica];
     await database.transaction(async (tx) => {
       await outbox.add(tx, counted, { value: 1 }, { requestId: 'request-1' });
@@ -151,7 +151,7 @@ describe('the outbox over RabbitMQ', () => {
     });
   });
 
-  it('publishes nothing of what was rolled back', async () => {
+  it('publishes no event of a transaction that was rolled back', async () => {
     const [replica] = replicas as [Replica];
     const failing = replica.database.transaction(async (tx) => {
       await replica.outbox.add(tx, counted, { value: 1 });
@@ -167,7 +167,7 @@ describe('the outbox over RabbitMQ', () => {
     });
   });
 
-  it('keeps events while the broker is away, and publishes them in their order later', async () => {
+  it('stores events while the broker is unavailable, and publishes them in order later', async () => {
     const [replica] = replicas as [Replica];
     proxy.takeAway();
     await eventually(() => {
@@ -189,7 +189,7 @@ describe('the outbox over RabbitMQ', () => {
     });
   });
 
-  it('loses nothing where the broker goes while events are on their way', async () => {
+  it('loses no event where the broker fails during a batch', async () => {
     const [replica] = replicas as [Replica];
     const adding = (async () => {
       for (let value = 0; value < 100; value += 1) await add(replica, value);
@@ -203,11 +203,11 @@ describe('the outbox over RabbitMQ', () => {
     await eventually(() => {
       expect(new Set(values()).size).toBe(100);
     }, 20_000);
-    // At least once: what was published twice has the same id, so that an inbox sees it.
+    // At least once: a repeated event has the same id, so that an inbox detects it.
     expect(new Set(published.map(({ id }) => id)).size).toBe(100);
   });
 
-  it('keeps the order, and publishes once, over two replicas that both relay', async () => {
+  it('keeps the order, and publishes once, with two relaying replicas', async () => {
     const [first] = replicas as [Replica];
     const second = await startReplica();
     for (let value = 0; value < 200; value += 1) await add(value % 2 === 0 ? first : second, value);
@@ -217,7 +217,7 @@ describe('the outbox over RabbitMQ', () => {
     expect(values()).toEqual(Array.from({ length: 200 }, (_, value) => value));
   });
 
-  it('publishes what a replica left behind that died after its commit', async () => {
+  it('publishes events of a replica that crashed after its commit', async () => {
     const dead = await startReplica({ isRelaying: false });
     await add(dead, 7);
     await eventually(() => {
@@ -232,7 +232,7 @@ describe('the outbox over RabbitMQ', () => {
         `SELECT state, xact_start AS started, backend_xmin AS snapshot FROM pg_stat_activity
           WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`,
       );
-    // So that the relay's connection is not the one that asks.
+    // Opens more connections, so that the assertion does not run on the relay's connection.
     await Promise.all(numbers(4).map(() => replica.database.query('SELECT pg_sleep(0.05)')));
     proxy.silence();
     await add(replica, ...numbers(3));
@@ -252,7 +252,7 @@ describe('the outbox over RabbitMQ', () => {
     });
   });
 
-  it('keeps the order of first copies where a lease ends while its relay publishes', async () => {
+  it('keeps the order of first copies where a lease expires while its relay publishes', async () => {
     const [slow] = replicas as [Replica];
     proxy.silence();
     await add(slow, ...numbers(10));
@@ -274,7 +274,7 @@ describe('the outbox over RabbitMQ', () => {
     expect(new Set(published.map(({ id }) => id)).size).toBe(12);
   });
 
-  it('waits for the end of the lease of a relay that has died', async () => {
+  it("waits for the expiry of a crashed relay's lease", async () => {
     const [replica] = replicas as [Replica];
     await replica.database.query(
       `INSERT INTO ${SCHEMA}.outbox_lease VALUES (1, gen_random_uuid(), clock_timestamp() + interval '1.5 seconds')`,
@@ -289,7 +289,7 @@ describe('the outbox over RabbitMQ', () => {
     });
   });
 
-  it('passes over no event that commits after later ones', async () => {
+  it('skips no event that commits after later ones', async () => {
     const [replica] = replicas as [Replica];
     await replica.database.transaction(async (tx) => {
       await replica.outbox.add(tx, counted, { value: 1 });
@@ -303,7 +303,7 @@ describe('the outbox over RabbitMQ', () => {
     });
   });
 
-  it('publishes the events of one row in the order of its versions, over two replicas', async () => {
+  it('publishes the events of one row in the order of its versions, with two replicas', async () => {
     const [first] = replicas as [Replica];
     const second = await startReplica();
     await first.database.query(`CREATE TABLE ${SCHEMA}.users (id integer PRIMARY KEY, version integer NOT NULL)`);
@@ -329,7 +329,7 @@ describe('the outbox over RabbitMQ', () => {
       );
   });
 
-  it('keeps events in their order while the broker blocks publishers, asks it seldom, and warns once', async () => {
+  it('keeps events in order while the broker blocks publishers, polls it rarely, and warns once', async () => {
     const warn = vi.spyOn(Logger.prototype, 'warn');
     const [first] = replicas as [Replica];
     await first.relay.onApplicationShutdown();
@@ -341,7 +341,7 @@ describe('the outbox over RabbitMQ', () => {
     await eventually(() => {
       expect(publisher?.refused).toBeGreaterThan(refused + 10);
     });
-    // Each commit wakes the relay; a relay without a pause would have asked hundreds of times.
+    // Each commit wakes the relay; without the pause, hundreds of events would have been refused.
     expect(publisher?.refused).toBeLessThan(50);
     const [row] = await replica.database.query(`SELECT max(attempts) AS attempts FROM ${SCHEMA}.outbox`);
     expect([row, await waiting(replica)]).toEqual([{ attempts: 0 }, 10]);
@@ -353,7 +353,7 @@ describe('the outbox over RabbitMQ', () => {
     });
   });
 
-  it('belongs to a service: two in one process have a schema, a database and a relay each', async () => {
+  it('is separate for each service: two in one process have a schema, a database and a relay each', async () => {
     const [{ database }] = replicas as [Replica];
     const schemas = ['one', 'two'] as const;
     for (const schema of schemas) await createTables(database, schema);
@@ -409,7 +409,7 @@ describe('the outbox over RabbitMQ', () => {
   describe('the inbox', () => {
     const inboxOf = ({ database }: Replica) => new Inbox(database, SCHEMA);
 
-    it('lets a message be handled once, also when it comes many times at once', async () => {
+    it('handles a message once, even where it arrives many times concurrently', async () => {
       const [replica] = replicas as [Replica];
       const id = randomUUID();
       let handled = 0;
@@ -423,14 +423,14 @@ describe('the outbox over RabbitMQ', () => {
       expect([await once(), handled]).toEqual([false, 1]);
     });
 
-    it('lets it be handled again where the work failed', async () => {
+    it('handles a message again where the work failed', async () => {
       const [replica] = replicas as [Replica];
       const id = randomUUID();
       await expect(inboxOf(replica).once(id, () => Promise.reject(new Error('not now')))).rejects.toThrow('not now');
       expect(await inboxOf(replica).once(id, () => Promise.resolve())).toBe(true);
     });
 
-    it('does the work in the transaction that notes the message', async () => {
+    it('does the work in the transaction that records the message', async () => {
       const [replica] = replicas as [Replica];
       const work = inboxOf(replica).once(randomUUID(), async (tx) => {
         await replica.outbox.add(tx, counted, { value: 1 });

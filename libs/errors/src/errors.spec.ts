@@ -5,36 +5,36 @@ import { fromWireError, toAppError, toWireError } from './wire-error.js';
 const rows = Object.entries(ERRORS) as [ErrorName, (typeof ERRORS)[ErrorName]][];
 
 describe('the table of errors', () => {
-  it.each(rows)('%s has a code, a 4xx or 5xx status and a text that ends the sentence', (_, row) => {
+  it.each(rows)('%s has a code, a 4xx or 5xx status and a text that ends with a full stop', (_, row) => {
     expect(row.code).toBeGreaterThan(0);
     expect(row.status).toBeGreaterThanOrEqual(400);
     expect(row.status).toBeLessThan(600);
     expect(row.message).toMatch(/^[A-Z].{5,}/);
   });
 
-  it('names a retry time wherever it says "not now"', () => {
+  it('has a Retry-After wherever it asks the client to try again', () => {
     for (const [, row] of rows) if (row.status === 503) expect(row.retryAfterSeconds).toBeGreaterThan(0);
   });
 
-  it('says nothing of how the server is made', () => {
+  it('exposes no implementation detail', () => {
     expect(JSON.stringify(ERRORS)).not.toMatch(/postgres|sql|rabbit|amqp|redis|nestjs|stack/i);
   });
 });
 
 describe('an AppError', () => {
-  it.each(rows)('%s survives the wire', (name, row) => {
+  it.each(rows)('%s keeps its fields over the wire', (name, row) => {
     const received = fromWireError(JSON.parse(JSON.stringify(toWireError(appError(name)))) as unknown);
     expect(received).toMatchObject({ errorName: name, code: row.code, status: row.status, message: row.message });
     expect(received.retryAfterSeconds).toBe(row.retryAfterSeconds);
     expect(received.is(name)).toBe(true);
   });
 
-  it('carries neither cause nor stack', () => {
+  it('has neither cause nor stack', () => {
     const wire = JSON.stringify(toWireError(appError('INTERNAL', { cause: new Error('password=hunter2') })));
     expect(wire).not.toMatch(/hunter2|cause|stack|\.ts/);
   });
 
-  it('of a newer release keeps its code and status', () => {
+  it('from a newer release keeps its code and status', () => {
     const wire = { kind: 'AppError', name: 'FROM_THE_FUTURE', code: 999, status: 418, message: 'new' };
     expect(fromWireError(wire)).toMatchObject({ errorName: 'FROM_THE_FUTURE', code: 999, status: 418, message: 'new' });
   });
@@ -47,11 +47,11 @@ describe('an AppError', () => {
     {},
     { kind: 'AppError' },
     { kind: 'AppError', name: 'X', code: 1, status: 200, message: 'm' },
-  ])('is INTERNAL where the wire holds %j', (value) => {
+  ])('is INTERNAL where the wire value is %j', (value) => {
     expect(fromWireError(value)).toMatchObject({ errorName: 'INTERNAL', status: 500 });
   });
 
-  it('is INTERNAL with a fixed text for anything else that was thrown', () => {
+  it('is INTERNAL with a fixed text for any other thrown value', () => {
     const cause = new TypeError('secret');
     const error = toAppError(cause);
     expect(error).toMatchObject({ errorName: 'INTERNAL', cause });

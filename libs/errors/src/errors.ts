@@ -1,13 +1,13 @@
-/** How loudly an error is logged where it happens. */
+/** Level at which the service that raises the error logs it. */
 type ErrorLogLevel = 'debug' | 'warn' | 'error';
 
 interface ErrorDefinition {
-  /** The integer `code` of the answer's body, as client SDKs know it. */
+  /** The integer `code` of the response body; client SDKs decide by it. */
   readonly code: number;
   readonly status: number;
   readonly message: string;
   readonly logLevel?: ErrorLogLevel;
-  /** Sent as `Retry-After`, in seconds. */
+  /** Value of the `Retry-After` header, in seconds. */
   readonly retryAfterSeconds?: number;
 }
 
@@ -23,10 +23,10 @@ const table = {
   TOO_MANY_EMAILS: {
     code: 1,
     status: 400,
-    message: 'Too many emails to this address. Please wait before you ask for another one.',
+    message: 'Too many emails to this address. Wait before you request another one.',
     retryAfterSeconds: 60,
   },
-  LINK_EXPIRED: { code: 1, status: 400, message: 'The link has expired or was used. Please ask for a new one.' },
+  LINK_EXPIRED: { code: 1, status: 400, message: 'The link has expired or was already used. Request a new one.' },
   SMS_TOO_FAST: {
     code: 1,
     status: 400,
@@ -59,16 +59,21 @@ const table = {
   CLIENT_PUSH_OFF: {
     code: 119,
     status: 403,
-    message: 'Clients may not send pushes: turn on the setting allowClientPush, or use the master key.',
+    message: 'Clients cannot send pushes. Turn on the setting allowClientPush, or use the master key.',
   },
   INVALID_NESTED_KEY: { code: 121, status: 400, message: "Nested keys must not contain '$' or '.'." },
   INVALID_ACL: { code: 123, status: 400, message: 'Invalid ACL.' },
   QUERY_TIMED_OUT: { code: 124, status: 400, message: 'The query took too long.' },
-  BATCH_NOT_RUN: { code: 124, status: 400, message: 'The batch took too long. This request of it was not run.' },
+  BATCH_NOT_RUN: {
+    code: 124,
+    status: 400,
+    message: 'The batch took too long. This request was not run. Send it again.',
+  },
   BATCH_OUTCOME_UNKNOWN: {
     code: 124,
     status: 400,
-    message: 'The batch took too long. This request of it was begun, and its outcome is not known.',
+    message:
+      'The batch took too long. This request was started, and its outcome is unknown. Read the object before you send the request again.',
   },
   INVALID_EMAIL: { code: 125, status: 400, message: 'The email address was invalid.' },
   INVALID_USER_ID: { code: 126, status: 400, message: 'Invalid user id.' },
@@ -107,7 +112,7 @@ const table = {
     status: 400,
     message:
       'You have exceeded the maximum number of login attempts, please try again later, or consider resetting your password.',
-    // At most; the answer says how long it is still.
+    // The upper bound; the response gives the remaining time of the lock.
     retryAfterSeconds: 900,
   },
   IDENTITY_MISSING: { code: 250, status: 400, message: 'The linked account has no id.' },
@@ -123,7 +128,7 @@ const table = {
   SERVICE_UNAVAILABLE: {
     code: 503,
     status: 503,
-    message: 'The service is temporarily unavailable. Please try again.',
+    message: 'The service is temporarily unavailable. Try again.',
     logLevel: 'warn',
     retryAfterSeconds: 1,
   },
@@ -138,23 +143,23 @@ const table = {
   UNKNOWN_QUERY_KEY: { code: 700, status: 400, message: 'Nonexistent query keys.' },
 } as const satisfies Record<string, ErrorDefinition>;
 
-/** The stable name of an error; callers decide by it, never by text or class. */
+/** The stable name of an error. Callers decide by this name, never by text or class. */
 export type ErrorName = keyof typeof table;
 
 /**
- * The errors of the API, with wire code and HTTP status, those of endpoints to come included: client SDKs know the codes.
- * `docs/errors.md` is made from it.
+ * All errors of the API with code and HTTP status. Codes of endpoints that are not implemented yet are included, because client SDKs know
+ * them. `docs/errors.md` is generated from this table.
  */
 export const ERRORS: Readonly<Record<ErrorName, ErrorDefinition>> = table;
 
 interface AppErrorOptions {
-  /** Replaces the table's text. It is public: it must hold no secret and nothing of another user. */
+  /** Replaces the text of the table. Clients see it: it must hold no secret and no data of another user. */
   readonly message?: string;
   readonly cause?: unknown;
   readonly retryAfterSeconds?: number;
 }
 
-/** A failure with a documented code. The only error class that crosses a process. */
+/** A failure with a documented code: the only error class that crosses a process boundary. */
 export class AppError extends Error {
   readonly code: number;
   readonly status: number;
@@ -174,28 +179,27 @@ export class AppError extends Error {
     this.logLevel = row.logLevel ?? 'debug';
   }
 
-  /** Whether this is the named error of the table. */
   is(name: ErrorName): boolean {
     return this.errorName === name;
   }
 }
 
-/** Makes the named error of the table. Use it wherever an error is thrown: the name is checked by the compiler. */
+/** Creates the named error of the table. Use it for every thrown error: the compiler checks the name. */
 export function appError(name: ErrorName, options: AppErrorOptions = {}): AppError {
   return new AppError(name, options);
 }
 
-/** The text of whatever was thrown, for logs and operators: it may name what clients must not see. */
+/** The text of any thrown value, for logs and operators. It may contain details that clients must not see. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** The cause of a SERVICE_UNAVAILABLE while a server cannot be reached. The readiness check of that server reports it. */
+/** The cause of a SERVICE_UNAVAILABLE while a server is unreachable. The readiness check of that server reports the outage. */
 export class ServerAway extends Error {
   override readonly name = 'ServerAway';
 }
 
-/** Whether an operation failed because its server cannot be reached; false where the server answered and refused. */
+/** Whether an operation failed because its server is unreachable; false where the server replied with a refusal. */
 export function isServerAway(error: unknown): boolean {
   return error instanceof AppError && error.cause instanceof ServerAway;
 }

@@ -1,6 +1,9 @@
 import { AppError, appError } from './errors.js';
 
-/** How an error travels between processes. Code and status travel too, so that an older receiver answers rightly. */
+/**
+ * The wire form of an error. It includes code and status, so that an older receiver can respond correctly to an error that it does not
+ * know.
+ */
 interface WireError {
   readonly kind: 'AppError';
   readonly name: string;
@@ -10,12 +13,14 @@ interface WireError {
   readonly retryAfterSeconds?: number;
 }
 
-/** Any thrown value as an AppError; what is not one becomes INTERNAL with its cause kept for the log. */
+/**
+ * Converts any thrown value to an AppError. A value that is not an AppError becomes INTERNAL, and its cause stays available for the log.
+ */
 export function toAppError(thrown: unknown): AppError {
   return thrown instanceof AppError ? thrown : appError('INTERNAL', { cause: thrown });
 }
 
-/** The wire form of an error; it carries no cause and no stack. */
+/** The wire form of an error, without cause and stack. */
 export function toWireError(error: AppError): WireError {
   return {
     kind: 'AppError',
@@ -41,7 +46,7 @@ function isWireError(value: unknown): value is WireError {
   );
 }
 
-/** Reads the wire form; anything else becomes INTERNAL. */
+/** Parses the wire form; any other value becomes INTERNAL. */
 export function fromWireError(value: unknown): AppError {
   if (!isWireError(value)) return appError('INTERNAL', { cause: new Error('malformed error on the wire') });
   const { name, code, status, message, retryAfterSeconds } = value;

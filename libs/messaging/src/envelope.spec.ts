@@ -3,7 +3,7 @@ import { appError } from '#errors';
 import { decodeReply, decodeRequest, encodeError, encodeReply, encodeRequest } from './transport.js';
 
 describe('an envelope', () => {
-  it('brings requests and replies', () => {
+  it('decodes requests and replies', () => {
     const request = { pattern: 'sample.echo', data: { text: 'x' } };
     expect(decodeRequest(encodeRequest(request))).toEqual(request);
     expect(decodeReply(encodeReply({ text: 'x' }))).toEqual({ text: 'x' });
@@ -12,18 +12,18 @@ describe('an envelope', () => {
     );
   });
 
-  it('of a request is what older versions send, where nothing is traced', () => {
+  it('of a request has the form of older versions where no trace exists', () => {
     expect(JSON.parse(encodeRequest({ pattern: 'sample.echo', data: 1 }))).toEqual({ pattern: 'sample.echo', data: 1 });
   });
 
-  it('of a request brings the trace that it belongs to, and nothing that is none', () => {
+  it('of a request contains the trace, and drops invalid ones', () => {
     const request = { pattern: 'sample.echo', data: 1 };
     const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
     expect(decodeRequest(JSON.stringify({ ...request, traceparent }))).toEqual({ ...request, traceparent });
     expect(decodeRequest(JSON.stringify({ ...request, traceparent: 7 }))).toEqual(request);
   });
 
-  it.each(['', 'no json', '7', '[]', '{"pattern":1}'])('that is none (%j) is INTERNAL', (text) => {
+  it.each(['', 'no json', '7', '[]', '{"pattern":1}'])('that is invalid (%j) is INTERNAL', (text) => {
     const internal: unknown = expect.objectContaining({ errorName: 'INTERNAL' });
     expect(() => decodeRequest(text)).toThrow(internal);
     if (text !== '{"pattern":1}') expect(() => decodeReply(text)).toThrow(internal);

@@ -5,7 +5,7 @@ import { Metrics } from '#observability';
 import { answerRequest, refuseRequest } from './handlers.js';
 import { encodeRequest } from './transport.js';
 
-/** The largest message that is sent (libs/messaging/README.md). */
+/** Maximum size of a message (libs/messaging/README.md). */
 const MAX_MESSAGE_BYTES = 12 * 1_024 * 1_024;
 
 const returning = (value: unknown) => (() => Promise.resolve(value)) as MessageHandler;
@@ -23,7 +23,7 @@ describe('answering a request', () => {
     vi.clearAllMocks();
   });
 
-  it.each(['', 'no json', '[]', '{"pattern":1}'])('reports %j, which is none, once', async (text) => {
+  it.each(['', 'no json', '[]', '{"pattern":1}'])('reports the invalid request %j once', async (text) => {
     expect(await answerRequest(text, () => null)).toContain('INTERNAL');
     expect(error).toHaveBeenCalledExactlyOnceWith(expect.any(Error), {});
   });
@@ -35,19 +35,19 @@ describe('answering a request', () => {
     expect(await outcomesOf(metrics)).toEqual([{ pattern: 'malformed', outcome: 'SERVICE_UNAVAILABLE' }]);
   });
 
-  it('reports and counts one that is refused', async () => {
+  it('reports and counts a refused request', async () => {
     const metrics = new Metrics();
     expect(refuseRequest('too many requests in hand', metrics.rpcHandled)).toContain('SERVICE_UNAVAILABLE');
     expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('too many requests'), {});
     expect(await outcomesOf(metrics)).toEqual([{ pattern: 'refused', outcome: 'SERVICE_UNAVAILABLE' }]);
   });
 
-  it('leaves it to a handler to report its own errors', async () => {
+  it("leaves a handler's own errors to its filter", async () => {
     await answerRequest(asked, () => () => Promise.reject(new Error('reported already')));
     expect(error).not.toHaveBeenCalled();
   });
 
-  it('is an error where the reply is no JSON, or too long for a message', async () => {
+  it('is an error where the reply is not JSON, or too long for a message', async () => {
     expect(await answerRequest(asked, () => returning(1n))).toContain('INTERNAL');
     expect(error).toHaveBeenCalledOnce();
     expect(await answerRequest(asked, () => returning('x'.repeat(MAX_MESSAGE_BYTES)))).toContain('OBJECT_TOO_LARGE');

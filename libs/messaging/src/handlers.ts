@@ -34,7 +34,7 @@ async function invoke(handler: MessageHandler, data: unknown): Promise<unknown> 
   return isObservable(result) ? lastValueFrom(result, { defaultValue: undefined }) : result;
 }
 
-/** Answers one RPC: with a reply text, an error's where the handler failed, or with the question that another service gets. */
+/** Handles one RPC. Returns the text of the reply or, where the handler failed, of its error; or the request that the handler forwards. */
 export async function answerRequest(
   text: string,
   find: FindHandler,
@@ -59,7 +59,7 @@ export async function answerRequest(
   }
 }
 
-/** The answer to an RPC that is not even read. */
+/** The reply to an RPC that is refused unread. */
 export function refuseRequest(reason: string, durations?: RpcDurations): string {
   const error = appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
   reportError(logger, error, {});
@@ -67,14 +67,14 @@ export function refuseRequest(reason: string, durations?: RpcDurations): string 
   return encodeError(error);
 }
 
-/** The answer to whoever asked where a question cannot be forwarded. */
+/** The reply to the caller of a request that cannot be forwarded. */
 export function failForwarded(reason: string): string {
   const error = appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
   reportError(logger, error, {});
   return encodeError(error);
 }
 
-/** Hands an event to its handler; rejects where it could not be handled, with UnparseableEvent where it never can be. */
+/** Passes an event to its handler; rejects where the handler fails, with UnparseableEvent where every attempt would fail. */
 export async function deliverEvent(
   { id, pattern, body, requestId, traceparent }: EventMessage,
   handler: MessageHandler,
@@ -98,7 +98,7 @@ function fittingReply(result: unknown): string {
   return reply;
 }
 
-/** Reports what goes wrong around a handler; what it throws itself, its filter has reported. */
+/** Reports errors outside of the handler; the exception filter has already reported the handler's own errors. */
 function reporting<T>(work: () => T): T {
   try {
     return work();
@@ -111,7 +111,7 @@ function reporting<T>(work: () => T): T {
 
 type Refuse = (reason: string) => Error;
 
-/** Parses what came over a transport against the contract: the trust border of a service. */
+/** Validates incoming messages against the contract: the trust boundary of a service. */
 class ContractPipe implements PipeTransform {
   private constructor(
     private readonly schema: z.ZodType,
@@ -140,7 +140,7 @@ function describe(error: z.ZodError): string {
     : `${first.path.join('.') || 'The request'}: ${first.message}`;
 }
 
-/** Keeps our error code on its way through Nest, and logs the true cause of what has no code of its own, once. */
+/** Keeps the code of an AppError on its way through Nest, and logs the cause of any other error once. */
 @Catch()
 export class WireErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('Rpc');
@@ -159,16 +159,16 @@ interface MessageData {
   readonly requestId?: unknown;
 }
 
-/** The id of the HTTP request for which a message came; of an event, its own too. */
+/** The id of the HTTP request that caused a message; for an event, also the event's own id. */
 function originOf(data: unknown): ReportFields {
   const { caller, id, payload, requestId }: MessageData = data ?? {};
   if (typeof caller?.requestId === 'string') return { requestId: caller.requestId };
-  // Other messages have an id of something else, such as an application.
+  // The `id` of other messages identifies something else, such as an application.
   if (payload === undefined || typeof id !== 'string') return {};
   return typeof requestId === 'string' ? { messageId: id, requestId } : { messageId: id };
 }
 
-/** An event as its handler gets it. The same id may come again: `Inbox.once` tells. */
+/** An event as its handler receives it. The same id may arrive again; `Inbox.once` detects repetitions. */
 export interface ReceivedEvent<C extends EventContract> {
   readonly id: string;
   readonly payload: EventPayload<C>;
@@ -176,7 +176,7 @@ export interface ReceivedEvent<C extends EventContract> {
 
 type EventMethod<C extends EventContract> = (event: ReceivedEvent<C>) => Promise<void>;
 
-/** Subscribes a controller method to an event. A rejected promise means: try again later, in the end dead-letter it. */
+/** Subscribes a controller method to an event. Where its promise rejects, the event is retried, and finally dead-lettered. */
 export function EventHandler<C extends EventContract>(contract: C) {
   const decorate = applyDecorators(
     EventPattern(contract.pattern) as MethodDecorator,

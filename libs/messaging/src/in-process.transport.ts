@@ -10,14 +10,14 @@ import {
   type Transport,
 } from './transport.js';
 
-/** Receives what the in-process transport carries. It only holds the handlers; the transport finds them here. */
+/** The Nest strategy of the in-process transport. It only holds the handlers, which the transport looks up here. */
 class InProcessServer extends Server implements CustomTransportStrategy {
   listen(callback: () => void): void {
     callback();
   }
 
   close(): void {
-    // Nothing is held open: requests in flight are drained by the HTTP server that waits for their replies.
+    // Nothing to close: the HTTP server waits for the replies of requests in progress.
   }
 
   on(): never {
@@ -30,14 +30,14 @@ class InProcessServer extends Server implements CustomTransportStrategy {
 }
 
 /**
- * Carries messages inside one process: the same contracts, the same JSON round trip and the same error mapping as over
- * the broker. Its durability is the outbox's: an event counts as published when its handlers are done.
+ * Passes messages inside one process, with the same contracts, JSON encoding and error mapping as over the broker. The outbox provides
+ * durability: an event counts as published when its handlers have finished.
  */
 export class InProcessTransport implements Transport {
   readonly #servers: InProcessServer[] = [];
   readonly #listeners = new Map<string, BroadcastListener[]>();
   readonly #nodes = new Map<string, NodeReceiver>();
-  /** Events are handled one after the other, as one queue would give them. */
+  /** Events are handled one after the other, in the order of a queue. */
   #lastEvent: Promise<void> = Promise.resolve();
 
   async request(pattern: string, body: string, timeoutMs: number): Promise<string> {

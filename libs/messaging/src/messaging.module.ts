@@ -19,14 +19,14 @@ import {
   type Transport,
 } from './transport.js';
 
-/** Asks other services. */
+/** Calls other services. */
 @Injectable()
 export class RpcClient {
   constructor(@Inject(TRANSPORT) private readonly transport: Requester) {}
 
   /**
    * Calls the service that owns the contract and returns its parsed reply.
-   * @throws AppError the service's own error, or SERVICE_UNAVAILABLE after the contract's timeout
+   * @throws AppError the error of the service, or SERVICE_UNAVAILABLE after the contract's timeout
    */
   async call<C extends RpcContract>(contract: C, data: RpcData<C>): Promise<RpcReply<C>> {
     const { pattern, timeoutMs } = contract;
@@ -37,26 +37,26 @@ export class RpcClient {
   }
 }
 
-/** Hands committed events to the broker. Only the outbox relay uses it: everything else adds to the outbox. */
+/** Publishes committed events to the broker. Only the outbox relay uses it; other code adds events to the outbox. */
 @Injectable()
 export class EventPublisher {
   constructor(@Inject(TRANSPORT) private readonly transport: Transport) {}
 
-  /** Whether the broker is there and takes messages. */
+  /** Whether the broker is connected and accepts messages. */
   isConnected(): boolean {
     return this.transport.problem() === undefined;
   }
 
   /**
-   * Resolves once the broker has the event. Every confirm has a deadline of 5 seconds.
-   * @throws Error where the broker does not have it, or does not say so: it may have it all the same
+   * Resolves once the broker has confirmed the event, within 5 seconds.
+   * @throws Error where the broker refuses the event or does not confirm it; it may have stored the event all the same
    */
   publish(message: EventMessage): Promise<void> {
     return this.transport.publishEvent(message);
   }
 }
 
-/** Best-effort hints to every process. Nothing may depend on one arriving. */
+/** Best-effort broadcasts to every process. No code may rely on the arrival of one. */
 @Injectable()
 export class Broadcasts {
   constructor(@Inject(TRANSPORT) private readonly transport: Transport) {}
@@ -73,7 +73,7 @@ export class Broadcasts {
   }
 }
 
-/** A hint that is no JSON is none. */
+/** A broadcast that is not JSON is ignored. */
 function jsonOf(body: string): unknown {
   try {
     return JSON.parse(body);
@@ -82,13 +82,13 @@ function jsonOf(body: string): unknown {
   }
 }
 
-/** What a process does with one kind of message that is sent to it by name. */
+/** The handler of a process for one kind of direct message. */
 interface NodeMessageHandler {
   readonly contract: NodeMessageContract;
   readonly handle: (payload: unknown) => Promise<void> | void;
 }
 
-/** Makes a handler; the payload has the contract's type. */
+/** Creates a handler; the payload has the contract's type. */
 export function nodeMessageHandler<C extends NodeMessageContract>(
   contract: C,
   handle: (payload: NodeMessagePayload<C>) => Promise<void> | void,
@@ -96,14 +96,14 @@ export function nodeMessageHandler<C extends NodeMessageContract>(
   return { contract, handle: (payload) => handle(contract.payload.parse(payload) as NodeMessagePayload<C>) };
 }
 
-/** Messages for one process that is known by its name. They are lost with it: what they say must be found elsewhere too. */
+/** Direct messages to one process, addressed by name. They are lost with the process, so their content must also be available elsewhere. */
 @Injectable()
 export class NodeMessages {
   private readonly logger = new Logger('NodeMessages');
 
   constructor(@Inject(TRANSPORT) private readonly transport: Transport) {}
 
-  /** @throws AppError SERVICE_UNAVAILABLE where the broker is away, or the process too far behind */
+  /** @throws AppError SERVICE_UNAVAILABLE where the broker is unavailable, or the queue of the process is full */
   send<C extends NodeMessageContract>(node: string, contract: C, payload: NodeMessagePayload<C>): Promise<void> {
     const { pattern } = contract;
     return inSpan({ name: `${pattern} send`, kind: 'producer' }, () =>
@@ -111,7 +111,7 @@ export class NodeMessages {
     );
   }
 
-  /** @param connected called whenever messages may have been lost before, and come from then on */
+  /** @param connected called whenever messages may have been lost before, and new ones arrive from then on */
   receiveAs(node: string, handlers: readonly NodeMessageHandler[], connected: () => void): void {
     const byPattern = new Map(handlers.map((handler) => [handler.contract.pattern, handler]));
     this.transport.receiveAsNode(node, {
@@ -126,7 +126,7 @@ export class NodeMessages {
   }
 }
 
-/** Gives every module the clients of the process's one transport, and closes it last. */
+/** Provides the clients of the process's one transport to every module, and closes the transport last. */
 @Module({})
 export class MessagingModule implements OnApplicationShutdown {
   constructor(

@@ -23,7 +23,7 @@ describe('the operator socket', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('answers what operators may ask, and nothing else', async () => {
+  it('replies to the RPCs of operators, and to no others', async () => {
     const served = await serve();
     const socket = await OperatorSocket.open(path);
     expect(await socket?.request(allowed.pattern, request(allowed.pattern), 1_000)).toBe('{"data":1}');
@@ -31,7 +31,7 @@ describe('the operator socket', () => {
     await served.close();
   });
 
-  it("is its owner's only", async () => {
+  it('is accessible to its owner only', async () => {
     const served = await serve();
     expect(statSync(path).mode & 0o777).toBe(0o600);
     await served.close();
@@ -47,7 +47,7 @@ describe('the operator socket', () => {
     expect(await OperatorSocket.open(path)).toBeUndefined();
   });
 
-  it('is told from one that cannot be asked', async () => {
+  it('is distinguished from a socket that cannot be used', async () => {
     writeFileSync(join(folder, 'file'), '');
     await expect(OperatorSocket.open(join(folder, 'file', 'socket'))).rejects.toMatchObject({ code: 'ENOTDIR' });
   });

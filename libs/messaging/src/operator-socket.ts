@@ -6,13 +6,13 @@ import type { RpcContract } from '#contracts';
 import { appError, toAppError } from '#errors';
 import { decodeRequest, encodeError, type Requester } from './transport.js';
 
-/** The codes of a socket that is not there, and of one whose process is gone. */
+/** The error codes of a missing socket, and of one whose process has ended. */
 const NOBODY_LISTENS: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ECONNREFUSED']);
 
 const closed = (cause?: unknown) =>
   appError('SERVICE_UNAVAILABLE', { message: 'The server closed the connection.', cause });
 
-/** The asking side of a running server's operator socket. One request at a time. */
+/** The client of a running server's operator socket. It sends one request at a time. */
 export class OperatorSocket implements Requester {
   readonly #lines: AsyncIterator<string>;
 
@@ -52,18 +52,18 @@ export class OperatorSocket implements Requester {
   }
 }
 
-/** Who may ask: the user that runs the server. */
+/** Only the user that runs the server has access. */
 const OWNER_ONLY = 0o600;
 
-/** A socket that operators can ask. */
+/** A listening operator socket. */
 export interface ServedOperators {
-  /** Ends the open connections too: one that is idle would never end by itself. */
+  /** Closes open connections, too, because idle ones would not end by themselves. */
   close(): Promise<void>;
 }
 
 /**
- * Lets operators of the same machine ask over a Unix socket: one request a line, one reply a line, in the order asked.
- * Only the given contracts can be asked, and only by the user of this process.
+ * Serves operators of the same machine over a Unix socket: one request per line, one reply per line, in order. Only the given contracts are
+ * available, and only to the user of this process.
  * @throws the error of `listen`, such as EADDRINUSE where the socket exists
  */
 export async function serveOperators(
@@ -111,8 +111,9 @@ async function answer(
 ): Promise<string> {
   try {
     const contract = allowed.get(decodeRequest(line).pattern);
-    if (contract === undefined) throw appError('FORBIDDEN', { message: 'Operators cannot ask this.' });
-    if (requester === undefined) throw appError('SERVICE_UNAVAILABLE', { message: 'The server is still starting.' });
+    if (contract === undefined) throw appError('FORBIDDEN', { message: 'This request is not available to operators.' });
+    if (requester === undefined)
+      throw appError('SERVICE_UNAVAILABLE', { message: 'The server is still starting. Try again.' });
     return await requester.request(contract.pattern, line, contract.timeoutMs);
   } catch (error) {
     return encodeError(toAppError(error));

@@ -4,17 +4,17 @@ import type { RpcContract, RpcData, RpcReply } from '#contracts';
 import { appError, AppError, fromWireError, toWireError } from '#errors';
 import { currentTraceparent } from '#observability';
 
-/** What a message is a consequence of: it is told in logs and traces, and nothing depends on it. */
+/** The origin of a message, for logs and traces only. */
 export interface MessageOrigin {
   /** The id of the HTTP request. */
   readonly requestId?: string | undefined;
-  /** The sender's span. */
+  /** The span of the sender. */
   readonly traceparent?: string | undefined;
 }
 
 /** An event on its way to its subscribers. */
 export interface EventMessage extends MessageOrigin {
-  /** Stable over redeliveries; consumers know by it what they have done already. */
+  /** Stable over redeliveries, so that consumers detect repetitions. */
   readonly id: string;
   readonly pattern: string;
   /** The payload as JSON. */
@@ -23,69 +23,69 @@ export interface EventMessage extends MessageOrigin {
 
 export type BroadcastListener = (body: string) => void;
 
-/** A message for one process. */
+/** A direct message to one process. */
 export interface NodeMessage extends Pick<MessageOrigin, 'traceparent'> {
   readonly pattern: string;
   readonly body: string;
 }
 
-/** Takes what is sent to one process by its name. */
+/** Receives the direct messages of one process. */
 export interface NodeReceiver {
   /** A failure is logged; the message is not delivered again. */
   receive(message: NodeMessage): Promise<void>;
-  /** Messages may have been lost before this moment, and from now on come: at the first connection, and after each loss. */
+  /** Called at the first connection and after each loss: messages may have been lost before, and new ones arrive from now on. */
   connected(): void;
 }
 
-/** The part of a transport that asks. */
+/** The calling part of a transport. */
 export interface Requester {
-  /** Asks the service that owns the pattern. Rejects with SERVICE_UNAVAILABLE where no answer comes in time. */
+  /** Calls the service that owns the pattern. Rejects with SERVICE_UNAVAILABLE where no reply arrives in time. */
   request(pattern: string, body: string, timeoutMs: number): Promise<string>;
 }
 
-/** Moves messages between services. One implementation over RabbitMQ, one inside a process. */
+/** Transports messages between services, over RabbitMQ or inside a process. */
 export interface Transport extends Requester {
-  /** Resolves once the event is safe with the broker, or, in one process, was handled. */
+  /** Resolves once the broker has stored the event or, inside a process, once it was handled. */
   publishEvent(message: EventMessage): Promise<void>;
-  /** Tells every process, best effort. */
+  /** Sends to every process, best effort. */
   broadcast(pattern: string, body: string): void;
   onBroadcast(pattern: string, listener: BroadcastListener): void;
   /**
-   * Sends a message to the process of this name. Resolves once the broker has it; also where no such process is, which loses it.
-   * Rejects with SERVICE_UNAVAILABLE where the broker is away, or where the process is too far behind.
+   * Sends a direct message to the named process. Resolves once the broker has accepted it, even where no such process exists and the
+   * message is lost. Rejects with SERVICE_UNAVAILABLE where the broker is unavailable, or the queue of the process is full.
    */
   sendToNode(node: string, message: NodeMessage): Promise<void>;
-  /** Makes this process the one of that name. */
+  /** Receives the direct messages to this name in this process. */
   receiveAsNode(node: string, receiver: NodeReceiver): void;
-  /** Why it does not move messages now, in words for operators; undefined where it does. */
+  /** The reason why the transport does not work now, worded for operators; undefined where it works. */
   problem(): string | undefined;
-  /** The Nest microservice strategy by which the named service receives RPCs and events. */
+  /** The Nest microservice strategy that receives the RPCs and events of the named service. */
   createServer(service: string): Server & CustomTransportStrategy;
   close(): Promise<void>;
 }
 
 export const TRANSPORT = Symbol('Transport');
 
-/** The longest message, in bytes. RabbitMQ 4 closes the channel on more than 16 MiB. */
+/** Maximum size of a message, in bytes. RabbitMQ 4 closes the channel at more than 16 MiB. */
 export const MAX_MESSAGE_BYTES = 12 * 1_024 * 1_024;
 
-/** @throws AppError OBJECT_TOO_LARGE where the text is longer than a message may be */
+/** @throws AppError OBJECT_TOO_LARGE where the text exceeds the maximum size of a message */
 export function assertFits(text: string | Buffer): void {
   if (Buffer.byteLength(text) > MAX_MESSAGE_BYTES) throw appError('OBJECT_TOO_LARGE');
 }
 
-/** An event that no attempt can handle: it is no JSON, or breaks its contract. */
+/** An event that every attempt would fail to handle: it is not JSON, or violates its contract. */
 export class UnparseableEvent extends Error {
   /** Parses an event's body. */
   static orJson(body: string): unknown {
     try {
       return JSON.parse(body);
     } catch (cause) {
-      throw new UnparseableEvent('the event is no JSON', { cause });
+      throw new UnparseableEvent('the event is not JSON', { cause });
     }
   }
 
-  /** Whether this, or what an error filter made of it. */
+  /** Whether the error is an UnparseableEvent, or an error filter's conversion of one. */
   static isBehind(error: unknown): boolean {
     return error instanceof UnparseableEvent || (error instanceof AppError && error.cause instanceof UnparseableEvent);
   }
@@ -94,19 +94,19 @@ export class UnparseableEvent extends Error {
 const requestEnvelope = z.object({
   pattern: z.string(),
   data: z.unknown(),
-  /** The asker's span, where there is one. Older versions neither send nor read it; what is no text is passed over. */
+  /** The span of the caller, if any. Older versions do not have this member; a value that is not a string is ignored. */
   traceparent: z.string().optional().catch(undefined),
 });
 const replyEnvelope = z.union([z.object({ error: z.unknown() }), z.object({ data: z.unknown() })]);
 
 type RequestEnvelope = z.output<typeof requestEnvelope>;
 
-/** A question as text, with the trace that it belongs to. */
+/** A request as text, with its trace. */
 export function encodeRequest({ pattern, data }: Pick<RequestEnvelope, 'pattern' | 'data'>): string {
   return JSON.stringify({ pattern, data, traceparent: currentTraceparent() });
 }
 
-/** @throws AppError INTERNAL where the text is no request */
+/** @throws AppError INTERNAL where the text is not a request */
 export function decodeRequest(text: string): RequestEnvelope {
   return parse(requestEnvelope, text);
 }
@@ -119,7 +119,7 @@ export function encodeError(error: AppError): string {
   return JSON.stringify({ error: toWireError(error) });
 }
 
-/** @throws AppError the one that the other side answered with, or INTERNAL where the text is no reply */
+/** @throws AppError the error of the reply, or INTERNAL where the text is not a reply */
 export function decodeReply(text: string): unknown {
   const reply = parse(replyEnvelope, text);
   if ('error' in reply) throw fromWireError(reply.error);
@@ -135,23 +135,23 @@ function parse<T>(envelope: z.ZodType<T>, text: string): T {
 }
 
 /**
- * What a handler returns instead of a reply: the question goes on to another service, and that one answers whoever asked.
- * Nothing comes back this way, so nothing waits here.
+ * The result of a handler that forwards its request: the next service replies to the original caller directly, so that this process does
+ * not wait for the reply.
  */
 export class Forwarded<Reply = unknown> {
-  /** Only for the compiler: the answer that the asking side will get. */
+  /** For the compiler only: the reply that the caller will receive. */
   declare protected readonly reply: Reply;
 
   constructor(
     readonly pattern: string,
-    /** The question as text. */
+    /** The request as text. */
     readonly body: string,
   ) {}
 }
 
 /**
- * Hands a question on to the service that owns the contract. The deadline stays that of whoever asked first.
- * @throws AppError OBJECT_TOO_LARGE where it does not fit into a message
+ * Forwards a request to the service that owns the contract. The deadline of the original caller still applies.
+ * @throws AppError OBJECT_TOO_LARGE where it exceeds the maximum size of a message
  */
 export function forward<C extends RpcContract>(contract: C, data: RpcData<C>): Forwarded<RpcReply<C>> {
   const body = encodeRequest({ pattern: contract.pattern, data });

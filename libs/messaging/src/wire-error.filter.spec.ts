@@ -15,13 +15,13 @@ describe('WireErrorFilter', () => {
     vi.clearAllMocks();
   });
 
-  it('lets an error of ours through as it is, and logs nothing', async () => {
+  it('passes an AppError through unchanged, and logs nothing', async () => {
     const taken = appError('USERNAME_TAKEN');
     await expect(pass(taken)).rejects.toBe(taken);
     expect(error).not.toHaveBeenCalled();
   });
 
-  it('logs what has no code with the id of the HTTP request, and hides its text', async () => {
+  it('logs an unknown error with the id of the HTTP request, and hides its text', async () => {
     const bug = new TypeError('secret');
     await expect(pass(bug, { caller: { requestId: 'request-1' } })).rejects.toMatchObject({
       errorName: 'INTERNAL',
@@ -35,17 +35,17 @@ describe('WireErrorFilter', () => {
     expect(error).toHaveBeenCalledExactlyOnceWith(expect.any(Error), { messageId: 'event-1' });
   });
 
-  it('names the request that an event follows from, where it is known', async () => {
+  it('names the request that caused an event, where it is known', async () => {
     await expect(pass(new Error('no'), { id: 'event-1', requestId: 'request-1', payload: {} })).rejects.toThrow();
     expect(error).toHaveBeenCalledExactlyOnceWith(expect.any(Error), { messageId: 'event-1', requestId: 'request-1' });
   });
 
-  it('takes no other id for one', async () => {
+  it('ignores ids of another kind', async () => {
     await expect(pass(new Error('no'), { id: 'application-1' })).rejects.toThrow();
     expect(error).toHaveBeenCalledExactlyOnceWith(expect.any(Error), {});
   });
 
-  it('warns of what is away, with the reason that the client does not see', async () => {
+  it('warns of an unavailable server, with the reason that the client does not see', async () => {
     await expect(pass(appError('SERVICE_UNAVAILABLE', { cause: new Error('ECONNREFUSED') }))).rejects.toThrow();
     expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('ECONNREFUSED'), {});
   });

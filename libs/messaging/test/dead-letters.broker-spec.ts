@@ -30,7 +30,7 @@ describe('dead letters', () => {
     await letters.close();
   });
 
-  /** Events that no attempt can handle. */
+  /** Publishes events that every attempt fails to handle. */
   async function kill(count: number): Promise<string[]> {
     const ids = Array.from({ length: count }, () => randomUUID());
     for (const id of ids) await publisher.publishEvent({ id, pattern, body: '{"value":7}' });
@@ -40,14 +40,14 @@ describe('dead letters', () => {
     return ids;
   }
 
-  it('are none of a service that never had any', async () => {
+  it('are empty for a service that never had any', async () => {
     expect(await letters.count('nobody')).toBe(0);
     await letters.replay('nobody', () => {
       throw new Error('there is none');
     });
   });
 
-  it('go back to their service with their ids, and die again where nothing was mended', async () => {
+  it('return to their service with their ids, and are dead-lettered again where the cause persists', async () => {
     const ids = await kill(3);
     const moved: DeadLetter[] = [];
     await letters.replay('sample', (letter) => moved.push(letter));
@@ -60,7 +60,7 @@ describe('dead letters', () => {
     expect(behaviour.events).toEqual([]);
   });
 
-  it('are gone once they are dropped', async () => {
+  it('are deleted by drop', async () => {
     const ids = await kill(2);
     const dropped: DeadLetter[] = [];
     await letters.drop('sample', (letter) => dropped.push(letter));

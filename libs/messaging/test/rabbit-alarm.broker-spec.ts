@@ -14,7 +14,7 @@ import { SampleBehaviour, sampleEvents, sampleRpc, startSample } from './sample-
 const START_MS = 120_000;
 /** Each call of rabbitmqctl starts a virtual machine. */
 const TEST_MS = 120_000;
-/** An idle process looks every second; the machine may be busy. */
+/** An idle process probes every second; the machine may be busy. */
 const NOTICED_MS = 15_000;
 const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', retryAfterSeconds: 1 };
 
@@ -99,7 +99,7 @@ describe('a RabbitMQ that is short of memory', { timeout: TEST_MS }, () => {
     await rabbit.stop();
   }, START_MS);
 
-  it('is known to processes that publish nothing, which refuse at once, and go on by themselves', async () => {
+  it('is detected by processes that publish nothing, which refuse at once and recover by themselves', async () => {
     await start();
     await runShort();
     await eventually(async () => {
@@ -118,14 +118,14 @@ describe('a RabbitMQ that is short of memory', { timeout: TEST_MS }, () => {
     });
     expect([asking.isConnected(), serving.isConnected()]).toEqual([true, true]);
     await recover();
-    // Read once a second at most.
+    // The metric is read at most once a second.
     await eventually(async () => {
       expect(await told('broker_blocked')).toBe(0);
     });
     expect(await client.call(sampleRpc.echo, { text: 'again' })).toEqual({ text: 'again' });
   });
 
-  it('fails questions under way long before their deadline', async () => {
+  it('fails pending requests long before their deadline', async () => {
     await start();
     const held = client.call(sampleRpc.hold, {}).then(
       () => undefined,
@@ -141,7 +141,7 @@ describe('a RabbitMQ that is short of memory', { timeout: TEST_MS }, () => {
     expect((failed?.at ?? Infinity) - noticedAt).toBeLessThan(1_000);
   });
 
-  it('has events handled and acknowledged meanwhile; one that fails waits, and is tried again afterwards', async () => {
+  it('lets events be handled and acknowledged; a failed event waits, and is retried afterwards', async () => {
     let failures = 1;
     behaviour.onEvent = () => {
       if (failures-- > 0) throw new Error('not now');
@@ -154,7 +154,7 @@ describe('a RabbitMQ that is short of memory', { timeout: TEST_MS }, () => {
     });
     const channel = await own.createChannel();
     const left = async () => (await channel.checkQueue(topology.eventQueue('sample'))).messageCount;
-    // Longer than the copy waits between two attempts: given back, the event would have come again.
+    // Longer than the delay between two copy attempts: a requeued event would have returned by now.
     await sleep(2_500);
     expect([behaviour.events.length, await left()]).toEqual([5, 0]);
     await recover();
@@ -164,7 +164,7 @@ describe('a RabbitMQ that is short of memory', { timeout: TEST_MS }, () => {
     expect(new Set(behaviour.events.map(({ id }) => id)).size).toBe(5);
   });
 
-  it('has no question worked on that it reads after its caller has given up', async () => {
+  it("refuses a request that it reads after the caller's deadline", async () => {
     await start();
     await runShort();
     const channel = await own.createChannel();

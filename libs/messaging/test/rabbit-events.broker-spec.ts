@@ -25,7 +25,7 @@ describe('events over RabbitMQ', () => {
       expect(await consumerCount()).toBe(consumers + 1);
     });
   };
-  /** A queue that is not there closes the channel that asks, so each question has its own. */
+  /** The check of a missing queue closes its channel, so each check has its own channel. */
   const consumerCount = async () => {
     const own = await connection.createChannel();
     own.on('error', () => undefined);
@@ -44,7 +44,7 @@ describe('events over RabbitMQ', () => {
   const dead = async (): Promise<GetMessage> =>
     eventually(async () => {
       const message = await channel.get(topology.deadLetterQueue('sample'), { noAck: true });
-      if (message === false) throw new Error('nothing is dead-lettered yet');
+      if (message === false) throw new Error('no dead letter yet');
       return message;
     });
 
@@ -66,7 +66,7 @@ describe('events over RabbitMQ', () => {
     await connection.close();
   });
 
-  it('come with id and payload, and are acknowledged when handled', async () => {
+  it('arrive with id and payload, and are acknowledged when handled', async () => {
     await start();
     const id = await publish('first');
     await eventually(() => {
@@ -76,7 +76,7 @@ describe('events over RabbitMQ', () => {
     expect(await messagesIn(topology.eventQueue('sample'))).toBe(0);
   });
 
-  it('wait for a service that is away', async () => {
+  it('wait for a service that does not run', async () => {
     await start();
     await Promise.all(running.splice(0).map((app) => app.close()));
     const ids = [await publish('one'), await publish('two')];
@@ -86,7 +86,7 @@ describe('events over RabbitMQ', () => {
     });
   });
 
-  it('wait for a subscriber that has never run, but not for one that nobody declared', async () => {
+  it('wait for a declared subscriber that has never run, but for no other', async () => {
     const declaring = openPublisher(namespace, Object.values(sampleEvents));
     await eventually(() => {
       expect(declaring.isConnected()).toBe(true);
@@ -103,7 +103,7 @@ describe('events over RabbitMQ', () => {
     await declaring.close();
   });
 
-  it('are tried again after each delay, and then done', async () => {
+  it('are retried after each delay', async () => {
     const attempts: number[] = [];
     behaviour.onEvent = () => {
       attempts.push(Date.now());
@@ -120,8 +120,8 @@ describe('events over RabbitMQ', () => {
     expect(await messagesIn(topology.deadLetterQueue('sample'))).toBe(0);
   });
 
-  it('are dead-lettered with the reason after the last attempt, and kept', async () => {
-    behaviour.onEvent = () => Promise.reject(new Error('the mail server is on fire'));
+  it('are dead-lettered with the reason after the last attempt, and stored', async () => {
+    behaviour.onEvent = () => Promise.reject(new Error('the mail server has failed'));
     await start();
     const id = randomUUID();
     await publisher.publishEvent({ id, pattern, body: '{"value":"poison"}', requestId: 'request-1' });
@@ -134,12 +134,12 @@ describe('events over RabbitMQ', () => {
     ]);
     expect(properties.headers).toMatchObject({ 'x-gatepost-attempt': 1 + RETRY_DELAYS_MS.length });
     expect(properties.headers).toMatchObject({
-      'x-gatepost-reason': 'the mail server is on fire',
+      'x-gatepost-reason': 'the mail server has failed',
       'x-gatepost-request-id': 'request-1',
     });
   });
 
-  it('do not hold up the events behind them while they wait for another attempt', async () => {
+  it('do not delay the events behind them while they wait for a retry', async () => {
     behaviour.onEvent = ({ payload }) => {
       if (payload.value === 'bad') throw new Error('bad');
     };
@@ -152,7 +152,7 @@ describe('events over RabbitMQ', () => {
   });
 
   it.each([
-    ['text that is no JSON', 'no json'],
+    ['text that is not JSON', 'no json'],
     ['a payload of another shape', '{"value": 7}'],
   ])('with %s never reach the handler and are dead-lettered at once', async (_, body) => {
     await start();
@@ -167,7 +167,7 @@ describe('events over RabbitMQ', () => {
     });
   });
 
-  it('go to another consumer when the one that had them dies', async () => {
+  it('are redelivered to another consumer when the connection of the first one ends', async () => {
     const proxy = await TcpProxy.to(new URL(testRun().amqpUrl), 5672);
     const dying = new SampleBehaviour();
     dying.onEvent = () => new Promise<never>(() => undefined);
@@ -185,12 +185,12 @@ describe('events over RabbitMQ', () => {
     await eventually(() => {
       expect(behaviour.events).toEqual([{ id, payload: { value: 'heavy' } }]);
     });
-    // The doomed consumer never ends its work: only its connection is closed.
+    // The first consumer never finishes its work: only its connection is closed.
     await doomed.close();
     await proxy.close();
   });
 
-  it('in hand are finished before a closing service leaves, those behind them stay in the queue', async () => {
+  it('in progress are finished before a closing service disconnects; the others stay in the queue', async () => {
     const gate = new SampleBehaviour();
     let isDone = false;
     behaviour.onEvent = async ({ payload }) => {
@@ -214,7 +214,7 @@ describe('events over RabbitMQ', () => {
     expect([isDone, behaviour.events.length]).toEqual([true, handled]);
   });
 
-  it('cannot be published while the broker is away', async () => {
+  it('cannot be published while the broker is unavailable', async () => {
     const proxy = await TcpProxy.to(new URL(testRun().amqpUrl), 5672);
     const cut = openRabbit(namespace, proxy.urlFor(testRun().amqpUrl));
     await eventually(() => {

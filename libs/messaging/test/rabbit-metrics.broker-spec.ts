@@ -10,7 +10,7 @@ import { Topology } from '../src/rabbit/topology.js';
 import { RETRY_DELAYS_MS } from './open-rabbit.js';
 import { impatientHold, nobodysRpc, SampleBehaviour, sampleEvents, sampleRpc, startSample } from './sample-service.js';
 
-describe('what is told of RabbitMQ', () => {
+describe('metrics of RabbitMQ', () => {
   let namespace: string;
   let topology: Topology;
   let proxy: TcpProxy;
@@ -60,7 +60,7 @@ describe('what is told of RabbitMQ', () => {
     await proxy.close();
   });
 
-  it('is how much waits in each queue that events can wait in, and nothing while the broker is away', async () => {
+  it('report the length of each event queue, and nothing while the broker is unavailable', async () => {
     await publish();
     await publish();
     await eventually(async () => {
@@ -83,7 +83,7 @@ describe('what is told of RabbitMQ', () => {
     });
   });
 
-  it('is told within three seconds by a broker that says nothing, and is then left out', async () => {
+  it('are read within three seconds from a silent broker, and then left out', async () => {
     await eventually(async () => {
       expect(await told('broker_queue_messages')).toHaveLength(4);
     });
@@ -93,7 +93,7 @@ describe('what is told of RabbitMQ', () => {
     });
   });
 
-  it('leaves a queue out that is gone, and disturbs nothing else', async () => {
+  it('leave out a deleted queue without further effect', async () => {
     const receiving = new Metrics();
     sample = await startSample(open(testRun().amqpUrl, receiving), behaviour);
     await eventually(async () => {
@@ -107,7 +107,7 @@ describe('what is told of RabbitMQ', () => {
     expect(await client.call(sampleRpc.echo, { text: 'still there' })).toEqual({ text: 'still there' });
   });
 
-  it('is what became of events', async () => {
+  it('count the outcomes of events', async () => {
     const receiving = new Metrics();
     let failures = 1 + RETRY_DELAYS_MS.length;
     behaviour.onEvent = () => {
@@ -133,7 +133,7 @@ describe('what is told of RabbitMQ', () => {
     });
   });
 
-  it('is how questions ended: for who asks, and for who answers', async () => {
+  it('count the outcomes of requests, for the caller and the service', async () => {
     const receiving = new Metrics();
     sample = await startSample(open(testRun().amqpUrl, receiving), behaviour);
     await eventually(() => client.call(sampleRpc.echo, { text: '' }));

@@ -8,11 +8,11 @@ import type { RabbitTransport } from '../src/rabbit/rabbit.transport.js';
 import { openRabbit } from './open-rabbit.js';
 
 const note = nodeMessage('note.left', z.object({ number: z.number(), padding: z.string().default('') }));
-/** What waits for one process at most, and what it has in hand besides (libs/messaging/README.md). */
+/** Maximum bytes that wait for one process, besides the messages in progress (libs/messaging/README.md). */
 const WAITING_BYTES = 64 * 1_024 * 1_024;
 const PREFETCH = 16;
 
-describe('messages for one process over RabbitMQ', () => {
+describe('direct messages over RabbitMQ', () => {
   let namespace: string;
   let node: string;
   let proxy: TcpProxy;
@@ -53,7 +53,7 @@ describe('messages for one process over RabbitMQ', () => {
     await proxy.close();
   });
 
-  it('come again after the connection was lost, and the process is told that some may be missing', async () => {
+  it('arrive again after the connection was lost, and the process learns that some may be missing', async () => {
     await receive();
     proxy.takeAway();
     await eventually(() => {
@@ -70,7 +70,7 @@ describe('messages for one process over RabbitMQ', () => {
     });
   });
 
-  it('come to the new connection while the broker still holds the old one for alive', async () => {
+  it('arrive on the new connection while the broker still considers the old one open', async () => {
     await receive();
     proxy.silence();
     const successor = openRabbit(namespace);
@@ -88,7 +88,7 @@ describe('messages for one process over RabbitMQ', () => {
     await successor.close();
   });
 
-  it('are refused while too many wait for a process that does not come after, and taken when it does', async () => {
+  it('are refused while too many wait for a slow process, and accepted again afterwards', async () => {
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -110,7 +110,7 @@ describe('messages for one process over RabbitMQ', () => {
     });
   });
 
-  it('are refused while the broker is away', async () => {
+  it('are refused while the broker is unavailable', async () => {
     await receive();
     const cut = new NodeMessages(receiving);
     proxy.takeAway();
@@ -121,14 +121,14 @@ describe('messages for one process over RabbitMQ', () => {
       errorName: 'SERVICE_UNAVAILABLE',
     });
     proxy.bringBack();
-    // The sending half may be there again before the receiving one.
+    // The publishing connection may recover before the consuming one.
     await eventually(async () => {
       await cut.send(node, note, { number: 2, padding: '' });
       expect(heard.at(-1)).toBe(2);
     });
   });
 
-  it('are lost without harm where the process has gone', async () => {
+  it('are dropped where the process has ended', async () => {
     await receive();
     await receiving.close();
     await send(1);

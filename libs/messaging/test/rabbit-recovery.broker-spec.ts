@@ -85,7 +85,7 @@ describe('a RabbitMQ channel that is lost while its connection lives', () => {
     await served();
   });
 
-  it('asks again after the broker closed it for a question', async () => {
+  it('sends requests again after the broker closed it because of a request', async () => {
     await start();
     await served();
     await expect(asking.request('sample.echo', '{}', -1)).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });

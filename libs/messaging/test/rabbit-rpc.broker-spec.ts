@@ -50,7 +50,7 @@ describe('RPC over RabbitMQ', () => {
     await proxy.close();
   });
 
-  it('drops a request from the queue when its caller has given up', async () => {
+  it("drops a request from the queue after the caller's deadline", async () => {
     await new Topology(namespace).declareRpcQueue(channel, 'sample');
     await expect(client.call(impatientHold, {})).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
     await eventually(async () => {
@@ -60,7 +60,7 @@ describe('RPC over RabbitMQ', () => {
     expect(behaviour.calls).toBe(1);
   });
 
-  it('takes only so many requests at once, and tells the others at once to come back', async () => {
+  it('limits the requests in progress, and refuses the others at once', async () => {
     await start();
     const held = Array.from({ length: MAX_RPC_IN_FLIGHT + 50 }, () =>
       client.call(sampleRpc.hold, {}).then(
@@ -75,7 +75,7 @@ describe('RPC over RabbitMQ', () => {
     expect(outcomes.filter((outcome) => outcome === 'ok')).toHaveLength(MAX_RPC_IN_FLIGHT);
   });
 
-  it('answers what is in hand when it closes, and takes nothing more', async () => {
+  it('finishes requests in progress when it closes, and accepts no others', async () => {
     await start();
     const inHand = Promise.all(Array.from({ length: 20 }, () => client.call(sampleRpc.hold, {})));
     inHand.catch(() => undefined);
@@ -92,7 +92,7 @@ describe('RPC over RabbitMQ', () => {
     sample = undefined;
   });
 
-  it('hands no request to a replica that closes while another serves', async () => {
+  it('sends no request to a closing replica while another one serves', async () => {
     await start();
     const leaving = await startSample(openRabbit(namespace), behaviour);
     await eventually(async () => {
@@ -108,7 +108,7 @@ describe('RPC over RabbitMQ', () => {
     });
   });
 
-  it('fails what is pending at once when the connection is lost, refuses new calls at once, and recovers by itself', async () => {
+  it('fails pending requests at once when the connection is lost, refuses new ones, and recovers by itself', async () => {
     await start();
     const pending = Promise.allSettled(Array.from({ length: 10 }, () => client.call(sampleRpc.hold, {})));
     await eventually(() => {
@@ -127,7 +127,7 @@ describe('RPC over RabbitMQ', () => {
     }, 15_000);
   });
 
-  it('fails by its deadline where the network swallows everything', async () => {
+  it('fails at its deadline where the network drops all packets', async () => {
     await start();
     proxy.silence();
     const startedAt = Date.now();
@@ -139,7 +139,7 @@ describe('RPC over RabbitMQ', () => {
     }, 15_000);
   });
 
-  it('refuses at once what is over 64 MiB of waiting questions, and counts them no longer than they wait', async () => {
+  it('refuses requests above 64 MiB of pending ones, and counts them only while they wait', async () => {
     await start();
     proxy.silence();
     const text = 'x'.repeat(1_024 * 1_024);
@@ -150,7 +150,7 @@ describe('RPC over RabbitMQ', () => {
     await eventually(() => {
       expect(refusals.map(String)).toContain('Error: too many bytes wait for the message broker');
     });
-    // Those that wait, and those in the socket: a message counts in both until it has left.
+    // Pending messages and unsent bytes: a message counts in both until the socket has sent it.
     expect(refusals.length).toBeGreaterThanOrEqual(80 - 64);
     expect(refusals.length).toBeLessThan(60);
     await Promise.all(calls);
@@ -160,7 +160,7 @@ describe('RPC over RabbitMQ', () => {
     }, 15_000);
   });
 
-  it('gives up a confirm that does not come, and publishes again', async () => {
+  it('times out a missing confirm, and publishes again', async () => {
     const publish = () => asking.publishEvent({ id: randomUUID(), pattern: 'sample.ignored.v1', body: '{}' });
     await publish();
     proxy.silence();

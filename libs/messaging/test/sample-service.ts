@@ -33,7 +33,7 @@ export const sampleEvents = {
 
 type Happened = ReceivedEvent<typeof sampleEvents.happened>;
 
-/** What the sample service has seen, and what it does. */
+/** The recorded calls and the configured behaviour of the sample service. */
 export class SampleBehaviour {
   readonly events: Happened[] = [];
   calls = 0;
@@ -43,7 +43,7 @@ export class SampleBehaviour {
     this.#release = resolve;
   });
 
-  /** Lets all held calls go on, those to come too. */
+  /** Releases all held calls, later ones included. */
   release(): void {
     this.#release();
   }
@@ -101,7 +101,7 @@ class SampleController {
   }
 }
 
-/** Runs the sample service over the transport. Closing it closes the transport too. */
+/** Runs the sample service over the transport. Closing it closes the transport, too. */
 export async function startSample(transport: Transport, behaviour: SampleBehaviour): Promise<INestMicroservice> {
   @Module({
     imports: [ObservabilityModule.forRoot(new Metrics()), MessagingModule.forRoot(transport)],

@@ -8,10 +8,10 @@ import { Broadcasts, nodeMessageHandler, NodeMessages, RpcClient } from '../src/
 import type { Transport } from '../src/transport.js';
 import { impatientHold, impatientPass, nobodysRpc, SampleBehaviour, sampleRpc, startSample } from './sample-service.js';
 
-/** The largest message that is sent (libs/messaging/README.md). */
+/** Maximum size of a message (libs/messaging/README.md). */
 const MAX_MESSAGE_BYTES = 12 * 1_024 * 1_024;
 
-/** Both ends of one transport; in one process they are the same object. */
+/** Both ends of one transport; inside one process they are the same object. */
 export interface TransportPair {
   readonly asking: Transport;
   readonly answering: Transport;
@@ -19,7 +19,7 @@ export interface TransportPair {
 
 const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', status: 503, retryAfterSeconds: 1 };
 
-/** What every transport promises: one suite, run against each. */
+/** The contract of every transport: one suite, run against each implementation. */
 export function describeTransport(name: string, open: () => TransportPair): void {
   describe(`RPC over ${name}`, () => {
     const behaviour = new SampleBehaviour();
@@ -39,13 +39,13 @@ export function describeTransport(name: string, open: () => TransportPair): void
       if (pair.asking !== pair.answering) await pair.asking.close();
     });
 
-    it('brings the reply', async () => {
+    it('returns the reply', async () => {
       const texts = ['', 'plain', 'ä 😀 \u2028 "\\', 'x'.repeat(200_000)];
       const replies = await Promise.all(texts.map((text) => client.call(sampleRpc.echo, { text })));
       expect(replies.map(({ text }) => text)).toEqual(texts);
     });
 
-    it('refuses questions and replies that are too long for a message, and goes on', async () => {
+    it('refuses requests and replies that exceed the maximum size, and continues', async () => {
       const tooLarge = { errorName: 'OBJECT_TOO_LARGE', code: 116 };
       await expect(client.call(sampleRpc.echo, { text: 'x'.repeat(MAX_MESSAGE_BYTES) })).rejects.toMatchObject(
         tooLarge,
@@ -69,7 +69,7 @@ export function describeTransport(name: string, open: () => TransportPair): void
       });
     });
 
-    it('turns an unknown error into INTERNAL and tells nothing of it', async () => {
+    it('turns an unknown error into INTERNAL and hides its text', async () => {
       const error: unknown = await client.call(sampleRpc.fail, { how: 'unknown' }).catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ errorName: 'INTERNAL', status: 500 });
       expect((error as Error).message).not.toMatch(/secret|hunter2|TypeError/);
@@ -85,7 +85,7 @@ export function describeTransport(name: string, open: () => TransportPair): void
       expect(behaviour.calls).toBe(before);
     });
 
-    it('answers a text that is no request with INTERNAL', async () => {
+    it('replies INTERNAL to a text that is not a request', async () => {
       for (const text of ['', 'no json', '[]', '{"pattern": 1}']) {
         expect(JSON.parse(await pair.asking.request('sample.echo', text, 2_000))).toMatchObject({
           error: { name: 'INTERNAL' },
@@ -100,14 +100,14 @@ export function describeTransport(name: string, open: () => TransportPair): void
       expect(Date.now() - startedAt).toBeLessThan(2_500);
     });
 
-    it('is SERVICE_UNAVAILABLE at once where no such service runs, or it has no such handler', async () => {
+    it('is SERVICE_UNAVAILABLE at once where the service does not run, or has no such handler', async () => {
       const startedAt = Date.now();
       await expect(client.call(nobodysRpc, {})).rejects.toMatchObject(UNAVAILABLE);
       await expect(client.call(sampleRpc.missing, {})).rejects.toMatchObject(UNAVAILABLE);
       expect(Date.now() - startedAt).toBeLessThan(5_000);
     });
 
-    it('forwards a question, whose answer or error comes from there', async () => {
+    it('forwards a request and returns the reply or error of the next service', async () => {
       expect(await client.call(sampleRpc.pass, { to: 'echo', length: 200_000 })).toEqual({ text: 'x'.repeat(200_000) });
       await expect(client.call(sampleRpc.pass, { to: 'fail' })).rejects.toMatchObject({
         errorName: 'USERNAME_TAKEN',
@@ -117,25 +117,25 @@ export function describeTransport(name: string, open: () => TransportPair): void
       await expect(tooLong).rejects.toMatchObject({ errorName: 'OBJECT_TOO_LARGE' });
     });
 
-    it('is SERVICE_UNAVAILABLE at once where a question is forwarded to a service that does not run', async () => {
+    it('is SERVICE_UNAVAILABLE at once where the service of a forwarded request does not run', async () => {
       const startedAt = Date.now();
       await expect(client.call(sampleRpc.pass, { to: 'nobody' })).rejects.toMatchObject(UNAVAILABLE);
       expect(Date.now() - startedAt).toBeLessThan(2_500);
     });
 
-    it('keeps the first deadline over a forwarded question', async () => {
+    it('keeps the original deadline over a forwarded request', async () => {
       const startedAt = Date.now();
       await expect(client.call(impatientPass, { to: 'hold' })).rejects.toMatchObject(UNAVAILABLE);
       expect(Date.now() - startedAt).toBeLessThan(2_500);
     });
 
-    it('brings messages for one process to the process of that name, in their order, and those of others to nobody', async () => {
+    it('delivers direct messages to the named process only, in order', async () => {
       const note = nodeMessage('note.left', z.object({ number: z.number() }));
       const [here, elsewhere] = [randomUUID(), randomUUID()];
       const heard: number[] = [];
       const connected = vi.fn();
       const hear = nodeMessageHandler(note, ({ number }) => {
-        if (number === 3) throw new Error('a message that cannot be handled');
+        if (number === 3) throw new Error('a message whose handler fails');
         heard.push(number);
       });
       new NodeMessages(pair.answering).receiveAs(here, [hear], connected);
@@ -150,14 +150,14 @@ export function describeTransport(name: string, open: () => TransportPair): void
       });
     });
 
-    it('refuses a message for one process that is too long', async () => {
+    it('refuses a direct message that exceeds the maximum size', async () => {
       const text = 'x'.repeat(MAX_MESSAGE_BYTES + 1);
       await expect(pair.asking.sendToNode('any', { pattern: 'note.left', body: text })).rejects.toMatchObject({
         errorName: 'OBJECT_TOO_LARGE',
       });
     });
 
-    it('broadcasts to every process, ill-formed hints to nobody', async () => {
+    it('broadcasts to every process, and ignores ill-formed broadcasts', async () => {
       const hint = event('hint.given', z.object({ value: z.string() }));
       const heard = { asking: vi.fn(), answering: vi.fn() };
       new Broadcasts(pair.asking).on(hint, heard.asking);

@@ -11,32 +11,32 @@ import { isJsonObject } from './values.js';
 
 export const ANONYMOUS: Principal = { userId: undefined, roles: [] };
 
-/** The keys of an ACL that mean this principal (specification, Access control list). */
+/** The keys of an ACL that match this principal (specification, Access control list). */
 export function granteesOf({ userId, roles }: Principal): string[] {
   return ['*', ...(userId === undefined ? [] : [userId]), ...roles.map((name) => `role:${name}`)];
 }
 
 type Permission = 'read' | 'write';
 
-/** Who may read or write one object (specification, Access control list). */
+/** The read and write permissions of one object (specification, Access control list). */
 export type Acl = Readonly<Record<string, Readonly<Partial<Record<Permission, true>>>>>;
 
 const PERMISSIONS: ReadonlySet<string> = new Set<Permission>(['read', 'write']);
 const MAX_ENTRIES = 1_000;
 
-/** @throws AppError INVALID_ACL where the value is no ACL */
+/** @throws AppError INVALID_ACL where the value is not an ACL */
 export function parseAcl(value: JsonValue): Acl {
   const entries = isJsonObject(value) ? Object.entries(value) : undefined;
   if (entries === undefined || entries.length > MAX_ENTRIES || !entries.every(isEntry)) throw appError('INVALID_ACL');
   return value as unknown as Acl;
 }
 
-/** Whether the ACL grants a permission to one of the grantees: `*`, user ids, `role:<name>`. No ACL grants all. */
+/** Whether the ACL grants a permission to one of the grantees: `*`, user ids, `role:<name>`. A missing ACL grants everything. */
 export function grants(acl: Acl | null, permission: Permission, grantees: readonly string[]): boolean {
   return acl === null || grantees.some((grantee) => Object.hasOwn(acl, grantee) && acl[grantee]?.[permission] === true);
 }
 
-/** The answer to whom an ACL does not let write. */
+/** The error for a write that the ACL forbids. */
 export function writeForbidden(): AppError {
   return appError('FORBIDDEN', { message: "Forbidden writing by object's ACL." });
 }
@@ -49,14 +49,14 @@ function isEntry([grantee, permissions]: [string, JsonValue]): boolean {
   );
 }
 
-/** Whether a class permission lets the principal in. */
+/** Whether a class permission admits the principal. */
 export function isGranted(permission: ClassPermission, principal: Principal): boolean {
   if (permission === 'everyone') return true;
   if (permission === 'users') return principal.userId !== undefined;
   return granteesOf(principal).some((grantee) => permission.includes(grantee));
 }
 
-/** The answer to whom a class permission does not let in. */
+/** The error for an operation that a class permission forbids. */
 export function classForbidden(operation: ClassOperation, className: ClassName): AppError {
   return appError('FORBIDDEN', { message: `Forbidden to ${operation} by class '${className}' permissions.` });
 }

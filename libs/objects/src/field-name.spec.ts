@@ -50,7 +50,7 @@ describe('assertNestedKey', () => {
 });
 
 describe('invalidFieldName', () => {
-  it('shows nothing that a terminal could act on, and not more than is needed', () => {
+  it('removes terminal control characters, and shortens long names', () => {
     const { message } = invalidFieldName(`\u001b[31m\u202e${'x'.repeat(200)}`);
     expect(message).toMatch(/The column is: '\?\[31m\?x+'\.$/);
     expect(message.length).toBeLessThan(250);

@@ -47,13 +47,13 @@ describe('parseValue', () => {
       { __type: 'Bytes', base64: '' },
       { __type: 'Bytes', base64: '' },
     ],
-  ])('brings %j into its one form, and then keeps it', (value, canonical) => {
+  ])('brings %j into its canonical form, which stays unchanged', (value, canonical) => {
     expect(JSON.stringify(parseValue(value))).toBe(JSON.stringify(canonical));
     expect(JSON.stringify(parseValue(canonical))).toBe(JSON.stringify(canonical));
     expect(parseValue([{ a: value }])).toEqual([{ a: canonical }]);
   });
 
-  it('keeps a File as the client knows it, its inner values parsed', () => {
+  it('keeps a File as sent, with its inner values parsed', () => {
     const file = { __type: 'File', id: 'f1', name: 'a.png', metaData: { size: 3, _checksum: 'x' } };
     expect(parseValue(file)).toEqual(file);
     expect(parseValue({ __type: 'File', objectId: 'f1' })).toEqual({ __type: 'File', objectId: 'f1' });
@@ -97,7 +97,7 @@ describe('parseValue', () => {
     expect(() => parseValue(nested(32), 1)).toThrow();
   });
 
-  it('reaches no prototype and shares nothing with what came in', () => {
+  it('sets no prototype, and shares no object with its input', () => {
     const value = { list: [{ a: 1 }] };
     const parsed = parseValue(value) as typeof value;
     parsed.list[0]!.a = 2;

@@ -5,7 +5,7 @@ const EARLIER = new Date('2026-01-01T00:00:00.000Z');
 const NOW = new Date('2026-01-02T00:00:00.000Z');
 
 describe('touched', () => {
-  it('never goes back, nor stands still', () => {
+  it('increases with every change, even where the clock goes back', () => {
     expect(touched({ updatedAt: EARLIER }, NOW).updatedAt).toEqual(NOW);
     expect(touched({ updatedAt: NOW }, NOW).updatedAt.getTime()).toBe(NOW.getTime() + 1);
     expect(touched({ updatedAt: NOW }, EARLIER).updatedAt.getTime()).toBe(NOW.getTime() + 1);
@@ -24,7 +24,7 @@ describe('assertObjectSize', () => {
 });
 
 describe('changedFields', () => {
-  it('shows what was named and is still there, with id and time', () => {
+  it('returns the named fields that still exist, with id and time', () => {
     const whole = { objectId: 'a', updatedAt: 'now', color: 'red', size: 1 };
     expect(changedFields(whole, ['color', 'gone'])).toEqual({ objectId: 'a', updatedAt: 'now', color: 'red' });
   });

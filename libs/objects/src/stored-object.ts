@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import type { JsonObject, JsonValue } from '#contracts';
 import { type AppError, appError } from '#errors';
 
-/** 24 hexadecimal digits that begin with the time in seconds, so that new rows stand together in indexes. */
+/** 24 hexadecimal digits that start with the time in seconds, so that new rows are adjacent in indexes. */
 export function newObjectId(now: Date): string {
   const seconds = Math.floor(now.getTime() / 1000) >>> 0;
   return seconds.toString(16).padStart(8, '0') + randomBytes(8).toString('hex');
 }
 
-/** Names, each with those below it. Paths that begin alike share their beginning. */
+/** Names with their children. Paths with a common prefix share its nodes. */
 export class NameTree extends Map<string, NameTree> {
   /** @param paths dotted names */
   static of(paths: readonly string[]): NameTree {
@@ -27,14 +27,14 @@ export class NameTree extends Map<string, NameTree> {
   }
 }
 
-/** Shown whatever `keys` says: SDKs cannot do without them. */
+/** Included whatever `keys` selects, because SDKs require them. */
 const ALWAYS_SHOWN = ['objectId', 'createdAt', 'updatedAt'];
-/** What makes a value what it is. */
+/** The members that define a typed value. */
 const TYPE_KEYS = ['__type', 'className', 'objectId'];
 
 /**
- * The fields that the parameter `keys` asks for; names may be paths. With a leading minus: all fields but those. Where both
- * kinds come together, those with a minus count.
+ * The fields that the parameter `keys` selects; names may be paths. A leading minus excludes a field. Where both kinds occur, only the
+ * exclusions apply.
  */
 export function pickKeys(object: JsonObject, keys: readonly string[] | undefined): JsonObject {
   if (keys === undefined || keys.length === 0) return object;
@@ -75,17 +75,17 @@ function withTypes(object: JsonObject, tree: NameTree): NameTree {
   return new NameTree([...tree, ...TYPE_KEYS.map((name): [string, NameTree] => [name, new NameTree()])]);
 }
 
-/** The time of a change. Clocks of replicas differ: no change makes an object look older. */
+/** The time of a change. The clocks of replicas differ, so that the result is always later than the previous time. */
 export function touched({ updatedAt }: { readonly updatedAt: Date }, now: Date): { updatedAt: Date } {
   return { updatedAt: now > updatedAt ? now : new Date(updatedAt.getTime() + 1) };
 }
 
-/** Whether a request leaves a member out: SDKs send `null` and the empty text for it too. */
+/** Whether a request omits a member: SDKs also send `null` or the empty text for this. */
 export function isAbsent(value: JsonValue | undefined): value is undefined | null | '' {
   return value === undefined || value === null || value === '';
 }
 
-/** The refusal of a field that a request cannot set. */
+/** The error for a field that a request cannot set. */
 export function readOnlyKey(key: string): AppError {
   return appError('READ_ONLY_KEY', { message: `The key is read only: ${key}.` });
 }
@@ -95,13 +95,13 @@ export function assertObjectSize(fields: JsonObject, limitBytes: number): void {
   if (Buffer.byteLength(JSON.stringify(fields)) > limitBytes) throw appError('OBJECT_TOO_LARGE');
 }
 
-/** What a write named, with the values it has now, and the id. */
+/** The current values of the fields that a write names, and the id. */
 export function changedFields(whole: JsonObject, names: readonly string[]): JsonObject {
   const shown = new Set(['objectId', 'updatedAt', ...names]);
   return Object.fromEntries(Object.entries(whole).filter(([name]) => shown.has(name)));
 }
 
-/** Each id once, in an order in which two requests for the same objects cannot wait for each other. */
+/** Each id once, sorted, so that concurrent requests for the same objects cannot deadlock. */
 export function inLockOrder(objectIds: readonly string[]): string[] {
   return [...new Set(objectIds)].sort();
 }

@@ -14,7 +14,7 @@ describe('dateOf', () => {
     ['2024-02-29', '2024-02-29T00:00:00.000Z'],
     ['0001-01-01', '0001-01-01T00:00:00.000Z'],
     ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
-  ])('reads %s, bare and as a Date value', (iso, canonical) => {
+  ])('parses %s, bare and as a Date value', (iso, canonical) => {
     expect(dateOf(iso)?.toISOString()).toBe(canonical);
     expect(dateOf({ __type: 'Date', iso })?.toISOString()).toBe(canonical);
   });
@@ -46,7 +46,7 @@ describe('dateOf', () => {
     { __type: 'Date' },
     { __type: 'Date', iso: 1767225600000 },
     { __type: 'Bytes', iso: '2026-01-02' },
-  ])('finds no time in %j', (value) => {
+  ])('rejects %j as a time', (value) => {
     expect(dateOf(value)).toBeUndefined();
   });
 
@@ -110,7 +110,7 @@ describe('geoPointOf', () => {
     { __type: 'GeoPoint', latitude: '1', longitude: 2 },
     { __type: 'GeoPoint', latitude: 1 },
     { __type: 'GeoPoint', latitude: Number.NaN, longitude: 2 },
-  ])('finds no place in %j', (value) => {
+  ])('rejects %j as a point', (value) => {
     expect(geoPointOf(value)).toBeUndefined();
   });
 });

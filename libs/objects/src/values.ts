@@ -1,7 +1,7 @@
 import { isObjectId, type JsonObject, type JsonValue } from '#contracts';
 import { type AppError, appError } from '#errors';
 
-/** Whether PostgreSQL can store the text: no NUL, no half of a surrogate pair. */
+/** Whether PostgreSQL can store the text: no NUL character and no unpaired surrogate. */
 export function isStorableText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
@@ -14,17 +14,17 @@ export function isJsonObject(value: unknown): value is JsonObject {
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;
 const PROTOTYPE_NAMES = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** Whether a custom field may have the name: a letter, then letters, digits and `_`; 128 characters at most. */
+/** Whether a custom field may have the name: a letter, followed by letters, digits and `_`; at most 128 characters. */
 export function isFieldName(name: string): boolean {
   return FIELD_NAME.test(name) && !reachesPrototype(name);
 }
 
-/** Whether the name reaches an object's prototype where a program is careless. */
+/** Whether careless code could reach an object's prototype by the name. */
 export function reachesPrototype(name: string): boolean {
   return PROTOTYPE_NAMES.has(name);
 }
 
-/** The refusal of a field name, with as much of it as can be shown safely. */
+/** The error for an invalid field name, with as much of the name as is safe to show. */
 export function invalidFieldName(name: string): AppError {
   const shown = name.slice(0, 64).replaceAll(/[^\x20-\x7e]/g, '?');
   return appError('INVALID_KEY_NAME', {
@@ -32,7 +32,7 @@ export function invalidFieldName(name: string): AppError {
   });
 }
 
-/** Judges the name of a member inside a value. @throws AppError INVALID_KEY_NAME, INVALID_NESTED_KEY */
+/** Validates the name of a member inside a value. @throws AppError INVALID_KEY_NAME, INVALID_NESTED_KEY */
 export function assertNestedKey(key: string): void {
   if (reachesPrototype(key) || !isStorableText(key)) throw invalidFieldName(key);
   if (key.includes('$') || key.includes('.')) throw appError('INVALID_NESTED_KEY');
@@ -42,8 +42,8 @@ const ISO_TIME =
   /^(?<day>\d{4}-\d\d-\d\d)(?:T(?<time>(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?)(?:Z|(?<offset>[+-]\d\d:?\d\d))?)?$/;
 
 /**
- * The moment that a Date value or a bare ISO 8601 string means; undefined where it means none.
- * Without an offset the time is UTC. Years are 1 to 9999: their canonical texts are ordered as the moments are.
+ * The time of a Date value or a bare ISO 8601 string; undefined where it is invalid. Without an offset the time is UTC. Years are 1 to
+ * 9999, so that the canonical texts sort chronologically.
  */
 export function dateOf(value: JsonValue | undefined): Date | undefined {
   if (typeof value === 'string') return dateOfText(value);
@@ -59,7 +59,7 @@ function dateOfText(text: string): Date | undefined {
   return year >= 1 && year <= 9999 ? date : undefined;
 }
 
-/** JavaScript takes February 30 for March 2. */
+/** JavaScript accepts February 30 as March 2. */
 function isCalendarDay(day: string): boolean {
   const date = new Date(`${day}T00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);
@@ -69,13 +69,13 @@ function withColon(offset: string): string {
   return offset.length === 5 ? `${offset.slice(0, 3)}:${offset.slice(3)}` : offset;
 }
 
-/** A place, in degrees: latitude -90 to 90, longitude -180 to 180. */
+/** A point, in degrees: latitude -90 to 90, longitude -180 to 180. */
 export interface GeoPoint {
   readonly latitude: number;
   readonly longitude: number;
 }
 
-/** The place that a GeoPoint value means; undefined where it means none. */
+/** The point of a GeoPoint value; undefined where it is invalid. */
 export function geoPointOf(value: JsonValue | undefined): GeoPoint | undefined {
   if (!isJsonObject(value) || value['__type'] !== 'GeoPoint') return undefined;
   const { latitude, longitude } = value;
@@ -86,7 +86,7 @@ function isWithin(value: JsonValue | undefined, degrees: number): value is numbe
   return typeof value === 'number' && Math.abs(value) <= degrees;
 }
 
-/** Which object a Pointer means. */
+/** The object that a Pointer refers to. */
 export interface Pointer {
   readonly className: string;
   readonly objectId: string;
@@ -95,7 +95,7 @@ export interface Pointer {
 const CLASS_NAME = /^_?[A-Za-z][A-Za-z0-9_]{0,127}$/;
 const POINTER_TYPES = new Set<unknown>(['Pointer', 'Object']);
 
-/** Reads a Pointer, or a whole object (`Object`) as a Pointer to it. @throws AppError MALFORMED_POINTER */
+/** Parses a Pointer, or a whole object (`Object`) as a Pointer to it. @throws AppError MALFORMED_POINTER */
 export function parsePointer(value: JsonValue | undefined): Pointer {
   const { __type: type, className, objectId } = isJsonObject(value) ? value : ({} as JsonObject);
   if (!POINTER_TYPES.has(type) || typeof className !== 'string' || typeof objectId !== 'string')
@@ -117,13 +117,13 @@ const typedValues = new Map<JsonValue, (value: JsonObject, depth: number) => Jso
 ]);
 
 /**
- * Reads a value that shall be stored, and brings its typed values into their one form, so that equal ones are stored alike.
- * @param depth how many levels of its field lie above the value
- * @throws AppError INCORRECT_TYPE where it cannot be stored or is of an unknown type; INVALID_KEY_NAME,
- *   INVALID_NESTED_KEY for a name in it; MALFORMED_POINTER
+ * Parses a value to be stored, and converts typed values to their canonical form, so that equal values are stored identically.
+ * @param depth number of levels of the field above the value
+ * @throws AppError INCORRECT_TYPE where the value cannot be stored or has an unknown type; INVALID_KEY_NAME, INVALID_NESTED_KEY for a name
+ *   in it; MALFORMED_POINTER
  */
 export function parseValue(value: JsonValue, depth = 0): JsonValue {
-  if (depth > MAX_NESTING) throw incorrect(`Values may be nested ${MAX_NESTING} levels deep at most.`);
+  if (depth > MAX_NESTING) throw incorrect(`Values may be nested at most ${MAX_NESTING} levels deep.`);
   if (Array.isArray(value)) return value.map((item) => parseValue(item, depth + 1));
   if (isJsonObject(value)) return parseObject(value, depth);
   assertStorableScalar(value);
@@ -150,7 +150,7 @@ function parseMembers(value: JsonObject, depth: number): JsonObject {
 
 function parseDate(value: JsonObject): JsonObject {
   const date = dateOf(value);
-  if (date === undefined) throw incorrect('A Date has an ISO 8601 time of the years 1 to 9999.');
+  if (date === undefined) throw incorrect('A Date needs an ISO 8601 time of the years 1 to 9999.');
   return { __type: 'Date', iso: date.toISOString() };
 }
 
@@ -160,27 +160,27 @@ function toPointer(value: JsonObject): JsonObject {
 
 function parseGeoPoint(value: JsonObject): JsonObject {
   const point = geoPointOf(value);
-  if (point === undefined) throw incorrect('A GeoPoint has a latitude of -90 to 90 and a longitude of -180 to 180.');
+  if (point === undefined) throw incorrect('A GeoPoint needs a latitude of -90 to 90 and a longitude of -180 to 180.');
   return { __type: 'GeoPoint', ...point };
 }
 
-/** Some encoders break lines. */
+/** Some encoders insert line breaks. */
 function parseBytes({ base64 }: JsonObject): JsonObject {
   const text = typeof base64 === 'string' ? base64.replaceAll(/[\r\n]/g, '') : undefined;
   if (text === undefined || Buffer.from(text, 'base64').toString('base64') !== text)
-    throw incorrect('Bytes are given in base64.');
+    throw incorrect('Bytes need a base64 text.');
   return { __type: 'Bytes', base64: text };
 }
 
-/** Files live elsewhere: what the client knows of one is kept as it is. */
+/** Files are stored elsewhere: the client's data about a file is kept unchanged. */
 function parseFile(value: JsonObject, depth: number): JsonObject {
   const id = value['id'] ?? value['objectId'];
-  if (typeof id !== 'string' || id === '') throw incorrect('A File has an id.');
+  if (typeof id !== 'string' || id === '') throw incorrect('A File needs an id.');
   return parseMembers(value, depth);
 }
 
 function refuseRelation(): never {
-  throw incorrect('A relation is changed by AddRelation and RemoveRelation, it cannot be set.');
+  throw incorrect('A relation cannot be set. Use AddRelation and RemoveRelation.');
 }
 
 function assertStorableScalar(value: string | number | boolean | null): void {

@@ -77,14 +77,14 @@ const TABLES = `
   CREATE TABLE shelf_things (app text, shelf_id text, thing_id text);
   CREATE INDEX things_fields_idx ON things USING gin (fields jsonb_path_ops);`;
 
-/** Two classes in a database of their own, Thing and Shelf; a shelf's relation `things` holds things. */
+/** Two classes in a separate database, Thing and Shelf; the relation `things` of a shelf contains things. */
 export class ThingTable {
   private constructor(
     readonly database: Database,
     private readonly options: { url: string; schema: string; migrations: [] },
   ) {}
 
-  /** @param url of an empty database; by default a new one */
+  /** @param url of an empty database; default: a new one */
   static async create(url?: string): Promise<ThingTable> {
     const options = { url: url ?? (await newDatabase()), schema: 'public', migrations: [] as [] };
     const database = new Database({ ...options, poolSize: 4, applicationName: 'test' });
@@ -117,7 +117,7 @@ export class ThingTable {
       await this.database.query('INSERT INTO shelf_things VALUES ($1, $2, $3)', ['app', shelfId, id]);
   }
 
-  /** Finds the ids, in the order of the query. */
+  /** Returns the ids in the order of the query. */
   async find(
     where: unknown,
     { order, limit, skip, scope, indexes }: FindOptions = {},
@@ -133,7 +133,7 @@ export class ThingTable {
     return rows.map(({ id }) => id);
   }
 
-  /** Makes an index as an operator would. */
+  /** Creates an index as an operator would. */
   async index(index: FieldIndex, app = 'app'): Promise<void> {
     await this.database.query(`CREATE INDEX ON things ${fieldIndexDefinition(index, app, thingClass)}`);
   }

@@ -14,7 +14,7 @@ describe('the log of a failure that repeats', () => {
     return { lines, clock, failures: new FailureLog(logger as unknown as Logger, 'cleanup', () => clock.nowMs) };
   };
 
-  it('warns at the beginning and every ten minutes while it lasts', () => {
+  it('warns at the start and every ten minutes while the failure lasts', () => {
     const { lines, clock, failures } = open();
     for (let minute = 0; minute < 20; minute += 1) {
       clock.nowMs = minute * MINUTE_MS;
@@ -24,14 +24,14 @@ describe('the log of a failure that repeats', () => {
     expect(lines.filter((line) => line === 'debug cleanup failed: refused')).toHaveLength(18);
   });
 
-  it('names the cause behind a public text, and only mentions a server that cannot be reached', () => {
+  it('names the cause behind a public text, and logs an unreachable server at debug only', () => {
     const { lines, failures } = open();
     failures.failed(appError('SERVICE_UNAVAILABLE', { cause: new ServerAway('PostgreSQL: ECONNREFUSED') }));
     failures.failed(appError('SERVICE_UNAVAILABLE', { cause: new Error('PostgreSQL: 57014') }));
     expect(lines).toEqual(['debug cleanup failed: PostgreSQL: ECONNREFUSED', 'warn cleanup failed: PostgreSQL: 57014']);
   });
 
-  it('reports the end of what it has warned of, and nothing else', () => {
+  it('reports the end of a failure that it has warned about, and nothing else', () => {
     const { lines, failures } = open();
     failures.succeeded();
     failures.failed(new Error('refused'));

@@ -3,23 +3,23 @@ import { AppError } from '#errors';
 import { Metrics } from './metrics.js';
 import { ProcessFacts } from './process-facts.js';
 
-/** Resolves when the part can serve; rejects with the reason, in words an operator understands. */
+/** Resolves when the part can serve; rejects with the reason, worded for operators. */
 type ReadinessCheck = () => Promise<void> | void;
 
 const CHECK_TIMEOUT_MS = 2_000;
 
-/** Knows whether this process can serve. Parts register their checks; draining overrides them all. */
+/** The readiness of this process. Parts register their checks; draining overrides all of them. */
 @Injectable()
 export class Readiness {
   readonly #checks = new Map<string, ReadinessCheck>();
   #draining = false;
 
-  /** Adds a check under the name of the part it looks at. */
+  /** Registers a check under the name of the checked part. */
   register(name: string, check: ReadinessCheck): void {
     this.#checks.set(name, check);
   }
 
-  /** From now on the process reports that it is going away. */
+  /** From now on the process reports "draining". */
   startDraining(): void {
     this.#draining = true;
   }
@@ -46,7 +46,7 @@ export class Readiness {
   }
 }
 
-/** Checks speak for operators in plain errors and errors of ours; what comes from deeper down may tell too much. */
+/** Only plain errors and AppErrors have texts for operators; other errors may reveal internal details, so their text is not shown. */
 function reasonOf(error: unknown): string {
   const isForOperators = error instanceof AppError || (error instanceof Error && error.name === 'Error');
   return isForOperators ? error.message : 'failed';
@@ -57,7 +57,7 @@ interface StatusReply {
   header(name: string, value: string): unknown;
 }
 
-/** What orchestrators and Prometheus ask of every process. */
+/** Endpoints for orchestrators and Prometheus. */
 @Controller()
 class HealthController {
   constructor(
@@ -72,13 +72,13 @@ class HealthController {
     });
   }
 
-  /** The process is alive. */
+  /** Liveness. */
   @Get('healthz')
   healthz(): { status: string } {
     return { status: 'ok' };
   }
 
-  /** The process can serve; 503 with the reasons until it can, and while it drains. */
+  /** Readiness: 503 with the reasons while the process cannot serve, and while it drains. */
   @Get('readyz')
   async readyz(@Res({ passthrough: true }) reply: StatusReply): Promise<{ status: string; problems?: string[] }> {
     const problems = await this.readiness.problems();

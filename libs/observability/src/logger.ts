@@ -5,7 +5,7 @@ import { currentTraceId } from './tracing.js';
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
-/** Nest tells every module and route at the start; that interests nobody but who looks for a fault. */
+/** Nest logs every module and route at the start; these lines matter only for debugging. */
 const FRAMEWORK_CONTEXTS = new Set<unknown>([
   'InstanceLoader',
   'NestApplication',
@@ -15,7 +15,10 @@ const FRAMEWORK_CONTEXTS = new Set<unknown>([
   'RoutesResolver',
 ]);
 
-/** Nest's logger as JSON lines: one object per line with service and context, and a request id where the caller gives one; the id of its trace where it has one. */
+/**
+ * Nest's logger as JSON: one object per line with service and context; also a request id where the caller passes one, and a trace id where
+ * a trace is active.
+ */
 export class JsonLogger implements LoggerService {
   readonly #pino: Pino;
 
@@ -34,7 +37,7 @@ export class JsonLogger implements LoggerService {
   }
 
   error(message: unknown, ...rest: unknown[]): void {
-    // What goes wrong at a start is thrown as well, and told there in words for the operator.
+    // A failure of the start is also thrown, and the process prints it for the operator.
     this.#write(FRAMEWORK_CONTEXTS.has(rest.at(-1)) ? 'debug' : 'error', message, rest);
   }
 
@@ -46,7 +49,7 @@ export class JsonLogger implements LoggerService {
     this.#write('debug', message, rest);
   }
 
-  /** Nest passes the context as the last argument; before it come errors, and objects whose members become fields. */
+  /** Nest passes the context as the last argument. Errors, and objects whose members become fields, precede it. */
   #write(level: Level, message: unknown, rest: unknown[]): void {
     const context = rest.at(-1);
     const fields: Record<string, unknown> = typeof context === 'string' ? { context } : {};
@@ -67,13 +70,13 @@ function textOf(message: unknown): string {
   return typeof message === 'string' ? message : JSON.stringify(message);
 }
 
-/** A failure that goes on for the same reason is logged at warn once in so many milliseconds. */
+/** Interval of the warnings about a failure that lasts for the same reason, in milliseconds. */
 const REPEAT_MS = 600_000;
 
 /**
- * Logs the failures of work that is repeated without a caller. A failure is logged at warn when it begins, when its reason
- * changes, and every ten minutes while it lasts; its end at log. A server that cannot be reached is logged at debug: the
- * readiness check of that server reports it.
+ * Logs failures of periodic work, which has no caller. A failure is logged at warn when it starts, when its reason changes, and every ten
+ * minutes while it lasts; its end is logged at log. An unreachable server is logged at debug, because the readiness check of that server
+ * reports it.
  */
 export class FailureLog {
   #warned: { readonly reason: string; readonly at: number } | undefined;
@@ -104,20 +107,20 @@ export class FailureLog {
   }
 }
 
-/** The public text of an AppError does not say why: its cause does. */
+/** The cause of an AppError gives the reason; its public text does not. */
 function reasonOf(error: unknown): string {
   return messageOf(error instanceof AppError && error.cause instanceof Error ? error.cause : error);
 }
 
-/** What an error's line says of where it came from. */
+/** Fields of an error's log line that identify its origin. */
 export interface ReportFields {
   readonly requestId?: string;
   readonly messageId?: string;
 }
 
 /**
- * Logs the true cause of an error, as loudly as the error's row says. An error without a cause came from another
- * process, which has logged it, or is a client's mistake.
+ * Logs the cause of an error at the level of the error's definition. An error without a cause comes from another process, which has logged
+ * it, or is a client's mistake.
  */
 export function reportError(logger: Logger, error: AppError, fields: ReportFields): void {
   const { cause, logLevel, message } = error;

@@ -1,19 +1,19 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { type Sample, Samples } from './samples.js';
 
-/** Bounds of what a client waits for: requests, RPCs, passwords. */
+/** Bucket bounds for durations that clients wait for: requests, RPCs, password hashing. */
 export const LATENCY_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Bounds of commands to Redis, which end after 800 ms. */
+/** Bucket bounds for Redis commands, which end within 800 ms. */
 export const REDIS_BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.8];
 
-/** Every value that a label can have, or, where they cannot be listed, what they are. */
+/** All possible values of a label or, where they cannot be listed, a description of them. */
 type LabelValues = readonly string[] | string;
 
 interface MetricSpec<Label extends string> {
   readonly name: string;
-  /** One line for whoever reads `/metrics`. */
+  /** One line of help for readers of `/metrics`. */
   readonly help: string;
-  /** The processes that tell it; the others may show a zero. */
+  /** The processes that report the metric; other processes may show a zero. */
   readonly by: string;
   readonly labels?: Readonly<Record<Label, LabelValues>>;
 }
@@ -23,42 +23,45 @@ interface HistogramSpec<Label extends string> extends MetricSpec<Label> {
   readonly buckets: readonly number[];
 }
 
-/** What docs/metrics.md says of a metric. */
+/** The description of a metric in docs/metrics.md. */
 interface DescribedMetric extends Required<MetricSpec<string>> {
   readonly kind: 'counter' | 'gauge' | 'histogram';
 }
 
-/** Makes the metrics of a process, describes them, and exposes their values. */
+/** Creates the metrics of a process, describes them, and exposes their values. */
 export abstract class MetricCatalogue {
   readonly registry = new Registry();
-  /** For docs/metrics.md. */
+  /** Source of docs/metrics.md. */
   readonly described: DescribedMetric[] = [];
   readonly #samples = new Samples();
 
   constructor() {
-    // Sampled every 5 ms: the default of 10 hides short stalls.
+    // A resolution of 5 ms: the default of 10 ms hides short stalls.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 5 });
   }
 
-  /** Has gauges read at each scrape, once a second at most. */
+  /** Registers gauges that are read at each scrape, at most once a second. */
   sample(sample: Sample): void {
     this.#samples.add(sample);
   }
 
-  /** Everything, in Prometheus' text format. */
+  /** All metrics in Prometheus' text format. */
   async expose(): Promise<string> {
     await this.#samples.read();
     return this.registry.metrics();
   }
 
-  /** Where all values of its labels are known it begins with a zero for each: the first event then counts as a growth. */
+  /**
+   * Where all label values are known, the counter starts with a zero for each combination, so that Prometheus sees the first event as an
+   * increase.
+   */
   protected counter<Label extends string = never>(spec: MetricSpec<Label>): Counter<Label> {
     const counter = new Counter<Label>(this.#configuration('counter', spec));
     for (const labels of combinationsOf(spec.labels)) counter.inc(labels, 0);
     return counter;
   }
 
-  /** It says nothing until it is set. */
+  /** The gauge has no series until it is set. */
   protected gauge<Label extends string = never>(spec: MetricSpec<Label>): Gauge<Label> {
     const gauge = new Gauge<Label>(this.#configuration('gauge', spec));
     gauge.remove({});
@@ -77,7 +80,7 @@ export abstract class MetricCatalogue {
   }
 }
 
-/** Every combination of values; none where some label's cannot be listed. */
+/** All combinations of label values; none where a label's values cannot be listed. */
 function combinationsOf<Label extends string>(
   labels: Readonly<Record<Label, LabelValues>> | undefined,
 ): Partial<Record<Label, string>>[] {

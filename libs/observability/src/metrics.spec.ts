@@ -17,7 +17,7 @@ describe('metrics', () => {
     metrics.registry.clear();
   });
 
-  it('begin with zeros where counters are concerned, and say nothing of gauges that nobody has set', async () => {
+  it('start counters with zeros, and omit gauges that have not been set', async () => {
     expect(await told('lockouts_total')).toEqual(['gatepost_lockouts_total 0']);
     expect(await told('push_logins_total')).toEqual([
       'gatepost_push_logins_total{outcome="ok"} 0',
@@ -26,7 +26,7 @@ describe('metrics', () => {
     expect(await told('redis_connected')).toEqual([]);
   });
 
-  it('are read when they are asked for, once a second at most', async () => {
+  it('are read on demand, at most once a second', async () => {
     let reads = 0;
     const read = () => {
       metrics.redisInFlight.set((reads += 1));
@@ -38,7 +38,7 @@ describe('metrics', () => {
     expect(await told('redis_commands')).toEqual(['gatepost_redis_commands_in_flight 2']);
   });
 
-  it('leave out what cannot be read, and tell the others', async () => {
+  it('omit a sample that cannot be read, and report the others', async () => {
     let isAway = false;
     const read = () => {
       if (isAway) return Promise.reject(new Error('away'));
@@ -60,7 +60,7 @@ describe('metrics', () => {
     expect(await told('ready')).toEqual(['gatepost_ready 1']);
   });
 
-  it('leave out only what the sample that cannot be read sets, where several set one gauge', async () => {
+  it('omit only the series of the failed sample, where several samples set one gauge', async () => {
     for (const schema of ['one', 'two']) {
       metrics.outboxWaiting.set({ schema }, 3);
       const read = () => (schema === 'one' ? Promise.reject(new Error('away')) : Promise.resolve());
@@ -69,7 +69,7 @@ describe('metrics', () => {
     expect(await told('outbox_waiting')).toEqual(['gatepost_outbox_waiting{schema="two"} 3']);
   });
 
-  it('do not wait for what gives no answer, and do not ask it twice', async () => {
+  it('do not wait for a sample that does not finish, and do not start it twice', async () => {
     const read = vi.fn(() => new Promise<void>(() => undefined));
     metrics.outboxWaiting.set(3);
     metrics.sample({ gauges: [metrics.outboxWaiting], read });

@@ -7,24 +7,24 @@ const JOBS = ['mail-cleanup', 'push-cleanup', 'device-queue-cleanup', 'delivery-
 /** The periodic jobs of all services, by their names in metrics. */
 export type JobName = (typeof JOBS)[number];
 
-/** The metrics of one process. Every name stands here and nowhere else; docs/metrics.md is made from it. */
+/** The metrics of one process. Every metric name is defined here only; docs/metrics.md is generated from this class. */
 export class Metrics extends MetricCatalogue {
   readonly buildInfo = this.gauge({
     name: 'gatepost_build_info',
-    help: '1, with what runs here',
+    help: '1, with the component and its version as labels',
     by: 'all',
     labels: { component: 'the service, or `standalone`', version: 'version of Gatepost' },
   });
 
   readonly ready = this.gauge({
     name: 'gatepost_ready',
-    help: '1 where /readyz says that the process can serve, else 0',
+    help: '1 while /readyz reports that the process can serve, else 0',
     by: 'all',
   });
 
   readonly httpRequests = this.histogram({
     name: 'gatepost_http_request_duration_seconds',
-    help: 'HTTP requests answered, by method, route and status',
+    help: 'Duration of HTTP requests until the response, by method, route and status',
     by: 'gateway',
     labels: { method: 'HTTP method', route: 'pattern of the path, or `unknown`', status: 'HTTP status' },
     buckets: LATENCY_BUCKETS_SECONDS,
@@ -32,28 +32,28 @@ export class Metrics extends MetricCatalogue {
 
   readonly rateLimited = this.counter({
     name: 'gatepost_rate_limited_total',
-    help: 'Requests refused with 429, and logins of devices with 4116, because there were too many',
+    help: 'Requests refused with 429, and device logins refused with 4116, because a rate limit was exceeded',
     by: 'gateway; connectors for `failedCredentials`',
     labels: { group: ['requests', 'logins', 'signUps', 'messages', 'failedCredentials'] },
   });
 
   readonly rateLimitFallbacks = this.counter({
     name: 'gatepost_rate_limit_fallbacks_total',
-    help: 'Requests counted by this process alone, because Redis was away',
+    help: 'Requests counted by this process alone because Redis was unavailable',
     by: 'gateway',
   });
 
   readonly rpcCalls = this.histogram({
     name: 'gatepost_rpc_call_duration_seconds',
-    help: 'Questions to other services, from the question to the answer or to the end of patience',
-    by: 'all that ask others by RabbitMQ',
-    labels: { callee: 'the service that was asked', outcome: ['answered', 'timed_out', 'unavailable'] },
+    help: 'Duration of RPC calls to other services, until reply or timeout',
+    by: 'all that call other services over RabbitMQ',
+    labels: { callee: 'the called service', outcome: ['answered', 'timed_out', 'unavailable'] },
     buckets: LATENCY_BUCKETS_SECONDS,
   });
 
   readonly rpcHandled = this.histogram({
     name: 'gatepost_rpc_duration_seconds',
-    help: 'RPCs answered, from their arrival; what they waited for at the broker is not in it',
+    help: 'Duration of RPCs in the serving process, from arrival to reply; the wait at the broker is not included',
     by: 'services',
     labels: {
       pattern: 'of the [contract](contracts.md); `malformed`, `refused`',
@@ -64,33 +64,33 @@ export class Metrics extends MetricCatalogue {
 
   readonly eventsHandled = this.counter({
     name: 'gatepost_events_handled_total',
-    help: 'Attempts to handle an event: done, to be tried again, or put aside as a dead letter',
+    help: 'Attempts to handle an event: handled, to be retried, or dead-lettered',
     by: 'services that receive events',
     labels: { outcome: ['ok', 'retry', 'dead'] },
   });
 
   readonly brokerConnected = this.gauge({
     name: 'gatepost_broker_connected',
-    help: '1 where the process has its connections to RabbitMQ, and can receive, else 0',
+    help: '1 while the process is connected to RabbitMQ and can receive, else 0',
     by: 'all but standalone',
   });
 
   readonly brokerBlocked = this.gauge({
     name: 'gatepost_broker_blocked',
-    help: '1 where RabbitMQ takes no messages from the process because it is short of memory or disk, else 0',
+    help: '1 while RabbitMQ accepts no messages from the process because it is short of memory or disk, else 0',
     by: 'all but standalone',
   });
 
   readonly brokerPending = this.gauge({
     name: 'gatepost_broker_pending_bytes',
-    help: 'Bytes of messages that wait for a reply or a confirm, or in the socket; from 64 MiB on new ones are refused',
+    help: 'Bytes of messages that wait for a reply or a confirm, or in the socket; at 64 MiB new messages are refused',
     by: 'all but standalone',
   });
 
   readonly brokerQueue = this.gauge({
     name: 'gatepost_broker_queue_messages',
-    help: 'Messages that wait in a queue of RabbitMQ; told alike by everybody who knows the queue',
-    by: 'those that receive from the queue or publish to it',
+    help: 'Messages that wait in a queue of RabbitMQ; every process that knows the queue reports the same value',
+    by: 'processes that receive from the queue or publish to it',
     labels: {
       queue:
         'its name without `GATEPOST_NAMESPACE`: `rpc.<service>`, `events.<service>`, `events.<service>.retry-<n>`, `events.<service>.dead`',
@@ -99,21 +99,21 @@ export class Metrics extends MetricCatalogue {
 
   readonly outboxPublished = this.counter({
     name: 'gatepost_outbox_published_total',
-    help: 'Events handed to the broker by the outbox relay',
+    help: 'Attempts of the outbox relay to publish an event',
     by: 'services that publish events',
     labels: { schema: ['accounts'], outcome: ['ok', 'failed'] },
   });
 
   readonly outboxWaiting = this.gauge({
     name: 'gatepost_outbox_waiting',
-    help: 'Events that wait for the broker, 10,000 at most; every process tells the same',
+    help: 'Events that wait in the outbox, counted up to 10,000; every process reports the same value',
     by: 'services that publish events',
     labels: { schema: ['accounts'] },
   });
 
   readonly outboxOldest = this.gauge({
     name: 'gatepost_outbox_oldest_waiting_seconds',
-    help: 'For how long the first of them could have been published',
+    help: 'Time since the oldest of these events could have been published',
     by: 'services that publish events',
     labels: { schema: ['accounts'] },
   });
@@ -127,14 +127,14 @@ export class Metrics extends MetricCatalogue {
 
   readonly databaseConnections = this.gauge({
     name: 'gatepost_database_pool_connections',
-    help: 'Connections to PostgreSQL',
+    help: 'Open connections to PostgreSQL',
     by: 'all with a database',
-    labels: { pool: 'the schema; `<schema>-queries` for queries that clients word', state: ['used', 'idle'] },
+    labels: { pool: 'the schema; `<schema>-queries` for queries that clients define', state: ['used', 'idle'] },
   });
 
   readonly databaseLimit = this.gauge({
     name: 'gatepost_database_pool_limit',
-    help: 'Connections to PostgreSQL that the pool may open',
+    help: 'Maximum number of PostgreSQL connections of the pool',
     by: 'all with a database',
     labels: { pool: 'as above' },
   });
@@ -148,19 +148,19 @@ export class Metrics extends MetricCatalogue {
 
   readonly redisConnected = this.gauge({
     name: 'gatepost_redis_connected',
-    help: '1 where the connection to Redis is ready, else 0',
+    help: '1 while the connection to Redis is ready, else 0',
     by: 'accounts, gateway, push-delivery',
   });
 
   readonly redisInFlight = this.gauge({
     name: 'gatepost_redis_commands_in_flight',
-    help: 'Commands that wait for the answer of Redis',
+    help: 'Commands that wait for a reply of Redis',
     by: 'accounts, gateway, push-delivery',
   });
 
   readonly redisCommands = this.histogram({
     name: 'gatepost_redis_command_duration_seconds',
-    help: 'Commands and scripts, until Redis answered or was given up',
+    help: 'Duration of Redis commands and scripts, until reply or timeout',
     by: 'accounts, gateway, push-delivery',
     labels: { outcome: ['ok', 'failed'] },
     buckets: REDIS_BUCKETS_SECONDS,
@@ -168,20 +168,20 @@ export class Metrics extends MetricCatalogue {
 
   readonly passwordQueue = this.gauge({
     name: 'gatepost_password_queue_length',
-    help: 'Passwords waiting for a processor',
+    help: 'Passwords that wait for a hashing thread',
     by: 'accounts',
   });
 
   readonly passwords = this.histogram({
     name: 'gatepost_password_hash_duration_seconds',
-    help: 'Passwords hashed or compared, waiting included',
+    help: 'Duration of hashing or comparing a password, including the wait',
     by: 'accounts',
     buckets: LATENCY_BUCKETS_SECONDS,
   });
 
   readonly passwordsRefused = this.counter({
     name: 'gatepost_passwords_refused_total',
-    help: 'Passwords refused because too many waited already, or they themselves too long',
+    help: 'Passwords refused because the queue was full or the wait too long',
     by: 'accounts',
   });
 
@@ -193,21 +193,21 @@ export class Metrics extends MetricCatalogue {
 
   readonly deliveries = this.counter({
     name: 'gatepost_deliveries_total',
-    help: 'Attempts to send mails (mail) and text messages (sms); released: the server was away, which does not count',
+    help: 'Attempts to send mails (mail) and text messages (sms); released: the server was unavailable, and the attempt does not count',
     by: 'mail',
     labels: { channel: CHANNELS, outcome: ['sent', 'failed', 'dead', 'dropped', 'released'] },
   });
 
   readonly deliveriesWaiting = this.gauge({
     name: 'gatepost_deliveries_waiting',
-    help: 'Messages that wait to be sent, for the first time (queued) or again (failed); every process tells the same',
+    help: 'Messages that wait for their first attempt (queued) or a retry (failed); every process reports the same value',
     by: 'mail',
     labels: { channel: CHANNELS, status: ['queued', 'failed'] },
   });
 
   readonly oldestDelivery = this.gauge({
     name: 'gatepost_delivery_oldest_waiting_seconds',
-    help: 'Age of the oldest message that waits, 0 where none does; every process tells the same',
+    help: 'Age of the oldest waiting message, 0 where none waits; every process reports the same value',
     by: 'mail',
     labels: { channel: CHANNELS },
   });
@@ -221,40 +221,40 @@ export class Metrics extends MetricCatalogue {
 
   readonly pushesWaiting = this.gauge({
     name: 'gatepost_push_waiting',
-    help: 'Pushes that are due and whose devices are not all found, 10,000 at most; every process tells the same',
+    help: 'Due pushes whose devices have not all been found, counted up to 10,000; every process reports the same value',
     by: 'dispatchers',
   });
 
   readonly oldestPush = this.gauge({
     name: 'gatepost_push_oldest_waiting_seconds',
-    help: 'For how long the oldest of them has been due, of those that are not slowed by flow control; 0 where there is none',
+    help: 'Time since the oldest of these pushes was due, pushes slowed by flow control excluded; 0 where there is none',
     by: 'dispatchers',
   });
 
   readonly pushRuns = this.counter({
     name: 'gatepost_push_runs_total',
-    help: 'Pushes worked on; lost to another dispatcher or to a removal, stopped with the process',
+    help: 'Runs of pushes; lost: another dispatcher took over or the push was removed; stopped: the process stopped',
     by: 'dispatchers',
     labels: { kind: KINDS_OF_PUSHES, outcome: ['done', 'expired', 'failed', 'lost', 'stopped'] },
   });
 
   readonly pushDevices = this.counter({
     name: 'gatepost_push_devices_total',
-    help: 'Devices of pushes: queued and unreachable as they are found, delivered, overflowed and expired as the records are tallied, 10 minutes later at the earliest',
+    help: 'Devices of pushes: queued and unreachable are counted when the devices are found; delivered, overflowed and expired when the delivery statistics are computed, at least 10 minutes later',
     by: 'dispatchers',
     labels: { outcome: ['queued', 'unreachable', 'delivered', 'overflowed', 'expired'] },
   });
 
   readonly pushConnections = this.gauge({
     name: 'gatepost_push_connections',
-    help: 'Sockets of devices, by what is spoken on them',
+    help: 'Sockets of devices, by framing',
     by: 'connectors',
     labels: { framing: ['gatepost', 'json', 'protobuf', 'base64'] },
   });
 
   readonly pushConnectionLimit = this.gauge({
     name: 'gatepost_push_connections_limit',
-    help: 'Sockets that the process takes',
+    help: 'Maximum number of sockets of the process',
     by: 'connectors',
   });
 
@@ -262,12 +262,14 @@ export class Metrics extends MetricCatalogue {
     name: 'gatepost_push_connections_closed_total',
     help: 'Sockets of devices that were closed',
     by: 'connectors',
-    labels: { code: '[close code](push.md#close-codes); 1006 where nobody said goodbye; `other`' },
+    labels: {
+      code: '[close code](push.md#close-codes); 1006 where the connection was lost without a close frame; `other`',
+    },
   });
 
   readonly pushLogins = this.counter({
     name: 'gatepost_push_logins_total',
-    help: 'Logins of devices that were answered',
+    help: 'Device logins that received a response',
     by: 'connectors',
     labels: { outcome: ['ok', 'limited'] },
   });
@@ -280,7 +282,7 @@ export class Metrics extends MetricCatalogue {
 
   readonly pushAcknowledgements = this.counter({
     name: 'gatepost_push_acknowledgements_total',
-    help: 'Messages that devices have acknowledged (received), and writes of acknowledgements given up because Redis was away for too long (dropped)',
+    help: 'Messages that devices have acknowledged (received), and writes of acknowledgements that were given up because Redis was unavailable for too long (dropped)',
     by: 'connectors',
     labels: { outcome: ['received', 'dropped'] },
   });

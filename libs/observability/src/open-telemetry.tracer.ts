@@ -19,7 +19,7 @@ import type { OpenSpan, SpanAttributes, SpanOptions, TracedService, Tracer } fro
 
 type Done = Parameters<SpanExporter['export']>[1];
 
-/** Spans that cannot be handed over are lost. The log says so when that begins, and when it is over. */
+/** Spans that cannot be exported are lost. The log reports the start and the end of such a failure. */
 class ReportingExporter implements SpanExporter {
   #isFailing = false;
 
@@ -39,7 +39,7 @@ class ReportingExporter implements SpanExporter {
     return this.exporter.shutdown();
   }
 
-  /** By name and code: the collector's address may hold a password. */
+  /** Only name and code are logged: the collector's address may contain a password. */
   #note(error: (Error & { readonly code?: string | number }) | undefined): void {
     if ((error !== undefined) === this.#isFailing) return;
     this.#isFailing = error !== undefined;
@@ -48,7 +48,7 @@ class ReportingExporter implements SpanExporter {
   }
 }
 
-/** A collector that is away must not keep a process from ending. */
+/** An unavailable collector must not delay the end of the process. */
 const STOP_TIMEOUT_MS = 3_000;
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/;
 const KINDS = {
@@ -59,9 +59,9 @@ const KINDS = {
   consumer: SpanKind.CONSUMER,
 };
 
-/** Traces by OpenTelemetry's SDK. It reads where spans go to, and how many requests are sampled, from the environment. */
+/** Traces with OpenTelemetry's SDK. The SDK reads the exporter's target and the sampling ratio from the environment. */
 export class OpenTelemetryTracer implements Tracer {
-  /** Which span the work at hand belongs to. */
+  /** The span of the current asynchronous context. */
   readonly #current = new AsyncLocalStorage<Span | undefined>();
   readonly #tracer;
 
@@ -72,7 +72,7 @@ export class OpenTelemetryTracer implements Tracer {
   static start({ name, version }: TracedService): OpenTelemetryTracer {
     const exporter = new ReportingExporter(new OTLPTraceExporter(), new Logger('Traces'));
     const named = resourceFromAttributes({ 'service.name': `gatepost-${name}`, 'service.version': version });
-    // What the environment says comes last: it wins.
+    // The attributes of the environment come last, because they take precedence.
     const resource = named.merge(detectResources({ detectors: [serviceInstanceIdDetector, envDetector] }));
     return new OpenTelemetryTracer(
       new BasicTracerProvider({ resource, spanProcessors: [new BatchSpanProcessor(exporter)] }),
@@ -139,7 +139,9 @@ export class OpenTelemetryTracer implements Tracer {
   }
 }
 
-/** An error by its name: its text may tell too much. A client's mistake is no failure of the step. */
+/**
+ * Records an error by its name, because its text may contain confidential data. A client's mistake does not count as a failure of the span.
+ */
 function note(span: Span, error: unknown): void {
   const isOurs = error instanceof AppError;
   const constructed = error instanceof Error ? error.name : 'unknown';

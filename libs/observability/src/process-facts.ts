@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { messageOf } from '#errors';
 
-/** What a server that the process uses says of itself. */
+/** Properties that a server reports about itself. */
 export interface ServerFacts {
   readonly version: string;
-  /** How far its clock is ahead of ours, in milliseconds. */
+  /** How far the server's clock is ahead of this process's clock, in milliseconds. */
   readonly skewMs: number;
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** The same, or why it could not be asked. */
+/** The properties, or the reason why the server did not reply. */
 interface ServerReport {
   readonly name: string;
   readonly problem: string | null;
@@ -21,20 +21,20 @@ type Setting = string | number | boolean | null;
 
 const ANSWER_TIMEOUT_MS = 3_000;
 
-/** Collects what a process can tell operators of itself. Parts say what they know; nothing here is a secret. */
+/** Collects diagnostics of a process for operators. Parts register their properties; none of them is secret. */
 @Injectable()
 export class ProcessFacts {
-  /** Tells this process from others of its service. */
+  /** Distinguishes this process from other replicas of its service. */
   readonly instance = randomUUID();
   readonly #servers: (() => ReadonlyMap<string, () => Promise<ServerFacts>>)[] = [];
   readonly #settings = new Map<string, () => Setting>();
 
-  /** @param ask what the server says now */
+  /** @param ask requests the current properties from the server */
   server(name: string, ask: () => Promise<ServerFacts>): void {
     this.serversOf(() => new Map([[name, ask]]));
   }
 
-  /** Servers of a group whose members come and go. @param list those of now, each with what the server says */
+  /** Servers of a group whose members change. @param list returns the current members, each with the request for its properties */
   serversOf(list: () => ReadonlyMap<string, () => Promise<ServerFacts>>): void {
     this.#servers.push(list);
   }
@@ -62,7 +62,7 @@ export class ProcessFacts {
   }
 }
 
-/** How far a clock is ahead that said `at` between two moments of ours. @param asked when, by `Date.now()` */
+/** How far a clock is ahead that returned `at` between two local times. @param asked local time of the request, by `Date.now()` */
 export function skewOf(at: number, asked: number, answered: number): number {
   return Math.round(at - (asked + answered) / 2);
 }

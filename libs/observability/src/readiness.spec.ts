@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Readiness } from './health.js';
 
 describe('Readiness', () => {
-  it('is ready where every part is', async () => {
+  it('is ready where every part is ready', async () => {
     const readiness = new Readiness();
     readiness.register('one', () => undefined);
     readiness.register('two', () => Promise.resolve());
@@ -19,7 +19,7 @@ describe('Readiness', () => {
     expect(await readiness.problems()).toEqual(['broken: on fire', 'away: not connected']);
   });
 
-  it('does not wait for a part that gives no answer', async () => {
+  it('does not wait for a part that does not reply', async () => {
     vi.useFakeTimers();
     const readiness = new Readiness();
     readiness.register('silent', () => new Promise(() => undefined));
@@ -29,7 +29,7 @@ describe('Readiness', () => {
     vi.useRealTimers();
   });
 
-  it('is "draining" from then on, whatever the parts say', async () => {
+  it('is "draining" from then on, whatever the checks return', async () => {
     const readiness = new Readiness();
     readiness.register('good', () => undefined);
     readiness.startDraining();

@@ -1,21 +1,21 @@
 import type { Gauge } from 'prom-client';
 
-/** Prometheus waits 10 seconds by default, and for everything together. */
+/** Prometheus waits 10 seconds by default, for all samples together. */
 const LIMIT_MS = 2_000;
-/** Whoever scrapes more often gets what was read last: it may have cost a query. */
+/** A more frequent scrape gets the previous values, because a sample may cost a query. */
 const FRESH_MS = 1_000;
 
-/** Gauges that are read when somebody asks for them. */
+/** Gauges that are read on demand. */
 export interface Sample {
-  /** Say nothing while they cannot be read. */
+  /** These gauges have no value while the sample cannot be read. */
   readonly gauges: readonly Pick<Gauge, 'reset' | 'remove'>[];
-  /** Where others set the same gauges with other labels: the labels with which this one sets them. */
+  /** The labels that this sample sets, where other samples set the same gauges with other labels. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Sets them all. */
+  /** Sets all gauges of the sample. */
   readonly read: () => Promise<void> | void;
 }
 
-/** Reads samples at a scrape, none twice at once. A sample that cannot be read takes nothing from the others. */
+/** Reads samples at a scrape, each at most once at a time. A sample that fails does not affect the others. */
 export class Samples {
   readonly #readings: Reading[] = [];
 
@@ -34,7 +34,7 @@ class Reading {
 
   constructor(private readonly sample: Sample) {}
 
-  /** Resolves when the gauges say what is now, or nothing. */
+  /** Resolves when the gauges have their current values, or none. */
   async renew(): Promise<void> {
     if (performance.now() - this.#endedAt < FRESH_MS) return;
     this.#current ??= this.#read();
@@ -53,7 +53,7 @@ class Reading {
     try {
       await this.sample.read();
     } catch {
-      // Why it cannot be read, /readyz tells.
+      // The readiness check reports the reason.
       this.#forget();
     } finally {
       this.#endedAt = performance.now();
@@ -69,7 +69,7 @@ class Reading {
         continue;
       }
       gauge.reset();
-      // A reset sets one without labels to zero.
+      // `reset` sets a gauge without labels to zero instead of removing it.
       gauge.remove({});
     }
   }

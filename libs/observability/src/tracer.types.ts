@@ -1,42 +1,42 @@
-/** What a span says beside its name, by OpenTelemetry's names or ones that begin with `gatepost.`. */
+/** Attributes of a span, named by OpenTelemetry's conventions or with the prefix `gatepost.`. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** The process, as traces name it. */
+/** The name and version of the process in traces. */
 export interface TracedService {
   readonly name: string;
   readonly version: string;
 }
 
-/** A step of a request's work, as a trace shows it. */
+/** A step of a request, as a trace shows it. */
 export interface SpanOptions {
-  /** Of few different ones: a route, a pattern, a statement's first words. */
+  /** Low cardinality: a route, a pattern, the first words of a statement. */
   readonly name: string;
-  /** `internal` unless given. */
+  /** Default: `internal`. */
   readonly kind?: 'internal' | 'server' | 'client' | 'producer' | 'consumer';
-  /** No secret, address or content of a user's: who keeps traces is somebody else. */
+  /** Must contain no secret, address or user content: the operator of the tracing system may be a third party. */
   readonly attributes?: SpanAttributes;
 }
 
-/** A span that ends by itself no more than its work does. */
+/** A span that the caller must end. */
 export interface OpenSpan {
-  /** Does something as a part of the span. */
+  /** Runs the work as a part of the span. */
   run<T>(work: () => T): T;
-  /** @param isFailure the server's own */
+  /** @param isFailure true for a failure of the server, not of the client */
   end(attributes: SpanAttributes, isFailure: boolean): void;
 }
 
-/** What traces where tracing is on. */
+/** The tracing implementation; installed where tracing is on. */
 export interface Tracer {
-  /** Begins a span of the current trace, or of a new one. */
+  /** Starts a span of the current trace, or of a new one. */
   begin(options: SpanOptions & { readonly isRoot: boolean }): OpenSpan;
-  /** Does the work in a span of the current trace; where there is none, without one. */
+  /** Runs the work in a span of the current trace; without a trace, the work runs without a span. */
   inSpan<T>(options: SpanOptions, work: () => Promise<T>): Promise<T>;
-  /** Does the work in a span of the trace that somebody else began, and in none where nobody did. */
+  /** Runs the work in a span of the remote trace; without a remote trace, the work runs without a span. */
   continueTrace<T>(traceparent: string | null | undefined, options: SpanOptions, work: () => Promise<T>): Promise<T>;
-  /** Adds to the current span what was not known when it began. */
+  /** Adds attributes to the current span. */
   note(attributes: SpanAttributes): void;
-  /** The current span as the header `traceparent` of W3C has it; undefined where nothing is recorded. */
+  /** The current span as W3C header `traceparent`; undefined where the trace is not recorded. */
   traceparent(): string | undefined;
-  /** Hands over what was recorded, and ends. */
+  /** Exports the recorded spans, and stops. */
   stop(): Promise<void>;
 }

@@ -1,48 +1,49 @@
 import type { OpenSpan, SpanAttributes, SpanOptions, TracedService, Tracer } from './tracer.types.js';
 
-/** Unset where tracing is off: then a step costs one look at this. */
+/** Undefined while tracing is off: a step then costs one comparison. */
 let tracer: Tracer | undefined;
 
-/** What switches tracing on, by the names that OpenTelemetry gives it. */
+/** The variables that turn tracing on, with OpenTelemetry's names. */
 interface TracingEnvironment {
   readonly OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined;
   readonly OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?: string | undefined;
 }
 
-/** Begins to trace where the environment says where traces go to. Everything else OpenTelemetry reads there itself. */
+/** Turns tracing on where the environment names a collector. OpenTelemetry reads its other variables itself. */
 export async function startTracing(service: TracedService, env: TracingEnvironment): Promise<void> {
   if ((env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? env.OTEL_EXPORTER_OTLP_ENDPOINT) === undefined) return;
-  // Loaded only here: it would cost memory and a slower start where nobody wants it.
+  // Imported on demand: the SDK costs memory and start time that processes without tracing save.
   const { OpenTelemetryTracer } = await import('./open-telemetry.tracer.js');
   tracer = OpenTelemetryTracer.start(service);
 }
 
-/** Hands over what was recorded, and ends. */
+/** Exports the recorded spans, and stops. */
 export async function stopTracing(): Promise<void> {
   const stopped = tracer;
   tracer = undefined;
   await stopped?.stop();
 }
 
-/** For work that only a trace needs, such as naming a span. */
+/** For work that only traces need, such as building a span's name. */
 export function isTracing(): boolean {
   return tracer !== undefined;
 }
 
 /**
- * Begins a trace; where `isRoot` is false, a span of the current one, if there is one. Only the gateway begins traces: what else a process does has none.
- * @returns undefined where tracing is off
+ * Starts a trace or, where `isRoot` is false, a span of the current trace if there is one. Only the gateway starts traces; other work of a
+ * process is not traced.
+ * @returns undefined while tracing is off
  */
 export function beginTrace(options: SpanOptions & { readonly isRoot: boolean }): OpenSpan | undefined {
   return tracer?.begin(options);
 }
 
-/** Does the work in a span of the current trace; where there is none, without one. */
+/** Runs the work in a span of the current trace; without a trace, the work runs without a span. */
 export function inSpan<T>(options: SpanOptions, work: () => Promise<T>): Promise<T> {
   return tracer === undefined ? work() : tracer.inSpan(options, work);
 }
 
-/** Does the work in a span of the trace that somebody else began, by the word that came with a message or a row. */
+/** Runs the work in a span of the remote trace whose `traceparent` came with a message or a row. */
 export function continueTrace<T>(
   traceparent: string | null | undefined,
   options: SpanOptions,
@@ -51,17 +52,17 @@ export function continueTrace<T>(
   return tracer === undefined ? work() : tracer.continueTrace(traceparent, options, work);
 }
 
-/** Adds to the current span what was not known when it began. */
+/** Adds attributes to the current span. */
 export function noteInSpan(attributes: SpanAttributes): void {
   tracer?.note(attributes);
 }
 
-/** What goes along with a message or a row, so that who works on it continues the trace; undefined where there is none. */
+/** The `traceparent` for a message or a row, so that its receiver continues the trace; undefined without a trace. */
 export function currentTraceparent(): string | undefined {
   return tracer?.traceparent();
 }
 
-/** The id of the current trace; undefined where there is none. */
+/** The id of the current trace; undefined without a trace. */
 export function currentTraceId(): string | undefined {
   return tracer?.traceparent()?.split('-', 2)[1];
 }

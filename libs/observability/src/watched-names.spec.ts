@@ -28,7 +28,7 @@ const targets = dashboard.panels.flatMap((panel) =>
   (panel.targets ?? []).map((target) => ({ ...target, title: panel.title })),
 );
 
-describe('what watches Gatepost', () => {
+describe('alerts and dashboards', () => {
   const metrics = new Metrics();
   let known: KnownSeries;
 
@@ -49,11 +49,11 @@ describe('what watches Gatepost', () => {
     ['gatepost_ready * on (pod) gatepost_build_info', ['no label pod on gatepost_ready, gatepost_build_info']],
     ['sum by (job (gatepost_ready)', ['no PromQL: sum by (job (gatepost_ready)']],
     ['sum by (le, job) (rate(gatepost_rpc_duration_seconds_bucket{outcome="ok"}[$__rate_interval])) > 1', []],
-  ])('is misspelt, or not: %s', (query, problems) => {
+  ])('are checked for misspelt names: %s', (query, problems) => {
     expect(problemsOf(query, known)).toEqual(problems);
   });
 
-  it.each(rules)('by the alert $alert asks for what exists, and says what it found', (rule) => {
+  it.each(rules)('use only existing names in the alert $alert, whose text shows the measured value', (rule) => {
     expect(problemsOf(rule.expr, known)).toEqual([]);
     expect(rule.labels.severity).toMatch(/^(?:critical|warning)$/);
     const { summary, description, runbook } = rule.annotations;
@@ -62,19 +62,19 @@ describe('what watches Gatepost', () => {
     expect(runbook).toBe('docs/operations.md#alerts');
   });
 
-  it.each(targets)('by the panel "$title" asks for what exists: $legendFormat', ({ expr, legendFormat }) => {
+  it.each(targets)('use only existing names in the panel "$title": $legendFormat', ({ expr, legendFormat }) => {
     expect(problemsOf(expr, known)).toEqual([]);
     const named = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label);
     expect([...labelsOf(expr, known)]).toEqual(expect.arrayContaining(named));
   });
 
-  it('shows every metric of ours', () => {
+  it('show every metric of Gatepost', () => {
     const watched = [...rules.map(({ expr }) => expr), ...targets.map(({ expr }) => expr)].flatMap(seriesOf);
     const shown = new Set(watched.map((name) => name.replace(/_(?:bucket|sum|count)$/, '')));
     expect(metrics.described.map(({ name }) => name).filter((name) => !shown.has(name))).toEqual([]);
   });
 
-  it('is explained to the operator, every alert and every metric', () => {
+  it('are documented for operators: every alert and every metric', () => {
     const operations = textOf('docs/operations.md');
     const explained = [...operations.matchAll(/^\| `(Gatepost\w+)` \|/gm)].map(([, alert]) => alert);
     expect(explained.sort()).toEqual(rules.map(({ alert }) => alert).sort());
@@ -83,7 +83,7 @@ describe('what watches Gatepost', () => {
     expect(listed).toEqual(metrics.described.map(({ name }) => name));
   });
 
-  it('is a dashboard for any data source, whose panels do not lie on each other', () => {
+  it('work with any data source, and panels do not overlap', () => {
     const { panels } = dashboard;
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     expect(new Set(panels.flatMap(({ datasource }) => datasource?.uid ?? []))).toEqual(new Set(['${datasource}']));

@@ -3,7 +3,7 @@ import type { Metrics } from '../src/metrics.js';
 
 type Node = ReturnType<typeof parser.parse>['topNode'];
 
-/** The labels of each series that a query can name: every value they can have, or undefined where that is not known. */
+/** The labels of each series that a query can name: all values of a label, or undefined where they are not known. */
 export type KnownSeries = ReadonlyMap<string, ReadonlyMap<string, readonly string[] | undefined>>;
 
 interface Matcher {
@@ -17,17 +17,17 @@ interface Selector {
   readonly matchers: readonly Matcher[];
 }
 
-/** What Prometheus adds to every series. */
+/** Labels that Prometheus adds to every series. */
 const TARGET_LABELS = ['job', 'instance'];
 const SUFFIXES: Readonly<Record<string, readonly string[]>> = { histogram: ['_bucket', '_sum', '_count'] };
-/** In their place a query has what is chosen on the dashboard. */
+/** Placeholder values for the dashboard's variables. */
 const VARIABLES: readonly (readonly [string, string])[] = [
   ['$__rate_interval', '5m'],
   ['$instance', '.+'],
   ['$job', '.+'],
 ];
 
-/** Every series that a process tells, and that Prometheus tells of it. */
+/** All series of a process's metrics, and those that Prometheus adds for the target. */
 export async function knownSeries(metrics: Metrics): Promise<KnownSeries> {
   const ours = new Map(metrics.described.map(({ name, labels }) => [name, labels]));
   const known = new Map<string, ReadonlyMap<string, readonly string[] | undefined>>([['up', targetLabels()]]);
@@ -47,7 +47,7 @@ function targetLabels(): Map<string, readonly string[] | undefined> {
   return new Map(TARGET_LABELS.map((label) => [label, undefined]));
 }
 
-/** What is wrong with a query; nothing where Prometheus understands it and everything that it names exists. */
+/** The problems of a query; empty where the syntax is valid and every name exists. */
 export function problemsOf(query: string, known: KnownSeries): string[] {
   const text = VARIABLES.reduce((filled, [variable, value]) => filled.replaceAll(variable, value), query);
   const top = parser.parse(text).topNode;
@@ -59,7 +59,7 @@ export function problemsOf(query: string, known: KnownSeries): string[] {
   return [...selected, ...grouped];
 }
 
-/** The labels that the series of a query have. */
+/** The labels of the series of a query. */
 export function labelsOf(query: string, known: KnownSeries): Set<string> {
   const names = selectorsIn(parser.parse(query).topNode, query).map(({ name }) => name);
   return new Set(names.flatMap((name) => [...(known.get(name)?.keys() ?? [])]));
@@ -103,7 +103,7 @@ function selectorProblems({ name, matchers }: Selector, known: KnownSeries): str
   });
 }
 
-/** A label that stands in a `by`, `on` or `ignoring` must be one of every series there, or of one of both sides. */
+/** A label in `by`, `on` or `ignoring` must exist on every series, or on all series of one side. */
 function groupingProblems(grouping: Node, text: string, known: KnownSeries): string[] {
   const expression = grouping.parent?.parent ?? grouping;
   const series = selectorsIn(expression, text);

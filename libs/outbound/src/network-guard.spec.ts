@@ -3,7 +3,7 @@ import { NetworkGuard } from './outbound-client.js';
 
 describe('the network guard', () => {
   it.each(['93.184.216.34', '8.8.8.8', '2606:4700:4700::1111', '::ffff:93.184.216.34'])(
-    'permits %s, of the open internet',
+    'permits the public address %s',
     (address) => {
       expect(new NetworkGuard([]).permits(address)).toBe(true);
     },
@@ -42,7 +42,10 @@ describe('the network guard', () => {
     expect(new NetworkGuard([network]).permits(address)).toBe(false);
   });
 
-  it.each(['', 'localhost', '127.0.0.1:80', 'fe80::1%eth0', '999.1.1.1'])('%j is no address to go to', (text) => {
-    expect(new NetworkGuard([]).permits(text)).toBe(false);
-  });
+  it.each(['', 'localhost', '127.0.0.1:80', 'fe80::1%eth0', '999.1.1.1'])(
+    'rejects %j, which is not an address',
+    (text) => {
+      expect(new NetworkGuard([]).permits(text)).toBe(false);
+    },
+  );
 });

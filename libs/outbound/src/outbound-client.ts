@@ -5,30 +5,30 @@ import { Agent, buildConnector, request } from 'undici';
 
 type Network = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** Networks that have a name, as in GATEPOST_TRUSTED_PROXIES. */
+/** Named networks, as in GATEPOST_TRUSTED_PROXIES. */
 const NAMED: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.0/8', '::1/128'],
   linklocal: ['169.254.0.0/16', 'fe80::/10'],
   uniquelocal: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
 };
 
-/** All that is given out of IPv6: what lies beside it, such as `::7f00:1` (an IPv4 address in an old form), is nobody's. */
+/** The global unicast range of IPv6. Addresses outside it, such as `::7f00:1` (an old form of an IPv4 address), are not assigned. */
 const OPEN_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** Says which addresses may be dialled: those of the open internet, and the internal networks that are given. */
+/** Decides which addresses may be dialled: public addresses, and the internal networks that the configuration permits. */
 export class NetworkGuard {
   readonly #internal: Network[];
 
-  /** @param internalNetworks addresses, networks, or their names, as GATEPOST_INTERNAL_NETWORKS has them */
+  /** @param internalNetworks addresses, networks or network names, as in GATEPOST_INTERNAL_NETWORKS */
   constructor(internalNetworks: readonly string[]) {
     this.#internal = internalNetworks.flatMap((text) => NAMED[text] ?? [text]).map(toNetwork);
   }
 
   permits(address: string): boolean {
     if (!ipaddr.isValid(address)) return false;
-    // An IPv4 address in the clothes of IPv6 is judged as what it is.
+    // An IPv4-mapped IPv6 address is checked as the IPv4 address.
     const parsed = ipaddr.process(address);
-    // A list of what is open, not of what is closed: whatever range is added to the standards is closed first.
+    // An allow list, so that address ranges of future standards are denied by default.
     if (parsed.range() === 'unicast' && (parsed.kind() === 'ipv4' || parsed.match(OPEN_IPV6))) return true;
     return ipaddr.subnetMatch(parsed, { internal: this.#internal }, 'none') === 'internal';
   }
@@ -40,19 +40,19 @@ function toNetwork(text: string): Network {
   return [address, address.kind() === 'ipv4' ? 32 : 128];
 }
 
-/** A connection that would have gone into a network of our own. */
+/** The connection would have led to an internal address. */
 class InternalAddressError extends Error {
   readonly code = 'INTERNAL_ADDRESS';
 }
 
 /**
- * Connects to nothing that the guard forbids. Names are judged by the addresses that the connection is then made to, so a
- * name whose answer changes from look-up to look-up gains nothing.
+ * Connects only to addresses that the guard permits. The guard checks the address of the connection itself, so that a DNS name that
+ * resolves differently at each look-up (DNS rebinding) cannot bypass it.
  */
 function guardedConnector(guard: NetworkGuard, timeoutMs: number): buildConnector.connector {
   const connect = buildConnector({ timeout: timeoutMs, lookup: guardedLookup(guard) });
   return (options, callback) => {
-    // An address in place of a name is never looked up.
+    // A literal address bypasses the look-up function, so the guard checks it here.
     if (isIP(options.hostname) === 0 || guard.permits(options.hostname)) connect(options, callback);
     else callback(new InternalAddressError('the address is internal'), null);
   };
@@ -67,23 +67,23 @@ function guardedLookup(guard: NetworkGuard): LookupFunction {
       }
       const permitted = addresses.filter(({ address }) => guard.permits(address));
       const [first] = permitted;
-      if (first === undefined) callback(new InternalAddressError('the name leads to internal addresses'), '');
+      if (first === undefined) callback(new InternalAddressError('the name resolves to internal addresses only'), '');
       else if (options.all === true) callback(null, permitted);
       else callback(null, first.address, first.family);
     });
   };
 }
 
-/** Some servers turn away who does not say this much. */
+/** Some servers refuse requests without these headers. */
 const COMMON_HEADERS = { accept: 'application/json', 'user-agent': 'Gatepost' };
 
 interface OutboundOptions {
-  /** Internal addresses and networks that may be reached all the same, as GATEPOST_INTERNAL_NETWORKS has them. */
+  /** Internal addresses and networks that may be dialled, as in GATEPOST_INTERNAL_NETWORKS. */
   readonly internalNetworks: readonly string[];
-  /** After it a request is given up: the time to connect, and that to the last byte of the answer. */
+  /** Timeout of a request, from the connection attempt to the last byte of the response. */
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
-  /** Connections to one server; more requests at once wait for one. */
+  /** Connections per server; further requests wait for a free one. */
   readonly maxConnections: number;
 }
 
@@ -93,19 +93,19 @@ export interface OutboundRequest {
   readonly body?: string;
 }
 
-/** Whatever was answered, redirects too: they are not followed. */
+/** Any response. Redirects are returned, not followed. */
 export interface OutboundAnswer {
   readonly status: number;
   readonly text: string;
 }
 
 /**
- * Nothing was answered. Its message is for the log: a code, for an error's own text and properties may hold the address with
- * its tokens, or what was sent.
+ * No response arrived. The message is a code that can be logged: the text and properties of the original error may contain the URL with its
+ * tokens, or the body.
  */
 export class OutboundError extends Error {}
 
-/** Requests to servers that are not ours: never into networks of our own, bounded in time and size, none tried twice. */
+/** Sends requests to external servers: never to internal networks, bounded in time and size, without retries. */
 export class OutboundClient {
   readonly #agent: Agent;
   readonly #timeoutMs: number;
@@ -119,7 +119,7 @@ export class OutboundClient {
     });
   }
 
-  /** The time that one task has, where it makes several requests. */
+  /** A deadline that several requests of one task share. */
   deadline(): AbortSignal {
     return AbortSignal.timeout(this.#timeoutMs);
   }

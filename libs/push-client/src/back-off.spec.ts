@@ -10,22 +10,22 @@ describe('the pause before the next attempt', () => {
     [5, 32_000],
     [6, 60_000],
     [5_000, 60_000],
-  ])('after %i failures is anything up to %i ms', (failures, mostMs) => {
+  ])('after %i failures is at most %i ms, with jitter', (failures, mostMs) => {
     const setback = { failures, isRefused: false };
     expect(pauseBefore(setback, OPTIONS, 0)).toBe(0);
     expect(pauseBefore(setback, OPTIONS, 0.5)).toBe(mostMs / 2);
     expect(pauseBefore(setback, OPTIONS, 1)).toBe(mostMs);
   });
 
-  it('is the one that the server asked for', () => {
+  it('is the one that the server requested', () => {
     expect(pauseBefore({ failures: 0, retryAfterMs: 7_000, isRefused: false }, OPTIONS, 0.9)).toBe(7_000);
   });
 
-  it('is longer than what the server asked for where attempts have failed', () => {
+  it('is longer than the requested one after failed attempts', () => {
     expect(pauseBefore({ failures: 1, retryAfterMs: 7_000, isRefused: false }, OPTIONS, 0.5)).toBe(8_000);
   });
 
-  it('is long where the server refuses the device', () => {
+  it('is long where the server rejects the device', () => {
     expect(pauseBefore({ failures: 1, isRefused: true }, OPTIONS, 0)).toBe(30_000);
     expect(pauseBefore({ failures: 1, isRefused: true }, OPTIONS, 1)).toBe(60_000);
   });

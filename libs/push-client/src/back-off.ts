@@ -3,19 +3,19 @@ import type { BackOffOptions } from './push-client.types.js';
 const BASE_MS = 1_000;
 const MAX_MS = 120_000;
 
-/** What is known when a connection, or the attempt at one, has ended. */
+/** The state when a connection, or a connection attempt, has ended. */
 export interface Setback {
-  /** Attempts in a row that led to nothing, this one included; 0 after a connection that held. */
+  /** Failed attempts in a row, this one included; 0 after a stable connection. */
   readonly failures: number;
-  /** What the server asked for. */
+  /** The pause that the server requested. */
   readonly retryAfterMs?: number | undefined;
-  /** The server will say the same again unless somebody changes something: the application is unknown, for example. */
+  /** The server will reject further attempts until its configuration changes: for example, the application is unknown. */
   readonly isRefused: boolean;
 }
 
 /**
- * Milliseconds until the next attempt: full jitter, so that devices which lost a server at the same moment come back spread.
- * A pause that the server asked for is kept, and jitter comes on top where attempts have failed.
+ * Milliseconds until the next attempt, with full jitter, so that devices that lose a server at the same moment reconnect at different
+ * times. A pause that the server requested is kept; after failed attempts, jitter is added to it.
  * @param random from 0 to 1
  */
 export function pauseBefore(setback: Setback, options: BackOffOptions, random: number): number {
@@ -23,7 +23,7 @@ export function pauseBefore(setback: Setback, options: BackOffOptions, random: n
   if (setback.isRefused) return maxMs / 2 + (random * maxMs) / 2;
   const jitter = random * Math.min(maxMs, baseMs * 2 ** Math.min(setback.failures, 30));
   if (setback.retryAfterMs === undefined) return jitter;
-  // The server has spread these pauses itself, one for each device.
+  // The server has already spread these pauses over the devices.
   return setback.failures === 0 ? setback.retryAfterMs : setback.retryAfterMs + jitter;
 }
 

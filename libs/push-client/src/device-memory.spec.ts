@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 describe('the memory of a device', () => {
-  it('makes a secret name at the first start, and has it at the next', async () => {
+  it('generates a secret name at the first start, and loads it at the next', async () => {
     const store = memoryStore();
     const first = await DeviceMemory.load(store, undefined, noError);
     expect(first.installationId).toMatch(/^[0-9a-f]{32}$/);
@@ -21,7 +21,7 @@ describe('the memory of a device', () => {
     expect(other.installationId).not.toBe(first.installationId);
   });
 
-  it('knows at the next start what it has seen', async () => {
+  it('loads the ids of seen messages at the next start', async () => {
     const store = memoryStore();
     const first = await DeviceMemory.load(store, 'device', noError);
     first.add('a');
@@ -30,7 +30,7 @@ describe('the memory of a device', () => {
     expect([second.has('a'), second.has('b')]).toEqual([true, false]);
   });
 
-  it('begins anew as another device', async () => {
+  it('starts empty for another device', async () => {
     const store = memoryStore();
     const first = await DeviceMemory.load(store, 'device', noError);
     first.add('a');
@@ -46,7 +46,7 @@ describe('the memory of a device', () => {
     expect(memory.latest(1_000)).toHaveLength(500);
   });
 
-  it('writes once for all who ask while it writes', async () => {
+  it('combines concurrent saves into one write', async () => {
     const written: DeviceState[] = [];
     let finish: () => void = () => undefined;
     const store: DeviceStore = {
@@ -73,7 +73,7 @@ describe('the memory of a device', () => {
     expect(written.map(({ seen }) => seen)).toEqual([['a'], ['a', 'b', 'c']]);
   });
 
-  it('tells of a store that fails, and goes on', async () => {
+  it('reports a failing store, and continues', async () => {
     const errors: Error[] = [];
     const full: DeviceStore = {
       load: () => undefined,
@@ -86,7 +86,7 @@ describe('the memory of a device', () => {
     await memory.save();
     expect(memory.has('a')).toBe(true);
     expect(errors.map(({ message }) => message)).toEqual(
-      Array(2).fill('the state of the device could not be kept') as string[],
+      Array(2).fill('the state of the device could not be saved') as string[],
     );
   });
 });
@@ -100,7 +100,7 @@ describe('stores', () => {
 
   const state = { installationId: 'device', seen: ['a', 'b'] };
 
-  it('keep the state in a file that only its owner reads, and leave nothing else', async () => {
+  it('write the state to a file that only its owner can read, and leave no other file', async () => {
     const file = join(folder, 'state.json');
     await fileStore(file).save(state);
     expect(await fileStore(file).load()).toEqual(state);
@@ -109,7 +109,7 @@ describe('stores', () => {
     expect(await readFile(file, 'utf8')).toBe(JSON.stringify(state));
   });
 
-  it('find nothing where there is no file yet, and tell of one that cannot be read', async () => {
+  it('return no state where there is no file yet, and report an unreadable one', async () => {
     expect(await fileStore(join(folder, 'none')).load()).toBeUndefined();
     await expect(async () => fileStore(folder).load()).rejects.toThrow('EISDIR');
   });

@@ -1,18 +1,18 @@
-/** What a device has to remember from one start to the next. */
+/** The state that a device keeps between starts. */
 export interface DeviceState {
   readonly installationId: string;
-  /** Ids of the latest messages that the application has got, oldest first. Bounded by the client. */
+  /** Ids of the latest messages that the application has received, oldest first. The client bounds their number. */
   readonly seen: readonly string[];
 }
 
-/** Where a device keeps its state. The client calls one method at a time. */
+/** Stores a device's state. The client calls one method at a time. */
 export interface DeviceStore {
-  /** @returns undefined where nothing was kept, or nothing that can be read */
+  /** @returns undefined where no readable state is stored */
   load(): DeviceState | undefined | Promise<DeviceState | undefined>;
   save(state: DeviceState): void | Promise<void>;
 }
 
-/** Keeps the state as long as the process lives. */
+/** Keeps the state while the process runs. */
 export function memoryStore(): DeviceStore {
   let kept: DeviceState | undefined;
   return {
@@ -23,13 +23,13 @@ export function memoryStore(): DeviceStore {
   };
 }
 
-/** What the client needs of `localStorage`. */
+/** The part of `localStorage` that the client uses. */
 export interface KeyValueStorage {
   getItem(key: string): string | null;
   setItem(key: string, value: string): void;
 }
 
-/** Keeps the state in a browser's `localStorage`, or in anything that is like it. `key`: one for each application of an origin. */
+/** Keeps the state in a browser's `localStorage`, or in a similar object. `key`: a different one for each application of an origin. */
 export function webStorageStore(storage: KeyValueStorage, key = 'gatepost-push'): DeviceStore {
   return {
     load: () => parseDeviceState(storage.getItem(key)),
@@ -39,7 +39,7 @@ export function webStorageStore(storage: KeyValueStorage, key = 'gatepost-push')
   };
 }
 
-/** A state out of its JSON text, for stores. @returns undefined for anything else */
+/** Parses a state from its JSON text, for stores. @returns undefined for any other text */
 export function parseDeviceState(text: string | null): DeviceState | undefined {
   if (text === null) return undefined;
   try {
@@ -51,11 +51,11 @@ export function parseDeviceState(text: string | null): DeviceState | undefined {
   }
 }
 
-/** More than the server keeps for one device, so that nothing it sends again has been forgotten. */
+/** More ids than the server queues for one device, so that the client recognises every repeated message. */
 const MAX_SEEN = 500;
 const ID_BYTES = 16;
 
-/** The state of this device, and its way into the store. */
+/** The state of this device, and its persistence. */
 export class DeviceMemory {
   readonly #store: DeviceStore;
   readonly #onError: (error: Error) => void;
@@ -74,7 +74,7 @@ export class DeviceMemory {
     this.#onError = onError;
   }
 
-  /** @param installationId another one than in the store begins with no messages seen */
+  /** @param installationId where it differs from the stored one, the state starts without seen messages */
   static async load(
     store: DeviceStore,
     installationId: string | undefined,
@@ -106,8 +106,8 @@ export class DeviceMemory {
   }
 
   /**
-   * Resolves once what is known now is in the store. Those who ask while one is written share the next write. A store that fails is
-   * reported, and the device goes on: messages are still told apart for as long as the process lives.
+   * Resolves once the current state is stored. Calls during a write share the next one. A store that fails is reported, and the device
+   * continues: it recognises repeated messages while the process runs.
    */
   save(): Promise<void> {
     if (this.#writing === undefined) return this.#write();
@@ -130,12 +130,14 @@ export class DeviceMemory {
     try {
       await this.#store.save(state);
     } catch (error) {
-      this.#onError(new Error('the state of the device could not be kept', { cause: error }));
+      this.#onError(new Error('the state of the device could not be saved', { cause: error }));
     }
   }
 }
 
-/** Whoever knows it gets the device's messages: it cannot be guessed. Works on pages without TLS too. */
+/**
+ * A secret name of the device: random, because any client that knows it receives the device's messages. Works on pages without TLS, too.
+ */
 function newInstallationId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(ID_BYTES));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { type DeviceStore, parseDeviceState } from './device-memory.js';
 
-/** Keeps the state in a file, which is replaced as a whole: a crash leaves the old one or the new one. */
+/** Keeps the state in a file, which is replaced atomically: after a crash the file holds the old state or the new one. */
 export function fileStore(path: string): DeviceStore {
   return {
     load: async () => parseDeviceState(await contentOf(path)),

@@ -3,8 +3,8 @@ import { ackFrame, loginFrame, parseFrame } from './frames.js';
 
 const LATER = Date.UTC(2030, 0, 1);
 
-describe('what the client says', () => {
-  it('is the login with what it has seen, and acknowledgements', () => {
+describe('frames of the client', () => {
+  it('are the login with seen ids, and acknowledgements', () => {
     expect(JSON.parse(loginFrame('app', 'device', ['a']))).toEqual({
       cmd: 'login',
       appId: 'app',
@@ -15,7 +15,7 @@ describe('what the client says', () => {
   });
 });
 
-describe('what a server says', () => {
+describe('frames of a server', () => {
   const parsed = (frame: unknown) => parseFrame(JSON.stringify(frame));
 
   it.each([
@@ -40,7 +40,7 @@ describe('what a server says', () => {
     expect(parsed(frame)).toEqual(meaning);
   });
 
-  it('pairs ids and bodies, and leaves over what has no partner', () => {
+  it('pair ids and bodies, and drop unpaired ones', () => {
     expect(parsed({ cmd: 'data', ids: ['a', 'b', 'c'], msg: [{ alert: '1' }, { alert: '2' }] })).toEqual({
       cmd: 'data',
       messages: [
@@ -50,12 +50,12 @@ describe('what a server says', () => {
     });
   });
 
-  it.each([['2030-01-01T00:00:00.000Z'], [String(LATER)], [LATER]])('says when a message expires: %s', (time) => {
+  it.each([['2030-01-01T00:00:00.000Z'], [String(LATER)], [LATER]])('contain the expiry of a message: %s', (time) => {
     const frame = parsed({ cmd: 'data', ids: ['a'], msg: [{ _expiration_time: time }] });
     expect(frame).toMatchObject({ messages: [{ expiresAt: LATER }] });
   });
 
-  it.each([['soon'], [true], [-1], [null]])('says no expiry that can be read: %s', (time) => {
+  it.each([['soon'], [true], [-1], [null]])('contain no valid expiry: %s', (time) => {
     const frame = parsed({ cmd: 'data', ids: ['a'], msg: [{ _expiration_time: time }] });
     expect(frame).toMatchObject({ messages: [{ expiresAt: undefined }] });
   });
@@ -73,7 +73,7 @@ describe('what a server says', () => {
     expect(parseFrame(text)).toBeUndefined();
   });
 
-  it('has no messages where ids or bodies are missing', () => {
+  it('contain no messages where ids or bodies are missing', () => {
     expect(parsed({ cmd: 'data', ids: 'a', msg: [{}] })).toEqual({ cmd: 'data', messages: [] });
     expect(parsed({ cmd: 'data', ids: [7], msg: [{}] })).toEqual({ cmd: 'data', messages: [] });
   });

@@ -4,10 +4,10 @@ import type { PushMessage } from './push-client.types.js';
 export const PROTOCOL = 'gatepost.push.v1';
 export const HEARTBEAT = '{}';
 
-/** What a server says. */
+/** A frame from the server. */
 export type ServerFrame =
   | { readonly cmd: 'heartbeat' }
-  /** The times are undefined where the server says nothing about them. `serverTime` in milliseconds since 1970. */
+  /** The times are undefined where the frame has none. `serverTime` is in milliseconds since 1970. */
   | {
       readonly cmd: 'loggedin';
       readonly heartbeatSeconds: number | undefined;
@@ -42,7 +42,7 @@ const PARSERS: Readonly<Record<string, (frame: Record<string, unknown>) => Serve
   error: (frame) => ({ cmd: 'error', code: numberOf(frame['code']) ?? 0, reason: textOf(frame['reason']) }),
 };
 
-/** @returns undefined for what this client does not know; newer servers may say more */
+/** @returns undefined for unknown frames, which newer servers may send */
 export function parseFrame(text: unknown): ServerFrame | undefined {
   const frame = parseObject(text);
   if (frame === undefined) return undefined;
@@ -65,7 +65,7 @@ function messageOf(id: string, body: unknown): PushMessage {
   return { id, data, expiresAt: timeOf(data['_expiration_time']) };
 }
 
-/** `2030-01-01T00:00:00.000Z`, or the milliseconds since 1970. */
+/** Parses `2030-01-01T00:00:00.000Z`, or milliseconds since 1970. */
 function timeOf(value: unknown): number | undefined {
   if (typeof value === 'number') return numberOf(value);
   if (typeof value !== 'string') return undefined;

@@ -2,29 +2,29 @@ import type { Fetch, RegistrationOptions } from './push-client.types.js';
 
 const TIMEOUT_MS = 15_000;
 
-/** The server answered, and not well. */
+/** The server responded with an error status. */
 export class RefusedRequest extends Error {
   override readonly name = 'RefusedRequest';
 
   constructor(
     what: string,
     readonly status: number,
-    /** What its header `Retry-After` says. */
+    /** The value of the header `Retry-After`. */
     readonly retryAfterMs: number | undefined,
-    /** The API's own code and text, where it sent them. */
+    /** The code and text of the API, where the response has them. */
     readonly body: unknown,
   ) {
-    super(`${what} was answered with status ${status}`);
+    super(`${what} failed with status ${status}`);
   }
 
-  /** The same request will be refused again. */
+  /** The server will refuse the same request again. */
   get isFinal(): boolean {
     return this.status >= 400 && this.status < 500 && this.status !== 408 && this.status !== 429;
   }
 }
 
 interface JsonRequest {
-  /** For errors. */
+  /** Subject of error texts. */
   readonly what: string;
   readonly url: string;
   readonly method?: string;
@@ -32,7 +32,7 @@ interface JsonRequest {
   readonly body?: unknown;
 }
 
-/** @throws RefusedRequest, or what `fetch` throws where there is no answer within 15 seconds */
+/** @throws RefusedRequest, or the error of `fetch` where no response arrives within 15 seconds */
 async function requestJson(fetch: Fetch, request: JsonRequest, signal: AbortSignal): Promise<unknown> {
   const { what, url, method = 'GET', headers = {}, body } = request;
   const response = await fetch(url, {
@@ -51,7 +51,7 @@ function secondsOf(header: string | null): number | undefined {
   return header !== null && /^\d+$/.test(header) ? Number(header) * 1_000 : undefined;
 }
 
-/** Where devices connect: the application's own URL, or what the server names, for as long as it says. */
+/** Provides the connector's URL: the configured one, or those that the server returns, for as long as they are valid. */
 export class Router {
   #urls: readonly string[] = [];
   #validUntil = 0;
@@ -59,7 +59,7 @@ export class Router {
 
   constructor(private readonly options: { appId: string; server: string; url: string | undefined; fetch: Fetch }) {}
 
-  /** The URL for the next attempt: servers in turn, and asked for anew once all of them have failed. */
+  /** The URL for the next attempt. The URLs are used in turn; once all of them have failed, the server is asked again. */
   async next(installationId: string, signal: AbortSignal): Promise<string> {
     if (this.options.url) return this.options.url;
     const isOutworn = Date.now() >= this.#validUntil || this.#failures >= this.#urls.length;
@@ -80,23 +80,23 @@ export class Router {
     const query = new URLSearchParams({ appId, installationId });
     if (server.startsWith('https:')) query.set('secure', '1');
     const url = `${server}/v1/route?${query.toString()}`;
-    const route = (await requestJson(fetch, { what: 'the question for a connector', url }, signal)) as {
+    const route = (await requestJson(fetch, { what: 'the request for a connector', url }, signal)) as {
       server?: unknown;
       secondary?: unknown;
       ttl?: unknown;
     } | null;
     const named = [route?.server, route?.secondary].filter((name) => typeof name === 'string' && name !== '');
-    if (named.length === 0) throw new Error('the server names no connector');
+    if (named.length === 0) throw new Error('the server returned no connector');
     this.#urls = [...new Set(named)] as string[];
     this.#failures = 0;
     this.#validUntil = Date.now() + (typeof route?.ttl === 'number' ? route.ttl : 0) * 1_000;
   }
 }
 
-/** Pushes go to installations that were saved within the last 90 days. */
+/** Pushes reach installations that were saved within the last 90 days. */
 const RENEW_AFTER_MS = 24 * 3_600_000;
 
-/** This device's row in the class `_Installation`. */
+/** This device's object of the class `_Installation`. */
 export class Registration {
   #fields: Readonly<Record<string, unknown>>;
   #renewAt = 0;
@@ -105,13 +105,13 @@ export class Registration {
     this.#fields = options.fields ?? {};
   }
 
-  /** Changes what the next registration says. */
+  /** Changes the fields that the next registration saves. */
   change(fields: Readonly<Record<string, unknown>>): void {
     this.#fields = { ...this.#fields, ...fields };
     this.#renewAt = 0;
   }
 
-  /** Saves the installation, if the last time is a day ago or something else is to be said. */
+  /** Saves the installation where the last save is a day old or a field has changed. */
   async ensure(installationId: string, signal: AbortSignal): Promise<void> {
     if (Date.now() < this.#renewAt) return;
     const { appId, appKey, server, fetch } = this.options;
@@ -124,7 +124,7 @@ export class Registration {
       body: { deviceType: 'web', ...sent, installationId },
     };
     await requestJson(fetch, request, signal);
-    // What was changed meanwhile still has to be said.
+    // A change during the request still has to be saved.
     if (sent === this.#fields) this.#renewAt = Date.now() + RENEW_AFTER_MS;
   }
 }

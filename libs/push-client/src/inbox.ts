@@ -11,18 +11,18 @@ interface InboxOptions {
 }
 
 /**
- * Hands messages to the application: one at a time, each id once, expired ones never. It outlives connections, so a message that comes
- * again while its first copy is still being handled is known.
+ * Passes messages to the application: one at a time, each id once, expired ones never. It outlives connections, so that it recognises a
+ * repeated message whose first copy is still being handled.
  */
 export class Inbox {
   #waiting = 0;
   #last: Promise<void> = Promise.resolve();
-  /** What the server's clock is ahead of ours: a device's clock may be an hour off. */
+  /** How far the server's clock is ahead of the device's, whose clock may be wrong by hours. */
   clockSkewMs = 0;
 
   constructor(private readonly options: InboxOptions) {}
 
-  /** @returns false where more waits than a server that keeps to the protocol would send */
+  /** @returns false where more messages wait than a server that follows the protocol would send */
   receive(messages: readonly PushMessage[], acknowledge: (id: string) => void): boolean {
     if (this.#waiting + messages.length > MAX_WAITING) return false;
     this.#waiting += messages.length;
@@ -35,7 +35,7 @@ export class Inbox {
     return true;
   }
 
-  /** Resolves once everything is handled that has come until now. */
+  /** Resolves once all messages received so far are handled. */
   async idle(): Promise<void> {
     await this.#last;
     await this.options.memory.save();
@@ -53,7 +53,7 @@ export class Inbox {
     memory.add(message.id);
   }
 
-  /** Remembered first: a message that the server forgets is one that we know. */
+  /** The id is stored before the acknowledgement, so that no message is handled twice. */
   async #settle(id: string, acknowledge: (id: string) => void): Promise<void> {
     await this.options.memory.save();
     acknowledge(id);

@@ -29,7 +29,7 @@ class FakeSocket {
 
   static get last(): FakeSocket {
     const socket = FakeSocket.all.at(-1);
-    if (socket === undefined) throw new Error('nobody has connected');
+    if (socket === undefined) throw new Error('no connection yet');
     return socket;
   }
 
@@ -66,7 +66,7 @@ class FakeSocket {
   }
 }
 
-/** Lets what waits for promises alone come to its end, however many follow each other. */
+/** Waits until all chains of promises have ended. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 10; turn += 1) await vi.advanceTimersByTimeAsync(0);
 }
@@ -76,7 +76,7 @@ async function passes(ms: number): Promise<void> {
   await settled();
 }
 
-/** Acknowledgements leave together. */
+/** The client collects acknowledgements. */
 const ACKS_LEAVE_MS = 50;
 
 async function says(frame: unknown): Promise<void> {
@@ -125,7 +125,7 @@ describe('the push client', () => {
   });
 
   describe('a connection', () => {
-    it('logs the device in by the sub-protocol, with what it has seen', async () => {
+    it('logs the device in with the sub-protocol and the seen ids', async () => {
       const store = memoryStore();
       await store.save({ installationId: 'device', seen: ['old'] });
       await connected({ store });
@@ -135,14 +135,14 @@ describe('the push client', () => {
       expect(states).toEqual([{ state: 'connecting' }, { state: 'connected' }]);
     });
 
-    it('is one, however often it is started', async () => {
+    it('connects once, even where it is started several times', async () => {
       await connected();
       client.start();
       await settled();
       expect(FakeSocket.all).toHaveLength(1);
     });
 
-    it('asks whether the server is there, and gives a dead one up', async () => {
+    it('sends heartbeats, and replaces a dead connection', async () => {
       await connected();
       await passes(60_000);
       expect(FakeSocket.last.sent.at(-1)).toEqual({});
@@ -153,7 +153,7 @@ describe('the push client', () => {
       expect([FakeSocket.last.closed, client.state]).toEqual([4900, 'waiting']);
     });
 
-    it('is given up where it does not open, or where the login is not answered', async () => {
+    it('times out where the socket does not open, or the server does not reply to the login', async () => {
       make().start();
       await passes(20_000);
       expect(FakeSocket.last.closed).toBe(4900);
@@ -164,7 +164,7 @@ describe('the push client', () => {
       expect(second?.closed).toBe(4900);
     });
 
-    it('comes back after a pause that grows', async () => {
+    it('reconnects after a growing pause', async () => {
       make().start();
       for (const pauseMs of [1_000, 2_000, 4_000]) {
         await settled();
@@ -176,7 +176,7 @@ describe('the push client', () => {
       expect(FakeSocket.all).toHaveLength(4);
     });
 
-    it('comes back soon where it has held, and at once when it is woken', async () => {
+    it('reconnects soon after a stable connection, and at once on wake', async () => {
       await connected();
       await passes(31_000);
       FakeSocket.last.breaks();
@@ -187,7 +187,7 @@ describe('the push client', () => {
       expect(FakeSocket.all).toHaveLength(2);
     });
 
-    it('comes back when the server says', async () => {
+    it('reconnects after the pause that the server requests', async () => {
       await connected();
       await passes(31_000);
       await says({ cmd: 'goaway', retryAfterMs: 12_345, reason: 'restart' });
@@ -197,7 +197,7 @@ describe('the push client', () => {
       expect(FakeSocket.all).toHaveLength(2);
     });
 
-    it('stays away where the device is connected elsewhere, until it is started again', async () => {
+    it('does not reconnect where the device is connected elsewhere, until it is started again', async () => {
       await connected();
       FakeSocket.last.breaks(4111, 'a newer session');
       await passes(600_000);
@@ -207,17 +207,17 @@ describe('the push client', () => {
       expect(FakeSocket.all).toHaveLength(2);
     });
 
-    it('is tried again, but late, where the server refuses the device', async () => {
+    it('retries late where the server rejects the device', async () => {
       await connected();
       FakeSocket.last.breaks(4100, 'unknown application');
       await settled();
       expect(states.at(-1)).toEqual({ state: 'waiting', retryInMs: 90_000 });
       expect(errors.map(({ message }) => message)).toEqual([
-        'the server refuses this device: 4100 unknown application',
+        'the server rejects this device: 4100 unknown application',
       ]);
     });
 
-    it('ends when it is stopped, with everything acknowledged, and can be started again', async () => {
+    it('acknowledges everything when it is stopped, and can be started again', async () => {
       await connected();
       await says(data('a'));
       await client.stop();
@@ -231,7 +231,7 @@ describe('the push client', () => {
   });
 
   describe('messages', () => {
-    it('come in order, and are acknowledged together', async () => {
+    it('arrive in order, and are acknowledged together', async () => {
       await connected();
       await says(data('a', 'b'));
       await says(data('c'));
@@ -242,7 +242,7 @@ describe('the push client', () => {
       expect(FakeSocket.last.sent.slice(1)).toEqual([{ cmd: 'ack', ids: ['a', 'b', 'c'] }]);
     });
 
-    it('are acknowledged at once where many have come', async () => {
+    it('are acknowledged at once where many arrive', async () => {
       await connected();
       await says(data(...Array.from({ length: 20 }, (_, number) => `m${number}`)));
       expect(FakeSocket.last.acknowledged).toHaveLength(16);
@@ -250,7 +250,7 @@ describe('the push client', () => {
       expect(FakeSocket.last.acknowledged).toHaveLength(20);
     });
 
-    it('come once, and are acknowledged each time', async () => {
+    it('are passed on once, and acknowledged each time', async () => {
       await connected();
       await says(data('a'));
       await says(data('a'));
@@ -263,7 +263,7 @@ describe('the push client', () => {
       expect(FakeSocket.last.acknowledged).toEqual(['a', 'b']);
     });
 
-    it('come once, also where the process has ended meanwhile', async () => {
+    it('are passed on once, even over a restart of the process', async () => {
       const store = memoryStore();
       await connected({ store });
       await says(data('a'));
@@ -273,7 +273,7 @@ describe('the push client', () => {
       expect(ids()).toEqual(['a', 'b']);
     });
 
-    it('come once, also where the first copy is still being handled', async () => {
+    it('are passed on once, even while the first copy is being handled', async () => {
       let finish: () => void = () => undefined;
       const handled = new Promise<void>((resolve) => (finish = resolve));
       await connected({
@@ -293,7 +293,7 @@ describe('the push client', () => {
       expect(FakeSocket.last.acknowledged).toEqual(['a']);
     });
 
-    it('are remembered before they are acknowledged', async () => {
+    it('are stored before they are acknowledged', async () => {
       let finish: () => void = () => undefined;
       const written = new Promise<void>((resolve) => (finish = resolve));
       const seen: (readonly string[])[] = [];
@@ -313,7 +313,7 @@ describe('the push client', () => {
       expect(FakeSocket.last.acknowledged).toEqual(['a']);
     });
 
-    it('do not come once they have expired, by the clock of the server', async () => {
+    it("are dropped once they have expired by the server's clock", async () => {
       await connected();
       const at = (ms: number) => new Date(Date.now() + ms).toISOString();
       const frame = (id: string, ms: number) => ({ cmd: 'data', ids: [id], msg: [{ _expiration_time: at(ms) }] });
@@ -326,7 +326,7 @@ describe('the push client', () => {
       expect(FakeSocket.last.acknowledged).toEqual(['late', 'intime', 'late by our clock only']);
     });
 
-    it('that the application fails at are told of, and do not come again', async () => {
+    it('whose handler fails are reported, and not repeated', async () => {
       await connected({
         onMessage: () => {
           throw new Error('broken');
@@ -338,7 +338,7 @@ describe('the push client', () => {
       expect(FakeSocket.last.acknowledged).toEqual(['a']);
     });
 
-    it('that pile up break a connection to a server which knows no window', async () => {
+    it('that pile up close the connection to a server that ignores the window', async () => {
       await connected({ onMessage: () => new Promise<void>((resolve) => setTimeout(resolve, 1)) });
       await says(data(...Array.from({ length: 900 }, (_, number) => `m${number}`)));
       expect(FakeSocket.last.closed).toBeUndefined();
@@ -347,17 +347,17 @@ describe('the push client', () => {
       await passes(1_000);
     });
 
-    it('that were dropped are told of, once acknowledged', async () => {
+    it('that were dropped are reported once, and acknowledged', async () => {
       await connected();
       await says({ cmd: 'gap', id: 'gap-1', dropped: 7 });
       await passes(ACKS_LEAVE_MS);
       expect([gaps, FakeSocket.last.acknowledged]).toEqual([[{ dropped: 7 }], ['gap-1']]);
     });
 
-    it('may be preceded by an error', async () => {
+    it('may follow an error', async () => {
       await connected();
       await says({ cmd: 'error', code: 4116, reason: 'too fast' });
-      expect(errors.map(({ message }) => message)).toEqual(['the server says 4116: too fast']);
+      expect(errors.map(({ message }) => message)).toEqual(['the server reports 4116: too fast']);
     });
   });
 
@@ -388,7 +388,7 @@ describe('the push client', () => {
       answers = { '/v1/route': { body: { server: 'wss://one.test/', secondary: 'wss://two.test/', ttl: 3_600 } } };
     });
 
-    it('names the connectors, which are tried in turn before it is asked again', async () => {
+    it('returns the connectors, which are tried in turn before the next request', async () => {
       make(SERVER).start();
       for (let attempt = 0; attempt < 3; attempt += 1) {
         await settled();
@@ -404,7 +404,7 @@ describe('the push client', () => {
       expect(asked).toHaveLength(2);
     });
 
-    it('is asked again once its answer is old', async () => {
+    it('is asked again after its response has expired', async () => {
       await connected(SERVER);
       await passes(31_000);
       FakeSocket.last.breaks();
@@ -420,7 +420,7 @@ describe('the push client', () => {
       expect(asked).toHaveLength(2);
     });
 
-    it('may ask for a pause', async () => {
+    it('may request a pause', async () => {
       answers['/v1/route'] = { status: 503, retryAfter: '30', body: { code: 1 } };
       make(SERVER).start();
       await settled();
@@ -428,16 +428,16 @@ describe('the push client', () => {
       expect(errors).toMatchObject([{ name: 'RefusedRequest', status: 503, body: { code: 1 } }]);
     });
 
-    it('may name nobody', async () => {
+    it('may return no connector', async () => {
       answers['/v1/route'] = { body: {} };
       make(SERVER).start();
       await settled();
-      expect(errors.map(({ message }) => message)).toEqual(['the server names no connector']);
+      expect(errors.map(({ message }) => message)).toEqual(['the server returned no connector']);
     });
 
     const REGISTRATION = { appKey: 'key', fields: { deviceType: 'web', channels: ['news'] } };
 
-    it('registers the installation first, and again after a day', async () => {
+    it('registers the installation before it connects, and again after a day', async () => {
       await connected({ ...SERVER, registration: REGISTRATION });
       expect(paths()).toEqual(['/1.1/installations', '/v1/route']);
       expect(asked[0]).toEqual({
@@ -456,13 +456,13 @@ describe('the push client', () => {
       expect(paths().filter((path) => path === '/1.1/installations')).toHaveLength(2);
     });
 
-    it('saves what is changed', async () => {
+    it('saves changed fields', async () => {
       await connected({ ...SERVER, registration: REGISTRATION });
       await client.register({ channels: ['sports'] });
       expect(asked.at(-1)?.body).toEqual({ deviceType: 'web', channels: ['sports'], installationId: 'device' });
     });
 
-    it('may refuse the registration: nobody connects, and the next attempt is late', async () => {
+    it('may reject the registration: the client does not connect, and retries late', async () => {
       answers['/1.1/installations'] = { status: 401, body: { code: 401, error: 'Unauthorized.' } };
       make({ ...SERVER, registration: REGISTRATION }).start();
       await settled();
@@ -473,9 +473,12 @@ describe('the push client', () => {
 
   it.each([
     ['appId is empty', { appId: '' }],
-    ['server is missing: it names the connector and registers the installation', { url: '' }],
-    ['server is missing: it names the connector and registers the installation', { registration: { appKey: 'key' } }],
-  ])('says what is missing: %s', async (text, options) => {
+    ['server is missing: the client needs it to find a connector and to register the installation', { url: '' }],
+    [
+      'server is missing: the client needs it to find a connector and to register the installation',
+      { registration: { appKey: 'key' } },
+    ],
+  ])('reports the missing option: %s', async (text, options) => {
     make();
     expect(() => make(options)).toThrow(new TypeError(text));
     await settled();

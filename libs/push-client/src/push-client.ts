@@ -12,15 +12,15 @@ import type {
 } from './push-client.types.js';
 import { Session, type SessionEnd } from './session.js';
 
-/** A connection that held so long is not one of those that break at once. */
+/** A connection counts as stable after this time. */
 const HELD_MS = 30_000;
-/** Ids that a login repeats: their acknowledgements may have been lost with the last connection. */
+/** Number of ids in a login: their acknowledgements may have been lost with the last connection. */
 const REPEATED_IDS = 100;
 const SESSION_CONFLICT = 4111;
 /** Application unknown, login invalid, origin not allowed: see the table of close codes in the README. */
 const REFUSALS = [4100, 4103, 4110];
 
-/** Keeps a device connected and hands its pushes to the application, each of them once. */
+/** Keeps a device connected and passes its pushes to the application, each once. */
 export class PushClient {
   readonly #options: PushClientOptions;
   readonly #registration: Registration | undefined;
@@ -55,7 +55,7 @@ export class PushClient {
     return this.#memory?.installationId;
   }
 
-  /** Connects, and stays connected until `stop`. Nothing happens where it has been started already. */
+  /** Connects, and stays connected until `stop`. A started client ignores the call. */
   start(): void {
     if (this.#stopping !== undefined) return;
     const stopping = new AbortController();
@@ -63,7 +63,7 @@ export class PushClient {
     this.#running = this.#running.then(() => this.#run(stopping.signal));
   }
 
-  /** Ends the connection. Resolves once what has come is handled, and remembered. Messages wait at the server from now on. */
+  /** Ends the connection. Resolves once all received messages are handled and stored. Later messages wait at the server. */
   async stop(): Promise<void> {
     await this.#inbox?.idle();
     this.#stopping?.abort();
@@ -74,14 +74,15 @@ export class PushClient {
     this.#tell('stopped');
   }
 
-  /** Tries again now instead of after the pause: for when the device knows that it has a network again. */
+  /** Retries now instead of after the pause, for applications that know when the device has a network again. */
   wake(): void {
     this.#pause.end();
   }
 
-  /** Changes fields of the installation, such as `channels`. Saved now, or by the next registration that succeeds. */
+  /** Changes fields of the installation, such as `channels`. They are saved now, or with the next successful registration. */
   async register(fields: RegistrationOptions['fields'] = {}): Promise<void> {
-    if (this.#registration === undefined) throw new TypeError('the client has no registration');
+    if (this.#registration === undefined)
+      throw new TypeError('the client has no option registration: set it, or save the installation in the application');
     this.#registration.change(fields);
     if (this.#memory !== undefined)
       await this.#registration.ensure(this.#memory.installationId, new AbortController().signal);
@@ -147,7 +148,7 @@ export class PushClient {
     this.#failures = heldMs !== undefined && heldMs >= HELD_MS ? 0 : this.#failures + 1;
     if (heldMs === undefined) this.#router.failed();
     const isRefused = REFUSALS.includes(code);
-    if (isRefused) this.#fail(new Error(`the server refuses this device: ${code} ${reason}`));
+    if (isRefused) this.#fail(new Error(`the server rejects this device: ${code} ${reason}`));
     return { failures: this.#failures, retryAfterMs, isRefused };
   }
 
@@ -173,11 +174,11 @@ export class PushClient {
   };
 }
 
-/** Without a slash at its end; empty where nothing is asked of it. */
+/** The URL without a slash at its end; empty where the client needs no server. */
 function serverOf({ appId, server, url, registration }: PushClientOptions): string {
   if (appId === '') throw new TypeError('appId is empty');
   if (!server && (!url || registration !== undefined))
-    throw new TypeError('server is missing: it names the connector and registers the installation');
+    throw new TypeError('server is missing: the client needs it to find a connector and to register the installation');
   return server?.replace(/\/+$/, '') ?? '';
 }
 

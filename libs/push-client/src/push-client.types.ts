@@ -1,24 +1,24 @@
 import type { DeviceStore } from './device-memory.js';
 
-/** One push, as the application gets it. */
+/** One push, as the application receives it. */
 export interface PushMessage {
   /** The same at every delivery. */
   readonly id: string;
-  /** The body of the push: what stood in `data`, or the part of it for this device's platform. */
+  /** The body of the push: the content of `data`, or its part for this device's platform. */
   readonly data: Readonly<Record<string, unknown>>;
-  /** Milliseconds since 1970; undefined: the message says nothing about it. */
+  /** Milliseconds since 1970; undefined where the message has no expiry. */
   readonly expiresAt: number | undefined;
 }
 
 /**
- * `waiting`: for the next attempt. `replaced`: the same installation has connected elsewhere, and this client keeps still until
+ * `waiting`: for the next attempt. `replaced`: the same installation has connected elsewhere, and this client stays disconnected until
  * `start` is called again.
  */
 export type ConnectionState = 'stopped' | 'connecting' | 'connected' | 'waiting' | 'replaced';
 
 export interface StateChange {
   readonly state: ConnectionState;
-  /** Milliseconds until the next attempt, where the state is `waiting`. */
+  /** Milliseconds until the next attempt, in the state `waiting`. */
   readonly retryInMs?: number;
 }
 
@@ -29,37 +29,37 @@ export interface Gap {
 
 export interface RegistrationOptions {
   readonly appKey: string;
-  /** Fields of the installation, such as `deviceType` (`web` where absent) and `channels`. */
+  /** Fields of the installation, such as `deviceType` (default: `web`) and `channels`. */
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
 export interface BackOffOptions {
-  /** Upper bound of the first pause, in milliseconds; it doubles with every failure in a row. Default 1,000. */
+  /** Upper bound of the first pause, in milliseconds; it doubles with every failure in a row. Default: 1,000. */
   readonly baseMs?: number;
-  /** Upper bound of every pause, in milliseconds. Default 120,000. */
+  /** Upper bound of every pause, in milliseconds. Default: 120,000. */
   readonly maxMs?: number;
 }
 
 export interface PushClientOptions {
   readonly appId: string;
-  /** The URL that the REST API has, such as `https://push.example.com`; needed for the registration and where `url` is absent. */
+  /** The URL of the REST API, such as `https://push.example.com`; required for the registration and where `url` is absent. */
   readonly server?: string;
-  /** A connector's own URL (`wss://…`): the server is not asked for one then. */
+  /** A connector's URL (`wss://…`), instead of those that the server returns. */
   readonly url?: string;
-  /** The name and the secret of this device. Absent: one is made at the first start and kept in the store. */
+  /** The name and the secret of this device. Absent: the client generates one at the first start and stores it. */
   readonly installationId?: string;
-  /** Where the device's name and the ids of messages are kept that it has seen. Default: in memory, for this process. */
+  /** Stores the device's name and the ids of seen messages. Default: in memory, for this process. */
   readonly store?: DeviceStore;
-  /** Registers the installation before it connects, and again once a day. Absent: the application does so itself. */
+  /** Saves the installation before the client connects, and again once a day. Absent: the application saves it. */
   readonly registration?: RegistrationOptions;
   /**
-   * Gets each message once, in order; the next one waits for the promise. The message is acknowledged afterwards, also where
-   * this fails: who cannot handle a message now keeps it.
+   * Receives each message once, in order; the next one waits for the promise. The message is acknowledged afterwards, even where the
+   * handler fails: an application that cannot handle a message now must store it.
    */
   readonly onMessage: (message: PushMessage) => void | Promise<void>;
   readonly onState?: (change: StateChange) => void;
   readonly onGap?: (gap: Gap) => void;
-  /** What went wrong; the client goes on by itself. */
+  /** Reports an error; the client continues by itself. */
   readonly onError?: (error: Error) => void;
   /** Default: the global one. Node 20 has none: pass the one of the package `ws`. */
   readonly WebSocket?: WebSocketConstructor;
@@ -68,7 +68,7 @@ export interface PushClientOptions {
   readonly backOff?: BackOffOptions;
 }
 
-/** What the client needs of a socket: the one of browsers and of Node 22, and the one of the package `ws`. */
+/** The part of a socket that the client uses; the sockets of browsers, of Node 22 and of the package `ws` have it. */
 export interface WebSocketLike {
   readonly readyState: number;
   send(data: string): void;
@@ -80,7 +80,7 @@ export interface WebSocketLike {
 
 export type WebSocketConstructor = new (url: string, protocols: string[]) => WebSocketLike;
 
-/** What the client needs of `fetch`. */
+/** The part of `fetch` that the client uses. */
 export type Fetch = (
   url: string,
   request: { method?: string; headers?: Record<string, string>; body?: string; signal?: AbortSignal },

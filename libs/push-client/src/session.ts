@@ -2,33 +2,33 @@ import { ackFrame, HEARTBEAT, parseFrame, type ServerFrame } from './frames.js';
 import type { WebSocketLike } from './push-client.types.js';
 
 const CONNECT_MS = 20_000;
-/** The server lets those wait for up to 30 seconds that end each other's sessions. */
+/** The server delays the login reply by up to 30 seconds where clients end each other's sessions. */
 const LOGIN_MS = 45_000;
 const DEFAULT_HEARTBEAT_SECONDS = 30;
-/** Acknowledgements are sent together: after so long, or as soon as there are so many. */
+/** Acknowledgements are sent together: after this delay, or at the maximum number. */
 const ACK_DELAY_MS = 40;
 const ACK_BATCH = 16;
 const OPEN = 1;
 const NORMAL = 1000;
-/** Codes for the application's use: never sent by a server. */
+/** A close code of the range for applications; a server never sends it. */
 const NOTHING_HEARD = 4900;
 const TOO_MUCH = 4901;
 
-/** How a connection ended. */
+/** The end of a connection. */
 export interface SessionEnd {
   /** The close code; 1006 where the connection was lost. */
   readonly code: number;
   readonly reason: string;
   /** How long the device was logged in; undefined where it never was. */
   readonly heldMs: number | undefined;
-  /** When the server wants the device back. */
+  /** The pause that the server requests. */
   readonly retryAfterMs: number | undefined;
 }
 
 interface SessionOptions {
   readonly login: string;
   readonly onLoggedIn: (frame: Extract<ServerFrame, { cmd: 'loggedin' }>) => void;
-  /** @returns false where it is too much */
+  /** @returns false where too many messages wait */
   readonly onMessages: (frame: Extract<ServerFrame, { cmd: 'data' }>, acknowledge: (id: string) => void) => boolean;
   readonly onGap: (dropped: number) => void;
   readonly onError: (error: Error) => void;
@@ -64,16 +64,16 @@ export class Session {
     socket.addEventListener('close', ({ code, reason }) => {
       this.#finish(code, reason);
     });
-    // What has failed is told by the close that follows.
+    // The close event that follows reports the failure.
     socket.addEventListener('error', () => undefined);
   }
 
-  /** Sends what is acknowledged, and closes. */
+  /** Sends pending acknowledgements, and closes. */
   close(code = NORMAL, reason = ''): void {
     if (this.#isOver) return;
     this.#sendAcks();
     this.socket.close(code, reason);
-    // The other side may be gone: nobody waits for its answer.
+    // The server may be unreachable, so the client does not wait for its close frame.
     this.#finish(code, reason);
   }
 
@@ -88,7 +88,8 @@ export class Session {
         this.#logIn(frame);
         return;
       case 'data':
-        if (!this.options.onMessages(frame, this.#acknowledge)) this.close(TOO_MUCH, 'more than was acknowledged');
+        if (!this.options.onMessages(frame, this.#acknowledge))
+          this.close(TOO_MUCH, 'too many unacknowledged messages');
         return;
       case 'gap':
         this.options.onGap(frame.dropped);
@@ -99,7 +100,7 @@ export class Session {
         this.close(NORMAL, 'goaway');
         return;
       case 'error':
-        this.options.onError(new Error(`the server says ${frame.code}: ${frame.reason}`));
+        this.options.onError(new Error(`the server reports ${frame.code}: ${frame.reason}`));
     }
   }
 
@@ -114,7 +115,7 @@ export class Session {
     this.options.onLoggedIn(frame);
   }
 
-  /** A connection on which nothing has come since the last question is dead, whatever the network says. */
+  /** A connection is dead where nothing has arrived since the last heartbeat. */
   #beat(): void {
     if (!this.#hasHeard) {
       this.close(NOTHING_HEARD, 'nothing heard');

@@ -12,11 +12,11 @@ import {
 
 const SLOTS = 16_384;
 
-/** The connections to the masters of a cluster, one each. What is written is read there too, never from a replica. */
+/** The connections to the masters of a cluster, one each. Reads go to the masters, never to replicas. */
 export class ClusterConnection implements Connection {
   readonly commands: Cluster;
   readonly generation = 0;
-  /** Those that hold slots, as the cluster said last. */
+  /** The masters with slots, according to the latest topology. */
   #masters: readonly Client[] = [];
 
   constructor(
@@ -28,12 +28,12 @@ export class ClusterConnection implements Connection {
       enableOfflineQueue: false,
       scaleReads: 'master',
       clusterRetryStrategy: retryDelay,
-      // A command is not sent again: it fails, and its caller decides. A redirection is no second time.
+      // A failed command is not repeated: its caller decides. A redirection does not count as a repetition.
       retryDelayOnFailover: 0,
       retryDelayOnClusterDown: 0,
       slotsRefreshTimeout: COMMAND_TIMEOUT_MS,
       slotsRefreshInterval: LONGEST_RETRY_MS,
-      // Names stay names: certificates are made out to them, and they may lead elsewhere later.
+      // Host names are not resolved here: TLS certificates are issued for them, and their addresses may change.
       dnsLookup: (name, callback) => {
         callback(null, name);
       },
@@ -42,7 +42,7 @@ export class ClusterConnection implements Connection {
         ...login,
         ...(isEncrypted ? { tls: {} } : {}),
         connectionName,
-        // A connection on which nothing comes back is replaced: the next commands shall not wait for it too.
+        // A connection that stays silent is replaced, so that later commands do not wait for it.
         socketTimeout: COMMAND_TIMEOUT_MS,
       },
     });
@@ -76,7 +76,7 @@ export class ClusterConnection implements Connection {
     return this.commands.nodes();
   }
 
-  /** Every master answers, and knows all slots to be served. */
+  /** Resolves where every master replies and reports that all slots are served. */
   async ping(): Promise<void> {
     if (this.#masters.length === 0) throw new Error('no node of the cluster is connected');
     const answers = await Promise.all(this.#masters.map((master) => master.cluster('INFO')));
@@ -84,11 +84,11 @@ export class ClusterConnection implements Connection {
       const [, state = ''] = /^cluster_state:(\w+)/m.exec(answer) ?? [];
       const [, served = ''] = /^cluster_slots_ok:(\d+)/m.exec(answer) ?? [];
       if (state !== 'ok' || Number(served) < SLOTS)
-        throw new Error(`the cluster's state is "${state}", and ${served} of its ${SLOTS} slots are served`);
+        throw new Error(`the state of the cluster is "${state}", and ${served} of its ${SLOTS} slots are served`);
     }
   }
 
-  /** Each node's connection ends by itself (socketTimeout). */
+  /** The connection of each node times out by itself (socketTimeout). */
   giveUp(): void {
     return;
   }
@@ -97,7 +97,7 @@ export class ClusterConnection implements Connection {
     this.commands.disconnect();
   }
 
-  /** Connects to masters at once, not with their first command: those that come while it connects would fail. */
+  /** Connects to new masters at once. With a lazy connection, commands that arrive during the connect would fail. */
   #learn(): void {
     if (this.commands.status !== 'ready') return;
     const before = this.#masters;
@@ -113,7 +113,7 @@ export class ClusterConnection implements Connection {
     master.on('end', () => {
       if (this.#masters.includes(master)) this.events.lost();
     });
-    // The event "node error" carries the reason.
+    // The event "node error" reports the reason.
     if (master.status === 'wait') master.connect().catch(() => undefined);
   }
 }

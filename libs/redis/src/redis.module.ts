@@ -5,11 +5,11 @@ import { Redis, type RedisDescription, type RedisOptions } from './redis.js';
 const REDIS_MODULE_OPTIONS = Symbol('RedisModuleOptions');
 
 interface RedisModuleOptions extends RedisOptions {
-  /** Whether /readyz says that the process cannot serve without Redis. */
+  /** Whether /readyz reports an unavailable Redis as a problem of the process. */
   readonly isRequired: boolean;
 }
 
-/** Gives a service its `Redis`. */
+/** Provides the `Redis` of a service. */
 @Module({})
 export class RedisModule implements OnApplicationShutdown {
   constructor(
@@ -42,7 +42,7 @@ export class RedisModule implements OnApplicationShutdown {
     };
   }
 
-  /** Each by its address, where there are more than one. */
+  /** By address where there is more than one server. */
   private servers(): ReadonlyMap<string, () => Promise<ServerFacts>> {
     const servers = [...this.redis.servers()];
     if (servers.length === 0) return new Map([['redis', () => Promise.reject(new Error('not connected'))]]);

@@ -14,15 +14,14 @@ import {
 } from './single-connection.js';
 
 /**
- * A Lua script: one move, which Redis makes as a whole. It must take the names of its keys from KEYS, or begin them with one of
- * those and its hash tag, so that all lie on one node of a cluster; and the time from `TIME`: clocks of replicas differ.
- *
- * A script of several keys is also given one that is never there. While a cluster moves the keys of its slot to another node
- * one by one, the script would find some of them missing. Given a key that is missing among others, both nodes refuse it with
- * TRYAGAIN before it begins, until all keys have moved.
+ * A Lua script, which Redis runs atomically. It must take its keys from KEYS, or derive them from one of those with the same hash tag, so
+ * that all keys are on one node of a cluster; and the time from `TIME`, because the clocks of replicas differ.
+ * A script with several keys also gets one key that never exists. While a cluster moves the keys of a slot to another node one by one, a
+ * script could find only some of its keys. With a missing key among its keys, both nodes refuse the script with TRYAGAIN before it starts,
+ * until all keys have moved.
  */
 export class RedisScript {
-  /** The name under which Redis keeps the script. */
+  /** The name of the script in Redis. */
   readonly sha1: string;
 
   constructor(readonly lua: string) {
@@ -31,8 +30,8 @@ export class RedisScript {
 }
 
 /**
- * Lua that defines `isBehind(one, other)`: whether a text stands behind another one by its bytes, as JavaScript and PostgreSQL's
- * collation "C" order ids. Lua's own operators follow the locale of the server.
+ * Lua source of `isBehind(one, other)`: whether a text sorts after another one by bytes, as JavaScript and PostgreSQL's collation "C" sort
+ * ids. Lua's operators use the locale of the server.
  */
 export const IS_BEHIND = `
 local function isBehind(one, other)
@@ -44,27 +43,27 @@ local function isBehind(one, other)
 end
 `;
 
-/** Where Redis is, and under which names this process works there. */
+/** The address of Redis, and the names that this process uses there. */
 export interface RedisOptions {
-  /** As REDIS_URL has it: one server, a cluster or Sentinels. It may hold a password. */
+  /** A URL in the form of REDIS_URL: one server, a cluster or Sentinels. It may contain a password. */
   readonly url: string;
-  /** Begins the name of every key: deployments can share a server. */
+  /** Prefix of every key, so that deployments can share servers. */
   readonly namespace: string;
-  /** How the connection is called in Redis' own `CLIENT LIST`. */
+  /** The name of the connection in Redis' `CLIENT LIST`. */
   readonly connectionName: string;
 }
 
-/** What a server of Redis says of itself. */
+/** Properties that a Redis server reports. */
 export interface RedisDescription {
-  /** Fields of INFO. */
+  /** The fields of INFO. */
   readonly info: ReadonlyMap<string, string>;
-  /** Its time, in milliseconds since 1970. */
+  /** The server's time, in milliseconds since 1970. */
   readonly time: number;
 }
 
 /**
- * The process's connection to Redis: one server, or each master of a cluster. It connects in the background, again and again.
- * While it cannot, every command fails at once with SERVICE_UNAVAILABLE; none is kept for later or sent twice.
+ * The process's connection to Redis: one server, or each master of a cluster. It connects in the background and reconnects by itself. While
+ * it is not connected, every command fails at once with SERVICE_UNAVAILABLE; no command is queued or repeated.
  */
 export class Redis {
   private readonly logger = new Logger('Redis');
@@ -93,19 +92,19 @@ export class Redis {
     });
   }
 
-  /** Where Redis is a cluster: whether all its masters are connected. */
+  /** For a cluster: whether all masters are connected. */
   get isConnected(): boolean {
     return this.#connection.isReady;
   }
 
-  /** Commands that wait for their answer. */
+  /** The number of commands that wait for a reply. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
   /**
-   * Runs a script. Each key gets the namespace before it.
-   * @throws AppError SERVICE_UNAVAILABLE where Redis does not answer; whether the script has run is then not known
+   * Runs a script. The namespace is prepended to each key.
+   * @throws AppError SERVICE_UNAVAILABLE where Redis does not reply; the script may or may not have run then
    */
   async run<Reply>(script: RedisScript, keys: readonly string[], values: readonly (string | number)[]): Promise<Reply> {
     const named = [...keys.map((key) => this.#prefix + key), ...values];
@@ -120,21 +119,22 @@ export class Redis {
     });
   }
 
-  /** @throws AppError SERVICE_UNAVAILABLE where Redis does not answer, or a part of the cluster does not serve */
+  /** @throws AppError SERVICE_UNAVAILABLE where Redis does not reply, or a part of the cluster is unavailable */
   async ping(): Promise<void> {
     await this.#answered(() => this.#connection.ping());
   }
 
   /**
-   * Names the memory that there is: another name than before means that a server was started anew, or that another one took
-   * over, so that something written before may be gone. @throws as `ping`
+   * Identifies the current contents of Redis' memory: a changed id means that a server has restarted or was replaced, so that earlier
+   * writes may be lost.
+   * @throws as `ping`
    */
   async memory(): Promise<string> {
     const runs = await this.#answered(() => Promise.all(this.#connection.masters().map(runOf)));
     return runs.sort().join(' ');
   }
 
-  /** What asks each server what it says of itself, by the server's address. @throws as `ping` */
+  /** The servers by address, each with a request for its properties. @throws as `ping` */
   servers(): ReadonlyMap<string, () => Promise<RedisDescription>> {
     return new Map(
       this.#connection
@@ -168,7 +168,7 @@ export class Redis {
     }
   }
 
-  /** A connection on which nothing comes back is replaced: the next commands shall not wait for it too. */
+  /** Replaces a connection that stays silent, so that later commands do not wait for it. */
   #giveUpSilent(error: unknown, generation: number): void {
     if (messageOf(error) === 'Command timed out' && !this.#isClosed) this.#connection.giveUp(generation);
   }
@@ -178,7 +178,7 @@ export class Redis {
     this.#isAway = false;
   }
 
-  /** Told once: it is tried again every two seconds. */
+  /** Logged once per outage, because the connection is retried every two seconds. */
   #lost(): void {
     if (this.#isAway || this.#isClosed) return;
     this.#isAway = true;
@@ -188,12 +188,12 @@ export class Redis {
 
 function connectionTo(url: string, connectionName: string, events: ConnectionEvents): Connection {
   const servers = parseRedisUrl(url);
-  if (servers === undefined) throw new Error('the URL of Redis has another form than REDIS_URL may have');
+  if (servers === undefined) throw new Error('the URL of Redis does not have the form of REDIS_URL');
   if (servers.kind === 'cluster') return new ClusterConnection(servers, connectionName, events);
   return new SingleConnection(servers, connectionName, events);
 }
 
-/** Which run of the server it is; INFO may be forbidden to us. */
+/** The run id of the server; `unknown` where INFO is forbidden. */
 async function runOf(server: Client): Promise<string> {
   try {
     return /^run_id:(\w+)/m.exec(await server.info('server'))?.[1] ?? 'unknown';

@@ -3,15 +3,15 @@ import type { RedisServers } from '#bootstrap';
 import { appError, messageOf, ServerAway } from '#errors';
 
 const CONNECT_TIMEOUT_MS = 2_000;
-/** Callers answer within a second, whether Redis refuses, is silent or is not there. */
+/** Callers respond within a second, even where Redis refuses, is silent or is unreachable. */
 export const COMMAND_TIMEOUT_MS = 800;
-/** How long a connection that is given up may take to close. */
+/** Maximum time for closing a connection that is given up, in milliseconds. */
 const DISCONNECT_TIMEOUT_MS = 500;
 const FIRST_RETRY_MS = 50;
 export const LONGEST_RETRY_MS = 2_000;
 const KEEP_ALIVE_MS = 10_000;
 
-/** What every connection to a server of Redis has in common. */
+/** The options of every connection to a Redis server. */
 export const CONNECTION_OPTIONS = {
   connectTimeout: CONNECT_TIMEOUT_MS,
   commandTimeout: COMMAND_TIMEOUT_MS,
@@ -19,50 +19,50 @@ export const CONNECTION_OPTIONS = {
   keepAlive: KEEP_ALIVE_MS,
 } satisfies RedisOptions;
 
-/** @returns how long to wait before the next attempt to connect, in milliseconds */
+/** @returns the delay before the next connection attempt, in milliseconds */
 export const retryDelay = (attempt: number): number => Math.min(FIRST_RETRY_MS * attempt, LONGEST_RETRY_MS);
 
-/** What a connection reports. */
+/** The events of a connection. */
 export interface ConnectionEvents {
-  /** It serves, all of it. */
+  /** The connection is fully usable. */
   connected(): void;
-  /** It does not serve any more, or a part of it. */
+  /** The connection, or a part of it, is no longer usable. */
   lost(): void;
-  /** The latest error, which is the reason where the connection is lost. */
+  /** The latest error: the reason where the connection is lost. */
   failed(reason: string): void;
 }
 
-/** A connection to one server, or to all nodes of a cluster. It connects in the background, again and again. */
+/** A connection to one server, or to all nodes of a cluster. It connects in the background and reconnects by itself. */
 export interface Connection {
-  /** Takes commands, and sends each to the server of its keys. A command fails at once where that is not connected. */
+  /** Executes commands, each on the server of its keys. A command fails at once where that server is not connected. */
   readonly commands: Client | Cluster;
   readonly isReady: boolean;
-  /** Counts connections, so that a command knows whether its own is still the one in use. */
+  /** The number of the connection, so that a command can check whether its own connection is still in use. */
   readonly generation: number;
-  /** The servers that take writes, as far as they are known now. */
+  /** The servers that accept writes, as currently known. */
   masters(): readonly Client[];
-  /** The same and their replicas. */
+  /** The masters and their replicas. */
   servers(): readonly Client[];
-  /** @throws Error where a key could not be written now */
+  /** @throws Error where a write to some key would fail now */
   ping(): Promise<void>;
-  /** Replaces the connection of that generation, on which an answer did not come in time. */
+  /** Replaces the connection of that generation, on which a reply timed out. */
   giveUp(generation: number): void;
   close(): void;
 }
 
 /**
- * Replies that say "not now": loading, a replica, no memory, a disk that is full, a password that does not fit, keys that
- * move to another node of a cluster, and the like.
+ * Error replies for temporary conditions: loading, a replica, no memory, a full disk, a wrong password, keys that move to another node of a
+ * cluster, and the like.
  */
 const TRANSIENT_REPLY =
   /^(?:LOADING|BUSY|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|NOREPLICAS|OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM)\b/;
 
-/** Of these, the replies of a server that starts or is replaced: over without an operator. */
+/** Of these, the replies of a server that starts or is being replaced: they end without an operator. */
 const AWAY_REPLY = /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/;
 
 /**
- * A failed command as an error of ours. Whatever is no reply of Redis is a failure to reach it: SERVICE_UNAVAILABLE. Other
- * replies are mistakes of ours and stay as they are.
+ * Converts the error of a command. An error without a reply of Redis means that it is unreachable: SERVICE_UNAVAILABLE. Other error replies
+ * indicate a programming error and stay unchanged.
  */
 export function translateRedisError(error: unknown): unknown {
   const message = messageOf(error);
@@ -72,7 +72,7 @@ export function translateRedisError(error: unknown): unknown {
   return appError('SERVICE_UNAVAILABLE', { cause: isAway ? new ServerAway(reason) : new Error(reason) });
 }
 
-/** Whether Redis does not know the script, because it was started anew or flushed. */
+/** Whether Redis does not know the script because it was restarted or flushed. */
 export function isUnknownScript(error: unknown): boolean {
   return isReply(error) && messageOf(error).startsWith('NOSCRIPT');
 }
@@ -83,7 +83,7 @@ function isReply(error: unknown): boolean {
 
 type SingleServer = Exclude<RedisServers, { kind: 'cluster' }>;
 
-/** The connection to one server: the one that the URL names, or the master that Sentinels name each time it connects. */
+/** The connection to one server: the server of the URL, or the master that the Sentinels name at each connect. */
 export class SingleConnection implements Connection {
   readonly commands: Client;
   #generation = 0;
@@ -100,7 +100,7 @@ export class SingleConnection implements Connection {
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
       retryStrategy: retryDelay,
-      // After a failover the old master only reads: the address, or the Sentinels, may lead to the new one by now.
+      // After a failover the old master is read-only, and the address or the Sentinels may already lead to the new one.
       reconnectOnError: ({ message }) => message.startsWith('READONLY'),
     };
     this.commands =
@@ -161,7 +161,7 @@ function sentinelOptions(server: Extract<SingleServer, { kind: 'sentinel' }>): R
     sentinels: [...server.sentinels],
     name: server.masterName,
     db: server.database,
-    // The Sentinels' word ends the connection to a master that they have replaced, though it still answers.
+    // On a failover message of the Sentinels, the connection to the old master ends, even where the old master still replies.
     failoverDetector: true,
     sentinelCommandTimeout: COMMAND_TIMEOUT_MS,
     sentinelRetryStrategy: retryDelay,

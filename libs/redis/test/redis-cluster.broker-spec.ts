@@ -28,7 +28,7 @@ describe('a cluster of Redis', () => {
 
   const add = (key: string, number = 1) => redis.run<number>(count, [key], [number]);
   const keysOf = async (place: number) => (await group.clients[place]!.keys(`${namespace}:*`)).length;
-  /** The name of a key that lies on that server, and counts one. */
+  /** Increments a new key on that server. @returns the name of the key */
   const newKeyOn = async (place: number): Promise<string> => {
     for (;;) {
       const key = unique('key');
@@ -37,7 +37,7 @@ describe('a cluster of Redis', () => {
     }
   };
 
-  it('spreads keys over its nodes, also for scripts that these do not know', async () => {
+  it('distributes keys over its nodes, also for scripts that the nodes do not know', async () => {
     const fresh = new RedisScript(`redis.call('SET', KEYS[1], '${unique('value')}') return KEYS[1]`);
     const keys = Array.from({ length: 100 }, () => unique('spread'));
     expect(await Promise.all(keys.map((key) => redis.run(fresh, [key], [])))).toEqual(
@@ -46,7 +46,7 @@ describe('a cluster of Redis', () => {
     for (const place of [0, 1, 2]) expect(await keysOf(place)).toBeGreaterThan(10);
   });
 
-  it('is ready as a whole, and describes each of its nodes', async () => {
+  it('is ready as a whole, and describes each node', async () => {
     const [readiness, metrics, facts] = [new Readiness(), new Metrics(), new ProcessFacts()];
     const options = { url: '', namespace, connectionName: '', isRequired: true };
     new RedisModule(redis, options, readiness, metrics, facts);
@@ -62,7 +62,7 @@ describe('a cluster of Redis', () => {
     for (const server of servers) expect(server).toMatchObject({ problem: null, facts: { settings } });
   });
 
-  it('moves a slot to another node key by key without a script finding half of its keys', async () => {
+  it('moves a slot to another node key by key, and no script finds only a part of its keys', async () => {
     const [from, to] = [group.clients[0]!, group.clients[1]!];
     const tag = await tagOn(from, namespace);
     const [base, other] = [`{${tag}}:base`, `{${tag}}:base:more`];
@@ -80,14 +80,14 @@ describe('a cluster of Redis', () => {
     await expect(redis.run(countTwo, keys, [])).rejects.toMatchObject(UNAVAILABLE);
     for (const client of [to, from, group.clients[2]!]) await client.cluster('SETSLOT', slot, 'NODE', toId);
     await eventually(async () => {
-      // What was refused was not half done.
+      // A refused script has changed nothing.
       expect(await redis.run<number>(countTwo, keys, [])).toBeGreaterThan(1);
     });
     expect(await to.get(`${namespace}:${base}`)).toBe(await to.get(`${namespace}:${other}`));
     expect(await to.get(`${namespace}:${base}`)).toBe('2');
   });
 
-  it('loses a third of its keys for a moment when a master is killed, until its replica takes over', async () => {
+  it('fails commands for a third of its keys when a master is killed, until its replica takes over', async () => {
     const keys = [await newKeyOn(0), await newKeyOn(1), await newKeyOn(2)];
     const memory = await redis.memory();
     expect(await redis.memory()).toBe(memory);
@@ -97,7 +97,7 @@ describe('a cluster of Redis', () => {
     await expect(eventually(() => failing(add(keys[0]!)))).resolves.toMatchObject(UNAVAILABLE);
     expect(redis.isConnected).toBe(false);
     await expect(redis.ping()).rejects.toMatchObject(UNAVAILABLE);
-    // The others go on, and every failure is quick.
+    // The other masters continue, and every failure is quick.
     expect([await add(keys[1]!), await add(keys[2]!)]).toEqual([2, 2]);
     for (let attempt = 0; attempt < 5; attempt += 1) {
       const askedAt = performance.now();
@@ -111,14 +111,14 @@ describe('a cluster of Redis', () => {
     expect(performance.now() - startedAt).toBeLessThan(20_000);
     expect(redis.isConnected).toBe(true);
     expect(await redis.memory()).not.toBe(memory);
-    // The old master comes back as a replica.
+    // The old master returns as a replica.
     await restart();
     await group.untilWhole();
     await eventually(() => redis.ping());
     expect(await add(keys[0]!, 0)).toBeGreaterThanOrEqual(1);
   });
 
-  it('without a replica waits for the node, and goes on with what it had', async () => {
+  it('without a replica waits for the node, and continues with its data', async () => {
     const key = await newKeyOn(2);
     const restart = group.crash(2);
     await eventually(() => failing(add(key)));
@@ -130,13 +130,13 @@ describe('a cluster of Redis', () => {
   });
 });
 
-/** @returns how the work failed. @throws Error where it did not */
+/** @returns the error of the work. @throws Error where the work succeeds */
 async function failing(work: Promise<unknown>): Promise<unknown> {
   const outcome = await work.then(
     () => undefined,
     (error: unknown) => error,
   );
-  if (outcome === undefined) throw new Error('it has not failed yet');
+  if (outcome === undefined) throw new Error('no failure yet');
   return outcome;
 }
 

@@ -8,7 +8,7 @@ const FAILOVER_MS = 25_000;
 
 const count = new RedisScript("return redis.call('INCRBY', KEYS[1], ARGV[1])");
 
-describe('a Redis that Sentinels watch', () => {
+describe('a Redis with Sentinels', () => {
   const [namespace, key] = [newNamespace(), unique('counter')];
   let group: RedisGroup;
   let redis: Redis;
@@ -32,23 +32,23 @@ describe('a Redis that Sentinels watch', () => {
     expect(redis.servers().size).toBe(1);
   });
 
-  it('moves when the Sentinels let another take over, though the old master still answers', async () => {
+  it('reconnects when the Sentinels promote another master, though the old master still replies', async () => {
     await eventually(async () => {
-      // What a replica has is not lost.
+      // Replicated data is not lost.
       expect(await group.clients[0]!.wait(1, 1_000)).toBe(1);
       await group.failOver();
     }, FAILOVER_MS);
     await eventually(async () => {
-      // What the old master takes until it learns of it is lost.
+      // Writes to the old master are lost until it learns of the failover.
       const counted = await add(1);
       expect([await group.clients[1]!.role(), await valueOn(1)]).toEqual([expect.arrayContaining(['master']), counted]);
     }, FAILOVER_MS);
   });
 
-  it('is away while its master is dead, and served by the replica that takes its place', async () => {
+  it('is unavailable while its master is down, and served by the promoted replica afterwards', async () => {
     const memory = await redis.memory();
     const { host, port } = group.clients[1]!.options;
-    // The Sentinels do so too, after some ten seconds.
+    // The Sentinels do the same after about ten seconds.
     await group.clients[0]!.replicaof(host!, port!);
     await eventually(async () => {
       expect(await group.clients[1]!.wait(1, 1_000)).toBe(1);

@@ -6,7 +6,7 @@ import { Redis, RedisScript } from '../src/redis.js';
 import { RedisModule } from '../src/redis.module.js';
 
 const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', status: 503 };
-/** Promised: callers answer within a second. */
+/** The documented limit: callers respond within a second. */
 const PATIENCE_MS = 1_000;
 
 const count = new RedisScript("return redis.call('INCRBY', KEYS[1], ARGV[1])");
@@ -39,24 +39,24 @@ describe('a connection to Redis', () => {
     await proxy.close();
   });
 
-  it('runs scripts, those that Redis does not know yet too', async () => {
+  it('runs scripts, including those that Redis does not know yet', async () => {
     const fresh = new RedisScript(`return '${unique('fresh')}' .. ARGV[1]`);
     expect(await redis.run(fresh, [], ['!'])).toMatch(/^fresh-.*!$/);
     expect([await add(2), await add(3)]).toEqual([2, 5]);
   });
 
-  it('puts the namespace before every key', async () => {
+  it('prepends the namespace to every key', async () => {
     expect(await redis.run(nameOfKey, [key], [])).toBe(`${namespace}:${key}`);
   });
 
-  it('tells a mistake of ours from a server that cannot serve now', async () => {
+  it('distinguishes a programming error from an unavailable server', async () => {
     const wrong = redis.run(new RedisScript("return redis.call('NOSUCH')"), [], []);
     await expect(wrong).rejects.toMatchObject({ name: 'ReplyError' });
     const full = new RedisScript("return redis.error_reply('OOM command not allowed when used memory > maxmemory')");
     await expect(redis.run(full, [], [])).rejects.toMatchObject(UNAVAILABLE);
   });
 
-  it('fails at once while Redis is away, and works again without a restart', async () => {
+  it('fails at once while Redis is unavailable, and recovers without a restart', async () => {
     await add(1);
     proxy.takeAway();
     expect(await timed(add(1))).toBeLessThan(PATIENCE_MS);
@@ -66,18 +66,18 @@ describe('a connection to Redis', () => {
     expect(await add(1)).toBe(2);
   });
 
-  it('fails within a second where Redis is silent, and works again without a restart', async () => {
+  it('fails within a second where Redis is silent, and recovers without a restart', async () => {
     proxy.silence();
     const patience = await Promise.all(Array.from({ length: 20 }, () => timed(add(1))));
     expect(Math.max(...patience)).toBeLessThan(PATIENCE_MS);
-    // The silent connection was given up: nobody waits for it again.
+    // The silent connection was replaced, so that no later command waits for it.
     expect(await timed(add(1))).toBeLessThan(PATIENCE_MS / 2);
     proxy.bringBack();
     await untilConnected();
     expect(await add(0)).toBeLessThanOrEqual(20);
   });
 
-  it('starts while Redis is away', async () => {
+  it('starts while Redis is unavailable', async () => {
     proxy.takeAway();
     const early = open();
     await expect(early.ping()).rejects.toMatchObject(UNAVAILABLE);
@@ -86,11 +86,11 @@ describe('a connection to Redis', () => {
     early.close();
   });
 
-  it('tells of an outage once, and of its end', async () => {
+  it('logs an outage once, and its end', async () => {
     const [warn, log] = [vi.spyOn(Logger.prototype, 'warn'), vi.spyOn(Logger.prototype, 'log')];
     proxy.takeAway();
     await timed(add(1));
-    // Long enough for several attempts to connect.
+    // Long enough for several connection attempts.
     await new Promise((resolve) => setTimeout(resolve, 500));
     proxy.bringBack();
     await untilConnected();
@@ -98,7 +98,7 @@ describe('a connection to Redis', () => {
     expect(log.mock.calls).toEqual([['connected again']]);
   });
 
-  it('is silent when it is closed', async () => {
+  it('logs nothing when it is closed', async () => {
     const warn = vi.spyOn(Logger.prototype, 'warn');
     redis.close();
     await expect(redis.ping()).rejects.toMatchObject(UNAVAILABLE);
@@ -108,7 +108,7 @@ describe('a connection to Redis', () => {
   it.each([
     [true, [expect.stringMatching(/^redis: /)]],
     [false, []],
-  ])('makes a process unready while it is away: %s', async (isRequired, problems) => {
+  ])('makes a process unready while it is unavailable: %s', async (isRequired, problems) => {
     const readiness = new Readiness();
     const options = { url: '', namespace, connectionName: '', isRequired };
     const module = new RedisModule(redis, options, readiness, new Metrics(), new ProcessFacts());

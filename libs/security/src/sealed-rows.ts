@@ -2,37 +2,37 @@ import type { Database, Tx } from '#database';
 import { appError } from '#errors';
 import type { Sealer } from './sealer.js';
 
-/** What names a row to those who seal a value: its key, and what else the table says that it needs. */
+/** The columns of a row that a seal's context can use: its key, and the columns of `also`. */
 type SealedRow = Readonly<Record<string, string>>;
 
 /** A sealed value of a row. */
 interface SealedValue {
-  /** SQL of its text, of the table `t`; null or empty where there is none. */
+  /** SQL expression of the sealed text, for the table alias `t`; null or empty where there is no value. */
   readonly sql: string;
-  /** What it is sealed for. */
+  /** The context that the value is sealed for. */
   readonly context: (row: SealedRow) => string;
-  /** Column that the text stands in, unless `set` says more. */
+  /** The column of the text, unless `set` is given. */
   readonly column: string;
-  /** SQL of what the column becomes, of the SQL of the new text. It is the text itself unless given. */
+  /** Maps the SQL of the new text to the SQL of the column's new value. Default: the text itself. */
   readonly set?: (sealed: string) => string;
-  /** Column with the hash by which the secret is found. */
+  /** The column of the hash by which the secret is looked up. */
   readonly hashColumn?: string;
 }
 
-/** A table that holds sealed values. Every name and all SQL in it is ours, none is input. */
+/** A table with sealed values. All names and SQL come from the code, never from input. */
 export interface SealedTable {
-  /** How operators know it. */
+  /** The name that operators see. */
   readonly name: string;
-  /** With its schema. */
+  /** Name with schema. */
   readonly table: string;
   /** Columns of the primary key, with their types. */
   readonly key: Readonly<Record<string, string>>;
-  /** More that contexts need: SQL of texts, by name. */
+  /** Further columns for contexts: SQL of texts, by name. */
   readonly also?: Readonly<Record<string, string>>;
   readonly values: readonly SealedValue[];
 }
 
-/** The first column of a key is `k0`, the first value `v0`, its new text `s0` and the hash of its secret `h0`. */
+/** Names of a statement: key columns `k0`…, values `v0`…, new texts `s0`…, new lookup hashes `h0`…. */
 const named = (prefix: string, list: readonly string[]) => list.map((sql, index) => `${sql} AS ${prefix}${index}`);
 const columnsOf = ({ key }: SealedTable) => Object.keys(key).map((column) => `t.${column}`);
 const keyTypes = ({ key }: SealedTable) => Object.values(key).map((type, index) => `k${index} ${type}`);
@@ -41,7 +41,10 @@ const isWanted = (table: SealedTable) =>
     .map((column, index) => `${column} = wanted.k${index}`)
     .join(' AND ');
 
-/** Keys of a page, and which secrets its values were sealed with. Parameters: the limit, then the key that the page comes after. */
+/**
+ * Selects the keys of a page, and the ids of the keys that sealed its values. Parameters: the limit, then the key of the previous page's
+ * last row.
+ */
 function pageSql(table: SealedTable, isFirst: boolean): string {
   const columns = columnsOf(table);
   const after = Object.values(table.key).map((type, index) => `$${index + 2}::${type}`);
@@ -57,7 +60,7 @@ function pageSql(table: SealedTable, isFirst: boolean): string {
      ORDER BY ${columns.join(', ')} LIMIT $1`;
 }
 
-/** The rows with the keys in a JSON array, but those that somebody else has locked. */
+/** Locks the rows whose keys are in a JSON array; skips rows that another transaction has locked. */
 function lockSql(table: SealedTable): string {
   const also = Object.entries(table.also ?? {}).map(([name, sql]) => `${sql} AS "${name}"`);
   const keys = Object.keys(table.key).map((column) => `t.${column}::text AS "${column}"`);
@@ -71,7 +74,7 @@ function lockSql(table: SealedTable): string {
        FOR UPDATE OF t SKIP LOCKED`;
 }
 
-/** Writes the new texts and hashes in a JSON array. What it does not name stays. */
+/** Writes the new texts and hashes of a JSON array. Absent members keep the value of their column. */
 function updateSql(table: SealedTable): string {
   const assignments = table.values.flatMap(({ column, set, hashColumn }, index) => [
     `${column} = CASE WHEN wanted.s${index} IS NULL THEN t.${column} ELSE ${set?.(`wanted.s${index}`) ?? `wanted.s${index}`} END`,
@@ -84,16 +87,16 @@ function updateSql(table: SealedTable): string {
      WHERE ${isWanted(table)}`;
 }
 
-/** Rows that are only counted. */
+/** Rows of a page that is only counted. */
 const COUNTED_AT_ONCE = 5_000;
-/** Rows that may have to be sealed anew, and so are locked together: some milliseconds. */
+/** Rows of a page that may be resealed. They are locked together, for some milliseconds. */
 const RESEALED_AT_ONCE = 200;
 
 type PageRow = Readonly<Record<string, string | null>>;
 
-/** What a process seals with, and what it holds that is sealed. */
+/** The keys of a process, and the sealed tables of its service. */
 interface SealingState {
-  /** Of this process. */
+  /** The id of this process. */
   readonly instance: string;
   readonly keyId: string;
   readonly acceptedKeyIds: string[];
@@ -102,19 +105,19 @@ interface SealingState {
 
 interface WalkRequest {
   readonly table: string;
-  /** The key of the last row of the page before; null for the first page. */
+  /** The key of the previous page's last row; null for the first page. */
   readonly after: readonly string[] | null;
-  /** The key that the process must seal with. */
+  /** The id of the key that the process must seal with. */
   readonly keyId: string;
-  /** Whether what accepted secrets have sealed is sealed anew. */
+  /** Whether to reseal values that an accepted key has sealed. */
   readonly reseal: boolean;
 }
 
 interface WalkPage {
-  /** Values of the page by the id of the key that had sealed them. */
+  /** Values of the page, by the id of the key that sealed them. */
   readonly counts: Record<string, number>;
   readonly resealed: number;
-  /** For the next page; null after the last one. */
+  /** The start of the next page; null after the last one. */
   readonly next: string[] | null;
 }
 
@@ -122,7 +125,7 @@ interface WalkPage {
 export class SealedRows {
   readonly #tables: ReadonlyMap<string, SealedTable>;
 
-  /** @param instance tells this process from others of its service */
+  /** @param instance distinguishes this process from other replicas of its service */
   constructor(
     private readonly database: Database,
     private readonly sealer: Sealer,
@@ -138,12 +141,12 @@ export class SealedRows {
   }
 
   /**
-   * @throws AppError NO_EFFECT where this process seals with another key: its secrets are not those of the process that was asked before;
-   * NOT_FOUND where there is no such table
+   * @throws AppError NO_EFFECT where this process seals with another key than `keyId`, the key of the process that replied first; NOT_FOUND
+   *   where the table is unknown
    */
   async walk({ table: name, after, keyId, reseal }: WalkRequest): Promise<WalkPage> {
     const table = this.#tables.get(name);
-    if (table === undefined) throw appError('NOT_FOUND', { message: `Nothing called "${name}" is sealed.` });
+    if (table === undefined) throw appError('NOT_FOUND', { message: `No sealed table has the name "${name}".` });
     this.#assertSealsWith(keyId);
     const limit = reseal ? RESEALED_AT_ONCE : COUNTED_AT_ONCE;
     const sql = pageSql(table, after === null);
@@ -159,7 +162,7 @@ export class SealedRows {
   #assertSealsWith(keyId: string): void {
     if (keyId === this.sealer.keyId) return;
     throw appError('NO_EFFECT', {
-      message: `Processes seal with different secrets (${keyId} and ${this.sealer.keyId}): give all of them the same GATEPOST_SECRET first.`,
+      message: `Processes seal with different secrets (${keyId} and ${this.sealer.keyId}). Give all of them the same GATEPOST_SECRET first.`,
     });
   }
 
@@ -193,7 +196,7 @@ export class SealedRows {
     return texts;
   }
 
-  /** One value that was tampered with must not keep the others from being sealed anew; it stays, and is counted. */
+  /** A value that does not open, for example because it was tampered with, must not block the others: it stays as it is, and is counted. */
   #opened(sealed: string, context: string): string | undefined {
     try {
       return this.sealer.open(sealed, context);

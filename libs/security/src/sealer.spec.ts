@@ -32,7 +32,7 @@ describe('a Sealer', () => {
     for (const text of ['', 'token', 's2.x.y', `${version}.${key}.`]) expect(() => sealer.open(text, 'here')).toThrow();
   });
 
-  it('finds a secret by a hash that is its own', () => {
+  it('finds a secret by its lookup hash', () => {
     expect(sealer.lookupHash('token')).toEqual(sealer.lookupHash('token'));
     expect(sealer.lookupHash('token')).not.toEqual(sealer.lookupHash('Token'));
     expect(sealer.lookupHash('token')).not.toEqual(other.lookupHash('token'));
@@ -52,7 +52,7 @@ describe('a Sealer', () => {
       expect(() => swapped.open(sealer.seal('token', 'here'), 'elsewhere')).toThrow();
     });
 
-    it('tells its keys by ids, and what should be sealed anew', () => {
+    it('names its keys by ids, and recognises outdated values', () => {
       expect([swapped.keyId, ...swapped.acceptedKeyIds]).toEqual([new Sealer(after).keyId, sealer.keyId]);
       expect(new Sealer(before, [before]).acceptedKeyIds).toEqual([]);
       expect(swapped.isOutdated(sealer.seal('token', 'here'))).toBe(true);

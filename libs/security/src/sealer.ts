@@ -18,34 +18,34 @@ const TAG_BYTES = 16;
 const deriveKey = (secret: string, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, '', `gatepost ${purpose}`, KEY_BYTES));
 
-/** What is derived from one secret. */
+/** The keys derived from one secret. */
 interface SecretKeys {
-  /** As an object: bytes would be made into one anew for every value. */
+  /** A KeyObject: with raw bytes, each operation would create a new one. */
   readonly sealing: KeyObject;
   readonly lookup: Buffer;
   readonly id: string;
 }
 
 /**
- * Seals secrets at rest with AES-256-GCM and looks them up by a keyed hash, so that a copy of the database alone
- * logs nobody in. Sealed text names the key it was made with: `s1.<key id>.<base64url of iv, tag, ciphertext>`.
- * It is a ring of keys: one seals, and all of them open and recognise, so that a secret can be replaced while it is in use.
+ * Seals secrets at rest with AES-256-GCM and looks them up by a keyed hash, so that a copy of the database alone contains no usable
+ * credential. Sealed text names its key: `s1.<key id>.<base64url of iv, tag, ciphertext>`. The sealer holds a ring of keys: one seals, and
+ * all of them open and recognise, so that a secret can be replaced during operation.
  */
 export class Sealer {
   readonly #current: SecretKeys;
-  /** By id, the current one first. */
+  /** By id, the current key first. */
   readonly #ring: ReadonlyMap<string, SecretKeys>;
 
   /**
    * @param secret the deployment's `GATEPOST_SECRET`: seals, opens and hashes
-   * @param accepted its `GATEPOST_ACCEPTED_SECRETS`: only open, and recognise
+   * @param accepted the deployment's `GATEPOST_ACCEPTED_SECRETS`: only open and recognise
    */
   constructor(secret: string, accepted: readonly string[] = []) {
     this.#current = keysOf(secret);
     this.#ring = new Map([this.#current, ...accepted.map(keysOf)].map((keys) => [keys.id, keys]));
   }
 
-  /** The id of the key that seals. It tells nothing of the secret. */
+  /** The id of the sealing key. It reveals nothing about the secret. */
   get keyId(): string {
     return this.#current.id;
   }
@@ -55,7 +55,7 @@ export class Sealer {
     return [...this.#ring.keys()].filter((id) => id !== this.keyId);
   }
 
-  /** @param context what the value belongs to (`session token of <id>`): it opens only under the same one */
+  /** @param context the owner of the value (`session token of <id>`): the value opens only under the same context */
   seal(plain: string, context: string): string {
     const { id, sealing } = this.#current;
     const iv = randomBytes(IV_BYTES);
@@ -64,7 +64,7 @@ export class Sealer {
     return [VERSION, id, Buffer.concat([iv, cipher.getAuthTag(), ciphertext]).toString('base64url')].join('.');
   }
 
-  /** @throws Error where the text was sealed with a secret that is not in the ring, for another context, or was changed */
+  /** @throws Error where the secret that sealed the text is not in the ring, the context differs, or the text was changed */
   open(sealed: string, context: string): string {
     const [version, keyId = '', body = ''] = sealed.split('.');
     if (version !== VERSION) throw new Error('sealed value has an unknown format');
@@ -77,23 +77,23 @@ export class Sealer {
     return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
   }
 
-  /** Whether the text was sealed with an accepted secret: it opens for now, and should be sealed anew. */
+  /** Whether an accepted secret has sealed the text: it still opens, and should be resealed. */
   isOutdated(sealed: string): boolean {
     const [, keyId = ''] = sealed.split('.', 2);
     return keyId !== this.keyId && this.#ring.has(keyId);
   }
 
-  /** A keyed hash by which a secret can be found again without being stored. */
+  /** A keyed hash that finds a secret whose text is not stored. */
   lookupHash(plain: string): Buffer {
     return hashed(this.#current, plain);
   }
 
-  /** That hash with each key of the ring, the current one's first: what was stored may be any of them. */
+  /** The hash with each key of the ring, the current key first: a stored hash may use any of them. */
   lookupHashes(plain: string): readonly Buffer[] {
     return [...this.#ring.values()].map((keys) => hashed(keys, plain));
   }
 
-  /** Whether a stored hash, or the beginning of one, is of this secret. Compares in constant time. */
+  /** Whether a stored hash, or a prefix of one, belongs to this secret. Compares in constant time. */
   isHashOf(plain: string, stored: Buffer): boolean {
     return this.lookupHashes(plain)
       .map((hash) => timingSafeEqual(hash.subarray(0, stored.length), stored))
@@ -117,7 +117,7 @@ interface Revealable {
   reveal(): string;
 }
 
-/** The sealer of a process that has these settings. */
+/** The sealer for the given settings of a process. */
 export function sealerOf({
   secret,
   acceptedSecrets,
@@ -131,10 +131,10 @@ export function sealerOf({
   );
 }
 
-/** A random secret of 32 hexadecimal digits hardly ever has fewer. */
+/** A random secret of 32 hexadecimal digits almost never has fewer distinct characters. */
 const FEWEST_CHARACTERS = 10;
 
-/** Why a secret could be guessed; undefined where nothing speaks for that. */
+/** The reason why a secret may be guessable; undefined where no sign of weakness was found. */
 export function weaknessOf(given: { reveal(): string }): string | undefined {
   const secret = given.reveal();
   if (new Set(secret).size < FEWEST_CHARACTERS) return 'it consists of few different characters';

@@ -5,7 +5,7 @@ import { weaknessOf } from './sealer.js';
 const weakness = (secret: string) => weaknessOf({ reveal: () => secret });
 
 describe('a secret', () => {
-  it('that is random has no weakness', () => {
+  it('a random secret has no weakness', () => {
     for (let round = 0; round < 200; round += 1) {
       expect(weakness(randomBytes(32).toString('hex'))).toBeUndefined();
       expect(weakness(randomBytes(32).toString('base64url'))).toBeUndefined();

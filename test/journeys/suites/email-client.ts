@@ -20,7 +20,7 @@ import {
 } from '#testing';
 import { EFFECTIVE_MS } from './platform-apps.js';
 
-export const LINK_EXPIRED = [400, 1, 'The link has expired or was used. Please ask for a new one.'];
+export const LINK_EXPIRED = [400, 1, 'The link has expired or was already used. Request a new one.'];
 
 /** An address that no other test uses. */
 export function uniqueEmail(domain = 'example.com'): string {

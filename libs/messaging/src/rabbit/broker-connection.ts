@@ -4,15 +4,15 @@ import { type AmqpConnectionManager, connect } from 'amqp-connection-manager';
 import type { Channel, ChannelModel, ConfirmChannel, Connection } from 'amqplib';
 import { messageOf } from '#errors';
 
-/** Time between the loss of a channel and the next, so that an error that stays does not spin. */
+/** Delay before a lost channel is reopened, so that a persistent error does not cause a busy loop. */
 const REOPEN_MS = 1_000;
 
-/** Readies a fresh channel. It calls `lose` when the channel, though open, serves no longer: its queue is gone. */
+/** Sets up a new channel. It calls `lose` when the open channel can no longer be used because its queue is gone. */
 export type Setup<C extends Channel> = (channel: C, lose: () => void) => Promise<void>;
 
 /**
- * A channel that is replaced when it is lost: with its connection, closed by the broker after an error, or by `lose`.
- * The connection manager's own wrapper replaces it in the first case only.
+ * A channel that is replaced when it is lost: with its connection, closed by the broker after an error, or by `lose`. The wrapper of the
+ * connection manager handles only the first case.
  */
 export class LastingChannel<C extends Channel> {
   private readonly logger = new Logger('RabbitMQ');
@@ -33,29 +33,29 @@ export class LastingChannel<C extends Channel> {
     void this.#open();
   }
 
-  /** Without publisher confirms: for what is transient. */
+  /** Without publisher confirms, for transient messages. */
   static plain(connection: AmqpConnectionManager, setup: Setup<Channel>): LastingChannel<Channel> {
     return new LastingChannel(connection, (model) => model.createChannel(), setup);
   }
 
-  /** With publisher confirms: for what must not be lost. */
+  /** With publisher confirms, for messages that must not be lost. */
   static confirming(connection: AmqpConnectionManager, setup: Setup<ConfirmChannel>): LastingChannel<ConfirmChannel> {
     return new LastingChannel(connection, (model) => model.createConfirmChannel(), setup);
   }
 
-  /** The channel, where there is one that is ready. */
+  /** The channel, where it is ready. */
   get current(): C | undefined {
     return this.#current;
   }
 
-  /** From now on a lost channel is not replaced. */
+  /** Stops the replacement of lost channels. */
   retire(): void {
     this.#isRetired = true;
     clearTimeout(this.#timer);
     this.connection.removeListener('connect', this.#onConnect);
   }
 
-  /** Gives up a channel that is open but no longer of use; another takes its place. */
+  /** Closes an open channel that can no longer be used; a new one replaces it. */
   replace(channel: C, reason: Error): void {
     if (this.#current !== channel) return;
     this.logger.warn(`channel: ${reason.message}`);
@@ -122,13 +122,13 @@ export class LastingChannel<C extends Channel> {
   }
 }
 
-/** Starts to consume on a fresh channel; `lose` is for a consumer that the broker cancels. @returns the consumer tag */
+/** Starts a consumer on a new channel; the consumer calls `lose` when the broker cancels it. @returns the consumer tag */
 type Consume = (channel: Channel, lose: () => void) => Promise<string>;
 
-/** A channel with one consumer that can stop to take messages before the channel closes. */
+/** A channel with one consumer, which can stop receiving messages before the channel closes. */
 export class ConsumingChannel {
   readonly #channel: LastingChannel<Channel>;
-  /** Of the current channel's consumer. */
+  /** The consumer tag on the current channel. */
   #tag = '';
 
   constructor(connection: AmqpConnectionManager, consume: Consume) {
@@ -141,7 +141,7 @@ export class ConsumingChannel {
     return this.#channel.current !== undefined;
   }
 
-  /** From now on the broker sends nothing more; what it has sent can still be acknowledged. */
+  /** The broker sends no further messages; messages that it has sent can still be acknowledged. */
   async stopConsuming(): Promise<void> {
     this.#channel.retire();
     await this.#channel.current?.cancel(this.#tag).catch(() => undefined);
@@ -152,7 +152,7 @@ export class ConsumingChannel {
   }
 }
 
-/** Closes a channel without waiting: on a connection that dies meanwhile there is no answer. */
+/** Closes a channel without waiting, because a connection that fails meanwhile sends no reply. */
 function discard(channel: Channel): void {
   channel.close().catch(() => undefined);
 }
@@ -166,7 +166,7 @@ export function openConnection(url: string, name: string): AmqpConnectionManager
   const connection = connect([url], {
     heartbeatIntervalInSeconds: HEARTBEAT_SECONDS,
     reconnectTimeInSeconds: RECONNECT_SECONDS,
-    // Without noDelay a round trip waits 40 ms for Nagle's algorithm.
+    // Without noDelay, Nagle's algorithm delays a round trip by 40 ms.
     connectionOptions: { noDelay: true, clientProperties: { connection_name: name } },
   });
   connection.on('connectFailed', ({ err }) => {
@@ -182,16 +182,15 @@ export function openConnection(url: string, name: string): AmqpConnectionManager
   return connection;
 }
 
-/** The socket under a connection. */
 export function socketOf(connection: Connection | ChannelModel): Socket {
   return (connection as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream;
 }
 
 /**
- * From now on, what is written to the socket in one turn leaves in one system call. amqplib writes each message by itself: under
- * load those calls are the largest part of a message's cost, here and for the broker that reads them. `write` always says that
- * there is room: amqplib would otherwise keep messages in buffers of its own, and only what is in the socket's can be measured
- * (`writableLength`). The publisher bounds it.
+ * Collects all writes of one turn of the event loop into one system call. amqplib writes each message separately: under load these calls
+ * are the largest part of a message's cost, for this process and for the broker. `write` always returns true, because amqplib would
+ * otherwise queue messages in buffers of its own, and only the socket's buffer can be measured (`writableLength`). The publisher bounds
+ * that buffer.
  */
 function coalesceWrites(socket: Socket): void {
   const write = socket.write.bind(socket);

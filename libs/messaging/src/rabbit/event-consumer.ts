@@ -11,11 +11,11 @@ import { originFrom, originHeaders, REASON_HEADER, type Topology } from './topol
 
 const PREFETCH = 20;
 const ATTEMPT_HEADER = 'x-gatepost-attempt';
-/** Between attempts to put a copy of an event aside. */
+/** Delay between attempts to publish the copy of a failed event. */
 const COPY_AGAIN_MS = 1_000;
 
 interface ConsumerHooks {
-  /** Takes note of work in hand. */
+  /** Registers work in progress. */
   readonly follow: (work: Promise<void>) => void;
   /** Called when the broker has cancelled the consumer. */
   readonly lose: () => void;
@@ -24,10 +24,10 @@ interface ConsumerHooks {
 }
 
 /**
- * Consumes a service's events: handled → acknowledged; failed → tried again after each of the topology's delays, then
- * dead-lettered with the reason; unparseable → dead-lettered at once. The copy for later is confirmed by the broker before the
- * original is acknowledged. While the broker takes no copy, the original stays unacknowledged: given back, it would come again at
- * once, and the broker gives up what comes back too often.
+ * Consumes a service's events. A handled event is acknowledged. A failed event is retried after each delay of the topology, then
+ * dead-lettered with the reason; an unparseable event is dead-lettered at once. The broker confirms the copy for the retry before the
+ * original is acknowledged. While the broker accepts no copy, the original stays unacknowledged: a requeued event would return at once, and
+ * the broker drops an event that returns too often.
  */
 export class EventConsumer {
   private readonly logger = new Logger('Events');
@@ -97,7 +97,7 @@ export class EventConsumer {
     return isDead ? 'dead' : 'retry';
   }
 
-  /** Publishes until the broker has confirmed it. @throws where the original's channel or the service ends first */
+  /** Publishes until the broker confirms the copy. @throws where the channel of the original or the service closes first */
   async #copyTo(queue: string, content: Buffer, options: Options.Publish, ended: AbortSignal): Promise<void> {
     const route = { exchange: '', routingKey: queue };
     let failure = await this.#attempt(route, content, options);
@@ -108,18 +108,18 @@ export class EventConsumer {
     }
   }
 
-  /** @returns why the broker does not have the message */
+  /** @returns the reason why the broker has not confirmed the message; undefined where it has */
   #attempt(...message: Parameters<Publisher['publish']>): Promise<string | undefined> {
     return this.publisher.publish(...message).then(() => undefined, reasonOf);
   }
 }
 
-/** The true cause, which the public text of an error does not tell. */
+/** The cause of an AppError, which its public text does not contain. */
 function reasonOf(error: unknown): string {
   return messageOf(error instanceof AppError && error.cause instanceof Error ? error.cause : error);
 }
 
-/** Lets the broker deliver the message again; where the channel closed under us, it does so by itself. */
+/** Requeues the message. Where the channel has closed, the broker requeues it by itself. */
 function giveBack(channel: Channel, message: ConsumeMessage): void {
   try {
     channel.nack(message);

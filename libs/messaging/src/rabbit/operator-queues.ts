@@ -5,17 +5,17 @@ import { originFrom, originHeaders, REASON_HEADER, Topology } from './topology.j
 const CONNECT_TIMEOUT_MS = 3_000;
 const QUEUE_NOT_FOUND = 404;
 
-/** Who receives from a queue, and what waits in it. */
+/** The number of consumers and of waiting messages of a queue. */
 type QueueState = Record<'consumerCount' | 'messageCount', number>;
 
-/** A connection for one command of an operator: it is not made again. @throws Error where no broker answers */
+/** A connection for one operator command, without reconnects. @throws Error where no broker is reachable */
 async function connectOnce(url: string): Promise<ChannelModel> {
   const connection = await connect(url, { noDelay: true, timeout: CONNECT_TIMEOUT_MS });
   connection.on('error', () => undefined);
   return connection;
 }
 
-/** Nobody and nothing, where there is no such queue. Asking for one that is not there ends the channel. */
+/** Zeros where the queue does not exist. Each check of a missing queue closes its channel. */
 async function queueState(connection: ChannelModel, queue: string): Promise<QueueState> {
   const channel = await connection.createChannel();
   channel.on('error', () => undefined);
@@ -29,8 +29,8 @@ async function queueState(connection: ChannelModel, queue: string): Promise<Queu
   }
 }
 /**
- * How many messages wait in each queue. A queue that is gone is left out, and so is what stands behind it: the broker closes the
- * channel on such a question, which is why it is asked on one of its own.
+ * The number of messages in each queue. A missing queue is left out, and so are the queues after it, because the broker closes the channel
+ * at the check of a missing queue. The checks therefore use a channel of their own.
  */
 export async function queueDepths(
   connection: Pick<ChannelModel, 'createChannel'>,
@@ -51,13 +51,13 @@ export async function queueDepths(
 export interface DeadLetter {
   readonly id: string;
   readonly pattern: string;
-  /** What its last attempt failed with. */
+  /** The error of the last attempt. */
   readonly reason: string;
 }
 
 /**
- * The events that services gave up. They are counted, and moved, but not looked at where they lie: a quorum queue counts each look as a
- * delivery, and gives up what was delivered too often.
+ * The dead-lettered events of the services. They can be counted and moved, but not read in place: a quorum queue counts each read as a
+ * delivery, and drops a message after too many deliveries.
  */
 export class DeadLetters {
   readonly #topology: Topology;
@@ -69,19 +69,19 @@ export class DeadLetters {
     this.#topology = new Topology(namespace);
   }
 
-  /** @throws Error where no broker answers */
+  /** @throws Error where no broker is reachable */
   static async open(url: string, namespace: string): Promise<DeadLetters> {
     return new DeadLetters(await connectOnce(url), namespace);
   }
 
-  /** How many events of a service are dead; none where it never had a queue. */
+  /** The number of a service's dead letters; 0 where it never had a queue. */
   async count(service: string): Promise<number> {
     return (await queueState(this.connection, this.#topology.deadLetterQueue(service))).messageCount;
   }
 
   /**
-   * Gives the events that are dead now back to their service, which handles them as new ones. Each leaves its place once the
-   * broker has confirmed the other one.
+   * Returns the current dead letters to their service, which handles them as new events. Each dead letter is removed once the broker has
+   * confirmed its copy.
    */
   async replay(service: string, onMoved: (letter: DeadLetter) => void): Promise<void> {
     await this.#take(service, async (channel, message) => {
@@ -99,7 +99,7 @@ export class DeadLetters {
     });
   }
 
-  /** Forgets the events that are dead now. */
+  /** Deletes the current dead letters. */
   async drop(service: string, onDropped: (letter: DeadLetter) => void): Promise<void> {
     await this.#take(service, (_, message) => {
       onDropped(letterOf(message));
@@ -111,7 +111,7 @@ export class DeadLetters {
     await this.connection.close();
   }
 
-  /** As many as there are at the beginning: what dies again meanwhile is not taken again. */
+  /** Processes as many messages as there are at the start, so that newly dead-lettered events are not processed again. */
   async #take(service: string, work: (channel: ConfirmChannel, message: GetMessage) => Promise<void>): Promise<void> {
     const count = await this.count(service);
     await this.#withChannel(async (channel) => {
@@ -140,11 +140,11 @@ function letterOf({ properties }: GetMessage): DeadLetter {
   return {
     id: String(properties.messageId),
     pattern: String(properties.type),
-    reason: typeof reason === 'string' ? reason : 'it was delivered too often',
+    reason: typeof reason === 'string' ? reason : 'the broker delivered it too often',
   };
 }
 
-/** What operators can read from the queues: how many processes a service has, and how many events wait for it. */
+/** Queue figures for operators: the number of processes of a service, and of its waiting events. */
 export class BrokerQueues {
   readonly #topology: Topology;
 
@@ -155,17 +155,17 @@ export class BrokerQueues {
     this.#topology = new Topology(namespace);
   }
 
-  /** @throws Error where no broker answers */
+  /** @throws Error where no broker is reachable */
   static async open(url: string, namespace: string): Promise<BrokerQueues> {
     return new BrokerQueues(await connectOnce(url), namespace);
   }
 
-  /** How many processes answer the service's RPCs. */
+  /** The number of processes that serve the service's RPCs. */
   async replicas(service: string): Promise<number> {
     return (await queueState(this.connection, this.#topology.rpcQueue(service))).consumerCount;
   }
 
-  /** How many events wait to be handled by the service, or to be tried again. */
+  /** The number of events that wait for the service's first attempt or for a retry. */
   async waitingEvents(service: string): Promise<number> {
     const queues = this.#topology.queuesOfWaitingEvents(service);
     const states = await Promise.all(queues.map((queue) => queueState(this.connection, queue)));
@@ -176,7 +176,7 @@ export class BrokerQueues {
     return (await queueState(this.connection, this.#topology.deadLetterQueue(service))).messageCount;
   }
 
-  /** What the broker says of itself when a connection is made. */
+  /** The version that the broker reports at the connection. */
   get brokerVersion(): string | undefined {
     const { serverProperties } = this.connection.connection as { serverProperties?: { version?: unknown } };
     return typeof serverProperties?.version === 'string' ? serverProperties.version : undefined;

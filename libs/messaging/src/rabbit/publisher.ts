@@ -6,7 +6,7 @@ import { appError } from '#errors';
 import { failForwarded } from '../handlers.js';
 import { LastingChannel, openConnection, type Setup, socketOf } from './broker-connection.js';
 
-/** Counts work in hand, and waits for its end. */
+/** Counts work in progress, and waits for its end. */
 export class InFlight {
   readonly #running = new Set<Promise<unknown>>();
 
@@ -14,20 +14,20 @@ export class InFlight {
     return this.#running.size;
   }
 
-  /** Follows a piece of work until it ends. */
+  /** Tracks a piece of work until it ends. */
   add(work: Promise<unknown>): void {
     this.#running.add(work);
     const remove = () => this.#running.delete(work);
     work.then(remove, remove);
   }
 
-  /** Resolves when all work has ended, or when the time is over. */
+  /** Resolves when all work has ended, or after the timeout. */
   async settled(timeoutMs: number): Promise<void> {
     await settledWithin(this.#running, timeoutMs);
   }
 }
 
-/** Resolves when all work has ended, well or badly, or when the time is over. */
+/** Resolves when all work has ended, successfully or not, or after the timeout. */
 export async function settledWithin(work: Iterable<Promise<unknown>>, timeoutMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise((resolve) => {
@@ -37,30 +37,35 @@ export async function settledWithin(work: Iterable<Promise<unknown>>, timeoutMs:
   clearTimeout(timer);
 }
 
-/** How long the broker may take to confirm a message, in milliseconds. */
+/** Timeout of a publisher confirm, in milliseconds. */
 const CONFIRM_TIMEOUT_MS = 5_000;
-/** Messages of one process that wait for a reply or a confirm; beyond it new ones are refused at once. */
+/** Maximum number of messages of one process that wait for a reply or a confirm; further ones are refused. */
 const MAX_PENDING = 10_000;
-/** Their bytes, and those that the socket has not taken: five of the longest messages. A process has some hundred MiB of memory. */
+/** Maximum total of their bytes and the socket's unsent bytes: five messages of maximum size. A process has a few hundred MiB of memory. */
 const MAX_PENDING_BYTES = 64 * 1_024 * 1_024;
 /**
- * RabbitMQ says that it blocks a connection when the connection publishes. A process that has published nothing for so long
- * publishes an empty message to no queue, so that it knows.
+ * RabbitMQ reports that it blocks a connection only when the connection publishes. A process that has published nothing for this time
+ * publishes an empty message without a queue, to detect a block.
  */
 const PROBE_INTERVAL_MS = 1_000;
-/** What the broker reads first when an alarm ends was sent before: it has come, or has expired, by then. */
+/**
+ * After an alarm, the broker first reads messages that were sent before its end. After this time, all of them have been read or have
+ * expired.
+ */
 const RECOVERY_MS = 10_000;
 
-/** Where a message goes. */
+/** The destination of a message. */
 export interface Route {
   readonly exchange: string;
   readonly routingKey: string;
 }
 
-/** The broker said nothing for 5 seconds: it may have the message or not. */
+/** The broker did not confirm within 5 seconds: the message may or may not be stored. */
 class UnconfirmedError extends Error {}
 
-/** Publishes a message. Resolves once the broker has it; rejects where it refuses, or says nothing for 5 seconds. */
+/**
+ * Publishes a message. Resolves once the broker has confirmed it; rejects where the broker refuses it or does not confirm within 5 seconds.
+ */
 export function confirmedPublish(
   channel: ConfirmChannel,
   { exchange, routingKey }: Route,
@@ -80,9 +85,9 @@ export function confirmedPublish(
 }
 
 /**
- * Everything that a process publishes, on a connection of its own: RabbitMQ reads nothing from a connection that publishes
- * while it is short of memory or disk, and consumers must acknowledge meanwhile. New messages are refused at once while the
- * broker blocks, and where too much waits already.
+ * The publishing connection of a process. It is separate from the consuming connection: while RabbitMQ is short of memory or disk it reads
+ * nothing from publishing connections, and consumers must still acknowledge. New messages are refused while the broker blocks the
+ * connection, and above the limits for pending messages.
  */
 export class Publisher {
   readonly #logger = new Logger('RabbitMQ');
@@ -92,7 +97,7 @@ export class Publisher {
   readonly #channels: Pick<LastingChannel<Channel>, 'current' | 'close'>[] = [];
   readonly #probe: NodeJS.Timeout;
   #socket: Socket | undefined;
-  /** The broker's reason, while it blocks. */
+  /** The broker's reason, while it blocks the connection. */
   #blockedFor: string | undefined;
   #recoveredAt = -Infinity;
   #pending = 0;
@@ -130,17 +135,17 @@ export class Publisher {
     this.#probe.unref();
   }
 
-  /** The broker's reason for taking no messages; undefined where it takes them. */
+  /** The broker's reason for accepting no messages; undefined where it accepts them. */
   get blockedFor(): string | undefined {
     return this.#blockedFor;
   }
 
-  /** Whether messages may come that were sent before the broker took messages again. */
+  /** Whether messages may arrive that were sent while the broker accepted none. */
   get isRecovering(): boolean {
     return this.#blockedFor !== undefined || performance.now() - this.#recoveredAt < RECOVERY_MS;
   }
 
-  /** Bytes of messages that wait for a reply or a confirm, and bytes that the socket has not taken. */
+  /** Bytes of messages that wait for a reply or a confirm, plus the socket's unsent bytes. */
   get pendingBytes(): number {
     return this.#pendingBytes + this.#unsentBytes;
   }
@@ -153,7 +158,7 @@ export class Publisher {
     return this.#channels.every(({ current }) => current !== undefined);
   }
 
-  /** Calls the listener each time when the broker stops to take messages. */
+  /** Calls the listener whenever the broker stops accepting messages. */
   onBlocked(listener: () => void): void {
     this.#connection.on('blocked', listener);
   }
@@ -167,7 +172,7 @@ export class Publisher {
 
   /**
    * Counts a message that waits for a reply or a confirm, until `release`.
-   * @throws AppError SERVICE_UNAVAILABLE where the broker takes none, or too much waits
+   * @throws AppError SERVICE_UNAVAILABLE where the broker accepts no messages, or a limit is reached
    */
   reserve(bytes: number): void {
     const problem = this.#problemOf(bytes);
@@ -183,9 +188,9 @@ export class Publisher {
   }
 
   /**
-   * Publishes what must not be lost. Resolves once the broker has it.
-   * @throws AppError SERVICE_UNAVAILABLE where it is not published; Error where the broker refuses it, or does not confirm within
-   * 5 seconds: then it may have it or not
+   * Publishes a message that must not be lost. Resolves once the broker has confirmed it.
+   * @throws AppError SERVICE_UNAVAILABLE where it is not published; Error where the broker refuses it, or does not confirm it within 5
+   *   seconds: the message may or may not be stored then
    */
   async publish(route: Route, content: Buffer, options: Options.Publish): Promise<void> {
     const channel = this.#confirming.current;
@@ -195,7 +200,8 @@ export class Publisher {
     try {
       await confirmedPublish(channel, route, content, options);
     } catch (error) {
-      // amqplib keeps what is not confirmed as long as the channel: without an end where the broker never does.
+      // amqplib holds an unconfirmed message as long as the channel is open. Replacing the channel releases a message that the broker never
+      // confirms.
       if (error instanceof UnconfirmedError && this.#blockedFor === undefined) this.#confirming.replace(channel, error);
       throw error;
     } finally {
@@ -204,8 +210,8 @@ export class Publisher {
   }
 
   /**
-   * Publishes what may be lost, such as replies: their callers have a deadline. While the broker blocks, it waits in the socket
-   * and leaves afterwards; what does not fit there is dropped.
+   * Publishes a message that may be lost, such as a reply, whose caller has a deadline. While the broker blocks the connection, the message
+   * waits in the socket; above the limit it is dropped.
    */
   send({ exchange, routingKey }: Route, content: Buffer, options: Options.Publish): void {
     if (this.#unsentBytes + content.length > MAX_PENDING_BYTES) return;
@@ -224,7 +230,7 @@ export class Publisher {
 
   async close(timeoutMs: number): Promise<void> {
     await settledWithin([this.#connection.close()], timeoutMs);
-    // A broker that blocks does not read that we leave, and its end of the connection would keep the process.
+    // A blocking broker does not read the close frame, and the open connection would keep the process alive.
     this.#socket?.destroy();
   }
 
@@ -240,14 +246,14 @@ export class Publisher {
     this.#recoveredAt = performance.now();
   }
 
-  /** Not before all channels are open: on a connection that is blocked, none can be opened. */
+  /** The probe waits until all channels are open, because none can be opened on a blocked connection. */
   #publishProbe(): void {
     const isIdle = !this.#hasPublished && this.#blockedFor === undefined && this.isOpen();
     this.#hasPublished = false;
     if (isIdle) this.send({ exchange: '', routingKey: 'gatepost.probe' }, Buffer.alloc(0), {});
   }
 
-  /** A forwarded question whose service does not run: its caller gets the answer from here. */
+  /** Replies to the caller of a forwarded request whose service does not run. */
   #answerReturned({ properties: { replyTo, correlationId } }: Message): void {
     const content = Buffer.from(failForwarded('no such service runs'));
     this.send({ exchange: '', routingKey: String(replyTo) }, content, { correlationId: String(correlationId) });

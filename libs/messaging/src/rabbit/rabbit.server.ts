@@ -10,23 +10,22 @@ import { InFlight, type Publisher, settledWithin } from './publisher.js';
 import { expiringAfter, hasCallerGivenUp } from './rpc-channel.js';
 import { originFrom, type Topology } from './topology.js';
 
-/** RPCs that one process works on at once; over it the caller is told to come back. */
+/** Maximum number of RPCs in progress per process; further ones get SERVICE_UNAVAILABLE. */
 const MAX_RPC_IN_FLIGHT = 2_000;
-/** How long a closing service waits for work in hand, in milliseconds. */
+/** How long a closing service waits for work in progress, in milliseconds. */
 const DRAIN_TIMEOUT_MS = 15_000;
-/** How long it waits for the broker's word on a cancelled consumer or a closed channel. */
+/** How long a closing service waits for the broker to cancel a consumer or close a channel, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
-/** The connections of a process. */
 interface Connections {
-  /** On which it consumes and acknowledges: the broker never blocks it, as nothing is published there. */
+  /** The connection for consuming and acknowledging. The broker never blocks it, because the process publishes nothing on it. */
   readonly consuming: AmqpConnectionManager;
   readonly publisher: Publisher;
 }
 
 /**
- * Receives a service's RPCs and events. RPCs are taken without acknowledgement (their caller has a deadline, so a lost
- * one is answered anyway) up to a bound; events are acknowledged when handled.
+ * Receives a service's RPCs and events. RPCs are consumed without acknowledgement, up to a limit: their caller has a deadline, so a lost
+ * one ends there. Events are acknowledged when handled.
  */
 export class RabbitServer extends Server implements CustomTransportStrategy {
   readonly #inFlight = new InFlight();
@@ -49,22 +48,22 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     consume((channel, lose) => this.#consumeRpc(channel, lose));
     const patterns = this.#eventPatterns();
     if (patterns.length > 0) consume((channel, lose) => this.#consumeEvents(channel, lose, patterns));
-    // The broker may be away: the process serves its health meanwhile, and consumes as soon as it can.
+    // The broker may be unavailable: the process meanwhile serves its health endpoints, and consumes once it is connected.
     callback();
   }
 
-  /** The queues that it receives from, and those where its events wait for another attempt or for an operator. */
+  /** The queues of the service, with the queues of its retries and dead letters. */
   queues(): string[] {
     const events = this.#eventPatterns().length > 0 ? this.topology.queuesOfEvents(this.service) : [];
     return [...events, this.topology.rpcQueue(this.service)];
   }
 
-  /** False where the service should receive and does not. */
+  /** False where the service should receive messages and does not. */
   isServing(): boolean {
     return this.#channels.every((channel) => channel.isConsuming());
   }
 
-  /** Stops to take work, finishes what is in hand, then leaves. */
+  /** Stops receiving, finishes work in progress, then closes. */
   async close(): Promise<void> {
     const channels = this.#channels;
     this.#channels = [];
@@ -128,12 +127,12 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     );
   }
 
-  /** Why a question is not worked on: what it does would be done, and nothing could say so to its caller in time. */
+  /** The reason to refuse a request: its effect would take place, and no reply could reach the caller in time. */
   #refusalOf({ properties }: ConsumeMessage): string | undefined {
     const { publisher } = this.connections;
-    if (this.#inFlight.count >= MAX_RPC_IN_FLIGHT) return 'too many requests in hand';
-    if (publisher.blockedFor !== undefined) return 'RabbitMQ takes no replies';
-    return publisher.isRecovering && hasCallerGivenUp(properties) ? 'its caller has given up' : undefined;
+    if (this.#inFlight.count >= MAX_RPC_IN_FLIGHT) return 'too many requests in progress';
+    if (publisher.blockedFor !== undefined) return 'RabbitMQ accepts no replies';
+    return publisher.isRecovering && hasCallerGivenUp(properties) ? "the caller's deadline has passed" : undefined;
   }
 
   #reply(message: Message, text: string): void {
@@ -141,7 +140,10 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.connections.publisher.send({ exchange: '', routingKey: replyTo }, Buffer.from(text), { correlationId });
   }
 
-  /** The broker knows by `replyTo` who asked first, whoever answers. What is left of its deadline goes along. */
+  /**
+   * Keeps `replyTo` of the original caller, who gets the reply from the next service directly. The request expires after the rest of its
+   * deadline.
+   */
   #forward(message: ConsumeMessage, { pattern, body }: Forwarded, elapsedMs: number): void {
     const [service = ''] = pattern.split('.', 1);
     const leftMs = Math.floor(Number(message.properties.expiration) - elapsedMs);
@@ -161,15 +163,15 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 }
 
-/** Who asked, and which of its questions. */
+/** The reply queue of the caller, and the id of the request. */
 function addressOf({ properties }: Message): { replyTo: string; correlationId: string } {
   return { replyTo: String(properties.replyTo), correlationId: String(properties.correlationId) };
 }
 
-/** Messages in hand at once; the others wait with the broker, and then with their senders. */
+/** Maximum number of unacknowledged messages; the broker queues further ones, up to the limit of the queue. */
 const PREFETCH = 16;
 
-/** What is sent to this process by its name. Each message is acknowledged when it was handled, well or badly. */
+/** Receives the direct messages of this process. Each message is acknowledged after its handling, successful or not. */
 export class NodeInbox {
   readonly #channel: LastingChannel<Channel>;
 
@@ -218,6 +220,6 @@ function acknowledge(channel: Channel, message: ConsumeMessage): void {
   try {
     channel.ack(message);
   } catch {
-    // IllegalOperationError: the channel is gone, and its queue with it.
+    // IllegalOperationError: the channel is closed, and its queue deleted.
   }
 }

@@ -23,18 +23,18 @@ const CLOSE_TIMEOUT_MS = 2_000;
 interface RabbitTransportOptions {
   readonly url: string;
   readonly namespace: string;
-  /** Shown in RabbitMQ's list of connections, followed by what the connection is for. */
+  /** Shown in RabbitMQ's list of connections, followed by the purpose of the connection. */
   readonly connectionName: string;
   readonly metrics?: Metrics;
-  /** The events that this process publishes; none unless given. */
+  /** The events that this process publishes. Default: none. */
   readonly publishes?: readonly EventContract[];
   /** See `RETRY_DELAYS_MS`. */
   readonly retryDelaysMs?: readonly number[];
 }
 
 /**
- * Carries messages over RabbitMQ, on two connections: one publishes, one consumes and acknowledges. They connect in the background
- * and reconnect by themselves.
+ * Transports messages over RabbitMQ on two connections: one publishes, one consumes and acknowledges. They connect in the background and
+ * reconnect by themselves.
  */
 export class RabbitTransport implements Transport {
   readonly #consuming: AmqpConnectionManager;
@@ -93,7 +93,7 @@ export class RabbitTransport implements Transport {
     this.#inboxes.push(new NodeInbox(this.#consuming, this.#topology, node, receiver));
   }
 
-  /** Whether it is connected, and what it asks, publishes and serves has its channels. The broker may take no messages all the same. */
+  /** Whether both connections and all channels for calls, events and consumers are open. The broker may still accept no messages. */
   isConnected(): boolean {
     return (
       this.#publisher.isOpen() &&
@@ -120,7 +120,7 @@ export class RabbitTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    // A broker that goes away at the same moment, or blocks, never confirms a close: waiting for it has an end.
+    // The wait has a timeout: a broker that stops at the same moment, or blocks the connection, never confirms a close.
     const channels = [this.#broadcastChannel, ...this.#inboxes].map((channel) => channel.close());
     await settledWithin([...channels, this.#publisher.closeChannels()], CLOSE_TIMEOUT_MS);
     await Promise.all([
@@ -154,7 +154,7 @@ export class RabbitTransport implements Transport {
     });
   }
 
-  /** @throws Error where the broker is away */
+  /** @throws Error where the broker is unavailable */
   async #depths(subscribers: readonly string[]): Promise<Map<string, number>> {
     const { connection } = this.#consuming;
     if (connection === undefined) throw new Error('not connected to the message broker');

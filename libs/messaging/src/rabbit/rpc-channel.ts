@@ -5,9 +5,9 @@ import { assertFits } from '../transport.js';
 import type { Publisher } from './publisher.js';
 import type { Topology } from './topology.js';
 
-/** RabbitMQ's pseudo queue: replies come back on the channel that asked, without a queue of their own. */
+/** RabbitMQ's pseudo queue: replies arrive on the channel of the request, without a queue of their own. */
 const DIRECT_REPLY_TO = 'amq.rabbitmq.reply-to';
-/** Replies that the broker took before it stopped to take messages still come: for so long, questions wait for them. */
+/** Replies that the broker accepted before it started to block still arrive. Pending requests wait this long for them. */
 const LAST_REPLIES_MS = 500;
 
 interface Question {
@@ -26,20 +26,23 @@ interface PendingQuestion {
   readonly timer: NodeJS.Timeout;
 }
 
-/** How a question ended; an error of the service is an answer too. */
+/** The outcome of a request; an error of the service counts as `answered`. */
 type Outcome = 'answered' | 'timed_out' | 'unavailable';
 
-/** Clocks of one deployment may differ by so much (the doctor tells of more), and a timestamp is in whole seconds. */
+/**
+ * Tolerated difference between the clocks of a deployment (the doctor warns of larger ones) plus the resolution of timestamps, which are in
+ * whole seconds.
+ */
 const TOLERATED_MS = 3_000;
 
-/** The properties of a question whose caller waits for so long. */
+/** The message properties of a request with this timeout. */
 export function expiringAfter(timeoutMs: number): Pick<Options.Publish, 'expiration' | 'timestamp'> {
   return { expiration: timeoutMs, timestamp: Math.floor(Date.now() / 1_000) };
 }
 
 /**
- * Whether a question's caller has given up. The broker counts the expiration from when it has read the message, and while it
- * blocks it reads nothing: only its sender's clock says when the question was asked.
+ * Whether the deadline of a request's caller has passed. The broker counts the expiration from the moment when it reads the message, and a
+ * blocking broker reads nothing: only the sender's clock gives the time of the request.
  */
 export function hasCallerGivenUp({ expiration, timestamp }: MessageProperties): boolean {
   return typeof timestamp === 'number' && Date.now() > timestamp * 1_000 + Number(expiration) + TOLERATED_MS;
@@ -48,9 +51,9 @@ export function hasCallerGivenUp({ expiration, timestamp }: MessageProperties): 
 const unavailable = (reason: string) => appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
 
 /**
- * The asking side of RPC over one channel of the publisher. Every request has a deadline, and its message carries the same
- * expiration, so no service works for a caller that has left. A lost channel fails what is pending at once, and so does a broker that
- * takes no messages, as services cannot publish their replies either.
+ * The client side of RPC, on one channel of the publisher. Every request has a deadline, and its message expires with it, so that no
+ * service works for a caller that has given up. A lost channel fails all pending requests at once; so does a broker that accepts no
+ * messages, because services cannot publish their replies either.
  */
 export class RpcChannel {
   readonly #pending = new Map<string, PendingQuestion>();
@@ -70,7 +73,7 @@ export class RpcChannel {
     });
   }
 
-  /** @throws AppError OBJECT_TOO_LARGE where the broker would close the channel on the message */
+  /** @throws AppError OBJECT_TOO_LARGE where the message is so large that the broker would close the channel */
   async request(pattern: string, body: string, timeoutMs: number): Promise<string> {
     const content = Buffer.from(body);
     assertFits(content);
@@ -97,7 +100,7 @@ export class RpcChannel {
     this.#channel = channel;
   }
 
-  /** @throws AppError SERVICE_UNAVAILABLE where nothing can be asked now */
+  /** @throws AppError SERVICE_UNAVAILABLE where no request can be sent now */
   #readyFor(callee: string, bytes: number): Channel {
     try {
       if (this.#channel === undefined) throw unavailable('not connected to the message broker');
@@ -109,7 +112,7 @@ export class RpcChannel {
     }
   }
 
-  /** Apart from the message, which is not kept while its answer is awaited. */
+  /** A separate method, so that its closures do not retain the message while the reply is pending. */
   #answerTo(question: Question): Promise<string> {
     const { id, pattern, timeoutMs } = question;
     return new Promise((resolve, reject) => {

@@ -2,25 +2,25 @@ import type { Channel, MessageProperties } from 'amqplib';
 import type { EventContract } from '#contracts';
 import type { MessageOrigin } from '../transport.js';
 
-/** On a dead letter: what its last attempt failed with. */
+/** Header of a dead letter: the error of its last attempt. */
 export const REASON_HEADER = 'x-gatepost-reason';
 
-/** A queue of a service that nobody reads is removed by the broker after this time. */
+/** The broker deletes an RPC queue that has no consumer for this time. */
 const RPC_QUEUE_IDLE_MS = 60_000;
-/** Deliveries of one event without an answer (a consumer that dies on it) before it is dead-lettered. */
+/** Maximum number of deliveries of one event without acknowledgement (its consumer crashes) before it is dead-lettered. */
 const EVENT_DELIVERY_LIMIT = 20;
-/** What waits for one process at most: over it, senders are told to come back. */
+/** Maximum number of messages that wait for one process; the broker refuses further ones. */
 const NODE_QUEUE_MESSAGES = 1_000;
 const NODE_QUEUE_BYTES = 64 * 1_024 * 1_024;
 const NODE_QUEUE_IDLE_MS = 60_000;
-/** Waiting times before the 2nd, 3rd, … attempt to handle an event, in milliseconds. */
+/** Delays before the 2nd, 3rd, … attempt to handle an event, in milliseconds. */
 const RETRY_DELAYS_MS: readonly number[] = [1_000, 10_000, 60_000, 600_000];
 
 /**
- * Every exchange and queue, by name. RPC: one classic queue per service, transient messages. Events: one topic
- * exchange; per service a quorum queue, a waiting queue per retry delay, and a queue for dead letters. Broadcasts: one
- * topic exchange, and an exclusive queue per process that the broker names. Messages for one process: one direct exchange, and
- * an exclusive queue of the process. Nothing here was removed in RabbitMQ 4.
+ * All exchanges and queues, by name. RPC: one classic queue per service, with transient messages. Events: one topic exchange; per service a
+ * quorum queue, one waiting queue per retry delay, and a queue for dead letters. Broadcasts: one topic exchange, and an exclusive queue per
+ * process, named by the broker. Direct messages: one direct exchange, and an exclusive queue per process. All features used here exist in
+ * RabbitMQ 4.
  */
 export class Topology {
   constructor(
@@ -56,17 +56,17 @@ export class Topology {
     return `${this.namespace}.events.${service}.dead`;
   }
 
-  /** Those in which an event waits to be handled by the service, or to be tried again. */
+  /** The queues of events that wait for the service's first attempt or for a retry. */
   queuesOfWaitingEvents(service: string): string[] {
     return [this.eventQueue(service), ...this.retryDelaysMs.map((_, index) => this.retryQueue(service, index + 1))];
   }
 
-  /** Every queue in which an event for the service can be, dead ones included. */
+  /** All queues that can contain events for the service, dead letters included. */
   queuesOfEvents(service: string): string[] {
     return [...this.queuesOfWaitingEvents(service), this.deadLetterQueue(service)];
   }
 
-  /** A queue's name as every deployment calls it. */
+  /** The name of a queue without the namespace of the deployment. */
   shortName(queue: string): string {
     return queue.slice(this.namespace.length + 1);
   }
@@ -75,7 +75,7 @@ export class Topology {
     await channel.assertQueue(this.rpcQueue(service), {
       durable: true,
       expires: RPC_QUEUE_IDLE_MS,
-      // A virtual host may have another default.
+      // The default queue type of the virtual host may differ.
       arguments: { 'x-queue-type': 'classic' },
     });
   }
@@ -93,14 +93,15 @@ export class Topology {
   }
 
   /**
-   * Declares the queue of what is sent to the process of that name. The broker names the queue: that of a connection which
-   * the broker has not yet given up would lock the name. @returns the queue
+   * Declares the queue for direct messages to the named process. The broker generates the queue's name, because a connection that the
+   * broker still considers open would lock a fixed name.
+   * @returns the queue
    */
   async declareNodeQueue(channel: Channel, node: string): Promise<string> {
     await this.declareNodeExchange(channel);
     const { queue } = await channel.assertQueue('', {
       exclusive: true,
-      // A channel that is lost while its connection lives leaves no queue behind.
+      // A channel that is lost while its connection stays open leaves no queue behind.
       autoDelete: true,
       expires: NODE_QUEUE_IDLE_MS,
       arguments: {
@@ -115,8 +116,8 @@ export class Topology {
   }
 
   /**
-   * Declares the event exchange, and the queues of everyone who subscribes to the events: what is published before a
-   * subscriber has ever run waits for it.
+   * Declares the event exchange and the queues of all subscribers of the events, so that an event waits for a subscriber that has never
+   * run.
    */
   async declareForPublishing(channel: Channel, published: readonly EventContract[]): Promise<void> {
     await this.declareEventExchange(channel);
@@ -127,7 +128,7 @@ export class Topology {
     }
   }
 
-  /** Declares what a service needs to receive the events of the given patterns. */
+  /** Declares the exchange, the queues and the bindings that a service needs for the events of the given patterns. */
   async declareEventQueues(channel: Channel, service: string, patterns: readonly string[]): Promise<void> {
     await this.declareEventExchange(channel);
     await channel.assertQueue(this.deadLetterQueue(service), {
@@ -148,7 +149,7 @@ export class Topology {
   }
 }
 
-/** A quorum queue whose dead letters go to another queue, at least once even over a broker restart. */
+/** Arguments of a quorum queue whose dead letters move to another queue at least once, even over a restart of the broker. */
 function movedSafelyTo(queue: string): Record<string, string> {
   return {
     'x-queue-type': 'quorum',
@@ -164,7 +165,7 @@ const REQUEST_ID = 'x-gatepost-request-id';
 
 type Headers = MessageProperties['headers'];
 
-/** Where a message comes from, beside the message: who does not know these headers passes them over. */
+/** The origin of a message as headers; receivers that do not know them ignore them. */
 export function originHeaders({ requestId, traceparent }: MessageOrigin): Record<string, string> {
   return {
     ...(traceparent !== undefined && { [TRACEPARENT]: traceparent }),

@@ -11,7 +11,7 @@ const ada = { __type: 'Pointer', className: '_User', objectId: 'a1' };
 const day = { __type: 'Date', iso: '2026-01-02T00:00:00.000Z' };
 const MISSING = undefined;
 
-/** operation, value before, value after; `MISSING` is a field that is not there. */
+/** operation, value before, value after; `MISSING` is a missing field. */
 const fitting: [JsonObject, JsonValue | undefined, JsonValue | undefined][] = [
   [op('Delete'), MISSING, MISSING],
   [op('Delete'), null, MISSING],
@@ -69,7 +69,7 @@ const fitting: [JsonObject, JsonValue | undefined, JsonValue | undefined][] = [
   [op('Batch', { ops: [op('Add', { objects: [1] }), op('Delete')] }), MISSING, MISSING],
 ];
 
-/** What is not of the operation's type, null included. */
+/** Values that do not have the operation's type, null included. */
 const unfitting: [JsonObject, JsonValue][] = [
   ...['Increment', 'Decrement'].flatMap((name) =>
     [null, '1', true, [], {}, day].map((value): [JsonObject, JsonValue] => [op(name, { amount: 1 }), value]),
@@ -103,7 +103,7 @@ describe.each(['field', 'outer.inner', 'list.0'])('applyChanges to %s', (key) =>
     },
   );
 
-  it.each(unfitting)('%j does not fit %j, and changes nothing', (operation, before) => {
+  it.each(unfitting)('%j is rejected for %j, without changes', (operation, before) => {
     const document = holding(before);
     expect(() => apply(document, { first: 1, [key]: operation })).toThrow(incorrectType);
     expect(document).toEqual(holding(before));
@@ -152,19 +152,19 @@ describe('applyChanges along a path', () => {
     [{ a: [1] }, { 'a.push': 1 }],
     [{ a: [1] }, { 'a.0': op('Delete') }],
     [{ a: [[1]] }, { 'a.0.1': 1 }],
-  ])('%j with %j is refused', (document, fields) => {
+  ])('%j with %j is rejected', (document, fields) => {
     const before = structuredClone(document);
     expect(() => apply(document, fields)).toThrow(incorrectType);
     expect(document).toEqual(before);
   });
 
-  it('names the field in its refusal', () => {
+  it('names the field in its error', () => {
     expect(() => apply({ score: 'x' }, { score: op('Increment', { amount: 1 }) })).toThrow(/^score: /);
   });
 });
 
 describe('applyChanges', () => {
-  it('never changes the document, nor what the changes hold', () => {
+  it('changes neither the document nor the values of the changes', () => {
     const document = { list: [{ a: 1 }], deep: { a: { b: 1 } } };
     const { values } = parseChanges({
       list: op('Batch', { ops: [op('Add', { objects: [{ a: 2 }] }), op('Remove', { objects: [{ a: 1 }] })] }),
@@ -189,7 +189,7 @@ describe('applyChanges', () => {
     expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
   });
 
-  it('stays quick where a large document gets many changes', () => {
+  it('stays fast for many changes of a large document', () => {
     const names = Array.from({ length: 10_000 }, (_, index) => `k${index}`);
     const document = { big: Object.fromEntries(names.map((name) => [name, 1])) };
     const fields = Object.fromEntries(names.map((name) => [`big.${name}`, op('Increment', { amount: 1 })]));

@@ -4,8 +4,8 @@ import { isJsonObject } from '../values.js';
 import { type BitOperator, canonicalText, type FieldChange, inField, type Operation } from './change.js';
 
 /**
- * The value after the operation; undefined where there is none, before or after.
- * @throws AppError INCORRECT_TYPE where the operation does not fit the value
+ * The value after the operation; undefined for a missing value, before or after.
+ * @throws AppError INCORRECT_TYPE where the operation does not match the value's type
  */
 function applyOperation(operation: Operation, current: JsonValue | undefined): JsonValue | undefined {
   switch (operation.kind) {
@@ -26,12 +26,12 @@ function applyOperation(operation: Operation, current: JsonValue | undefined): J
   }
 }
 
-/** Integers stay exact: a sum that is not would be rounded in silence. */
+/** Integers stay exact: a sum that is not exact would be rounded silently. */
 function increment(current: JsonValue | undefined = 0, amount: number): number {
   if (typeof current !== 'number') throw incorrect('Increment and Decrement work on numbers only.');
   const sum = current + amount;
   const isExact = Number.isSafeInteger(sum) || !Number.isSafeInteger(current) || !Number.isSafeInteger(amount);
-  if (!Number.isFinite(sum) || !isExact) throw incorrect('The number would be too large.');
+  if (!Number.isFinite(sum) || !isExact) throw incorrect('The result exceeds the exact integer range.');
   return sum;
 }
 
@@ -56,12 +56,12 @@ function without(list: readonly JsonValue[], objects: readonly JsonValue[]): Jso
   return list.filter((item) => !unwanted.has(canonicalText(item)));
 }
 
-/** In two's complement of any width; a missing value has no bit set. */
+/** Works in two's complement of any width; a missing value counts as 0. */
 function combineBits(operator: BitOperator, current: JsonValue | undefined = 0, value: number): number {
   if (typeof current !== 'number' || !Number.isSafeInteger(current))
     throw incorrect('BitAnd, BitOr and BitXor work on integers only.');
   const result = Number(combine(operator, BigInt(current), BigInt(value)));
-  if (!Number.isSafeInteger(result)) throw incorrect('The number would be too large.');
+  if (!Number.isSafeInteger(result)) throw incorrect('The result exceeds the exact integer range.');
   return result;
 }
 
@@ -85,8 +85,8 @@ type Container = JsonObject | JsonValue[];
 const INDEX = /^(?:0|[1-9]\d{0,8})$/;
 
 /**
- * A new document with the changes applied in their order; the given one stays as it is.
- * @throws AppError INCORRECT_TYPE where a change does not fit what is there
+ * Returns a new document with the changes applied in order; the given document stays unchanged.
+ * @throws AppError INCORRECT_TYPE where a change does not match the existing value
  */
 export function applyChanges(document: JsonObject, changes: readonly FieldChange[]): JsonObject {
   const draft = structuredClone(document);
@@ -112,7 +112,7 @@ function applyChange(draft: JsonObject, { path, operation }: FieldChange): void 
   }
 }
 
-/** The value in objects of the given names, the outermost first. */
+/** Nests the value in objects with the given names, the outermost first. */
 function nest(value: JsonValue, names: readonly string[]): JsonValue {
   return names.reduceRight((inner, name) => ({ [name]: inner }), value);
 }
@@ -124,7 +124,7 @@ function memberOf(container: Container, name: string): JsonValue | undefined {
 
 function replace(container: Container, name: string, value: JsonValue | undefined): void {
   if (Array.isArray(container)) {
-    if (value === undefined) throw incorrect('An element of a list is taken away by Remove.');
+    if (value === undefined) throw incorrect('Use Remove to delete an element of a list.');
     container[indexOf(name, container)] = value;
   } else if (value === undefined) {
     Reflect.deleteProperty(container, name);
@@ -133,15 +133,15 @@ function replace(container: Container, name: string, value: JsonValue | undefine
   }
 }
 
-/** Only an element that is there can be named: lists grow by Add. */
+/** Only an existing element can be addressed: Add appends new ones. */
 function indexOf(name: string, list: readonly JsonValue[]): number {
   const index = INDEX.test(name) ? Number(name) : -1;
   if (index < 0 || index >= list.length) throw incorrect('The list has no such element.');
   return index;
 }
 
-/** Typed values are whole: nothing is changed within a Date or a Pointer. */
+/** Typed values are atomic: parts of a Date or a Pointer cannot be changed. */
 function asContainer(value: JsonValue): Container {
   if (Array.isArray(value) || (isJsonObject(value) && !Object.hasOwn(value, '__type'))) return value;
-  throw incorrect('A key leads into a value that is no object.');
+  throw incorrect('The key leads into a value that is not an object.');
 }

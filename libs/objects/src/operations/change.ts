@@ -3,24 +3,27 @@ import { AppError, appError } from '#errors';
 import { assertNestedKey, invalidFieldName, isFieldName, isJsonObject, type Pointer } from '../values.js';
 
 const MAX_LEVELS = 8;
-/** What makes a value a typed one or an operation is never changed by itself. */
+/** Members that mark a value as typed or as an operation cannot be changed separately. */
 const MARKS = new Set(['__type', '__op']);
 
-/** Reads a key such as `color` or `address.city`. @throws AppError INVALID_KEY_NAME, INVALID_NESTED_KEY */
+/** Parses a key such as `color` or `address.city`. @throws AppError INVALID_KEY_NAME, INVALID_NESTED_KEY */
 export function parsePath(key: string): Path {
   const [field = '', ...members] = key.split('.', MAX_LEVELS + 1);
   if (!isFieldName(field)) throw invalidFieldName(key);
-  if (members.length >= MAX_LEVELS) throw invalidKey(`A key may name ${MAX_LEVELS} levels at most.`);
+  if (members.length >= MAX_LEVELS) throw invalidKey(`A key may have at most ${MAX_LEVELS} levels.`);
   for (const member of members) assertMember(member, key);
   return [field, ...members];
 }
 
-/** The fields that a write touches: `address` for `address.city`. */
+/** The fields that a write changes: `address` for `address.city`. */
 export function changedRoots(fields: JsonObject): string[] {
   return [...new Set(Object.keys(fields).map(rootOf))];
 }
 
-/** What would happen first, the whole or its part? @throws AppError INVALID_KEY_NAME where one key is within another */
+/**
+ * The order of a change of a value and a change of its part would be undefined.
+ * @throws AppError INVALID_KEY_NAME where one key is inside another
+ */
 export function assertDisjoint(keys: readonly string[]): void {
   const named = new Set(keys);
   const part = keys.find((key) => wholesOf(key).some((whole) => named.has(whole)));
@@ -46,7 +49,7 @@ function invalidKey(message: string): AppError {
   return appError('INVALID_KEY_NAME', { message });
 }
 
-/** What happens to one value. */
+/** A change of one value. */
 export type Operation =
   | { readonly kind: 'set'; readonly value: JsonValue }
   | { readonly kind: 'delete' }
@@ -56,32 +59,32 @@ export type Operation =
 
 export type BitOperator = 'and' | 'or' | 'xor';
 
-/** Names from the field down to a value within it; `address.city` is `['address', 'city']`. */
+/** Names from the field down to a value inside it; `address.city` is `['address', 'city']`. */
 export type Path = readonly [field: string, ...members: string[]];
 
-/** One change of a document. Several of one path are applied in their order. */
+/** One change of a document. Several changes of one path are applied in order. */
 export interface FieldChange {
   readonly path: Path;
   readonly operation: Operation;
 }
 
-/** One change of a relation, whose objects are not kept in the document. */
+/** One change of a relation, whose objects are stored outside of the document. */
 export interface RelationChange {
   readonly field: string;
   readonly kind: 'addRelation' | 'removeRelation';
   readonly objects: readonly Pointer[];
 }
 
-/** What happens to the objects of one relation. */
+/** A change of the objects of one relation. */
 export type RelationOperation = Omit<RelationChange, 'field'>;
 
-/** The changes that the fields of a write ask for. */
+/** The parsed changes of a write. */
 export interface ParsedChanges {
   readonly values: readonly FieldChange[];
   readonly relations: readonly RelationChange[];
 }
 
-/** A text that two values share exactly where they are equal, in whichever order their members stand. */
+/** A text that is identical for equal values, independent of the order of their members. */
 export function canonicalText(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(',')}]`;
   if (!isJsonObject(value)) return JSON.stringify(value);
@@ -89,7 +92,7 @@ export function canonicalText(value: JsonValue): string {
   return `{${members.sort().join(',')}}`;
 }
 
-/** Lets a refusal that says nothing of where it happened name the field, as INCORRECT_TYPE does. */
+/** Adds the field's name to an error without one, as INCORRECT_TYPE does. */
 export function inField<T>(field: string, decide: () => T): T {
   try {
     return decide();

@@ -55,7 +55,7 @@ describe('parseChanges', () => {
     expect(parseChanges({ 'a.b.0': value }).values).toEqual([{ path: ['a', 'b', '0'], operation }]);
   });
 
-  it('reads a Batch as its operations, in their order', () => {
+  it('parses a Batch into its operations, in order', () => {
     const ops = [{ __op: 'Increment', amount: 1 }, { __op: 'Delete' }, { __op: 'BitOr', value: 4 }];
     expect(parseChanges({ x: { __op: 'Batch', ops } }).values.map(({ operation }) => operation.kind)).toEqual([
       'increment',
@@ -64,7 +64,7 @@ describe('parseChanges', () => {
     ]);
   });
 
-  it('reads changes of relations apart, also from a Batch', () => {
+  it('separates changes of relations, also those of a Batch', () => {
     const ops = [
       { __op: 'AddRelation', objects: [{ ...pointer('a1'), __type: 'Object', username: 'ada' }] },
       { __op: 'RemoveRelation', objects: [pointer('b2')] },
@@ -155,13 +155,13 @@ describe('parseChanges', () => {
     ['a.b$', 'INVALID_NESTED_KEY'],
     ['a.b.c.d.e.f.g.h.i', 'INVALID_KEY_NAME'],
     [`a${'.a'.repeat(100_000)}`, 'INVALID_KEY_NAME'],
-  ])('refuses the key %.40j with %s', (key, errorName) => {
+  ])('rejects the key %.40j with %s', (key, errorName) => {
     for (const value of [1, { __op: 'Delete' }, { __op: 'Increment', amount: 1 }]) {
       expect(() => parseChanges({ [key]: value })).toThrow(expect.objectContaining({ errorName }) as Error);
     }
   });
 
-  it('takes eight levels, and members that are no field names', () => {
+  it('accepts eight levels, and members that are not valid field names', () => {
     expect(parseChanges({ 'a.b.c.d.e.f.g.h': 1, 'x.ä ö-1._y': 2 }).values.map(({ path }) => path)).toEqual([
       ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'],
       ['x', 'ä ö-1', '_y'],
@@ -174,11 +174,11 @@ describe('parseChanges', () => {
     { 'a.b.c.d': 1, x: 1, 'a.b': { __op: 'Delete' } },
     { 'a.0': 1, a: { __op: 'Add', objects: [1] } },
     { 'a.0.b': 1, 'a.0': 1 },
-  ])('refuses a value and its part in one write: %j', (fields) => {
+  ])('rejects a value and its part in one write: %j', (fields) => {
     expect(() => parseChanges(fields)).toThrow(expect.objectContaining({ errorName: 'INVALID_KEY_NAME' }) as Error);
   });
 
-  it('takes neighbours in one write', () => {
+  it('accepts siblings in one write', () => {
     expect(parseChanges({ 'a.b': 1, 'a.bc': 2, ab: 3, 'a.c.b': 4 }).values).toHaveLength(4);
   });
 
@@ -189,14 +189,14 @@ describe('parseChanges', () => {
     expect(() => parseChanges({ a: { __op: 'Add', objects: [nested(32)] } })).toThrow();
   });
 
-  it('knows no relations within a field', () => {
+  it('rejects relations inside a field', () => {
     const add = { __op: 'AddRelation', objects: [pointer('a1')] };
     expect(() => parseChanges({ 'a.users': add })).toThrow(
       expect.objectContaining({ errorName: 'INCORRECT_TYPE' }) as Error,
     );
   });
 
-  it('names the field in its refusal', () => {
+  it('names the field in its error', () => {
     expect(() => parseChanges({ 'score.total': { __op: 'Explode' } })).toThrow('score: Unknown operation.');
   });
 });

@@ -17,7 +17,7 @@ const MAX_BATCH_LENGTH = 10;
 const MAX_RELATED_OBJECTS = 1_000;
 
 type AnyOperation = Operation | RelationOperation;
-/** `depth` is that of the value which the operation changes, within its field. */
+/** `depth` is the depth, within its field, of the value that the operation changes. */
 type OperationParser = (operation: JsonObject, depth: number) => AnyOperation;
 
 const parsers = new Map<JsonValue | undefined, OperationParser>([
@@ -34,7 +34,7 @@ const parsers = new Map<JsonValue | undefined, OperationParser>([
   ['RemoveRelation', ({ objects }) => ({ kind: 'removeRelation', objects: parseRelated(objects) })],
 ]);
 
-/** Whether the value stands for an operation instead of for itself. */
+/** Whether the value is an operation rather than a value to set. */
 export function isOperation(value: JsonValue): value is JsonObject {
   return isJsonObject(value) && Object.hasOwn(value, '__op');
 }
@@ -45,8 +45,8 @@ export function isDelete(value: JsonValue): boolean {
 }
 
 /**
- * Reads what a write says of one value: an operation, a batch of them, or the value to set.
- * @param depth how many levels of its field lie above the value
+ * Parses the change of one value: an operation, a batch of operations, or the value to set.
+ * @param depth number of levels of the field above the value
  * @throws AppError INCORRECT_TYPE, INVALID_RELATION, and as `parseValue`
  */
 function parseOperations(value: JsonValue, depth: number): AnyOperation[] {
@@ -63,9 +63,9 @@ function parseOperation(operation: JsonObject, depth: number): AnyOperation {
 
 function parseBatch({ ops }: JsonObject): JsonObject[] {
   if (!Array.isArray(ops) || ops.length === 0 || ops.length > MAX_BATCH_LENGTH)
-    throw incorrect(`A Batch has 1 to ${MAX_BATCH_LENGTH} operations in ops.`);
+    throw incorrect(`A Batch needs 1 to ${MAX_BATCH_LENGTH} operations in ops.`);
   if (!ops.every(isOperation) || ops.some(({ __op: name }) => name === 'Batch'))
-    throw incorrect('A Batch holds operations, and no Batch.');
+    throw incorrect('A Batch cannot contain plain values or another Batch.');
   return ops;
 }
 
@@ -89,7 +89,7 @@ function parseObjects(objects: JsonValue | undefined, depth: number): JsonValue[
 function parseRelated(objects: JsonValue | undefined): RelationOperation['objects'] {
   if (!Array.isArray(objects) || objects.length === 0 || objects.length > MAX_RELATED_OBJECTS)
     throw appError('INVALID_RELATION', {
-      message: `A relation is changed by a list of 1 to ${MAX_RELATED_OBJECTS} pointers in objects.`,
+      message: `AddRelation and RemoveRelation need a list of 1 to ${MAX_RELATED_OBJECTS} pointers as objects.`,
     });
   return objects.map(parsePointer);
 }
@@ -99,9 +99,9 @@ function incorrect(message: string): AppError {
 }
 
 /**
- * Reads the fields of a write, whose names may be paths.
- * @throws AppError INVALID_KEY_NAME, INVALID_NESTED_KEY where a key is wrong; INCORRECT_TYPE, MALFORMED_POINTER,
- *   INVALID_RELATION where its value or operation is
+ * Parses the fields of a write, whose names may be paths.
+ * @throws AppError INVALID_KEY_NAME, INVALID_NESTED_KEY for an invalid key; INCORRECT_TYPE, MALFORMED_POINTER, INVALID_RELATION for an
+ *   invalid value or operation
  */
 export function parseChanges(fields: JsonObject): ParsedChanges {
   const changes = Object.entries(fields).flatMap(([key, value]) => parseField(parsePath(key), value));
@@ -124,6 +124,7 @@ function isOfRelation(operation: Operation | RelationOperation): operation is Re
 }
 
 function relationOf([field, ...members]: Path): string {
-  if (members.length > 0) throw appError('INCORRECT_TYPE', { message: `${field}: A relation is a field of its own.` });
+  if (members.length > 0)
+    throw appError('INCORRECT_TYPE', { message: `${field}: A relation cannot be inside another field.` });
   return field;
 }

@@ -17,7 +17,7 @@ const SQL_TYPES: Readonly<Record<QueryColumn['type'], string>> = {
   date: 'timestamptz',
 };
 
-/** What may be asked of a field that has a column of its own. A value of another type equals nothing and compares with nothing. */
+/** The tests for fields with a column. A value of another type equals no value of the column, and is not comparable with it. */
 export const columnTests: TestCompilers<QueryColumn> = {
   isAnyOf: ({ values }, column, context) => isAnyOfValues(values, column, context),
   holdsAll: ({ values }, column, context) =>
@@ -30,11 +30,11 @@ export const columnTests: TestCompilers<QueryColumn> = {
   hasSize: () => 'FALSE',
   matches: (test, { sql, type }, context) => (type === 'text' ? matchText(sql, test, context) : 'FALSE'),
   isNear: () => {
-    throw invalidQuery('$nearSphere asks of a field that can hold a GeoPoint.');
+    throw invalidQuery('$nearSphere requires a field that can hold a GeoPoint.');
   },
   isWithin: () => 'FALSE',
   isInQuery: () => {
-    throw invalidQuery('$inQuery and $notInQuery ask of a field that can hold a Pointer.');
+    throw invalidQuery('$inQuery and $notInQuery require a field that can hold a Pointer.');
   },
   isSelected: (test, column, context) => {
     const values = selectedValues(test, context);
@@ -44,7 +44,7 @@ export const columnTests: TestCompilers<QueryColumn> = {
   },
 };
 
-/** The column as an ORDER BY or a comparison wants it. */
+/** The column as an expression for ORDER BY and comparisons. */
 export function sortable({ sql, type }: QueryColumn): string {
   return type === 'text' ? bytewise(sql) : sql;
 }
@@ -61,7 +61,7 @@ function isAnyOfValues(values: readonly JsonValue[], column: QueryColumn, { stat
   return anyOf([isValue, ...isNothing]);
 }
 
-/** The value as the column's type; undefined where it is of another. A date may be a bare ISO string. */
+/** The value as the column's type; undefined for another type. A date may be a bare ISO string. */
 function columnValue({ type }: QueryColumn, value: JsonValue): string | boolean | undefined {
   switch (type) {
     case 'text':

@@ -13,11 +13,11 @@ import {
   targetOf,
 } from './query.js';
 
-/** Documents that one equality looks up in the index, and all of a query together; with more it does without. */
+/** Limits of the containment documents for index look-ups, per equality and per query. Above them, the query does not use the index. */
 const MAX_DOCUMENTS_AT_ONCE = 256;
 const MAX_DOCUMENTS = 2_560;
 
-/** What a statement has bound. */
+/** The parameters of a statement. */
 export class Statement {
   readonly parameters: unknown[];
   #documents = 0;
@@ -26,10 +26,10 @@ export class Statement {
     this.parameters = [...bound];
   }
 
-  /** Makes the value a parameter. @returns its place, such as `$3` */
+  /** Binds the value as a parameter. @returns its placeholder, such as `$3` */
   readonly bind = (value: unknown): string => `$${this.parameters.push(value)}`;
 
-  /** Whether there is room for so many more documents; if so they are counted. */
+  /** Reserves index look-ups. @returns whether the limit allows them */
   spendDocuments(count: number): boolean {
     if (count > MAX_DOCUMENTS_AT_ONCE || this.#documents + count > MAX_DOCUMENTS) return false;
     this.#documents += count;
@@ -37,33 +37,33 @@ export class Statement {
   }
 }
 
-/** What the conditions of one (sub-)query are compiled with. */
+/** The context for compiling the conditions of one query or sub-query. */
 export interface CompileContext {
   readonly queryClass: QueryClass;
   readonly scope: QueryScope;
   readonly statement: Statement;
   /** The index that the statement uses; sub-queries use none. */
   readonly index?: FieldIndex | undefined;
-  /** The sub-query as `SELECT <column> FROM …`; nothing in it refers to the query around it. */
+  /** The sub-query as `SELECT <column> FROM …`; it does not refer to the outer query. */
   readonly select: (query: SubQuery, column: (within: CompileContext) => string) => string;
 }
 
-/** How each test is asked of one kind of target. The SQL may be NULL, which counts as false. */
+/** Compilers of each test for one kind of target. The SQL may be NULL, which counts as false. */
 export type TestCompilers<Target> = {
   readonly [Kind in FieldTestKind]: (test: FieldTestOf<Kind>, target: Target, context: CompileContext) => string;
 };
 
-/** @returns the conditions joined; TRUE without any */
+/** @returns the conjunction; TRUE for an empty list */
 export function allOf(conditions: readonly string[]): string {
   return joined(conditions, ' AND ', 'TRUE');
 }
 
-/** @returns the conditions joined; FALSE without any */
+/** @returns the disjunction; FALSE for an empty list */
 export function anyOf(conditions: readonly string[]): string {
   return joined(conditions, ' OR ', 'FALSE');
 }
 
-/** True where the condition is false or NULL: what is not there is not equal, not in the list, and so on. */
+/** True where the condition is false or NULL, so that a missing value counts as unequal, not in the list, and so on. */
 export function not(condition: string): string {
   return `(${condition}) IS NOT TRUE`;
 }
@@ -73,19 +73,19 @@ function joined(conditions: readonly string[], operator: string, empty: string):
   return conditions.length === 1 ? conditions.join('') : `(${conditions.join(operator)})`;
 }
 
-/** Bytewise: neither order nor comparison depends on the language of the database. */
+/** Bytewise, so that neither order nor comparison depends on the locale of the database. */
 const BYTEWISE = 'COLLATE "C"';
-/** Which upper and lower case letters belong together does. */
+/** Case-insensitive matches use the locale of the database. */
 const BY_LANGUAGE = 'COLLATE pg_catalog."default"';
 
 const JSON_DATE_FORMAT = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 
-/** The text as it is compared and ordered. */
+/** The text as an expression for comparison and order. */
 export function bytewise(text: string): string {
   return `${text} ${BYTEWISE}`;
 }
 
-/** The SQL that searches a text. */
+/** The SQL for matching a text against a pattern. */
 export function matchText(
   text: string,
   { pattern, ignoresCase }: FieldTestOf<'matches'>,
@@ -94,7 +94,7 @@ export function matchText(
   return `${text} ${ignoresCase ? BY_LANGUAGE : BYTEWISE} ~ ${context.statement.bind(pattern)}`;
 }
 
-/** The one value at a path of the JSON column; NULL where there is none. It does not look into the items of lists. */
+/** The single value at a path of the JSON column; NULL where it is missing. It does not look into the items of lists. */
 export function jsonAt(path: FieldPath, context: CompileContext): string {
   const {
     queryClass: { jsonColumn },
@@ -105,45 +105,45 @@ export function jsonAt(path: FieldPath, context: CompileContext): string {
   return steps.length === 0 ? `(${jsonColumn} -> ${bind(field)}::text)` : `(${jsonColumn} #> ${bind(path)}::text[])`;
 }
 
-/** Whether the statement uses an index that knows the field. */
+/** Whether the statement uses an index that contains the field. */
 export function isIndexed([field, ...steps]: FieldPath, { index }: CompileContext): boolean {
   return steps.length === 0 && index?.fields.includes(field) === true;
 }
 
-/** A column's value in the form in which a custom field would hold it. */
+/** A column's value in the JSON form of a custom field. */
 export function columnAsJson({ sql, type }: QueryColumn): string {
   return type === 'date'
     ? `jsonb_build_object('__type', 'Date', 'iso', to_char(${sql} AT TIME ZONE 'UTC', '${JSON_DATE_FORMAT}'))`
     : `to_jsonb(${sql})`;
 }
 
-/** The value of any field as JSON; NULL where there is none. @throws AppError INVALID_QUERY where nobody may ask for it */
+/** The value of any field as JSON; NULL where it is missing. @throws AppError INVALID_QUERY for a field that cannot be queried */
 function jsonValueOf(path: FieldPath, context: CompileContext): string {
   const target = targetOf(path, context.queryClass);
-  if (target.kind === 'relation') throw invalidQuery(`The field ${path[0]} is a relation, and has no value.`);
+  if (target.kind === 'relation') throw invalidQuery(`The field ${path[0]} is a relation and has no value.`);
   return target.kind === 'column' ? columnAsJson(target.column) : jsonAt(path, context);
 }
 
-/** The values of a field in what a sub-query finds, as the rows of `selected(value)`; NULLs are among them. */
+/** The values of a field in the results of a sub-query, as the rows of `selected(value)`, NULLs included. */
 export function selectedValues({ query, key }: FieldTestOf<'isSelected'>, { select }: CompileContext): string {
   return `(${select(query, (within) => jsonValueOf(key, within))}) AS selected(value)`;
 }
 
 /**
- * A path into the JSON column, in two parts. Up to its last step that can be a place in a list it is followed exactly; from there on it goes by names,
- * and through the items of every list on the way, as the API does.
+ * A path into the JSON column, in two parts. Up to the last step that can be a list index, the path is followed exactly; the rest is
+ * followed by names and through the items of lists, as the API defines.
  */
 export interface JsonTarget {
   readonly path: FieldPath;
-  /** How many steps are followed exactly. */
+  /** Number of steps that are followed exactly. */
   readonly exactSteps: number;
-  /** The value that the exact steps lead to. Each call binds parameters, all of which the statement must use. */
+  /** The value at the end of the exact steps. Each call binds parameters, and the statement must use all of them. */
   readonly base: () => string;
-  /** The rest as a JSON path. Every name in it is of characters that mean nothing there. */
+  /** The rest as a JSON path. Its names consist of characters without a special meaning. */
   readonly jsonPath: string;
 }
 
-/** Where a path of a query leads. */
+/** The target of a query's path. */
 export function jsonTarget(path: FieldPath, context: CompileContext): JsonTarget {
   const exactSteps = path.findLastIndex((step, index) => index > 0 && isPlace(step)) + 1;
   const [field, ...steps] = path.slice(0, exactSteps);
@@ -152,7 +152,7 @@ export function jsonTarget(path: FieldPath, context: CompileContext): JsonTarget
   return { path, exactSteps, base, jsonPath: `lax $${names.join('')}` };
 }
 
-/** Of how many documents `documentsOf` would consist for one value. */
+/** The number of documents that `documentsOf` returns for one value. */
 export function documentCount({ path, exactSteps }: JsonTarget): number {
   const ways = path.map((step, index) => wayCount(step, index, exactSteps));
   return ways.reduce((product, count) => product * count, 2);
@@ -164,8 +164,8 @@ function wayCount(step: string, index: number, exactSteps: number): number {
 }
 
 /**
- * All that a JSON column can contain (`@>`) where the value stands at the path: in a member or in the members of a list, by itself or as
- * an item of a list. To contain one of them is necessary for equality, but not always enough.
+ * All documents that a JSON column can contain (`@>`) where the value is at the path: in a member or in the members of a list, by itself or
+ * as an item of a list. Containment of one of them is necessary for equality, but not always sufficient.
  */
 export function documentsOf({ path, exactSteps }: JsonTarget, value: JsonValue): JsonValue[] {
   return path.reduceRight<JsonValue[]>(

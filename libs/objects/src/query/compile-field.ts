@@ -12,7 +12,7 @@ import {
 } from './field-index.js';
 import { type FieldCondition, type FieldTestKind, type FieldTestOf, targetOf } from './query.js';
 
-/** The SQL of one condition on one field; NULL counts as false. @throws AppError INVALID_QUERY where it cannot be asked */
+/** The SQL of one condition on one field; NULL counts as false. @throws AppError INVALID_QUERY where the field does not support the test */
 export function compileField({ field, test }: FieldCondition, context: CompileContext): string {
   const target = targetOf(field, context.queryClass);
   switch (target.kind) {
@@ -34,19 +34,19 @@ function compileTest<Kind extends FieldTestKind, Target>(
   return tests[test.kind](test, target, context);
 }
 
-/** One field of the index, as the parts of the search ask for it. */
+/** The condition on one field of the index, in the forms that the parts of the search use. */
 interface Asked {
-  /** The rows whose value is no list; by the index, exactly. */
+  /** Rows whose value is not a list; exact by the index. */
   readonly single: string;
-  /** The rows whose value is a list: its items may pass. By the index, exactly. */
+  /** Rows whose value is a list, whose items may match; exact by the index. */
   readonly list: string;
-  /** Either of them, without the index. */
+  /** Both kinds of rows, without the index. */
   readonly any: string;
 }
 
 /**
- * What a query asks of the fields of its index, as the parts of a search: no row is in two of them. The first looks up values; the
- * others, one for each field, the lists in that field, whose items are values too. There are few lists in a field worth indexing.
+ * The parts of an index search; no row is in two of them. The first part looks up values; each other part covers the lists of one field,
+ * whose items are values, too. The search assumes that a field worth indexing holds few lists.
  */
 export function searchParts(
   narrowing: readonly (IndexedEquality | IndexedRange)[],
@@ -73,7 +73,7 @@ function askedOf(part: IndexedEquality | IndexedRange, context: CompileContext):
   return { single, list: `${rank} = ${RANKS.array} AND ${any}`, any };
 }
 
-/** The index holds the beginning of a text, so the whole value is compared as well. */
+/** The index contains only a prefix of a text, so the full value is compared, too. */
 function equals({ field, rank, values }: IndexedEquality, { queryClass, statement }: CompileContext): string {
   const value = fieldValue(field, queryClass);
   const { number, text } = indexedParts(value);
@@ -90,7 +90,7 @@ function equals({ field, rank, values }: IndexedEquality, { queryClass, statemen
   return `${number} = 0 AND ${text} = ${each(indexedText(`(value #>> '{}')`))} AND ${value} = ANY (${sought})`;
 }
 
-/** Of texts the bounds are those of their beginnings: the range that the index knows is as wide or wider. */
+/** For texts, the bounds are compared by prefix: the index range is equal to or wider than the requested one. */
 function isWithin({ field, rank, tests }: IndexedRange, { queryClass, statement }: CompileContext): string {
   const { number, text } = indexedParts(fieldValue(field, queryClass));
   const bounds = tests.map(({ operator, value }) => {

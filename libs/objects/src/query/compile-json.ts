@@ -14,7 +14,7 @@ import {
 } from './compile-context.js';
 import type { Condition, FieldPath, FieldTestOf } from './query.js';
 
-/** The condition that a place is not too far away. */
+/** The condition on the maximum distance. */
 function isAtMostAway(test: FieldTestOf<'isNear'>, path: FieldPath, context: CompileContext): string {
   const distance = distanceTo(test, path, context);
   const { maxRadians } = test;
@@ -23,7 +23,7 @@ function isAtMostAway(test: FieldTestOf<'isNear'>, path: FieldPath, context: Com
     : `${distance} <= ${context.statement.bind(maxRadians)}::float8`;
 }
 
-/** The condition that a place is in a box. A box whose west lies east of its east goes over the date line. */
+/** The condition that a point is in a box. A box whose west edge is east of its east edge crosses the date line. */
 function isWithinBox(
   { southwest, northeast }: FieldTestOf<'isWithin'>,
   path: FieldPath,
@@ -41,7 +41,7 @@ function isWithinBox(
   });
 }
 
-/** The distance by which rows are ordered, where the query asks what is near: nearest first. */
+/** The distance as the order of the rows, where the query contains `$nearSphere`: nearest first. */
 export function orderByDistance(where: Condition, context: CompileContext): string[] {
   const near = findNear(where);
   return near === undefined ? [] : [`${distanceTo(near.test, near.field, context)} ASC`];
@@ -57,7 +57,10 @@ function findNear(where: Condition): NearCondition | undefined {
   return where.kind === 'field' && where.test.kind === 'isNear' ? { field: where.field, test: where.test } : undefined;
 }
 
-/** By the haversine formula, in radians; NULL where the field holds no place. Rounding must not leave the domain of its functions. */
+/**
+ * The haversine formula, in radians; NULL where the field holds no GeoPoint. `least` and `greatest` keep rounding errors inside the domain
+ * of the functions.
+ */
 function distanceTo({ point }: FieldTestOf<'isNear'>, path: FieldPath, context: CompileContext): string {
   const bind = (degrees: number) => `${context.statement.bind(degrees)}::float8`;
   const square = (degrees: string) => `power(sin(radians(${degrees}) / 2), 2)`;
@@ -70,7 +73,7 @@ function distanceTo({ point }: FieldTestOf<'isNear'>, path: FieldPath, context: 
   });
 }
 
-/** An expression of the two angles of the place at a path; NULL where there is none. */
+/** An expression of latitude and longitude at a path; NULL where the value is not a GeoPoint. */
 function ofPlace(
   path: FieldPath,
   context: CompileContext,
@@ -84,13 +87,13 @@ function ofPlace(
   return `CASE WHEN ${isPlace} THEN ${of} END`;
 }
 
-/** Values of `$all` that the index is asked for: any of them may be the rare one. */
+/** Maximum number of values of `$all` in the index look-up: any of them may be the selective one. */
 const MAX_CONTAINED = 10;
 
-/** A filter sees the items of a list, and would see those of a list within it too: the API looks no deeper. */
+/** A filter also matches inside lists of lists; the API only looks into the outer list. */
 const NO_LIST = '@.type() != "array"';
 
-/** What may be asked of a custom field, or of a value within one. */
+/** The tests for custom fields and values inside them. */
 export const jsonTests: TestCompilers<JsonTarget> = {
   isAnyOf: ({ values }, target, context) => isAnyOfValues(values, target, context),
   holdsAll: ({ values }, target, context) => holdsAllValues(values, target, context),
@@ -135,8 +138,8 @@ function isAnyOfValues(values: readonly JsonValue[], target: JsonTarget, context
 }
 
 /**
- * The values themselves are compared; that some document is contained finds the rows by the GIN index. The comparison looks expensive to PostgreSQL, so
- * that it prefers that index to reading the rows in the order of the query, wherever the values are rare.
+ * Compares the values themselves; the containment condition finds the rows by the GIN index. The comparison has a high estimated cost, so
+ * that PostgreSQL prefers that index to a scan in the query's order where the values are rare.
  */
 function isOneOf(values: readonly JsonValue[], target: JsonTarget, context: CompileContext): string {
   const contains = containsOneOf(values, target, context);
@@ -146,7 +149,7 @@ function isOneOf(values: readonly JsonValue[], target: JsonTarget, context: Comp
   ]);
 }
 
-/** Necessary for equality, and indexed. Nothing where the index would have too much to look up. */
+/** The indexed condition that is necessary for equality. Empty where the index would need too many look-ups. */
 function containsOneOf(values: readonly JsonValue[], target: JsonTarget, context: CompileContext): string[] {
   if (!context.statement.spendDocuments(values.length * documentCount(target))) return [];
   const documents = values.flatMap((value) => documentsOf(target, value));
@@ -175,7 +178,7 @@ function holdsAllValues(values: readonly JsonValue[], target: JsonTarget, contex
   ]);
 }
 
-/** Text that is the field itself is read without a sub-select, in a third of the time. */
+/** A text that is the field itself is read without a sub-select, in a third of the time. */
 function matchesPattern(test: FieldTestOf<'matches'>, target: JsonTarget, context: CompileContext): string {
   const texts = itemsOf(target, '? (@.type() == "string")', context);
   const someText = someItem(texts, matchText("(item #>> '{}')", test, context));
@@ -185,17 +188,17 @@ function matchesPattern(test: FieldTestOf<'matches'>, target: JsonTarget, contex
   return `CASE jsonb_typeof(${value}) WHEN 'string' THEN ${isMatch} WHEN 'array' THEN ${someText} END`;
 }
 
-/** Whether the path, and a filter of ours behind it, leads to anything. Values of the query come as variables. */
+/** Whether the path with a filter yields any item. Values of the query are passed as variables. */
 function hasPath(target: JsonTarget, filter: string, context: CompileContext, variables: Variables = {}): string {
   return `jsonb_path_exists(${pathArguments(target, filter, context, variables)})`;
 }
 
-/** What the path, and a filter of ours behind it, leads to, as the rows of `candidate(item)`. */
+/** The items of the path with a filter, as the rows of `candidate(item)`. */
 function itemsOf(target: JsonTarget, filter: string, context: CompileContext, variables: Variables = {}): string {
   return `jsonb_path_query(${pathArguments(target, filter, context, variables)}) AS candidate(item)`;
 }
 
-/** What equality compares with: the values at the path, and the items of those that are lists. */
+/** The candidates of an equality: the values at the path, and the items of lists among them. */
 function candidatesOf(target: JsonTarget, context: CompileContext): string {
   const [values, items] = ['', '[*]'].map(
     (filter) => `SELECT jsonb_path_query(${pathArguments(target, filter, context, {})})`,

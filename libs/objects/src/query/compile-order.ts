@@ -5,8 +5,8 @@ import { indexedParts, TYPE_ORDER } from './field-index.js';
 import { type FieldPath, invalidQuery, type ObjectQuery, type QueryColumn, type SortKey, targetOf } from './query.js';
 
 /**
- * The order of the rows: as asked, else nearest first where the query asks what is near, else by default. The id breaks ties in the direction of the
- * last key, so that an index serves both directions.
+ * The order of the rows: as requested, else nearest first for `$nearSphere`, else the class's default. The id breaks ties in the direction
+ * of the last key, so that an index serves both directions.
  */
 export function compileOrder({ order, where }: ObjectQuery, context: CompileContext): string {
   const { defaultOrderColumn, idColumn } = context.queryClass;
@@ -24,17 +24,17 @@ function compileSortKey({ field, direction }: SortKey, context: CompileContext):
     case 'json':
       return sortByJson(field, direction, context);
     case 'relation':
-      throw invalidQuery(`The field ${field[0]} is a relation, and has no order.`);
+      throw invalidQuery(`The field ${field[0]} is a relation and cannot be a sort key.`);
   }
 }
 
-/** What is unset is the least. */
+/** An unset value sorts first. */
 function sortByColumn(column: QueryColumn, direction: SortKey['direction']): string {
   const nulls = direction === 'ASC' ? 'NULLS FIRST' : 'NULLS LAST';
   return `${sortable(column)} ${direction}${column.isNullable === true ? ` ${nulls}` : ''}`;
 }
 
-/** By type, then numbers by value and all others by their text: that of a Date is ordered as the moments are. */
+/** Sorts by type, then numbers by value and other types by their text; texts of Dates sort chronologically. */
 function sortByJson(path: FieldPath, direction: SortKey['direction'], context: CompileContext): string[] {
   const value = jsonAt(path, context);
   const text = `${bytewise(`(${value} #>> '{}')`)} ${direction}`;

@@ -3,7 +3,7 @@ import { isJsonObject, type Pointer } from '../values.js';
 import { anyOf, type CompileContext, not, type TestCompilers } from './compile-context.js';
 import { invalidQuery, type QueryClass, type QueryRelation, type RelatedCondition } from './query.js';
 
-/** What may be asked of a relation: whom it holds, and whether it holds anybody. */
+/** The tests for relations: conditions on their members and on their existence. */
 export const relationTests: TestCompilers<QueryRelation> = {
   isAnyOf: ({ values }, relation, context) =>
     anyOf([
@@ -36,7 +36,7 @@ export const relationTests: TestCompilers<QueryRelation> = {
 /**
  * The condition that a row is a member of another object's relation (`$relatedTo`).
  * @param isReadable the condition that the caller may read the object
- * @throws AppError INVALID_QUERY where the object's class has no such relation to this one
+ * @throws AppError INVALID_QUERY where the object's class has no such relation to this class
  */
 export function isMemberOf(
   { object, key }: RelatedCondition,
@@ -54,7 +54,7 @@ export function isMemberOf(
   return `${queryClass.idColumn} IN (SELECT ${memberColumn} FROM ${table} WHERE ${isOwned})`;
 }
 
-/** The condition that a row's relation holds somebody of whom the condition is true. */
+/** The condition that a row's relation has a member for which the condition is true. */
 function isOwner(
   { table, appColumn, ownerColumn }: QueryRelation,
   { queryClass, scope, statement }: CompileContext,
@@ -73,13 +73,11 @@ function memberIds(values: readonly JsonValue[], relation: QueryRelation): strin
   return values.filter((value) => isMember(value, relation)).map(({ objectId }) => objectId);
 }
 
-/** Values are in their one form: what looks like a pointer is one. */
+/** Values have their canonical form, so an object in the form of a pointer is a pointer. */
 function isMember(value: JsonValue, { className }: QueryRelation): value is { [Key in keyof Pointer]: string } {
   return isJsonObject(value) && value['__type'] === 'Pointer' && value['className'] === className;
 }
 
 function refuse(): never {
-  throw invalidQuery(
-    'Of a relation only equality, $ne, $in, $nin, $all, $exists, $inQuery and $notInQuery can be asked.',
-  );
+  throw invalidQuery('A relation only supports equality, $ne, $in, $nin, $all, $exists, $inQuery and $notInQuery.');
 }

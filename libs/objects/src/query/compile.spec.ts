@@ -50,7 +50,7 @@ const compile = (where: unknown, order = '', rest: { limit?: number; skip?: numb
 const pointer = (className: string) => ({ __type: 'Pointer', className, objectId: 'evil' });
 const evil = "evil'; DROP TABLE users; --";
 
-/** Undefined where the query is refused as one that cannot be asked. */
+/** Undefined where the query is rejected with INVALID_QUERY. */
 function orRefused<T>(work: () => T): T | undefined {
   try {
     return work();
@@ -61,7 +61,7 @@ function orRefused<T>(work: () => T): T | undefined {
 }
 
 describe('compileFind', () => {
-  it('makes parameters of all that comes with the query', () => {
+  it('binds all values of a query as parameters', () => {
     const inner = { className: 'Shelf', where: { evilfield: evil, title: evil }, order: '-evilorder' };
     const where = {
       name: { $in: [evil, 'b'], $gt: evil, $regex: `\\Q${evil}\\E` },
@@ -159,7 +159,7 @@ describe('compileFind', () => {
   ];
   const fields = ['name', 'isOpen', 'createdAt', 'a', 'a.b', 'a.0', 'a.0.b', 'a.b.0.c.d', 'things'];
 
-  it.each(fields)('uses every parameter that it binds, whatever is asked of %s', (field) => {
+  it.each(fields)('uses every bound parameter for all tests of %s', (field) => {
     for (const queryClass of [things, shelves]) {
       for (const operation of operations) {
         const query = { where: parseWhere([{ [field]: operation }, { b: 1 }]), order: parseOrder('-a.0.b,name') };
@@ -176,7 +176,7 @@ describe('compileFind', () => {
     [{ a: { $in: [1, { b: 2 }] } }, ['{"a":1}', '{"a":[1]}', '{"a":{"b":2}}', '{"a":[{"b":2}]}']],
     [{ 'a.b': 'x' }, ['{"a":{"b":"x"}}', '{"a":{"b":["x"]}}', '{"a":[{"b":"x"}]}', '{"a":[{"b":["x"]}]}']],
     [{ 'a.0': 1 }, ['{"a":{"0":1}}', '{"a":{"0":[1]}}', '{"a":[1]}', '{"a":[[1]]}']],
-  ])('looks up in the index what contains %j', (where, documents) => {
+  ])('uses an index look-up of documents with %j', (where, documents) => {
     const { where: sql, parameters } = compile(where);
     expect(sql).toMatch(
       /^app = \$1 AND \(fields @> ANY \(\$2::jsonb\[\]\) AND EXISTS \(.*item = ANY \(\$\d::jsonb\[\]\)\)\)$/,
@@ -184,7 +184,7 @@ describe('compileFind', () => {
     expect([...(parameters[1] as string[])].sort()).toEqual([...documents].sort());
   });
 
-  it('uses the index for equality on the deepest path, and does without where there is too much to look up', () => {
+  it('uses the index for equality on the deepest path, and omits it where there are too many look-ups', () => {
     const manyOf = (path: string, count: number) => ({
       [path]: { $in: Array.from({ length: count }, (_, index) => index) },
     });
@@ -229,11 +229,11 @@ describe('compileFind', () => {
     [false, { $or: [{ name: 'a' }, { name: 'b' }] }],
     [false, { isOpen: true }],
     [false, { custom: 'a' }],
-  ])('tells %s that one row is looked up by %j', (isLookUp, where) => {
+  ])('recognises %s as a look-up of one row: %j', (isLookUp, where) => {
     expect(compile(where).isLookUp).toBe(isLookUp);
   });
 
-  it('shows nothing but what has no ACL to a caller without grants', () => {
+  it('shows only objects without ACL to a caller without grants', () => {
     const { parameters } = compileFind({ where: parseWhere({}), order: [] }, things, { ...scope, grantees: [] });
     expect(parameters).toEqual(['app', []]);
   });

@@ -13,20 +13,20 @@ import {
 } from './query.js';
 
 export interface CompiledFind {
-  /** The table, or those of its rows that an index finds. */
+  /** The table, or the rows that an index search finds. */
   readonly from: string;
   readonly where: string;
   readonly orderBy: string;
   /** LIMIT and OFFSET, where the query has them. */
   readonly limit: string;
   readonly parameters: readonly unknown[];
-  /** Whether it looks up one value of a unique column, and nothing else: one row at most, by the same plan whatever the value. */
+  /** Whether the query only looks up one value of a unique column: at most one row, and the same plan for all values. */
   readonly isLookUp: boolean;
-  /** Whether an index of custom fields knows all that is asked, so that one plan is right for all values. */
+  /** Whether an index of custom fields covers the whole query, so that one generic plan fits all values. */
   readonly isIndexed: boolean;
 }
 
-/** How the rows are counted that a query finds. */
+/** The parts of a COUNT statement. */
 export interface CompiledCount {
   readonly from: string;
   readonly sql: string;
@@ -40,10 +40,10 @@ export interface CompiledCondition {
 }
 
 /**
- * The SQL that finds the rows of a class which match the query, belong to the scope's application and may be read by its grantees.
- * Names of columns are not qualified: the statement has no other table.
- * @param indexes those of the class for the scope's application. They change how the rows are found, never which.
- * @throws AppError INVALID_QUERY where the query names what cannot be queried
+ * Compiles the statement for the rows of a class that match the query, belong to the scope's application and are readable for its grantees.
+ * Column names are not qualified, because the statement has no other table.
+ * @param indexes the indexes of the class for the scope's application. They change how rows are found, never which.
+ * @throws AppError INVALID_QUERY where the query names a field that cannot be queried
  */
 export function compileFind(
   query: ObjectQuery,
@@ -64,7 +64,7 @@ export function compileFind(
   };
 }
 
-/** Counts what `compileFind` finds. @throws as compileFind */
+/** Compiles the count of `compileFind`. @throws as compileFind */
 export function compileCount(
   where: Condition,
   queryClass: QueryClass,
@@ -83,9 +83,9 @@ export function compileCount(
 }
 
 /**
- * The condition for a row that the statement has chosen already, as in `SELECT 1 FROM … WHERE object_id = $1 AND <sql>`: neither the
- * application nor the ACL of the row is asked. It may be SQL's NULL, which means no.
- * @param bound parameters that the statement has already; ours follow them
+ * Compiles a condition on a row that the statement has already selected, as in `SELECT 1 FROM … WHERE object_id = $1 AND <sql>`: it does
+ * not check application and ACL. The SQL may be NULL, which counts as false.
+ * @param bound the existing parameters of the statement; new ones follow them
  * @throws as compileFind
  */
 export function compileCondition(
@@ -139,7 +139,7 @@ function compileQuery(query: ObjectQuery, context: CompileContext): Pick<Compile
   };
 }
 
-/** Each part is a search by the index that ends after as many rows as are wanted; together they are sorted once more. */
+/** Each part is an index search with the limit of the whole query; the combined rows are sorted again. */
 function compileFitting(
   query: ObjectQuery,
   fit: IndexFit,
@@ -162,7 +162,7 @@ function compileFitting(
   };
 }
 
-/** The rows that match, found by an index, as a table. @param ending of the search of each part */
+/** The matching rows as a table, found by an index. @param ending the end of each part's search */
 function compileParts(where: Condition, { narrowing }: IndexFit, context: CompileContext, ending = ''): string {
   const [values, ...lists] = searchParts(narrowing, context);
   const byIndex = new Set<Condition>(

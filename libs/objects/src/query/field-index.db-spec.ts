@@ -6,7 +6,7 @@ import type { FieldIndex } from './field-index.js';
 
 const ROWS = 400;
 const INDEXES: readonly FieldIndex[] = [{ fields: ['a'] }, { fields: ['b', 'a'] }, { fields: ['c', 'b', 'a'] }];
-/** Longer than what an index holds of a text, and alike up to there. */
+/** Texts that are longer than their indexed prefix, and equal within it. */
 const LONG = ['x', 'y'].map((end) => `${'ä'.repeat(120)}${end}`);
 const DATES = ['2026-01-01T00:00:00.000Z', '2026-02-01T00:00:00.000Z'].map((iso) => ({ __type: 'Date', iso }));
 const VALUES = [
@@ -50,7 +50,7 @@ function someValue(): fc.Arbitrary<unknown> {
   return fc.oneof({ arbitrary: fc.constantFrom(...VALUES), weight: 9 }, fc.constantFrom(...LISTS));
 }
 
-/** What can be compared by `$gt` and the like. */
+/** Values that `$gt` and similar operators can compare. */
 const comparable = fc.constantFrom(...VALUES.filter((value) => typeof value !== 'object'), ...DATES);
 const test = fc.oneof(
   someValue(),
@@ -88,8 +88,8 @@ const page = fc.record(
 );
 const grantees = fc.constantFrom<'master' | string[]>('master', ['*'], ['*', 'someone']);
 
-describe('an index that an operator has made', () => {
-  it('changes no answer', async () => {
+describe('an index created by an operator', () => {
+  it('changes no result', async () => {
     await fc.assert(
       fc.asyncProperty(where, order, page, grantees, async (asked, wanted, bounds, who) => {
         const options = { order: wanted, ...bounds, scope: { grantees: who } };
@@ -103,7 +103,7 @@ describe('an index that an operator has made', () => {
     );
   }, 300_000);
 
-  it('takes the longest texts, whatever they are of', async () => {
+  it('accepts the longest texts, whatever their characters', async () => {
     const text = () => Array.from(randomBytes(4_000), (byte) => String.fromCodePoint(0x1_f400 + byte)).join('');
     await things.add([{ id: 'long', fields: { a: text(), b: text(), c: text() } }]);
     await things.database.query(`DELETE FROM things WHERE id = 'long'`);

@@ -2,20 +2,20 @@ import type { JsonValue } from '#contracts';
 import { isFieldName, isJsonObject } from '../values.js';
 import type { Condition, FieldCondition, FieldTestOf, ObjectQuery, QueryClass, SortKey } from './query.js';
 
-/** An index that an operator has made: of custom fields of one application, in their order. */
+/** An index that an operator has created: custom fields of one application, in order. */
 export interface FieldIndex {
   readonly fields: readonly string[];
 }
 
-/** How values of different types come after each other; what is unset comes with null. */
+/** The sort order of types; an unset value sorts with null. */
 export const TYPE_ORDER = `ARRAY['null', 'number', 'string', 'object', 'array', 'boolean']`;
 
-/** How many characters of a text stand in an index. Three fields of them stay below what PostgreSQL lets into one entry (2,704 bytes). */
+/** Length of the indexed prefix of a text, in characters. Three fields stay below PostgreSQL's limit for an index entry (2,704 bytes). */
 const INDEXED_CHARACTERS = 100;
-/** Ids of applications are made of these, and names of fields that can be indexed. */
+/** The characters of application ids and of field names that can be indexed. */
 const PLAIN = /^[0-9A-Za-z_-]{1,128}$/;
 
-/** The parts by which values of a field are indexed: their type, what they are as numbers, and the beginning of their text. None is NULL. */
+/** The indexed parts of a value: its type, its number, and the prefix of its text. No part is NULL. */
 interface IndexedParts {
   readonly rank: string;
   readonly number: string;
@@ -33,26 +33,30 @@ export function indexedParts(value: string): IndexedParts {
   };
 }
 
-/** As much of a text as stands in an index. */
+/** The indexed prefix of a text. */
 export function indexedText(text: string): string {
   return `left(${text}, ${INDEXED_CHARACTERS})`;
 }
 
-/** The rank of a type of JSON among `indexedParts`. */
+/** The rank of each JSON type in `indexedParts`. */
 export const RANKS = { number: 2, string: 3, object: 4, array: 5, boolean: 6 } as const;
 
-/** A field's value, its name written out: an index is only used where the statement says the same. @throws Error unless it is a field's name */
+/**
+ * The SQL of a field's value with a literal name: PostgreSQL uses an expression index only where the statement contains the same
+ * expression.
+ * @throws Error for an invalid field name
+ */
 export function fieldValue(field: string, { jsonColumn }: QueryClass): string {
   if (!isFieldName(field)) throw new Error('only a field can be indexed');
   return `(${jsonColumn} -> ${plainLiteral(field)}::text)`;
 }
 
-/** The condition that a row is the application's, its id written out: PostgreSQL must see that the index has all such rows. */
+/** The condition on the application with a literal id: PostgreSQL must prove that the partial index contains all such rows. */
 export function isOfApplication(appId: string, { appColumn }: QueryClass): string {
   return `${appColumn} = ${plainLiteral(appId)}`;
 }
 
-/** What follows `CREATE INDEX … ON <table>`: the rows of one application, by the fields, then in the class's order. */
+/** The definition after `CREATE INDEX … ON <table>`: the rows of one application, by the fields, then in the class's order. */
 export function fieldIndexDefinition({ fields }: FieldIndex, appId: string, queryClass: QueryClass): string {
   const keys = fields.flatMap((field) => {
     const { rank, number, text } = indexedParts(fieldValue(field, queryClass));
@@ -63,13 +67,13 @@ export function fieldIndexDefinition({ fields }: FieldIndex, appId: string, quer
   return `(${columns}) WHERE ${isOfApplication(appId, queryClass)}`;
 }
 
-/** Text that means nothing in SQL, as a literal. Anything else is refused rather than escaped. */
+/** A text without special characters as an SQL literal. Other texts are rejected rather than escaped. */
 function plainLiteral(text: string): string {
-  if (!PLAIN.test(text)) throw new Error('an index names applications and fields of letters, digits, _ and - only');
+  if (!PLAIN.test(text)) throw new Error('an index can only name applications and fields of letters, digits, _ and -');
   return `'${text}'`;
 }
 
-/** Values of one type that a field is to equal one of. */
+/** Alternative values of one type for a field. */
 export interface IndexedEquality {
   readonly kind: 'equals';
   readonly field: string;
@@ -87,19 +91,19 @@ export interface IndexedRange {
   readonly tests: readonly FieldTestOf<'compares'>[];
 }
 
-/** What an index does for a query. */
+/** The use of an index for a query. */
 export interface IndexFit {
   readonly index: FieldIndex;
-  /** Of the first fields of the index, in its order. A range, if there is one, is the last. */
+  /** The first fields of the index, in its order. A range is always the last entry. */
   readonly narrowing: readonly (IndexedEquality | IndexedRange)[];
   readonly servesOrder: boolean;
-  /** Whether the index knows all that the query asks: its plan is the same then, whatever the values. */
+  /** Whether the index covers the whole query: its plan is then independent of the values. */
   readonly isWhole: boolean;
 }
 
 /**
- * The index that fits a query best. It fits where the query asks for values of its first fields (equality or `$in` of each, a range of the last one), or
- * wants the rows in the order of its first fields. Better is what serves more fields, then what serves the order too.
+ * Selects the best index for a query. An index fits where the query restricts its first fields (by equality or `$in`, the last one possibly
+ * by a range), or sorts by its first fields. An index that serves more fields is better; among equals, one that also serves the order.
  */
 export function bestFit(
   query: Pick<ObjectQuery, 'where' | 'order'>,
@@ -114,7 +118,7 @@ export function bestFit(
     .sort((a, b) => b.narrowing.length - a.narrowing.length || Number(b.servesOrder) - Number(a.servesOrder))[0];
 }
 
-/** Whether the field's values are in the JSON column, for all to ask about. */
+/** Whether the field is in the JSON column and can be queried. */
 export function isCustom(field: string, { columns, relations, hidden }: QueryClass): boolean {
   return isFieldName(field) && !columns.has(field) && !relations.has(field) && !hidden.has(field);
 }
@@ -167,7 +171,7 @@ function equalityOf(condition: FieldCondition): IndexedEquality | undefined {
   return { kind: 'equals', field: condition.field[0], condition, rank, values: test.values };
 }
 
-/** The bounds of the type that the first one is of; others hold for the rows that are found. */
+/** The bounds that have the type of the first one. Other bounds are checked on the rows found. */
 function rangeOf(asked: readonly FieldCondition[]): IndexedRange | undefined {
   const bounds = asked.flatMap((condition) => {
     const { test } = condition;
@@ -187,7 +191,7 @@ function rangeOf(asked: readonly FieldCondition[]): IndexedRange | undefined {
   };
 }
 
-/** Undefined for what the parts of an index do not tell apart from others: null and unset, lists, objects other than of texts. */
+/** Undefined for values whose indexed parts are ambiguous: null and unset, lists, objects without a text form. */
 function rankOf(value: JsonValue): number | undefined {
   if (typeof value === 'number') return RANKS.number;
   if (typeof value === 'string') return RANKS.string;
@@ -196,7 +200,7 @@ function rankOf(value: JsonValue): number | undefined {
   return isOfTexts ? RANKS.object : undefined;
 }
 
-/** Whether the rows come in the order where the index goes on by these fields, and then by the class's own order. */
+/** Whether the order equals these fields of the index, followed by the class's default order. */
 function isOrderOf(order: readonly SortKey[], fields: readonly string[], queryClass: QueryClass): boolean {
   const directions = new Set(order.map(({ direction }) => direction));
   if (directions.size > 1) return false;
@@ -206,7 +210,7 @@ function isOrderOf(order: readonly SortKey[], fields: readonly string[], queryCl
   return wanted.length === fields.length && wanted.every((name, place) => name === fields[place]);
 }
 
-/** The names of the class's own order: those of its columns. */
+/** The column names of the class's default order. */
 function defaultOrderFields({ columns, defaultOrderColumn, idColumn }: QueryClass): (string | undefined)[] {
   const nameOf = (wanted: string) => [...columns].find(([, { sql }]) => sql === wanted)?.[0];
   return [nameOf(defaultOrderColumn), nameOf(idColumn)];

@@ -44,7 +44,7 @@ beforeAll(async () => {
 });
 afterAll(() => things.close());
 
-describe('a hostile text', () => {
+describe('hostile text', () => {
   it.each(TEXTS.map((text, index) => [text, index] as const))('is only itself: %.40j', async (text, index) => {
     const quoted = `^\\Q${text.replaceAll('\\E', '\\E\\\\E\\Q')}\\E$`;
     const wheres: object[] = [
@@ -64,7 +64,7 @@ describe('a hostile text', () => {
     for (const where of wheres) expect([where, await things.find(where)]).toEqual([where, [`t${index}`]]);
   });
 
-  it('is no class, no id and no grantee', async () => {
+  it('is not accepted as class, id or grantee', async () => {
     for (const text of TEXTS) {
       expect(await things.find({ objectId: text })).toEqual([]);
       expect(await things.find({}, { scope: { appId: text } })).toEqual([]);
@@ -109,7 +109,7 @@ describe('a query at its bounds', () => {
     ['of sub-queries', many(5, (index) => ({ [`f${index}`]: { $notInQuery: inner } })), ''],
     ['of patterns', many(100, (index) => ({ text: { $regex: `^(?:.|\\n){0,${index}}` } })), ''],
     ['of sort keys', [{}], many(10, (index) => `${index % 2 === 0 ? '-' : ''}f${index}.a.b`).join(',')],
-  ])('%s is answered', async (_, where, order) => {
+  ])('%s returns in time', async (_, where, order) => {
     expect(await things.find(where, { order })).toHaveLength(TEXTS.length);
   });
 });

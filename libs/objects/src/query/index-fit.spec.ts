@@ -22,7 +22,7 @@ const things: QueryClass = {
 const [a, ab, b, column] = ['a', 'a,b', 'b', 'createdAt'].map((names) => ({ fields: names.split(',') }));
 const indexes = [a, ab, b, column].filter((index) => index !== undefined);
 
-/** The fields of the index that fits, those that narrow what is read in brackets; `+` where it serves the order, `!` where it serves all. */
+/** The fields of the best index, with restricting ones in brackets; `+` where it serves the order, `!` where it covers the query. */
 function fitOf(where: object, order = ''): string {
   const fit = bestFit({ where: parseWhere(where), order: parseOrder(order) }, indexes, things);
   if (fit === undefined) return '';
@@ -31,7 +31,7 @@ function fitOf(where: object, order = ''): string {
   return `${index.fields.join()}(${narrowed})${servesOrder ? '+' : ''}${isWhole ? '!' : ''}`;
 }
 
-describe('the index that fits best', () => {
+describe('the best index', () => {
   it.each<[object, string, string]>([
     [{ a: 1 }, '', 'a(a)+!'],
     [{ a: 'x' }, '-createdAt', 'a(a)+!'],

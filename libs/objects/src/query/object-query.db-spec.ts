@@ -93,7 +93,7 @@ function place(latitude: number, longitude: number): object {
   return { __type: 'GeoPoint', latitude, longitude };
 }
 
-/** A `where`, and the ids of the rows that it finds, written together. */
+/** A `where` and the ids of the rows that it finds, as one text. */
 type Case = [where: unknown, found: string];
 
 async function expectFound(where: unknown, found: string): Promise<void> {
@@ -325,7 +325,7 @@ describe('places', () => {
     expect(await things.count(where)).toBe(found.length);
   });
 
-  it('are measured on the sphere, over the date line and at the poles too', async () => {
+  it('are measured on the sphere, also over the date line and at the poles', async () => {
     await things.add(
       [
         { id: 'f', fields: { spot: place(0, 179.9) } },
@@ -345,7 +345,7 @@ describe('places', () => {
     expect(await near(place(-90, 0), 20_016)).toEqual(['f', 'g']);
   });
 
-  it('are ordered by distance only where no order is asked for', async () => {
+  it('are ordered by distance only without an explicit order', async () => {
     const where = { place: { $nearSphere: place(-33, 151) } };
     expect(await things.find(where, { order: 'createdAt' })).toEqual(['a', 'b', 'e']);
     expect(await things.find([where, { n: { $exists: true } }], { limit: 2 })).toEqual(['e', 'b']);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { testRun } from '#testing';
 import { ThingTable } from '../../test/thing-table.js';
 
-/** A database whose language puts a before B and ä beside a. */
+/** A database whose locale sorts a before B and ä next to a. */
 async function newGermanDatabase(): Promise<string> {
   const { databaseUrl, database } = testRun();
   const name = `${database}_de_${randomBytes(4).toString('hex')}`;
@@ -49,14 +49,14 @@ describe('texts', () => {
   };
 
   it.each(['name', 'text', 'deep.text'])(
-    'are ordered by their bytes, whatever the language of the database: %s',
+    "are sorted by bytes, independent of the database's locale: %s",
     async (field) => {
       expect(await found({}, field)).toEqual(bytewise);
       expect(await found({}, `-${field}`)).toEqual([...bytewise].reverse());
     },
   );
 
-  it.each(['name', 'text', 'deep.text'])('are compared by their bytes: %s', async (field) => {
+  it.each(['name', 'text', 'deep.text'])('are compared by bytes: %s', async (field) => {
     for (const text of texts) {
       const place = bytewise.indexOf(text);
       expect(await found({ [field]: { $lt: text } }, 'name')).toEqual(bytewise.slice(0, place));
@@ -64,7 +64,7 @@ describe('texts', () => {
     }
   });
 
-  it.each(['name', 'text'])('are searched by the language only where case is ignored: %s', async (field) => {
+  it.each(['name', 'text'])('are matched by locale only where case is ignored: %s', async (field) => {
     expect(await found({ [field]: { $regex: '^ä$', $options: 'i' } }, 'name')).toEqual(['Ä', 'ä']);
     expect(await found({ [field]: { $regex: '^ä$' } }, 'name')).toEqual(['ä']);
     expect(await found({ [field]: { $regex: '^[a-z]$' } }, 'name')).toEqual(['a', 'b', 'z']);
@@ -123,11 +123,11 @@ describe('rows', () => {
     ['isOpen', 'cegbfad'],
     ['unknown', 'abcdefg'],
     ['-objectId', 'gfedcba'],
-  ])('by %j come as %s: unset ones are the least, ties are broken by the id', async (order, ids) => {
+  ])('by %j come as %s: unset values first, ties broken by the id', async (order, ids) => {
     expect(await find(order)).toBe(ids);
   });
 
-  it('come in pages that neither overlap nor leave gaps', async () => {
+  it('come in pages without overlaps and gaps', async () => {
     for (const order of ['', '-createdAt', 'group', '-value']) {
       const pages = await Promise.all([0, 2, 4, 6].map((skip) => things.find({}, { order, limit: 2, skip, scope })));
       expect(pages.flat().join('')).toBe(await find(order));

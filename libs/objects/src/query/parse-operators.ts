@@ -14,21 +14,21 @@ import {
   type SubQuery,
 } from './query.js';
 
-/** Where in a query the reader is. */
+/** The position of the parser in a query. */
 export interface Reading {
   readonly budget: QueryBudget;
-  /** How many of `$and`, `$or` and `$nor` are around. */
+  /** The number of enclosing `$and`, `$or` and `$nor`. */
   readonly nesting: number;
   readonly subQueryDepth: number;
   readonly readSubQuery: (value: JsonValue, reading: Reading) => SubQuery;
 }
 
 const DEFAULT_LIMIT = 100;
-/** SDKs send them along; they say how results are shown, and nothing is shown. */
+/** Parameters of the presentation that SDKs also send for sub-queries, whose results are not shown. */
 const PRESENTATION = ['keys', 'include', 'includeACL', 'returnACL', 'count'];
 const MEMBERS = new Set(['className', 'where', 'order', 'limit', 'skip', ...PRESENTATION]);
 
-/** @throws AppError INVALID_QUERY where it is none or passes a bound, and all that `parseWhere` throws */
+/** @throws AppError INVALID_QUERY where the value is not a sub-query or exceeds a limit, and the errors of `parseWhere` */
 export function readSubQuery(
   value: JsonValue,
   reading: Reading,
@@ -37,7 +37,7 @@ export function readSubQuery(
   reading.budget.spendSubQuery();
   const within = { ...reading, nesting: 0, subQueryDepth: reading.subQueryDepth + 1 };
   if (within.subQueryDepth > BOUNDS.subQueryDepth)
-    throw invalidQuery(`Sub-queries may be nested ${BOUNDS.subQueryDepth} levels deep at most.`);
+    throw invalidQuery(`Sub-queries may be nested at most ${BOUNDS.subQueryDepth} levels deep.`);
   const query = parseMembers(value);
   return {
     className: parseClassName(query),
@@ -51,12 +51,12 @@ export function readSubQuery(
 function parseMembers(value: JsonValue): JsonObject {
   if (!isJsonObject(value)) throw invalidQuery('A sub-query must be a JSON object.');
   const unknown = Object.keys(value).find((name) => !MEMBERS.has(name));
-  if (unknown !== undefined) throw invalidQuery(`A sub-query knows no ${unknown.slice(0, 32)}.`);
+  if (unknown !== undefined) throw invalidQuery(`A sub-query does not support ${unknown.slice(0, 32)}.`);
   return value;
 }
 
 function parseClassName({ className }: JsonObject): string {
-  if (typeof className !== 'string') throw invalidQuery('A sub-query names its className.');
+  if (typeof className !== 'string') throw invalidQuery('A sub-query needs a className.');
   return className;
 }
 
@@ -65,7 +65,7 @@ function parseSubOrder({ order = '' }: JsonObject): SubQuery['order'] {
   return parseOrder(order);
 }
 
-/** Out of bounds it is the default, as the API reads the limit of a whole query. */
+/** An invalid limit becomes the default, as for the limit of a whole query. */
 function parseLimit({ limit }: JsonObject): number {
   return isCount(limit, BOUNDS.subQueryRows) && limit > 0 ? limit : DEFAULT_LIMIT;
 }
@@ -82,7 +82,7 @@ function isCount(value: JsonValue | undefined, max: number): value is number {
 interface Operand {
   readonly operator: string;
   readonly value: JsonValue;
-  /** All operators on the field: some belong together. */
+  /** All operators on the field, because some belong together. */
   readonly operators: JsonObject;
   readonly reading: Reading;
 }
@@ -114,7 +114,7 @@ const operators = new Map<string, OperatorDefinition>([
   ['$dontSelect', { parse: parseSelect, isNegated: true }],
 ]);
 
-/** Operators that only say more about another one. */
+/** Operators that only refine another one. */
 const companions = new Map([
   ['$options', '$regex'],
   ['$maxDistance', '$nearSphere'],
@@ -123,12 +123,12 @@ const companions = new Map([
   ['$maxDistanceInMiles', '$nearSphere'],
 ]);
 
-/** Whether the value of a field in a `where` is operators, rather than a value to equal. */
+/** Whether the value of a field in a `where` consists of operators, rather than a value for equality. */
 export function isOperators(value: JsonValue): value is JsonObject {
   return isJsonObject(value) && Object.keys(value).some((key) => key.startsWith('$'));
 }
 
-/** Reads `{"$gt": 1, "$lt": 5}`, all of which must hold. @throws AppError INVALID_QUERY and what the operators throw */
+/** Parses `{"$gt": 1, "$lt": 5}`, whose operators must all hold. @throws AppError INVALID_QUERY and the errors of the operators */
 export function parseOperators(field: FieldPath, all: JsonObject, reading: Reading): readonly Condition[] {
   return Object.entries(all).flatMap(([operator, value]) => {
     if (isCompanion(operator, all)) return [];
@@ -152,7 +152,7 @@ function parseOperator(field: FieldPath, operand: Operand): Condition {
 }
 
 function parseExists(field: FieldPath, value: JsonValue): Condition {
-  if (typeof value !== 'boolean') throw invalidQuery('$exists takes true or false.');
+  if (typeof value !== 'boolean') throw invalidQuery('$exists needs true or false.');
   const condition: Condition = { kind: 'field', field, test: { kind: 'exists' } };
   return value ? condition : { kind: 'not', condition };
 }
@@ -169,19 +169,19 @@ function comparison(operator: ComparisonOperator): TestParser {
   return ({ operator: name, value }) => {
     const parsed = parseQueryValue(value);
     const isComparable = isJsonObject(parsed) ? parsed['__type'] === 'Date' : parsed !== null && !Array.isArray(parsed);
-    if (!isComparable) throw invalidQuery(`${name} takes a number, a string, a boolean or a Date.`);
+    if (!isComparable) throw invalidQuery(`${name} needs a number, a string, a boolean or a Date.`);
     return { kind: 'compares', operator, value: parsed };
   };
 }
 
 function parseSize({ value }: Operand): FieldTest {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > MAX_SIZE)
-    throw invalidQuery('$size takes a whole number.');
+    throw invalidQuery('$size needs a whole number.');
   return { kind: 'hasSize', size: value };
 }
 
 function parseRegex({ value, operators: { $options: options = '' } }: Operand): FieldTest {
-  if (typeof value !== 'string' || typeof options !== 'string') throw invalidQuery('$regex and $options take strings.');
+  if (typeof value !== 'string' || typeof options !== 'string') throw invalidQuery('$regex and $options need strings.');
   return { kind: 'matches', ...toPostgresPattern(value, options) };
 }
 
@@ -192,6 +192,6 @@ function parseInQuery({ value, reading }: Operand): FieldTest {
 function parseSelect({ operator, value, reading }: Operand): FieldTest {
   const { query, key, ...rest } = isJsonObject(value) ? value : {};
   if (query === undefined || typeof key !== 'string' || Object.keys(rest).length > 0)
-    throw invalidQuery(`${operator} takes a query and a key.`);
+    throw invalidQuery(`${operator} needs a query and a key.`);
   return { kind: 'isSelected', query: reading.readSubQuery(query, reading), key: parsePath(key) };
 }

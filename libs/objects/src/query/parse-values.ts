@@ -3,13 +3,13 @@ import { AppError, appError } from '#errors';
 import { type GeoPoint, geoPointOf, isJsonObject, parseValue } from '../values.js';
 import { BOUNDS, type FieldTestOf, invalidQuery, parsePath, type SortKey } from './query.js';
 
-/** Reads an `order` such as `age,-address.city`. @throws AppError INVALID_QUERY, INVALID_KEY_NAME */
+/** Parses an `order` such as `age,-address.city`. @throws AppError INVALID_QUERY, INVALID_KEY_NAME */
 export function parseOrder(order: string | undefined): SortKey[] {
   const keys = (order ?? '')
     .split(',')
     .map((key) => key.trim())
     .filter((key) => key !== '');
-  if (keys.length > BOUNDS.sortKeys) throw invalidQuery(`order may hold ${BOUNDS.sortKeys} keys at most.`);
+  if (keys.length > BOUNDS.sortKeys) throw invalidQuery(`order may have at most ${BOUNDS.sortKeys} keys.`);
   return keys.map(parseSortKey);
 }
 
@@ -18,7 +18,7 @@ function parseSortKey(key: string): SortKey {
   return { field: parsePath(isDescending ? key.slice(1) : key), direction: isDescending ? 'DESC' : 'ASC' };
 }
 
-/** Reads a value to compare with, in the form in which it would be stored. @throws AppError INVALID_QUERY, MALFORMED_POINTER */
+/** Parses a value for comparison into its stored form. @throws AppError INVALID_QUERY, MALFORMED_POINTER */
 export function parseQueryValue(value: JsonValue): JsonValue {
   try {
     return parseValue(value);
@@ -28,15 +28,15 @@ export function parseQueryValue(value: JsonValue): JsonValue {
   }
 }
 
-/** Reads the list of an operator such as `$in`. @throws AppError INVALID_QUERY, MALFORMED_POINTER */
+/** Parses the list of an operator such as `$in`. @throws AppError INVALID_QUERY, MALFORMED_POINTER */
 export function parseQueryValues(operator: string, list: JsonValue): readonly JsonValue[] {
-  if (!Array.isArray(list)) throw invalidQuery(`${operator} takes a list.`);
+  if (!Array.isArray(list)) throw invalidQuery(`${operator} needs a list.`);
   if (list.length > BOUNDS.listValues)
-    throw invalidQuery(`${operator} takes a list of ${BOUNDS.listValues} values at most.`);
+    throw invalidQuery(`${operator} needs a list of at most ${BOUNDS.listValues} values.`);
   return list.map((value) => parseQueryValue(value));
 }
 
-/** How much of a unit of distance is one radian on the mean earth. */
+/** Units of distance per radian on a sphere with the earth's mean radius. */
 const UNITS_PER_RADIAN = new Map([
   ['$maxDistance', 1],
   ['$maxDistanceInRadians', 1],
@@ -44,7 +44,7 @@ const UNITS_PER_RADIAN = new Map([
   ['$maxDistanceInMiles', 3_958.8],
 ]);
 
-/** Reads `$nearSphere` and the distances beside it; with several the shortest counts. @throws AppError GEO_POINT_QUERY, INVALID_QUERY */
+/** Parses `$nearSphere` and its distances; the shortest of several counts. @throws AppError GEO_POINT_QUERY, INVALID_QUERY */
 export function parseNear(value: JsonValue, operators: JsonObject): FieldTestOf<'isNear'> {
   const radians = [...UNITS_PER_RADIAN]
     .filter(([name]) => Object.hasOwn(operators, name))
@@ -56,14 +56,14 @@ export function parseNear(value: JsonValue, operators: JsonObject): FieldTestOf<
   };
 }
 
-/** Reads `$within`: a box of a south-western and a north-eastern corner. @throws AppError GEO_POINT_QUERY, INVALID_QUERY */
+/** Parses `$within`: a box from a south-western to a north-eastern corner. @throws AppError GEO_POINT_QUERY, INVALID_QUERY */
 export function parseBox(value: JsonValue): FieldTestOf<'isWithin'> {
   const { $box: corners, ...rest } = isJsonObject(value) ? value : {};
   if (!Array.isArray(corners) || corners.length !== 2 || Object.keys(rest).length > 0)
-    throw invalidQuery('$within takes a $box of two GeoPoints.');
+    throw invalidQuery('$within needs a $box of two GeoPoints.');
   const [southwest, northeast] = [parsePoint(corners[0]), parsePoint(corners[1])];
   if (southwest.latitude > northeast.latitude)
-    throw appError('GEO_POINT_QUERY', { message: 'The first corner of a $box is the south-western one.' });
+    throw appError('GEO_POINT_QUERY', { message: 'The first corner of a $box must be the south-western one.' });
   return { kind: 'isWithin', southwest, northeast };
 }
 
@@ -71,7 +71,7 @@ function parsePoint(value: JsonValue | undefined): GeoPoint {
   const point = geoPointOf(value);
   if (point === undefined) {
     throw appError('GEO_POINT_QUERY', {
-      message: 'A GeoPoint has a latitude of -90 to 90 and a longitude of -180 to 180.',
+      message: 'A GeoPoint needs a latitude of -90 to 90 and a longitude of -180 to 180.',
     });
   }
   return point;
@@ -79,6 +79,6 @@ function parsePoint(value: JsonValue | undefined): GeoPoint {
 
 function parseDistance(name: string, value: JsonValue | undefined): number {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0)
-    throw invalidQuery(`${name} takes a distance.`);
+    throw invalidQuery(`${name} needs a distance.`);
   return value;
 }

@@ -74,7 +74,7 @@ describe('parseWhere', () => {
     expect(JSON.stringify(where)).toContain('"limit":100');
   });
 
-  it('compares values in the form in which they are stored', () => {
+  it('parses values into their stored form', () => {
     const where = { a: { $gte: { __type: 'Date', iso: '2026-01-02T00:00:00+08:00', extra: 1 } } };
     const value = { __type: 'Date', iso: '2026-01-01T16:00:00.000Z' };
     expect(parseWhere(where)).toEqual(all(field('a', { kind: 'compares', operator: '>=', value })));
@@ -157,14 +157,14 @@ describe('parseWhere', () => {
     ['8 parts', { 'a.b.c.d.e.f.g.h.i': 1 }],
     ['256 characters', { [`a.${'b'.repeat(255)}`]: 1 }],
     ['5 sub-queries', repeat(6, () => subQuery({}))],
-    ['Sub-queries may be nested 2', subQueries(3)],
+    ['Sub-queries may be nested at most 2', subQueries(3)],
     [
-      'order may hold 10',
+      'order may have at most 10',
       { a: { $inQuery: { className: 'Thing', order: repeat(11, (index) => `k${index}`).join(',') } } },
     ],
     ['256 parts', { a: { $regex: 'a'.repeat(257) } }],
-    ['nested 32', { a: repeat(40, () => 0).reduce<JsonValue>((inner) => [inner], 1) }],
-  ])('names the bound that is passed: %s', (bound, where) => {
+    ['nested at most 32', { a: repeat(40, () => 0).reduce<JsonValue>((inner) => [inner], 1) }],
+  ])('names the exceeded limit: %s', (bound, where) => {
     expect(() => parseWhere(where)).toThrow(
       expect.objectContaining({
         errorName: 'INVALID_QUERY',
@@ -194,7 +194,7 @@ describe('parseWhere', () => {
     ['a place that is none', { a: { $nearSphere: [1, 2] } }, 'GEO_POINT_QUERY'],
     ['a corner that is none', { a: { $within: { $box: [place(0, 0), place(0, 181)] } } }, 'GEO_POINT_QUERY'],
     ['a box upside down', { a: { $within: { $box: [place(1, 0), place(0, 1)] } } }, 'GEO_POINT_QUERY'],
-  ])('tells what is wrong with %s', (_, where, errorName) => {
+  ])('names the problem of %s', (_, where, errorName) => {
     expect(() => parseWhere(where)).toThrow(expect.objectContaining({ errorName }) as Error);
   });
 
@@ -219,7 +219,7 @@ describe('parseWhere', () => {
     'a\0',
     'a.\ud800',
     'ä',
-  ])('refuses the field %j everywhere', (name) => {
+  ])('rejects the field %j everywhere', (name) => {
     const error = expect.objectContaining({ errorName: 'INVALID_KEY_NAME' }) as Error;
     const wheres = [
       JSON.parse(`{${JSON.stringify(name)}: 1}`),
@@ -232,7 +232,7 @@ describe('parseWhere', () => {
 });
 
 describe('parseOrder', () => {
-  it('reads names and paths with and without a minus', () => {
+  it('parses names and paths with and without a minus', () => {
     expect(parseOrder(' name, -createdAt ,,-a.b.0')).toEqual([
       { field: ['name'], direction: 'ASC' },
       { field: ['createdAt'], direction: 'DESC' },
@@ -248,7 +248,7 @@ describe('parseOrder', () => {
     },
   );
 
-  it('refuses more than 10 keys', () => {
-    expect(() => parseOrder(repeat(11, (index) => `k${index}`).join(','))).toThrow('order may hold 10 keys at most.');
+  it('rejects more than 10 keys', () => {
+    expect(() => parseOrder(repeat(11, (index) => `k${index}`).join(','))).toThrow('order may have at most 10 keys.');
   });
 });

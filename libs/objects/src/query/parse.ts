@@ -14,9 +14,9 @@ const logicalMembers = new Map<string, MemberParser>([
 ]);
 
 /**
- * Reads a `where`: an object, or a list of them that must all hold. Undefined and null hold for everything.
- * @throws AppError INVALID_QUERY where it is none, names an unknown operator or passes a bound; INVALID_KEY_NAME;
- *   MALFORMED_POINTER; GEO_POINT_QUERY
+ * Parses a `where`: an object, or a list of objects that must all hold. Undefined and null match everything.
+ * @throws AppError INVALID_QUERY where it is malformed, names an unknown operator or exceeds a limit; INVALID_KEY_NAME; MALFORMED_POINTER;
+ *   GEO_POINT_QUERY
  */
 export function parseWhere(where: unknown): Condition {
   const reading: Reading = {
@@ -56,16 +56,16 @@ function parseOr(name: string, value: JsonValue, reading: Reading): Condition {
 }
 
 function parseBranches(name: string, value: JsonValue, reading: Reading): readonly Condition[] {
-  if (!Array.isArray(value) || value.length === 0) throw invalidQuery(`${name} takes a list of conditions.`);
+  if (!Array.isArray(value) || value.length === 0) throw invalidQuery(`${name} needs a list of conditions.`);
   const within = { ...reading, nesting: reading.nesting + 1 };
   if (within.nesting > BOUNDS.nesting)
-    throw invalidQuery(`$and, $or and $nor may be nested ${BOUNDS.nesting} levels deep at most.`);
+    throw invalidQuery(`$and, $or and $nor may be nested at most ${BOUNDS.nesting} levels deep.`);
   return value.map((branch) => parseObject(branch, within));
 }
 
 function parseRelatedTo(value: JsonValue, { budget }: Reading): Condition {
   budget.spendCondition();
   const { object, key } = isJsonObject(value) ? value : {};
-  if (typeof key !== 'string' || !isFieldName(key)) throw invalidQuery('$relatedTo takes an object and a key.');
+  if (typeof key !== 'string' || !isFieldName(key)) throw invalidQuery('$relatedTo needs an object and a key.');
   return { kind: 'related', object: parsePointer(object), key };
 }

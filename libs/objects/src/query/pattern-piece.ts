@@ -1,12 +1,12 @@
 import { BOUNDS, invalidQuery } from './query.js';
 
-/** What an escape stands for: one character, a class of them, or a place between two, which can neither be repeated nor stand in a class. */
+/** The meaning of an escape: a character, a class, or a zero-width constraint, which can neither be repeated nor be part of a class. */
 interface Escape {
   readonly kind: 'character' | 'class' | 'place';
   readonly pattern: string;
-  /** Of a character. */
+  /** For a single character. */
   readonly codePoint: number;
-  /** Where it ends in the text. */
+  /** The position after the escape. */
   readonly end: number;
 }
 
@@ -24,7 +24,7 @@ const CONTROLS = new Map([
   ['e', 0x1b],
 ]);
 
-/** Those that PostgreSQL has as well, some of them by another letter. */
+/** The escapes that PostgreSQL supports, some of them with another letter. */
 const MEANINGS = new Map<string, Meaning>([
   ...Array.from('dDwWsS', (letter): [string, Meaning] => [letter, { kind: 'class', pattern: `\\${letter}` }]),
   ['A', { kind: 'place', pattern: '\\A' }],
@@ -34,12 +34,12 @@ const MEANINGS = new Map<string, Meaning>([
   ['Z', { kind: 'place', pattern: '\\Z' }],
 ]);
 
-/** The character as a pattern that matches it alone. */
+/** A pattern that matches this character only. */
 export function escapeLiteral(character: string): string {
   return /[A-Za-z0-9]|\P{ASCII}/u.test(character) ? character : `\\${character}`;
 }
 
-/** Reads the escape that begins at a position. @throws AppError INVALID_QUERY where PostgreSQL has nothing like it */
+/** Parses the escape at a position. @throws AppError INVALID_QUERY where PostgreSQL has no equivalent */
 export function parseEscape(text: string, position: number): Escape {
   ESCAPE.lastIndex = position;
   const [whole = '', braced, four, two, symbol, letter = ''] = ESCAPE.exec(text) ?? [];
@@ -47,7 +47,8 @@ export function parseEscape(text: string, position: number): Escape {
   const codePoint = codePointOf(braced ?? four ?? two, symbol) ?? CONTROLS.get(letter);
   if (codePoint !== undefined) return { kind: 'character', pattern: literalOf(codePoint), codePoint, end };
   const meaning = MEANINGS.get(letter);
-  if (meaning === undefined) throw invalidQuery(`A regular expression cannot hold the escape \\${letter.slice(0, 1)}.`);
+  if (meaning === undefined)
+    throw invalidQuery(`A regular expression cannot contain the escape \\${letter.slice(0, 1)}.`);
   return { ...meaning, codePoint: 0, end };
 }
 
@@ -58,7 +59,7 @@ function codePointOf(digits: string | undefined, symbol: string | undefined): nu
 function literalOf(codePoint: number): string {
   const isSurrogate = codePoint >= 0xd800 && codePoint <= 0xdfff;
   if (codePoint === 0 || codePoint > 0x10ffff || isSurrogate)
-    throw invalidQuery('A regular expression cannot hold such a character.');
+    throw invalidQuery('A regular expression cannot contain this character.');
   return escapeLiteral(String.fromCodePoint(codePoint));
 }
 
@@ -66,8 +67,8 @@ const NAMED = /\[:(?:alpha|digit|alnum|upper|lower|space|blank|punct|print|graph
 const BACKSPACE = { kind: 'character', pattern: '\\\b', codePoint: 0x08 } as const;
 
 /**
- * Reads a class such as `[^a-z\d]` that begins at a position.
- * @returns it as PostgreSQL's, and where it ends
+ * Parses a class such as `[^a-z\d]` at a position.
+ * @returns PostgreSQL's form of it, and the position after it
  * @throws AppError INVALID_QUERY
  */
 export function parseCharacterClass(text: string, position: number): { pattern: string; end: number } {
@@ -75,7 +76,7 @@ export function parseCharacterClass(text: string, position: number): { pattern: 
   const start = position + (isNegated ? 2 : 1);
   const items: string[] = [];
   let next = start;
-  // A bracket right at the start stands for itself.
+  // A bracket at the start is a literal.
   while (next === start || text[next] !== ']') {
     const item = parseRange(text, next);
     items.push(item.pattern);
@@ -90,13 +91,13 @@ function parseRange(text: string, position: number): Pick<Escape, 'pattern' | 'e
   if (!isRange) return first;
   const last = parseItem(text, first.end + 1);
   if (last.kind !== 'character' || last.codePoint < first.codePoint)
-    throw invalidQuery('A range of the regular expression does not end.');
+    throw invalidQuery('A range in the regular expression has no end.');
   return { pattern: `${first.pattern}-${last.pattern}`, end: last.end };
 }
 
 function parseItem(text: string, position: number): Escape {
   const codePoint = text.codePointAt(position);
-  if (codePoint === undefined) throw invalidQuery('A class of the regular expression is never closed.');
+  if (codePoint === undefined) throw invalidQuery('A class in the regular expression is not closed.');
   const character = String.fromCodePoint(codePoint);
   if (character === '\\') return parseEscapedItem(text, position);
   NAMED.lastIndex = position;
@@ -109,31 +110,32 @@ function parseItem(text: string, position: number): Escape {
 function parseEscapedItem(text: string, position: number): Escape {
   if (text[position + 1] === 'b') return { ...BACKSPACE, end: position + 2 };
   const escape = parseEscape(text, position);
-  if (escape.kind === 'place') throw invalidQuery('A class of the regular expression holds what is no character.');
+  if (escape.kind === 'place')
+    throw invalidQuery('A class in the regular expression contains an item that is not a character.');
   return escape;
 }
 
-/** A piece of a PostgreSQL pattern, and what decides whether PostgreSQL can prepare it in no time. */
+/** A part of a PostgreSQL pattern, with the figures that decide whether PostgreSQL can compile it quickly. */
 export interface PatternPiece {
   readonly pattern: string;
-  /** How many parts it has with every repetition written out. */
+  /** The number of parts with every repetition expanded. */
   readonly parts: number;
-  /** Whether something in it matches between characters: an anchor, a word boundary, a look-around. */
+  /** Whether the piece contains a zero-width constraint: an anchor, a word boundary, a look-around. */
   readonly holdsPlace: boolean;
   readonly canBeEmpty: boolean;
 }
 
-/** How often a piece may come: `*`, `+`, `?`, or with numbers. */
+/** The number of repetitions: `*`, `+`, `?`, or explicit bounds. */
 interface Quantifier {
   readonly text: string;
   readonly least?: number | undefined;
   readonly most?: number | undefined;
 }
 
-/** What PostgreSQL counts up to. */
+/** PostgreSQL's maximum for explicit bounds. */
 const MAX_REPETITIONS = 255;
 
-/** The pieces one after the other. @throws AppError INVALID_QUERY beyond a bound */
+/** Concatenates the pieces. @throws AppError INVALID_QUERY above a limit */
 export function inSequence(pieces: readonly PatternPiece[]): PatternPiece {
   return joined(
     pieces,
@@ -142,7 +144,7 @@ export function inSequence(pieces: readonly PatternPiece[]): PatternPiece {
   );
 }
 
-/** One of the pieces. @throws AppError INVALID_QUERY beyond a bound */
+/** The alternatives. @throws AppError INVALID_QUERY above a limit */
 export function oneOf(pieces: readonly PatternPiece[]): PatternPiece {
   return joined(
     pieces,
@@ -152,15 +154,15 @@ export function oneOf(pieces: readonly PatternPiece[]): PatternPiece {
 }
 
 /**
- * The piece so many times. PostgreSQL may need minutes, during which it cannot be interrupted, to prepare a loop over places, and seconds for
- * many copies of what can be empty: neither can be asked for.
+ * Repeats the piece. A repetition over zero-width constraints can take PostgreSQL minutes to compile, during which it cannot be
+ * interrupted, and many copies of a piece that can be empty take seconds: both are rejected.
  * @throws AppError INVALID_QUERY
  */
 export function repeated(piece: PatternPiece, quantifier: Quantifier): PatternPiece {
   const { text, least } = quantifier;
   if (piece.holdsPlace && text !== '?') {
     throw invalidQuery(
-      'A repeated part of a regular expression cannot hold an anchor, a word boundary or a look-around.',
+      'A repeated part of a regular expression cannot contain an anchor, a word boundary or a look-around.',
     );
   }
   return bounded({
@@ -171,14 +173,14 @@ export function repeated(piece: PatternPiece, quantifier: Quantifier): PatternPi
   });
 }
 
-/** How often the piece is written out. */
+/** The number of copies of the piece in the expanded pattern. */
 function copies({ canBeEmpty }: PatternPiece, { least, most = least }: Quantifier): number {
   if (least === undefined || most === undefined) return 1;
   if (canBeEmpty)
-    throw invalidQuery('A part of a regular expression that can be empty cannot be repeated a number of times.');
-  if (least > most) throw invalidQuery('A repetition of the regular expression ends before it begins.');
+    throw invalidQuery('A part of a regular expression that can be empty cannot have a numeric repetition.');
+  if (least > most) throw invalidQuery('A repetition in the regular expression has a maximum below its minimum.');
   if (most > MAX_REPETITIONS)
-    throw invalidQuery(`A regular expression may repeat a part ${MAX_REPETITIONS} times at most.`);
+    throw invalidQuery(`A regular expression may repeat a part at most ${MAX_REPETITIONS} times.`);
   return Math.max(most, 1);
 }
 
@@ -194,6 +196,6 @@ function joined(pieces: readonly PatternPiece[], separator: string, canBeEmpty: 
 function bounded(piece: PatternPiece): PatternPiece {
   const { repeatedPatternParts: bound } = BOUNDS;
   if (piece.parts > bound)
-    throw invalidQuery(`A regular expression may have ${bound} parts at most, repetitions written out.`);
+    throw invalidQuery(`A regular expression may have at most ${bound} parts with repetitions expanded.`);
   return piece;
 }

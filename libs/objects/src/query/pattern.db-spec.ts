@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => things.close());
 
-/** Which of the texts PostgreSQL finds the pattern in. */
+/** The texts in which PostgreSQL finds the pattern. */
 async function searched(source: string, options: string): Promise<boolean[]> {
   const { pattern } = toPostgresPattern(source, options);
   const [row] = await things.database.query<{ found: boolean[] }>(
@@ -21,7 +21,7 @@ async function searched(source: string, options: string): Promise<boolean[]> {
   return row?.found ?? [];
 }
 
-/** A number below another one, the same at each run. */
+/** A pseudo-random number below a limit, the same in each run. */
 function randomNumbers(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -43,7 +43,7 @@ function randomPattern(random: (below: number) => number, depth: number): string
 }
 
 describe('a pattern', () => {
-  it('finds in PostgreSQL what it finds in JavaScript', async () => {
+  it('finds the same texts in PostgreSQL as in JavaScript', async () => {
     const random = randomNumbers(1);
     let compared = 0;
     while (compared < 400) {
@@ -57,7 +57,7 @@ describe('a pattern', () => {
     }
   });
 
-  it('of quoted text finds that text alone', async () => {
+  it('of quoted text finds that text only', async () => {
     for (const text of TEXTS) {
       const quoted = `^\\Q${text.replaceAll('\\E', '\\E\\\\E\\Q')}\\E$`;
       expect(await searched(quoted, '')).toEqual(TEXTS.map((other) => other === text));
@@ -90,7 +90,7 @@ describe('a pattern', () => {
     ['many wide classes', `(?i)${'[\\u0100-\\uffff]'.repeat(63)}`],
     ['many places', `${'(?:^|$|\\b)'.repeat(4)}x`],
     ['nested look-arounds', `${'(?!a*'.repeat(11)}c${')'.repeat(11)}`],
-  ])('with %s takes less than the time limit of a statement, on a long text too', async (_, source) => {
+  ])("with %s takes less than a statement's time limit, also on a long text", async (_, source) => {
     const { pattern } = toPostgresPattern(source, '');
     const start = performance.now();
     await things.database.query('SELECT $2 ~ $1', [pattern, 'ab'.repeat(1_000)]);

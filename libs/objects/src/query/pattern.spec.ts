@@ -53,7 +53,7 @@ describe('toPostgresPattern', () => {
     ['a #c', 'x', '***:a'],
     ['(?i)a', '', '***:(?i)a'],
     ['(?is).', 'm', '***:(?iw).'],
-  ])('with options turns %j %j into %j', (source, options, pattern) => {
+  ])('with options converts %j %j to %j', (source, options, pattern) => {
     expect(translate(source, options)).toBe(pattern);
   });
 
@@ -100,9 +100,9 @@ describe('toPostgresPattern', () => {
     expect(() => translate(source)).toThrow(expect.objectContaining({ errorName: 'INVALID_QUERY' }) as Error);
   });
 
-  // A translation that grew faster than the pattern would not end within the time of a test.
+  // A conversion in more than linear time would exceed the test's timeout.
   it.each(['(', '[', '\\Q', '\\', '(?:', 'a{', '[[:', '#', '\\x{'])(
-    'translates or refuses %s many times over',
+    'converts or rejects many repetitions of %s',
     (part) => {
       for (const options of ['', 'x']) {
         const outcome = outcomeOf(() => translate(part.repeat(1_024 / part.length), options));

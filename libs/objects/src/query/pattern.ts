@@ -15,7 +15,7 @@ interface PostgresPattern {
   readonly ignoresCase: boolean;
 }
 
-/** Something that was read, and where it ends. */
+/** A parsed item, and the position after it. */
 interface Ending {
   readonly pattern: string;
   readonly end: number;
@@ -35,19 +35,19 @@ const GROUP = /\((?:\?(:|=|!|<=|<!))?(?![?*])/y;
 const QUANTIFIER = /(?:[*+?]|\{(\d{1,9})(?:,(\d{1,9})?)?\})/y;
 
 /**
- * Turns a regular expression as clients write it (PCRE, JavaScript) into PostgreSQL's advanced form. What PostgreSQL does not have, such as
- * back-references in a bounded time, atomic groups and Unicode properties, is refused; every literal comes out escaped.
- * @param options of the letters `i`, `m`, `s` and `x`
+ * Converts a client's regular expression (PCRE, JavaScript) to PostgreSQL's advanced form. Features that PostgreSQL lacks, such as
+ * back-references in bounded time, atomic groups and Unicode properties, are rejected; every literal is escaped.
+ * @param options any of the letters `i`, `m`, `s` and `x`
  * @throws AppError INVALID_QUERY
  */
 export function toPostgresPattern(source: string, options: string): PostgresPattern {
   if (source.length > MAX_SOURCE_LENGTH) throw tooLong();
   if (!isStorableText(source)) throw invalidQuery('A regular expression must be valid Unicode without NUL characters.');
-  if (!/^[imsx]{0,8}$/.test(options)) throw invalidQuery('$options are of the letters i, m, s and x.');
+  if (!/^[imsx]{0,8}$/.test(options)) throw invalidQuery('$options may contain the letters i, m, s and x only.');
   return new PatternTranslator(unquote(source), options).translate();
 }
 
-/** Writes `\Q…\E` as escaped characters. */
+/** Converts `\Q…\E` to escaped characters. */
 function unquote(source: string): string {
   return source.replaceAll(QUOTED_OR_ESCAPED, (part, quoted: string | undefined) => {
     if (quoted !== undefined) return Array.from(quoted).map(escapeLiteral).join('');
@@ -71,7 +71,8 @@ class PatternTranslator {
 
   translate(): PostgresPattern {
     const { pattern } = this.#alternatives(0);
-    if (this.#position < this.#text.length) throw invalidQuery('The regular expression closes what was never opened.');
+    if (this.#position < this.#text.length)
+      throw invalidQuery('The regular expression closes a group that is not open.');
     const ignoresCase = this.#flags.has('i');
     const letters = `${ignoresCase ? 'i' : ''}${this.#flags.has('m') ? 'w' : ''}`;
     return { pattern: `***:${letters === '' ? '' : `(?${letters})`}${pattern}`, ignoresCase };
@@ -79,7 +80,7 @@ class PatternTranslator {
 
   #alternatives(depth: number): PatternPiece {
     if (depth > BOUNDS.patternNesting)
-      throw invalidQuery(`A regular expression may be nested ${BOUNDS.patternNesting} levels deep at most.`);
+      throw invalidQuery(`A regular expression may be nested at most ${BOUNDS.patternNesting} levels deep.`);
     const branches = [this.#branch(depth)];
     while (this.#takeCharacter('|')) branches.push(this.#branch(depth));
     return oneOf(branches);
@@ -104,7 +105,8 @@ class PatternTranslator {
     if (character === '(') return this.#group(depth);
     if (character === '[') return this.#character(parseCharacterClass(this.#text, this.#position));
     if (character === '\\') return this.#escape();
-    if (this.#take(QUANTIFIER) !== undefined) throw invalidQuery('The regular expression repeats nothing.');
+    if (this.#take(QUANTIFIER) !== undefined)
+      throw invalidQuery('A quantifier of the regular expression has no part to repeat.');
     const end = this.#position + character.length;
     if (character === '^' || character === '$') return this.#place({ pattern: character, end });
     return this.#character({ pattern: character === '.' ? this.#anyCharacter : escapeLiteral(character), end });
@@ -112,9 +114,9 @@ class PatternTranslator {
 
   #group(depth: number): Atom {
     const opening = this.#take(GROUP);
-    if (opening === undefined) throw invalidQuery('A regular expression cannot hold such a group.');
+    if (opening === undefined) throw invalidQuery('A regular expression cannot contain this kind of group.');
     const inner = this.#alternatives(depth + 1);
-    if (!this.#takeCharacter(')')) throw invalidQuery('A group of the regular expression is never closed.');
+    if (!this.#takeCharacter(')')) throw invalidQuery('A group of the regular expression is not closed.');
     const [, kind = ':'] = opening;
     const pattern = `(?${kind}${inner.pattern})`;
     if (kind !== ':') return this.#place({ pattern, end: this.#position }, inner.parts);
@@ -136,20 +138,20 @@ class PatternTranslator {
     this.#places += 1;
     if (this.#places > BOUNDS.patternPlaces) {
       throw invalidQuery(
-        `A regular expression may hold ${BOUNDS.patternPlaces} anchors, word boundaries and look-arounds at most.`,
+        `A regular expression may contain at most ${BOUNDS.patternPlaces} anchors, word boundaries and look-arounds.`,
       );
     }
     return { piece: { pattern, parts, holdsPlace: true, canBeEmpty: true }, isRepeatable: false };
   }
 
-  /** Whether a repetition takes much or little does not change whether the whole matches: the mark is dropped. */
+  /** Greedy and lazy repetitions match the same texts, so the lazy mark is dropped. */
   #quantified({ piece, isRepeatable }: Atom): PatternPiece {
     this.#skipInsignificant();
     const [text, least, most] = this.#take(QUANTIFIER) ?? [];
     if (text === undefined) return piece;
     this.#takeCharacter('?');
     if (!isRepeatable || this.#take(QUANTIFIER) !== undefined)
-      throw invalidQuery('The regular expression repeats what cannot be repeated.');
+      throw invalidQuery('The regular expression repeats a part that cannot be repeated.');
     return repeated(piece, { text, least: toNumber(least), most: toNumber(most) });
   }
 
@@ -175,4 +177,4 @@ function toNumber(digits: string | undefined): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-const tooLong = () => invalidQuery(`A regular expression may have ${BOUNDS.patternParts} parts at most.`);
+const tooLong = () => invalidQuery(`A regular expression may have at most ${BOUNDS.patternParts} parts.`);

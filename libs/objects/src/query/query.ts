@@ -2,11 +2,11 @@ import type { JsonValue } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { type GeoPoint, invalidFieldName, isFieldName, type Pointer, reachesPrototype } from '../values.js';
 
-/** What one query may ask for. Beyond a bound it is refused with a text that names the bound. */
+/** Limits of one query. A query that exceeds one is rejected with a text that names the limit. */
 export const BOUNDS = {
-  /** Of the whole query, those of sub-queries included. */
+  /** Of the whole query, sub-queries included. */
   conditions: 100,
-  /** Of `$and`, `$or` and `$nor` within each other. */
+  /** Of nested `$and`, `$or` and `$nor`. */
   nesting: 8,
   /** Of `$in`, `$nin` and `$all`. */
   listValues: 1_000,
@@ -17,62 +17,62 @@ export const BOUNDS = {
   subQueryDepth: 2,
   subQueryRows: 1_000,
   skippedRows: 1_000_000_000,
-  /** Of a regular expression, once it is parsed: letters, classes and anchors. */
+  /** Parts of a parsed regular expression: letters, classes and anchors. */
   patternParts: 256,
-  /** The same, with every repetition written out. */
+  /** Parts with every repetition expanded. */
   repeatedPatternParts: 1_000,
   /** Anchors, word boundaries and look-arounds of a regular expression. */
   patternPlaces: 12,
   patternNesting: 16,
 } as const;
 
-/** @returns INVALID_QUERY with a text of its own */
+/** @returns INVALID_QUERY with the given text */
 export function invalidQuery(message: string): AppError {
   return appError('INVALID_QUERY', { message });
 }
 
-/** Counts what a query and its sub-queries have in common. */
+/** Counts the items that a query and its sub-queries share a limit for. */
 export class QueryBudget {
   #conditions = 0;
   #subQueries = 0;
 
-  /** @throws AppError INVALID_QUERY where there have been too many */
+  /** @throws AppError INVALID_QUERY above the limit */
   spendCondition(): void {
     this.#conditions += 1;
     if (this.#conditions > BOUNDS.conditions)
-      throw invalidQuery(`A query may hold ${BOUNDS.conditions} conditions at most.`);
+      throw invalidQuery(`A query may have at most ${BOUNDS.conditions} conditions.`);
   }
 
-  /** @throws AppError INVALID_QUERY where there have been too many */
+  /** @throws AppError INVALID_QUERY above the limit */
   spendSubQuery(): void {
     this.#subQueries += 1;
     if (this.#subQueries > BOUNDS.subQueries)
-      throw invalidQuery(`A query may hold ${BOUNDS.subQueries} sub-queries at most.`);
+      throw invalidQuery(`A query may have at most ${BOUNDS.subQueries} sub-queries.`);
   }
 }
 
-/** A field, or a value within one: the field's name, then names of members and places in lists. */
+/** A field, or a value inside one: the field's name, followed by member names and list indexes. */
 export type FieldPath = readonly [field: string, ...steps: string[]];
 
 export type ComparisonOperator = '<' | '<=' | '>' | '>=';
 
-/** What a query may ask of a field. Values are in their one form (see object-values). A list passes where one of its items does. */
+/** The tests of a query on a field. Values have their canonical form (see `values.ts`). A list matches where one of its items does. */
 interface FieldTests {
-  /** Equals one of the values; null means unset as well. */
+  /** Equals one of the values; null also matches an unset field. */
   isAnyOf: { readonly values: readonly JsonValue[] };
-  /** Is a list that holds every value. */
+  /** Is a list that contains every value. */
   holdsAll: { readonly values: readonly JsonValue[] };
-  /** Only values of one type compare: a number, text or truth value, or a Date. */
+  /** Only values of one type are comparable: numbers, texts, booleans, or Dates. */
   compares: { readonly operator: ComparisonOperator; readonly value: JsonValue };
   exists: object;
-  /** Is a list of so many items. */
+  /** Is a list of this length. */
   hasSize: { readonly size: number };
-  /** Is text that PostgreSQL's regular expression finds something in. */
+  /** Is a text that matches PostgreSQL's regular expression. */
   matches: { readonly pattern: string; readonly ignoresCase: boolean };
-  /** Is a place, so far away at most; the rows come nearest first. */
+  /** Is a point within the maximum distance; rows are sorted nearest first. */
   isNear: { readonly point: GeoPoint; readonly maxRadians: number | undefined };
   isWithin: { readonly southwest: GeoPoint; readonly northeast: GeoPoint };
-  /** Points to an object that the query finds. */
+  /** Is a pointer to an object that the query finds. */
   isInQuery: { readonly query: SubQuery };
   /** Equals the value of `key` in an object that the query finds. */
   isSelected: { readonly query: SubQuery; readonly key: FieldPath };
@@ -115,28 +115,28 @@ export interface ObjectQuery {
   readonly skip?: number | undefined;
 }
 
-/** A query inside a query: the objects of another class that it finds. */
+/** A query inside a query, for objects of another class. */
 export interface SubQuery extends ObjectQuery {
   readonly className: string;
   readonly limit: number;
 }
 
-/** None of these characters means anything in a JSON path's quoted name. */
+/** Characters without a special meaning in a quoted name of a JSON path. */
 const STEP = /^[\p{L}\p{M}\p{N}_-]+$/u;
 const PLACE = /^(?:0|[1-9]\d{0,8})$/;
 
-/** Reads `field` or `field.member.0`. @throws AppError INVALID_KEY_NAME; INVALID_QUERY where it is too long */
+/** Parses `field` or `field.member.0`. @throws AppError INVALID_KEY_NAME; INVALID_QUERY where it is too long */
 export function parsePath(text: string): FieldPath {
   if (text.length > BOUNDS.pathCharacters)
-    throw invalidQuery(`The path of a field may have ${BOUNDS.pathCharacters} characters at most.`);
+    throw invalidQuery(`The path of a field may have at most ${BOUNDS.pathCharacters} characters.`);
   const [field = '', ...steps] = text.split('.');
   if (steps.length >= BOUNDS.pathSteps)
-    throw invalidQuery(`The path of a field may have ${BOUNDS.pathSteps} parts at most.`);
+    throw invalidQuery(`The path of a field may have at most ${BOUNDS.pathSteps} parts.`);
   if (!isFieldName(field) || !steps.every(isStep)) throw invalidFieldName(text);
   return [field, ...steps];
 }
 
-/** Whether the step can be a place in a list; it may be the name of a member too. */
+/** Whether the step can be a list index; it may be a member name, too. */
 export function isPlace(step: string): boolean {
   return PLACE.test(step);
 }
@@ -150,13 +150,13 @@ type ColumnType = 'text' | 'boolean' | 'date';
 export interface QueryColumn {
   readonly sql: string;
   readonly type: ColumnType;
-  /** Left out where every row has a value: an index serves the order then. */
+  /** Absent where every row has a value, so that an index can serve the order. */
   readonly isNullable?: true;
-  /** No two rows of an application have the same value, and an index knows. */
+  /** The column has a unique index per application. */
   readonly isUnique?: true;
 }
 
-/** A relation kept in a table of pairs: which objects of another class belong to an object of this one. */
+/** A relation, stored in a table of pairs: the objects of another class that belong to an object of this class. */
 export interface QueryRelation {
   /** The class of the members. */
   readonly className: string;
@@ -166,43 +166,43 @@ export interface QueryRelation {
   readonly memberColumn: string;
 }
 
-/** What of a class may be queried, and where it is kept. Names of SQL stand here, written by us; never a name from input. */
+/** The queryable fields of a class and their storage. SQL names come from the code, never from input. */
 export interface QueryClass {
-  /** As the API knows it, such as `_User`. */
+  /** The name in the API, such as `_User`. */
   readonly className: string;
   readonly table: string;
-  /** Fields with a column of their own. Names that are neither here, nor a relation, nor hidden are custom fields in the JSON column. */
+  /** Fields with a column of their own. All names that are not here, not a relation and not hidden are custom fields in the JSON column. */
   readonly columns: ReadonlyMap<string, QueryColumn>;
   readonly relations: ReadonlyMap<string, QueryRelation>;
-  /** Fields that nobody may ask about, in whatever part of a query. */
+  /** Fields that no part of a query may name. */
   readonly hidden: ReadonlySet<string>;
   readonly appColumn: string;
-  /** Breaks ties of the order, so that pages neither overlap nor leave gaps. */
+  /** Breaks ties of the order, so that pages have no overlaps and gaps. */
   readonly idColumn: string;
-  /** An object, never NULL; indexed by `gin (… jsonb_path_ops)` where equality shall be quick. */
+  /** An object, never NULL. A `gin (… jsonb_path_ops)` index makes equality fast. */
   readonly jsonColumn: string;
-  /** Who may read a row; SQL's NULL means everybody. */
+  /** The ACL of a row; NULL makes it readable for everyone. */
   readonly aclColumn: string;
-  /** By what rows are ordered where the query does not say. */
+  /** The column of the default order. */
   readonly defaultOrderColumn: string;
 }
 
-/** For whom a query runs: it sees the rows of one application that one of the grantees may read. */
+/** The visibility of a query: rows of one application that one of the grantees may read. */
 export interface QueryScope {
   readonly appId: string;
-  /** Names as ACLs use them: `*`, user ids, `role:<name>`. The master key sees all rows. */
+  /** Names as in ACLs: `*`, user ids, `role:<name>`. The master key sees all rows. */
   readonly grantees: 'master' | readonly string[];
-  /** The class that a sub-query or a pointer names. @throws AppError where there is none, or the caller may not find in it */
+  /** The class that a sub-query or a pointer names. @throws AppError where the class does not exist, or the caller may not query it */
   classOf(className: string): QueryClass;
 }
 
-/** Where what a query names is kept. */
+/** The storage of a name in a query. */
 type QueryTarget =
   | { readonly kind: 'column'; readonly column: QueryColumn }
   | { readonly kind: 'relation'; readonly relation: QueryRelation }
   | { readonly kind: 'json'; readonly path: FieldPath };
 
-/** The one way from a name in a query to what it stands for. @throws AppError INVALID_QUERY where it is hidden, or has no parts */
+/** The only mapping from a name in a query to its storage. @throws AppError INVALID_QUERY where the field is hidden, or has no parts */
 export function targetOf(path: FieldPath, { hidden, columns, relations }: QueryClass): QueryTarget {
   const [field, ...steps] = path;
   if (hidden.has(field)) throw invalidQuery(`The field ${field} cannot be queried.`);

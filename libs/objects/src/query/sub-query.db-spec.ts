@@ -80,7 +80,7 @@ describe('$inQuery and $notInQuery', () => {
     expect(await things.count(where)).toBe(ids.length);
   });
 
-  it('gives 100 objects where no limit is asked for', async () => {
+  it('returns 100 objects without a limit', async () => {
     const many = Array.from({ length: 101 }, (_, index) => ({
       id: `m${index}`,
       name: String(index).padStart(3, '0'),

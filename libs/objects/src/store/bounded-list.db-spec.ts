@@ -5,7 +5,7 @@ import { listBounded } from './query-database.js';
 
 const ROWS = 60;
 const LISTED = { table: 'things', columns: 'n, fields' };
-/** Ways in which PostgreSQL may come to the rows. */
+/** Settings that force different plans. */
 const PLANS = ['enable_indexscan = off', 'enable_sort = off', 'enable_seqscan = off', 'enable_hashagg = off'];
 
 describe('a bounded list', () => {
@@ -19,7 +19,7 @@ describe('a bounded list', () => {
       poolSize: 1,
       applicationName: 'test',
     });
-    // Each third row is of 3 MiB: eleven of them are more than a query may load.
+    // Every third row has 3 MiB: eleven of them exceed the limit of a query.
     await database.query(
       `CREATE TABLE things AS
          SELECT n, jsonb_build_object('rest', n % 7, 'text', CASE WHEN n % 3 = 0 THEN repeat('x', 3 * 1024 * 1024) END) AS fields
@@ -34,7 +34,7 @@ describe('a bounded list', () => {
     return (await listBounded<{ n: number }>(within, LISTED, query)).map(({ n }) => n);
   };
 
-  it.each(PLANS)('has the order that was asked for, also with %s', async (plan) => {
+  it.each(PLANS)('has the requested order, also with %s', async (plan) => {
     await database.transaction(async (tx) => {
       await tx.query(`SET LOCAL ${plan}`);
       expect(await numbers('n % 2 DESC, n ASC', 'LIMIT 12', tx)).toEqual([1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23]);
@@ -42,7 +42,7 @@ describe('a bounded list', () => {
     });
   });
 
-  it('has it whatever the order in which the rows come', async () => {
+  it('is independent of the physical order of the rows', async () => {
     const shuffling: Queryable = {
       query: async <Row>(sql: string, parameters?: readonly unknown[]) =>
         (await database.query<Row>(sql, parameters)).sort(() => Math.random() - 0.5),
@@ -50,7 +50,7 @@ describe('a bounded list', () => {
     expect(await numbers('n', 'LIMIT 20', shuffling)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
   });
 
-  it('has what it counts ordered by PostgreSQL, not by a sub-query alone', async () => {
+  it('sorts the counted rows in PostgreSQL, not only in a sub-query', async () => {
     const texts: string[] = [];
     const remembering: Queryable = {
       query: (sql) => {
@@ -60,7 +60,7 @@ describe('a bounded list', () => {
     };
     await numbers('n DESC', '', remembering);
     const [sql = ''] = texts;
-    // The running sum over the same rows in another physical order: by the table's own, it would be another one.
+    // Computes the running sum over rows in random physical order; in the table's own order the test would prove nothing.
     const scrambled = sql
       .replace('FROM (SELECT *,', 'FROM (SELECT * FROM (SELECT *,')
       .replace('AS page) AS found', 'AS page) AS read ORDER BY random()) AS found');
@@ -76,10 +76,10 @@ describe('a bounded list', () => {
     }
   });
 
-  it('counts the bytes in that order, and refuses what is too much together', async () => {
+  it('counts the bytes in that order, and rejects a total above the limit', async () => {
     expect(await numbers('n', 'LIMIT 30')).toHaveLength(30);
     await expect(numbers('n', 'LIMIT 33')).rejects.toMatchObject({ errorName: 'OBJECT_TOO_LARGE' });
-    // The small ones come first: of the large ones only ten.
+    // The small rows come first, and only ten of the large ones.
     expect(await numbers('n % 3 DESC, n', 'LIMIT 50')).toHaveLength(50);
     await expect(numbers('n % 3 DESC, n', 'LIMIT 51')).rejects.toMatchObject({ errorName: 'OBJECT_TOO_LARGE' });
   });

@@ -4,7 +4,7 @@ import { RpcHandler } from '#messaging';
 import { FieldIndexes } from './field-indexes.js';
 import { SlowQuestions } from './slow-questions.js';
 
-/** A controller that answers operators for one service. */
+/** A controller that serves operators for one service. */
 export function answering(contract: FieldIndexesRpc): Type {
   @Controller()
   class FieldIndexesController {

@@ -56,7 +56,7 @@ const physical = () =>
   );
 
 describe('indexes of custom fields', () => {
-  it('are built beside the traffic, used, and removed', async () => {
+  it('are built during traffic, used, and removed', async () => {
     builder.start();
     await indexes.add(of('level'));
     await indexes.add(of('level'));
@@ -78,7 +78,7 @@ describe('indexes of custom fields', () => {
     await expect(indexes.remove(of('level'))).rejects.toMatchObject({ errorName: 'NOT_FOUND' });
   }, 60_000);
 
-  it('that a killed process has left unfinished are built anew', async () => {
+  it('that a killed process has left unfinished are rebuilt', async () => {
     await indexes.add(of('level'));
     const [index] = await repository.pending();
     await database.query(`CREATE INDEX ${index?.indexName} ON sample.users (object_id)`);
@@ -96,7 +96,7 @@ describe('indexes of custom fields', () => {
     expect(row?.definition).toContain("'level'");
   }, 60_000);
 
-  it('that PostgreSQL refuses say why, and can be tried again', async () => {
+  it('that PostgreSQL rejects report the reason, and can be retried', async () => {
     await database.query('ALTER TABLE sample.users RENAME TO others');
     builder.start();
     await indexes.add(of('level'));
@@ -111,7 +111,7 @@ describe('indexes of custom fields', () => {
     }, 20_000);
   }, 60_000);
 
-  it('are eight of an application at most, also where many are added at once', async () => {
+  it('are limited to eight per application, also for concurrent requests', async () => {
     const added = await Promise.allSettled(Array.from({ length: 12 }, (_, n) => indexes.add(of(`f${n}`))));
     expect(added.filter(({ status }) => status === 'fulfilled')).toHaveLength(8);
     expect(await states()).toHaveLength(8);
@@ -148,7 +148,7 @@ describe('slow questions', () => {
     } as const,
   });
 
-  it('are noted by their kind, without values, over all processes', async () => {
+  it('are recorded by kind, without values, across all processes', async () => {
     const [one, other] = [new SlowQuestions(database, 'sample'), new SlowQuestions(database, 'sample')];
     await one.timed(levels(4711), slowly);
     await other.timed(levels(4712), slowly);
@@ -166,7 +166,7 @@ describe('slow questions', () => {
     expect(JSON.stringify(await database.query('SELECT * FROM sample.slow_questions'))).not.toContain('471');
   });
 
-  it('are forgotten after a day', async () => {
+  it('are deleted after a day', async () => {
     const questions = new SlowQuestions(database, 'sample');
     await questions.timed(levels(1), slowly);
     await questions.stop();

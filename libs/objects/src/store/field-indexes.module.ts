@@ -18,14 +18,14 @@ const DATABASE_OPTIONS = Symbol('DatabaseOptions');
 /** A service whose classes can have indexes of custom fields. */
 interface IndexedService {
   readonly classes: FieldIndexed;
-  /** By which operators ask for them. */
+  /** The RPCs for operators. */
   readonly contract: FieldIndexesRpc;
   readonly databaseOptions: Pick<FactoryProvider<DatabaseOptions>, 'useFactory' | 'inject'>;
-  /** By which the service injects its database. */
+  /** The token of the service's database. */
   readonly databaseToken: typeof Database;
 }
 
-/** Indexes of custom fields in one service: what queries know of them, who builds them, and what operators ask. */
+/** Indexes of custom fields in one service: use in queries, the builder, and the RPCs for operators. */
 @Module({})
 export class FieldIndexesModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
   constructor(

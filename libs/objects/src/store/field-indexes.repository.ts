@@ -3,7 +3,7 @@ import type { ClassName, FieldIndexReport } from '#contracts';
 import type { Database, Tx } from '#database';
 import { appError } from '#errors';
 
-/** What a service's migration makes for its indexes of custom fields. It is part of migrations that were applied: a change of it is a new one. */
+/** The tables of a service's indexes of custom fields. Applied migrations contain this SQL: changes need a new migration. */
 export function createFieldIndexTables(schema: string): readonly string[] {
   return [
     `CREATE TABLE ${schema}.field_indexes (
@@ -32,12 +32,12 @@ export function createFieldIndexTables(schema: string): readonly string[] {
   ];
 }
 
-/** Each costs every write of the application's objects of that class. */
+/** Each index slows down every write to the class by the application. */
 const MAX_OF_APPLICATION = 8;
-/** Each costs planning and vacuuming of a table that all applications share. */
+/** Each index adds cost to planning and vacuuming of a table that all applications share. */
 const MAX_OF_SERVICE = 64;
 
-/** Which index: there is one at most for these. */
+/** The identity of an index, which is unique. */
 export interface IndexKey {
   readonly appId: string;
   readonly className: ClassName;
@@ -55,7 +55,7 @@ const COLUMNS = `app_id AS "appId", class_name AS "className", fields, index_nam
   changed_at AS "changedAt"`;
 const IS_KEY = 'app_id = $1 AND class_name = $2 AND fields = $3';
 
-/** The indexes of custom fields that operators of one service want, and how far each has come. */
+/** The requested indexes of custom fields of one service, with their states. */
 export class FieldIndexesRepository {
   constructor(
     private readonly database: Database,
@@ -70,7 +70,7 @@ export class FieldIndexesRepository {
     );
   }
 
-  /** Those that are to be built or removed, the oldest first. */
+  /** The indexes to build or remove, oldest first. */
   pending(): Promise<StoredIndex[]> {
     return this.database.query<StoredIndex>(
       `SELECT ${COLUMNS} FROM ${this.schema}.field_indexes WHERE state IN ('building', 'removing') ORDER BY changed_at, index_name`,
@@ -79,22 +79,22 @@ export class FieldIndexesRepository {
     );
   }
 
-  /** @throws AppError INVALID_QUERY where there are too many, or this one is being removed */
+  /** @throws AppError INVALID_QUERY where a limit is reached, or this index is being removed */
   add(key: IndexKey): Promise<void> {
     return this.database.transaction(async (tx) => {
-      // So that two at once cannot pass the bounds together.
+      // The lock keeps concurrent requests from exceeding the limits together.
       await tx.query(`LOCK TABLE ${this.schema}.field_indexes IN SHARE ROW EXCLUSIVE MODE`);
       const [before] = await tx.query<StoredIndex>(
         `SELECT ${COLUMNS} FROM ${this.schema}.field_indexes WHERE ${IS_KEY}`,
         valuesOf(key),
       );
-      if (before?.state === 'removing') throw refused('It is being removed: add it again when it is gone.');
+      if (before?.state === 'removing') throw refused('The index is being removed. Add it again after the removal.');
       if (before?.state === 'failed') await this.retry(tx, key);
       else if (before === undefined) await this.insert(tx, key);
     });
   }
 
-  /** @returns false where there is none */
+  /** @returns false where the index does not exist */
   async markRemoving(key: IndexKey): Promise<boolean> {
     const rows = await this.database.query(
       `UPDATE ${this.schema}.field_indexes SET state = 'removing', changed_at = now() WHERE ${IS_KEY} RETURNING 1`,
@@ -103,7 +103,7 @@ export class FieldIndexesRepository {
     return rows.length > 0;
   }
 
-  /** Nothing where an operator has changed his mind meanwhile. */
+  /** Has no effect where an operator has requested the removal meanwhile. */
   async markBuilt(key: IndexKey, problem: string | null): Promise<void> {
     await this.database.query(
       `UPDATE ${this.schema}.field_indexes SET state = $4, problem = $5, changed_at = now() WHERE ${IS_KEY} AND state = 'building'`,
@@ -118,7 +118,7 @@ export class FieldIndexesRepository {
     );
   }
 
-  /** Those of an application, with their sizes, and the progress of those that are being built. */
+  /** The indexes of an application with their sizes, and the progress of current builds. */
   async report(appId: string): Promise<FieldIndexReport[]> {
     const rows = await this.database.query<FieldIndexReport & ProgressRow>(
       `SELECT ${COLUMNS}, COALESCE(pg_relation_size(oid), 0)::float8 AS bytes, phase,
@@ -143,11 +143,11 @@ export class FieldIndexesRepository {
     );
     if ((counts?.own ?? 0) >= MAX_OF_APPLICATION)
       throw refused(
-        `An application may have ${MAX_OF_APPLICATION} indexes of its own fields in a service: remove one.`,
+        `An application may have at most ${MAX_OF_APPLICATION} indexes of custom fields in a service. Remove one first.`,
       );
     if ((counts?.all ?? 0) >= MAX_OF_SERVICE)
       throw refused(
-        `All applications together may have ${MAX_OF_SERVICE} indexes of their fields in a service: remove one.`,
+        `All applications together may have at most ${MAX_OF_SERVICE} indexes of custom fields in a service. Remove one first.`,
       );
     await tx.query(
       `INSERT INTO ${this.schema}.field_indexes (app_id, class_name, fields, index_name) VALUES ($1, $2, $3, $4)`,
@@ -172,7 +172,7 @@ function valuesOf({ appId, className, fields }: IndexKey): unknown[] {
   return [appId, className, fields];
 }
 
-/** The name of the index in PostgreSQL: always the same, of characters that need no quotes. */
+/** The index's name in PostgreSQL: deterministic, and valid without quotes. */
 function nameOf(key: IndexKey): string {
   const hash = createHash('sha256')
     .update(JSON.stringify(valuesOf(key)))

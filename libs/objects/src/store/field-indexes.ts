@@ -5,13 +5,13 @@ import { type FieldIndex, fieldIndexDefinition } from '../query/field-index.js';
 import type { QueryClass } from '../query/query.js';
 import type { FieldIndexesRepository, IndexKey } from './field-indexes.repository.js';
 
-/** The classes that a service keeps, as the master key may query them. */
+/** The classes of a service, as the master key may query them. */
 export type FieldIndexed = ReadonlyMap<ClassName, QueryClass>;
 
-/** Of all applications together: there are few. */
+/** One cache entry for all applications, because indexes are few. */
 const ALL = 'all';
 
-/** The indexes of custom fields of one service: which of them queries may use, and what operators want of them. */
+/** The indexes of custom fields of one service: those that queries may use, and those that operators request. */
 export class FieldIndexes {
   readonly #ready = new RecentReads(async () => ({ indexes: await this.repository.ready() }));
 
@@ -21,7 +21,7 @@ export class FieldIndexes {
   ) {}
 
   /**
-   * Those that a query of the class may use. They may be a second old: a statement means the same without its index.
+   * The indexes for queries of the class, at most 1 s old: a statement returns the same rows without its index.
    * @throws AppError SERVICE_UNAVAILABLE
    */
   async of(appId: string, className: ClassName): Promise<readonly FieldIndex[]> {
@@ -29,7 +29,7 @@ export class FieldIndexes {
     return indexes.filter((index) => index.appId === appId && index.className === className);
   }
 
-  /** @throws AppError INVALID_QUERY where the fields cannot be indexed, there are too many indexes, or this one is being removed */
+  /** @throws AppError INVALID_QUERY where the fields cannot be indexed, a limit is reached, or this index is being removed */
   async add(key: IndexKey): Promise<void> {
     this.assertPossible(key);
     await this.repository.add(key);
@@ -48,14 +48,14 @@ export class FieldIndexes {
 
   private assertPossible({ appId, className, fields }: IndexKey): void {
     const queryClass = this.classes.get(className);
-    if (queryClass === undefined) throw refused(`Another service keeps the class ${className}.`);
-    if (new Set(fields).size < fields.length) throw refused('Each field can be in an index once.');
+    if (queryClass === undefined) throw refused(`The class ${className} belongs to another service.`);
+    if (new Set(fields).size < fields.length) throw refused('An index cannot contain a field twice.');
     for (const field of fields) {
       const { columns, relations, hidden } = queryClass;
       if (columns.has(field) || relations.has(field) || hidden.has(field))
-        throw refused(`${field} is no custom field of ${className}: only custom fields can be indexed.`);
+        throw refused(`${field} is not a custom field of ${className}. Only custom fields can be indexed.`);
     }
-    // Refuses every name that could mean anything in SQL, whatever was checked before.
+    // Rejects every name with a special meaning in SQL, independent of earlier checks.
     fieldIndexDefinition({ fields }, appId, queryClass);
   }
 }

@@ -7,16 +7,19 @@ import type { FieldIndexed } from './field-indexes.js';
 import type { FieldIndexesRepository, StoredIndex } from './field-indexes.repository.js';
 
 const INTERVAL_MS = 2_000;
-/** So long after its removal was asked for a process may still use an index: what it knows is a second old at most, and a query takes three. */
+/**
+ * Delay between the request for a removal and the removal, because processes may still use the index: their cache is up to 1 s old, and a
+ * query takes up to 3 s.
+ */
 const IN_USE_MS = 5_000;
-/** A build takes as long as it takes. */
+/** Builds have no tight limit, because large tables take long. */
 const LONGEST_STATEMENT_MS = 24 * 60 * 60 * 1_000;
-/** Any number: of all builders of a database one works at a time. */
+/** An arbitrary key: one builder of a database works at a time. */
 const BUILDER_LOCK = 7_236_402;
 
 /**
- * Makes PostgreSQL's indexes what operators want. All processes of a service have one; one at a time works, beside the traffic, on a connection of
- * its own. What a process has left unfinished, however it ended, the next one drops and begins anew.
+ * Creates and drops PostgreSQL's indexes as operators request. Every process of a service has a builder; one works at a time, during
+ * traffic, on a connection of its own. An unfinished build, however its process ended, is dropped and restarted by the next builder.
  */
 export class IndexBuilder {
   readonly #logger = new Logger('FieldIndexes');
@@ -40,7 +43,7 @@ export class IndexBuilder {
     }, INTERVAL_MS);
   }
 
-  /** Ends a build that is under way: another process begins it anew. */
+  /** Cancels the current build; another process restarts it. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     clearInterval(this.#timer);
@@ -54,7 +57,7 @@ export class IndexBuilder {
       if ((await this.repository.pending()).length > 0) await this.#takeTurn();
     } catch (error) {
       if (this.#isStopping) return;
-      this.#logger.warn(`indexes of custom fields are put off: ${messageOf(error)}`);
+      this.#logger.warn(`indexes of custom fields are postponed: ${messageOf(error)}`);
     }
   }
 
@@ -92,7 +95,7 @@ export class IndexBuilder {
     this.#logger.log(`removed ${nameOf(index)}`);
   }
 
-  /** An error of PostgreSQL marks the index as failed; an unreachable PostgreSQL does not, and the next round tries again. */
+  /** An error of PostgreSQL marks the index as failed; an unreachable PostgreSQL does not, and the next round retries. */
   async #build(index: StoredIndex, own: Database): Promise<void> {
     try {
       await this.#create(index, own);
@@ -108,7 +111,7 @@ export class IndexBuilder {
 
   async #create(index: StoredIndex, own: Database): Promise<void> {
     const queryClass = this.classes.get(index.className);
-    if (queryClass === undefined) throw new Error(`no class ${index.className} is kept here`);
+    if (queryClass === undefined) throw new Error(`no class ${index.className} in this service`);
     const [found] = await own.query<{ isValid: boolean }>(
       'SELECT indisvalid AS "isValid" FROM pg_index WHERE indexrelid = to_regclass($1)',
       [this.#qualified(index)],
@@ -118,7 +121,7 @@ export class IndexBuilder {
       const definition = fieldIndexDefinition(index, index.appId, queryClass);
       await own.query(`CREATE INDEX CONCURRENTLY ${index.indexName} ON ${queryClass.table} ${definition}`);
     }
-    // Without statistics of its expressions PostgreSQL does not know what it is good for.
+    // Without statistics of its expressions, PostgreSQL cannot estimate the benefit of the index.
     await own.query(`ANALYZE ${queryClass.table}`);
   }
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newDatabase } from '#testing';
 import { listBounded, QueryDatabase } from './query-database.js';
 
-/** It gets its name at the twentieth time. */
+/** The statement gets its name at the twentieth use. */
 const UNNAMED = 19;
 const RUNS = 30;
 
@@ -23,7 +23,7 @@ describe('a QueryDatabase', () => {
   });
   afterEach(() => database.close());
 
-  it('keeps a query prepared that comes again, and plans it for the values of each run', async () => {
+  it('keeps a recurring query prepared, and plans it for the values of each run', async () => {
     const answers: number[] = [];
     for (let run = 0; run < RUNS; run += 1)
       answers.push(

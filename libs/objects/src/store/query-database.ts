@@ -3,7 +3,10 @@ import { Database, type DatabaseOptions, isRefusedPattern, isStatementTimeout, t
 import { appError } from '#errors';
 import type { CompiledCount, CompiledFind } from '../query/compile.js';
 
-/** A failure of a statement that a client worded, as one that is the client's: QUERY_TIMED_OUT, INVALID_QUERY. Others stay as they are. */
+/**
+ * Converts a failure of a client-defined statement that the client has caused: QUERY_TIMED_OUT, INVALID_QUERY. Other failures stay
+ * unchanged.
+ */
 export function queryFailure(error: unknown): unknown {
   if (isStatementTimeout(error)) return appError('QUERY_TIMED_OUT');
   if (isRefusedPattern(error)) {
@@ -12,12 +15,12 @@ export function queryFailure(error: unknown): unknown {
   return error;
 }
 
-/** Each costs every connection some memory, for as long as it lives. */
+/** Each name costs memory on every connection, for the connection's lifetime. */
 const MAX_NAMES = 200;
 const MAX_TEXT_LENGTH = 4_096;
-/** What asks an index says each of its expressions several times. */
+/** Statements with an index repeat its expressions and are longer. */
 const MAX_INDEXED_TEXT_LENGTH = 32_768;
-/** So often a text comes, while it is among those that came last, before it gets a name: no caller's odd ones use the names up by chance. */
+/** Uses of a text, while it is among the recent ones, before it gets a name, so that rare texts do not use up the names. */
 const TIMES = 20;
 const MAX_REMEMBERED = 1_000;
 
@@ -48,43 +51,46 @@ const shapes = new ShapeNames('shape', MAX_TEXT_LENGTH);
 const indexed = new ShapeNames('indexed', MAX_INDEXED_TEXT_LENGTH);
 
 /**
- * The name under which a statement that a client worded stays prepared, for good. Queries of one kind differ in their values only: so few texts come
- * again and again.
- * @param isIndexed whether an index of custom fields answers it: such statements have names, and connections, of their own
- * @returns undefined for a text that has not come often, is long, or comes when all names are given
+ * The name under which a client-defined statement stays prepared, permanently. Queries of one kind differ only in their values, so that few
+ * texts recur often.
+ * @param isIndexed whether an index of custom fields covers the query: such statements have their own names and connections
+ * @returns undefined for a text that is rare, too long, or arrives when all names are used
  */
 export function shapeName(text: string, isIndexed = false): string | undefined {
   return (isIndexed ? indexed : shapes).of(text);
 }
 
-/** Of one query's rows together, custom fields and `authData`: more than an answer may hold, since `keys` can leave most of them out. */
+/**
+ * Limit of one query's rows together, custom fields and `authData`. It exceeds the limit of a response, because `keys` can remove most of
+ * the fields.
+ */
 const MAX_BYTES = 32 * 1_024 * 1_024;
 
-/** Which rows a query reads, and what it shows of them. */
+/** The source of a query's rows, and the columns of its result. */
 interface ListedTable {
-  /** Name of the table, with its schema. */
+  /** The table, with its schema. */
   readonly table: string;
-  /** SQL for the columns of the answer. */
+  /** SQL of the result columns. */
   readonly columns: string;
-  /** SQL for what one row counts, in bytes, of the table's own columns: its custom fields, unless given. */
+  /** SQL of a row's size in bytes, from the table's own columns. Default: its custom fields. */
   readonly size?: string;
 }
 
-/** Which rows, in what order. */
+/** The rows and their order. */
 type ListedRows = Pick<CompiledFind, 'where' | 'orderBy' | 'limit' | 'parameters'> &
   Partial<Pick<CompiledFind, 'from' | 'isIndexed'>>;
 
-/** What a row comes with. */
+/** The additional columns of each row. */
 interface Place {
-  /** In the order that was asked for, from 1 on. */
+  /** The position in the requested order, from 1. */
   readonly position: number;
-  /** Of this row and those before it. */
+  /** The total size of this row and those before it. */
   readonly bytesSoFar: string;
 }
 
 /**
- * Runs a query, in the order that it asks for, and loads no more of its large columns than one request may cost. SQL promises no order of a
- * sub-query's rows, nor of what a filter leaves of them: the sum is ordered by itself, and each row says its place.
+ * Runs a query in its requested order, and loads large columns only up to the limit of one request. SQL guarantees no order for the rows of
+ * a sub-query or a filter, so the running sum has its own ORDER BY, and each row has its position.
  * @throws AppError OBJECT_TOO_LARGE
  */
 export async function listBounded<Row extends object>(
@@ -105,7 +111,7 @@ export async function listBounded<Row extends object>(
   return rows;
 }
 
-/** How many rows a query finds. */
+/** The number of rows that a query finds. */
 export async function countRows(
   within: Queryable,
   { from, sql, parameters, isIndexed }: CompiledCount,
@@ -115,10 +121,10 @@ export async function countRows(
   return (await within.query<{ count: number }>(statement, parameters, name))[0]?.count ?? 0;
 }
 
-/** A query that takes longer helps nobody, in milliseconds. Less than the caller of an RPC waits. */
+/** Statement timeout in milliseconds, shorter than the timeout of the RPC: the caller of a longer query has given up. */
 const STATEMENT_TIMEOUT_MS = 3_000;
 
-/** A database for statements that clients word. */
+/** A database for client-defined statements. */
 class WordedDatabase extends Database {
   /** @throws AppError QUERY_TIMED_OUT; INVALID_QUERY where PostgreSQL refuses a regular expression */
   override async query<Row>(sql: string, parameters: readonly unknown[] = [], statementName?: string): Promise<Row[]> {
@@ -131,12 +137,12 @@ class WordedDatabase extends Database {
 }
 
 /**
- * Connections of their own for queries that clients word themselves, and that are more than a look-up: however many and slow
- * those are, what else the service does keeps its own. Give it half as many as the others. What an index of custom fields answers has as many
- * besides, since a connection plans its statements either for each run or once; they are opened only where there are such indexes.
+ * Separate connections for client-defined queries other than look-ups, so that slow ones do not take connections from other work of the
+ * service. Give this pool half as many connections as the main pool. Queries that an index of custom fields covers use a second pool of the
+ * same size, because a connection plans prepared statements either for each run or once; it stays empty without such indexes.
  */
 export class QueryDatabase extends WordedDatabase {
-  /** What has one plan, whatever the values. */
+  /** The pool for statements with one generic plan. */
   readonly indexed: Database;
 
   constructor(options: DatabaseOptions) {
@@ -149,7 +155,7 @@ export class QueryDatabase extends WordedDatabase {
     });
   }
 
-  /** Where a query runs. */
+  /** The database for a query. */
   for({ isIndexed }: { readonly isIndexed: boolean }): Queryable {
     return isIndexed ? this.indexed : this;
   }

@@ -8,7 +8,7 @@ async function fresh() {
 }
 
 describe('shapeName', () => {
-  it('names a text when it has come often, and always alike', async () => {
+  it('names a text after repeated use, and always the same', async () => {
     const shapeName = await fresh();
     const named = (text: string, times: number) => Array.from({ length: times }, () => shapeName(text));
     expect(named('a', OFTEN - 1)).toEqual(Array(OFTEN - 1).fill(undefined));
@@ -22,7 +22,7 @@ describe('shapeName', () => {
     ]);
   });
 
-  it('names 200 texts, and keeps to them', async () => {
+  it('names 200 texts, and no more', async () => {
     const shapeName = await fresh();
     const texts = Array.from({ length: 300 }, (_, index) => `text ${index}`);
     for (let time = 0; time < OFTEN; time += 1) for (const text of texts) shapeName(text);
@@ -31,7 +31,7 @@ describe('shapeName', () => {
     expect([names[0], names[199], names[200]]).toEqual(['shape.0', 'shape.199', undefined]);
   });
 
-  it('forgets a text that others have followed', async () => {
+  it('forgets a text that other texts have displaced', async () => {
     const shapeName = await fresh();
     for (let time = 0; time < OFTEN; time += 1) {
       expect(shapeName('rare')).toBeUndefined();
@@ -45,7 +45,7 @@ describe('shapeName', () => {
     for (let time = 0; time <= OFTEN; time += 1) expect(shapeName(text)).toBeUndefined();
   });
 
-  it('names what an index answers apart, also a longer text', async () => {
+  it('names indexed statements separately, also longer ones', async () => {
     const shapeName = await fresh();
     const text = 'x'.repeat(5_000);
     const names = Array.from({ length: OFTEN }, () => shapeName(text, true));

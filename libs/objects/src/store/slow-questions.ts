@@ -5,10 +5,10 @@ import { messageOf } from '#errors';
 import { bestFit, conjunction, isCustom } from '../query/field-index.js';
 import type { Condition, ObjectQuery, QueryClass } from '../query/query.js';
 
-/** A kind of question: what is asked of which fields, in what order. No value of it is kept. */
+/** A kind of query: tests, fields and order. It contains no values. */
 interface QuestionShape {
   readonly question: string;
-  /** Fields of an index that would serve it; empty where none would. */
+  /** Fields of an index that would serve the query; empty where no index would. */
   readonly fields: readonly string[];
 }
 
@@ -51,7 +51,7 @@ function describe(condition: Condition): string {
   }
 }
 
-/** Those that it wants equal, then those of its order, or one that it bounds. */
+/** The fields with equality, followed by those of the order, or by one with a range. */
 function indexableFields(query: Pick<ObjectQuery, 'where' | 'order'>, queryClass: QueryClass): readonly string[] {
   const asked = conjunction(query.where).flatMap((condition) => {
     if (condition.kind !== 'field' || condition.field.length > 1 || !isCustom(condition.field[0], queryClass))
@@ -66,10 +66,10 @@ function indexableFields(query: Pick<ObjectQuery, 'where' | 'order'>, queryClass
   return fields.length > 0 && bestFit(query, [{ fields }], queryClass) !== undefined ? fields : [];
 }
 
-/** What takes longer, in milliseconds, is noted. A look-up takes one or two. */
+/** Queries above this duration are recorded, in milliseconds. A look-up takes one or two. */
 const SLOW_MS = 20;
 const INTERVAL_MS = 5_000;
-/** Kinds of questions that a process notes between two writes; of more the slowest stay. */
+/** Kinds of queries that a process records between two writes; above the limit, the slowest stay. */
 const MAX_NOTED = 200;
 /** Rows of all applications together. */
 const MAX_ROWS = 10_000;
@@ -83,14 +83,14 @@ interface Noted extends QuestionShape {
   maxMs: number;
 }
 
-/** Whose question it was. */
+/** The origin of a query. */
 interface Asked {
   readonly appId: string;
   readonly queryClass: QueryClass;
   readonly query: Pick<ObjectQuery, 'where' | 'order'>;
 }
 
-/** The kinds of questions of the last day that took long: over all processes, without any value. */
+/** The slow queries of the last day, by kind: across all processes, without values. */
 export class SlowQuestions {
   readonly #logger = new Logger('SlowQuestions');
   readonly #noted = new Map<string, Noted>();
@@ -111,7 +111,7 @@ export class SlowQuestions {
     await this.#flush();
   }
 
-  /** Does the work, and notes the question where it took long; also where it was given up. */
+  /** Runs the work, and records the query where it was slow or timed out. */
   async timed<T>(asked: Asked, work: () => Promise<T>): Promise<T> {
     const startedAt = performance.now();
     try {
@@ -149,7 +149,7 @@ export class SlowQuestions {
     });
   }
 
-  /** @returns false where all that are noted took longer */
+  /** @returns false where all recorded kinds were slower */
   #makeRoom(milliseconds: number): boolean {
     const [least] = [...this.#noted].sort(([, one], [, other]) => one.totalMs - other.totalMs);
     return least !== undefined && least[1].totalMs < milliseconds && this.#noted.delete(least[0]);
@@ -160,7 +160,7 @@ export class SlowQuestions {
     return this.#writing;
   }
 
-  /** What cannot be written is lost: it is a hint to operators, and more will come. */
+  /** A failed write is only logged: the data only helps operators, and new queries will add more. */
   async #write(): Promise<void> {
     if (this.#noted.size === 0) return;
     const rows = [...this.#noted.values()];
@@ -180,7 +180,7 @@ export class SlowQuestions {
         [JSON.stringify(rows)],
       );
     } catch (error) {
-      this.#logger.warn(`slow questions could not be noted: ${messageOf(error)}`);
+      this.#logger.warn(`slow queries could not be recorded: ${messageOf(error)}`);
     }
   }
 }

@@ -5,22 +5,22 @@ import { parseWhere } from '../query/parse.js';
 import type { QueryClass, QueryScope } from '../query/query.js';
 import { queryFailure } from './query-database.js';
 
-/** How long one object may be asked about, in milliseconds: meanwhile a connection is kept that others need. */
+/** Timeout of a condition on one object, in milliseconds: the check occupies a connection. */
 const TIMEOUT_MS = 300;
 
-/** The condition of a write (`?where=`), to be asked once its object is locked. */
+/** The condition of a write (`?where=`), checked once its object is locked. */
 export interface UpdateCondition {
   /**
-   * @throws AppError NO_EFFECT where the object does not meet it; QUERY_TIMED_OUT, or INVALID_QUERY where PostgreSQL refuses a
-   * regular expression. The transaction is over then.
+   * @throws AppError NO_EFFECT where the object does not match; QUERY_TIMED_OUT, or INVALID_QUERY where PostgreSQL refuses a regular
+   *   expression. The transaction has failed then.
    */
   assertMet(tx: Tx, objectId: string): Promise<void>;
 }
 
-/** The condition of a write that has none. */
+/** The condition of a write without `where`. */
 export const ALWAYS_MET: UpdateCondition = { assertMet: () => Promise.resolve() };
 
-/** @throws AppError INVALID_QUERY, also for what the caller may not ask about */
+/** @throws AppError INVALID_QUERY, also for fields that the caller may not query */
 export function updateCondition(where: unknown, queryClass: QueryClass, scope: QueryScope): UpdateCondition {
   const condition = parseWhere(where);
   return {
