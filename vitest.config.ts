@@ -11,7 +11,7 @@ const fromHere = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const { compilerOptions } = JSON.parse(readFileSync(fromHere('tsconfig.json'), 'utf8')) as TsConfig;
 /** Library names lead to the sources, as in the compiler's paths. */
 const alias = Object.entries(compilerOptions.paths).map(([name, [path]]) => ({
-  find: name,
+  find: new RegExp(`^${name}$`),
   replacement: fromHere(path),
 }));
 

@@ -1,4 +1,8 @@
-import type { DatabaseOptions } from '#database';
+import { type DatabaseOptions, InboxMessageEntity, OUTBOX_ENTITIES } from '#database';
+import { FIELD_INDEX_ENTITIES } from '#objects/store';
+import { ApplicationEntity, OldApplicationKeyEntity } from './applications/application.entity.js';
+import { LockoutEntity } from './lockout/lockout.entity.js';
+import { MailAllowanceEntity, SmsAllowanceEntity } from './messages/message-allowance.entity.js';
 import { CreateAccounts1795257600000 } from './migrations/1795257600000-create-accounts.js';
 import { CreateRoles1795700000000 } from './migrations/1795700000000-create-roles.js';
 import { CreateLockouts1795700100000 } from './migrations/1795700100000-create-lockouts.js';
@@ -10,6 +14,10 @@ import { CreateRotations1796400000000 } from './migrations/1796400000000-create-
 import { SearchFieldsAtOnce1796500000000 } from './migrations/1796500000000-search-fields-at-once.js';
 import { LeaseOutbox1796600000000 } from './migrations/1796600000000-lease-outbox.js';
 import { CreateFieldIndexes1796710000000 } from './migrations/1796710000000-create-field-indexes.js';
+import { SmsCodeEntity, SmsNumberlessGuessEntity } from './phone-numbers/sms-code.entity.js';
+import { RoleChildEntity, RoleEntity, RoleUserEntity } from './roles/role.entity.js';
+import { SecretRotationEntity } from './secrets/secret-rotation.entity.js';
+import { IdentityEntity, UserEntity } from './users/user.entity.js';
 
 export const ACCOUNTS_SCHEMA = 'accounts';
 
@@ -20,6 +28,24 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
     poolSize,
     schema: ACCOUNTS_SCHEMA,
     applicationName: 'gatepost-accounts',
+    entities: [
+      ApplicationEntity,
+      OldApplicationKeyEntity,
+      UserEntity,
+      IdentityEntity,
+      RoleEntity,
+      RoleUserEntity,
+      RoleChildEntity,
+      LockoutEntity,
+      MailAllowanceEntity,
+      SmsAllowanceEntity,
+      SmsCodeEntity,
+      SmsNumberlessGuessEntity,
+      SecretRotationEntity,
+      InboxMessageEntity,
+      ...OUTBOX_ENTITIES,
+      ...FIELD_INDEX_ENTITIES,
+    ],
     migrations: [
       CreateAccounts1795257600000,
       CreateRoles1795700000000,

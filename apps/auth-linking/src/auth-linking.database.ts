@@ -1,4 +1,5 @@
 import { Database, type DatabaseOptions } from '#database';
+import { PlatformCredentialEntity } from './credentials/platform-credential.entity.js';
 import { CreatePlatformCredentials1795900000000 } from './migrations/1795900000000-create-platform-credentials.js';
 
 /** The database of auth-linking, beside that of accounts where one process runs both. */
@@ -11,6 +12,7 @@ export function authLinkingDatabase(url: string, poolSize: number): DatabaseOpti
     poolSize,
     schema: 'auth_linking',
     applicationName: 'gatepost-auth-linking',
+    entities: [PlatformCredentialEntity],
     migrations: [CreatePlatformCredentials1795900000000],
   };
 }

@@ -1,8 +1,12 @@
-import { Database, type DatabaseOptions } from '#database';
+import { Database, type DatabaseOptions, InboxMessageEntity } from '#database';
+import { AllowanceEntity, DeliveryEntity } from './deliveries/delivery.entity.js';
+import { RecipientEntity } from './mails/recipient.entity.js';
 import { CreateDeliveries1796000000000 } from './migrations/1796000000000-create-deliveries.js';
 import { CreateTemplates1796000100000 } from './migrations/1796000100000-create-templates.js';
 import { CreateTextMessageProviders1796000200000 } from './migrations/1796000200000-create-text-message-providers.js';
 import { AddDeliveryTraces1796300100000 } from './migrations/1796300100000-add-delivery-traces.js';
+import { TemplateEntity } from './templates/template.entity.js';
+import { TextMessageProviderEntity } from './text-messages/text-message-provider.entity.js';
 
 /** The database of mail, beside those of other services where one process runs them all. */
 export class MailDatabase extends Database {}
@@ -14,6 +18,14 @@ export function mailDatabase(url: string, poolSize: number): DatabaseOptions {
     poolSize,
     schema: 'mail',
     applicationName: 'gatepost-mail',
+    entities: [
+      DeliveryEntity,
+      AllowanceEntity,
+      RecipientEntity,
+      TemplateEntity,
+      TextMessageProviderEntity,
+      InboxMessageEntity,
+    ],
     migrations: [
       CreateDeliveries1796000000000,
       CreateTemplates1796000100000,

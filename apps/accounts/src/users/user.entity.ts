@@ -1,0 +1,91 @@
+import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
+import { ApplicationEntity } from '../applications/application.entity.js';
+
+/** A user. `fields` holds the custom fields; the session token is stored sealed and as a lookup hash. */
+@Entity('users')
+@ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'users_app_id_fkey' })
+@Unique('users_email_key', ['appId', 'email'])
+@Unique('users_mobile_phone_number_key', ['appId', 'mobilePhoneNumber'])
+@Unique('users_session_token_key', ['appId', 'sessionTokenHash'])
+@Unique('users_username_key', ['appId', 'username'])
+@Index('users_created_at_idx', ['appId', 'createdAt', 'objectId'])
+@Index('users_fields_idx', { synchronize: false })
+export class UserEntity {
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'users_pkey' })
+  appId!: string;
+
+  @PrimaryColumn({ type: 'text', name: 'object_id', collation: 'C', primaryKeyConstraintName: 'users_pkey' })
+  objectId!: string;
+
+  @Column({ type: 'text', collation: 'C' })
+  username!: string;
+
+  @Column({ type: 'text', nullable: true, collation: 'C' })
+  email!: string | null;
+
+  @Column('boolean', { name: 'email_verified', nullable: true })
+  emailVerified!: boolean | null;
+
+  @Column({ type: 'text', name: 'mobile_phone_number', nullable: true, collation: 'C' })
+  mobilePhoneNumber!: string | null;
+
+  @Column('boolean', { name: 'mobile_phone_verified', default: false })
+  mobilePhoneVerified!: boolean;
+
+  @Column('text', { name: 'password_hash', nullable: true })
+  passwordHash!: string | null;
+
+  @Column('bytea', { name: 'session_token_hash' })
+  sessionTokenHash!: Buffer;
+
+  @Column('text', { name: 'sealed_session_token' })
+  sealedSessionToken!: string;
+
+  @Column('jsonb', { nullable: true })
+  acl!: unknown | null;
+
+  @Column('jsonb', { default: {} })
+  fields!: unknown;
+
+  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  createdAt!: Date;
+
+  @Column({ type: 'timestamptz', name: 'updated_at', precision: 3 })
+  updatedAt!: Date;
+
+  @Column('text', { name: 'sealed_identities', nullable: true })
+  sealedIdentities!: string | null;
+
+  @Column('integer', { name: 'email_version', default: 0 })
+  emailVersion!: number;
+
+  @Column('integer', { name: 'password_version', default: 0 })
+  passwordVersion!: number;
+}
+
+/** The link of one account on a third-party platform to a user. */
+@Entity('identities')
+@ForeignKey(() => UserEntity, ['appId', 'userId'], ['appId', 'objectId'], {
+  name: 'identities_user_fkey',
+  onDelete: 'CASCADE',
+})
+@Unique('identities_user_platform_key', ['appId', 'userId', 'platform'])
+export class IdentityEntity {
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'identities_pkey' })
+  appId!: string;
+
+  @PrimaryColumn({ type: 'text', collation: 'C', primaryKeyConstraintName: 'identities_pkey' })
+  platform!: string;
+
+  @PrimaryColumn({ type: 'text', collation: 'C', primaryKeyConstraintName: 'identities_pkey' })
+  uid!: string;
+
+  @Column('text', { name: 'user_id' })
+  userId!: string;
+
+  @Column('text', { nullable: true })
+  kind!: string | null;
+
+  @Column('boolean', { name: 'is_verified' })
+  isVerified!: boolean;
+}

@@ -1,0 +1,93 @@
+import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** A mail or text message: queued, sent, or given up. */
+@Entity('deliveries')
+@Check('deliveries_channel_check', "(channel = ANY (ARRAY['mail'::text, 'sms'::text]))")
+@Check('deliveries_last_error_check', '(length(last_error) <= 500)')
+@Check(
+  'deliveries_status_check',
+  "(status = ANY (ARRAY['queued'::text, 'sent'::text, 'failed'::text, 'dead'::text, 'dropped'::text]))",
+)
+@Index('deliveries_created_at_idx', ['createdAt'])
+@Index('deliveries_dead_idx', ['createdAt'], { where: "status = 'dead'::text" })
+@Index('deliveries_owed_user_idx', ['appId', 'userId'], {
+  where: "status = ANY (ARRAY['queued'::text, 'failed'::text, 'dead'::text])",
+})
+@Index('deliveries_recipient_idx', ['recipient', 'createdAt'])
+@Index('deliveries_settled_at_idx', ['settledAt'], { where: 'settled_at IS NOT NULL' })
+@Index('deliveries_waiting_idx', ['channel', 'appId', 'nextAttemptAt', 'createdAt'], {
+  where: "status = ANY (ARRAY['queued'::text, 'failed'::text])",
+})
+export class DeliveryEntity {
+  @PrimaryColumn('uuid', { primaryKeyConstraintName: 'deliveries_pkey' })
+  id!: string;
+
+  @Column('text', { name: 'app_id' })
+  appId!: string;
+
+  @Column('text')
+  channel!: string;
+
+  @Column('text')
+  kind!: string;
+
+  @Column('text')
+  recipient!: string;
+
+  @Column('text', { name: 'user_id', nullable: true })
+  userId!: string | null;
+
+  @Column({ type: 'timestamptz', name: 'as_of', precision: 3, nullable: true })
+  asOf!: Date | null;
+
+  @Column('text', { name: 'sealed_content', nullable: true })
+  sealedContent!: string | null;
+
+  @Column('text', { default: 'queued' })
+  status!: string;
+
+  @Column('integer', { default: 0 })
+  attempts!: number;
+
+  @Column('text', { name: 'last_error', nullable: true })
+  lastError!: string | null;
+
+  @Column('uuid', { nullable: true })
+  lease!: string | null;
+
+  @Column({ type: 'timestamptz', name: 'created_at', precision: 3, default: () => 'now()' })
+  createdAt!: Date;
+
+  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
+  expiresAt!: Date;
+
+  @Column({ type: 'timestamptz', name: 'give_up_at', precision: 3 })
+  giveUpAt!: Date;
+
+  @Column({ type: 'timestamptz', name: 'next_attempt_at', precision: 3, default: () => 'now()' })
+  nextAttemptAt!: Date;
+
+  @Column({ type: 'timestamptz', name: 'settled_at', precision: 3, nullable: true })
+  settledAt!: Date | null;
+
+  @Column('text', { nullable: true })
+  traceparent!: string | null;
+}
+
+/** The messages of an application within a window of its rate limit. */
+@Entity('allowances')
+export class AllowanceEntity {
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'allowances_pkey' })
+  appId!: string;
+
+  @PrimaryColumn({
+    type: 'timestamptz',
+    name: 'window_start',
+    precision: 3,
+    primaryKeyConstraintName: 'allowances_pkey',
+  })
+  windowStart!: Date;
+
+  @Column('bigint')
+  used!: string;
+}
