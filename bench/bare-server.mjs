@@ -36,7 +36,7 @@ fastify.get('/1.1/users/me', async ({ headers }) =>
 
 fastify.get('/1.1/users/:id', async (request) => present(await find('get', 'object_id', request.params.id)));
 
-// One statement where the service needs two: it reads the user to judge the session and to apply the changes.
+// One statement where the service needs two: it reads the user to check the session and to apply the changes.
 fastify.put('/1.1/users/:id', async (request) => {
   const { rows } = await pool.query({
     name: 'put',

@@ -53,13 +53,13 @@ function rateLine({ name, kind, ofCase, median }) {
   const yardstick = () => (beside === undefined ? medianOf('bare', 'perSecond') : medianOf(kind, 'besidePerSecond'));
   const ratio = isCompared ? rate / yardstick() : undefined;
   const ratioText = ratio === undefined ? '' : `${ratio.toFixed(2)} of ${beside ?? 'bare'}`;
-  const judgement = judge({ ...CASES[name], ratio, kind, p50: medianOf(kind, 'p50') });
+  const result = compare({ ...CASES[name], ratio, kind, p50: medianOf(kind, 'p50') });
   const others = ofCase.filter((row) => row.kind === kind).reduce((sum, row) => sum + row.others, 0);
   const latencies = `${medianOf(kind, 'p50').toFixed(1)} | ${medianOf(kind, 'p99').toFixed(1)}`;
-  return `| ${name} | ${kind} | ${rate.toFixed(0)} | ${ratioText} | ${judgement} | ${latencies} | ${others} | ${busyText(CASES[name], medianOf(kind, 'busy'))} |`;
+  return `| ${name} | ${kind} | ${rate.toFixed(0)} | ${ratioText} | ${result} | ${latencies} | ${others} | ${busyText(CASES[name], medianOf(kind, 'busy'))} |`;
 }
 
-function judge({ target, maxP50Ms, ratio, kind, p50 }) {
+function compare({ target, maxP50Ms, ratio, kind, p50 }) {
   if (maxP50Ms !== undefined) return `p50 ≤ ${maxP50Ms} ms ${verdict(p50 <= maxP50Ms)}`;
   return target[kind] === undefined ? '' : `≥ ${target[kind].toFixed(2)} ${verdict(ratio >= target[kind])}`;
 }

@@ -10,7 +10,7 @@ const PROOFS = {
   races: {
     help: `Usage: npm run test:races -- [--times=200] [<files>]
 
-Requests that cross, over two processes of every service: each case so many times, judged by the answers and by what is in the
+Requests that cross, over two processes of every service: each case so many times, checked by the answers and by what is in the
 database afterwards.
 `,
     scale: { times: () => 200 },

@@ -73,11 +73,11 @@ function caseLine({ kind, inFlight, name, of, hashRate }) {
     row.processorMs.toFixed(2),
     row.shed,
     row.others,
-    judged(TARGETS[kind]?.[name]?.[inFlight], row, parse, hashRate),
+    compared(TARGETS[kind]?.[name]?.[inFlight], row, parse, hashRate),
   ];
 }
 
-function judged(target, row, parse, hashRate) {
+function compared(target, row, parse, hashRate) {
   if (target === undefined) return '';
   const checks = [
     target.rate === undefined || [`≥ ${target.rate} ×`, row.perSecond >= target.rate * parse.perSecond],

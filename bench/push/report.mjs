@@ -47,7 +47,7 @@ export function pushReport(results) {
     const [ours, theirs] = [of('gatepost', name), of('mosquitto', name)];
     return ours === undefined
       ? []
-      : [[title, shown(ours, digits), shown(theirs, digits), judged(target, ours, theirs)]];
+      : [[title, shown(ours, digits), shown(theirs, digits), compared(target, ours, theirs)]];
   });
   return table(['measure', 'Gatepost', 'Mosquitto', 'target'], lines);
 }
@@ -62,7 +62,7 @@ function shown(value, digits) {
   });
 }
 
-function judged(target, ours, theirs) {
+function compared(target, ours, theirs) {
   const isMet = target?.isMet(ours, theirs);
   return isMet === undefined ? '' : `${target.text} ${verdict(isMet)}`;
 }

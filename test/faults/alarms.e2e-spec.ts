@@ -116,7 +116,7 @@ describe('a RabbitMQ that runs short of memory, then of disk, under load', () =>
     return (await memoryMib()) - before;
   };
 
-  it('is got over without a hand', async () => {
+  it('is recovered from without intervention', async () => {
     load.start(WORKERS);
     try {
       await sleep(WARM_MS);

@@ -18,17 +18,17 @@ interface Scene {
   readonly letters: Letterbox;
 }
 
-/** A strike that was made. */
+/** A fault that was injected. */
 export interface InjectedFault {
   readonly target: PlannedFault['target'];
   /** On the clock of `performance.now()`. */
   readonly from: number;
 }
 
-/** Makes strikes, and measures how long it takes until everything works again. */
+/** Injects faults, and measures the time until everything works again. */
 export class FaultInjector {
   readonly injected: InjectedFault[] = [];
-  /** Milliseconds from the start of what was injected (the last of several) until everything worked. */
+  /** Milliseconds from the start of the killed target (the last of several) until everything worked. */
   readonly recoveries: number[] = [];
 
   constructor(
@@ -36,7 +36,7 @@ export class FaultInjector {
     private readonly log: (line: string) => void,
   ) {}
 
-  /** Makes the strikes one after the other, until the time is over. @returns how many were made */
+  /** Injects the faults one after the other, until the time is over. @returns the number of injected faults */
   async inject(faults: readonly PlannedFault[], untilMs = Infinity): Promise<number> {
     let count = 0;
     for (const fault of faults) {

@@ -23,7 +23,7 @@ const WANDERERS = 5;
 const AWAY_MS = 3_000;
 /** Before the first fault. */
 const WARM_MS = 5_000;
-/** Mails take a while to leave, so that some are on their way when something is injected. */
+/** Mails take a while to leave, so that some are on their way when a fault is injected. */
 const SMTP_MS = 300;
 /** By one mail process: what it has in hand, and nothing else, may be sent again after a fault. */
 const MAILS_AT_ONCE = 5;
@@ -88,7 +88,7 @@ describe('every process and every server killed, in turn and at random, under lo
     expect(failures).toEqual([]);
   }, START_MS);
 
-  it('are got over without a hand', async () => {
+  it('are recovered from without intervention', async () => {
     const { inTurn, atRandom } = planOf(SEED, SECONDS);
     log(`in turn: ${describePlan(inTurn)}`);
     log(`at random, while there is time: ${describePlan(atRandom)}`);
@@ -98,7 +98,7 @@ describe('every process and every server killed, in turn and at random, under lo
       await sleep(WARM_MS);
       await injector.inject(inTurn);
       const made = await injector.inject(atRandom, performance.now() + SECONDS * 1_000);
-      log(`${made} of ${atRandom.length} at random were made`);
+      log(`${made} of ${atRandom.length} random faults were injected`);
       calmAt = await eventually(untilCalm, CALM_WITHIN_MS);
     } finally {
       await load.stop();

@@ -8,7 +8,7 @@ describe('the plan of a seed', () => {
     expect(planOf(7, 120)).not.toEqual(planOf(8, 120));
   });
 
-  it('strikes each process of every service, and each server, before it strikes at random', () => {
+  it('kills each process of every service, and each server, before the random faults', () => {
     const injected = planOf(7, 120).inTurn.map(({ target }) => target);
     expect(injected.toSorted()).toEqual([...SERVICES, ...SERVICES, ...SERVERS, ...SERVERS].toSorted());
   });

@@ -4,14 +4,14 @@ import { type Service, SERVICES } from '../load/cluster.js';
 export const SERVERS = ['rabbitmq', 'redis', 'postgresql'] as const;
 export type Server = (typeof SERVERS)[number];
 
-/** Something that ends without a warning. */
+/** A process or server that is killed without a warning. */
 export interface PlannedFault {
   readonly target: Service | Server;
   /** How long after the beginning of a burst of requests. */
   readonly afterMs: number;
   /** For how long it stays away before it is started again. */
   readonly awayMs: number;
-  /** Whether the next strike follows as soon as this target serves again: before everything is well. */
+  /** Whether the next fault follows as soon as this target serves again: before everything is well. */
   readonly isFollowed: boolean;
 }
 
@@ -53,7 +53,7 @@ export function planOf(seed: number, seconds: number): Plan {
   return { inTurn, atRandom };
 }
 
-/** In one line. */
+/** The faults in one line. */
 export function describePlan(faults: readonly PlannedFault[]): string {
   return faults
     .map(({ target, afterMs, awayMs, isFollowed }) => `${target} ${afterMs}/${awayMs} ms${isFollowed ? ' +' : ','}`)

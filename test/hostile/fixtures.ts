@@ -18,7 +18,7 @@ import {
 /** Nothing is sent while the attack lasts. */
 const TOMORROW = new Date(Date.now() + 24 * 3_600_000).toISOString();
 
-/** A person who is attacked, with what only this person and the operator may see. */
+/** A user who is attacked, with data that only this user and the operator may see. */
 interface Victim {
   readonly user: TestUser;
   readonly ids: readonly string[];

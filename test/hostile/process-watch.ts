@@ -77,7 +77,7 @@ export class ProcessWatch {
     this.#watching = this.#watch();
   }
 
-  /** Notes what the processes hold: what they have grown by since the note before is judged, so the first ones find caches empty. */
+  /** Records the memory of the processes: growth since the previous record is checked, so the first ones find caches empty. */
   async note(): Promise<void> {
     for (const one of this.processes.filter(({ pid }) => isAlive(pid))) one.notes.push(await noteOf(one));
   }

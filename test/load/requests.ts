@@ -46,7 +46,7 @@ export class Requests {
     this.#sent += 1;
     const startedAt = performance.now();
     const asked = await send().then(
-      (reply) => this.#judged(kind, expected, { reply, startedAt }),
+      (reply) => this.#classified(kind, expected, { reply, startedAt }),
       (error: unknown) => this.#broken(kind, startedAt, error),
     );
     const counts = this.counts.get(kind) ?? { acknowledged: 0, refused: 0, unknown: 0 };
@@ -54,7 +54,7 @@ export class Requests {
     return asked;
   }
 
-  #judged(kind: string, expected: number, answer: { reply: ApiReply; startedAt: number }): Asked {
+  #classified(kind: string, expected: number, answer: { reply: ApiReply; startedAt: number }): Asked {
     const { reply, startedAt } = answer;
     if (reply.status === expected) return { outcome: expected < 400 ? 'acknowledged' : 'refused', reply };
     if (reply.status !== 503) return this.#failed(kind, `${reply.status} instead of ${expected}: ${reply.text}`);

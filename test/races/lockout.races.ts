@@ -16,9 +16,9 @@ const MISMATCH = 210;
 const WRONG_CODE = 603;
 const LOCKED = 219;
 const UNAVAILABLE = 503;
-const JUDGED = 7;
-/** Of seven judged the seventh locks. */
-const MOST_MISMATCHES = JUDGED - 1;
+const CHECKED = 7;
+/** The last of seven wrong passwords locks. */
+const MOST_MISMATCHES = CHECKED - 1;
 const LOCK_MS = 15 * 60_000;
 /** Comparisons are counted for a whole server: they are a round's own where no other runs beside it. */
 const ALONE = 1;
@@ -74,12 +74,12 @@ function expectTold(outcomes: readonly unknown[]): void {
 }
 
 /** Seven wrong passwords were checked, regardless of the answers; fewer only if some clients were asked to retry. */
-function expectJudged(judged: number, outcomes: readonly unknown[]): void {
-  expect(judged, 'wrong passwords that were judged').toBeLessThanOrEqual(JUDGED);
-  if (!outcomes.includes(UNAVAILABLE)) expect(judged, 'wrong passwords that were judged').toBe(JUDGED);
+function expectChecked(checked: number, outcomes: readonly unknown[]): void {
+  expect(checked, 'wrong passwords that were checked').toBeLessThanOrEqual(CHECKED);
+  if (!outcomes.includes(UNAVAILABLE)) expect(checked, 'wrong passwords that were checked').toBe(CHECKED);
 }
 
-/** The lock is stored, and nothing besides it. A server that keeps its store to itself is judged by its answers alone. */
+/** The lock is stored, and nothing besides it. A server without access to its store is checked by its answers alone. */
 async function expectLockStored({ server: { app, env } }: Round, { id }: TestUser): Promise<void> {
   const { REDIS_URL: url, GATEPOST_NAMESPACE: namespace = '' } = env;
   if (url === undefined) return;
@@ -101,7 +101,7 @@ async function expectLocked(round: Round, user: TestUser): Promise<void> {
   await expectLockStored(round, user);
 }
 
-/** Specification, Login lockout: no interleaving has more than seven wrong passwords of a user judged. */
+/** Specification, Login lockout: no interleaving lets the server check more than seven wrong passwords of a user. */
 export function describeLockoutRaces(server: () => GatepostServer): void {
   describe('the lockout', () => {
     const race = racesOn(server);
@@ -110,7 +110,7 @@ export function describeLockoutRaces(server: () => GatepostServer): void {
       const { user, wrongly } = await manyDoored(round);
       const { wrong, compared } = await counted(round, () => round.cross({ wrong: times(MANY, wrongly) }));
       const outcomes = outcomesOf(wrong);
-      expectJudged(compared, outcomes);
+      expectChecked(compared, outcomes);
       expectTold(outcomes);
       await expectLocked(round, user);
     };
@@ -127,7 +127,7 @@ export function describeLockoutRaces(server: () => GatepostServer): void {
       expectTold(outcomesOf(wrong));
       const letIn = right.map(outcomeOf).filter((outcome) => outcome !== LOCKED);
       expect(letIn.filter((outcome) => outcome !== 200 && outcome !== UNAVAILABLE)).toEqual([]);
-      expectJudged(compared - letIn.length, outcomesOf([...wrong, ...right]));
+      expectChecked(compared - letIn.length, outcomesOf([...wrong, ...right]));
       await expectLocked(round, user);
     };
     race('is not wiped by right passwords that come in between', betweenRightOnes, ALONE);

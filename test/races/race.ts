@@ -118,7 +118,7 @@ export class Round {
     return good[0] ?? [];
   }
 
-  /** Judges what the database holds; `$1` is the application. A server that keeps its database to itself is judged by its answers alone. */
+  /** Checks the database; `$1` is the application. A server without access to its database is checked by its answers alone. */
   async expectStored(expected: readonly Json[], sql: string, ...values: readonly unknown[]): Promise<void> {
     const result = await this.database?.query<Json>(sql, [this.server.app.id, ...values]);
     if (result !== undefined) expect(result.rows, sql).toEqual(expected);

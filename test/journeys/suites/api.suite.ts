@@ -95,6 +95,6 @@ export function describeApi(server: () => GatepostServer, platforms: () => Platf
   describePushRequests(server);
   describePushRouter(server);
   describePushClient(server);
-  // Last: it judges what the tests above have seen.
+  // Last: it checks the answers that the tests above got.
   describeApiDescription(server);
 }

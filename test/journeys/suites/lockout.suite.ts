@@ -47,7 +47,7 @@ export function describeLockout(server: () => GatepostServer): void {
       api = appClient(server());
     });
 
-    it('judges six wrong passwords; the seventh locks, and right ones are refused with it', async () => {
+    it('checks six wrong passwords; the seventh locks, and right ones are refused with it', async () => {
       user = await signUp(api);
       for (let index = 0; index < 6; index += 1) {
         const { status, headers, body } = await wrongly();
@@ -94,7 +94,7 @@ export function describeLockout(server: () => GatepostServer): void {
       expect(codeOf(await rightly())).toBe(219);
     });
 
-    it('counts only passwords that were judged', async () => {
+    it('counts only passwords that were checked', async () => {
       user = await signUp(api);
       for (const password of ['', 7, null, { $ne: '' }, ['wrong']])
         for (let round = 0; round < 2; round += 1) await logIn({ username: user.username, password });

@@ -73,7 +73,7 @@ export function describeLogin(server: () => GatepostServer): void {
       expect(Object.keys(reply.body).sort()).toEqual(['code', 'error']);
     });
 
-    it('judges every byte of long passwords and of passwords with NUL bytes', async () => {
+    it('checks every byte of long passwords and of passwords with NUL bytes', async () => {
       const long = 'x'.repeat(100);
       const [longUser, nulUser] = [
         await signUp(api, { password: `${long}a` }),

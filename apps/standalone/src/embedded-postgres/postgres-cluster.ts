@@ -29,7 +29,7 @@ export interface PostgresOptions {
  */
 export async function ensureCluster(options: PostgresOptions): Promise<void> {
   if (hasCluster(options.folder)) return;
-  // A leftover of an interrupted start.
+  // The incomplete cluster of an interrupted start.
   const partial = `${options.folder}.new`;
   try {
     rmSync(partial, { recursive: true, force: true });
