@@ -14,7 +14,7 @@ export interface StrangerLimitOptions {
 export const STRANGER_LIMIT_OPTIONS = Symbol('StrangerLimitOptions');
 
 /** The limit of all networks together is this multiple of the limit of one network: it also bounds a client with very many addresses. */
-const NETWORKS = 10;
+const ALL_NETWORKS_FACTOR = 10;
 /** The key of the count for all networks; it differs from every network. */
 const ALL_NETWORKS = '*';
 
@@ -65,7 +65,7 @@ export class StrangerLimit {
    * Counts before the look-up, whose result is still open. An existing application is counted a few times at most, until it is familiar.
    */
   async #admit(appId: string, network: string): Promise<void> {
-    const waitMs = this.#countFailure(network, 1) ?? this.#countFailure(ALL_NETWORKS, NETWORKS);
+    const waitMs = this.#countFailure(network, 1) ?? this.#countFailure(ALL_NETWORKS, ALL_NETWORKS_FACTOR);
     if (waitMs !== undefined && !(await this.applications.isListed(appId))) throw this.#tooMany(waitMs);
   }
 

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 /** The default time to live, in milliseconds (docs/decisions.md). */
 const TTL_MS = 1_000;
-const MAX_KEPT = 10_000;
+const MAX_ENTRIES = 10_000;
 
 /** Options that replace the default of one second. */
 interface RecentReadsOptions<Answer> {
@@ -14,7 +14,7 @@ interface RecentReadsOptions<Answer> {
 
 /** A cache of reads with a time to live of one second by default. A missing object is also a result: represent it by an object. */
 export class RecentReads<Answer extends object> {
-  readonly #kept: LRUCache<string, Answer>;
+  readonly #present: LRUCache<string, Answer>;
   readonly #absent: LRUCache<string, Answer>;
   readonly #running = new Map<string, Promise<Answer>>();
 
@@ -23,18 +23,18 @@ export class RecentReads<Answer extends object> {
     private readonly options: RecentReadsOptions<Answer> = {},
   ) {
     const { ttlMs = TTL_MS, absent } = options;
-    this.#kept = new LRUCache({ max: MAX_KEPT, ttl: ttlMs });
-    this.#absent = new LRUCache({ max: MAX_KEPT, ttl: absent?.ttlMs ?? ttlMs });
+    this.#present = new LRUCache({ max: MAX_ENTRIES, ttl: ttlMs });
+    this.#absent = new LRUCache({ max: MAX_ENTRIES, ttl: absent?.ttlMs ?? ttlMs });
   }
 
   /** @throws the error of the read */
   async get(key: string): Promise<Answer> {
-    return this.#kept.get(key) ?? this.#absent.get(key) ?? this.#running.get(key) ?? this.#begin(key);
+    return this.#present.get(key) ?? this.#absent.get(key) ?? this.#running.get(key) ?? this.#begin(key);
   }
 
   /** Makes the next `get` read again. A read in progress still resolves for its current callers, and is not cached. */
   forget(key: string): void {
-    this.#kept.delete(key);
+    this.#present.delete(key);
     this.#absent.delete(key);
     this.#running.delete(key);
   }
@@ -49,7 +49,7 @@ export class RecentReads<Answer extends object> {
     try {
       // The read starts one microtask later, so that `#running` has its entry before the read can end.
       const answer = await Promise.resolve(key).then(this.read);
-      if (isCurrent()) (this.options.absent?.is(answer) === true ? this.#absent : this.#kept).set(key, answer);
+      if (isCurrent()) (this.options.absent?.is(answer) === true ? this.#absent : this.#present).set(key, answer);
       return answer;
     } finally {
       if (isCurrent()) this.#running.delete(key);

@@ -42,7 +42,7 @@ class SelfReportService {
 type Examine = typeof selfReportRpc.accounts;
 
 /** A controller that serves the diagnostics of one service. */
-function answering(contract: Examine): Type {
+function controllerFor(contract: Examine): Type {
   @Controller()
   class SelfReportController {
     constructor(private readonly report: SelfReportService) {}
@@ -61,10 +61,10 @@ export class SelfReportModule {
   /** @param services the services whose RPCs the process receives; a process without any cannot be reached by RPC */
   static forServices(services: readonly string[], identity: ProcessIdentity): DynamicModule {
     const contracts: readonly RpcContract[] = Object.values(selfReportRpc);
-    const asked = contracts.filter(({ pattern }) => services.some((service) => pattern === `${service}.examine`));
+    const served = contracts.filter(({ pattern }) => services.some((service) => pattern === `${service}.examine`));
     return {
       module: SelfReportModule,
-      controllers: asked.map((contract) => answering(contract as typeof selfReportRpc.accounts)),
+      controllers: served.map((contract) => controllerFor(contract as typeof selfReportRpc.accounts)),
       providers: [{ provide: PROCESS_IDENTITY, useValue: identity }, SelfReportService, Clock],
     };
   }

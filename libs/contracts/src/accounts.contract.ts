@@ -16,7 +16,7 @@ import { MAX_LIST_LIMIT, objectId, objectReadOptions, objectRemoval, objectWrite
 import { identity, identityChanges, MAX_IDENTITIES, platformKind, platformName, visibleUser } from './user.schema.js';
 
 /** A user after sign-up or login. Replicas that predate third-party accounts only created users and omit `isNew`. */
-const enteredUser = z.object({ user: visibleUser, isNew: z.boolean().default(true) });
+const authenticatedUser = z.object({ user: visibleUser, isNew: z.boolean().default(true) });
 
 /** Maximum number of ids in one reply of `accounts.listApplicationIds`. */
 export const MAX_LISTED_APPLICATIONS = 10_000;
@@ -33,7 +33,7 @@ export const accountsRpc = {
     z.object({}),
     z.object({ appIds: z.array(z.string()).max(MAX_LISTED_APPLICATIONS) }),
   ),
-  signUp: rpc('accounts.signUp', z.object({ caller, fields: jsonObject }), enteredUser, PASSWORD_TIMEOUT_MS),
+  signUp: rpc('accounts.signUp', z.object({ caller, fields: jsonObject }), authenticatedUser, PASSWORD_TIMEOUT_MS),
   /** Signs up or logs in by the proven identities of `authData`. `isNew`: no user had any of the identities. */
   signUpOrLogInByIdentity: rpc(
     'accounts.signUpOrLogInByIdentity',
@@ -43,7 +43,7 @@ export const accountsRpc = {
       identities: z.array(identity).min(1).max(MAX_IDENTITIES),
       failOnNotExist: z.boolean(),
     }),
-    enteredUser,
+    authenticatedUser,
     PASSWORD_TIMEOUT_MS,
   ),
   logIn: rpc(

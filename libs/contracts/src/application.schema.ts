@@ -71,7 +71,7 @@ const pageUrl = z.union(
       .max(MAX_PAGE_URL_LENGTH)
       .refine((url) => !/^[^/]*\/\/[^/]*@/.test(url) && !url.includes('#')),
   ],
-  { error: 'must be a URL such as https://example.com/verify without user and fragment, or empty' },
+  { error: 'must be a URL such as https://example.com/verify without a user and a fragment, or empty' },
 );
 
 /** Settings of an application with their defaults. `docs/decisions.md` and the API page describe their effect. */

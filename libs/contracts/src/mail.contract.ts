@@ -59,7 +59,7 @@ export const deliveriesRpc = {
 const MAX_SUBJECT_LENGTH = 500;
 const MAX_BODY_LENGTH = 262_144;
 
-const place = z.object({ appId, kind: z.enum(MAIL_KINDS), language: languageTag });
+const templateKey = z.object({ appId, kind: z.enum(MAIL_KINDS), language: languageTag });
 
 /** The Handlebars sources of a template. */
 const sources = z.object({
@@ -85,15 +85,15 @@ export type ShownTemplate = z.output<typeof shownTemplate>;
 export const templatesRpc = {
   list: rpc('mail.listTemplates', z.object({ appId }), z.object({ templates: z.array(listedTemplate) })),
   /** The template for a reader of that language; the template itself may be in another language. */
-  get: rpc('mail.getTemplate', place, z.object({ template: shownTemplate })),
+  get: rpc('mail.getTemplate', templateKey, z.object({ template: shownTemplate })),
   /** Absent parts keep their value. Fails with INCORRECT_TYPE where a part does not render. */
-  set: rpc('mail.setTemplate', place.extend({ parts: sources.partial() }), z.object({ template: shownTemplate })),
+  set: rpc('mail.setTemplate', templateKey.extend({ parts: sources.partial() }), z.object({ template: shownTemplate })),
   /** Same as `get`, rendered with a fictitious user. */
   preview: rpc(
     'mail.previewTemplate',
-    place.extend({ applicationName: z.string() }),
+    templateKey.extend({ applicationName: z.string() }),
     z.object({ mail: listedTemplate.extend({ subject: z.string(), html: z.string(), text: z.string() }) }),
   ),
   /** Removes an application's own template. Fails with NOT_FOUND. */
-  reset: rpc('mail.resetTemplate', place, z.object({})),
+  reset: rpc('mail.resetTemplate', templateKey, z.object({})),
 };

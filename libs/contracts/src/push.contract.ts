@@ -33,7 +33,7 @@ export const deliveryCounts = z.object({
 export type DeliveryCounts = z.output<typeof deliveryCounts>;
 
 /** The id of a push in `scheduledPushMessages`. */
-const scheduledNumber = z.number().int().min(1);
+const scheduledId = z.number().int().min(1);
 const accepted = z.object({ objectId, createdAt: z.iso.datetime() });
 const pushRequest = z.object({
   caller,
@@ -68,11 +68,11 @@ export const pushRpc = {
   /** Fails with NOT_FOUND, also where the push has started. */
   getScheduled: rpc(
     'push-delivery.getScheduledPush',
-    z.object({ caller, id: scheduledNumber }),
+    z.object({ caller, id: scheduledId }),
     z.object({ push: jsonObject }),
   ),
   /** Fails with NOT_FOUND, also where the push has started. */
-  cancelScheduled: rpc('push-delivery.cancelScheduledPush', z.object({ caller, id: scheduledNumber }), z.object({})),
+  cancelScheduled: rpc('push-delivery.cancelScheduledPush', z.object({ caller, id: scheduledId }), z.object({})),
   /** The ports of the running connectors, for deployments without GATEPOST_PUSH_URL. */
   findConnectors: rpc('push-delivery.findConnectors', z.object({}), z.object({ ports: z.array(z.number().int()) })),
 };
@@ -107,7 +107,7 @@ export const pushOperationsRpc = {
 };
 
 /** The requester of an installation. Push-delivery knows no users, so the gateway first has accounts resolve the session. */
-const asked = z.object({ caller, principal });
+const requester = z.object({ caller, principal });
 
 /** The id of an installation; clients may choose it. */
 const chosenId = objectId.refine(isObjectId);
@@ -127,18 +127,18 @@ export const installationsRpc = {
   /** Creates the installation, or changes the one with the same `installationId` or device token, because SDKs register repeatedly. */
   register: rpc(
     'push-delivery.registerInstallation',
-    asked.extend({ fields: jsonObject, returnNew: z.boolean() }),
+    requester.extend({ fields: jsonObject, returnNew: z.boolean() }),
     z.object({ objectId, isNew: z.boolean(), result: jsonObject }),
   ),
   /** `installation` is null where it does not exist, or where the caller cannot read it. */
   get: rpc(
     'push-delivery.getInstallation',
-    objectReadOptions.extend(asked.shape).extend({ objectId }),
+    objectReadOptions.extend(requester.shape).extend({ objectId }),
     z.object({ installation: jsonObject.nullable() }),
   ),
   find: rpc(
     'push-delivery.findInstallations',
-    objectListQuery.extend(asked.shape),
+    objectListQuery.extend(requester.shape),
     z.object({ results: z.array(jsonObject), count: z.number().int().optional() }),
   ),
   /**
@@ -147,14 +147,14 @@ export const installationsRpc = {
    */
   update: rpc(
     'push-delivery.updateInstallation',
-    objectWriteOptions.extend(asked.shape).extend({ objectId: chosenId, changes: jsonObject }),
+    objectWriteOptions.extend(requester.shape).extend({ objectId: chosenId, changes: jsonObject }),
     z.object({ result: jsonObject }),
   ),
   remove: rpc('push-delivery.removeInstallations', objectRemoval.extend({ principal }), z.object({})),
   /** Saves all installations or none. */
   saveAll: rpc(
     'push-delivery.saveInstallations',
-    asked.extend({ writes: z.array(installationWrite).min(1).max(MAX_SAVED_OBJECTS) }),
+    requester.extend({ writes: z.array(installationWrite).min(1).max(MAX_SAVED_OBJECTS) }),
     z.object({ results: z.array(z.object({ internalId: z.string(), result: jsonObject })) }),
   ),
 };

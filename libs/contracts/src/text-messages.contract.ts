@@ -54,7 +54,7 @@ const MIN_SECRET_LENGTH = 16;
 const webhookUrl = z
   .string()
   .max(MAX_URL_LENGTH)
-  .regex(/^https?:\/\/[^\s@#]+$/, 'must be a URL such as https://example.com/sms without user and fragment')
+  .regex(/^https?:\/\/[^\s@#]+$/, 'must be a URL such as https://example.com/sms without a user and a fragment')
   .refine((text) => URL.canParse(text), 'must be a URL such as https://example.com/sms');
 
 /**
@@ -82,7 +82,7 @@ export const TEXT_MESSAGE_PROVIDERS = {
     })
     .refine(
       ({ from, messagingServiceSid }) => (from === undefined) !== (messagingServiceSid === undefined),
-      'Set either from or messagingServiceSid.',
+      'Either from or messagingServiceSid must be given.',
     ),
 } as const;
 

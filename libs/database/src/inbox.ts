@@ -2,9 +2,9 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { Database, type Tx } from './database.js';
 
 /** Longer than a broker stores an unhandled event, dead letters excepted. */
-const KEPT = "interval '30 days'";
+const RETENTION = "interval '30 days'";
 /** Expired entries that each new message deletes. */
-const CLEANED_AT_ONCE = 20;
+const CLEANUP_BATCH_SIZE = 20;
 
 /** Records which events a service has handled, so that a redelivered event has no effect. */
 export class Inbox {
@@ -30,8 +30,8 @@ export class Inbox {
   private async forgetOld(tx: Tx): Promise<void> {
     await tx.query(
       `DELETE FROM ${this.schema}.inbox WHERE message_id IN (
-         SELECT message_id FROM ${this.schema}.inbox WHERE received_at < now() - ${KEPT}
-          ORDER BY received_at LIMIT ${CLEANED_AT_ONCE} FOR UPDATE SKIP LOCKED)`,
+         SELECT message_id FROM ${this.schema}.inbox WHERE received_at < now() - ${RETENTION}
+          ORDER BY received_at LIMIT ${CLEANUP_BATCH_SIZE} FOR UPDATE SKIP LOCKED)`,
     );
   }
 }

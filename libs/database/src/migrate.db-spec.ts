@@ -5,8 +5,8 @@ import { eventually, newDatabase } from '#testing';
 import type { DatabaseOptions } from './data-source.js';
 import { migrate, migrationStatus } from './migrate.js';
 
-const PATIENCE = { turnMs: 20_000, tableMs: 200, tablesMs: 20_000 };
-const IMPATIENCE = { turnMs: 500, tableMs: 100, tablesMs: 500 };
+const LONG_TIMEOUTS = { otherMigrationMs: 20_000, tableMs: 200, tablesMs: 20_000 };
+const SHORT_TIMEOUTS = { otherMigrationMs: 500, tableMs: 100, tablesMs: 500 };
 /** Timeout of tests that wait for a migration's retries. */
 const TEST_MS = 40_000;
 
@@ -65,7 +65,7 @@ describe('migrate', { timeout: TEST_MS }, () => {
       poolSize: 1,
       applicationName: 'gatepost-sample',
     };
-    other = new pg.Client({ connectionString: url, application_name: 'somebody' });
+    other = new pg.Client({ connectionString: url, application_name: 'other-migrator' });
     await other.connect();
   });
   afterEach(() => other.end());
@@ -87,7 +87,7 @@ describe('migrate', { timeout: TEST_MS }, () => {
   it('leaves nothing of an interrupted migration, which the next run applies', async () => {
     const steps = { ...options, migrations: [CreateThings1700000000000, AddInTwoSteps1700000200000] };
     await other.query('SELECT pg_advisory_lock(1)');
-    const killed = migrate(steps, PATIENCE).catch((error: unknown) => error);
+    const killed = migrate(steps, LONG_TIMEOUTS).catch((error: unknown) => error);
     await eventually(async () => {
       const { rowCount } = await other.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -98,14 +98,14 @@ describe('migrate', { timeout: TEST_MS }, () => {
     expect(await killed).toBeInstanceOf(Error);
     expect(await columns()).toEqual(['name']);
     await other.query('SELECT pg_advisory_unlock(1)');
-    expect(await migrate(steps, PATIENCE)).toEqual(['AddInTwoSteps1700000200000']);
+    expect(await migrate(steps, LONG_TIMEOUTS)).toEqual(['AddInTwoSteps1700000200000']);
     expect(await columns()).toEqual(['first', 'name', 'second']);
   });
 
   it('times out while another migration runs, and names its session', async () => {
     await other.query('SELECT pg_advisory_lock(7236401)');
-    await expect(migrate(options, IMPATIENCE)).rejects.toThrow(
-      /another migration runs: PostgreSQL's process \d+ \(somebody, from .*pg_terminate_backend\(\d+\)/,
+    await expect(migrate(options, SHORT_TIMEOUTS)).rejects.toThrow(
+      /another migration runs: PostgreSQL's process \d+ \(other-migrator, from .*pg_terminate_backend\(\d+\)/,
     );
   });
 
@@ -113,7 +113,7 @@ describe('migrate', { timeout: TEST_MS }, () => {
     await migrate(options);
     await other.query('BEGIN');
     await other.query('SELECT * FROM sample.things');
-    const migrating = migrate(all(), PATIENCE);
+    const migrating = migrate(all(), LONG_TIMEOUTS);
     const third = new pg.Client({ connectionString: options.url });
     await third.connect();
     for (let query = 0; query < 20; query += 1) await third.query('SELECT * FROM sample.things');
@@ -127,7 +127,7 @@ describe('migrate', { timeout: TEST_MS }, () => {
     await migrate(options);
     await other.query('BEGIN');
     await other.query('SELECT * FROM sample.things');
-    await expect(migrate(all(), IMPATIENCE)).rejects.toThrow(/in use all the time/);
+    await expect(migrate(all(), SHORT_TIMEOUTS)).rejects.toThrow(/in use all the time/);
     await other.query('COMMIT');
     expect(await migrate(all())).toEqual(['AddSize1700000100000']);
   });

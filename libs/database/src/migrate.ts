@@ -52,7 +52,7 @@ async function describeMigrator(holder: LockHolder): Promise<string> {
   const [migrator] = rows;
   if (migrator === undefined) return 'another migration has just ended: try again';
   const { pid, application, address, seconds } = migrator;
-  return `another migration runs: PostgreSQL's process ${pid} (${application}, from ${address}, for ${seconds} s). If nobody works there any more, end it with "SELECT pg_terminate_backend(${pid})"`;
+  return `another migration runs: PostgreSQL's process ${pid} (${application}, from ${address}, for ${seconds} s). If that session is abandoned, end it with "SELECT pg_terminate_backend(${pid})"`;
 }
 
 const MIGRATIONS_TABLE = 'migrations';
@@ -64,16 +64,16 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const RETRY_MS = 1_000;
 
 /** The timeouts of a migration, in milliseconds. */
-interface MigrationPatience {
+interface MigrationTimeouts {
   /** Wait for another migration. */
-  readonly turnMs: number;
+  readonly otherMigrationMs: number;
   /** Wait of one attempt for the lock of a table; other statements on the table queue behind it meanwhile. */
   readonly tableMs: number;
   /** Total wait for locks of tables. */
   readonly tablesMs: number;
 }
 
-const PATIENCE: MigrationPatience = { turnMs: 300_000, tableMs: 2_000, tablesMs: 120_000 };
+const TIMEOUTS: MigrationTimeouts = { otherMigrationMs: 300_000, tableMs: 2_000, tablesMs: 120_000 };
 
 /** The state of a schema's migrations. */
 interface MigrationStatus {
@@ -95,9 +95,9 @@ export async function migrate(options: DatabaseOptions, patience = PATIENCE): Pr
   await dataSource.initialize();
   const lock = dataSource.createQueryRunner();
   try {
-    await takeMigrationLock(lock, patience.turnMs);
+    await takeMigrationLock(lock, timeouts.otherMigrationMs);
     await lock.query(`CREATE SCHEMA IF NOT EXISTS ${options.schema}`);
-    return await applyPending(dataSource, options.schema, patience.tablesMs);
+    return await applyPending(dataSource, options.schema, timeouts.tablesMs);
   } finally {
     await releaseMigrationLock(lock);
     await lock.release();

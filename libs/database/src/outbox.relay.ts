@@ -32,7 +32,7 @@ class OutboxLease {
   /** Takes or renews the lease where an event is due. @returns false where no event is due, or another relay holds the lease */
   async takeIfDue(): Promise<boolean> {
     const askedAtMs = performance.now();
-    const taken = await this.database.query(
+    const renewed = await this.database.query(
       `INSERT INTO ${this.schema}.outbox_lease AS lease (id, holder, held_until)
        SELECT 1, $1, clock_timestamp() + make_interval(secs => $2)
         WHERE EXISTS (SELECT 1 FROM ${this.schema}.outbox WHERE available_at <= now())
@@ -42,8 +42,8 @@ class OutboxLease {
       [this.#holder, LEASE_MS / 1_000],
       `${this.schema}.outbox.lease`,
     );
-    if (taken.length > 0) this.#endsAtMs = askedAtMs + LEASE_MS;
-    return taken.length > 0;
+    if (renewed.length > 0) this.#endsAtMs = askedAtMs + LEASE_MS;
+    return renewed.length > 0;
   }
 
   /** The statement that releases the lease, to be combined with the last write under it. */
@@ -63,14 +63,14 @@ const BATCH_SIZE = 100;
 /** The maximum wait of rows whose process crashed before it could relay them, in milliseconds. */
 const POLL_INTERVAL_MS = 1_000;
 /** Interval between the starts of two batches, in milliseconds, so that successive events share a batch. The first batch starts at once. */
-const GATHER_MS = 20;
+const BATCH_INTERVAL_MS = 20;
 /** Pause while the broker or the database is unavailable, doubled each time up to the second value. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
 const FIRST_RETRY_SECONDS = 1;
 const LONGEST_RETRY_SECONDS = 300;
 /** Limit of the count of waiting events. */
-const COUNTED = 10_000;
+const MAX_COUNTED = 10_000;
 
 interface OutboxRow {
   readonly id: string;
@@ -149,7 +149,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
       const end = await this.relayBatch().catch((error: unknown) => this.pauseAfter(error));
       if (end !== 'idle') continue;
       await this.pause();
-      await sleep(Math.max(0, startedAt + GATHER_MS - performance.now()));
+      await sleep(Math.max(0, startedAt + BATCH_INTERVAL_MS - performance.now()));
     }
     await this.letOthersRelay();
   }
@@ -202,7 +202,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     const [row] = await this.database.query<{ count: number; seconds: number }>(
       `SELECT count(*)::int AS count, coalesce(greatest(extract(epoch FROM now() - min(available_at)), 0), 0)::float AS seconds
          FROM (SELECT available_at FROM ${schema}.outbox ORDER BY id LIMIT $1) AS first`,
-      [COUNTED],
+      [MAX_COUNTED],
     );
     this.metrics.outboxWaiting.set({ schema }, row?.count ?? 0);
     this.metrics.outboxOldest.set({ schema }, row?.seconds ?? 0);

@@ -55,9 +55,9 @@ describe('combined statements', () => {
 
   it('change nothing where one is refused, and name the violated constraint', async () => {
     await database.run(addParent('p', 1));
-    const taken = database.run(together([addChild('p', 'c'), addParent('p', 2)]));
-    expect(violatedUniqueConstraint(await taken.catch((error: unknown) => error))).toBe('parents_pkey');
-    const orphan = database.run(together([addParent('q', 1), addChild('nobody', 'c')]));
+    const conflict = database.run(together([addChild('p', 'c'), addParent('p', 2)]));
+    expect(violatedUniqueConstraint(await conflict.catch((error: unknown) => error))).toBe('parents_pkey');
+    const orphan = database.run(together([addParent('q', 1), addChild('missing', 'c')]));
     expect(violatedForeignKey(await orphan.catch((error: unknown) => error))).toBe('children_parent_fkey');
     expect(await counts()).toEqual({ parents: 1, children: 0 });
   });

@@ -176,9 +176,9 @@ describe('the outbox over RabbitMQ', () => {
     for (let value = 0; value < 20; value += 1) await add(replica, value);
     expect([await waiting(replica), values()]).toEqual([20, []]);
     await eventually(async () => {
-      const told = await replica.metrics.expose();
-      expect(told).toMatch(/^gatepost_outbox_waiting\{schema="sample"\} 20$/m);
-      expect(told).toMatch(/^gatepost_outbox_oldest_waiting_seconds\{schema="sample"\} (?!0$)[\d.]+$/m);
+      const exposed = await replica.metrics.expose();
+      expect(exposed).toMatch(/^gatepost_outbox_waiting\{schema="sample"\} 20$/m);
+      expect(exposed).toMatch(/^gatepost_outbox_oldest_waiting_seconds\{schema="sample"\} (?!0$)[\d.]+$/m);
     });
     proxy.bringBack();
     await eventually(() => {
@@ -394,11 +394,11 @@ describe('the outbox over RabbitMQ', () => {
         expect(values().toSorted((a, b) => a - b)).toEqual([1, 2]);
       });
       await eventually(async () => {
-        const told = await metrics.expose();
+        const exposed = await metrics.expose();
         for (const schema of schemas) {
           expect(await database.query(`SELECT id FROM ${schema}.outbox`)).toEqual([]);
-          expect(told).toContain(`gatepost_outbox_published_total{schema="${schema}",outcome="ok"} 1`);
-          expect(told).toContain(`gatepost_outbox_waiting{schema="${schema}"} 0`);
+          expect(exposed).toContain(`gatepost_outbox_published_total{schema="${schema}",outcome="ok"} 1`);
+          expect(exposed).toContain(`gatepost_outbox_waiting{schema="${schema}"} 0`);
         }
       });
     } finally {

@@ -7,7 +7,7 @@ import { appError, toAppError } from '#errors';
 import { decodeRequest, encodeError, type Requester } from './transport.js';
 
 /** The error codes of a missing socket, and of one whose process has ended. */
-const NOBODY_LISTENS: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ECONNREFUSED']);
+const NO_LISTENER_CODES: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ECONNREFUSED']);
 
 const closed = (cause?: unknown) =>
   appError('SERVICE_UNAVAILABLE', { message: 'The server closed the connection.', cause });
@@ -29,7 +29,7 @@ export class OperatorSocket implements Requester {
     try {
       await once(socket, 'connect');
     } catch (error) {
-      if (NOBODY_LISTENS.has((error as NodeJS.ErrnoException).code)) return undefined;
+      if (NO_LISTENER_CODES.has((error as NodeJS.ErrnoException).code)) return undefined;
       throw error;
     }
     socket.on('error', () => socket.destroy());

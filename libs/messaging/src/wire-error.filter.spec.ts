@@ -16,8 +16,8 @@ describe('WireErrorFilter', () => {
   });
 
   it('passes an AppError through unchanged, and logs nothing', async () => {
-    const taken = appError('USERNAME_TAKEN');
-    await expect(pass(taken)).rejects.toBe(taken);
+    const usernameTaken = appError('USERNAME_TAKEN');
+    await expect(pass(usernameTaken)).rejects.toBe(usernameTaken);
     expect(error).not.toHaveBeenCalled();
   });
 

@@ -41,8 +41,8 @@ describe('dead letters', () => {
   }
 
   it('are empty for a service that never had any', async () => {
-    expect(await letters.count('nobody')).toBe(0);
-    await letters.replay('nobody', () => {
+    expect(await letters.count('absent')).toBe(0);
+    await letters.replay('absent', () => {
       throw new Error('there is none');
     });
   });

@@ -32,14 +32,14 @@ describe('a RabbitMQ that is short of memory', { timeout: TEST_MS }, () => {
   let own: ChannelModel;
   let isShort = false;
 
-  const open = (told?: Metrics) =>
+  const open = (registry?: Metrics) =>
     new RabbitTransport({
       url: rabbit.url,
       namespace,
       connectionName: 'gatepost-test',
       retryDelaysMs: RETRY_DELAYS_MS,
       publishes: [sampleEvents.happened],
-      ...(told !== undefined && { metrics: told }),
+      ...(registry !== undefined && { metrics: registry }),
     });
   const start = async () => {
     sample = await startSample(serving, behaviour);
@@ -62,7 +62,7 @@ describe('a RabbitMQ that is short of memory', { timeout: TEST_MS }, () => {
       expect([asking.problem(), serving.problem()]).toEqual([undefined, undefined]);
     }, NOTICED_MS);
   };
-  const told = async (name: string) =>
+  const gaugeValue = async (name: string) =>
     Number(
       (await metrics.expose())
         .split('\n')
@@ -103,7 +103,7 @@ describe('a RabbitMQ that is short of memory', { timeout: TEST_MS }, () => {
     await start();
     await runShort();
     await eventually(async () => {
-      expect(await told('broker_blocked')).toBe(1);
+      expect(await gaugeValue('broker_blocked')).toBe(1);
     });
     const startedAt = performance.now();
     const calls = await Promise.allSettled(
@@ -114,13 +114,13 @@ describe('a RabbitMQ that is short of memory', { timeout: TEST_MS }, () => {
     await expect(publish()).rejects.toMatchObject(UNAVAILABLE);
     await expect(asking.sendToNode('any', { pattern: 'note', body: '{}' })).rejects.toMatchObject(UNAVAILABLE);
     await eventually(async () => {
-      expect(await told('broker_pending_bytes')).toBe(0);
+      expect(await gaugeValue('broker_pending_bytes')).toBe(0);
     });
     expect([asking.isConnected(), serving.isConnected()]).toEqual([true, true]);
     await recover();
     // The metric is read at most once a second.
     await eventually(async () => {
-      expect(await told('broker_blocked')).toBe(0);
+      expect(await gaugeValue('broker_blocked')).toBe(0);
     });
     expect(await client.call(sampleRpc.echo, { text: 'again' })).toEqual({ text: 'again' });
   });

@@ -8,7 +8,14 @@ import { RpcClient } from '../src/messaging.module.js';
 import { RabbitTransport } from '../src/rabbit/rabbit.transport.js';
 import { Topology } from '../src/rabbit/topology.js';
 import { RETRY_DELAYS_MS } from './open-rabbit.js';
-import { impatientHold, nobodysRpc, SampleBehaviour, sampleEvents, sampleRpc, startSample } from './sample-service.js';
+import {
+  holdWithShortTimeout,
+  absentServiceRpc,
+  SampleBehaviour,
+  sampleEvents,
+  sampleRpc,
+  startSample,
+} from './sample-service.js';
 
 describe('metrics of RabbitMQ', () => {
   let namespace: string;
@@ -21,18 +28,18 @@ describe('metrics of RabbitMQ', () => {
   let behaviour: SampleBehaviour;
   let sample: INestMicroservice | undefined;
 
-  const open = (url: string, told: Metrics) =>
+  const open = (url: string, registry: Metrics) =>
     new RabbitTransport({
       url,
       namespace,
       connectionName: 'gatepost-test',
       retryDelaysMs: RETRY_DELAYS_MS,
       publishes: Object.values(sampleEvents),
-      metrics: told,
+      metrics: registry,
     });
   const publish = () =>
     transport.publishEvent({ id: randomUUID(), pattern: sampleEvents.happened.pattern, body: '{"value":"x"}' });
-  const told = async (name: string, of = metrics) =>
+  const readSeries = async (name: string, of = metrics) =>
     (await of.expose()).split('\n').filter((line) => line.startsWith(`gatepost_${name}`));
 
   beforeEach(async () => {
@@ -64,32 +71,32 @@ describe('metrics of RabbitMQ', () => {
     await publish();
     await publish();
     await eventually(async () => {
-      expect(await told('broker_queue_messages')).toEqual([
+      expect(await readSeries('broker_queue_messages')).toEqual([
         'gatepost_broker_queue_messages{queue="events.sample"} 2',
         'gatepost_broker_queue_messages{queue="events.sample.retry-1"} 0',
         'gatepost_broker_queue_messages{queue="events.sample.retry-2"} 0',
         'gatepost_broker_queue_messages{queue="events.sample.dead"} 0',
       ]);
-      expect(await told('broker_connected')).toEqual(['gatepost_broker_connected 1']);
+      expect(await readSeries('broker_connected')).toEqual(['gatepost_broker_connected 1']);
     });
     proxy.takeAway();
     await eventually(async () => {
-      expect(await told('broker_queue_messages')).toEqual([]);
-      expect(await told('broker_connected')).toEqual(['gatepost_broker_connected 0']);
+      expect(await readSeries('broker_queue_messages')).toEqual([]);
+      expect(await readSeries('broker_connected')).toEqual(['gatepost_broker_connected 0']);
     });
     proxy.bringBack();
     await eventually(async () => {
-      expect(await told('broker_queue_messages')).toHaveLength(4);
+      expect(await readSeries('broker_queue_messages')).toHaveLength(4);
     });
   });
 
   it('are read within three seconds from a silent broker, and then left out', async () => {
     await eventually(async () => {
-      expect(await told('broker_queue_messages')).toHaveLength(4);
+      expect(await readSeries('broker_queue_messages')).toHaveLength(4);
     });
     proxy.silence();
     await eventually(async () => {
-      expect(await told('broker_queue_messages')).toEqual([]);
+      expect(await readSeries('broker_queue_messages')).toEqual([]);
     });
   });
 
@@ -97,12 +104,12 @@ describe('metrics of RabbitMQ', () => {
     const receiving = new Metrics();
     sample = await startSample(open(testRun().amqpUrl, receiving), behaviour);
     await eventually(async () => {
-      expect(await told('broker_queue_messages', receiving)).toHaveLength(5);
+      expect(await readSeries('broker_queue_messages', receiving)).toHaveLength(5);
     });
     const channel = await own.createChannel();
     await channel.deleteQueue(topology.deadLetterQueue('sample'));
     await eventually(async () => {
-      expect(await told('broker_queue_messages', receiving)).toHaveLength(3);
+      expect(await readSeries('broker_queue_messages', receiving)).toHaveLength(3);
     });
     expect(await client.call(sampleRpc.echo, { text: 'still there' })).toEqual({ text: 'still there' });
   });
@@ -116,18 +123,18 @@ describe('metrics of RabbitMQ', () => {
     sample = await startSample(open(testRun().amqpUrl, receiving), behaviour);
     await publish();
     await eventually(async () => {
-      expect(await told('events_handled_total', receiving)).toEqual([
+      expect(await readSeries('events_handled_total', receiving)).toEqual([
         'gatepost_events_handled_total{outcome="ok"} 0',
         'gatepost_events_handled_total{outcome="retry"} 2',
         'gatepost_events_handled_total{outcome="dead"} 1',
       ]);
-      expect(await told('broker_queue_messages', receiving)).toContain(
+      expect(await readSeries('broker_queue_messages', receiving)).toContain(
         'gatepost_broker_queue_messages{queue="events.sample.dead"} 1',
       );
     });
     await publish();
     await eventually(async () => {
-      expect(await told('events_handled_total{outcome="ok"}', receiving)).toEqual([
+      expect(await readSeries('events_handled_total{outcome="ok"}', receiving)).toEqual([
         'gatepost_events_handled_total{outcome="ok"} 1',
       ]);
     });
@@ -138,16 +145,16 @@ describe('metrics of RabbitMQ', () => {
     sample = await startSample(open(testRun().amqpUrl, receiving), behaviour);
     await eventually(() => client.call(sampleRpc.echo, { text: '' }));
     await expect(client.call(sampleRpc.fail, { how: 'known' })).rejects.toMatchObject({ errorName: 'USERNAME_TAKEN' });
-    await expect(client.call(impatientHold, {})).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
-    await expect(client.call(nobodysRpc, {})).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
-    expect(await told('rpc_call_duration_seconds_count')).toEqual(
+    await expect(client.call(holdWithShortTimeout, {})).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    await expect(client.call(absentServiceRpc, {})).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    expect(await readSeries('rpc_call_duration_seconds_count')).toEqual(
       expect.arrayContaining([
         'gatepost_rpc_call_duration_seconds_count{callee="sample",outcome="answered"} 2',
         'gatepost_rpc_call_duration_seconds_count{callee="sample",outcome="timed_out"} 1',
-        'gatepost_rpc_call_duration_seconds_count{callee="nobody",outcome="unavailable"} 1',
+        'gatepost_rpc_call_duration_seconds_count{callee="absent",outcome="unavailable"} 1',
       ]),
     );
-    expect(await told('rpc_duration_seconds_count', receiving)).toEqual([
+    expect(await readSeries('rpc_duration_seconds_count', receiving)).toEqual([
       'gatepost_rpc_duration_seconds_count{pattern="sample.echo",outcome="ok"} 1',
       'gatepost_rpc_duration_seconds_count{pattern="sample.fail",outcome="USERNAME_TAKEN"} 1',
     ]);

@@ -95,9 +95,9 @@ describe('direct messages over RabbitMQ', () => {
     });
     await receive(() => held);
     const padding = 'x'.repeat(4 * 1_024 * 1_024);
-    const taken = PREFETCH + WAITING_BYTES / padding.length;
+    const accepted = PREFETCH + WAITING_BYTES / padding.length;
     let refused: unknown;
-    for (let number = 0; number <= taken + 1 && refused === undefined; number += 1)
+    for (let number = 0; number <= accepted + 1 && refused === undefined; number += 1)
       await send(number, padding).catch((error: unknown) => (refused = error));
     expect(refused).toMatchObject({ errorName: 'SERVICE_UNAVAILABLE', status: 503 });
     await eventually(() => {

@@ -8,7 +8,7 @@ import { RpcClient } from '../src/messaging.module.js';
 import type { RabbitTransport } from '../src/rabbit/rabbit.transport.js';
 import { Topology } from '../src/rabbit/topology.js';
 import { openRabbit } from './open-rabbit.js';
-import { impatientHold, SampleBehaviour, sampleRpc, startSample } from './sample-service.js';
+import { holdWithShortTimeout, SampleBehaviour, sampleRpc, startSample } from './sample-service.js';
 
 const MAX_RPC_IN_FLIGHT = 2_000;
 
@@ -52,7 +52,7 @@ describe('RPC over RabbitMQ', () => {
 
   it("drops a request from the queue after the caller's deadline", async () => {
     await new Topology(namespace).declareRpcQueue(channel, 'sample');
-    await expect(client.call(impatientHold, {})).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    await expect(client.call(holdWithShortTimeout, {})).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
     await eventually(async () => {
       expect((await channel.checkQueue(rpcQueue())).messageCount).toBe(0);
     });
@@ -131,7 +131,7 @@ describe('RPC over RabbitMQ', () => {
     await start();
     proxy.silence();
     const startedAt = Date.now();
-    await expect(client.call(impatientHold, {})).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    await expect(client.call(holdWithShortTimeout, {})).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
     expect(Date.now() - startedAt).toBeLessThan(2_000);
     proxy.bringBack();
     await eventually(async () => {

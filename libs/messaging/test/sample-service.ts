@@ -17,15 +17,15 @@ export const sampleRpc = {
   /** Forwarded to the contract of that name. */
   pass: rpc(
     'sample.pass',
-    z.object({ to: z.enum(['echo', 'fail', 'hold', 'nobody']), length: z.number().optional() }),
+    z.object({ to: z.enum(['echo', 'fail', 'hold', 'absent']), length: z.number().optional() }),
     z.object({ text: z.string() }),
     3_000,
   ),
   missing: rpc('sample.missing', z.object({}), z.object({}), 3_000),
 };
-export const impatientHold = rpc('sample.hold', z.object({}), z.object({ held: z.literal(true) }), 250);
-export const nobodysRpc = rpc('nobody.echo', z.object({}), z.object({}), 20_000);
-export const impatientPass = { ...sampleRpc.pass, timeoutMs: 250 };
+export const holdWithShortTimeout = rpc('sample.hold', z.object({}), z.object({ held: z.literal(true) }), 250);
+export const absentServiceRpc = rpc('absent.echo', z.object({}), z.object({}), 20_000);
+export const passWithShortTimeout = { ...sampleRpc.pass, timeoutMs: 250 };
 export const sampleEvents = {
   happened: event('sample.happened.v1', z.object({ value: z.string() }), { subscribers: ['sample'] }),
   ignored: event('sample.ignored.v1', z.object({})),
@@ -82,7 +82,7 @@ class SampleController {
       echo: () => forward(sampleRpc.echo, { text: 'x'.repeat(length) }),
       fail: () => forward(sampleRpc.fail, { how: 'known' }),
       hold: () => forward(sampleRpc.hold, {}),
-      nobody: () => forward(nobodysRpc, {}),
+      absent: () => forward(absentServiceRpc, {}),
     };
     return Promise.resolve(questions[to]() as Forwarded<RpcReply<typeof sampleRpc.pass>>);
   }

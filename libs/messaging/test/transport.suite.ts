@@ -6,7 +6,14 @@ import { event, nodeMessage } from '#contracts';
 import { eventually } from '#testing';
 import { Broadcasts, nodeMessageHandler, NodeMessages, RpcClient } from '../src/messaging.module.js';
 import type { Transport } from '../src/transport.js';
-import { impatientHold, impatientPass, nobodysRpc, SampleBehaviour, sampleRpc, startSample } from './sample-service.js';
+import {
+  holdWithShortTimeout,
+  passWithShortTimeout,
+  absentServiceRpc,
+  SampleBehaviour,
+  sampleRpc,
+  startSample,
+} from './sample-service.js';
 
 /** Maximum size of a message (libs/messaging/README.md). */
 const MAX_MESSAGE_BYTES = 12 * 1_024 * 1_024;
@@ -95,14 +102,14 @@ export function describeTransport(name: string, open: () => TransportPair): void
 
     it('is SERVICE_UNAVAILABLE after the deadline', async () => {
       const startedAt = Date.now();
-      await expect(client.call(impatientHold, {})).rejects.toMatchObject(UNAVAILABLE);
+      await expect(client.call(holdWithShortTimeout, {})).rejects.toMatchObject(UNAVAILABLE);
       expect(Date.now() - startedAt).toBeGreaterThanOrEqual(240);
       expect(Date.now() - startedAt).toBeLessThan(2_500);
     });
 
     it('is SERVICE_UNAVAILABLE at once where the service does not run, or has no such handler', async () => {
       const startedAt = Date.now();
-      await expect(client.call(nobodysRpc, {})).rejects.toMatchObject(UNAVAILABLE);
+      await expect(client.call(absentServiceRpc, {})).rejects.toMatchObject(UNAVAILABLE);
       await expect(client.call(sampleRpc.missing, {})).rejects.toMatchObject(UNAVAILABLE);
       expect(Date.now() - startedAt).toBeLessThan(5_000);
     });
@@ -119,13 +126,13 @@ export function describeTransport(name: string, open: () => TransportPair): void
 
     it('is SERVICE_UNAVAILABLE at once where the service of a forwarded request does not run', async () => {
       const startedAt = Date.now();
-      await expect(client.call(sampleRpc.pass, { to: 'nobody' })).rejects.toMatchObject(UNAVAILABLE);
+      await expect(client.call(sampleRpc.pass, { to: 'absent' })).rejects.toMatchObject(UNAVAILABLE);
       expect(Date.now() - startedAt).toBeLessThan(2_500);
     });
 
     it('keeps the original deadline over a forwarded request', async () => {
       const startedAt = Date.now();
-      await expect(client.call(impatientPass, { to: 'hold' })).rejects.toMatchObject(UNAVAILABLE);
+      await expect(client.call(passWithShortTimeout, { to: 'hold' })).rejects.toMatchObject(UNAVAILABLE);
       expect(Date.now() - startedAt).toBeLessThan(2_500);
     });
 

@@ -4,7 +4,7 @@ import { Metrics } from './metrics.js';
 describe('metrics', () => {
   let metrics: Metrics;
 
-  const told = async (name: string) =>
+  const readSeries = async (name: string) =>
     (await metrics.expose()).split('\n').filter((line) => line.startsWith(`gatepost_${name}`));
   const later = () => vi.advanceTimersByTimeAsync(1_000);
 
@@ -18,12 +18,12 @@ describe('metrics', () => {
   });
 
   it('start counters with zeros, and omit gauges that have not been set', async () => {
-    expect(await told('lockouts_total')).toEqual(['gatepost_lockouts_total 0']);
-    expect(await told('push_logins_total')).toEqual([
+    expect(await readSeries('lockouts_total')).toEqual(['gatepost_lockouts_total 0']);
+    expect(await readSeries('push_logins_total')).toEqual([
       'gatepost_push_logins_total{outcome="ok"} 0',
       'gatepost_push_logins_total{outcome="limited"} 0',
     ]);
-    expect(await told('redis_connected')).toEqual([]);
+    expect(await readSeries('redis_connected')).toEqual([]);
   });
 
   it('are read on demand, at most once a second', async () => {
@@ -32,10 +32,10 @@ describe('metrics', () => {
       metrics.redisInFlight.set((reads += 1));
     };
     metrics.sample({ gauges: [metrics.redisInFlight], read });
-    expect(await told('redis_commands')).toEqual(['gatepost_redis_commands_in_flight 1']);
-    expect(await told('redis_commands')).toEqual(['gatepost_redis_commands_in_flight 1']);
+    expect(await readSeries('redis_commands')).toEqual(['gatepost_redis_commands_in_flight 1']);
+    expect(await readSeries('redis_commands')).toEqual(['gatepost_redis_commands_in_flight 1']);
     await later();
-    expect(await told('redis_commands')).toEqual(['gatepost_redis_commands_in_flight 2']);
+    expect(await readSeries('redis_commands')).toEqual(['gatepost_redis_commands_in_flight 2']);
   });
 
   it('omit a sample that cannot be read, and report the others', async () => {
@@ -53,11 +53,11 @@ describe('metrics', () => {
         metrics.ready.set(1);
       },
     });
-    expect([await told('outbox_waiting'), await told('deliveries_waiting')].flat()).toHaveLength(2);
+    expect([await readSeries('outbox_waiting'), await readSeries('deliveries_waiting')].flat()).toHaveLength(2);
     isAway = true;
     await later();
-    expect([await told('outbox_waiting'), await told('deliveries_waiting')].flat()).toEqual([]);
-    expect(await told('ready')).toEqual(['gatepost_ready 1']);
+    expect([await readSeries('outbox_waiting'), await readSeries('deliveries_waiting')].flat()).toEqual([]);
+    expect(await readSeries('ready')).toEqual(['gatepost_ready 1']);
   });
 
   it('omit only the series of the failed sample, where several samples set one gauge', async () => {
@@ -66,7 +66,7 @@ describe('metrics', () => {
       const read = () => (schema === 'one' ? Promise.reject(new Error('away')) : Promise.resolve());
       metrics.sample({ gauges: [metrics.outboxWaiting], labels: { schema }, read });
     }
-    expect(await told('outbox_waiting')).toEqual(['gatepost_outbox_waiting{schema="two"} 3']);
+    expect(await readSeries('outbox_waiting')).toEqual(['gatepost_outbox_waiting{schema="two"} 3']);
   });
 
   it('do not wait for a sample that does not finish, and do not start it twice', async () => {
@@ -74,7 +74,7 @@ describe('metrics', () => {
     metrics.outboxWaiting.set(3);
     metrics.sample({ gauges: [metrics.outboxWaiting], read });
     for (let scrapes = 0; scrapes < 2; scrapes += 1) {
-      const lines = told('outbox_waiting');
+      const lines = readSeries('outbox_waiting');
       await vi.advanceTimersByTimeAsync(2_000);
       expect(await lines).toEqual([]);
     }

@@ -3,7 +3,7 @@ import type { Gauge } from 'prom-client';
 /** Prometheus waits 10 seconds by default, for all samples together. */
 const LIMIT_MS = 2_000;
 /** A more frequent scrape gets the previous values, because a sample may cost a query. */
-const FRESH_MS = 1_000;
+const CACHE_MS = 1_000;
 
 /** Gauges that are read on demand. */
 export interface Sample {
@@ -36,7 +36,7 @@ class Reading {
 
   /** Resolves when the gauges have their current values, or none. */
   async renew(): Promise<void> {
-    if (performance.now() - this.#endedAt < FRESH_MS) return;
+    if (performance.now() - this.#endedAt < CACHE_MS) return;
     this.#current ??= this.#read();
     let timer: NodeJS.Timeout | undefined;
     const tooLate = new Promise<void>((resolve) => {

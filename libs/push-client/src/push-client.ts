@@ -13,9 +13,9 @@ import type {
 import { Session, type SessionEnd } from './session.js';
 
 /** A connection counts as stable after this time. */
-const HELD_MS = 30_000;
+const STABLE_MS = 30_000;
 /** Number of ids in a login: their acknowledgements may have been lost with the last connection. */
-const REPEATED_IDS = 100;
+const MAX_LOGIN_IDS = 100;
 const SESSION_CONFLICT = 4111;
 /** Application unknown, login invalid, origin not allowed: see the table of close codes in the README. */
 const REFUSALS = [4100, 4103, 4110];
@@ -71,7 +71,7 @@ export class PushClient {
     this.#pause.end();
     this.#session?.close();
     await this.#running;
-    this.#tell('stopped');
+    this.#setState('stopped');
   }
 
   /** Retries now instead of after the pause, for applications that know when the device has a network again. */
@@ -90,16 +90,16 @@ export class PushClient {
 
   async #run(signal: AbortSignal): Promise<void> {
     for (;;) {
-      this.#tell('connecting');
+      this.#setState('connecting');
       const outcome = await this.#attempt(signal);
       if (outcome === 'stopped') return;
       if (outcome === 'replaced') {
         this.#stopping = undefined;
-        this.#tell('replaced');
+        this.#setState('replaced');
         return;
       }
       const pauseMs = pauseBefore(outcome, this.#options.backOff ?? {}, Math.random());
-      this.#tell('waiting', pauseMs);
+      this.#setState('waiting', pauseMs);
       await this.#pause.wait(pauseMs);
     }
   }
@@ -113,7 +113,7 @@ export class PushClient {
       const url = await this.#router.next(memory.installationId, signal);
       signal.throwIfAborted();
       const end = await this.#connect(url, memory).ended;
-      return signal.aborted ? 'stopped' : this.#judge(end);
+      return signal.aborted ? 'stopped' : this.#setbackAfter(end);
     } catch (error) {
       return signal.aborted ? 'stopped' : this.#setbackOf(error);
     } finally {
@@ -130,11 +130,11 @@ export class PushClient {
     const { appId, onMessage, onGap } = this.#options;
     const inbox = (this.#inbox ??= new Inbox({ memory, onMessage, onError: this.#fail }));
     this.#session = new Session(new this.#WebSocket(url, [PROTOCOL]), {
-      login: loginFrame(appId, memory.installationId, memory.latest(REPEATED_IDS)),
+      login: loginFrame(appId, memory.installationId, memory.latest(MAX_LOGIN_IDS)),
       onLoggedIn: ({ serverTime }) => {
         if (serverTime !== undefined) inbox.clockSkewMs = serverTime - Date.now();
         this.#router.worked();
-        this.#tell('connected');
+        this.#setState('connected');
       },
       onMessages: ({ messages }, acknowledge) => inbox.receive(messages, acknowledge),
       onGap: (dropped) => onGap?.({ dropped }),
@@ -143,9 +143,9 @@ export class PushClient {
     return this.#session;
   }
 
-  #judge({ code, reason, heldMs, retryAfterMs }: SessionEnd): Setback | 'replaced' {
+  #setbackAfter({ code, reason, heldMs, retryAfterMs }: SessionEnd): Setback | 'replaced' {
     if (code === SESSION_CONFLICT) return 'replaced';
-    this.#failures = heldMs !== undefined && heldMs >= HELD_MS ? 0 : this.#failures + 1;
+    this.#failures = heldMs !== undefined && heldMs >= STABLE_MS ? 0 : this.#failures + 1;
     if (heldMs === undefined) this.#router.failed();
     const isRefused = REFUSALS.includes(code);
     if (isRefused) this.#fail(new Error(`the server rejects this device: ${code} ${reason}`));
@@ -163,7 +163,7 @@ export class PushClient {
     };
   }
 
-  #tell(state: ConnectionState, retryInMs?: number): void {
+  #setState(state: ConnectionState, retryInMs?: number): void {
     if (state === this.#state) return;
     this.#state = state;
     this.#options.onState?.(retryInMs === undefined ? { state } : { state, retryInMs });

@@ -88,9 +88,9 @@ function updateSql(table: SealedTable): string {
 }
 
 /** Rows of a page that is only counted. */
-const COUNTED_AT_ONCE = 5_000;
+const COUNT_PAGE_SIZE = 5_000;
 /** Rows of a page that may be resealed. They are locked together, for some milliseconds. */
-const RESEALED_AT_ONCE = 200;
+const RESEAL_PAGE_SIZE = 200;
 
 type PageRow = Readonly<Record<string, string | null>>;
 
@@ -148,7 +148,7 @@ export class SealedRows {
     const table = this.#tables.get(name);
     if (table === undefined) throw appError('NOT_FOUND', { message: `No sealed table has the name "${name}".` });
     this.#assertSealsWith(keyId);
-    const limit = reseal ? RESEALED_AT_ONCE : COUNTED_AT_ONCE;
+    const limit = reseal ? RESEAL_PAGE_SIZE : COUNT_PAGE_SIZE;
     const sql = pageSql(table, after === null);
     const rows = await this.database.query<PageRow>(sql, [limit, ...(after ?? [])]);
     const last = rows.length < limit ? undefined : rows.at(-1);

@@ -132,12 +132,12 @@ export function sealerOf({
 }
 
 /** A random secret of 32 hexadecimal digits almost never has fewer distinct characters. */
-const FEWEST_CHARACTERS = 10;
+const MIN_DISTINCT_CHARACTERS = 10;
 
 /** The reason why a secret may be guessable; undefined where no sign of weakness was found. */
 export function weaknessOf(given: { reveal(): string }): string | undefined {
   const secret = given.reveal();
-  if (new Set(secret).size < FEWEST_CHARACTERS) return 'it consists of few different characters';
+  if (new Set(secret).size < MIN_DISTINCT_CHARACTERS) return 'it consists of few different characters';
   if (/^(.{1,16})\1+$/.test(secret)) return 'it repeats itself';
   return /secret|password|change.?me|example|gatepost/i.test(secret) ? 'it consists of words' : undefined;
 }

@@ -12,7 +12,7 @@ import { originFrom, originHeaders, REASON_HEADER, type Topology } from './topol
 const PREFETCH = 20;
 const ATTEMPT_HEADER = 'x-gatepost-attempt';
 /** Delay between attempts to publish the copy of a failed event. */
-const COPY_AGAIN_MS = 1_000;
+const COPY_RETRY_MS = 1_000;
 
 interface ConsumerHooks {
   /** Registers work in progress. */
@@ -63,7 +63,7 @@ export class EventConsumer {
       this.outcomes?.inc({ outcome });
     } catch (error) {
       this.logger.warn(`event ${String(message.properties.messageId)} goes back to the queue: ${String(error)}`);
-      giveBack(channel, message);
+      requeue(channel, message);
     }
   }
 
@@ -103,7 +103,7 @@ export class EventConsumer {
     let failure = await this.#attempt(route, content, options);
     if (failure !== undefined) this.logger.warn(`event ${options.messageId ?? ''} waits: ${failure}`);
     while (failure !== undefined) {
-      await sleep(COPY_AGAIN_MS, undefined, { signal: ended });
+      await sleep(COPY_RETRY_MS, undefined, { signal: ended });
       failure = await this.#attempt(route, content, options);
     }
   }
@@ -120,7 +120,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** Requeues the message. Where the channel has closed, the broker requeues it by itself. */
-function giveBack(channel: Channel, message: ConsumeMessage): void {
+function requeue(channel: Channel, message: ConsumeMessage): void {
   try {
     channel.nack(message);
   } catch {

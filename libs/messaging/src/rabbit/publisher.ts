@@ -125,7 +125,7 @@ export class Publisher {
     this.#channels.push(this.#confirming);
     this.#transient = this.openChannel((channel) => {
       channel.on('return', (message: Message) => {
-        this.#answerReturned(message);
+        this.#replyToReturned(message);
       });
       return Promise.resolve();
     });
@@ -254,7 +254,7 @@ export class Publisher {
   }
 
   /** Replies to the caller of a forwarded request whose service does not run. */
-  #answerReturned({ properties: { replyTo, correlationId } }: Message): void {
+  #replyToReturned({ properties: { replyTo, correlationId } }: Message): void {
     const content = Buffer.from(failForwarded('no such service runs'));
     this.send({ exchange: '', routingKey: String(replyTo) }, content, { correlationId: String(correlationId) });
   }

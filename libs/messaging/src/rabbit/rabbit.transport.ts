@@ -58,7 +58,7 @@ export class RabbitTransport implements Transport {
     });
     this.#rpc = new RpcChannel(this.#publisher, this.#topology, metrics?.rpcCalls);
     this.#broadcastChannel = LastingChannel.plain(this.#consuming, (channel, lose) => this.#listen(channel, lose));
-    if (metrics !== undefined) this.#tell(metrics, subscribersOf(publishes));
+    if (metrics !== undefined) this.#registerMetrics(metrics, subscribersOf(publishes));
   }
 
   request(pattern: string, body: string, timeoutMs: number): Promise<string> {
@@ -135,7 +135,7 @@ export class RabbitTransport implements Transport {
     await this.#publisher.publish(route, content, options);
   }
 
-  #tell(metrics: Metrics, subscribers: readonly string[]): void {
+  #registerMetrics(metrics: Metrics, subscribers: readonly string[]): void {
     metrics.sample({
       gauges: [metrics.brokerConnected, metrics.brokerBlocked, metrics.brokerPending],
       read: () => {

@@ -10,7 +10,7 @@ const DIRECT_REPLY_TO = 'amq.rabbitmq.reply-to';
 /** Replies that the broker accepted before it started to block still arrive. Pending requests wait this long for them. */
 const LAST_REPLIES_MS = 500;
 
-interface Question {
+interface RpcRequest {
   readonly id: string;
   readonly pattern: string;
   readonly callee: string;
@@ -18,9 +18,9 @@ interface Question {
   readonly timeoutMs: number;
 }
 
-interface PendingQuestion {
-  readonly question: Question;
-  readonly askedAt: number;
+interface PendingRequest {
+  readonly request: RpcRequest;
+  readonly sentAt: number;
   readonly resolve: (reply: string) => void;
   readonly reject: (error: Error) => void;
   readonly timer: NodeJS.Timeout;
@@ -56,7 +56,7 @@ const unavailable = (reason: string) => appError('SERVICE_UNAVAILABLE', { cause:
  * messages, because services cannot publish their replies either.
  */
 export class RpcChannel {
-  readonly #pending = new Map<string, PendingQuestion>();
+  readonly #pending = new Map<string, PendingRequest>();
   #channel: Channel | undefined;
   #lastId = 0;
 
@@ -80,9 +80,9 @@ export class RpcChannel {
     const [callee = ''] = pattern.split('.', 1);
     const channel = this.#readyFor(callee, content.length);
     const id = String(++this.#lastId);
-    const answer = this.#answerTo({ id, pattern, callee, bytes: content.length, timeoutMs });
+    const reply = this.#awaitReply({ id, pattern, callee, bytes: content.length, timeoutMs });
     this.#send(channel, callee, content, { correlationId: id, ...expiringAfter(timeoutMs) });
-    return answer;
+    return reply;
   }
 
   async #open(channel: Channel, lose: () => void): Promise<void> {
@@ -113,19 +113,19 @@ export class RpcChannel {
   }
 
   /** A separate method, so that its closures do not retain the message while the reply is pending. */
-  #answerTo(question: Question): Promise<string> {
-    const { id, pattern, timeoutMs } = question;
+  #awaitReply(request: RpcRequest): Promise<string> {
+    const { id, pattern, timeoutMs } = request;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#take(id, 'timed_out');
         reject(unavailable(`${pattern} gave no answer in ${timeoutMs} ms`));
       }, timeoutMs);
-      this.#pending.set(id, { question, askedAt: performance.now(), resolve, reject, timer });
+      this.#pending.set(id, { request, sentAt: performance.now(), resolve, reject, timer });
     });
   }
 
-  #count(callee: string, outcome: Outcome, askedAt: number): void {
-    this.durations?.observe({ callee, outcome }, (performance.now() - askedAt) / 1_000);
+  #count(callee: string, outcome: Outcome, sentAt: number): void {
+    this.durations?.observe({ callee, outcome }, (performance.now() - sentAt) / 1_000);
   }
 
   #send(
@@ -158,13 +158,13 @@ export class RpcChannel {
     for (const id of [...this.#pending.keys()]) this.#fail(id, reason);
   }
 
-  #take(id: string, outcome: Outcome): PendingQuestion | undefined {
+  #take(id: string, outcome: Outcome): PendingRequest | undefined {
     const pending = this.#pending.get(id);
     if (pending === undefined) return undefined;
     clearTimeout(pending.timer);
     this.#pending.delete(id);
-    this.publisher.release(pending.question.bytes);
-    this.#count(pending.question.callee, outcome, pending.askedAt);
+    this.publisher.release(pending.request.bytes);
+    this.#count(pending.request.callee, outcome, pending.sentAt);
     return pending;
   }
 

@@ -35,7 +35,7 @@ function compileTest<Kind extends FieldTestKind, Target>(
 }
 
 /** The condition on one field of the index, in the forms that the parts of the search use. */
-interface Asked {
+interface FieldSearch {
   /** Rows whose value is not a list; exact by the index. */
   readonly single: string;
   /** Rows whose value is a list, whose items may match; exact by the index. */
@@ -63,7 +63,7 @@ export function searchParts(
   return [values ?? 'TRUE', ...lists];
 }
 
-function askedOf(part: IndexedEquality | IndexedRange, context: CompileContext): Asked {
+function askedOf(part: IndexedEquality | IndexedRange, context: CompileContext): FieldSearch {
   const conditions = part.kind === 'equals' ? [part.condition] : part.conditions;
   const any = conditions.map((condition) => compileField(condition, context)).join(' AND ');
   const { rank } = indexedParts(fieldValue(part.field, context.queryClass));

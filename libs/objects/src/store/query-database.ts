@@ -21,7 +21,7 @@ const MAX_TEXT_LENGTH = 4_096;
 /** Statements with an index repeat its expressions and are longer. */
 const MAX_INDEXED_TEXT_LENGTH = 32_768;
 /** Uses of a text, while it is among the recent ones, before it gets a name, so that rare texts do not use up the names. */
-const TIMES = 20;
+const MIN_USES = 20;
 const MAX_REMEMBERED = 1_000;
 
 /** Names for statements of one kind. */
@@ -39,7 +39,7 @@ class ShapeNames {
     if (name !== undefined || this.#names.size === MAX_NAMES || text.length > this.maxTextLength) return name;
     const times = (this.#seen.get(text) ?? 0) + 1;
     this.#seen.set(text, times);
-    if (times < TIMES) return undefined;
+    if (times < MIN_USES) return undefined;
     this.#seen.delete(text);
     const added = `${this.prefix}.${this.#names.size}`;
     this.#names.set(text, added);
@@ -125,7 +125,7 @@ export async function countRows(
 const STATEMENT_TIMEOUT_MS = 3_000;
 
 /** A database for client-defined statements. */
-class WordedDatabase extends Database {
+class ClientQueryDatabase extends Database {
   /** @throws AppError QUERY_TIMED_OUT; INVALID_QUERY where PostgreSQL refuses a regular expression */
   override async query<Row>(sql: string, parameters: readonly unknown[] = [], statementName?: string): Promise<Row[]> {
     try {
@@ -141,14 +141,14 @@ class WordedDatabase extends Database {
  * service. Give this pool half as many connections as the main pool. Queries that an index of custom fields covers use a second pool of the
  * same size, because a connection plans prepared statements either for each run or once; it stays empty without such indexes.
  */
-export class QueryDatabase extends WordedDatabase {
+export class QueryDatabase extends ClientQueryDatabase {
   /** The pool for statements with one generic plan. */
   readonly indexed: Database;
 
   constructor(options: DatabaseOptions) {
     const bounded = { ...options, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
     super({ ...bounded, plans: 'each-run' });
-    this.indexed = new WordedDatabase({
+    this.indexed = new ClientQueryDatabase({
       ...bounded,
       applicationName: `${options.applicationName}-indexed`,
       plans: 'once',

@@ -6,7 +6,7 @@ import { bestFit, conjunction, isCustom } from '../query/field-index.js';
 import type { Condition, ObjectQuery, QueryClass } from '../query/query.js';
 
 /** A kind of query: tests, fields and order. It contains no values. */
-interface QuestionShape {
+interface QueryKind {
   readonly question: string;
   /** Fields of an index that would serve the query; empty where no index would. */
   readonly fields: readonly string[];
@@ -26,7 +26,7 @@ const WORDS = {
   isSelected: '$select',
 } as const;
 
-function questionShape(query: Pick<ObjectQuery, 'where' | 'order'>, queryClass: QueryClass): QuestionShape {
+function queryKind(query: Pick<ObjectQuery, 'where' | 'order'>, queryClass: QueryClass): QueryKind {
   const conditions = [...new Set(conjunction(query.where).map(describe))].sort();
   const order = query.order.map(({ field, direction }) => `${direction === 'DESC' ? '-' : ''}${field.join('.')}`);
   const question = [conditions.join(', '), ...(order.length === 0 ? [] : [`order ${order.join(',')}`])];
@@ -53,14 +53,14 @@ function describe(condition: Condition): string {
 
 /** The fields with equality, followed by those of the order, or by one with a range. */
 function indexableFields(query: Pick<ObjectQuery, 'where' | 'order'>, queryClass: QueryClass): readonly string[] {
-  const asked = conjunction(query.where).flatMap((condition) => {
+  const tests = conjunction(query.where).flatMap((condition) => {
     if (condition.kind !== 'field' || condition.field.length > 1 || !isCustom(condition.field[0], queryClass))
       return [];
     return [{ field: condition.field[0], kind: condition.test.kind }];
   });
-  const equal = asked.filter(({ kind }) => kind === 'isAnyOf').map(({ field }) => field);
+  const equal = tests.filter(({ kind }) => kind === 'isAnyOf').map(({ field }) => field);
   const ordered = query.order.map(({ field }) => field.join('.')).filter((field) => isCustom(field, queryClass));
-  const bounded = asked.filter(({ kind }) => kind === 'compares').map(({ field }) => field);
+  const bounded = tests.filter(({ kind }) => kind === 'compares').map(({ field }) => field);
   const last = ordered.length > 0 ? ordered : bounded.slice(0, 1);
   const fields = [...new Set([...equal, ...last])].slice(0, MAX_INDEXED_FIELDS);
   return fields.length > 0 && bestFit(query, [{ fields }], queryClass) !== undefined ? fields : [];
@@ -70,12 +70,12 @@ function indexableFields(query: Pick<ObjectQuery, 'where' | 'order'>, queryClass
 const SLOW_MS = 20;
 const INTERVAL_MS = 5_000;
 /** Kinds of queries that a process records between two writes; above the limit, the slowest stay. */
-const MAX_NOTED = 200;
+const MAX_RECORDED = 200;
 /** Rows of all applications together. */
 const MAX_ROWS = 10_000;
 const MAX_SHOWN = 50;
 
-interface Noted extends QuestionShape {
+interface RecordedQuery extends QueryKind {
   readonly appId: string;
   readonly className: ClassName;
   runs: number;
@@ -84,7 +84,7 @@ interface Noted extends QuestionShape {
 }
 
 /** The origin of a query. */
-interface Asked {
+interface QueryOrigin {
   readonly appId: string;
   readonly queryClass: QueryClass;
   readonly query: Pick<ObjectQuery, 'where' | 'order'>;
@@ -93,7 +93,7 @@ interface Asked {
 /** The slow queries of the last day, by kind: across all processes, without values. */
 export class SlowQuestions {
   readonly #logger = new Logger('SlowQuestions');
-  readonly #noted = new Map<string, Noted>();
+  readonly #recorded = new Map<string, RecordedQuery>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
@@ -112,13 +112,13 @@ export class SlowQuestions {
   }
 
   /** Runs the work, and records the query where it was slow or timed out. */
-  async timed<T>(asked: Asked, work: () => Promise<T>): Promise<T> {
+  async timed<T>(origin: QueryOrigin, work: () => Promise<T>): Promise<T> {
     const startedAt = performance.now();
     try {
       return await work();
     } finally {
       const milliseconds = performance.now() - startedAt;
-      if (milliseconds >= SLOW_MS) this.#note(asked, milliseconds);
+      if (milliseconds >= SLOW_MS) this.#record(origin, milliseconds);
     }
   }
 
@@ -133,13 +133,13 @@ export class SlowQuestions {
     );
   }
 
-  #note({ appId, queryClass, query }: Asked, milliseconds: number): void {
-    const shape = questionShape(query, queryClass);
+  #record({ appId, queryClass, query }: QueryOrigin, milliseconds: number): void {
+    const shape = queryKind(query, queryClass);
     const className = queryClass.className as ClassName;
     const key = JSON.stringify([appId, className, shape.question]);
-    const before = this.#noted.get(key);
-    if (before === undefined && this.#noted.size >= MAX_NOTED && !this.#makeRoom(milliseconds)) return;
-    this.#noted.set(key, {
+    const before = this.#recorded.get(key);
+    if (before === undefined && this.#recorded.size >= MAX_RECORDED && !this.#makeRoom(milliseconds)) return;
+    this.#recorded.set(key, {
       ...shape,
       appId,
       className,
@@ -151,8 +151,8 @@ export class SlowQuestions {
 
   /** @returns false where all recorded kinds were slower */
   #makeRoom(milliseconds: number): boolean {
-    const [least] = [...this.#noted].sort(([, one], [, other]) => one.totalMs - other.totalMs);
-    return least !== undefined && least[1].totalMs < milliseconds && this.#noted.delete(least[0]);
+    const [least] = [...this.#recorded].sort(([, one], [, other]) => one.totalMs - other.totalMs);
+    return least !== undefined && least[1].totalMs < milliseconds && this.#recorded.delete(least[0]);
   }
 
   #flush(): Promise<void> {
@@ -162,9 +162,9 @@ export class SlowQuestions {
 
   /** A failed write is only logged: the data only helps operators, and new queries will add more. */
   async #write(): Promise<void> {
-    if (this.#noted.size === 0) return;
-    const rows = [...this.#noted.values()];
-    this.#noted.clear();
+    if (this.#recorded.size === 0) return;
+    const rows = [...this.#recorded.values()];
+    this.#recorded.clear();
     try {
       await this.database.query(
         `WITH forgotten AS (DELETE FROM ${this.schema}.slow_questions WHERE hour < now() - interval '25 hours')
