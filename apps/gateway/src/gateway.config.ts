@@ -3,24 +3,13 @@ import { parseRateLimit, type RateLimit } from '#admission';
 import { ConfigError, environment } from '#bootstrap';
 import type { RateLimits } from './rate-limits/request-limits.js';
 
-/** The WebSocket addresses that devices are told. */
+/** The WebSocket addresses for devices. */
 export interface PushUrls {
   readonly server: string;
   readonly secondary: string;
 }
 
-/** Where connectors answer devices. */
-const PATH = '/push';
-
-/** The address of a connector on the API's host; on the API's own port unless given. As safe as the API is. */
-export function pushUrlBeside(baseUrl: string, port?: number): string {
-  const url = new URL(PATH, baseUrl);
-  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
-  if (port !== undefined) url.port = String(port);
-  return url.href;
-}
-
-/** The variables of the gateway. */
+/** The environment variables of the gateway. */
 export const gatewayEnvironment = environment.pick({
   GATEPOST_BASE_URL: true,
   GATEPOST_BODY_LIMIT_BYTES: true,
@@ -36,28 +25,30 @@ export const gatewayEnvironment = environment.pick({
 });
 
 export interface GatewayConfig {
-  /** Public address of the API, without a slash at its end. Never taken from a request. */
+  /** Public address of the API, without a trailing slash. Never taken from a request. */
   readonly baseUrl: string;
   readonly bodyLimitBytes: number;
-  /** How long a batch may take as a whole. */
+  /** The maximum duration of a batch. */
   readonly batchTimeoutMs: number;
-  /** Where devices connect; undefined: to the connectors that run. */
+  /** The addresses for devices; undefined: those of the running connectors. */
   readonly pushUrls: PushUrls | undefined;
-  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
   readonly rateLimits: RateLimits;
-  /** Requests with a wrong application id or key that one client network may send. */
+  /** The limit of requests with a wrong application id or key for each client network. */
   readonly failedCredentials: RateLimit | undefined;
 }
 
 type Environment = z.output<typeof gatewayEnvironment>;
 
 const BATCH_TIMEOUT_MS = 60_000;
+/** The path of the connectors' WebSocket endpoint. */
+const PUSH_PATH = '/push';
 
 /** DI token of `GatewayConfig`. */
 export const GATEWAY_CONFIG = Symbol('GatewayConfig');
 
-/** @throws ConfigError where clients could not be told the address */
+/** @throws ConfigError where the public address cannot be determined */
 export function gatewayConfig(env: Environment): GatewayConfig {
   if (env.GATEPOST_PORT === 0 && env.GATEPOST_BASE_URL === undefined)
     throw new ConfigError(['GATEPOST_BASE_URL: must be set where GATEPOST_PORT is 0']);
@@ -77,10 +68,18 @@ export function gatewayConfig(env: Environment): GatewayConfig {
   });
 }
 
-/** The configuration of a process that devices connect to, too: unless told otherwise, they do so where the API is. */
+/** The configuration of a process that also serves devices. By default, they connect to the address of the API. */
 export function servingDevices(config: GatewayConfig): GatewayConfig {
   const server = pushUrlBeside(config.baseUrl);
   return { ...config, pushUrls: config.pushUrls ?? { server, secondary: server } };
+}
+
+/** The address of a connector on the API's host. It uses TLS if the API does. @param port the API's own port unless given */
+export function pushUrlBeside(baseUrl: string, port?: number): string {
+  const url = new URL(PUSH_PATH, baseUrl);
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  if (port !== undefined) url.port = String(port);
+  return url.href;
 }
 
 /** @throws ConfigError where only the second address is set */

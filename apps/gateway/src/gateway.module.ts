@@ -47,15 +47,15 @@ const CONTROLLERS = [
   VerifyEmailPageController,
 ];
 
-/** What differs between one process and many. */
+/** The parts that differ between one process and several. */
 interface GatewayAdapters {
   readonly requestCounts: RequestCountStorage;
 }
 
-/** The REST edge. */
+/** The REST API. */
 @Module({})
 export class GatewayModule {
-  /** Everything that a gateway answers. */
+  /** All endpoints of a gateway. */
   static readonly endpoints: readonly RoutedEndpoint[] = [...endpointsOf(CONTROLLERS), ...OPERATIONS_ENDPOINTS];
 
   constructor(
@@ -64,7 +64,7 @@ export class GatewayModule {
     rpc: RpcClient,
     @Inject(GATEWAY_CONFIG) config: GatewayConfig,
   ) {
-    noteSettings(facts, config);
+    registerSettings(facts, config);
     readiness.register('accounts', async () => {
       await rpc.call(accountsRpc.findApplication, { appId: 'readiness' });
     });
@@ -90,8 +90,8 @@ export class GatewayModule {
   }
 }
 
-/** What operators can ask of a gateway's settings. */
-function noteSettings(facts: ProcessFacts, { baseUrl, pushUrls, rateLimits, trustedProxies }: GatewayConfig): void {
+/** Adds the settings of the gateway to the diagnostics of the process. */
+function registerSettings(facts: ProcessFacts, { baseUrl, pushUrls, rateLimits, trustedProxies }: GatewayConfig): void {
   const areLimited = [rateLimits.requests, rateLimits.logins, rateLimits.signUps].every((one) => one !== undefined);
   facts.setting('baseUrl', () => baseUrl);
   facts.setting('pushUrl', () => pushUrls?.server ?? null);

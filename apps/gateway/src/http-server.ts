@@ -2,7 +2,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ARRIVAL_TIMES } from '#bootstrap';
 import type { GatewayConfig } from './gateway.config.js';
-import { answerUnreadable, fromHttp, sendError } from './http/error.filter.js';
+import { respondToUnreadable, fromHttp, sendError } from './http/error.filter.js';
 import { parseJsonBody } from './http/json-body.js';
 import { routeMethodOverride } from './http/method-override.js';
 import { addRequestHooks, requestIdOf, warnOfUnknownProxy } from './http/request-hooks.js';
@@ -13,9 +13,9 @@ import { isForPage, limitForms } from './pages/page-request.js';
 import { addRateLimits } from './rate-limits/request-limits.js';
 
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400;
-/** Longer than the idle time-out of common load balancers, so that they close first. */
+/** Longer than the idle timeout of common load balancers, so that the load balancer closes the connection first. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
-/** A deletion may name many ids, joined by commas. */
+/** The path of a deletion can contain many comma-separated ids. */
 const MAX_PARAM_LENGTH = 8_192;
 const CORS_HEADERS = [
   'Content-Type',
@@ -35,11 +35,11 @@ export function createHttpServer({ bodyLimitBytes, trustedProxies }: GatewayConf
     ...ARRIVAL_TIMES,
     bodyLimit: bodyLimitBytes,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    clientErrorHandler: answerUnreadable,
+    clientErrorHandler: respondToUnreadable,
     return503OnClosing: false,
     skipMiddie: true,
     requestIdHeader: false,
-    // The header is read from its end, and only as far as it was written by these.
+    // X-Forwarded-For is read from its end, and only as far as trusted proxies wrote it.
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     genReqId: requestIdOf,
     rewriteUrl: routeMethodOverride,
@@ -50,7 +50,7 @@ export function createHttpServer({ bodyLimitBytes, trustedProxies }: GatewayConf
   });
 }
 
-/** Everything on the server that is not a route. */
+/** Adds CORS, body parsers and hooks. */
 export function prepareHttpServer(app: NestFastifyApplication): void {
   app.enableCors({
     origin: '*',
@@ -69,7 +69,7 @@ export function prepareHttpServer(app: NestFastifyApplication): void {
   });
   const fastify = app.getHttpAdapter().getInstance();
   fastify.removeAllContentTypeParsers();
-  // Whatever a client calls it, a body of this API is JSON, and one of a page is a form.
+  // The content type is ignored: a body of the API is always JSON. Pages accept forms only.
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
     try {
       done(null, isForPage(request) ? parseFormBody(body, request.headers['content-type']) : parseJsonBody(body));

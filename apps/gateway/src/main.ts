@@ -23,14 +23,14 @@ await run(() => {
   const config = gatewayConfig(env);
   return startService({
     name: 'gateway',
-    // Operators ask it how it is; services ask it nothing.
+    // The operator's diagnostics are the gateway's only RPC.
     serves: ['gateway'],
     imports: [
       RedisModule.forRoot({
         url: env.REDIS_URL,
         namespace: env.GATEPOST_NAMESPACE,
         connectionName: 'gatepost-gateway',
-        // Without it each process limits requests alone.
+        // Without Redis, each process limits requests by its own counts.
         isRequired: false,
       }),
       GatewayModule.forRoot(config, { requestCounts: 'redis' }),

@@ -7,7 +7,7 @@ const ID = 'a'.repeat(24);
 const SIGNED = { 'x-lc-id': APPLICATION.id, 'x-lc-key': APPLICATION.appKey, 'content-type': 'application/json' };
 const user = { objectId: ID, updatedAt: '2026-01-01T00:00:00.000Z' };
 
-/** Fields of a user, and whether they say something of its accounts on other platforms. */
+/** Fields of a user, and whether they contain accounts on other platforms. */
 const FIELDS: [Record<string, unknown>, boolean][] = [
   [{ authData: { github: { uid: '1' } } }, true],
   [{ authData: { github: null } }, true],
@@ -40,7 +40,7 @@ describe('authData at the gateway', () => {
   });
   afterEach(() => gateway.stop());
 
-  it.each(FIELDS)('%j goes by way of auth-linking: %s', async (fields, isProofNeeded) => {
+  it.each(FIELDS)('%j is sent to auth-linking: %s', async (fields, isProofNeeded) => {
     const write = { method: 'PUT', path: `/1.1/users/${ID}`, body: { ...fields, __internalId: ID } };
     const replies = [
       await send('POST', 'users', fields),
@@ -48,16 +48,16 @@ describe('authData at the gateway', () => {
       await send('POST', 'batch/save', { requests: [write] }),
     ];
     expect(replies.map(({ status }) => status)).toEqual([201, 200, 200]);
-    const asked = isProofNeeded
+    const expected = isProofNeeded
       ? ['auth-linking.signUpOrLogIn', 'auth-linking.updateUser', 'auth-linking.saveAll']
       : ['accounts.signUp', 'accounts.updateUser', 'accounts.saveAll'];
-    expect(services.questions).toEqual(asked);
+    expect(services.calledPatterns).toEqual(expected);
   });
 
   it.each([
     [true, 201],
     [false, 200],
-  ])('a user by an account, new: %s, is answered with %i and its address', async (isNew, status) => {
+  ])('a user by an account, new: %s, gets %i and its location', async (isNew, status) => {
     services.answer('auth-linking.signUpOrLogIn', () => ({ user, isNew }));
     const response = await send('POST', 'users', { authData: { github: { uid: '1' } } });
     expect([response.status, await response.json()]).toEqual([status, user]);
@@ -69,8 +69,8 @@ describe('authData at the gateway', () => {
     ['?failOnNotExist=1', true],
     ['?failOnNotExist=false', false],
     ['', false],
-  ])('users%s asks to fail where nobody has the account: %s', async (query, failOnNotExist) => {
+  ])('users%s asks for an error if no user has the account: %s', async (query, failOnNotExist) => {
     await send('POST', `users${query}`, { authData: { github: { uid: '1' } } });
-    expect(services.asked.at(-1)?.data).toMatchObject({ failOnNotExist });
+    expect(services.calls.at(-1)?.data).toMatchObject({ failOnNotExist });
   });
 });

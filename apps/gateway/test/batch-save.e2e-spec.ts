@@ -43,7 +43,7 @@ describe('POST /1.1/batch/save', () => {
   });
   afterEach(() => service.stop());
 
-  it('is one question to accounts, and answers by internal id', async () => {
+  it('calls accounts once, and returns the results by internal id', async () => {
     await start();
     const friend = { className: '_User', cid: 'two', key: 'friend' };
     const one = { ...signUp('one'), body: { ...signUp('one').body, __children: [friend] } };
@@ -51,9 +51,9 @@ describe('POST /1.1/batch/save', () => {
       status: 200,
       body: { one: { level: 1 }, two: { level: 1 }, [ID]: { level: 1 } },
     });
-    expect(accounts.questions).toEqual(['accounts.saveAll']);
+    expect(accounts.calledPatterns).toEqual(['accounts.saveAll']);
     const written = { className: '_User', returnNew: true, children: [] };
-    expect(accounts.asked.at(-1)?.data).toMatchObject({
+    expect(accounts.calls.at(-1)?.data).toMatchObject({
       caller: { appId: APPLICATION.id, isMaster: false, sessionToken: 'token' },
       writes: [
         { ...written, internalId: 'one', fields: { username: 'one', password: 'secret' }, children: [friend] },
@@ -63,7 +63,7 @@ describe('POST /1.1/batch/save', () => {
     });
   });
 
-  it('asks nothing where there is nothing to save, or something that cannot be', async () => {
+  it('calls no service for an empty or invalid list', async () => {
     await start();
     expect(await save()).toEqual({ status: 200, body: {} });
     expect(await save(change, null)).toMatchObject({ status: 400, body: { code: 107 } });
@@ -74,7 +74,7 @@ describe('POST /1.1/batch/save', () => {
     expect(await post('/1.1/batch/save', { requests: [change] }, { 'x-lc-key': 'wrong' })).toMatchObject({
       status: 401,
     });
-    expect(accounts.questions).toEqual([]);
+    expect(accounts.calledPatterns).toEqual([]);
   });
 
   it.each(['SESSION_REQUIRED', 'USERNAME_TAKEN', 'NO_EFFECT', 'SERVICE_UNAVAILABLE'] as const satisfies ErrorName[])(
@@ -95,7 +95,7 @@ describe('POST /1.1/batch/save', () => {
       await start();
       const batch = await post('/1.1/batch', { requests: [{ method: 'POST', path, body: { requests: [change] } }] });
       expect(batch).toMatchObject({ status: 200, body: [{ error: { code: 1 } }] });
-      expect(accounts.questions).toEqual([]);
+      expect(accounts.calledPatterns).toEqual([]);
     },
   );
 
@@ -105,7 +105,7 @@ describe('POST /1.1/batch/save', () => {
     expect(await save(signUp('three'), signUp('four'))).toMatchObject({ status: 429, body: { code: 429 } });
     expect((await save(change)).status).toBe(200);
     expect((await post('/1.1/users', {})).status).toBe(429);
-    expect(accounts.questions).toEqual(['accounts.saveAll', 'accounts.saveAll']);
+    expect(accounts.calledPatterns).toEqual(['accounts.saveAll', 'accounts.saveAll']);
   });
 
   it('counts each write, and itself, as a request', async () => {

@@ -57,7 +57,7 @@ describe('POST /1.1/batch', () => {
   });
   afterAll(() => service.stop());
   beforeEach(() => {
-    accounts.asked.length = 0;
+    accounts.calls.length = 0;
     accounts.answer('accounts.signUp', () => ({ user }));
     accounts.answer('accounts.logIn', () => ({ user }));
     accounts.answer('accounts.getUser', () => ({ user }));
@@ -102,10 +102,10 @@ describe('POST /1.1/batch', () => {
 
   it.each(requests)('runs and answers %s as if it were sent alone', async (_, entry) => {
     const expected = await alone(entry);
-    const asked = accounts.asked.flatMap(withoutRequestId);
-    accounts.asked.length = 0;
+    const calls = accounts.calls.flatMap(withoutRequestId);
+    accounts.calls.length = 0;
     expect(await batch(entry)).toEqual([expected.status < 400 ? { success: expected.body } : { error: expected.body }]);
-    expect(accounts.asked.flatMap(withoutRequestId)).toEqual(asked);
+    expect(accounts.calls.flatMap(withoutRequestId)).toEqual(calls);
   });
 
   it.each(Object.keys(ERRORS) as ErrorName[])('answers an entry with the error %s of accounts', async (name) => {
@@ -137,7 +137,7 @@ describe('POST /1.1/batch', () => {
     expect(running).toEqual(['first', 'second', 'third'].flatMap((name) => [`${name} begins`, `${name} ends`]));
   });
 
-  it('answers when its time is over, and claims nothing of what it does not know', async () => {
+  it('responds after its timeout, and reports unknown outcomes as such', async () => {
     const hurried = await startGateway(accounts, [], { batchTimeoutMs: 500 });
     let release: () => void = () => undefined;
     const released = new Promise<void>((resolve) => {
@@ -173,7 +173,7 @@ describe('POST /1.1/batch', () => {
       expect(signedUp).toEqual(['first', 'second']);
     });
     await hurried.stop();
-    expect(accounts.questions).toEqual(['accounts.signUp', 'accounts.signUp']);
+    expect(accounts.calledPatterns).toEqual(['accounts.signUp', 'accounts.signUp']);
   });
 
   it('gives every request the credentials and the id of the batch', async () => {
@@ -181,7 +181,7 @@ describe('POST /1.1/batch', () => {
       { requests: [{ method: 'GET', path: '/1.1/users/me', headers: { 'X-LC-Session': 'other' } }] },
       { 'x-request-id': 'request-0001', 'x-lc-key': `${APPLICATION.masterKey},master` },
     );
-    expect(accounts.asked.at(-1)?.data).toEqual({
+    expect(accounts.calls.at(-1)?.data).toEqual({
       caller: { requestId: 'request-0001', appId: APPLICATION.id, isMaster: true, sessionToken: 'token' },
     });
   });
@@ -199,7 +199,7 @@ describe('POST /1.1/batch', () => {
   ])('answers 400 to %s, and runs none', async (_, body) => {
     const response = await post(body);
     expect([response.status, await response.json()]).toMatchObject([400, { code: 107 }]);
-    expect(accounts.questions).toEqual([]);
+    expect(accounts.calledPatterns).toEqual([]);
   });
 
   it('runs 100 requests, and none', async () => {
@@ -250,7 +250,7 @@ describe('POST /1.1/batch', () => {
       { error: { code: 107, error: expect.any(String) as string } },
       { success: { status: 'ok' } },
     ]);
-    expect(accounts.questions).toEqual([]);
+    expect(accounts.calledPatterns).toEqual([]);
   });
 
   it.each(['/1.1/..%2fmetrics', '/1.1/%2e%2e%2fmetrics', '/1.1//metrics', '/1.1/%2Fmetrics', '/1.1/;/../../metrics'])(
@@ -266,7 +266,7 @@ describe('POST /1.1/batch', () => {
       const inner = { requests: [{ method: 'POST', path: '/1.1/users', body: { username: 'ada' } }] };
       const [answer] = (await batch({ method: 'POST', path, body: inner })) as [{ error: { code: number } }];
       expect([1, 101]).toContain(answer.error.code);
-      expect(accounts.questions).toEqual([]);
+      expect(accounts.calledPatterns).toEqual([]);
     },
   );
 
@@ -282,7 +282,7 @@ describe('POST /1.1/batch', () => {
     it('runs with the credentials of its body', async () => {
       const response = await postPlain({ ...plain, requests: [{ method: 'GET', path: `/1.1/users/${ID}` }] });
       expect([response.status, await response.json()]).toEqual([200, [{ success: user }]]);
-      expect(accounts.asked.at(-1)?.data).toMatchObject({ caller: { appId: APPLICATION.id, isMaster: false } });
+      expect(accounts.calls.at(-1)?.data).toMatchObject({ caller: { appId: APPLICATION.id, isMaster: false } });
     });
 
     it('holds no other batch', async () => {
@@ -308,7 +308,7 @@ describe('POST /1.1/batch', () => {
   it('stops where the client is gone', async () => {
     const client = new AbortController();
     accounts.answer('accounts.getUser', async () => {
-      if (accounts.questions.length === 2) client.abort();
+      if (accounts.calledPatterns.length === 2) client.abort();
       await new Promise((resolve) => setTimeout(resolve, 50));
       return { user };
     });
@@ -318,7 +318,7 @@ describe('POST /1.1/batch', () => {
     const headers = { ...SIGNED, 'content-type': 'application/json' };
     await expect(fetch(url('/1.1/batch'), { method: 'POST', body, headers, signal: client.signal })).rejects.toThrow();
     await new Promise((resolve) => setTimeout(resolve, 500));
-    expect(accounts.questions.length).toBeLessThan(5);
+    expect(accounts.calledPatterns.length).toBeLessThan(5);
   });
 
   it('is finished while the server stops', async () => {
@@ -341,8 +341,8 @@ describe('POST /1.1/batch', () => {
   });
 });
 
-/** A question other than the one for the application, without the id that every request has of its own. */
-function withoutRequestId({ pattern, data }: FakeAccounts['asked'][number]): unknown[] {
+/** A call other than the look-up of the application, without the id of its request. */
+function withoutRequestId({ pattern, data }: FakeAccounts['calls'][number]): unknown[] {
   if (pattern === 'accounts.findApplication') return [];
   return [{ pattern, data: { ...data, caller: { ...(data['caller'] as object), requestId: 'any' } } }];
 }

@@ -12,9 +12,9 @@ export const APPLICATION = {
 
 type Answer = (data: Record<string, unknown>) => unknown;
 
-/** Stands for the accounts service: knows one application, answers what it was told to, refuses everything unplanned. */
+/** Replaces the accounts service: has one application and the answers that a test sets, and rejects all other calls. */
 export class FakeAccounts extends InProcessTransport {
-  readonly asked: { pattern: string; data: Record<string, unknown> }[] = [];
+  readonly calls: { pattern: string; data: Record<string, unknown> }[] = [];
   readonly #answers = new Map<string, Answer>([
     ['accounts.findApplication', ({ appId }) => ({ application: appId === APPLICATION.id ? APPLICATION : null })],
     ['accounts.listApplicationIds', () => ({ appIds: [APPLICATION.id] })],
@@ -24,16 +24,16 @@ export class FakeAccounts extends InProcessTransport {
     this.#answers.set(pattern, answer);
   }
 
-  /** The questions other than for applications. */
-  get questions(): string[] {
-    return this.asked
+  /** The patterns of the calls, without look-ups of applications. */
+  get calledPatterns(): string[] {
+    return this.calls
       .map(({ pattern }) => pattern)
       .filter((pattern) => !['accounts.findApplication', 'accounts.listApplicationIds'].includes(pattern));
   }
 
   override async request(pattern: string, body: string): Promise<string> {
     const { data } = JSON.parse(body) as { data: Record<string, unknown> };
-    this.asked.push({ pattern, data });
+    this.calls.push({ pattern, data });
     try {
       const answer = this.#answers.get(pattern);
       if (answer === undefined) throw appError('INTERNAL', { message: `unplanned call of ${pattern}` });

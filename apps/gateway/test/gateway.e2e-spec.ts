@@ -21,7 +21,7 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-describe('the gateway, whole, with accounts faked at the contract', () => {
+describe('the gateway with a fake accounts service', () => {
   let accounts: FakeAccounts;
   let service: RunningService;
   const send = (path: string, init: Sent = {}) =>
@@ -47,7 +47,7 @@ describe('the gateway, whole, with accounts faked at the contract', () => {
   });
   afterAll(() => service.stop());
   beforeEach(() => {
-    accounts.asked.length = 0;
+    accounts.calls.length = 0;
     accounts.answer('accounts.signUp', () => ({ user }));
     accounts.answer('accounts.logIn', () => ({ user }));
     accounts.answer('accounts.getUser', () => ({ user }));
@@ -67,15 +67,15 @@ describe('the gateway, whole, with accounts faked at the contract', () => {
     expect((await post('/method-override', {})).status).toBe(404);
   });
 
-  it('asks accounts once for a request, with who asks and what was sent', async () => {
+  it('calls accounts once for a request, with the caller and the body', async () => {
     const response = await post(
       '/1.1/users',
       { username: 'ada' },
       { 'x-lc-session': 'token', 'x-request-id': 'request-0001' },
     );
     expect([response.status, await response.json()]).toEqual([201, user]);
-    expect(accounts.questions).toEqual(['accounts.signUp']);
-    expect(accounts.asked.at(-1)?.data).toEqual({
+    expect(accounts.calledPatterns).toEqual(['accounts.signUp']);
+    expect(accounts.calls.at(-1)?.data).toEqual({
       caller: { requestId: 'request-0001', appId: APPLICATION.id, isMaster: false, sessionToken: 'token' },
       fields: { username: 'ada' },
     });
@@ -85,7 +85,7 @@ describe('the gateway, whole, with accounts faked at the contract', () => {
     const headers = { 'accept-language': 'zh-CN,zh;q=0.9,"><script>;q=0.8,en;q=0.5' };
     await post('/1.1/users', {}, headers);
     await post('/1.1/batch', { requests: [{ method: 'POST', path: '/1.1/users', body: {} }] }, headers);
-    const callers = accounts.asked.filter(({ pattern }) => pattern === 'accounts.signUp').map(({ data }) => data);
+    const callers = accounts.calls.filter(({ pattern }) => pattern === 'accounts.signUp').map(({ data }) => data);
     const languages = ['zh-CN', 'zh', 'en'];
     expect(callers).toMatchObject([{ caller: { languages } }, { caller: { languages } }]);
   });
@@ -95,7 +95,7 @@ describe('the gateway, whole, with accounts faked at the contract', () => {
     expect(response.headers.get('location')).toBe(`https://api.example.com/1.1/users/${user.objectId}`);
   });
 
-  it('answers 401 to wrong credentials without asking for anything else, or reading the body', async () => {
+  it('answers 401 to wrong credentials without another call, and without reading the body', async () => {
     const wrong = { 'x-lc-key': 'wrong' };
     for (const response of [
       await post('/1.1/users', {}, wrong),
@@ -105,17 +105,17 @@ describe('the gateway, whole, with accounts faked at the contract', () => {
     ]) {
       expect([response.status, await response.json()]).toEqual([401, { code: 401, error: 'Unauthorized.' }]);
     }
-    expect(accounts.questions).toEqual([]);
+    expect(accounts.calledPatterns).toEqual([]);
   });
 
-  it('keeps what it knows of an application for a second, so that a request costs one question', async () => {
+  it('caches an application for a second, so that a request needs one call', async () => {
     await Promise.all(Array.from({ length: 20 }, () => send(`/1.1/users/${user.objectId}`)));
-    const lookUps = accounts.asked.filter(({ pattern }) => pattern === 'accounts.findApplication');
+    const lookUps = accounts.calls.filter(({ pattern }) => pattern === 'accounts.findApplication');
     expect(lookUps.length).toBeLessThanOrEqual(2);
-    expect(accounts.questions).toHaveLength(20);
+    expect(accounts.calledPatterns).toHaveLength(20);
   });
 
-  it('asks no question where the request itself is wrong', async () => {
+  it('calls no service for a malformed request', async () => {
     const answers = [
       await post('/1.1/users', [1]),
       await send('/1.1/users', { method: 'POST', body: '{', headers: { 'content-type': 'application/json' } }),
@@ -124,7 +124,7 @@ describe('the gateway, whole, with accounts faked at the contract', () => {
       await post('/1.1/users', { big: 'x'.repeat(config.bodyLimitBytes) }),
     ];
     expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400, 413]);
-    expect(accounts.questions).toEqual([]);
+    expect(accounts.calledPatterns).toEqual([]);
   });
 
   it('answers a body that is too long to a client that is still sending it, and serves its connection on', async () => {
@@ -138,7 +138,7 @@ describe('the gateway, whole, with accounts faked at the contract', () => {
     socket.destroy();
   });
 
-  it('serves a request that expects what there is not', async () => {
+  it('serves a request with an unknown expectation', async () => {
     const { socket, received } = await connected();
     socket.write('GET /1.1/users HTTP/1.1\r\nHost: x\r\nExpect: miracles\r\n\r\n');
     await expect.poll(received).toMatch(/^HTTP\/1.1 401 [^]*"code":401/);

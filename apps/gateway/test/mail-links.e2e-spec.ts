@@ -48,15 +48,15 @@ describe('mails and their links at the gateway', () => {
     ['requestEmailVerify', 'accounts.requestEmailVerification'],
     ['requestPasswordReset', 'accounts.requestPasswordReset'],
   ])('POST /1.1/%s', (path, pattern) => {
-    it('asks accounts once, with what was sent and the languages of the client', async () => {
+    it('calls accounts once, with the body and the languages of the client', async () => {
       await start();
       const response = await send(path, {
         body: { email: 'a@b.co', any: ['thing'] },
         headers: { ...SIGNED, 'accept-language': 'zh-CN,en;q=0.5' },
       });
       expect([response.status, await response.json()]).toEqual([200, {}]);
-      expect(accounts.questions).toEqual([pattern]);
-      expect(accounts.asked.at(-1)?.data).toMatchObject({
+      expect(accounts.calledPatterns).toEqual([pattern]);
+      expect(accounts.calls.at(-1)?.data).toMatchObject({
         caller: { appId: APPLICATION.id, isMaster: false, languages: ['zh-CN', 'en'] },
         body: { email: 'a@b.co', any: ['thing'] },
       });
@@ -73,7 +73,7 @@ describe('mails and their links at the gateway', () => {
   describe.each([
     ['verifyEmail', 'accounts.verifyEmail', undefined, { token: 'abc' }],
     ['resetPassword', 'accounts.resetPasswordByMail', { password: 'new' }, { token: 'abc', password: 'new' }],
-  ])('/1.1/%s/:token', (path, pattern, body, asked) => {
+  ])('/1.1/%s/:token', (path, pattern, body, expected) => {
     const search = new URLSearchParams(body).toString();
     const script = (callback: string, token = 'abc') =>
       send(`${path}/${token}?${search}&callback=${encodeURIComponent(callback)}`, { method: 'GET' });
@@ -82,7 +82,7 @@ describe('mails and their links at the gateway', () => {
       await start();
       const response = await send(`${path}/abc`, { body });
       expect([response.status, await response.json()]).toEqual([200, {}]);
-      expect(accounts.asked).toEqual([{ pattern, data: asked }]);
+      expect(accounts.calls).toEqual([{ pattern, data: expected }]);
     });
 
     it('answers an expired link as such', async () => {
@@ -97,16 +97,16 @@ describe('mails and their links at the gateway', () => {
       async (token) => {
         await start();
         await send(`${path}/${token}`, { body });
-        expect(accounts.asked.at(-1)?.data).toMatchObject({ token: '' });
+        expect(accounts.calls.at(-1)?.data).toMatchObject({ token: '' });
       },
     );
 
     it.each(['%00', '%E2%80%AE', '..%2F..%2Fetc', '%3Cscript%3E', "'%3B--"])(
-      'passes on %s for accounts to judge',
+      'passes on %s for accounts to validate',
       async (token) => {
         await start();
         expect((await send(`${path}/${token}`, { body })).status).toBe(200);
-        expect(accounts.asked.at(-1)?.data).toMatchObject({ token: decodeURIComponent(token) });
+        expect(accounts.calls.at(-1)?.data).toMatchObject({ token: decodeURIComponent(token) });
       },
     );
 
@@ -119,14 +119,14 @@ describe('mails and their links at the gateway', () => {
       const answers: unknown[] = [];
       runInNewContext(await response.text(), { My: { app_1: { $done: (answer: unknown) => answers.push(answer) } } });
       expect([response.status, JSON.stringify(answers)]).toEqual([200, '[{}]']);
-      expect(accounts.asked).toEqual([{ pattern, data: asked }]);
+      expect(accounts.calls).toEqual([{ pattern, data: expected }]);
     });
 
     it.each<[ErrorName, number]>([
       ['LINK_EXPIRED', 1],
       ['SERVICE_UNAVAILABLE', 503],
       ['INTERNAL', 1],
-    ])('tells a script %s with status 200 and its code', async (name, code) => {
+    ])('sends %s to a script with status 200 and its code', async (name, code) => {
       fail(pattern, name);
       await start();
       const response = await script('done');
@@ -155,7 +155,7 @@ describe('mails and their links at the gateway', () => {
       await start();
       const response = await script(callback);
       expect([response.status, await response.json()]).toMatchObject([400, { code: 1 }]);
-      expect(accounts.questions).toEqual([]);
+      expect(accounts.calledPatterns).toEqual([]);
     });
 
     it('does nothing for a GET without a callback, with several, and for any HEAD', async () => {
@@ -170,7 +170,7 @@ describe('mails and their links at the gateway', () => {
       ];
       expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400, 400]);
       expect(await answers[0]?.text()).toContain('POST');
-      expect(accounts.questions).toEqual([]);
+      expect(accounts.calledPatterns).toEqual([]);
     });
 
     it('counts by the address of the client', async () => {
@@ -196,6 +196,6 @@ describe('mails and their links at the gateway', () => {
     await start();
     for (const body of [{}, { password: null }, { password: 1 }, { password: '密码 ' }])
       await send('resetPassword/t', { body });
-    expect(accounts.asked.map(({ data }) => data['password'])).toEqual([null, null, 1, '密码 ']);
+    expect(accounts.calls.map(({ data }) => data['password'])).toEqual([null, null, 1, '密码 ']);
   });
 });

@@ -12,7 +12,7 @@ function moduleOf(controller: new () => object): DynamicModule {
   return { module: AnyModule, controllers: [controller] };
 }
 
-describe('what the gateway says of itself', () => {
+describe('the description of the API', () => {
   let service: RunningService;
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(`http://127.0.0.1:${service.port}${path}`, { headers });
@@ -51,7 +51,7 @@ describe('what the gateway says of itself', () => {
   it.each([
     ['/openapi.json', 'application/json; charset=utf-8'],
     ['/docs', 'text/html; charset=utf-8'],
-  ])('%s is open, may be kept for a while, and is not sent again to who has it', async (path, type) => {
+  ])('%s needs no credentials, can be cached, and is not sent again for a matching ETag', async (path, type) => {
     const response = await get(path);
     expect([response.status, response.headers.get('content-type')]).toEqual([200, type]);
     expect(response.headers.get('cache-control')).toBe('public, max-age=300');

@@ -55,7 +55,7 @@ describe('the pages of mailed links', () => {
       await start();
       const response = await open(`${page}?token=abc`, { 'user-agent': 'Mail scanner' }, method);
       expect(response.status).toBe(200);
-      expect(accounts.asked).toEqual([{ pattern: 'accounts.inspectMailLink', data: { kind, token: 'abc' } }]);
+      expect(accounts.calls).toEqual([{ pattern: 'accounts.inspectMailLink', data: { kind, token: 'abc' } }]);
     });
 
     it('has a form that leads back to it, wherever it stands, and holds the token', async () => {
@@ -76,7 +76,7 @@ describe('the pages of mailed links', () => {
       expect(text.split('&lt;script&gt;').length).toBeGreaterThan(4);
     });
 
-    it('sets apart what somebody wrote from right to left', async () => {
+    it('isolates names that are written from right to left', async () => {
       answerLink({ ...OPEN, username: '\u202Ekcatta' });
       await start();
       expect(await (await open(`${page}?token=abc`)).text()).toContain('<bdi>\u202Ekcatta</bdi>');
@@ -88,7 +88,7 @@ describe('the pages of mailed links', () => {
         answerLink(UNKNOWN);
         await start();
         const response = await open(`${page}${search}`);
-        expect([response.status, accounts.asked.at(-1)?.data]).toEqual([410, { kind, token: '' }]);
+        expect([response.status, accounts.calls.at(-1)?.data]).toEqual([410, { kind, token: '' }]);
         expect(await response.text()).not.toMatch(/<form|null|undefined/);
       },
     );
@@ -106,12 +106,12 @@ describe('the pages of mailed links', () => {
       await start();
       const response = await post(`${page}/renew`, { token: 'abc' }, { 'accept-language': 'zh-CN,de;q=0.5' });
       expect(response.status).toBe(200);
-      expect(accounts.asked).toEqual([
+      expect(accounts.calls).toEqual([
         { pattern: 'accounts.renewMailLink', data: { kind, token: 'abc', languages: ['zh-CN', 'de'] } },
       ]);
     });
 
-    it('asks for patience after too many mails', async () => {
+    it('asks to wait after too many mails', async () => {
       fail('accounts.renewMailLink', 'TOO_MANY_EMAILS');
       await start();
       const response = await post(`${page}/renew`, { token: 'abc' });
@@ -157,7 +157,7 @@ describe('the pages of mailed links', () => {
         expect([response.status, response.headers.get('content-type')]).toEqual([400, 'text/html; charset=utf-8']);
         expect(await response.text()).toContain('This did not work');
       }
-      expect(accounts.questions).toEqual([]);
+      expect(accounts.calledPatterns).toEqual([]);
     });
 
     it('takes no form of another method, and none in text/plain', async () => {
@@ -165,14 +165,14 @@ describe('the pages of mailed links', () => {
       const body = JSON.stringify({ _method: 'POST', token: 'abc', ...PASSWORDS });
       expect((await postText(page, body, 'text/plain')).status).toBe(400);
       expect((await send(page, { method: 'PUT' })).status).toBe(404);
-      expect(accounts.questions).toEqual([]);
+      expect(accounts.calledPatterns).toEqual([]);
     });
 
     it('refuses a form over 8 KiB', async () => {
       await start();
       const response = await post(page, { token: 'abc', password: 'x'.repeat(8_192), repeat: '' });
       expect([response.status, response.headers.get('content-type')]).toEqual([413, 'text/html; charset=utf-8']);
-      expect(accounts.questions).toEqual([]);
+      expect(accounts.calledPatterns).toEqual([]);
     });
 
     it('counts by the address of the client, and says so as a page', async () => {
@@ -273,7 +273,7 @@ describe('the pages of mailed links', () => {
         200,
         expect.stringContaining('Your address is verified'),
       ]);
-      expect(accounts.asked).toEqual([{ pattern: 'accounts.verifyEmail', data: { token: 'abc' } }]);
+      expect(accounts.calls).toEqual([{ pattern: 'accounts.verifyEmail', data: { token: 'abc' } }]);
     });
 
     it('says where it was done before', async () => {
@@ -303,7 +303,7 @@ describe('the pages of mailed links', () => {
         200,
         expect.stringContaining('Your password is changed'),
       ]);
-      expect(accounts.asked.at(-1)).toEqual({
+      expect(accounts.calls.at(-1)).toEqual({
         pattern: 'accounts.resetPasswordByMail',
         data: { token: 'abc', password: ' pass wörd密码😀&=+%' },
       });
@@ -332,7 +332,7 @@ describe('the pages of mailed links', () => {
       expect(text.match(/ aria-invalid="true"/g)).toHaveLength(1);
       expect(text).toContain('role="alert"');
       for (const sent of Object.values(fields)) expect(text).not.toContain(sent);
-      expect(accounts.questions).toEqual(['accounts.inspectMailLink']);
+      expect(accounts.calledPatterns).toEqual(['accounts.inspectMailLink']);
     });
 
     it('says beside the field what accounts refuses', async () => {

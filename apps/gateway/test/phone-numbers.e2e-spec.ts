@@ -47,11 +47,11 @@ describe('phone numbers at the gateway', () => {
   });
   afterEach(() => service.stop());
 
-  it.each(ROUTES)('%s %s asks accounts.%s once, with what was sent', async (method, path, rpc, code) => {
+  it.each(ROUTES)('%s %s calls accounts.%s once, with its body', async (method, path, rpc, code) => {
     await start();
     expect((await send(method, path)).status).toBe(200);
-    expect(accounts.questions).toEqual([`accounts.${rpc}`]);
-    expect(accounts.asked.at(-1)?.data).toEqual({
+    expect(accounts.calledPatterns).toEqual([`accounts.${rpc}`]);
+    expect(accounts.calls.at(-1)?.data).toEqual({
       caller: {
         requestId: expect.any(String) as string,
         appId: APPLICATION.id,
@@ -72,7 +72,7 @@ describe('phone numbers at the gateway', () => {
   it.each([
     [true, 201],
     [false, 200],
-  ])('a user by his number, new: %s, is answered with %i and his address', async (isNew, status) => {
+  ])('a user by a phone number, new: %s, gets %i and its location', async (isNew, status) => {
     accounts.answer('accounts.signUpOrLogInByPhone', () => ({ user, isNew }));
     await start();
     const response = await send('POST', 'usersByMobilePhone');

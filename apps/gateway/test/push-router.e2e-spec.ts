@@ -22,7 +22,7 @@ describe('GET /v1/route', () => {
 
   afterEach(() => gateway.stop());
 
-  it('tells the addresses that are set, without any credentials, and to pages of any origin', async () => {
+  it('returns the configured addresses without credentials, also to pages of any origin', async () => {
     await start({ pushUrls: { server: 'wss://push.example.com/push', secondary: 'wss://push2.example.com/push' } });
     const { response, status, body } = await ask(`?appId=${APPLICATION.id}&installationId=x&secure=1`, {
       origin: 'https://shop.example.com',
@@ -38,10 +38,10 @@ describe('GET /v1/route', () => {
     ]);
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
     expect(response.headers.get('cache-control')).toBe('no-store');
-    expect(services.questions).toEqual([]);
+    expect(services.calledPatterns).toEqual([]);
   });
 
-  it('else tells those of the connectors that live, in turn, as safe as the API', async () => {
+  it('without configured addresses, returns the running connectors in turn, with TLS if the API uses it', async () => {
     await start({ pushUrls: undefined, baseUrl: 'https://api.example.com' });
     services.answer(CONNECTORS, () => ({ ports: [7001, 7002] }));
     const first = await ask(`?appId=${APPLICATION.id}`);
@@ -52,7 +52,7 @@ describe('GET /v1/route', () => {
     expect(first.body['ttl']).toBe(60);
   });
 
-  it('says when no connector lives, or none can be asked for', async () => {
+  it('returns 503 when no connector is running, or none can be found', async () => {
     await start({ pushUrls: undefined });
     services.answer(CONNECTORS, () => ({ ports: [] }));
     const { response, status, body } = await ask(`?appId=${APPLICATION.id}`);
@@ -69,7 +69,7 @@ describe('GET /v1/route', () => {
     expect([status, body]).toEqual([400, { code: 113, error: 'appId is required.' }]);
   });
 
-  it.each(['nobody', '__proto__'])('refuses the application %s, which is not there', async (appId) => {
+  it.each(['unknown', '__proto__'])('refuses the application %s, which does not exist', async (appId) => {
     await start();
     const { status, body } = await ask(`?appId=${appId}`);
     expect([status, body]).toEqual([404, { code: 101, error: 'There is no such application.' }]);

@@ -54,37 +54,37 @@ describe('limits of requests', () => {
   });
   afterEach(() => service.stop());
 
-  it('answers 429 to what is too much, says how much there is and when it goes on', async () => {
+  it('answers 429 to requests over the limit, and reports the limit and its reset', async () => {
     await start({ logins: { count: 2, windowSeconds: MINUTE } });
     const answers = await times(3, () => send('/1.1/login', LOGIN));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
-    const told = answers.map(({ headers }) =>
+    const reported = answers.map(({ headers }) =>
       ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'retry-after'].map((name) => headers.get(name)),
     );
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ['2', '1', '60', null],
       ['2', '0', expect.stringMatching(/^(?:59|60)$/), null],
       ['2', '0', expect.stringMatching(/^(?:59|60)$/), expect.stringMatching(/^(?:59|60)$/)],
     ]);
     expect(await answers[2]?.json()).toEqual(TOO_MANY);
-    expect(accounts.questions).toHaveLength(2);
+    expect(accounts.calledPatterns).toHaveLength(2);
   });
 
-  it('lets through again when the time is over', async () => {
+  it('accepts requests again in the next window', async () => {
     await start({ logins: { count: 1, windowSeconds: 1 } });
     expect(await times(2, () => logIn())).toEqual([200, 429]);
     await new Promise((resolve) => setTimeout(resolve, 1_050));
     expect(await times(2, () => logIn())).toEqual([200, 429]);
   });
 
-  it('lets exactly as many of parallel requests through as it says', async () => {
+  it('accepts exactly the number of parallel requests that it reports', async () => {
     await start({ logins: { count: 10, windowSeconds: MINUTE } });
     const statuses = await Promise.all(Array.from({ length: 50 }, () => logIn()));
     expect(statuses.filter((status) => status === 200)).toHaveLength(10);
-    expect(accounts.questions).toHaveLength(10);
+    expect(accounts.calledPatterns).toHaveLength(10);
   });
 
-  it('judges after the credentials and before the body', async () => {
+  it('counts after the credentials and before the body', async () => {
     await start({ logins: { count: 1, windowSeconds: MINUTE } });
     const wrong = { 'x-lc-key': 'wrong' };
     expect(await times(3, () => logIn(wrong))).toEqual([401, 401, 401]);
@@ -93,7 +93,7 @@ describe('limits of requests', () => {
     expect(await logIn(wrong)).toBe(401);
   });
 
-  it('tells nothing, and limits nothing, where no limit is set', async () => {
+  it('sends no headers and rejects nothing where no limit is set', async () => {
     await start({});
     const response = await send('/1.1/login', LOGIN);
     expect([response.status, response.headers.get('ratelimit-limit')]).toEqual([200, null]);
@@ -119,7 +119,7 @@ describe('limits of requests', () => {
     expect(statuses).toEqual([200, 200, 429]);
   });
 
-  it('tells of the group that leaves least', async () => {
+  it('reports the group with the fewest requests left', async () => {
     await start({ requests: { count: 9, windowSeconds: MINUTE }, logins: { count: 5, windowSeconds: 30 } });
     const limitOf = async (path: string, sent: Sent) => (await send(path, sent)).headers.get('ratelimit-limit');
     expect(await limitOf('/1.1/login', LOGIN)).toBe('5');
@@ -132,7 +132,7 @@ describe('limits of requests', () => {
     ['the same by its alias', 'logins', `/1.1/classes/_User/${ID}/updatePassword`, { method: 'PUT', body: {} }],
     ['a sign-up', 'signUps', '/1.1/users', { method: 'POST', body: {} }],
     ['the same by its alias', 'signUps', '/1.1/classes/_User', { method: 'POST', body: {} }],
-    ['a user by his phone number', 'signUps', '/1.1/usersByMobilePhone', { method: 'POST', body: {} }],
+    ['a user by phone number', 'signUps', '/1.1/usersByMobilePhone', { method: 'POST', body: {} }],
     ['the same as a login', 'logins', '/1.1/usersByMobilePhone', { method: 'POST', body: {} }],
     ['a path that is not there', 'requests', '/1.1/nothing', {}],
     ['any other', 'requests', `/1.1/users/${ID}`, {}],
@@ -186,7 +186,7 @@ describe('limits of requests', () => {
       const get = { method: 'GET', path: `/1.1/users/${ID}` };
       expect(await (await batch([])).json()).toEqual([]);
       expect([(await batch([get])).status, (await send(get.path)).status]).toEqual([429, 429]);
-      expect(accounts.questions).toHaveLength(3);
+      expect(accounts.calledPatterns).toHaveLength(3);
     });
   });
 
@@ -194,7 +194,7 @@ describe('limits of requests', () => {
     const twice = async (...forwarded: string[]) =>
       times(2, async () => (await Promise.all(forwarded.map((each) => logIn(from(each))))).join());
 
-    it('no proxy unless it is told to', async () => {
+    it('no proxy unless it is configured', async () => {
       await start({ logins: { count: 1, windowSeconds: MINUTE } });
       expect(await logIn(from('203.0.113.1'))).toBe(200);
       expect(await logIn(from('203.0.113.2'))).toBe(429);

@@ -32,9 +32,9 @@ export async function startGateway(
     http: createHttpServer(config),
     prepare: prepareHttpServer,
   });
-  // What is expected to go wrong needs no line in the log.
+  // Expected errors are not logged.
   service.app.useLogger(false);
-  // It has asked whether accounts is there.
-  accounts.asked.length = 0;
+  // The readiness check has called accounts.
+  accounts.calls.length = 0;
   return service;
 }

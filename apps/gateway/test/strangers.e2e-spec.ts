@@ -38,8 +38,8 @@ describe('requests with a wrong application id or key', () => {
   const use = async (count: number, act: () => Promise<unknown>) => {
     for (let done = 0; done < count; done += 1) await act();
   };
-  const lookUps = () => accounts.asked.filter(({ pattern }) => pattern === 'accounts.findApplication').length;
-  const lists = () => accounts.asked.filter(({ pattern }) => pattern === 'accounts.listApplicationIds').length;
+  const lookUps = () => accounts.calls.filter(({ pattern }) => pattern === 'accounts.findApplication').length;
+  const lists = () => accounts.calls.filter(({ pattern }) => pattern === 'accounts.listApplicationIds').length;
 
   beforeEach(() => {
     accounts = new FakeAccounts();
@@ -83,7 +83,7 @@ describe('requests with a wrong application id or key', () => {
     for (const headers of wrong) expect(await statusOf({ 'x-lc-id': APPLICATION.id, ...headers })).toBe(401);
     for (const headers of wrong) expect(await statusOf({ 'x-lc-id': APPLICATION.id, ...headers })).toBe(429);
     expect(await statusOf(SIGNED)).toBe(200);
-    expect(accounts.questions).toEqual(['accounts.getUser', 'accounts.getUser']);
+    expect(accounts.calledPatterns).toEqual(['accounts.getUser', 'accounts.getUser']);
   });
 
   it('let other clients of the same address use an application that this process has met', async () => {

@@ -8,7 +8,7 @@ import { RateLimited } from '../rate-limits/request-limits.js';
 import { emailsEndpoints, mailLinksEndpoints } from './emails.endpoints.js';
 import { answerScript } from './script-answer.js';
 
-/** Mails with links that an application asks for. */
+/** Requests of an application for mails with links. */
 @Controller('1.1')
 export class EmailsController {
   constructor(private readonly rpc: RpcClient) {}
@@ -31,8 +31,8 @@ export class EmailsController {
 }
 
 /**
- * What the links of mails do, for pages of an application's own. The token says which application and user: nothing else is
- * asked for. The GET forms are for page scripts that can send nothing else; what mail scanners fetch changes nothing.
+ * The operations of mailed links, for an application's own pages. The token identifies application and user, so no other
+ * credentials are needed. The GET forms are for scripts that cannot POST; a GET by a mail scanner changes nothing.
  */
 @Controller('1.1')
 export class MailLinksController {

@@ -8,7 +8,7 @@ const nothing = z.object({});
 const sent = { 200: { description: 'The mail is on its way.', body: nothing } };
 const done = { 200: { description: 'Done.', body: nothing } };
 
-const callback = callbackName.describe('The function of the page that gets the answer.');
+const callback = callbackName.describe('The function of the page that receives the result.');
 const script = {
   200: {
     description: 'A script that calls `callback` with `{}` or with `{code, error}`.',
@@ -16,15 +16,15 @@ const script = {
   },
 };
 
-/** What a request for a mail can be refused for. */
+/** The errors of a request for a mail. */
 const REQUEST_ERRORS = ['EMAIL_MISSING', 'INVALID_EMAIL', 'EMAIL_NOT_FOUND', 'TOO_MANY_EMAILS'] as const;
-/** They are asked without credentials, but can be limited, and need accounts, like what is asked with them. */
+/** Common errors of endpoints with credentials, which these endpoints have as well. */
 const OPEN_ERRORS = ['TOO_MANY_REQUESTS', 'SERVICE_UNAVAILABLE'] as const;
 
 export const emailsEndpoints = describeEndpoints('E-mail', {
   requestVerification: {
     summary: 'Send a mail to verify an address with',
-    description: 'Where the address is verified already nothing is sent.',
+    description: 'If the address is already verified, no mail is sent.',
     credentials: 'application',
     body: email,
     answers: sent,
@@ -42,14 +42,15 @@ export const emailsEndpoints = describeEndpoints('E-mail', {
 export const mailLinksEndpoints = describeEndpoints('E-mail', {
   verify: {
     summary: 'Verify an address',
-    description: 'By the token of a mailed link, for pages of your own. The second time nothing happens.',
+    description: 'With the token of a mailed link, for your own pages. A repeated request changes nothing.',
     credentials: 'none',
     answers: done,
     errors: ['LINK_EXPIRED', ...OPEN_ERRORS],
   },
   verifyByScript: {
     summary: 'Verify an address by a script element',
-    description: 'For page scripts that cannot `POST`. Without `callback` nothing happens: mail scanners follow links.',
+    description:
+      'For page scripts that cannot `POST`. Without `callback` the request changes nothing, because mail scanners follow links.',
     credentials: 'none',
     query: z.object({ callback }),
     answers: script,
@@ -58,7 +59,7 @@ export const mailLinksEndpoints = describeEndpoints('E-mail', {
   resetPassword: {
     summary: 'Set a new password',
     description:
-      'By the token of a mailed link, for pages of your own. The session token becomes a new one, the user is no longer locked out, and no older link works any more.',
+      'With the token of a mailed link, for your own pages. Replaces the session token, ends a lockout of the user, and invalidates older links.',
     credentials: 'none',
     body: z.looseObject({ password }),
     answers: done,
@@ -67,7 +68,7 @@ export const mailLinksEndpoints = describeEndpoints('E-mail', {
   resetPasswordByScript: {
     summary: 'Set a new password by a script element',
     description:
-      'For page scripts that cannot `POST`. The password then stands in a URL, which proxies may write down: better `POST`.',
+      'For page scripts that cannot `POST`. Prefer `POST`: here the URL contains the password, and proxies may log URLs.',
     credentials: 'none',
     query: z.object({ callback, password: z.string().describe('The new password.') }),
     answers: script,

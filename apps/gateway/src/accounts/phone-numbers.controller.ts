@@ -8,7 +8,7 @@ import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { RateLimited } from '../rate-limits/request-limits.js';
 import { phoneNumbersEndpoints } from './phone-numbers.endpoints.js';
 
-/** Phone numbers, and what the codes that are sent to them open. */
+/** Codes that are sent to phone numbers, and the operations that need them. */
 @Controller('1.1')
 export class PhoneNumbersController {
   constructor(
@@ -66,7 +66,7 @@ export class PhoneNumbersController {
     return this.rpc.call(phoneNumbersRpc.requestVerification, { caller, body });
   }
 
-  /** The second path is the Python SDK's. */
+  /** The Python SDK uses the misspelt second path. */
   @Post(['verifyMobilePhone/:code', 'verfyMobilePhone/:code'])
   @HttpCode(HttpStatus.OK)
   @RateLimited('logins')
@@ -99,7 +99,7 @@ export class PhoneNumbersController {
     return this.rpc.call(phoneNumbersRpc.resetPassword, { caller, code, body });
   }
 
-  /** The Go SDK resets by POST. */
+  /** The Go SDK sends POST instead of PUT. */
   @Post('resetPasswordBySmsCode/:code')
   @HttpCode(HttpStatus.OK)
   @RateLimited('logins')

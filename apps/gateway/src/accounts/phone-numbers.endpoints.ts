@@ -8,36 +8,34 @@ const number = z.looseObject({ mobilePhoneNumber });
 const numberless = z.looseObject({
   mobilePhoneNumber: mobilePhoneNumber
     .optional()
-    .describe(
-      'Without it: that of the user whose session the request carries, or else the one to which the code was sent.',
-    ),
+    .describe('The default is the number of the user of the session, or else the number to which the code was sent.'),
 });
 const code = z
   .string()
   .regex(/^\d{6}$/)
-  .describe('The six digits of the message. Good once, until it expires, for five wrong guesses.');
+  .describe('The six digits of the message. Valid once, until it expires or five wrong codes were sent.');
 const ttl = (byDefault: number) =>
-  z.int().min(1).max(30).optional().describe(`How long the code is good, in minutes; ${byDefault} unless given.`);
+  z.int().min(1).max(30).optional().describe(`The validity of the code in minutes. The default is ${byDefault}.`);
 const label = (maxLength: number) => z.string().min(1).max(maxLength).optional();
 
 const sent = { 200: { description: 'The code is on its way.', body: z.object({}) } };
 const done = { 200: { description: 'Done.', body: z.object({}) } };
 const location = { Location: 'The absolute URL of the user.' };
 
-/** What a request for a code can be refused for. */
+/** The errors of a request for a code. */
 const REQUEST_ERRORS = ['PHONE_MISSING', 'INVALID_PHONE', 'SMS_TOO_FAST', 'SMS_TOO_FREQUENT'] as const;
 
 export const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
   requestCode: {
     summary: 'Send a code to any number',
     description:
-      'For `verifySmsCode` and `usersByMobilePhone`. Members that are not named here are variables for the template, 20 at most.',
+      'For `verifySmsCode` and `usersByMobilePhone`. Other members are variables of the template, 20 at most.',
     credentials: 'application',
     body: number.extend({
       smsType: z.enum(['sms', 'voice']).optional(),
       ttl: ttl(10),
-      name: label(100).describe('What the application calls itself in the message; its own name unless given.'),
-      op: label(100).describe('What the code is for.'),
+      name: label(100).describe('The name of the application in the message. The default is its registered name.'),
+      op: label(100).describe('The purpose of the code.'),
       template: label(64),
       sign: label(64),
     }),
@@ -46,7 +44,7 @@ export const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
   },
   verifyCode: {
     summary: 'Verify a code',
-    description: 'Without a number, that of the user whose session the request carries. No user is changed.',
+    description: 'The default number is that of the user of the session. No user is changed.',
     credentials: 'application',
     body: number.partial(),
     answers: done,
@@ -55,18 +53,18 @@ export const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
   enter: {
     summary: 'Sign up or log in with a number',
     description:
-      'By a code of `requestSmsCode`. Fields of a user count where nobody has the number yet; the username is the number unless given, or a random one where somebody calls himself by that number.',
+      'With a code of `requestSmsCode`. The fields apply only to a new user. The default username is the number, or a random one if another user has the number as its username.',
     credentials: 'application',
     body: writableFields.extend({ mobilePhoneNumber, smsCode: code }),
     answers: {
-      200: { description: 'The user who has the number, with its session token.', body: ownUser, headers: location },
+      200: { description: 'The user with the number, with its session token.', body: ownUser, headers: location },
       201: { description: 'The new user, with its session token.', body: ownUser, headers: location },
     },
     errors: [...FIELD_ERRORS, 'INVALID_IDENTITY', 'PHONE_MISSING', ...LOGIN_ERRORS, 'INVALID_SMS_CODE', 'FORBIDDEN'],
   },
   requestLoginCode: {
     summary: 'Send a code to log in with',
-    description: 'For `POST /1.1/login`. Only to a number that its user has verified.',
+    description: 'For `POST /1.1/login`. The number must be verified.',
     credentials: 'application',
     body: number,
     answers: sent,
@@ -74,7 +72,7 @@ export const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
   },
   requestVerification: {
     summary: 'Send a code to verify a number with',
-    description: 'Where the number is verified already nothing is sent.',
+    description: 'If the number is already verified, no code is sent.',
     credentials: 'application',
     body: number.partial(),
     answers: sent,
@@ -86,7 +84,7 @@ export const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
     body: numberless,
     answers: {
       200: {
-        description: 'The user whose number it is.',
+        description: 'The user with the number.',
         body: z.object({ updatedAt: timestamp, objectId: z.string() }),
       },
     },
@@ -94,7 +92,7 @@ export const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
   },
   requestPasswordReset: {
     summary: 'Send a code to reset a password with',
-    description: 'Only to a number that its user has verified.',
+    description: 'The number must be verified.',
     credentials: 'application',
     body: number,
     answers: sent,
@@ -102,7 +100,7 @@ export const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
   },
   resetPassword: {
     summary: 'Reset a password',
-    description: 'The session token becomes a new one, and the user is no longer locked out.',
+    description: 'Replaces the session token, and ends a lockout of the user.',
     credentials: 'application',
     body: numberless.extend({ password }),
     answers: done,
@@ -116,15 +114,15 @@ export const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
     ],
   },
   requestChange: {
-    summary: 'Send a code to another number of one’s own',
+    summary: 'Send a code to a new number of the user',
     credentials: 'session',
     body: number.extend({ ttl: ttl(6) }),
     answers: sent,
     errors: [...REQUEST_ERRORS, 'INCORRECT_TYPE', 'SESSION_REQUIRED', 'PHONE_TAKEN'],
   },
   change: {
-    summary: 'Change one’s number',
-    description: 'The number is then verified.',
+    summary: 'Change the number of the user',
+    description: 'The new number is verified.',
     credentials: 'session',
     body: number.extend({ code }),
     answers: done,

@@ -14,7 +14,7 @@ import {
 import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { rolesEndpoints } from './roles.endpoints.js';
 
-/** Roles, under both paths that SDKs call. */
+/** Roles, under both paths that SDKs use. */
 @Controller(['1.1/roles', '1.1/classes/_Role'])
 export class RolesController {
   constructor(

@@ -18,14 +18,14 @@ import { describeEndpoints } from '../openapi/endpoint.decorator.js';
 const name = z
   .string()
   .regex(/^[A-Za-z0-9_]{1,128}$/)
-  .describe('Unique; never changes.');
+  .describe('Unique and immutable.');
 const relation = z
   .looseObject({ __op: z.enum(['AddRelation', 'RemoveRelation', 'Batch']).optional() })
   .describe('`{"__op":"AddRelation","objects":[<Pointer>, …]}`, `RemoveRelation`, or `Batch` with both in `ops`.');
 
 const role = z
   .looseObject({ objectId, createdAt: timestamp, updatedAt: timestamp, name: name.optional(), ACL: acl.optional() })
-  .describe('A role. Who has it is asked by queries; any other member is a custom field.');
+  .describe('A role. Queries find its users and roles; any other member is a custom field.');
 
 const newRole = z
   .looseObject({ name, ACL: acl, users: relation.optional(), roles: relation.optional() })
@@ -33,9 +33,9 @@ const newRole = z
 
 const roleFields = z
   .looseObject({ ACL: acl.optional(), users: relation.optional(), roles: relation.optional() })
-  .describe('What shall change; any other member is a custom field.');
+  .describe('The fields to change; any other member is a custom field.');
 
-/** What the fields of a role can be refused for. */
+/** The errors of the fields of a role. */
 const FIELD_ERRORS = [
   'INVALID_KEY_NAME',
   'MALFORMED_POINTER',
@@ -57,7 +57,7 @@ export const rolesEndpoints = describeEndpoints('Roles', {
     body: newRole,
     answers: {
       201: {
-        description: 'Its id and time; the whole role with `fetchWhenSave`.',
+        description: 'The id and time of the role, or the whole role with `fetchWhenSave`.',
         body: z.looseObject({ objectId, createdAt: timestamp }),
         headers: { Location: 'The absolute URL of the role.' },
       },
@@ -66,10 +66,10 @@ export const rolesEndpoints = describeEndpoints('Roles', {
   },
   list: {
     summary: 'Query roles',
-    description: 'The roles of a user: `where={"users":<Pointer>}`. Roles whose ACL hides them are not found.',
+    description: 'The roles of a user: `where={"users":<Pointer>}`. The results omit roles that their ACL hides.',
     credentials: 'application',
     query: listParams,
-    answers: { 200: { description: 'The roles found.', body: listOf(role) } },
+    answers: { 200: { description: 'The matching roles.', body: listOf(role) } },
     errors: [...LIST_ERRORS, 'FORBIDDEN'],
   },
   get: {
@@ -77,13 +77,13 @@ export const rolesEndpoints = describeEndpoints('Roles', {
     credentials: 'application',
     query: readParams,
     answers: {
-      200: { description: 'The role; `{}` where there is none, or where its ACL hides it.', body: role.partial() },
+      200: { description: 'The role; `{}` if it does not exist or its ACL hides it.', body: role.partial() },
     },
     errors: [...READ_ERRORS, 'NOT_FOUND', 'FORBIDDEN'],
   },
   update: {
-    summary: 'Change a role, or who has it',
-    description: 'Whoever may write the role, by its ACL, decides who has it.',
+    summary: 'Change a role or its members',
+    description: 'Write access by the ACL of the role includes its members.',
     credentials: 'application',
     query: writeParams,
     body: roleFields,
@@ -94,7 +94,7 @@ export const rolesEndpoints = describeEndpoints('Roles', {
   },
   remove: {
     summary: 'Delete roles',
-    description: 'Several ids may be joined by commas: all of them go, or none.',
+    description: 'Several ids are separated by commas: all are deleted, or none.',
     credentials: 'application',
     query: removeParams,
     answers: { 200: { description: 'Done.', body: z.object({}) } },

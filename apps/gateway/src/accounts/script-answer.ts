@@ -5,19 +5,19 @@ import { appError } from '#errors';
 import { reportError } from '#observability';
 import { errorBody, fromHttp } from '../http/error.filter.js';
 
-/** A function of a page, by a name that can do nothing else in a script. */
+/** The name of a function of the page. The pattern allows no other code. */
 export const callbackName = z
   .string()
   .max(64)
   .regex(/^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*$/);
-/** What would end a script element, or a line of a script in old browsers. */
+/** Characters that could end a script element, or a line of a script in old browsers. */
 const UNSAFE = /[<\u2028\u2029]/g;
 
 const logger = new Logger('Http');
 
 /**
- * Answers a script element (JSONP) with a script that hands what was done, or what went wrong, to the page's function.
- * Without a function's name this is no page's script but somebody who follows a link: nothing is done.
+ * Responds to a script element (JSONP) with a script that passes the result or the error to the page's function. Without the
+ * name of a function the request may come from a mail scanner, and changes nothing.
  * @throws AppError NOT_SUPPORTED
  */
 export async function answerScript(
@@ -26,11 +26,10 @@ export async function answerScript(
   act: () => Promise<object>,
 ): Promise<void> {
   const callback = callbackName.safeParse((request.query as { callback?: unknown }).callback);
-  // A HEAD comes with every GET, and nobody would run its answer.
+  // Every GET route also accepts HEAD, whose response runs no script.
   if (request.method !== 'GET' || !callback.success)
     throw appError('NOT_SUPPORTED', {
-      message:
-        'A GET changes nothing here: POST to this address, or name the function that gets the answer (callback).',
+      message: 'Send a POST request, or the parameter callback with the name of a function.',
     });
   const outcome = await outcomeOf(request, act);
   void reply.headers({
@@ -40,7 +39,7 @@ export async function answerScript(
   await reply.send(scriptOf(callback.data, outcome));
 }
 
-/** The comment before it keeps the answer from being anything but a script. */
+/** The leading comment prevents browsers from interpreting the response as another format. */
 function scriptOf(callback: string, value: object): string {
   const json = JSON.stringify(value).replaceAll(
     UNSAFE,
@@ -49,7 +48,7 @@ function scriptOf(callback: string, value: object): string {
   return `/**/typeof ${callback} === 'function' && ${callback}(${json});`;
 }
 
-/** A script element does not run the answer of a status that is no success: the code in it must do. */
+/** The status is always 200, because browsers do not run scripts with an error status. The result contains the code. */
 async function outcomeOf({ id }: FastifyRequest, act: () => Promise<object>): Promise<object> {
   try {
     return await act();

@@ -4,14 +4,14 @@ import { isJsonObject } from '#objects';
 import { acl, objectId, timestamp } from '../objects/object.endpoints.js';
 import { named } from '../openapi/endpoint.decorator.js';
 
-/** Shapes of users as clients send and see them. They describe; accounts judges. */
+/** Shapes of users in requests and responses. They only describe; accounts validates. */
 
-const username = z.string().min(1).max(255).describe('Unique; case counts.');
-export const password = z.string().min(1).describe('Never in any answer.');
-const email = z.string().max(254).describe('Unique; case counts.');
+const username = z.string().min(1).max(255).describe('Unique, case-sensitive.');
+export const password = z.string().min(1).describe('Never part of a response.');
+const email = z.string().max(254).describe('Unique, case-sensitive.');
 export const mobilePhoneNumber = z
   .string()
-  .describe('`+` and 6 to 15 digits, unique. Without a prefix it counts as Chinese.');
+  .describe('`+` and 6 to 15 digits, unique. A number without a prefix is a Chinese one.');
 const sessionToken = z.string().regex(/^[0-9a-z]{25}$/);
 
 const platformId = z.union([z.string(), z.int()]);
@@ -29,7 +29,7 @@ const authData = named(
           access_token: z.string().optional(),
           code: z.string().optional(),
           unionid: z.string().optional(),
-          platform: z.string().optional().describe('What the union id belongs to.'),
+          platform: z.string().optional().describe('The platform of the union id.'),
           main_account: z.union([z.boolean(), z.enum(['true', 'false'])]).optional(),
         })
         .nullable(),
@@ -40,11 +40,11 @@ const authData = named(
 const linkedAuthData = named(
   'LinkedAuthData',
   z
-    .record(z.string(), z.looseObject({}).describe('As the app has sent it, and what the platform has added.'))
-    .describe('Accounts on other platforms, by platform; `_<platform>_unionid` holds a union id.'),
+    .record(z.string(), z.looseObject({}).describe('The data that the app sent, with additions of the platform.'))
+    .describe('Accounts on other platforms, by platform; `_<platform>_unionid` contains a union id.'),
 );
 
-/** A user as its readers see it. */
+/** A user in responses to others. */
 export const user = named(
   'User',
   z
@@ -60,16 +60,15 @@ export const user = named(
       authData: linkedAuthData.optional().describe('For the user and the master key only.'),
       ACL: acl.optional(),
     })
-    .describe('A user. `keys` and settings can leave fields out; any other member is a custom field.'),
+    .describe('A user. `keys` and settings can omit fields; any other member is a custom field.'),
 );
 
-/** A user as it sees itself. */
+/** A user in responses to itself. */
 export const ownUser = named(
   'UserWithSession',
   user.extend({ sessionToken }).describe('A user with its session token; any other member is a custom field.'),
 );
 
-/** Fields of a user that a client may set. */
 export const writableFields = named(
   'UserFields',
   z
@@ -97,22 +96,22 @@ export const logInFields = z
     email: email.optional(),
     mobilePhoneNumber: mobilePhoneNumber.optional(),
     password: password.optional(),
-    smsCode: z.string().optional().describe('Instead of a password, with `mobilePhoneNumber`.'),
+    smsCode: z.string().optional().describe('Replaces the password, with `mobilePhoneNumber`.'),
   })
-  .describe('A password and one identifier. With several, the first of them in this order counts.');
+  .describe('A password and one identifier. If there are several identifiers, the first in this order is used.');
 
 export const passwordChange = z.looseObject({ old_password: password, new_password: password });
 
-/** The answer to a changed user. */
+/** The response to a change of a user. */
 export const changedUser = z
   .looseObject({ updatedAt: timestamp, objectId: objectId.optional(), sessionToken: sessionToken.optional() })
-  .describe('`objectId` and the changed fields only where they were asked for; `sessionToken` where it changed.');
+  .describe('`objectId` and the changed fields only if the request asks for them; `sessionToken` only if it changed.');
 
 export const changedPassword = z.object({ updatedAt: timestamp, objectId, sessionToken });
 
 const PATH_PREFIX = 'authData.';
 
-/** Whether fields of a user say something of its accounts on other platforms: then their way leads over auth-linking. */
+/** Whether the fields contain accounts on other platforms. Such requests are sent to auth-linking. */
 export function hasAuthData(fields: JsonObject): boolean {
   return Object.entries(fields).some(([key, value]) => {
     if (key.startsWith(PATH_PREFIX)) return true;

@@ -10,7 +10,7 @@ import { RateLimited } from '../rate-limits/request-limits.js';
 import { hasAuthData } from './user.schemas.js';
 import { loginEndpoints, usersEndpoints } from './users.endpoints.js';
 
-/** Users, under the path of the specification and under the one that SDKs call. */
+/** Users, under the path of the specification and the one that SDKs use. */
 @Controller(['1.1/users', '1.1/classes/_User'])
 export class UsersController {
   constructor(
@@ -18,7 +18,7 @@ export class UsersController {
     @Inject(GATEWAY_CONFIG) private readonly config: GatewayConfig,
   ) {}
 
-  /** With `authData`, whoever has the identity already is logged in. */
+  /** With `authData`, a user that already has the identity is logged in. */
   @Post()
   @RateLimited('signUps')
   @Endpoint(usersEndpoints.signUp)

@@ -22,7 +22,7 @@ import {
   writableFields,
 } from './user.schemas.js';
 
-/** What the fields of a user can be refused for. */
+/** The errors of the fields of a user. */
 export const FIELD_ERRORS = [
   'INVALID_KEY_NAME',
   'MALFORMED_POINTER',
@@ -41,7 +41,7 @@ export const FIELD_ERRORS = [
   'INVALID_PASSWORD',
 ] as const satisfies ErrorName[];
 
-/** What `authData` can be refused for. */
+/** The errors of `authData`. */
 const AUTH_DATA_ERRORS = [
   'IDENTITY_TAKEN',
   'IDENTITY_MISSING',
@@ -49,7 +49,7 @@ const AUTH_DATA_ERRORS = [
   'INVALID_WEIXIN_IDENTITY',
 ] as const satisfies ErrorName[];
 
-/** What keeps out a user who has shown who it is. */
+/** The errors that prevent a login with correct credentials. */
 export const LOGIN_ERRORS = ['PHONE_UNVERIFIED', 'EMAIL_UNVERIFIED', 'LOCKED_OUT'] as const satisfies ErrorName[];
 
 const location = { Location: 'The absolute URL of the user.' };
@@ -59,14 +59,14 @@ export const usersEndpoints = describeEndpoints('Users', {
   signUp: {
     summary: 'Sign up, or log in with authData',
     description:
-      'Whoever has one of the accounts in `authData` is logged in, and gets the others too; the rest of the body does not count then.',
+      'If a user has one of the accounts in `authData`, that user is logged in and linked to the other accounts; the rest of the body is then ignored.',
     credentials: 'application',
     query: z.object({
-      failOnNotExist: z.enum(['true', '1']).optional().describe('Log in only: 211 where nobody has the accounts.'),
+      failOnNotExist: z.enum(['true', '1']).optional().describe('Only log in: code 211 if no user has the accounts.'),
     }),
     body: signUpFields,
     answers: {
-      200: { description: 'The user who has the accounts, with its session token.', body: ownUser, headers: location },
+      200: { description: 'The user with the accounts, with its session token.', body: ownUser, headers: location },
       201: { description: 'The new user, with its session token.', body: ownUser, headers: location },
     },
     errors: [
@@ -81,12 +81,12 @@ export const usersEndpoints = describeEndpoints('Users', {
   },
   list: {
     summary: 'Query users',
-    description: 'For the master key, unless the class permission `find` (`userQueryEnabled`) lets others in.',
+    description: 'For the master key, unless the class permission `find` (`userQueryEnabled`) allows others.',
     credentials: 'application',
     query: listParams,
     answers: {
       200: {
-        description: 'The users found.',
+        description: 'The matching users.',
         body: listOf(user),
       },
     },
@@ -94,14 +94,14 @@ export const usersEndpoints = describeEndpoints('Users', {
   },
   getCurrent: {
     summary: 'Get the user of the session token',
-    description: 'The master key does not stand in for the session.',
+    description: 'The master key cannot replace the session.',
     credentials: 'session',
     query: z.object({
       session_token: z
         .string()
         .optional()
         .describe(
-          'The session token, in place of the one in `X-LC-Session`; a blank one is none. Some SDKs send it only here; a program of your own should send the header, since proxies may log URLs.',
+          'Replaces the session token in `X-LC-Session`; an empty value means no session. Some SDKs send the token only here. Your own programs should send the header, because proxies may log URLs.',
         ),
     }),
     answers: { 200: { description: 'The user, with its session token.', body: ownUser, headers: lastModified } },
@@ -109,7 +109,7 @@ export const usersEndpoints = describeEndpoints('Users', {
   },
   get: {
     summary: 'Get a user',
-    description: 'A user whom the ACL hides from the caller is answered like one who does not exist.',
+    description: 'A user that its ACL hides from the caller is reported as not found.',
     credentials: 'application',
     query: readParams,
     answers: { 200: { description: 'The user.', body: user, headers: lastModified } },
@@ -118,7 +118,7 @@ export const usersEndpoints = describeEndpoints('Users', {
   update: {
     summary: 'Change a user',
     description:
-      'Fields that are not sent stay as they are. `{"__op":"Delete"}` removes a field. `authData` links the accounts that it names; `null` or `{"__op":"Delete"}` for one of them, or for `authData.<platform>`, unlinks it.',
+      'Other fields stay unchanged. `{"__op":"Delete"}` removes a field. `authData` links the accounts that it contains; `null` or `{"__op":"Delete"}` for one of them, or for `authData.<platform>`, unlinks it.',
     credentials: 'session or master key',
     query: writeParams,
     body: writableFields,
@@ -136,23 +136,23 @@ export const usersEndpoints = describeEndpoints('Users', {
   },
   refreshSessionToken: {
     summary: 'Get a new session token',
-    description: 'The old token is nobody’s from then on.',
+    description: 'The old token becomes invalid.',
     credentials: 'session or master key',
     answers: { 200: { description: 'The user, with its new session token.', body: ownUser } },
     errors: ['USER_NOT_FOUND', 'SESSION_REQUIRED'],
   },
   updatePassword: {
-    summary: 'Change a password, knowing the old one',
+    summary: 'Change a password with the old one',
     credentials: 'session or master key',
     body: passwordChange,
     answers: {
-      200: { description: 'The session token: a new one, unless a setting keeps it.', body: changedPassword },
+      200: { description: 'The session token, which is new unless a setting keeps it.', body: changedPassword },
     },
     errors: ['PASSWORD_MISMATCH', 'USER_NOT_FOUND', 'INVALID_PASSWORD', 'LOCKED_OUT', 'SESSION_REQUIRED', 'FORBIDDEN'],
   },
   remove: {
     summary: 'Delete users',
-    description: 'Several ids may be joined by commas: all of them go, or none.',
+    description: 'Several ids are separated by commas: all are deleted, or none.',
     query: removeParams,
     credentials: 'session or master key',
     answers: { 200: { description: 'Done.', body: z.object({}) } },
@@ -163,7 +163,7 @@ export const usersEndpoints = describeEndpoints('Users', {
 export const loginEndpoints = describeEndpoints('Users', {
   logIn: {
     summary: 'Log in with a password or a code',
-    description: 'The code is one of `requestLoginSmsCode`, together with the number. With both, the password counts.',
+    description: 'A code of `requestLoginSmsCode` needs the number. If both are sent, the password is used.',
     credentials: 'application',
     body: logInFields,
     answers: { 200: { description: 'The user, with its session token.', body: ownUser } },

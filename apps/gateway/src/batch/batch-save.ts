@@ -3,23 +3,7 @@ import { type AppError, appError } from '#errors';
 import { queryOf } from '../http/sub-request.js';
 import { parseWriteOptions } from '../objects/object.params.js';
 
-/** The requests of a batch's body. @throws AppError MALFORMED_JSON where there is no list of them, or one that is too long */
-export function requestsOf({ requests }: JsonObject, max: number): JsonValue[] {
-  if (!Array.isArray(requests)) throw malformed('A batch needs "requests", a list.');
-  if (requests.length > max) throw malformed(`A batch may hold ${max} requests at most.`);
-  return requests;
-}
-
-export function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** A body that is no batch, or a request that is none. */
-export function malformed(message: string): AppError {
-  return appError('MALFORMED_JSON', { message });
-}
-
-/** One write of a joint save, to whichever service it belongs. */
+/** One write of a batch save. */
 export interface ParsedWrite extends Omit<ObjectWrite, 'className'> {
   readonly className: ObjectWrite['className'] | '_Installation';
 }
@@ -36,13 +20,35 @@ const OBJECT_PATH = /^(.*)\/([^/]{1,64})$/;
 const MAX_ID_LENGTH = 128;
 
 /**
- * The writes that the body of POST /1.1/batch/save asks for.
- * @throws AppError MALFORMED_JSON, INVALID_QUERY, or NOT_FOUND where a path leads to no class that can be saved
+ * Parses the body of POST /1.1/batch/save.
+ * @throws AppError MALFORMED_JSON, INVALID_QUERY, or NOT_FOUND where a path names no class that can be saved
  */
 export function parseWrites(body: JsonObject): ParsedWrite[] {
   const writes = requestsOf(body, MAX_SAVED_OBJECTS).map(parseWrite);
   assertIdsAreClear(writes);
   return writes;
+}
+
+/** The results by internal id. Several results of one object are merged in their order. */
+export function resultsById(results: readonly { internalId: string; result: JsonObject }[]): JsonObject {
+  const byId = new Map<string, JsonObject>();
+  for (const { internalId, result } of results) byId.set(internalId, { ...byId.get(internalId), ...result });
+  return Object.fromEntries(byId);
+}
+
+/** The requests in the body of a batch. @throws AppError MALFORMED_JSON where the list is missing or too long */
+export function requestsOf({ requests }: JsonObject, max: number): JsonValue[] {
+  if (!Array.isArray(requests)) throw malformed('A batch needs a list "requests".');
+  if (requests.length > max) throw malformed(`A batch can contain at most ${max} requests.`);
+  return requests;
+}
+
+export function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function malformed(message: string): AppError {
+  return appError('MALFORMED_JSON', { message });
 }
 
 function parseWrite(request: JsonValue): ParsedWrite {
@@ -68,7 +74,7 @@ function memberOf(request: JsonObject, name: 'body' | 'params'): JsonObject {
   return value;
 }
 
-/** The class, and the object where it is there already. */
+/** The class, and for PUT the id of the object. */
 function targetOf(method: JsonValue | undefined, path: string): Pick<ParsedWrite, 'className' | 'objectId'> {
   if (method !== 'POST' && method !== 'PUT') throw malformed('The method of a request must be POST or PUT.');
   const [, classPath, objectId] = (method === 'PUT' ? OBJECT_PATH.exec(path) : [path, path]) ?? [];
@@ -87,7 +93,7 @@ function parseChildren(children: JsonValue): ObjectWrite['children'] {
   });
 }
 
-/** An object may be changed several times. Two objects under one id could not be told apart in the answer. */
+/** An object may be changed several times, but two objects need different ids, because the response is keyed by id. */
 function assertIdsAreClear(writes: readonly ParsedWrite[]): void {
   const objects = new Map<string, string | undefined>();
   for (const { internalId, className, objectId } of writes) {
@@ -100,11 +106,4 @@ function assertIdsAreClear(writes: readonly ParsedWrite[]): void {
 
 function isId(value: JsonValue | undefined): value is string {
   return typeof value === 'string' && value !== '' && value.length <= MAX_ID_LENGTH;
-}
-
-/** What was answered to the writes, by internal id; later answers of one object add to its earlier ones. */
-export function resultsById(results: readonly { internalId: string; result: JsonObject }[]): JsonObject {
-  const byId = new Map<string, JsonObject>();
-  for (const { internalId, result } of results) byId.set(internalId, { ...byId.get(internalId), ...result });
-  return Object.fromEntries(byId);
 }

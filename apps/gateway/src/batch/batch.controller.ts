@@ -19,8 +19,8 @@ export class BatchController {
   @Endpoint(batchEndpoints.run)
   async run(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     assertNotWithinBatch(request);
-    const answer = await this.batch.run(request);
-    void reply.code(200).type('application/json; charset=utf-8').send(answer);
+    const response = await this.batch.run(request);
+    void reply.code(200).type('application/json; charset=utf-8').send(response);
   }
 }
 
@@ -46,10 +46,10 @@ export class BatchSaveController {
 }
 
 /**
- * The route is asked, not the URL's text: however it was written, a batch within a batch is known as one.
+ * Compares the matched route, because a URL can be written in several ways.
  * @throws AppError NOT_SUPPORTED
  */
 function assertNotWithinBatch(request: FastifyRequest): void {
   const isWithinBatch = originsOf(request).some(({ routeOptions }) => routeOptions.url === BATCH_ROUTE);
-  if (isWithinBatch) throw appError('NOT_SUPPORTED', { message: 'A batch cannot hold another batch.' });
+  if (isWithinBatch) throw appError('NOT_SUPPORTED', { message: 'A batch cannot contain another batch.' });
 }

@@ -8,21 +8,24 @@ import { installationsEndpoints } from '../push/installations.endpoints.js';
 const entry = z
   .looseObject({
     method: z.enum(['GET', 'POST', 'PUT', 'DELETE']),
-    path: z.string().startsWith('/1.1/').describe('As in the URL, from `/1.1/` on; it may have a query.'),
+    path: z
+      .string()
+      .startsWith('/1.1/')
+      .describe('The path of the URL, beginning with `/1.1/`, with an optional query.'),
     params: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe('Parameters of the URL; what is no text is sent as JSON.'),
+      .describe('Parameters of the URL; values other than strings are sent as JSON.'),
     body: z.record(z.string(), z.unknown()).optional(),
   })
-  .describe('A request as it would be sent alone.');
+  .describe('One request of the batch.');
 
-const entryAnswer = z
+const entryResponse = z
   .union([
-    z.object({ success: z.unknown() }).describe('The body of its answer.'),
-    z.object({ error: z.object({ code: z.int(), error: z.string() }) }).describe('The error that it was answered.'),
+    z.object({ success: z.unknown() }).describe('The body of the response.'),
+    z.object({ error: z.object({ code: z.int(), error: z.string() }) }).describe('The error of the request.'),
   ])
-  .describe('What one request was answered.');
+  .describe('The response to one request.');
 
 const write = z
   .looseObject({
@@ -30,7 +33,7 @@ const write = z
     path: z
       .string()
       .describe(
-        '`/1.1/users`, `/1.1/roles`, `/1.1/installations`, or their paths below `/1.1/classes`; with the id where the method is PUT.',
+        '`/1.1/users`, `/1.1/roles`, `/1.1/installations`, or their paths below `/1.1/classes`; with the id if the method is PUT.',
       ),
     params: z.record(z.string(), z.unknown()).optional().describe('Parameters of the write, such as `fetchWhenSave`.'),
     new: z.boolean().optional().describe('The same as the parameter `new`.'),
@@ -40,17 +43,17 @@ const write = z
           .string()
           .max(128)
           .optional()
-          .describe('The key of the answer: the id, or what the client calls the new object.'),
+          .describe('The key of the result: the id, or the temporary id of a new object.'),
         __children: z
           .array(z.looseObject({ className: z.string(), cid: z.string(), key: z.string() }))
           .optional()
-          .describe('Fields (`key`) that become Pointers to other objects of the request (`cid`).'),
+          .describe('Fields (`key`) to set to Pointers to other objects of the request (`cid`).'),
       })
       .describe('The fields to save; any other member is a field.'),
   })
   .describe('A new object, or a change of one.');
 
-/** Whose requests `batch/save` takes together. */
+/** The endpoints whose requests `batch/save` accepts. */
 const SAVING_ENDPOINTS = [
   usersEndpoints.signUp,
   usersEndpoints.update,
@@ -60,7 +63,7 @@ const SAVING_ENDPOINTS = [
   installationsEndpoints.update,
 ];
 
-/** What they can be refused for; but a joint save logs nobody in. */
+/** Their errors, without those of a login: a batch save cannot log in. */
 const savingErrors = SAVING_ENDPOINTS.flatMap(({ errors }) => errors).filter(
   (name) => !(LOGIN_ERRORS as readonly ErrorName[]).includes(name),
 );
@@ -69,21 +72,21 @@ export const batchEndpoints = describeEndpoints('Batch', {
   run: {
     summary: 'Send several requests at once',
     description:
-      'They are run one after the other, with the headers of the batch, and each as if it had been sent alone: one that fails stops none of the others. A batch within a batch is refused with code 1.',
+      'The requests run one after the other, each like a single request with the headers of the batch. A failed request does not stop the others. A batch cannot contain another batch (code 1).',
     credentials: 'application',
     body: z.looseObject({ requests: z.array(entry).max(100) }),
-    answers: { 200: { description: 'Their answers, in their order.', body: z.array(entryAnswer) } },
+    answers: { 200: { description: 'The responses, in the order of the requests.', body: z.array(entryResponse) } },
     errors: [],
   },
   save: {
     summary: 'Save several objects, all or none',
     description:
-      'The first write that cannot be done is answered as if it had been sent alone, and nothing is changed. Several changes of one object are made in their order. Installations are saved with installations only.',
+      'If a write fails, the response is its error, and nothing is changed. Several changes of one object are applied in their order. Installations cannot be saved together with other objects.',
     credentials: 'application',
     body: z.looseObject({ requests: z.array(write).max(100) }),
     answers: {
       200: {
-        description: 'What each write would have been answered alone, by `__internalId`.',
+        description: 'The result of each write, by `__internalId`.',
         body: z.record(z.string(), z.record(z.string(), z.unknown())),
       },
     },

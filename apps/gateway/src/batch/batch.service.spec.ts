@@ -1,19 +1,19 @@
 import type { Response } from 'light-my-request';
 import { describe, expect, it } from 'vitest';
 import { appError } from '#errors';
-import { BatchAnswer } from './batch.service.js';
+import { BatchResponse } from './batch.service.js';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 function answerTo(method: string, statusCode: number, payload: string, type = JSON_TYPE): unknown {
-  const answer = new BatchAnswer();
+  const answer = new BatchResponse();
   answer.add(method, { statusCode, headers: { 'content-type': type }, payload } as unknown as Response);
   return JSON.parse(answer.toString());
 }
 
-describe('BatchAnswer', () => {
-  it('holds what went well and what did not, in order', () => {
-    const answer = new BatchAnswer();
+describe('BatchResponse', () => {
+  it('contains successes and errors in order', () => {
+    const answer = new BatchResponse();
     const json = { headers: { 'content-type': JSON_TYPE } };
     answer.add('POST', { ...json, statusCode: 201, payload: '{"objectId":"1"}' } as unknown as Response);
     answer.add('PUT', { ...json, statusCode: 403, payload: '{"code":206,"error":"no"}' } as unknown as Response);
@@ -26,7 +26,7 @@ describe('BatchAnswer', () => {
   });
 
   it('is an empty list where there was nothing', () => {
-    expect(new BatchAnswer().toString()).toBe('[]');
+    expect(new BatchResponse().toString()).toBe('[]');
   });
 
   it('says null for an object that is not there, and for nothing else', () => {

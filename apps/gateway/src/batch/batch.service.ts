@@ -21,7 +21,7 @@ import { Principals } from '../push/principals.js';
 import { RequestLimits } from '../rate-limits/request-limits.js';
 import { isObject, malformed, type ParsedWrite, requestsOf } from './batch-save.js';
 
-/** A path of the API: the parser of URLs would drop tabs and line breaks, and take a backslash for a slash. */
+/** A path of the API. Without tabs, line breaks and backslashes: URL parsers remove the first two, and treat the last as a slash. */
 const API_PATH = /^\/1\.1\/[^\s\\]*$/;
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 const MAX_ENTRIES = 100;
@@ -31,7 +31,7 @@ interface SavedObject {
   readonly result: JsonObject;
 }
 
-/** Runs the requests of a batch as if each had been sent alone. */
+/** Runs the requests of a batch one by one, and saves the objects of a batch save in one transaction. */
 @Injectable()
 export class BatchService {
   constructor(
@@ -42,25 +42,25 @@ export class BatchService {
   ) {}
 
   /**
-   * Runs the requests one after the other, until the client is gone or the time of the batch is over. A request that is under way then may
-   * yet be done; those behind it are not run.
-   * @returns the answer as JSON: a list of `{success}` or `{error}`, in the order of the requests
+   * Runs the requests one after the other, until the client disconnects or the batch times out. The request that runs at that
+   * time may still complete; the following requests are not run.
+   * @returns the response as JSON: a list of `{success}` or `{error}`, in the order of the requests
    * @throws AppError MALFORMED_JSON where the body is no batch
    */
   async run(request: FastifyRequest): Promise<string> {
-    const answer = new BatchAnswer();
+    const batchResponse = new BatchResponse();
     const endsAt = performance.now() + this.config.batchTimeoutMs;
     let isOver = false;
     for (const entry of requestsOf(asJsonObject(request.body), MAX_ENTRIES)) {
       if (isClientGone(request)) break;
       const leftMs: number = isOver ? 0 : Math.ceil(endsAt - performance.now());
-      if (leftMs > 0) isOver = !(await this.#runEntry(request, entry, answer, leftMs));
-      else answer.addError(appError('BATCH_NOT_RUN'));
+      if (leftMs > 0) isOver = !(await this.#runEntry(request, entry, batchResponse, leftMs));
+      else batchResponse.addError(appError('BATCH_NOT_RUN'));
     }
-    return answer.toString();
+    return batchResponse.toString();
   }
 
-  /** Counts each write as the request that it would be alone. @throws AppError TOO_MANY_REQUESTS */
+  /** Counts each write of a batch save like a single request. @throws AppError TOO_MANY_REQUESTS */
   async countWrites(request: FastifyRequest, reply: FastifyReply, writes: readonly ParsedWrite[]): Promise<void> {
     for (const { className, objectId } of writes) {
       const isSignUp = className === '_User' && objectId === undefined;
@@ -68,25 +68,32 @@ export class BatchService {
     }
   }
 
-  /** @throws AppError NOT_SUPPORTED where the writes belong to several services; the first write's that cannot be done */
+  /** @throws AppError NOT_SUPPORTED where the writes belong to several services; else the error of the first write that fails */
   save(caller: Caller, writes: readonly ParsedWrite[]): Promise<SavedObject[]> {
     const objects = writes.filter(isStoredByAccounts);
     if (objects.length === writes.length) return this.#saveObjects(caller, objects);
     if (objects.length === 0) return this.#saveInstallations(caller, writes);
-    throw appError('NOT_SUPPORTED', { message: 'Installations are saved together with installations only.' });
+    throw appError('NOT_SUPPORTED', {
+      message: 'A batch save cannot contain installations together with other objects.',
+    });
   }
 
-  /** @returns whether it was answered in time */
-  async #runEntry(request: FastifyRequest, entry: JsonValue, answer: BatchAnswer, leftMs: number): Promise<boolean> {
+  /** @returns whether the response came in time */
+  async #runEntry(
+    request: FastifyRequest,
+    entry: JsonValue,
+    batchResponse: BatchResponse,
+    leftMs: number,
+  ): Promise<boolean> {
     try {
       const subRequest = parseEntry(entry);
       const response = await within(leftMs, dispatch(request, subRequest));
-      if (response === undefined) answer.addError(appError('BATCH_OUTCOME_UNKNOWN'));
-      else answer.add(subRequest.method, response);
+      if (response === undefined) batchResponse.addError(appError('BATCH_OUTCOME_UNKNOWN'));
+      else batchResponse.add(subRequest.method, response);
       return response !== undefined;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      answer.addError(error);
+      batchResponse.addError(error);
       return true;
     }
   }
@@ -99,14 +106,16 @@ export class BatchService {
 
   async #saveInstallations(caller: Caller, parsed: readonly ParsedWrite[]): Promise<SavedObject[]> {
     if (parsed.some(({ children }) => children.length > 0))
-      throw appError('NOT_SUPPORTED', { message: 'Installations of a joint save point to none of its objects.' });
+      throw appError('NOT_SUPPORTED', {
+        message: 'In a batch save, an installation cannot reference another object of the same batch.',
+      });
     const writes = parsed.map(({ className: _, children: __, ...write }) => write);
     const request = { caller, principal: await this.principals.of(caller), writes };
     return (await this.rpc.call(installationsRpc.saveAll, request)).results;
   }
 }
 
-/** @returns undefined where the time is over first; the work goes on */
+/** @returns undefined after a timeout; the work continues */
 async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<undefined>((resolve) => {
@@ -128,13 +137,13 @@ function isStoredByAccounts(write: ParsedWrite): write is ObjectWrite {
   return write.className !== '_Installation';
 }
 
-/** The request that an entry describes. @throws AppError MALFORMED_JSON where it describes none of this API */
+/** @throws AppError MALFORMED_JSON where the entry describes no request of this API */
 function parseEntry(entry: JsonValue): SubRequest {
   if (!isObject(entry)) throw malformed('A request of a batch must be an object.');
   const { method, path } = entry;
   const params = entry['params'] ?? {};
   if (!isMethod(method)) throw malformed('The method of a request must be GET, POST, PUT or DELETE.');
-  if (!isApiPath(path)) throw malformed('The path of a request must be one below /1.1/.');
+  if (!isApiPath(path)) throw malformed('The path of a request must be a path below /1.1/.');
   if (!isObject(params)) throw malformed('The params of a request must be an object.');
   return { method, url: path, params, body: entry['body'] ?? {} };
 }
@@ -145,12 +154,11 @@ function isApiPath(path: JsonValue | undefined): path is string {
   return API_PATH.test(pathname) && !DOT_SEGMENT.test(pathname);
 }
 
-/** The answer of a batch, put together from the texts of its answers: they are JSON, and need not be parsed. */
-export class BatchAnswer {
+/** The response to a batch, joined from the JSON texts of the single responses without parsing them. */
+export class BatchResponse {
   readonly #entries: string[] = [];
   #bytes = 0;
 
-  /** Adds the answer to a request with the given method. */
   add(method: string, response: Response): void {
     if (response.statusCode >= 400) this.#entries.push(`{"error":${response.payload}}`);
     else this.#addSuccess(successText(method, response));
@@ -166,9 +174,9 @@ export class BatchAnswer {
 
   #addSuccess(text: string): void {
     const bytes = Buffer.byteLength(text);
-    // A batch may answer as much as any other request.
+    // The limit of a response is the same as for any other request.
     if (this.#bytes + bytes > MAX_MESSAGE_BYTES) {
-      this.addError(appError('OBJECT_TOO_LARGE', { message: 'The answers of the batch are too large together.' }));
+      this.addError(appError('OBJECT_TOO_LARGE', { message: 'The responses of the batch are too large in total.' }));
       return;
     }
     this.#bytes += bytes;
@@ -176,7 +184,7 @@ export class BatchAnswer {
   }
 }
 
-/** SDKs take `null` for an object that is not there; asked for alone, it is an empty one. */
+/** SDKs expect `null` for a missing object within a batch, and `{}` otherwise. */
 function successText(method: string, { headers, payload }: Response): string {
   if (!String(headers['content-type']).startsWith('application/json')) return JSON.stringify(payload);
   return method === 'GET' && payload === '{}' ? 'null' : payload;

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { languageTag, MAX_LANGUAGES } from '#contracts';
 
-/** Browsers send some fifty characters. What is cut off names the languages that are wanted least. */
+/** Browsers send about 50 characters. A longer header loses its last entries. */
 const MAX_HEADER_LENGTH = 256;
-/** Clients send few different headers, each very often. */
+/** Clients send few different values of the header. */
 const MAX_ENTRIES = 1_000;
 const QUALITY = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i;
 
@@ -15,7 +15,7 @@ interface Preference {
   readonly quality: number;
 }
 
-/** The languages of an Accept-Language header (RFC 9110, 12.5.4), the best one first; what is malformed in it is left out. */
+/** The languages of an Accept-Language header (RFC 9110, 12.5.4), the preferred one first. Malformed entries are ignored. */
 export function acceptedLanguages(header: string | undefined): readonly string[] {
   if (header === undefined) return NONE;
   const text = shortened(header);
@@ -24,7 +24,7 @@ export function acceptedLanguages(header: string | undefined): readonly string[]
   return found;
 }
 
-/** A part that is cut in two would name another language. */
+/** Cuts at a comma: half an entry would name another language. */
 function shortened(header: string): string {
   if (header.length <= MAX_HEADER_LENGTH) return header;
   return header.slice(0, Math.max(0, header.lastIndexOf(',', MAX_HEADER_LENGTH)));
@@ -39,7 +39,7 @@ function parse(text: string): readonly string[] {
   return [...byName.values()].slice(0, MAX_LANGUAGES);
 }
 
-/** `*` is no language, and one with the quality 0 is not wanted. */
+/** Ignores `*`, which is no language, and entries with the quality 0, which are not acceptable. */
 function preferenceOf(part: string): Preference[] {
   const [tag = '', quality = 'q=1', ...rest] = part.split(';').map((each) => each.trim());
   const value = Number(QUALITY.exec(quality)?.[1] ?? 0);

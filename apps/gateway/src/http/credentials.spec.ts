@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Application } from '#contracts';
-import { judgeCredentials, readCredentials, readSessionToken, type Signature } from './credentials.js';
+import { readCredentials, readSessionToken, type Signature, verifyCredentials } from './credentials.js';
 
 /** Application and signatures of the API's own documentation. */
 const application: Application = {
@@ -17,12 +17,12 @@ const TIME = '1453014943466';
 const APP_SIGN = 'd5bcbb897e19b2f6633c716dfdfaf9be';
 const MASTER_SIGN = 'e074720658078c898aa0d4b1b82bdf4b';
 
-function judge(headers: Record<string, string>): Signature | undefined {
+function verify(headers: Record<string, string>): Signature | undefined {
   const credentials = readCredentials({ 'x-lc-id': 'documented', ...headers });
-  return credentials === undefined ? undefined : judgeCredentials(credentials, application);
+  return credentials === undefined ? undefined : verifyCredentials(credentials, application);
 }
 
-describe('judgeCredentials', () => {
+describe('verifyCredentials', () => {
   it.each<[string, Record<string, string>, Signature | undefined]>([
     ['the documented signature', { 'x-lc-sign': `${APP_SIGN},${TIME}` }, 'app'],
     ['the documented signature in upper case', { 'x-lc-sign': `${APP_SIGN.toUpperCase()},${TIME}` }, 'app'],
@@ -31,7 +31,7 @@ describe('judgeCredentials', () => {
     ['the app signature as master signature', { 'x-lc-sign': `${APP_SIGN},${TIME},master` }, undefined],
     ['a signature of another time', { 'x-lc-sign': `${APP_SIGN},1453014943467` }, undefined],
     ['a signature without a time', { 'x-lc-sign': APP_SIGN }, undefined],
-    ['a signature with a suffix that nobody knows', { 'x-lc-sign': `${APP_SIGN},${TIME},ax-sig-1` }, undefined],
+    ['a signature with an unknown suffix', { 'x-lc-sign': `${APP_SIGN},${TIME},ax-sig-1` }, undefined],
     ['a signature with a line behind it', { 'x-lc-sign': `${APP_SIGN},${TIME}\n` }, undefined],
     ['the app key', { 'x-lc-key': application.appKey }, 'app'],
     ['the master key with its suffix', { 'x-lc-key': `${application.masterKey},master` }, 'master'],
@@ -44,12 +44,12 @@ describe('judgeCredentials', () => {
     ['the app key in the old master header', { 'x-avoscloud-master-key': application.appKey }, undefined],
     ['a wrong key beside a right signature', { 'x-lc-key': 'wrong', 'x-lc-sign': `${APP_SIGN},${TIME}` }, undefined],
     ['nothing', {}, undefined],
-  ])('judges %s', (_, headers, signature) => {
-    expect(judge(headers)).toBe(signature);
+  ])('verifies %s', (_, headers, signature) => {
+    expect(verify(headers)).toBe(signature);
   });
 });
 
-describe('judgeCredentials, where keys were replaced and are still good', () => {
+describe('verifyCredentials, where keys were replaced and are still good', () => {
   const old = { replacedAt: application.createdAt, acceptedUntil: null };
   const replaced: Application = {
     ...application,
@@ -61,8 +61,8 @@ describe('judgeCredentials, where keys were replaced and are still good', () => 
       { ...old, kind: 'master', key: application.masterKey },
     ],
   };
-  const judgeReplaced = (headers: Record<string, string>) =>
-    judgeCredentials(readCredentials({ 'x-lc-id': 'documented', ...headers })!, replaced);
+  const verifyReplaced = (headers: Record<string, string>) =>
+    verifyCredentials(readCredentials({ 'x-lc-id': 'documented', ...headers })!, replaced);
 
   it.each<[string, Record<string, string>, Signature | undefined]>([
     ['the new app key', { 'x-lc-key': replaced.appKey }, 'app'],
@@ -73,9 +73,9 @@ describe('judgeCredentials, where keys were replaced and are still good', () => 
     ['the old master key', { 'x-lc-key': `${application.masterKey},master` }, 'master'],
     ['the old master key in its own header', { 'x-uluru-master-key': application.masterKey }, 'master'],
     ['a signature with the old master key', { 'x-lc-sign': `${MASTER_SIGN},${TIME},master` }, 'master'],
-    ['a key that nobody ever had', { 'x-lc-key': 'nobodys-key' }, undefined],
-  ])('judges %s', (_, headers, signature) => {
-    expect(judgeReplaced(headers)).toBe(signature);
+    ['a key that never existed', { 'x-lc-key': 'unknown-key' }, undefined],
+  ])('verifies %s', (_, headers, signature) => {
+    expect(verifyReplaced(headers)).toBe(signature);
   });
 });
 
@@ -94,7 +94,7 @@ describe('readCredentials', () => {
     const startedAt = performance.now();
     for (const text of slow) expect(readCredentials({ 'x-lc-id': text })).toBeUndefined();
     for (const text of [...slow, ...slow.map((part) => `${'0'.repeat(32)},${part}`)])
-      expect(judge({ 'x-lc-sign': text })).toBeUndefined();
+      expect(verify({ 'x-lc-sign': text })).toBeUndefined();
     expect(performance.now() - startedAt).toBeLessThan(500);
   });
 });

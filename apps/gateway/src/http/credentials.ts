@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Application } from '#contracts';
 
-/** What a request shows to be let in, as it was sent. */
+/** The credentials of a request, not yet verified. */
 interface Credentials {
   readonly appId: string;
   readonly key?: string | undefined;
@@ -10,10 +10,10 @@ interface Credentials {
   readonly sign?: string | undefined;
 }
 
-/** How a request was signed. */
+/** The kind of key that a request is signed with. */
 export type Signature = 'app' | 'master';
 
-/** Every name of a header, the modern one first (docs/api.md, Application credentials). */
+/** All names of each header, the modern one first (docs/api.md, Application credentials). */
 const APP_ID_HEADERS = ['x-lc-id', 'x-avoscloud-application-id', 'x-uluru-application-id'];
 const KEY_HEADERS = ['x-lc-key', 'x-avoscloud-application-key', 'x-uluru-application-key'];
 const MASTER_KEY_HEADERS = ['x-avoscloud-master-key', 'x-uluru-master-key'];
@@ -23,10 +23,10 @@ const SESSION_HEADERS = ['x-lc-session', 'x-avoscloud-session-token', 'x-uluru-s
 const MASTER_SUFFIX = ',master';
 const APP_ID = /^[\x21-\x7e]{1,128}$/;
 const SIGN = /^([0-9a-f]{32}),(\d{1,16})(,master)?$/i;
-/** Longer texts are no token of ours: they count as none. */
+/** A longer text cannot be a session token and is ignored. */
 const MAX_SESSION_TOKEN_LENGTH = 128;
 
-/** Reads the credentials of a request; undefined where it names no application. */
+/** @returns undefined where the request names no application */
 export function readCredentials(headers: IncomingHttpHeaders): Credentials | undefined {
   const appId = firstOf(headers, APP_ID_HEADERS);
   if (appId === undefined || !APP_ID.test(appId)) return undefined;
@@ -38,37 +38,37 @@ export function readCredentials(headers: IncomingHttpHeaders): Credentials | und
   };
 }
 
-/** The session token as it was sent; accounts judges it. */
+/** The session token as it was sent; accounts verifies it. */
 export function readSessionToken(headers: IncomingHttpHeaders): string | undefined {
   const token = firstOf(headers, SESSION_HEADERS);
   return isSessionToken(token) ? token : undefined;
 }
 
-/** Whether a value can be a session token at all; what cannot counts as none. */
+/** Whether a value has the form of a session token. */
 export function isSessionToken(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= MAX_SESSION_TOKEN_LENGTH;
 }
 
-/** How the credentials sign for the application; undefined where they are wrong. */
-export function judgeCredentials(
+/** @returns the kind of the key that the credentials prove; undefined where they are wrong */
+export function verifyCredentials(
   { key, masterKey, sign }: Credentials,
   application: Application,
 ): Signature | undefined {
   if (masterKey !== undefined) return isOneOf(masterKey, keysOf(application, 'master')) ? 'master' : undefined;
-  if (key !== undefined) return judgeKey(key, application);
-  return sign === undefined ? undefined : judgeSign(sign, application);
+  if (key !== undefined) return verifyKey(key, application);
+  return sign === undefined ? undefined : verifySign(sign, application);
 }
 
-/** `<app key>`, or `<master key>,master`. A master key without the suffix opens the door like an app key. */
-function judgeKey(key: string, application: Application): Signature | undefined {
+/** `<app key>`, or `<master key>,master`. A master key without the suffix has the rights of an app key. */
+function verifyKey(key: string, application: Application): Signature | undefined {
   const masterKeys = keysOf(application, 'master');
   if (key.endsWith(MASTER_SUFFIX))
     return isOneOf(key.slice(0, -MASTER_SUFFIX.length), masterKeys) ? 'master' : undefined;
   return isOneOf(key, [...keysOf(application, 'app'), ...masterKeys]) ? 'app' : undefined;
 }
 
-/** `md5(<timestamp><key>),<timestamp>[,master]`. The API knows no bound on the timestamp's age. */
-function judgeSign(sign: string, application: Application): Signature | undefined {
+/** `md5(<timestamp><key>),<timestamp>[,master]`. The API defines no maximum age of the timestamp. */
+function verifySign(sign: string, application: Application): Signature | undefined {
   const [, digest, timestamp, master] = SIGN.exec(sign) ?? [];
   if (digest === undefined || timestamp === undefined) return undefined;
   const kind = master === undefined ? 'app' : 'master';
@@ -80,17 +80,17 @@ function judgeSign(sign: string, application: Application): Signature | undefine
   return isOneOf(digest.toLowerCase(), expected) ? kind : undefined;
 }
 
-/** The key that the application has, and those before it that are still good. */
+/** The current key of the application and the earlier ones that are still valid. */
 function keysOf({ appKey, masterKey, oldKeys }: Application, kind: Signature): string[] {
   return [kind === 'app' ? appKey : masterKey, ...oldKeys.filter((old) => old.kind === kind).map(({ key }) => key)];
 }
 
-/** Compares with all of them: which one it is, or how many there are, takes no other time. */
+/** Compares with every expected value, so that the time does not depend on which one matches. */
 function isOneOf(given: string, expected: readonly string[]): boolean {
   return expected.map((one) => isSame(given, one)).includes(true);
 }
 
-/** Compares in constant time. That lengths differ may show: how long keys are is no secret. */
+/** Compares in constant time. The length of keys is not secret. */
 function isSame(given: string, expected: string): boolean {
   const [left, right] = [Buffer.from(given), Buffer.from(expected)];
   return left.length === right.length && timingSafeEqual(left, right);

@@ -4,7 +4,7 @@ import { appError } from '#errors';
 import { fromHttp } from './error.filter.js';
 
 describe('fromHttp', () => {
-  it('leaves an error of ours as it is', () => {
+  it('returns an AppError unchanged', () => {
     const error = appError('USERNAME_TAKEN');
     expect(fromHttp(error)).toBe(error);
   });

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, appError } from '#errors';
 import { reportError } from '#observability';
 
-/** Twice the largest bound that an operator can set: what is longer was never meant for us. */
+/** Twice the largest body limit that can be configured. */
 const MAX_DRAINED_BYTES = 16 * 1024 * 1024;
 
 /** The error responses of pages, which people read. */
@@ -32,26 +32,26 @@ export class ErrorFilter implements ExceptionFilter {
   }
 }
 
-/** Answers with an error, wherever in a request's way it came up. */
+/** Sends an error response. */
 export function sendError(reply: FastifyReply, error: AppError): void {
   if (error.retryAfterSeconds !== undefined) void reply.header('retry-after', String(error.retryAfterSeconds));
   void reply.code(error.status).send(errorBody(error));
 }
 
 /**
- * Fastify would close the connection at once: a client that is still sending sees it cut, and not the answer. A body that says where
- * it ends is read to that end instead, and thrown away.
+ * Keeps the connection open, which Fastify would close at once: a client that is still sending would see a broken connection
+ * instead of the response. The rest of a body of known length is read and discarded.
  */
 function letFinish({ headers }: FastifyRequest, reply: FastifyReply): void {
   if (Number(headers['content-length']) <= MAX_DRAINED_BYTES) void reply.removeHeader('connection');
 }
 
-/** What an error looks like in an answer. */
+/** The body of an error response. */
 export function errorBody({ code, message }: AppError): { code: number; error: string } {
   return { code, error: message };
 }
 
-/** What Nest and Fastify throw themselves, as errors of ours: a client's mistake stays a 4xx. */
+/** Converts exceptions of Nest and Fastify. A 4xx status stays a 4xx status. */
 export function fromHttp(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;
   const { statusCode } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as { statusCode?: unknown };
@@ -68,14 +68,14 @@ const REASONS: Readonly<Record<number, string>> = {
   408: 'Request Timeout',
   431: 'Request Header Fields Too Large',
 };
-/** Time for a client to read why, before the connection is cut off. */
+/** Time for a client to read the response before the connection is destroyed. */
 const LINGER_MS = 1_000;
 
 /**
- * Answers what the HTTP parser could not read, or did not get in time: no request exists yet, so the answer is written by hand.
- * The connection ends also where the client keeps its side open, and goes on sending.
+ * Responds where the HTTP parser failed or the request did not arrive in time. No request exists yet, so the response is
+ * written to the socket. The connection ends even if the client keeps its side open and continues to send.
  */
-export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+export function respondToUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();
     return;

@@ -1,13 +1,13 @@
 import { appError } from '#errors';
 import type { JsonObject, JsonValue } from '#contracts';
 
-/** Deeper documents are refused before anything walks them recursively. */
+/** Checked before any recursive function processes the document. */
 const MAX_NESTING = 64;
 const FORBIDDEN_KEY = '__proto__';
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Parses a request body. Nothing, and `null`, count as an empty object: SDKs send both.
+ * Parses a request body. An empty body and `null` mean an empty object, because SDKs send both.
  * @throws AppError MALFORMED_JSON, INVALID_KEY_NAME
  */
 export function parseJsonBody(bytes: Buffer): JsonValue {
@@ -15,21 +15,21 @@ export function parseJsonBody(bytes: Buffer): JsonValue {
   return text.trim() === '' ? {} : (parseJson(text) ?? {});
 }
 
-/** Parses JSON of a client that everything behind can walk and pass on. @throws AppError MALFORMED_JSON, INVALID_KEY_NAME */
+/** Parses JSON of a client and rejects documents that are unsafe to process. @throws AppError MALFORMED_JSON, INVALID_KEY_NAME */
 export function parseJson(text: string): JsonValue {
   const value = parse(text);
   assertHarmless(value);
   return value;
 }
 
-/** The body as an object; no body at all is an empty one. @throws AppError MALFORMED_JSON where it is no JSON object */
+/** The body as an object, which is empty where there is no body. @throws AppError MALFORMED_JSON where it is no JSON object */
 export function asJsonObject(body: unknown): JsonObject {
   const value = body ?? {};
   if (typeof value !== 'object' || Array.isArray(value)) throw appError('MALFORMED_JSON');
   return value as JsonObject;
 }
 
-/** Bytes that are no UTF-8 would become other characters in silence. */
+/** Invalid UTF-8 is an error: it would be replaced with other characters. */
 function decode(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);
@@ -46,7 +46,7 @@ function parse(text: string): JsonValue {
   }
 }
 
-/** Walks the document level by level, so that its depth cannot exhaust the stack. */
+/** Walks the document level by level, because recursion could exhaust the stack. */
 function assertHarmless(root: JsonValue): void {
   let level: JsonValue[] = [root];
   for (let depth = 0; level.length > 0; depth += 1) {
@@ -57,7 +57,7 @@ function assertHarmless(root: JsonValue): void {
 }
 
 function childrenOf(value: JsonValue): JsonValue[] {
-  // 1e400 is JSON, but no number that could be stored or passed on.
+  // 1e400 is valid JSON, but cannot be stored or sent as a number.
   if (typeof value === 'number' && !Number.isFinite(value))
     throw appError('INCORRECT_TYPE', { message: 'Numbers must be finite.' });
   if (typeof value !== 'object' || value === null) return [];

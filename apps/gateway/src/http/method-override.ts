@@ -8,7 +8,7 @@ import { asJsonObject } from './json-body.js';
 import { dispatch, isMethod, type SubRequest } from './sub-request.js';
 
 export const OVERRIDE_PATH = '/method-override';
-/** Members of the body that stand for headers. */
+/** Members of the body that replace headers. */
 const BODY_CREDENTIALS: Readonly<Record<string, string>> = {
   _ApplicationId: 'x-lc-id',
   _ApplicationKey: 'x-lc-key',
@@ -18,8 +18,8 @@ const BODY_CREDENTIALS: Readonly<Record<string, string>> = {
 const HEADER_VALUE = /^[\x20-\x7e]{1,1024}$/;
 
 /**
- * Browsers that may not send custom headers POST `text/plain` and put method and credentials into the body. Such a
- * request is routed to the controller below, and from there to where it wanted to go, as the request that it stands for.
+ * Browsers that cannot send custom headers POST `text/plain` and put method and credentials into the body. Such a request
+ * is routed to the controller below, which dispatches the request that the body describes.
  */
 export function routeMethodOverride(request: IncomingMessage): string {
   const isOverride = request.method === 'POST' && /^text\/plain\b/i.test(request.headers['content-type'] ?? '');
@@ -28,22 +28,22 @@ export function routeMethodOverride(request: IncomingMessage): string {
   return OVERRIDE_PATH;
 }
 
-/** The route below is for rewritten requests alone: one that named its path itself would be sent on to itself for ever. */
+/** Only rewritten requests may reach the route below: a client that requested its path would cause an endless loop. */
 const overridden = new WeakSet<IncomingMessage>();
 
 @Controller()
 export class MethodOverrideController {
-  /** Sends the request on through the same routes, hooks and checks that every request passes. */
+  /** Dispatches the request through the same routes, hooks and checks as every request. */
   @Post(OVERRIDE_PATH)
   async dispatch(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     if (!overridden.has(request.raw)) throw appError('NOT_FOUND');
     if (!URL.canParse(request.originalUrl, 'http://localhost'))
       throw appError('MALFORMED_JSON', { message: 'The URL is malformed.' });
-    const answer = await dispatch(request, overriddenRequest(request));
-    for (const [name, value] of Object.entries(answer.headers)) {
+    const response = await dispatch(request, overriddenRequest(request));
+    for (const [name, value] of Object.entries(response.headers)) {
       if (value !== undefined && name !== 'content-length' && name !== 'connection') void reply.header(name, value);
     }
-    void reply.code(answer.statusCode).send(answer.rawPayload);
+    void reply.code(response.statusCode).send(response.rawPayload);
   }
 }
 
@@ -52,7 +52,7 @@ function overriddenRequest(request: FastifyRequest): SubRequest {
   const method = body['_method'] ?? 'POST';
   if (!isMethod(method)) throw appError('MALFORMED_JSON', { message: 'Unknown _method.' });
   const fields = Object.fromEntries(Object.entries(body).filter(([key]) => !key.startsWith('_')));
-  // Credentials of the body count only where the headers have none.
+  // The credentials in the body are used only if the headers contain none.
   const headers = readCredentials(request.headers) === undefined ? credentialHeaders(body) : {};
   return { method, url: request.originalUrl, headers, ...(method === 'GET' ? { params: fields } : { body: fields }) };
 }

@@ -12,13 +12,13 @@ describe('isByUnknownProxy', () => {
     },
   );
 
-  it('takes no stranger for one', () => {
+  it('ignores the header from public addresses', () => {
     expect(isByUnknownProxy({ headers, ip: '198.51.100.1' })).toBe(false);
     expect(isByUnknownProxy({ headers, ip: '2001:db8::1' })).toBe(false);
     expect(isByUnknownProxy({ headers, ip: undefined as unknown as string })).toBe(false);
   });
 
-  it('has nothing against one that is trusted', () => {
+  it('accepts a trusted one', () => {
     expect(isByUnknownProxy({ headers, ip: '203.0.113.1', ips: ['127.0.0.1', '203.0.113.1'] })).toBe(false);
     expect(isByUnknownProxy({ headers, ip: '10.0.0.2', ips: ['127.0.0.1', '10.0.0.2'] })).toBe(false);
   });

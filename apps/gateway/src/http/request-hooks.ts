@@ -9,58 +9,58 @@ import type { Caller } from '#contracts';
 import { appError } from '#errors';
 import { Metrics, ProcessFacts } from '#observability';
 import { acceptedLanguages } from './accepted-languages.js';
-import { judgeCredentials, readCredentials, readSessionToken } from './credentials.js';
+import { readCredentials, readSessionToken, verifyCredentials } from './credentials.js';
 import { OVERRIDE_PATH } from './method-override.js';
 
 const API_PREFIX = '/1.1/';
-/** What may be asked without credentials. */
+/** Routes that need no application credentials. */
 const OPEN_ROUTES = new Set([
   '/1.1/ping',
   '/1.1/date',
-  // The token of a mailed link is all that a page has.
+  // A page of an application has the token of the mailed link, and no key.
   '/1.1/verifyEmail/:token',
   '/1.1/resetPassword/:token',
 ]);
-/** Who takes nothing of an answer for so long, or for twice as long, is cut off. */
+/** A client that reads nothing of a response for this time is disconnected, at the latest after twice the time. */
 const UNREAD_TIMEOUT_MS = 30_000;
-/** Networks in which a proxy of one's own stands, and from which no stranger comes. */
+/** Networks of the operator's own proxies; public clients do not connect from them. */
 const INNER_NETWORKS = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal']);
 const REQUEST_ID = /^[\w-]{8,64}$/;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who asks; set for every request below /1.1 but the open ones. */
+    /** Set for every request below /1.1 that needs application credentials. */
     caller?: Caller;
-    /** Where it came from, as far as that can be believed. */
+    /** The address of the client, taken from `X-Forwarded-For` only as far as the proxies are trusted. */
     clientAddress: string;
   }
 }
 
-/** The caller's own id for the request where it is a harmless one, else a new one. */
+/** The request id that the client sent, if it is well-formed, else a new one. */
 export function requestIdOf(request: { headers: Record<string, string | string[] | undefined> }): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
-/** Adds what happens to every request: its id, its headers, its credentials before its body is read, its metrics. */
+/** Adds the hooks of every request: id, headers, verification of the credentials before the body is read, metrics. */
 export function addRequestHooks(app: NestFastifyApplication): void {
-  const strangers = app.get(StrangerLimit);
+  const strangerLimit = app.get(StrangerLimit);
   const metrics = app.get(Metrics);
   const fastify = app.getHttpAdapter().getInstance();
 
   fastify.addHook('onRequest', (request, reply, done) => {
-    // Later the connection may be gone, and its address with it.
+    // Read now: the address is no longer available once the connection is closed.
     request.clientAddress = clientAddressOf(request);
     void reply.header('x-request-id', request.id);
     if (isApi(request)) void reply.headers({ 'cache-control': 'no-cache,no-store', pragma: 'no-cache' });
     done();
   });
   fastify.addHook('onRequest', async (request) => {
-    if (mustSignNow(request)) request.caller = await authenticate(request, strangers);
+    if (needsCredentials(request)) request.caller = await authenticate(request, strangerLimit);
   });
   fastify.addHook('onSend', (request, _reply, _payload, done) => {
     const { socket } = request.raw;
-    // Only now: while an answer is made, nothing goes over the connection. Those within a batch have none of their own.
+    // Set only now, because the connection is idle while the request is handled. Requests within a batch have no socket of their own.
     if (socket instanceof Socket) socket.setTimeout(UNREAD_TIMEOUT_MS);
     done();
   });
@@ -71,19 +71,19 @@ export function addRequestHooks(app: NestFastifyApplication): void {
 }
 
 /**
- * Says once that requests come by a proxy which is not trusted: all clients behind it would share the limits of one. Whoever
- * comes from elsewhere with the header is no proxy, and is not believed in silence.
+ * Warns once about a proxy that is not trusted, because all clients behind it share the limits of one address. The header is
+ * ignored without a warning where it comes from a public network.
  */
 export function warnOfUnknownProxy(app: NestFastifyApplication): void {
   const logger = new Logger('Proxy');
-  let isTold = false;
-  app.get(ProcessFacts).setting('hasUnknownProxy', () => isTold);
+  let hasWarned = false;
+  app.get(ProcessFacts).setting('hasUnknownProxy', () => hasWarned);
   app
     .getHttpAdapter()
     .getInstance()
     .addHook('onRequest', (request, _reply, done) => {
-      if (!isTold && isByUnknownProxy(request)) {
-        isTold = true;
+      if (!hasWarned && isByUnknownProxy(request)) {
+        hasWarned = true;
         logger.warn(
           'A proxy in your network sends X-Forwarded-For, but GATEPOST_TRUSTED_PROXIES does not name it: all its clients count as one address.',
         );
@@ -92,27 +92,30 @@ export function warnOfUnknownProxy(app: NestFastifyApplication): void {
     });
 }
 
-/** The route decides, not the URL's text: an escaped URL reaches the same route. */
+/** The matched route decides, not the text of the URL: an escaped URL reaches the same route. */
 function isApi({ routeOptions, url }: FastifyRequest): boolean {
   return (routeOptions.url ?? url).startsWith(API_PREFIX);
 }
 
-/** Whether wrong credentials end the request before its body is read. An override may bring them in its body. */
-function mustSignNow(request: FastifyRequest): boolean {
+/** Whether credentials are verified before the body is read. The body of a method override may contain them instead. */
+function needsCredentials(request: FastifyRequest): boolean {
   const route = request.routeOptions.url ?? '';
   if (route === OVERRIDE_PATH) return readCredentials(request.headers) !== undefined;
   return isApi(request) && !OPEN_ROUTES.has(route);
 }
 
-/** @throws AppError UNAUTHORIZED where the credentials are missing or wrong, TOO_MANY_REQUESTS where they too often were */
-async function authenticate({ id, headers, clientAddress }: FastifyRequest, strangers: StrangerLimit): Promise<Caller> {
+/** @throws AppError UNAUTHORIZED where the credentials are missing or wrong, TOO_MANY_REQUESTS where they were wrong too often */
+async function authenticate(
+  { id, headers, clientAddress }: FastifyRequest,
+  strangerLimit: StrangerLimit,
+): Promise<Caller> {
   const credentials = readCredentials(headers);
   if (credentials === undefined) throw appError('UNAUTHORIZED');
   const network = clientNetworkOf(clientAddress);
-  const application = await strangers.find(credentials.appId, network);
+  const application = await strangerLimit.find(credentials.appId, network);
   if (application === null) throw appError('UNAUTHORIZED');
-  const signature = judgeCredentials(credentials, application);
-  if (signature === undefined) throw strangers.refusal(network);
+  const signature = verifyCredentials(credentials, application);
+  if (signature === undefined) throw strangerLimit.refusal(network);
   const sessionToken = readSessionToken(headers);
   const languages = acceptedLanguages(headers['accept-language']);
   return {
@@ -129,8 +132,8 @@ function labelsOf(request: FastifyRequest, reply: FastifyReply): { method: strin
 }
 
 /**
- * Whether the request came by a proxy in a network of one's own that is not trusted. Behind one that is, `ips` holds more than
- * the connection.
+ * Whether an untrusted proxy in a private network sent the request. Behind a trusted proxy, `ips` has more entries than the
+ * address of the connection.
  */
 export function isByUnknownProxy({ headers, ip, ips = [ip] }: Pick<FastifyRequest, 'headers' | 'ip' | 'ips'>): boolean {
   if (headers['x-forwarded-for'] === undefined || ips.length > 1 || !ipaddr.isValid(ip)) return false;

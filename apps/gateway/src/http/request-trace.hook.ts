@@ -2,20 +2,20 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { beginTrace, isTracing, type OpenSpan } from '#observability';
 import { originsOf } from './sub-request.js';
 
-/** Asked again and again, by machines. */
-const WATCHING = new Set(['/healthz', '/readyz', '/metrics']);
+/** Monitoring requests these routes every few seconds; a trace of them is of no use. */
+const MONITORING_ROUTES = new Set(['/healthz', '/readyz', '/metrics']);
 const SERVER_ERROR = 500;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set where requests are traced. */
+    /** Set only while tracing is enabled. */
     span?: OpenSpan | undefined;
   }
 }
 
 /**
- * Begins a trace with each request. A client's `traceparent` is not taken: it would decide what is recorded, and could join requests of
- * others to its own.
+ * Begins a trace with each request. A client's `traceparent` is ignored: the client could otherwise decide what is recorded,
+ * and join requests of other clients to its trace.
  */
 export function traceRequests(fastify: FastifyInstance): void {
   if (!isTracing()) return;
@@ -23,7 +23,7 @@ export function traceRequests(fastify: FastifyInstance): void {
     request.span = begin(request);
     within(request, done);
   });
-  // A body is read on behalf of its connection, not of its request.
+  // Reading the body loses the context of the request: its events belong to the connection.
   fastify.addHook('preValidation', (request, _reply, done) => {
     within(request, done);
   });
@@ -38,16 +38,16 @@ export function traceRequests(fastify: FastifyInstance): void {
   });
 }
 
-/** By its route: a URL may hold tokens and addresses. */
+/** Names the span by the route, because a URL can contain tokens and addresses. */
 function begin(request: FastifyRequest): OpenSpan | undefined {
   const { method } = request;
   const route = request.routeOptions.url ?? 'unknown';
-  if (WATCHING.has(route)) return undefined;
+  if (MONITORING_ROUTES.has(route)) return undefined;
   return beginTrace({
     name: `${method} ${route}`,
     kind: 'server',
     attributes: { 'http.request.method': method, 'http.route': route, 'gatepost.request.id': request.id },
-    // What a batch holds belongs to its trace.
+    // A request within a batch belongs to the trace of the batch.
     isRoot: originsOf(request).length === 0,
   });
 }

@@ -5,19 +5,19 @@ import { appError, type ErrorName } from '#errors';
 import { isSessionToken } from './credentials.js';
 import { asJsonObject } from './json-body.js';
 
-/** Paths of the real service that stand where ids of users do. A user who was imported with one as its id is known by its session only. */
+/** Paths of LeanCloud in the place of a user id. A user that was imported with such an id is reached by its session only. */
 const OTHER_USER_PATHS = new Set(['strictlyQuery', 'friendshipRequests', 'self']);
 
 const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<FastifyRequest>();
 
-/** Who asks: application, signature and session token, passed on with the RPC. */
+/** Application, kind of key and session token of the request; they are sent with every RPC. */
 export const RequestCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller =>
   callerOf(requestOf(context)),
 );
 
 /**
- * Who asks, by the session token of the query where it names one. For `GET /1.1/users/me` alone: the SDKs of Python, PHP and
- * Swift send the token of `become` only there, and PHP's sends another one in the header meanwhile.
+ * The caller with the session token of the query, if it has one. Only for `GET /1.1/users/me`: the SDKs of Python, PHP and
+ * Swift send the token of `become` only in the query, and the PHP SDK sends another one in the header at the same time.
  */
 export const CallerByQuery = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
   const request = requestOf(context);
@@ -28,30 +28,28 @@ export const CallerByQuery = createParamDecorator((_: unknown, context: Executio
   return isSessionToken(token) ? { ...others, sessionToken: token } : others;
 });
 
-/** The body as a JSON object. */
 export const JsonBody = createParamDecorator((_: unknown, context: ExecutionContext): JsonObject =>
   asJsonObject(requestOf(context).body),
 );
 
-/** The user's id in the path; what cannot be one belongs to no user. */
+/** The user id of the path. @throws AppError USER_NOT_FOUND where it is malformed */
 export const UserId = createParamDecorator((_: unknown, context: ExecutionContext) => {
   const id = pathId(context, 'USER_NOT_FOUND');
   if (OTHER_USER_PATHS.has(id)) throw appError('NOT_FOUND');
   return id;
 });
 
-/** The users' ids in the path of a deletion, joined by commas. */
+/** The comma-separated user ids in the path of a deletion. */
 export const UserIds = createParamDecorator((_: unknown, context: ExecutionContext) =>
   pathIds(context, 'USER_NOT_FOUND'),
 );
 
-/** An object's id in the path; what cannot be one belongs to no object. */
+/** The object id of the path. @throws AppError NOT_FOUND where it is malformed */
 export const ObjectId = createParamDecorator((_: unknown, context: ExecutionContext) => pathId(context, 'NOT_FOUND'));
 
-/** The objects' ids in the path of a deletion, joined by commas. */
+/** The comma-separated object ids in the path of a deletion. */
 export const ObjectIds = createParamDecorator((_: unknown, context: ExecutionContext) => pathIds(context, 'NOT_FOUND'));
 
-/** The URL's parameters. */
 export const QueryParams = createParamDecorator(
   (_: unknown, context: ExecutionContext): Record<string, unknown> =>
     requestOf(context).query as Record<string, unknown>,
@@ -71,15 +69,15 @@ function pathId(context: ExecutionContext, missing: ErrorName): string {
 function pathIds(context: ExecutionContext, missing: ErrorName): string[] {
   const ids = (requestOf(context).params as { objectId: string }).objectId.split(',').map((id) => id.trim());
   if (ids.length > MAX_REMOVED_OBJECTS)
-    throw appError('INVALID_QUERY', { message: `A deletion may name ${MAX_REMOVED_OBJECTS} ids at most.` });
+    throw appError('INVALID_QUERY', { message: `A deletion can name at most ${MAX_REMOVED_OBJECTS} ids.` });
   if (!ids.every(isObjectId)) throw appError(missing);
   return ids;
 }
 
-/** As long as a token may be on its way to accounts. */
+/** The limit of the contract with accounts. */
 const MAX_TOKEN_LENGTH = 1_024;
 
-/** The token of a mailed link as a request brings it. What cannot be one becomes the empty text, which accounts knows as expired. */
+/** The token of a mailed link. A malformed one becomes the empty text, which accounts treats as expired. */
 export function linkTokenOf(value: unknown): string {
   return typeof value === 'string' && value.length <= MAX_TOKEN_LENGTH ? value : '';
 }

@@ -6,42 +6,42 @@ import type { JsonObject, JsonValue } from '#contracts';
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;
 type Method = (typeof METHODS)[number];
 
-/** A request that another one stands for, or holds. */
+/** A request that a batch contains, or that a method override replaces. */
 export interface SubRequest {
   readonly method: Method;
-  /** Path, perhaps with a query. */
+  /** Path with an optional query. */
   readonly url: string;
-  /** Added to the query; what is no text becomes JSON. */
+  /** Added to the query; values other than strings are sent as JSON. */
   readonly params?: JsonObject;
-  /** Not sent with GET. */
+  /** Ignored for GET. */
   readonly body?: JsonValue;
-  /** Sent besides the headers of the request that it comes from. */
+  /** Added to the headers of the original request. */
   readonly headers?: IncomingHttpHeaders;
 }
 
-/** Whether the API knows requests with this method. */
+/** Whether the API has requests with this method. */
 export function isMethod(value: unknown): value is Method {
   return METHODS.some((method) => method === value);
 }
 
-/** Which request sent another one on. */
+/** The request that dispatched another one. */
 const origins = new WeakMap<IncomingMessage, FastifyRequest>();
 
-/** The requests that sent this one on, the nearest first; none where a client sent it itself. */
+/** The requests that led to this one, the nearest first; none for a request that a client sent. */
 export function originsOf({ raw }: FastifyRequest): FastifyRequest[] {
   const origin = origins.get(raw);
   return origin === undefined ? [] : [origin, ...originsOf(origin)];
 }
 
 /**
- * Sends a request on through the same routes, hooks and checks that every request passes, with the credentials, the id and
- * the client address of the one that it comes from.
+ * Sends a request through the same routes, hooks and checks as every request of a client, with the credentials, the id and
+ * the client address of the original request.
  */
 export function dispatch(
   origin: FastifyRequest,
   { method, url, params, body, headers }: SubRequest,
 ): Promise<Response> {
-  // Not Fastify's own inject: that refuses as soon as the server drains, in the middle of a batch.
+  // Fastify's own inject fails as soon as the server drains, which would break off a batch.
   const handle = (raw: IncomingMessage, response: ServerResponse): void => {
     origins.set(raw, origin);
     origin.server.routing(raw, response);
@@ -55,7 +55,7 @@ export function dispatch(
   });
 }
 
-/** The client's address goes along by itself, so nothing behind has to believe a header once more. */
+/** Without `X-Forwarded-For`: the client's address is passed on as the remote address, so no header needs to be trusted again. */
 function headersFrom({ headers, id }: FastifyRequest): IncomingHttpHeaders {
   const {
     connection: _connection,
@@ -73,7 +73,7 @@ function withQuery(url: string, params: JsonObject): string {
   return `${url}${url.includes('?') ? '&' : '?'}${query.toString()}`;
 }
 
-/** Parameters as a URL has them: what is no text becomes JSON. */
+/** Parameters as texts of a URL; values other than strings become JSON. */
 export function queryOf(params: JsonObject): Record<string, string> {
   const textOf = (value: JsonValue) => (typeof value === 'string' ? value : JSON.stringify(value));
   return Object.fromEntries(Object.entries(params).map(([key, value]) => [key, textOf(value)]));

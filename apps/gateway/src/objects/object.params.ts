@@ -47,7 +47,7 @@ export function parseCondition(params: Params): { where?: unknown } {
   return where === undefined || where === '' ? {} : { where: parseWhere(where) };
 }
 
-/** Whether a write answers the object as it is now: `new=true`, or by its older name `fetchWhenSave=true`. */
+/** Whether the response to a write contains the changed fields: `new=true`, or the older name `fetchWhenSave=true`. */
 export function returnsNew(params: Params): boolean {
   return isOn(params, 'new') || isOn(params, 'fetchWhenSave');
 }
@@ -59,12 +59,12 @@ function parseKeys(params: Params): string[] | undefined {
     .filter((key) => key !== '');
 }
 
-/** A switch of the query: on where it is `1` or `true`. */
+/** A Boolean parameter: `1` and `true` mean true, everything else false. */
 export function isOn(params: Params, name: string): boolean {
   return params[name] === '1' || params[name] === 'true';
 }
 
-/** Out of bounds means the default: so the API has always read it. */
+/** A value that is out of bounds means the default, as in the API of LeanCloud. */
 function parseLimit(text: string | undefined): number {
   const limit = text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : DEFAULT_LIMIT;
   return limit > MAX_LIST_LIMIT ? DEFAULT_LIMIT : limit;

@@ -36,7 +36,7 @@ const { paths, components } = openApiDocument(endpointsOf([ThingsController]), b
 const operation = paths['/1.1/things/{objectId}']?.['post'];
 
 describe('the document of endpoints', () => {
-  it('has a route under its first path, and under each alias with a hint', () => {
+  it('has a route under its first path, and under each alias with a reference to it', () => {
     expect(Object.keys(paths)).toEqual(['/1.1/things/{objectId}', '/1.1/classes/Thing/{objectId}']);
     expect(operation).toMatchObject({ operationId: 'thingsChange', tags: ['Users'] });
     expect(paths['/1.1/classes/Thing/{objectId}']?.['post']).toEqual({
@@ -46,7 +46,7 @@ describe('the document of endpoints', () => {
     });
   });
 
-  it('tells a named shape once, and refers to it from bodies, lists and answers', () => {
+  it('contains a named shape once, and refers to it from bodies, lists and responses', () => {
     const reference = { $ref: '#/components/schemas/Thing' };
     expect(components.schemas['Thing']).toEqual({
       type: 'object',
@@ -87,11 +87,11 @@ describe('the document of endpoints', () => {
 });
 
 describe('the endpoints of the gateway', () => {
-  it('name only errors that there are', () => {
+  it('name only existing errors', () => {
     for (const { errors } of GatewayModule.endpoints) for (const name of errors) expect(ERRORS).toHaveProperty(name);
   });
 
-  it('are told in plain text, in which only `code` is marked', () => {
+  it('are described in plain text, in which only `code` is marked', () => {
     expect(JSON.stringify(openApiDocument(GatewayModule.endpoints, base))).not.toMatch(/\]\(|\*\*/);
   });
 

@@ -19,17 +19,16 @@ const header = (name: string, description: string): SecurityScheme => ({
   description,
 });
 
-/** What a request can show. */
 const SECURITY_SCHEMES: Readonly<Record<string, SecurityScheme>> = {
   applicationId: header('X-LC-Id', 'The id of the application.'),
   applicationKey: header('X-LC-Key', 'The application key.'),
-  masterKey: header('X-LC-Key', 'The master key, followed by `,master`. It belongs on your own servers.'),
+  masterKey: header('X-LC-Key', 'The master key, followed by `,master`. Use it on your own servers only.'),
   applicationSign: header(
     'X-LC-Sign',
-    'In place of the key: `<md5>,<timestamp>`, where md5 is that of the timestamp directly followed by the application key.',
+    'Replaces the key: `<md5>,<timestamp>`. The MD5 digest is that of the timestamp directly followed by the application key.',
   ),
-  masterSign: header('X-LC-Sign', 'The same with the master key, followed by `,master`.'),
-  session: header('X-LC-Session', 'The session token of the user who asks.'),
+  masterSign: header('X-LC-Sign', 'The same signature with the master key, followed by `,master`.'),
+  session: header('X-LC-Session', 'The session token of the user.'),
 };
 
 const needed = (...names: string[]) => Object.fromEntries(['applicationId', ...names].map((name) => [name, []]));
@@ -38,7 +37,7 @@ const BY_APPLICATION = [needed('applicationKey'), needed('applicationSign')];
 const BY_MASTER = [needed('masterKey'), needed('masterSign')];
 const BY_SESSION = [needed('applicationKey', 'session'), needed('applicationSign', 'session')];
 
-/** The combinations that open an endpoint. */
+/** The alternative combinations of credentials. */
 const SECURITY: Readonly<Record<Credentials, Operation['security']>> = {
   none: [],
   application: BY_APPLICATION,
@@ -48,9 +47,8 @@ const SECURITY: Readonly<Record<Credentials, Operation['security']>> = {
 };
 
 const DESCRIPTION =
-  'Accounts and pushes over the REST API of the LeanCloud SDKs. Every body is JSON, but for the forms of pages. A failure is `{"code": <integer>, "error": "<text>"}`; programs decide by `code`.';
+  'Accounts and pushes over the REST API of the LeanCloud SDKs. Every body is JSON, except for the forms of pages. An error response is `{"code": <integer>, "error": "<text>"}`; programs evaluate `code`.';
 
-/** The parameters that stand in paths. */
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   code: 'The six digits of the message.',
   id: 'The number of the scheduled push.',
@@ -61,8 +59,8 @@ const PATH_PARAMETERS: Readonly<Record<string, string>> = {
 const errorBody = named(
   'Error',
   z.object({
-    code: z.int().describe('What went wrong, for programs.'),
-    error: z.string().describe('The same for people; often more precise than the example.'),
+    code: z.int().describe('The error code, for programs.'),
+    error: z.string().describe('The error text, for people. It is often more precise than the example.'),
   }),
 );
 
@@ -154,16 +152,16 @@ function json(shape: z.ZodType, shapes: ShapeWriter): NonNullable<Response['cont
   return { 'application/json': { schema: shapes.write(shape) } };
 }
 
-/** Turns shapes into the document's schemas, and gathers those with a name. */
+/** Converts zod schemas into JSON Schemas, and collects the named ones for `components`. */
 class ShapeWriter {
   readonly #named = new Map<string, Schema>();
 
-  /** The named shapes that were written, by name. */
+  /** The named schemas that were written so far. */
   get schemas(): Record<string, Schema> {
     return Object.fromEntries([...this.#named].sort(([a], [b]) => a.localeCompare(b)));
   }
 
-  /** The schema of a shape, or the reference to it. */
+  /** The JSON Schema, or for a named one a reference to it. */
   write(shape: z.core.$ZodType): Schema {
     const name = shapeNames.get(shape)?.name;
     if (name === undefined) return this.#convert(shape);
@@ -183,7 +181,7 @@ class ShapeWriter {
   }
 }
 
-/** zod bounds every integer by what JavaScript can count, and spells out what a time looks like. */
+/** Removes what zod adds to every integer and time: the bounds of safe integers and the pattern of a time. */
 function dropNoise(schema: z.core.JSONSchema.BaseSchema): void {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;

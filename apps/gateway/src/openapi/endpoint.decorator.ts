@@ -2,7 +2,7 @@ import { Reflector } from '@nestjs/core';
 import { z } from 'zod';
 import type { ErrorName } from '#errors';
 
-/** The parts of the API, in the order in which they are shown. */
+/** The parts of the API, in the order of the documentation. */
 export const TOPICS = [
   'Users',
   'Phone numbers',
@@ -16,34 +16,34 @@ export const TOPICS = [
 ] as const;
 export type Topic = (typeof TOPICS)[number];
 
-/** Who may call an endpoint: what a request has to show. */
+/** The credentials that an endpoint requires. */
 export type Credentials = 'none' | 'application' | 'session' | 'session or master key' | 'master key';
 
-/** An answer other than an error. */
+/** A response other than an error. */
 export interface Answer {
   readonly description: string;
-  /** The body; none of JSON where it is left out. */
+  /** The JSON body, if there is one. */
   readonly body?: z.ZodType;
   /** `application/json` unless given. */
   readonly mediaType?: string;
-  /** Headers that mean something here, with their meaning. */
+  /** Specific headers with their meaning. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What an endpoint takes and answers. `/openapi.json`, `/docs` and the table of docs/api.md are made from it, and tests hold it to the truth. */
+/** Describes an endpoint. `/openapi.json`, `/docs` and the tables of docs/api.md are generated from it, and tests compare it with the responses. */
 export interface EndpointDescription {
   readonly topic: Topic;
-  /** What it does, in a few words. */
+  /** The purpose in a few words. */
   readonly summary: string;
-  /** What a caller has to know beyond that, in whole sentences. */
+  /** Further information for callers, in whole sentences. */
   readonly description?: string;
   readonly credentials: Credentials;
-  /** Parameters of the URL; each field is described. */
+  /** Parameters of the URL; each field needs a description. */
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
   /** By status. */
   readonly answers: Readonly<Record<number, Answer>>;
-  /** Its own errors; not those that stand before or behind every endpoint (401, 413, 500, 503, a body that is no JSON). */
+  /** The errors of this endpoint, without the common ones (error-responses.ts). */
   readonly errors: readonly ErrorName[];
 }
 
@@ -59,15 +59,15 @@ export function describeEndpoints<Name extends string>(
 }
 
 /**
- * Says what a controller's method takes and answers. The gateway does not start with a route that has none
- * (but for health and metrics, described in routed-endpoints.ts).
+ * Describes the endpoint of a controller's method. The gateway does not start with a route that has no description. The
+ * routes of health and metrics are described in routed-endpoints.ts.
  */
 export const Endpoint = Reflector.createDecorator<EndpointDescription>();
 
-/** The names of shapes, by shape. */
+/** The named schemas. */
 export const shapeNames = z.registry<{ name: string }>();
 
-/** Gives a shape a name of its own in the document: told once, then referred to. */
+/** Names a schema: the document contains it once and refers to it by this name. */
 export function named<T extends z.ZodType>(name: string, schema: T): T {
   shapeNames.add(schema, { name });
   return schema;

@@ -3,7 +3,7 @@ import { type ErrorName, ERRORS } from '#errors';
 import type { Example, Header, Reference, Response } from './openapi.types.js';
 import type { RoutedEndpoint } from './routed-endpoints.js';
 
-/** An error that comes from what stands before or behind all endpoints, not from one of them. */
+/** An error of the layers around all endpoints. */
 interface CommonError {
   readonly name: ErrorName;
   readonly when: string;
@@ -12,51 +12,54 @@ interface CommonError {
 
 const everywhere = (): boolean => true;
 const withCredentials = ({ credentials }: RoutedEndpoint): boolean => credentials !== 'none';
-/** Pages say in words what went wrong. */
+/** Pages have error pages instead of error bodies. */
 const inJson = ({ topic }: RoutedEndpoint): boolean => topic !== 'Pages';
 const withBody = (endpoint: RoutedEndpoint): boolean => endpoint.method !== 'GET' && inJson(endpoint);
 
-/** What endpoints can answer beside their own errors. */
+/** The errors that endpoints have in addition to their own. */
 export const COMMON_ERRORS: readonly CommonError[] = [
-  { name: 'INVALID_KEY_NAME', when: 'the body has a `__proto__` key somewhere', appliesTo: withBody },
-  { name: 'MALFORMED_JSON', when: 'the body is no JSON object, or is nested too deeply', appliesTo: withBody },
-  { name: 'INCORRECT_TYPE', when: 'the body has a number without end, such as `1e400`', appliesTo: withBody },
+  { name: 'INVALID_KEY_NAME', when: 'the body contains a key `__proto__`', appliesTo: withBody },
+  { name: 'MALFORMED_JSON', when: 'the body is not a JSON object, or is nested too deeply', appliesTo: withBody },
+  {
+    name: 'INCORRECT_TYPE',
+    when: 'the body contains a number that is not finite, such as `1e400`',
+    appliesTo: withBody,
+  },
   { name: 'UNAUTHORIZED', when: 'credentials are missing or wrong', appliesTo: withCredentials },
-  { name: 'PAYLOAD_TOO_LARGE', when: 'the body is over the limit', appliesTo: withBody },
+  { name: 'PAYLOAD_TOO_LARGE', when: 'the body exceeds the size limit', appliesTo: withBody },
   {
     name: 'TOO_MANY_REQUESTS',
-    when: 'there were too many requests from one address, or too many with a wrong application id or key; try again after `Retry-After`',
+    when: 'too many requests from one address, or too many with a wrong application id or key; retry after `Retry-After`',
     appliesTo: withCredentials,
   },
-  { name: 'HEADERS_TOO_LARGE', when: 'the headers are over 16 KiB', appliesTo: everywhere },
-  { name: 'INTERNAL', when: 'the server made a mistake; its log says which', appliesTo: inJson },
+  { name: 'HEADERS_TOO_LARGE', when: 'the headers exceed 16 KiB', appliesTo: everywhere },
+  { name: 'INTERNAL', when: 'internal server error; see the server log for details', appliesTo: inJson },
   {
     name: 'SERVICE_UNAVAILABLE',
-    when: 'the database, the message broker or a service is away, or too many passwords wait; try again after `Retry-After`',
+    when: 'the database, the message broker or a service is unavailable, or too many passwords wait to be hashed; retry after `Retry-After`',
     appliesTo: withCredentials,
   },
 ];
 
 export const COMMON_HEADERS: Readonly<Record<string, Header>> = {
   'X-Request-Id': {
-    description: 'The id of the request in all logs: yours, if you sent one of 8 to 64 letters, digits, `-` or `_`.',
+    description: 'The id of the request in all logs. A request can set it: 8 to 64 letters, digits, `-` or `_`.',
     schema: { type: 'string' },
   },
-  'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer' } },
+  'Retry-After': { description: 'Seconds to wait before a retry.', schema: { type: 'integer' } },
 };
 
-/** A reference to a header that many answers have. */
 export const headerReference = (name: string): Reference => ({ $ref: `#/components/headers/${name}` });
 
 const WHEN = new Map(COMMON_ERRORS.map(({ name, when }) => [name, when]));
 const COMMON_BY_STATUS = byStatus(COMMON_ERRORS.map(({ name }) => name));
 
-/** The answers with errors that many endpoints have in common, by name. */
+/** The responses with common errors, by name. */
 export const COMMON_RESPONSES: Readonly<Record<string, Response>> = Object.fromEntries(
   [...COMMON_BY_STATUS].map(([status, names]) => [responseName(status), errorResponse(status, names, WHEN)]),
 );
 
-/** All errors that an endpoint can answer, by status. */
+/** The error responses of an endpoint, by status. */
 export function errorResponses(endpoint: RoutedEndpoint): Record<string, Response | Reference> {
   const common = COMMON_ERRORS.filter(({ appliesTo }) => appliesTo(endpoint)).map(({ name }) => name);
   const groups = byStatus([...new Set([...endpoint.errors, ...common])]);
@@ -100,7 +103,7 @@ function exampleOf(name: ErrorName, summary: string | undefined): Example {
   return { ...(summary === undefined ? {} : { summary }), value: { code, error: message } };
 }
 
-/** Statuses in order, and each one's errors in the order of their codes. */
+/** Groups errors by status; statuses and codes ascend. */
 function byStatus(names: readonly ErrorName[]): Map<number, ErrorName[]> {
   const sorted = [...names].sort((a, b) => ERRORS[a].status - ERRORS[b].status || ERRORS[a].code - ERRORS[b].code);
   const groups = new Map<number, ErrorName[]>();

@@ -11,11 +11,11 @@ import { STYLE } from './page.template.js';
 import { ENDPOINTS, type RoutedEndpoint } from './routed-endpoints.js';
 
 const headers = { ETag: 'Changes with the content; send it as `If-None-Match`.' };
-const unchanged = { description: 'It is still what `If-None-Match` names.' };
+const unchanged = { description: 'The content still matches `If-None-Match`.' };
 
 const openapiEndpoints = describeEndpoints('Service', {
   getDocument: {
-    summary: 'Get this description for programs',
+    summary: 'Get this description as OpenAPI document',
     credentials: 'none',
     answers: {
       200: { description: 'An OpenAPI 3.1 document.', body: z.looseObject({ openapi: z.string() }), headers },
@@ -24,29 +24,29 @@ const openapiEndpoints = describeEndpoints('Service', {
     errors: [],
   },
   getPage: {
-    summary: 'Read this description',
+    summary: 'Get this description as HTML page',
     credentials: 'none',
     answers: { 200: { description: 'A page.', mediaType: 'text/html', headers }, 304: unchanged },
     errors: [],
   },
 });
 
-/** A body that stays the same as long as the process lives. */
+/** A response that never changes while the process runs. */
 interface StaticContent {
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What the gateway publishes of its endpoints, made once at the start. */
+/** The description of the endpoints, created once at the start. */
 interface Publication {
   readonly document: StaticContent;
   readonly page: StaticContent;
 }
 
-/** Clients may keep it for five minutes, and ask with the ETag after that. */
+/** Clients may cache it for five minutes, and revalidate it with the ETag then. */
 const CACHE_CONTROL = 'public, max-age=300';
 
-/** What the API says of itself; open to everyone. */
+/** The description of the API; it needs no credentials. */
 @Controller()
 export class OpenApiController {
   private readonly publication: Publication;
@@ -77,7 +77,7 @@ function send(request: FastifyRequest, reply: FastifyReply, { body, headers }: S
   void (isKnown ? reply.code(304).send() : reply.send(body));
 }
 
-/** Describes the endpoints for programs and for people. @param baseUrl the public address of the API */
+/** @param baseUrl the public address of the API */
 function publish(endpoints: readonly RoutedEndpoint[], baseUrl: string): Publication {
   const document = openApiDocument(endpoints, baseUrl);
   return {

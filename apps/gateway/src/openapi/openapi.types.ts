@@ -1,4 +1,4 @@
-/** The parts of an OpenAPI 3.1 document that ours uses. https://spec.openapis.org/oas/v3.1.1 */
+/** The parts of an OpenAPI 3.1 document that the gateway uses. https://spec.openapis.org/oas/v3.1.1 */
 
 export interface Reference {
   readonly $ref: string;
@@ -40,9 +40,9 @@ export interface Operation {
   readonly tags: readonly [string];
   readonly summary: string;
   readonly description?: string;
-  /** The path that does the same. */
+  /** The path of the specification for the same operation. */
   readonly 'x-alias-of'?: string;
-  /** Alternatives; within one, all of it is needed. None: open to everyone. */
+  /** Alternatives, each of which needs all of its members. An empty list means no credentials. */
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters: readonly Parameter[];
   readonly requestBody?: { readonly content: Readonly<Record<string, MediaType>> };

@@ -21,7 +21,7 @@ export interface FieldsView {
   readonly type?: RichText;
   readonly description: RichText;
   readonly members: readonly MemberView[];
-  /** Whether to say that other members may be present. */
+  /** Whether other members are possible. */
   readonly isOpen: boolean;
 }
 
@@ -93,7 +93,7 @@ const PARTIALS = {
   fields: `{{#if type}}<p>{{> type}} {{> rich description}}</p>{{else}}
 {{#if description}}<p class="quiet">{{> rich description}}</p>{{/if}}
 {{#if members}}{{> members members}}{{else}}<p class="quiet"><code>{}</code></p>{{/if}}
-{{#if isOpen}}<p class="quiet">Other members may be there.</p>{{/if}}
+{{#if isOpen}}<p class="quiet">Other members are possible.</p>{{/if}}
 {{/if}}`,
   errors: `<div class="errors">{{> status}}
 <dl class="codes">

@@ -9,7 +9,7 @@ import {
   type RouteView,
 } from './page.template.js';
 
-/** The parts of a JSON Schema that zod writes, and the page shows. */
+/** The members of zod's JSON Schema that the page shows. */
 interface ShownSchema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -37,7 +37,7 @@ interface Route {
 
 const NAMED = '#/components/schemas/';
 
-/** Renders the document for people. */
+/** Renders the document as HTML. */
 export function renderPage({ info, servers, tags, paths, components }: OpenApiDocument): string {
   const routes = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ method, path, operation })),
@@ -111,7 +111,7 @@ function answersOf(responses: Operation['responses']): RouteView['answers'] {
   }));
 }
 
-/** The errors of a route alone, with their codes, and the statuses of those that many routes have in common. */
+/** The errors of the route itself, with their codes, and the statuses of the common errors. */
 function errorsOf(responses: Operation['responses']): Pick<RouteView, 'ownErrors' | 'commonStatuses'> {
   const errors = Object.entries(responses).filter(([, response]) => isErrorResponse(response));
   return {
@@ -120,7 +120,7 @@ function errorsOf(responses: Operation['responses']): Pick<RouteView, 'ownErrors
   };
 }
 
-/** Whether a response carries a code and a text: those of the route, or those that many routes have in common. */
+/** Whether a response is an error, either of the route itself or a common one. */
 function isErrorResponse(response: Response | Reference): boolean {
   return '$ref' in response || response.content?.['application/json']?.examples !== undefined;
 }

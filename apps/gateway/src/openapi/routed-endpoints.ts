@@ -11,7 +11,7 @@ export interface RoutedEndpoint extends EndpointDescription {
   /** Unique: `usersSignUp`. */
   readonly id: string;
   readonly method: string;
-  /** As OpenAPI writes them: `/1.1/users/{objectId}`. The first is the path of the specification, the others are aliases. */
+  /** In the form of OpenAPI: `/1.1/users/{objectId}`. The first is the path of the specification, the others are aliases. */
   readonly paths: readonly [string, ...string[]];
 }
 
@@ -51,7 +51,7 @@ function pathsOf(decorated: object): string[] {
   return paths === undefined ? [] : [paths].flat();
 }
 
-/** The path of a route as OpenAPI writes it. */
+/** The path of a route in the form of OpenAPI. */
 function templateOf(...parts: string[]): string {
   const segments = parts.flatMap((part) => part.split('/')).filter((segment) => segment !== '');
   return `/${segments.map((segment) => segment.replace(/^:(\w+)$/, '{$1}')).join('/')}`;
@@ -61,10 +61,10 @@ function idOf(noun: string, verb: string): string {
   return `${noun.charAt(0).toLowerCase()}${noun.slice(1)}${verb.charAt(0).toUpperCase()}${verb.slice(1)}`;
 }
 
-/** They come with other routes: HEAD with GET, OPTIONS with CORS. */
+/** Fastify adds HEAD to GET routes, and CORS adds OPTIONS. */
 const IMPLIED_METHODS = new Set(['HEAD', 'OPTIONS']);
 
-/** Keeps the server from starting with a route that nothing describes. */
+/** Prevents the server from starting with a route that has no description. */
 export function refuseUndescribedRoutes(app: NestFastifyApplication): void {
   const endpoints = app.get<readonly RoutedEndpoint[]>(ENDPOINTS);
   const described = new Set(endpoints.flatMap(({ method, paths }) => paths.map((path) => `${method} ${path}`)));
@@ -75,25 +75,24 @@ export function refuseUndescribedRoutes(app: NestFastifyApplication): void {
     .getInstance()
     .addHook('onRoute', ({ method, url }) => {
       const missing = [method].flat().find((each) => !isDescribed(each, url));
-      if (missing !== undefined)
-        throw new Error(`${missing} ${url} has no @Endpoint that says what it takes and answers.`);
+      if (missing !== undefined) throw new Error(`${missing} ${url} has no description. Add @Endpoint to its method.`);
     });
 }
 
 const { healthz, readyz, metrics } = describeEndpoints('Service', {
   healthz: {
-    summary: 'Ask whether the process lives',
+    summary: 'Check that the process is alive',
     credentials: 'none',
-    answers: { 200: { description: 'The process lives.', body: z.object({ status: z.literal('ok') }) } },
+    answers: { 200: { description: 'The process is alive.', body: z.object({ status: z.literal('ok') }) } },
     errors: [],
   },
   readyz: {
-    summary: 'Ask whether the process can serve',
+    summary: 'Check that the process can serve requests',
     credentials: 'none',
     answers: {
-      200: { description: 'The process can serve.', body: z.object({ status: z.literal('ready') }) },
+      200: { description: 'The process can serve requests.', body: z.object({ status: z.literal('ready') }) },
       503: {
-        description: 'It cannot, or drains.',
+        description: 'The process cannot serve requests, or drains.',
         body: z.object({ status: z.literal('unavailable'), problems: z.array(z.string()) }),
         headers: { 'Retry-After': 'Seconds.' },
       },
@@ -108,7 +107,7 @@ const { healthz, readyz, metrics } = describeEndpoints('Service', {
   },
 });
 
-/** The routes that every process of ours has (libs/observability), as the gateway answers them. */
+/** The routes that libs/observability adds to every process. */
 export const OPERATIONS_ENDPOINTS: readonly RoutedEndpoint[] = [
   { ...healthz, id: 'healthz', method: 'GET', paths: ['/healthz'] },
   { ...readyz, id: 'readyz', method: 'GET', paths: ['/readyz'] },

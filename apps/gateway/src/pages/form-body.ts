@@ -9,8 +9,8 @@ const MAX_FIELDS = 16;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Parses the body of a form, strictly: a password that was read in another way than it was written would lock its user out.
- * @throws AppError MALFORMED_JSON where it is no form, is no UTF-8, or names a field twice
+ * Parses the body of a form strictly, because a password that is decoded differently would lock the user out.
+ * @throws AppError MALFORMED_JSON where the body is no form or not UTF-8, or contains a field twice
  */
 export function parseFormBody(bytes: Buffer, contentType: string | undefined): FormFields {
   if (contentType === undefined || !MEDIA_TYPE.test(contentType)) throw malformed();
@@ -18,7 +18,7 @@ export function parseFormBody(bytes: Buffer, contentType: string | undefined): F
     .split('&')
     .filter((part) => part !== '');
   const fields = new Map(parts.slice(0, MAX_FIELDS).map(fieldOf));
-  // One that is there twice has fewer names than parts; so has a form with too many.
+  // A field that occurs twice, or too many fields, leave fewer names than parts.
   if (fields.size !== parts.length) throw malformed();
   return fields;
 }
@@ -44,21 +44,21 @@ function malformed(): Error {
   return appError('MALFORMED_JSON', { message: 'The form is malformed.' });
 }
 
-/** What a person chooses for a lasting account (NIST SP 800-63B). The API itself takes shorter ones. */
+/** The minimum for passwords that people choose (NIST SP 800-63B). The API itself accepts shorter ones. */
 export const MIN_PASSWORD_LENGTH = 8;
 
-/** What is wrong with the two fields of a new password. */
+/** The mistakes in the two fields of a new password. */
 export interface PasswordMistakes {
   readonly password?: PasswordMistake;
   readonly isDifferent?: boolean;
 }
 
-/** The fields of the form; one that is missing is empty. */
+/** The two fields of the form; a missing one is empty. */
 export function newPasswordOf(fields: FormFields): { password: string; repeat: string } {
   return { password: fields.get('password') ?? '', repeat: fields.get('repeat') ?? '' };
 }
 
-/** Judges the two fields. @returns undefined where the password can be set */
+/** @returns undefined where the password can be set */
 export function mistakesIn(fields: FormFields): PasswordMistakes | undefined {
   const { password, repeat } = newPasswordOf(fields);
   if (password.trim() === '') return { password: 'missing' };

@@ -23,7 +23,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 /** CORS headers of the API: scripts of other origins may not read a page. */
 const API_ONLY_HEADERS = ['access-control-allow-origin', 'access-control-expose-headers'];
 
-/** Answers with a page. */
+/** Sends a page as response. */
 export function sendPage(reply: FastifyReply, view: PageView, texts: PageTexts): void {
   for (const name of API_ONLY_HEADERS) void reply.removeHeader(name);
   void reply.headers({ ...HEADERS, 'content-language': texts.language });
@@ -39,7 +39,7 @@ const FAILURES: Readonly<Partial<Record<number, keyof PageTexts['failures']>>> =
   503: 'unavailable',
 };
 
-/** Answers with a page that describes the error. */
+/** Sends a page that describes the error. */
 export function sendErrorPage(request: FastifyRequest, reply: FastifyReply, error: AppError): void {
   const { status, retryAfterSeconds } = error;
   const { texts } = readerOf(request);

@@ -3,7 +3,7 @@ import { PAGE_STYLE } from './page-template.js';
 
 const [day = {}, night = {}] = ['light', 'dark'].map(colours);
 
-/** What stands on what: WCAG 2.2 AA asks for 4.5 for text and 3 for edges of fields, signs and focus. */
+/** Foreground, background and least contrast. WCAG 2.2 AA requires 4.5 for text and 3 for edges of fields, icons and focus. */
 const PAIRS: [string, string, number][] = [
   ...['--ink', '--quiet', '--link', '--good', '--warning', '--bad'].flatMap((text): [string, string, number][] => [
     [text, '--paper', 4.5],
@@ -28,7 +28,7 @@ describe.each([
   });
 });
 
-/** The variables of a scheme; those of the dark one stand over those of the light one. */
+/** The variables of a scheme; the dark one overrides those of the light one. */
 function colours(scheme: string): Partial<Record<string, string>> {
   const isDark = scheme === 'dark';
   const rules = PAGE_STYLE.split(/(@media \(prefers-color-scheme: dark\) \{[^]*?\n\})/);

@@ -4,12 +4,12 @@ import { type Answer, describeEndpoints } from '../openapi/endpoint.decorator.js
 const query = z.object({ token: z.string().optional().describe('The token of the mailed link.') });
 
 const page = (description: string): Answer => ({ description, mediaType: 'text/html' });
-const EXPIRED = page('The link has expired; the page can send a new one, where that is possible.');
-/** What any page can be instead of itself: as readable as the page. */
+const EXPIRED = page('The link has expired. The page offers a new one if that is possible.');
+/** The error pages of every page. */
 const FAILURES = {
-  429: page('There were too many requests from one address.'),
-  500: page('The server made a mistake; its log says which.'),
-  503: page('The service is away for a moment.'),
+  429: page('Too many requests from one address.'),
+  500: page('Internal server error. See the server log for details.'),
+  503: page('The service is temporarily unavailable.'),
 };
 const FORM_FAILURES = {
   ...FAILURES,
@@ -18,7 +18,7 @@ const FORM_FAILURES = {
 };
 const RENEWAL = {
   summary: 'Send a new link in place of an expired one',
-  description: 'What the button of the page does. The form has the token.',
+  description: 'The form of the page. It contains the token.',
   credentials: 'none',
   answers: {
     ...FORM_FAILURES,
@@ -32,19 +32,19 @@ const RENEWAL = {
 export const verifyEmailPageEndpoints = describeEndpoints('Pages', {
   open: {
     summary: 'Open the page that verifies an address',
-    description: 'Where mailed links lead to. Opening it changes nothing.',
+    description: 'The target of mailed links. To open it changes nothing.',
     credentials: 'none',
     query,
     answers: {
       ...FAILURES,
-      200: page('A button that verifies the address, or that it is verified already.'),
+      200: page('A button that verifies the address, or a message that it is already verified.'),
       410: EXPIRED,
     },
     errors: [],
   },
   verify: {
     summary: 'Verify an address',
-    description: 'What the button of the page does. The form has the token.',
+    description: 'The form of the page. It contains the token.',
     credentials: 'none',
     answers: { ...FORM_FAILURES, 200: page('The address is verified.'), 410: EXPIRED },
     errors: [],
@@ -55,7 +55,7 @@ export const verifyEmailPageEndpoints = describeEndpoints('Pages', {
 export const resetPasswordPageEndpoints = describeEndpoints('Pages', {
   open: {
     summary: 'Open the page that sets a new password',
-    description: 'Where mailed links lead to. Opening it changes nothing.',
+    description: 'The target of mailed links. To open it changes nothing.',
     credentials: 'none',
     query,
     answers: { ...FAILURES, 200: page('A form for a new password.'), 410: EXPIRED },
@@ -63,12 +63,12 @@ export const resetPasswordPageEndpoints = describeEndpoints('Pages', {
   },
   reset: {
     summary: 'Set a new password',
-    description: 'What the button of the page does. The form has the token, and the new password twice.',
+    description: 'The form of the page. It contains the token, and the new password twice.',
     credentials: 'none',
     answers: {
       ...FORM_FAILURES,
       200: page('The password is changed.'),
-      400: page('The password is too short, the two are not the same, or the form is malformed.'),
+      400: page('The password is too short, the two passwords differ, or the form is malformed.'),
       410: EXPIRED,
     },
     errors: [],

@@ -4,9 +4,9 @@ import { describeEndpoints, Endpoint } from '../openapi/endpoint.decorator.js';
 
 const pingEndpoints = describeEndpoints('Service', {
   ping: {
-    summary: 'Ask whether the API answers',
+    summary: 'Check that the API responds',
     credentials: 'none',
-    answers: { 200: { description: 'The API answers.', body: z.object({ status: z.literal('ok') }) } },
+    answers: { 200: { description: 'The API responds.', body: z.object({ status: z.literal('ok') }) } },
     errors: [],
   },
   date: {
@@ -22,7 +22,7 @@ const pingEndpoints = describeEndpoints('Service', {
   },
 });
 
-/** What SDKs ask of the service itself; open to everyone. */
+/** Checks of the service by SDKs; they need no credentials. */
 @Controller('1.1')
 export class PingController {
   @Get('ping')

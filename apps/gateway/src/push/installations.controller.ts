@@ -15,7 +15,7 @@ import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { installationsEndpoints } from './installations.endpoints.js';
 import { Principals } from './principals.js';
 
-/** Installations, under both paths that SDKs call. */
+/** Installations, under both paths that SDKs use. */
 @Controller(['1.1/installations', '1.1/classes/_Installation'])
 export class InstallationsController {
   constructor(

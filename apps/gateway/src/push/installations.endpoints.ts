@@ -18,14 +18,16 @@ const installationId = z
   .string()
   .min(1)
   .max(128)
-  .describe('The name that the device gives itself. Unique, and its secret.');
+  .describe('A unique name that the device chooses. It is a secret of the device.');
 const deviceType = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_-]{0,31}$/)
-  .describe('`ios`, `android`, `web`, or a name of your own.');
+  .describe('`ios`, `android`, `web`, or a name that you choose.');
 const deviceToken = z.string().min(1).max(1024).describe('The token of a push provider. Unique for the `deviceType`.');
-const valid = z.boolean().describe('Pushes leave out what is not valid. `true` unless the app says otherwise.');
-const channels = z.array(z.string()).describe('Names of letters, digits, `_`, `-`, `=` and Chinese characters.');
+const valid = z.boolean().describe('Installations that are not valid receive no push. The default is `true`.');
+const channels = z
+  .array(z.string())
+  .describe('Channel names of letters, digits, `_`, `-`, `=` and Chinese characters.');
 const channelChange = z.union([
   channels,
   z.looseObject({ __op: z.enum(['Add', 'AddUnique', 'Remove', 'Delete', 'Batch']) }),
@@ -54,9 +56,9 @@ const writableFields = z
     channels: channelChange.optional(),
     ACL: acl.optional(),
   })
-  .describe('What shall change; any other member is a custom field.');
+  .describe('The fields to change; any other member is a custom field.');
 
-/** What the fields of an installation can be refused for. */
+/** The errors of the fields of an installation. */
 const FIELD_ERRORS = [
   'INVALID_KEY_NAME',
   'MALFORMED_POINTER',
@@ -75,20 +77,20 @@ export const installationsEndpoints = describeEndpoints('Installations', {
   register: {
     summary: 'Register an installation',
     description:
-      'Apps send it at every start. The installation with the same `installationId`, or else the same `deviceToken` and `deviceType`, is changed; where two objects turn out to be one device, the one of the `installationId` stays.',
+      'Apps send it at every start. It updates the installation with the same `installationId`, or else with the same `deviceToken` and `deviceType`. If two objects belong to one device, the one with the `installationId` stays.',
     credentials: 'application',
     query: writeParams.omit({ where: true }),
     body: writableFields.extend({
-      objectId: objectId.optional().describe('The installation, where the app knows it.'),
+      objectId: objectId.optional().describe('The id of the installation, if the app knows it.'),
     }),
     answers: {
       200: {
-        description: 'It was there already: its id and times.',
+        description: 'The installation existed: its id and times.',
         body: z.looseObject({ objectId, createdAt: timestamp, updatedAt: timestamp }),
         headers: { Location: 'The absolute URL of the installation.' },
       },
       201: {
-        description: 'It is new: its id and time; the whole installation with `fetchWhenSave`.',
+        description: 'The installation is new: its id and time, or the whole installation with `fetchWhenSave`.',
         body: z.looseObject({ objectId, createdAt: timestamp }),
         headers: { Location: 'The absolute URL of the installation.' },
       },
@@ -98,10 +100,10 @@ export const installationsEndpoints = describeEndpoints('Installations', {
   list: {
     summary: 'Query installations',
     description:
-      'For the master key, unless the class permission says otherwise: who knows a device by its name can read its messages.',
+      'For the master key, unless the class permission allows others: a caller that knows the `installationId` of a device can read its messages.',
     credentials: 'application',
     query: listParams.omit({ include: true }),
-    answers: { 200: { description: 'The installations found.', body: listOf(installation) } },
+    answers: { 200: { description: 'The matching installations.', body: listOf(installation) } },
     errors: [...CONDITION_ERRORS, 'INCORRECT_TYPE', 'OBJECT_TOO_LARGE', 'FORBIDDEN'],
   },
   get: {
@@ -110,7 +112,7 @@ export const installationsEndpoints = describeEndpoints('Installations', {
     query: readParams.omit({ include: true }),
     answers: {
       200: {
-        description: 'The installation; `{}` where there is none, or where its ACL hides it.',
+        description: 'The installation; `{}` if it does not exist or its ACL hides it.',
         body: installation.partial(),
       },
     },
@@ -119,7 +121,7 @@ export const installationsEndpoints = describeEndpoints('Installations', {
   update: {
     summary: 'Change an installation',
     description:
-      'Where no installation has the id, and the body names an `installationId` or a `deviceToken`, the device is registered: the installation that it has already is changed, or one is made under this id. The answer has the id of that installation.',
+      'If no installation has the id, and the body contains an `installationId` or a `deviceToken`, the device is registered: its existing installation is updated, or a new one gets this id. The response contains the id of that installation.',
     credentials: 'application',
     query: writeParams,
     body: writableFields,
@@ -131,7 +133,7 @@ export const installationsEndpoints = describeEndpoints('Installations', {
   remove: {
     summary: 'Delete installations',
     description:
-      'For the master key, unless the class permission says otherwise. Several ids may be joined by commas: all of them go, or none. What waits for the devices is forgotten.',
+      'For the master key, unless the class permission allows others. Several ids are separated by commas: all are deleted, or none. Waiting messages of the devices are deleted.',
     credentials: 'application',
     query: removeParams,
     answers: { 200: { description: 'Done.', body: z.object({}) } },

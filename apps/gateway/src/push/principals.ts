@@ -3,12 +3,12 @@ import { accountsRpc, type Caller, type Principal } from '#contracts';
 import { RpcClient } from '#messaging';
 import { ANONYMOUS } from '#objects';
 
-/** Finds out who asks, for services that know no users. */
+/** Resolves the principal of a request for services that have no users. */
 @Injectable()
 export class Principals {
   constructor(private readonly rpc: RpcClient) {}
 
-  /** Asks accounts only where a session can make a difference. */
+  /** Calls accounts only if a session can make a difference. */
   async of(caller: Caller): Promise<Principal> {
     if (caller.isMaster || caller.sessionToken === undefined) return ANONYMOUS;
     return (await this.rpc.call(accountsRpc.resolvePrincipal, { caller })).principal;

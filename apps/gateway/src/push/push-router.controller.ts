@@ -10,36 +10,36 @@ import { GATEWAY_CONFIG, type GatewayConfig, pushUrlBeside, type PushUrls } from
 import { describeEndpoints, Endpoint } from '../openapi/endpoint.decorator.js';
 
 /**
- * Where a device connects. Without the member `groupUrl` of the real service: Android 4 stores `https://` and that text as its
- * router, for good.
+ * The addresses of connectors. The member `groupUrl` of LeanCloud is omitted: the SDK of Android 4 would store `https://` and
+ * its text as its router permanently.
  */
 const pushRoute = z.strictObject({
   groupId: z.string(),
   server: z.url().describe('The WebSocket address.'),
-  secondary: z.url().describe('Another one, or the same again.'),
-  ttl: z.int().describe('How long the answer may be kept, in seconds.'),
+  secondary: z.url().describe('Another address, or the same one.'),
+  ttl: z.int().describe('The time for which the response can be cached, in seconds.'),
 });
 
 const pushRouterEndpoints = describeEndpoints('Push', {
   route: {
-    summary: 'Find out where devices connect',
-    description: 'SDKs ask it before they connect. It needs no key.',
+    summary: 'Get the address for device connections',
+    description: 'SDKs request it before they connect. It needs no key.',
     credentials: 'none',
     query: z.object({
       appId: z.string().describe('The id of the application.'),
-      installationId: z.string().optional().describe('Means nothing here; SDKs send it.'),
-      secure: z.string().optional().describe('Means nothing here: the server decides between `ws` and `wss`.'),
+      installationId: z.string().optional().describe('Ignored; SDKs send it.'),
+      secure: z.string().optional().describe('Ignored: the server decides between `ws` and `wss`.'),
     }),
     answers: { 200: { description: 'The addresses.', body: pushRoute } },
     errors: ['KEY_REQUIRED', 'NOT_FOUND', 'TOO_MANY_REQUESTS', 'SERVICE_UNAVAILABLE'],
   },
 });
 
-/** Connectors come and go; what an operator has set stays. */
+/** Configured addresses are permanent, those of running connectors are not. */
 const SET_TTL_SECONDS = 3_600;
 const FOUND_TTL_SECONDS = 60;
 
-/** Tells devices where to connect. SDKs want the path at the root. */
+/** Sends devices to connectors. SDKs require the path at the root. */
 @Controller('v1')
 export class PushRouterController {
   readonly #found = new RecentReads(() => this.rpc.call(pushRpc.findConnectors, {}));
@@ -68,13 +68,13 @@ export class PushRouterController {
     return { groupId: 'gatepost', ...urls, ttl };
   }
 
-  /** Connectors on the API's host. @throws AppError SERVICE_UNAVAILABLE where none runs */
+  /** Connectors on the API's host. @throws AppError SERVICE_UNAVAILABLE where none is running */
   async #connectorUrls(): Promise<PushUrls> {
     const { ports } = await this.#found.get('ports');
     this.#turn += 1;
     const [server, secondary] = [this.#turn, this.#turn + 1].map((turn) => ports[turn % ports.length]);
     if (server === undefined || secondary === undefined)
-      throw appError('SERVICE_UNAVAILABLE', { cause: new Error('no connector runs') });
+      throw appError('SERVICE_UNAVAILABLE', { cause: new Error('no connector is running') });
     const { baseUrl } = this.config;
     return { server: pushUrlBeside(baseUrl, server), secondary: pushUrlBeside(baseUrl, secondary) };
   }

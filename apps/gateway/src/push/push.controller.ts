@@ -9,7 +9,6 @@ import { notificationsEndpoints, pushEndpoints, scheduledPushesEndpoints } from 
 
 type Accepted = RpcReply<typeof pushRpc.send>;
 
-/** Pushes. */
 @Controller('1.1/push')
 export class PushController {
   constructor(private readonly rpc: RpcClient) {}
@@ -37,12 +36,12 @@ export class PushController {
   }
 }
 
-/** What the header X-LC-Prod says: only `1` is production. */
+/** The value of X-LC-Prod: only `1` means production. */
 function environmentOf(header: string | undefined): 'dev' | 'prod' {
   return header === '1' ? 'prod' : 'dev';
 }
 
-/** What became of pushes. */
+/** The records of pushes. */
 @Controller('1.1')
 export class NotificationsController {
   constructor(private readonly rpc: RpcClient) {}
@@ -71,7 +70,7 @@ export class NotificationsController {
 
 const NUMBER = /^[1-9]\d{0,14}$/;
 
-/** Pushes that wait for their time. */
+/** Scheduled pushes. */
 @Controller('1.1/scheduledPushMessages')
 export class ScheduledPushesController {
   constructor(private readonly rpc: RpcClient) {}

@@ -7,7 +7,7 @@ import { describeEndpoints, named } from '../openapi/endpoint.decorator.js';
 const shortName = z.string().regex(/^[A-Za-z0-9]{1,16}$/);
 const count = z.int().min(0);
 
-/** What both ways of sending take. */
+/** The members that both endpoints accept. */
 const pushOptions = z.looseObject({
   data: z
     .looseObject({
@@ -16,32 +16,39 @@ const pushOptions = z.looseObject({
       silent: z.boolean().optional(),
       action: z.string().optional(),
     })
-    .describe(
-      'The message. A block such as `android` or `ios` is for that platform alone, over what stands beside it.',
-    ),
-  push_time: timestamp.optional().describe('When to send it. Less than a minute ahead: at once.'),
-  expiration_time: timestamp.optional().describe('No device gets it later. A week after it is sent unless given.'),
-  expiration_interval: z.int().optional().describe('The same in seconds from when it is sent. Not both.'),
-  req_id: shortName.optional().describe('A second request with it within five minutes is answered as the first.'),
-  notification_id: shortName.optional().describe('A name of your own.'),
+    .describe('The message. A member such as `android` or `ios` overrides the other members for that platform.'),
+  push_time: timestamp.optional().describe('The time to send it. A time less than a minute ahead means now.'),
+  expiration_time: timestamp
+    .optional()
+    .describe('No device receives it after this time. The default is a week after it is sent.'),
+  expiration_interval: z.int().optional().describe('The same, in seconds after it is sent. Use one of the two.'),
+  req_id: shortName
+    .optional()
+    .describe('A second request with the same value within five minutes gets the response of the first.'),
+  notification_id: shortName.optional().describe('A name that you choose.'),
   flow_control: z
     .number()
     .max(1_000_000_000)
     .optional()
-    .describe('Devices a second; any number below 1000, 0 included, counts as 1000.'),
-  prod: z.enum(['dev', 'prod']).optional().describe('Kept in the record. By `X-LC-Prod` unless given.'),
-  _notificationChannel: z.string().optional().describe('The channel by which Android shows it; also within `data`.'),
+    .describe('Devices per second. Any number below 1000, including 0, means 1000.'),
+  prod: z.enum(['dev', 'prod']).optional().describe('Stored in the record. The default is the value of `X-LC-Prod`.'),
+  _notificationChannel: z
+    .string()
+    .optional()
+    .describe('The notification channel of Android; also accepted within `data`.'),
 });
 
 const push = named(
   'Push',
   pushOptions
     .extend({
-      where: z.looseObject({}).optional().describe('Which installations it is for.'),
+      where: z.looseObject({}).optional().describe('The installations to send it to.'),
       channels: z
         .union([z.string(), z.array(z.string()).min(1)])
         .optional()
-        .describe('Those that have one of these channels; with `where`, both must hold. Neither: all.'),
+        .describe(
+          'Installations with one of these channels. With `where`, both conditions apply. Without either, all installations.',
+        ),
     })
     .describe('A push of less than 4096 bytes.'),
 );
@@ -55,15 +62,15 @@ const pushToDevices = named(
         .array(z.string().min(1))
         .min(1)
         .max(500)
-        .describe('Installation ids; device tokens where the type is `ios`; with `vendor`, registration ids.'),
+        .describe('Installation ids; device tokens if the type is `ios`; registration ids if there is a `vendor`.'),
       vendor: z.string().optional(),
     })
-    .describe('A push of less than 4096 bytes, `device_ids` aside.'),
+    .describe('A push of less than 4096 bytes, not counting `device_ids`.'),
 );
 
 const deliveries = z
   .object({ targeted: count, delivered: count, queued: count, expired: count, overflowed: count, unreachable: count })
-  .describe('`targeted` is the sum of the others; `delivered` were acknowledged by their devices.');
+  .describe('`targeted` is the sum of the others; devices have acknowledged the `delivered` ones.');
 
 const notification = named(
   'Notification',
@@ -75,21 +82,21 @@ const notification = named(
       notificationId: z.string().optional(),
       status: z
         .enum(['scheduled', 'in-queue', 'done', 'error'])
-        .describe('`done`: every device that it is for has it, or has it waiting.'),
+        .describe('`done`: it is delivered to every target device, or waits in its queue.'),
       msg: z.looseObject({}).describe('The `data` of the request.'),
-      where: z.looseObject({}).optional().describe('Whom it is for. For the master key only.'),
+      where: z.looseObject({}).optional().describe('The target query. For the master key only.'),
       prod: z.enum(['dev', 'prod']),
       'from-service': z.literal('push'),
       'push-time': timestamp,
       'expiration-time': timestamp,
-      devices: count.describe('How many devices it is for.'),
-      successes: count.describe('How many have acknowledged it.'),
+      devices: count.describe('The number of target devices.'),
+      successes: count.describe('The number of devices that have acknowledged it.'),
       invalidTokens: count,
-      errors: z.string().nullable().describe('Why the status is `error`.'),
+      errors: z.string().nullable().describe('The reason for the status `error`.'),
       platforms: z.record(z.string(), deliveries).describe('By `deviceType`.'),
     })
     .partial()
-    .describe('A push and what became of it. `keys` can leave fields out.'),
+    .describe('The record of a push. `keys` can omit fields.'),
 );
 
 const scheduled = z
@@ -108,11 +115,11 @@ const scheduled = z
       msg: z.looseObject({}),
     }),
   })
-  .describe('A push that waits for its time.');
+  .describe('A scheduled push.');
 
 const accepted = {
   200: {
-    description: 'The push is safe; it is sent, whatever happens.',
+    description: 'The push is stored and will be sent.',
     body: z.object({ objectId, createdAt: timestamp }),
   },
 };
@@ -124,14 +131,14 @@ const PUSH_ERRORS = [
   'OBJECT_TOO_LARGE',
   'CLIENT_PUSH_OFF',
 ] as const satisfies ErrorName[];
-/** A push asks nothing of the database, and pushes know no classes. */
+/** To accept a push needs no query of the database, and no class permission. */
 const WHERE_ERRORS = CONDITION_ERRORS.filter((name) => name !== 'QUERY_TIMED_OUT' && name !== 'NOT_FOUND');
 
 export const pushEndpoints = describeEndpoints('Push', {
   send: {
     summary: 'Send a push',
     description:
-      'For the master key; with the application key only where the setting `allowClientPush` is on. Installations that are not `valid`, or were not saved for 90 days, are left out.',
+      'For the master key; with the application key only if the setting `allowClientPush` is on. Installations that are not `valid`, or were not saved for 90 days, do not receive it.',
     credentials: 'application',
     body: push,
     answers: accepted,
@@ -150,21 +157,21 @@ export const notificationsEndpoints = describeEndpoints('Push', {
   list: {
     summary: 'Query pushes',
     description:
-      'The newest first. They are remembered for a week after they were sent. Parts of the message are queried as `msg.alert`.',
+      'The newest first. Records are kept for a week after the push was sent. Query parts of the message as `msg.alert`.',
     credentials: 'master key',
     query: listParams.omit({ include: true, returnACL: true }),
     answers: { 200: { description: 'The pushes found.', body: listOf(notification) } },
     errors: [...WHERE_ERRORS, 'INCORRECT_TYPE', 'QUERY_TIMED_OUT', 'OBJECT_TOO_LARGE', 'FORBIDDEN'],
   },
   get: {
-    summary: 'Get a push, and what became of it',
+    summary: 'Get the record of a push',
     credentials: 'application',
     answers: { 200: { description: 'The push.', body: notification } },
     errors: ['NOT_FOUND'],
   },
   remove: {
     summary: 'Delete a push',
-    description: 'Where it is not done yet it goes no further; devices that have it already keep it.',
+    description: 'Stops a push that is not done yet. Devices that have received it keep it.',
     credentials: 'master key',
     answers: done,
     errors: ['FORBIDDEN', 'NOT_FOUND'],
@@ -173,25 +180,25 @@ export const notificationsEndpoints = describeEndpoints('Push', {
 
 export const scheduledPushesEndpoints = describeEndpoints('Push', {
   list: {
-    summary: 'List pushes that wait for their time',
+    summary: 'List scheduled pushes',
     credentials: 'master key',
     query: listParams.pick({ limit: true, skip: true }),
     answers: {
       200: {
-        description: 'In the order in which they were accepted.',
+        description: 'The scheduled pushes, in the order in which they were accepted.',
         body: z.object({ results: z.array(scheduled) }),
       },
     },
     errors: ['INVALID_QUERY', 'FORBIDDEN'],
   },
   get: {
-    summary: 'Get a push that waits for its time',
+    summary: 'Get a scheduled push',
     credentials: 'master key',
     answers: { 200: { description: 'The push.', body: scheduled } },
     errors: ['FORBIDDEN', 'NOT_FOUND'],
   },
   cancel: {
-    summary: 'Cancel a push that waits for its time',
+    summary: 'Cancel a scheduled push',
     credentials: 'master key',
     answers: done,
     errors: ['FORBIDDEN', 'NOT_FOUND'],

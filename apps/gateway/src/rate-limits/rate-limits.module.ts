@@ -5,7 +5,7 @@ import { Redis } from '#redis';
 import { FallbackRequestCounter, RedisRequestCounter } from './redis-request-counter.store.js';
 import { RATE_LIMITS, type RateLimits, REQUEST_COUNTER, RequestLimits } from './request-limits.js';
 
-/** Where requests are counted: Redis serves many gateways, memory one alone. */
+/** The storage of request counts: Redis for several gateways, memory for a single one. */
 export type RequestCountStorage = 'redis' | 'memory';
 
 const COUNTERS: Readonly<Record<RequestCountStorage, Provider>> = {
@@ -18,7 +18,7 @@ const COUNTERS: Readonly<Record<RequestCountStorage, Provider>> = {
   memory: { provide: REQUEST_COUNTER, useFactory: () => new MemoryRequestCounter() },
 };
 
-/** Limits of requests by application and client address. */
+/** Rate limits by application and client address. */
 @Module({})
 export class RateLimitsModule {
   static forRoot(limits: RateLimits, storage: RequestCountStorage): DynamicModule {

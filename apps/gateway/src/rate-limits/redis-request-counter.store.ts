@@ -15,11 +15,11 @@ end
 return {count, left}
 `);
 
-/** Counts for all gateways together. */
+/** Counts requests for all gateways together. */
 export class RedisRequestCounter implements RequestCounter {
   constructor(private readonly redis: Redis) {}
 
-  /** @throws AppError SERVICE_UNAVAILABLE where Redis is away */
+  /** @throws AppError SERVICE_UNAVAILABLE where Redis is unavailable */
   async count(key: string, windowSeconds: number): Promise<RequestCount> {
     const values = [windowSeconds * 1_000];
     const [count, resetMs] = await this.redis.run<[number, number]>(COUNT, [`${KEY_PREFIX}:${key}`], values);
@@ -27,7 +27,7 @@ export class RedisRequestCounter implements RequestCounter {
   }
 }
 
-/** Counts in what all share, and, while that is away, alone: a limit per process is better than none, or than no service. */
+/** Counts in the shared counter, and in this process while that is unavailable: a limit per process is better than no limit or no service. */
 export class FallbackRequestCounter implements RequestCounter {
   constructor(
     private readonly shared: RequestCounter,

@@ -6,10 +6,10 @@ import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { OVERRIDE_PATH } from '../http/method-override.js';
 
-/** Kinds of requests that are limited together. `requests` is all of them; the others are named at routes. */
+/** Groups of requests with a common limit. `requests` contains every request; routes name the other groups. */
 type RateLimitGroup = 'requests' | 'logins' | 'signUps' | 'messages';
 
-/** What one address may send to one application; `undefined` is no limit. */
+/** The limits of one address towards one application; `undefined` means no limit. */
 export type RateLimits = Readonly<Record<RateLimitGroup, RateLimit | undefined>>;
 
 /** DI token of `RateLimits`. */
@@ -20,14 +20,14 @@ export const REQUEST_COUNTER = Symbol('RequestCounter');
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The groups, besides `requests`, in which a request of the route counts. */
+    /** The groups, in addition to `requests`, in which a request of the route counts. */
     rateLimitGroups?: readonly RateLimitGroup[];
   }
 }
 
 /**
- * Names the groups in which a request of the route counts. Every request with credentials counts in `requests` besides; one
- * of a route that asks for none only where this stands there, even without a group.
+ * Names the groups in which a request of the route counts. Every request with credentials also counts in `requests`. A
+ * request of a route without credentials counts only if the route has this decorator, even without a group.
  */
 export function RateLimited(...rateLimitGroups: Exclude<RateLimitGroup, 'requests'>[]): MethodDecorator {
   return RouteConfig({ rateLimitGroups });
@@ -35,21 +35,21 @@ export function RateLimited(...rateLimitGroups: Exclude<RateLimitGroup, 'request
 
 /** One address towards one application. */
 interface LimitedClient {
-  /** Empty where a request names none. */
+  /** Empty for a request without credentials. */
   readonly appId: string;
   readonly network: string;
 }
 
-/** What a limit leaves to a client. */
+/** The state of a limit after a request was counted. */
 interface Allowance {
   readonly limit: number;
   readonly remaining: number;
-  /** Until the limit begins anew. */
+  /** Until the next window begins. */
   readonly resetSeconds: number;
   readonly isExceeded: boolean;
 }
 
-/** Counts what clients send, tells them what is left, and refuses what is too much. */
+/** Counts the requests of clients, reports the rest of their limits in headers, and rejects requests over a limit. */
 @Injectable()
 export class RequestLimits {
   constructor(
@@ -59,8 +59,8 @@ export class RequestLimits {
   ) {}
 
   /**
-   * Counts a request, or a part of one, in `requests` and in the given groups. One that names no application counts only where
-   * its route names groups, and for all applications together.
+   * Counts a request, or a part of one, in `requests` and in the given groups. A request without an application counts only if
+   * its route names groups, and then for all applications together.
    * @throws AppError TOO_MANY_REQUESTS
    */
   async count(
@@ -68,18 +68,18 @@ export class RequestLimits {
     reply: FastifyReply,
     groups?: readonly RateLimitGroup[],
   ): Promise<void> {
-    // Servers with the master key act for many people from one address.
+    // A server with the master key sends the requests of many users from one address.
     if (caller === undefined ? groups === undefined : caller.isMaster) return;
     const client = { appId: caller?.appId ?? '', network: clientNetworkOf(clientAddress) };
     const allowance = await this.#countInAll(['requests', ...(groups ?? [])], client);
     if (allowance === undefined) return;
-    tell(reply, allowance);
+    setRateLimitHeaders(reply, allowance);
     if (allowance.isExceeded) throw appError('TOO_MANY_REQUESTS', { retryAfterSeconds: allowance.resetSeconds });
   }
 
   /**
    * Counts a request in each of its groups that is limited, until one is exceeded.
-   * @returns the allowance of the group that leaves least; undefined where none is limited
+   * @returns the allowance of the group with the fewest requests left; undefined where no group is limited
    */
   async #countInAll(groups: readonly RateLimitGroup[], client: LimitedClient): Promise<Allowance | undefined> {
     let least: Allowance | undefined;
@@ -112,8 +112,8 @@ export class RequestLimits {
 }
 
 /**
- * Limits requests between their credentials and their body. The matched route says in which groups one counts, so that
- * escaped URLs, method override and batches lead round nothing.
+ * Limits requests after their credentials are verified and before their body is read. The matched route determines the
+ * groups, so escaped URLs, method override and batches cannot bypass a limit.
  */
 export function addRateLimits(app: NestFastifyApplication): void {
   const limits = app.get(RequestLimits);
@@ -122,13 +122,13 @@ export function addRateLimits(app: NestFastifyApplication): void {
     .getInstance()
     .addHook('onRequest', async (request, reply) => {
       const { url, config } = request.routeOptions;
-      // An overridden request counts as the one that it stands for, when that comes by.
+      // A method override counts when the request that it describes is dispatched.
       if (url !== OVERRIDE_PATH) await limits.count(request, reply, config.rateLimitGroups);
     });
 }
 
-/** The headers of draft-ietf-httpapi-ratelimit-headers, in the form that they had up to its version 06. */
-function tell(reply: FastifyReply, { limit, remaining, resetSeconds }: Allowance): void {
+/** The headers of draft-ietf-httpapi-ratelimit-headers, as of its version 06. */
+function setRateLimitHeaders(reply: FastifyReply, { limit, remaining, resetSeconds }: Allowance): void {
   void reply.headers({
     'ratelimit-limit': String(limit),
     'ratelimit-remaining': String(remaining),
