@@ -8,10 +8,10 @@ import { AddDeliveryTraces1796300100000 } from './migrations/1796300100000-add-d
 import { TemplateEntity } from './templates/template.entity.js';
 import { TextMessageProviderEntity } from './text-messages/text-message-provider.entity.js';
 
-/** The database of mail, beside those of other services where one process runs them all. */
+/** A class of its own, so that one process can inject the databases of several services. */
 export class MailDatabase extends Database {}
 
-/** Where the mail service keeps its data; `gatepost migrate` and the service itself use it. */
+/** The schema and migrations, for `gatepost migrate` and for the service. */
 export function mailDatabase(url: string, poolSize: number): DatabaseOptions {
   return {
     url,
