@@ -13,7 +13,7 @@ import { translateDriverError } from './driver-error.js';
 const CONNECT_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 5_000;
 /** A server that has not even reported the statement timeout after this time is unreachable. */
-const SILENCE_MS = 1_000;
+const UNREACHABLE_AFTER_MS = 1_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 15_000;
 /** JIT compilation takes longer than running any statement of the services. */
 const NO_JIT = '-c jit=off';
@@ -116,7 +116,7 @@ function createPool({
     application_name: applicationName,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: statementTimeoutMs,
-    query_timeout: statementTimeoutMs + SILENCE_MS,
+    query_timeout: statementTimeoutMs + UNREACHABLE_AFTER_MS,
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,
     options: plans === undefined ? NO_JIT : `${NO_JIT} ${PLANS[plans]}`,

@@ -23,21 +23,6 @@ export function sqlSpan(sql: string): SpanOptions {
   };
 }
 
-<<<<<<< HEAD
-=======
-const CONNECT_TIMEOUT_MS = 2_000;
-const STATEMENT_TIMEOUT_MS = 5_000;
-/** A server that has not even reported the statement timeout after this time is unreachable. */
-const UNREACHABLE_AFTER_MS = 1_000;
-const IDLE_TRANSACTION_TIMEOUT_MS = 15_000;
-/** JIT compilation takes longer than running any statement of the services. */
-const NO_JIT = '-c jit=off';
-const PLANS = {
-  'each-run': '-c plan_cache_mode=force_custom_plan',
-  once: '-c plan_cache_mode=force_generic_plan',
-} as const;
-
->>>>>>> a-libs
 /** Runs SQL. Values are always parameters; the text comes from the code. */
 export interface Queryable {
   /**
@@ -97,34 +82,10 @@ export class Database implements Writable {
   readonly #dataSource: ServiceDataSource;
   readonly #pool: Pool;
 
-<<<<<<< HEAD
   /** @param dataSource that of TypeORM where the service has entities; else the database makes one of its own */
   constructor(options: DatabaseOptions, dataSource = new ServiceDataSource(options)) {
     this.#dataSource = dataSource;
     this.#pool = dataSource.pool;
-=======
-  constructor(options: DatabaseOptions) {
-    const { url, poolSize, applicationName, statementTimeoutMs = STATEMENT_TIMEOUT_MS, plans } = options;
-    this.#pool = new Pool({
-      connectionString: url,
-      max: poolSize,
-      application_name: applicationName,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      statement_timeout: statementTimeoutMs,
-      query_timeout: statementTimeoutMs + UNREACHABLE_AFTER_MS,
-      idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
-      keepAlive: true,
-      options: plans === undefined ? NO_JIT : `${NO_JIT} ${PLANS[plans]}`,
-    });
-    const logger = new Logger('PostgreSQL');
-    // The loss of a connection in use also fails its query. The error event needs a listener, because it would otherwise end the process.
-    this.#pool.on('connect', (client) => {
-      client.on('error', () => undefined);
-    });
-    this.#pool.on('error', (error) => {
-      if (!this.#pool.ending) logger.warn(`an idle connection was lost: ${error.message}`);
-    });
->>>>>>> a-libs
   }
 
   query<Row>(sql: string, parameters: readonly unknown[] = [], statementName?: string): Promise<Row[]> {
