@@ -90,8 +90,8 @@ interface MigrationStatus {
  * @returns the names of the applied migrations
  * @throws Error where another migration, or the use of a table, lasts too long
  */
-export async function migrate(options: DatabaseOptions, patience = PATIENCE): Promise<string[]> {
-  const dataSource = createDataSource(options, patience);
+export async function migrate(options: DatabaseOptions, timeouts = TIMEOUTS): Promise<string[]> {
+  const dataSource = createDataSource(options, timeouts);
   await dataSource.initialize();
   const lock = dataSource.createQueryRunner();
   try {
@@ -163,10 +163,10 @@ async function tryToApply(dataSource: DataSource): Promise<boolean> {
   }
 }
 
-/** TypeORM runs the migrations and records them; `synchronize` is off. */
+/** TypeORM runs and records the migrations; `synchronize` is off. */
 function createDataSource(
   { url, schema, migrations, applicationName }: DatabaseOptions,
-  { tableMs }: MigrationPatience,
+  { tableMs }: MigrationTimeouts,
 ): DataSource {
   return new DataSource({
     type: 'postgres',
