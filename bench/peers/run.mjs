@@ -59,5 +59,5 @@ if (chosen.includes(PUSH)) reports.set('pushes', pushReport(await measurePushes(
 const command = ['npm run bench:peers --', ...process.argv.slice(2)].join(' ');
 for (const [section, report] of reports) {
   process.stdout.write(`\n### ${section}\n\n${report}\n`);
-  if (values.write) await writeSection(section, `\`${command}\`, ${machine()}\n\n${report}`);
+  if (values.write) writeSection(section, `\`${command}\`, ${machine()}\n\n${report}`);
 }

@@ -1,17 +1,15 @@
 // Puts what was measured into docs/benchmarks.md, between the marks of its section.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
 import { ROOT } from '../../tools/prepare.mjs';
 
 const FILE = join(ROOT, 'docs', 'benchmarks.md');
 
 /** @throws Error where the document has no such section */
-export async function writeSection(name, text) {
+export function writeSection(name, text) {
   const [begin, end] = [`<!-- measured: ${name} -->`, `<!-- end: ${name} -->`];
   const document = readFileSync(FILE, 'utf8');
   const [from, to] = [document.indexOf(begin), document.indexOf(end)];
   if (from < 0 || to < from) throw new Error(`docs/benchmarks.md has no section "${name}"`);
-  const written = `${document.slice(0, from)}${begin}\n\n${text}\n\n${document.slice(to)}`;
-  writeFileSync(FILE, await format(written, { ...(await resolveConfig(FILE)), filepath: FILE }));
+  writeFileSync(FILE, `${document.slice(0, from)}${begin}\n\n${text}\n\n${document.slice(to)}`);
 }

@@ -7,34 +7,34 @@ const atMost = (limit) => ({ text: `≤ ${limit.toLocaleString('en')}`, isMet: (
 const atLeast = (limit) => ({ text: `≥ ${limit.toLocaleString('en')}`, isMet: (value) => value >= limit });
 const timesOther = (factor, isBetter) => ({
   text: `${isBetter(1, 0) ? '≥' : '≤'} ${factor} × Mosquitto`,
-  /** Undefined without a server to compare with. */
+  /** Undefined without the other server. */
   isMet: (value, other) => (other === undefined ? undefined : isBetter(value, factor * other)),
 });
 const atLeastTimesOther = (factor) => timesOther(factor, (value, limit) => value >= limit);
 const atMostTimesOther = (factor) => timesOther(factor, (value, limit) => value <= limit);
 
 const ROWS = [
-  ['memoryKb', 'memory of a connection that is idle, kB', 1, atMost(8)],
-  ['sendsPerCore', 'frames of a shared message, per second of one core, without acknowledgements', 0, atLeast(100_000)],
+  ['memoryKb', 'memory of an idle connection, kB', 1, atMost(8)],
+  ['sendsPerCore', 'frames of a shared message, per second of one core, none acknowledged', 0, atLeast(100_000)],
   ['ackedSendsPerCore', 'the same, all acknowledged', 0, atLeast(40_000)],
-  ['ackedPerSecond', 'the same, per second that passes', 0, atLeastTimesOther(1.5)],
-  ['fanOutP50', 'from the accepted push until the last of 10,000 devices has it, 50 %, ms', 0],
-  ['fanOutP99', '99 %, ms', 0, atMost(250)],
-  ['latencyP50', 'from the accepted push to the frame at the device, 50 %, ms', 1, atMost(10)],
-  ['latencyP99', '99 %, ms', 1, atMost(50)],
-  ['enqueuedPerCore', 'messages queued for devices that are away, per second of Redis', 0, atLeast(100_000)],
-  ['enqueuedPerSecond', 'the same, per second that passes', 0],
+  ['ackedPerSecond', 'the same, per second of elapsed time', 0, atLeastTimesOther(1.5)],
+  ['fanOutP50', 'accepted push to the last of 10,000 devices, p50, ms', 0],
+  ['fanOutP99', 'the same, p99, ms', 0, atMost(250)],
+  ['latencyP50', 'accepted push to the frame at one device, p50, ms', 1, atMost(10)],
+  ['latencyP99', 'the same, p99, ms', 1, atMost(50)],
+  ['enqueuedPerCore', 'messages queued for absent devices, per second of Redis', 0, atLeast(100_000)],
+  ['enqueuedPerSecond', 'the same, per second of elapsed time', 0],
   [
     'stormSeconds',
-    '10,000 devices with 10 messages each come back at once: all delivered after, s',
+    '10,000 devices with 10 messages each return at once: all delivered after, s',
     2,
     atMostTimesOther(1.3),
   ],
-  ['stormLost', 'lost then', 0, atMost(0)],
-  ['stormTwice', 'twice then', 0],
+  ['stormLost', 'lost meanwhile', 0, atMost(0)],
+  ['stormTwice', 'delivered twice meanwhile', 0],
   ['millionFirstMs', 'push with a condition over a million installations: first device after, ms', 0, atMost(1_000)],
   ['millionSeconds', 'all of them after, s', 1],
-  ['millionGrowthMb', 'memory that the dispatcher needs more meanwhile, MB', 0, atMost(64)],
+  ['millionGrowthMb', "growth of the dispatcher's memory meanwhile, MB", 0, atMost(64)],
 ];
 
 /** @param results by server, what each round has measured */
