@@ -8,14 +8,14 @@ const configOf = (env: Record<string, string>) =>
   mailConfig(loadConfig(mailEnvironment, { GATEPOST_SECRET: 's'.repeat(32), ...env }));
 
 describe('the configuration of mail', () => {
-  it('in production needs the address that links begin with', () => {
+  it('in production requires the base URL of links', () => {
     expect(() => configOf(PRODUCTION)).toThrow(/GATEPOST_BASE_URL: must be set in production/);
     expect(configOf({ ...PRODUCTION, GATEPOST_BASE_URL: 'https://a.example/' }).baseUrl).toBe('https://a.example');
   });
 
-  it('in production needs the address that mails come from, where they are sent', () => {
+  it('in production requires the sender address if SMTP is configured', () => {
     const env = { ...PRODUCTION, GATEPOST_BASE_URL: 'https://a.example', SMTP_URL: 'smtp://smtp.example' };
-    expect(() => configOf(env)).toThrow(/GATEPOST_MAIL_FROM: must be set where SMTP_URL is/);
+    expect(() => configOf(env)).toThrow(/GATEPOST_MAIL_FROM: must be set if SMTP_URL is set/);
     expect(configOf({ ...env, GATEPOST_MAIL_FROM: 'us@a.example' }).mailFrom).toBe('us@a.example');
   });
 
@@ -27,7 +27,7 @@ describe('the configuration of mail', () => {
     });
   });
 
-  it('never shows the password of the SMTP server', () => {
+  it('never reveals the password of the SMTP server', () => {
     const config = configOf({ SMTP_URL: 'smtps://mailer:hush-hush@smtp.example' });
     expect(inspect(config, { depth: null }) + JSON.stringify(config)).not.toContain('hush-hush');
     expect(config.smtp?.url.reveal()).toContain('hush-hush');
@@ -40,7 +40,7 @@ describe('the configuration of mail', () => {
     expect(configOf({ GATEPOST_RATE_LIMIT_MAILS: text }).mailLimit).toEqual(limit);
   });
 
-  it('takes its own database before the common one', () => {
+  it('prefers its own database URL over the common one', () => {
     const own = 'postgres://localhost/mail';
     expect(configOf({ GATEPOST_MAIL_DATABASE_URL: own }).databaseUrl).toBe(own);
   });

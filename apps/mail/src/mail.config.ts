@@ -32,17 +32,17 @@ export interface MailConfig {
   readonly databaseUrl: string;
   readonly databasePool: number;
   readonly secret: Secret;
-  /** They open what was sealed with them; `secret` seals. */
+  /** Older secrets, for opening only; `secret` seals. */
   readonly acceptedSecrets: readonly Secret[];
-  /** Public address of the API, which the links of mails begin with. */
+  /** The public address of the API, the beginning of links in mails. */
   readonly baseUrl: string;
   readonly mailFrom: string;
   readonly smtp: { readonly url: Secret; readonly connections: number } | undefined;
-  /** Undefined where mails are not limited. */
+  /** Undefined if mails are not limited. */
   readonly mailLimit: MailLimit | undefined;
-  /** Where mails are written if no SMTP server is given. */
+  /** Mails are written here if no SMTP server is configured. */
   readonly mailFolder: string;
-  /** Where text messages are written that nothing else sends. */
+  /** Text messages of applications without a provider are written here. */
   readonly textMessageFolder: string;
   readonly twilioUrl: string;
   /** Internal networks that requests to providers of text messages may reach. */
@@ -59,7 +59,7 @@ const DEVELOPMENT_FROM = 'no-reply@localhost';
 
 type Environment = z.output<typeof mailEnvironment>;
 
-/** @throws ConfigError where links would lead nowhere, or mails would come from nobody */
+/** @throws ConfigError if production lacks the base URL of links or the sender address of mails */
 export function mailConfig(env: Environment): MailConfig {
   const problems = problemsOf(env);
   if (problems.length > 0) throw new ConfigError(problems);
@@ -85,10 +85,10 @@ function problemsOf(env: Environment): string[] {
   const isProduction = env.NODE_ENV === 'production';
   return [
     ...(isProduction && env.GATEPOST_BASE_URL === undefined
-      ? ['GATEPOST_BASE_URL: must be set in production; the links of mails begin with it']
+      ? ['GATEPOST_BASE_URL: must be set in production; it is the beginning of links in mails']
       : []),
     ...(isProduction && env.SMTP_URL !== undefined && env.GATEPOST_MAIL_FROM === undefined
-      ? ['GATEPOST_MAIL_FROM: must be set where SMTP_URL is; mails come from it']
+      ? ['GATEPOST_MAIL_FROM: must be set if SMTP_URL is set; it is the sender of mails']
       : []),
   ];
 }
@@ -103,7 +103,7 @@ function mailLimitOf(text: string): MailLimit | undefined {
   return count === undefined || seconds === undefined ? undefined : { count, seconds };
 }
 
-/** Standard output, not the log: a log is kept and copied, and these lines hold codes and links. */
+/** Standard output, not the log: logs are stored and copied, and these lines contain codes and links. */
 function showOnConsole(line: string): void {
   process.stdout.write(`${line}\n`);
 }

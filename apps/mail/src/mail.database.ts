@@ -4,10 +4,10 @@ import { CreateTemplates1796000100000 } from './migrations/1796000100000-create-
 import { CreateTextMessageProviders1796000200000 } from './migrations/1796000200000-create-text-message-providers.js';
 import { AddDeliveryTraces1796300100000 } from './migrations/1796300100000-add-delivery-traces.js';
 
-/** The database of mail, beside those of other services where one process runs them all. */
+/** A class of its own, so that one process can inject the databases of several services. */
 export class MailDatabase extends Database {}
 
-/** Where the mail service keeps its data; `gatepost migrate` and the service itself use it. */
+/** The schema and migrations, for `gatepost migrate` and for the service. */
 export function mailDatabase(url: string, poolSize: number): DatabaseOptions {
   return {
     url,

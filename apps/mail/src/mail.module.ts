@@ -8,7 +8,7 @@ import { RetentionJob, RetentionRepository } from './retention/retention.job.js'
 import { SecretsModule } from './secrets/secrets.module.js';
 import { TextMessagesModule } from './text-messages/text-messages.module.js';
 
-/** The mail service: what other services' events ask to be sent. */
+/** The mail service sends the mails and text messages that other services request by events. */
 @Module({})
 export class MailModule {
   static forRoot(config: MailConfig): DynamicModule {

@@ -5,7 +5,7 @@ import { MailService } from './mail-service.js';
 
 type Requested = Awaited<ReturnType<MailService['request']>>;
 
-/** The Message-IDs of what has come for these requests. */
+/** The Message-IDs of the mails that have arrived for these requests. */
 const idsOf = async (sink: SmtpSink, requests: readonly Requested[]) => {
   const mails = await Promise.all(requests.map(({ email }) => sink.mailsTo(email)));
   return mails.flat().map(({ messageId }) => messageId);
@@ -19,7 +19,7 @@ describe('mail and its SMTP server', () => {
   let mail: MailService;
 
   const allLeaveOnce = async (requests: readonly Requested[], timeoutMs?: number) => {
-    await Promise.all(requests.map(({ id }) => mail.untilNoted(id, 'sent', timeoutMs)));
+    await Promise.all(requests.map(({ id }) => mail.untilRecorded(id, 'sent', timeoutMs)));
     expect((await idsOf(sink(), requests)).sort()).toEqual(expected(requests));
   };
 
@@ -35,7 +35,7 @@ describe('mail and its SMTP server', () => {
     await allLeaveOnce(await several(100, () => mail.request()));
   });
 
-  it('down for a while: everything waits without using up attempts, and leaves once', async () => {
+  it('down for a while: mails wait without using attempts, and are sent once', async () => {
     await sink().goDown();
     const requests = await several(30, () => mail.request());
     await mail.server.main.untilLogged(/paused, everything waits/);
@@ -44,20 +44,20 @@ describe('mail and its SMTP server', () => {
     expect(waiting.every(({ status, attempts }) => status === 'queued' && attempts === 0)).toBe(true);
     await sink().goUp();
     await allLeaveOnce(requests);
-    expect(await mail.untilNoted(requests[0]!.id, 'sent')).toMatchObject({ attempts: 1 });
+    expect(await mail.untilRecorded(requests[0]!.id, 'sent')).toMatchObject({ attempts: 1 });
   });
 
-  it('slow: what others ask for is queued meanwhile, and all leave once', async () => {
+  it('slow: further requests are queued, and all are sent once', async () => {
     sink().slowDown(1_500);
     await allLeaveOnce(await several(15, () => mail.request()), 20_000);
   });
 
-  it('refusing one recipient for good: that mail is dead, the others leave, and an operator sends it again', async () => {
+  it('rejecting one recipient permanently: that mail is dead, the others are sent, and an operator retries it', async () => {
     const email = 'refused@example.com';
     sink().refuse(email, 550);
     const [refused, ...others] = [await mail.request({ email }), ...(await several(5, () => mail.request()))] as const;
     await allLeaveOnce(others);
-    const { last_error: error, attempts } = await mail.untilNoted(refused.id, 'dead');
+    const { last_error: error, attempts } = await mail.untilRecorded(refused.id, 'dead');
     expect([attempts, error]).toEqual([1, expect.stringContaining('550')]);
     const listed = await gatepost(mail.server, 'mails', 'list', '--status', 'dead', '--to', email);
     expect(listed.stdout).toContain(refused.id);
@@ -68,44 +68,44 @@ describe('mail and its SMTP server', () => {
     const again = await gatepost(mail.server, 'mails', 'retry', refused.id);
     expect([again.status, again.stderr]).toEqual([
       1,
-      `${refused.id} is not sent again: it is sent, and only dead ones are.\n`,
+      `${refused.id} is not sent again: it is sent, and only dead messages are.\n`,
     ]);
   });
 
-  it('refusing one recipient for now: that mail is tried again, the others do not wait for it', async () => {
+  it('rejecting one recipient temporarily: that mail is retried, and the others do not wait for it', async () => {
     const email = 'later@example.com';
     sink().refuse(email, 450);
     const [later, ...others] = [await mail.request({ email }), ...(await several(5, () => mail.request()))] as const;
     await allLeaveOnce(others);
-    expect(await mail.untilNoted(later.id, 'failed')).toMatchObject({ attempts: 1 });
+    expect(await mail.untilRecorded(later.id, 'failed')).toMatchObject({ attempts: 1 });
     sink().mend();
     await allLeaveOnce([later]);
   });
 
-  it('taking a mail and breaking off before its answer: it comes once more, with the same Message-ID', async () => {
+  it('closing the connection before the response: the mail is sent again with the same Message-ID', async () => {
     sink().break('drop');
     const request = await mail.request();
-    await mail.untilNoted(request.id, 'failed');
+    await mail.untilRecorded(request.id, 'failed');
     sink().mend();
     await mail.hurry();
-    await mail.untilNoted(request.id, 'sent');
+    await mail.untilRecorded(request.id, 'sent');
     const ids = await idsOf(sink(), [request]);
     expect(ids.length).toBeLessThanOrEqual(3);
     expect(new Set(ids)).toEqual(new Set(expected([request])));
   });
 
-  it('never answering after a mail: it is tried again, and the server is asked no longer than its time', async () => {
+  it('never responding after a mail: it is retried after the timeout', async () => {
     sink().break('hang');
     const request = await mail.request();
-    await mail.untilNoted(request.id, 'failed', 45_000);
+    await mail.untilRecorded(request.id, 'failed', 45_000);
     sink().mend();
     await mail.hurry();
     await allLeaveOnce([request]);
   }, 60_000);
 
-  it('what has expired is not sent', async () => {
+  it('expired mails are not sent', async () => {
     const request = await mail.request({ expiresAt: new Date(Date.now() - 1_000).toISOString() });
-    expect(await mail.untilNoted(request.id, 'dropped')).toMatchObject({ attempts: 0 });
+    expect(await mail.untilRecorded(request.id, 'dropped')).toMatchObject({ attempts: 0 });
     expect(await idsOf(sink(), [request])).toEqual([]);
   });
 });
@@ -126,7 +126,7 @@ describe('mails of users who change', () => {
   });
   afterAll(() => mail.stop());
 
-  it('do not leave after the user was deleted, or has another address or none', async () => {
+  it('are not sent after the user was deleted, or the address was changed or removed', async () => {
     await sink().goDown();
     const requests = await several(4, () => mail.request({ userUpdatedAt: earlier }));
     const [deleted, changed, removed, kept] = requests as [Requested, Requested, Requested, Requested];
@@ -137,34 +137,34 @@ describe('mails of users who change', () => {
       change(removed, null),
       change(kept, kept.email),
     ]);
-    await Promise.all([deleted, changed, removed].map(({ id }) => mail.untilNoted(id, 'dropped')));
+    await Promise.all([deleted, changed, removed].map(({ id }) => mail.untilRecorded(id, 'dropped')));
     await sink().goUp();
-    await mail.untilNoted(kept.id, 'sent', 30_000);
+    await mail.untilRecorded(kept.id, 'sent', 30_000);
     expect(await idsOf(sink(), requests)).toEqual(expected([kept]));
   }, 45_000);
 
-  it('do not leave where the change stands behind requests that have waited for us', async () => {
+  it('are not sent if the change follows in the queue after a downtime', async () => {
     const stale = await mail.request({ userUpdatedAt: earlier, requestedAt: earlier });
-    await mail.untilNoted(stale.id, 'queued');
+    await mail.untilRecorded(stale.id, 'queued');
     await change(stale, 'newer@example.com');
-    expect(await mail.untilNoted(stale.id, 'dropped')).toMatchObject({ attempts: 0 });
+    expect(await mail.untilRecorded(stale.id, 'dropped')).toMatchObject({ attempts: 0 });
     const kept = await mail.request({ requestedAt: earlier });
-    await mail.untilNoted(kept.id, 'sent', 20_000);
+    await mail.untilRecorded(kept.id, 'sent', 20_000);
     expect(await idsOf(sink(), [stale, kept])).toEqual(expected([kept]));
   }, 30_000);
 
-  it('do not leave where the change is heard of first; those to the new address do', async () => {
+  it('are not sent if the change arrives first; those to the new address are', async () => {
     const user = { appId: 'app', userId: `user-${now}` };
     await change(user, 'newer@example.com');
     const last = await mail.request();
-    await mail.untilNoted(last.id, 'sent');
+    await mail.untilRecorded(last.id, 'sent');
     const stale = await mail.request({ ...user, userUpdatedAt: earlier });
     const fresh = await mail.request({ ...user, email: 'newer@example.com', userUpdatedAt: now });
-    expect(await mail.untilNoted(stale.id, 'dropped')).toMatchObject({
+    expect(await mail.untilRecorded(stale.id, 'dropped')).toMatchObject({
       attempts: 0,
-      last_error: 'the user has another address now',
+      last_error: 'the email address of the user has changed',
     });
-    await mail.untilNoted(fresh.id, 'sent');
+    await mail.untilRecorded(fresh.id, 'sent');
     expect(await idsOf(sink(), [stale, fresh])).toEqual(expected([fresh]));
   });
 });
@@ -189,13 +189,13 @@ describe('a mail process', () => {
     await release();
     const next = await MailService.start(1, mail.server.env);
     await next.hurry();
-    await next.untilNoted(request.id, 'sent');
+    await next.untilRecorded(request.id, 'sent');
     expect(await idsOf(sink(), [request])).toEqual([...expected([request]), ...expected([request])]);
     await next.stop();
     await mail.stop();
   }, 60_000);
 
-  it('told to end finishes the mails in hand and notes them; the rest waits for the next one', async () => {
+  it('finishes claimed mails at shutdown and stores the results; the rest waits for the next process', async () => {
     const mail = await MailService.start(1, sink().env());
     sink().slowDown(2_500);
     const requests = await several(10, () => mail.request());
@@ -208,13 +208,13 @@ describe('a mail process', () => {
     expect(sent.length).toBeLessThan(10);
     sink().mend();
     const next = await MailService.start(1, mail.server.env);
-    await Promise.all(requests.map(({ id }) => next.untilNoted(id, 'sent')));
+    await Promise.all(requests.map(({ id }) => next.untilRecorded(id, 'sent')));
     expect((await idsOf(sink(), requests)).sort()).toEqual(expected(requests));
     await next.stop();
     await mail.stop();
   }, 60_000);
 
-  it('without its broker sends what it has; what was asked for meanwhile leaves once the broker is back', async () => {
+  it('without its broker sends queued mails; new requests are sent once the broker is back', async () => {
     const proxy = await TcpProxy.to(new URL(testRun().amqpUrl), 5672);
     const mail = await MailService.start(1, { ...sink().env(), AMQP_URL: proxy.urlFor(testRun().amqpUrl) });
     const before = await several(20, () => mail.request());
@@ -223,13 +223,13 @@ describe('a mail process', () => {
     expect(await idsOf(sink(), meanwhile)).toEqual([]);
     proxy.bringBack();
     const all = [...before, ...meanwhile];
-    await Promise.all(all.map(({ id }) => mail.untilNoted(id, 'sent', 30_000)));
+    await Promise.all(all.map(({ id }) => mail.untilRecorded(id, 'sent', 30_000)));
     expect((await idsOf(sink(), all)).sort()).toEqual(expected(all));
     await mail.stop();
     await proxy.close();
   }, 60_000);
 
-  it('gives up an event that it cannot read; an operator replays or drops it', async () => {
+  it('rejects an invalid event; an operator replays or drops it', async () => {
     const mail = await MailService.start(1, sink().env());
     const run = async (...args: string[]) => (await gatepost(mail.server, 'dead-letters', ...args)).stdout;
     const expectDead = (count: number) =>

@@ -16,17 +16,17 @@ import { MailDatabase, mailDatabase } from '../src/mail.database.js';
 
 const HOUR_MS = 3_600_000;
 
-/** A delivery as it stands in the database. */
-export interface DeliveryNote {
+/** A row of the deliveries table. */
+export interface DeliveryRow {
   readonly id: string;
   readonly status: string;
   readonly attempts: number;
   readonly last_error: string | null;
 }
 
-/** Mail alone, as processes of their own behind a real broker, and the events that other services would send it. */
+/** The mail service alone, in processes behind a real broker, with the events of other services. */
 export class MailService {
-  /** Asks it as an operator does. */
+  /** Sends the RPC calls of operators. */
   readonly rpc: RpcClient;
 
   private constructor(
@@ -43,12 +43,12 @@ export class MailService {
     const { GATEPOST_NAMESPACE: namespace = '', DATABASE_URL: url = '', GATEPOST_SECRET: secret = '' } = server.env;
     const broker = new RabbitTransport({ url: testRun().amqpUrl, namespace, connectionName: 'test' });
     await eventually(() => {
-      if (!broker.isConnected()) throw new Error('the broker is not there');
+      if (!broker.isConnected()) throw new Error('the broker is not connected');
     });
     return new MailService(server, broker, new MailDatabase(mailDatabase(url, 2)), new Sealer(secret));
   }
 
-  /** Asks for a mail to an address of its own. */
+  /** Requests a mail to a unique address. */
   async request(
     changes: Partial<MailRequest> = {},
     eventId?: string,
@@ -74,7 +74,7 @@ export class MailService {
     return { ...request, id, token };
   }
 
-  /** Asks for a text message to a number of its own. */
+  /** Requests a text message to a unique number. */
   async requestCode(
     changes: Partial<TextMessageRequest> = {},
   ): Promise<TextMessageRequest & { readonly id: string; readonly code: string }> {
@@ -104,24 +104,24 @@ export class MailService {
     return id;
   }
 
-  deliveries(): Promise<DeliveryNote[]> {
-    return this.database.query<DeliveryNote>(
+  deliveries(): Promise<DeliveryRow[]> {
+    return this.database.query<DeliveryRow>(
       'SELECT id, status, attempts, last_error FROM mail.deliveries ORDER BY created_at',
     );
   }
 
-  /** Waits until a delivery has come to be so. */
-  untilNoted(id: string, status: string, timeoutMs?: number): Promise<DeliveryNote> {
+  /** Waits until a delivery has the status. */
+  untilRecorded(id: string, status: string, timeoutMs?: number): Promise<DeliveryRow> {
     return eventually(async () => {
-      const note = (await this.deliveries()).find((delivery) => delivery.id === id);
-      if (note?.status !== status) throw new Error(`${id} is ${JSON.stringify(note)}`);
-      return note;
+      const row = (await this.deliveries()).find((delivery) => delivery.id === id);
+      if (row?.status !== status) throw new Error(`${id} is ${JSON.stringify(row)}`);
+      return row;
     }, timeoutMs);
   }
 
   /**
-   * Waits until a delivery is being sent, and keeps what becomes of it from being noted. @returns what ends that; whoever
-   * waited to note it then has lost its connection
+   * Waits until a delivery is being sent, and locks its row so that its result cannot be stored. @returns a function that
+   * ends the lock and terminates the connections that wait for it
    */
   async holdBack(id: string): Promise<() => Promise<void>> {
     const client = new pg.Client({ connectionString: this.server.env['DATABASE_URL'] });
@@ -142,7 +142,7 @@ export class MailService {
     };
   }
 
-  /** Lets everything that waits be tried at once. */
+  /** Makes all waiting deliveries due. */
   async hurry(): Promise<void> {
     await this.database.query('UPDATE mail.deliveries SET next_attempt_at = now() WHERE settled_at IS NULL');
   }

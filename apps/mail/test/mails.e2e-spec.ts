@@ -20,7 +20,7 @@ describe('mails by SMTP', () => {
   });
   afterAll(() => mail.stop());
 
-  it('come from the application, with the link and the headers of a mail that nobody wrote', async () => {
+  it('come from the application, with the link and the headers of automatic mails', async () => {
     const { id, email, token } = await mail.request();
     const received = await only(sink(), email);
     expect(linkIn(received)).toEqual({ link: `https://accounts.example.com/pages/verify-email?token=${token}`, token });
@@ -32,10 +32,10 @@ describe('mails by SMTP', () => {
       'auto-submitted': 'auto-generated',
       'content-language': 'en',
     });
-    expect(await mail.untilNoted(id, 'sent')).toMatchObject({ attempts: 1, last_error: null });
+    expect(await mail.untilRecorded(id, 'sent')).toMatchObject({ attempts: 1, last_error: null });
   });
 
-  it("lead to the application's own page where it has one, and to another one for each kind", async () => {
+  it("link to the application's own page if it has one, else to the built-in page of the kind", async () => {
     const own = await mail.request({ pageUrl: 'https://shop.example/verify' });
     const query = await mail.request({ pageUrl: 'https://shop.example/?a=1' });
     const reset = await mail.request({ kind: 'resetPassword' });
@@ -66,22 +66,24 @@ describe('mails by SMTP', () => {
     'a',
   ])('go to no recipient that is no single address: %j', async (email) => {
     const { id } = await mail.request({ email });
-    expect(await mail.untilNoted(id, 'dead')).toMatchObject({ last_error: 'the recipient is no mail address' });
+    expect(await mail.untilRecorded(id, 'dead')).toMatchObject({
+      last_error: 'the recipient is not a valid email address',
+    });
   });
 
   it('reach international domains by their ASCII form', async () => {
     const { id } = await mail.request({ email: 'kim@bücher.example' });
-    await mail.untilNoted(id, 'sent');
+    await mail.untilRecorded(id, 'sent');
     const received = (await sink().allMails()).find(({ messageId }) => messageId.includes(id));
     expect(received?.headers.get('to')).toBe('kim@xn--bcher-kva.example');
   });
 
-  it('are not sent again where the event comes again', async () => {
+  it('are not sent again if the event is delivered again', async () => {
     const { id, email } = await mail.request();
     await only(sink(), email);
     await mail.request({ email }, id);
     const last = await mail.request({ email });
-    await mail.untilNoted(last.id, 'sent');
+    await mail.untilRecorded(last.id, 'sent');
     expect((await sink().mailsTo(email)).map(({ messageId }) => messageId)).toEqual([
       `<${id}@gatepost.test>`,
       `<${last.id}@gatepost.test>`,
@@ -101,7 +103,7 @@ describe.each<[string, SmtpSinkOptions]>([
   });
   afterAll(() => mail.stop());
 
-  it('are taken, and the password is in no log', async () => {
+  it('are accepted, and the password is in no log', async () => {
     const { email } = await mail.request();
     await only(sink(), email);
     expect(mail.server.main.stderr + mail.server.main.stdout).not.toContain('p-ss-word');
@@ -116,7 +118,7 @@ describe('mails without an SMTP server', () => {
   });
   afterAll(() => mail.stop());
 
-  it('become files for us alone, and their link is shown', async () => {
+  it('become files that only this user can read, and their link is printed', async () => {
     const { id, email, token } = await mail.request();
     const received = await eventually(async () => {
       const [found] = await mailsTo(mail.server, email);

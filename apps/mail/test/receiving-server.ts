@@ -13,7 +13,7 @@ type Answer = (response: ServerResponse) => void;
 
 const OK: Answer = (response) => response.end('{}');
 
-/** A server of somebody else's, which answers as a test wants. */
+/** An external server that responds as a test defines. */
 export class ReceivingServer {
   readonly received: ReceivedRequest[] = [];
   answer: Answer = OK;
@@ -55,7 +55,7 @@ export class ReceivingServer {
   }
 }
 
-/** A server for the tests of a suite. */
+/** Starts a server for the tests of a suite. */
 export function useReceivingServer(): () => ReceivingServer {
   let server: ReceivingServer | undefined;
   beforeAll(async () => {

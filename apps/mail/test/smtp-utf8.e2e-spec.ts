@@ -20,7 +20,7 @@ const composer = {
 
 const deliveryTo = (recipient: string) => ({ id: recipient, recipient }) as Delivery;
 
-describe('an address with letters of all languages before the @', () => {
+describe('an address with non-ASCII letters before the @', () => {
   const ends: (() => unknown)[] = [];
   const open = async (hidesSmtpUtf8: boolean) => {
     const recipients: string[] = [];
@@ -47,14 +47,14 @@ describe('an address with letters of all languages before the @', () => {
     for (const end of ends.splice(0)) end();
   });
 
-  it('is sent to where the server takes it', async () => {
+  it('is sent if the server supports it', async () => {
     const { channel, recipients } = await open(false);
     await channel.send(deliveryTo('ada@example.com'));
     await channel.send(deliveryTo('用户@example.com'));
     expect(recipients).toEqual(['ada@example.com', '用户@example.com']);
   });
 
-  it('is refused, in words, where the server does not', async () => {
+  it('is rejected with a clear reason if the server does not support it', async () => {
     const { channel, recipients } = await open(true);
     await channel.send(deliveryTo('ada@example.com'));
     await expect(channel.send(deliveryTo('用户@example.com'))).rejects.toMatchObject({

@@ -17,7 +17,7 @@ const MESSAGE: TextMessage = {
 };
 const SECRET = 'a-secret-of-the-webhook';
 
-/** Sends it, and gives the error. @throws Error where there is none, or where it tells what is nobody's business */
+/** @returns the error of a send. @throws Error if there is none, or if it contains the number, the text or a secret */
 async function failureOf(sending: Promise<void>): Promise<Error> {
   const error = await sending.then(
     () => undefined,
@@ -50,45 +50,45 @@ describe('a webhook', () => {
     );
   });
 
-  it.each([200, 201, 204])('that answers %i has taken it', async (status) => {
+  it.each([200, 201, 204])('that responds with %i has accepted it', async (status) => {
     server().answerWith(status);
     await send();
   });
 
-  it.each([400, 401, 404, 410, 422])('that answers %i will never take it', async (status) => {
+  it.each([400, 401, 404, 410, 422])('that responds with %i rejects it permanently', async (status) => {
     server().answerWith(status, MESSAGE.code);
     expect(await failureOf(send())).toMatchObject({
       name: 'DeliveryRefused',
-      message: `the webhook answers with status ${status}`,
+      message: `the webhook responds with status ${status}`,
     });
   });
 
-  it.each([408, 429, 500, 503])('that answers %i is asked again later', async (status) => {
+  it.each([408, 429, 500, 503])('that responds with %i gets it again later', async (status) => {
     server().answerWith(status);
     expect(await failureOf(send())).not.toBeInstanceOf(DeliveryRefused);
   });
 
-  it('that leads elsewhere is not followed', async () => {
+  it('that redirects is not followed', async () => {
     server().answerWith(307, '', { location: `${server().url}/elsewhere` });
-    expect((await failureOf(send())).message).toBe('the webhook answers with status 307');
+    expect((await failureOf(send())).message).toBe('the webhook responds with status 307');
     expect(server().received).toHaveLength(1);
   });
 
-  it('that hangs is given up after five seconds', async () => {
+  it('that hangs times out after five seconds', async () => {
     server().answer = () => undefined;
     const startedAt = performance.now();
     expect((await failureOf(send())).message).toBe('no answer within 5000 ms');
     expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 
-  it('that breaks off, or answers without an end, is asked again later', async () => {
+  it('that closes the connection, or responds without end, gets it again later', async () => {
     server().answer = (response) => response.destroy();
     expect((await failureOf(send())).message).toBe('UND_ERR_SOCKET');
     server().answerWith(200, 'x'.repeat(100_000));
     expect((await failureOf(send())).message).toBe('UND_ERR_RES_EXCEEDED_MAX_SIZE');
   });
 
-  it('that is not there is asked again later', async () => {
+  it('that is unreachable gets it again later', async () => {
     expect((await failureOf(send('http://127.0.0.1:1/'))).message).toBe('ECONNREFUSED');
   });
 
@@ -121,7 +121,7 @@ describe('Twilio', () => {
   });
   afterAll(() => http.onApplicationShutdown());
 
-  it('gets the message as its API says', async () => {
+  it('gets the message in the format of its API', async () => {
     server().answerWith(201, JSON.stringify({ sid: 'SM1', status: 'queued' }));
     await send();
     const [request] = server().received;
@@ -134,7 +134,7 @@ describe('Twilio', () => {
     });
   });
 
-  it('sends over a messaging service in place of a number', async () => {
+  it('sends over a messaging service instead of a number', async () => {
     const messagingServiceSid = `MG${'b2'.repeat(16)}`;
     server().answerWith(201, '{}');
     await send({ messagingServiceSid });
@@ -142,11 +142,11 @@ describe('Twilio', () => {
     expect(form).toEqual({ To: MESSAGE.to, MessagingServiceSid: messagingServiceSid, Body: MESSAGE.text });
   });
 
-  it.each([21_211, 21_610, 21_614])('that answers 400 with %i will never take it', async (code) => {
+  it.each([21_211, 21_610, 21_614])('that responds with 400 and error %i rejects it permanently', async (code) => {
     refuse(400, code);
     expect(await failureOf(send())).toMatchObject({
       name: 'DeliveryRefused',
-      message: `Twilio answers with status 400, error ${code}`,
+      message: `Twilio responds with status 400, error ${code}`,
     });
   });
 
@@ -160,13 +160,16 @@ describe('Twilio', () => {
     refuse(status, code);
     const error = await failureOf(send());
     expect(error).not.toBeInstanceOf(DeliveryRefused);
-    expect(error.message).toBe(`Twilio answers with status ${status}, error ${code}`);
+    expect(error.message).toBe(`Twilio responds with status ${status}, error ${code}`);
   });
 
-  it.each(['<html>', '[]', '', '{"code":"x"}'])('that answers 400 with %j is asked again later', async (body) => {
-    server().answerWith(400, body);
-    const error = await failureOf(send());
-    expect(error).not.toBeInstanceOf(DeliveryRefused);
-    expect(error.message).toBe('Twilio answers with status 400');
-  });
+  it.each(['<html>', '[]', '', '{"code":"x"}'])(
+    'that responds with 400 and body %j gets it again later',
+    async (body) => {
+      server().answerWith(400, body);
+      const error = await failureOf(send());
+      expect(error).not.toBeInstanceOf(DeliveryRefused);
+      expect(error.message).toBe('Twilio responds with status 400');
+    },
+  );
 });

@@ -23,9 +23,9 @@ describe('text messages, from the event to the provider', () => {
   });
   afterAll(() => mail.stop());
 
-  it('become files where the application has no provider', async () => {
+  it('become files if the application has no provider', async () => {
     const { id, mobilePhoneNumber, code } = await mail.requestCode({ template: 'welcome' });
-    await mail.untilNoted(id, 'sent');
+    await mail.untilRecorded(id, 'sent');
     expect(sentMessages(mail.server, mobilePhoneNumber)).toEqual([
       {
         id,
@@ -39,34 +39,36 @@ describe('text messages, from the event to the provider', () => {
     ]);
   });
 
-  it('go to the webhook once it is set, and to no file', async () => {
+  it('go to the webhook once it is set, not to files', async () => {
     await setWebhook();
     const { id, mobilePhoneNumber } = await mail.requestCode({ appId });
-    expect(await mail.untilNoted(id, 'sent')).toMatchObject({ attempts: 1, last_error: null });
+    expect(await mail.untilRecorded(id, 'sent')).toMatchObject({ attempts: 1, last_error: null });
     expect(idsAtWebhook()).toEqual([id]);
     expect(sentMessages(mail.server, mobilePhoneNumber)).toEqual([]);
   });
 
-  it('that fail come again under the same id, and none is sent twice', async () => {
+  it('that fail are sent again under the same id, and none twice', async () => {
     await setWebhook();
     webhook().answerWith(503);
     const { id } = await mail.requestCode({ appId });
-    expect(await mail.untilNoted(id, 'failed')).toMatchObject({ last_error: 'the webhook answers with status 503' });
+    expect(await mail.untilRecorded(id, 'failed')).toMatchObject({
+      last_error: 'the webhook responds with status 503',
+    });
     webhook().answerWith(204);
     await mail.hurry();
-    await mail.untilNoted(id, 'sent');
+    await mail.untilRecorded(id, 'sent');
     expect(idsAtWebhook()).toEqual([id, id]);
   });
 
-  it('that are refused are dead at once', async () => {
+  it('that are rejected permanently are dead at once', async () => {
     await setWebhook();
     webhook().answerWith(422);
     const { id } = await mail.requestCode({ appId });
-    expect(await mail.untilNoted(id, 'dead')).toMatchObject({ last_error: 'the webhook answers with status 422' });
+    expect(await mail.untilRecorded(id, 'dead')).toMatchObject({ last_error: 'the webhook responds with status 422' });
     expect(idsAtWebhook()).toEqual([id]);
   });
 
-  it('to a provider that hangs keep nobody else waiting', async () => {
+  it('to a provider that hangs do not delay other applications', async () => {
     await setWebhook();
     webhook().answer = () => undefined;
     const hanging = await Promise.all(Array.from({ length: 10 }, () => mail.requestCode({ appId })));
@@ -74,32 +76,32 @@ describe('text messages, from the event to the provider', () => {
       expect(webhook().received.length).toBe(hanging.length);
     });
     const { id } = await mail.requestCode();
-    await mail.untilNoted(id, 'sent');
+    await mail.untilRecorded(id, 'sent');
     const ids = hanging.map((message) => message.id);
     const waiting = (await mail.deliveries()).filter((delivery) => ids.includes(delivery.id));
     expect(new Set(waiting.map(({ status }) => status))).toEqual(new Set(['queued']));
-    const failed = await Promise.all(ids.map((hung) => mail.untilNoted(hung, 'failed')));
+    const failed = await Promise.all(ids.map((hung) => mail.untilRecorded(hung, 'failed')));
     expect(failed.map((delivery) => delivery.last_error)).toContain('no answer within 5000 ms');
     const asked = webhook().received.length;
     const next = await mail.requestCode({ appId });
-    expect((await mail.untilNoted(next.id, 'failed')).last_error).toMatch(/has not answered a moment ago/);
+    expect((await mail.untilRecorded(next.id, 'failed')).last_error).toMatch(/did not respond to the latest requests/);
     expect(webhook().received).toHaveLength(asked);
   });
 
   it('whose code has expired are dropped', async () => {
     await setWebhook();
     const { id } = await mail.requestCode({ appId, expiresAt: new Date(Date.now() - 1_000).toISOString() });
-    await mail.untilNoted(id, 'dropped');
+    await mail.untilRecorded(id, 'dropped');
     expect(webhook().received).toEqual([]);
   });
 
-  it('go over Twilio where that is set', async () => {
+  it('go over Twilio if it is set', async () => {
     appId = unique('app');
     const fields = { accountSid: `AC${'a1'.repeat(16)}`, authToken: 'auth-token', from: 'Shop' };
     await mail.rpc.call(textMessageProvidersRpc.set, { appId, kind: 'twilio', fields });
     twilio().answerWith(201, '{}');
     const { id, mobilePhoneNumber } = await mail.requestCode({ appId });
-    await mail.untilNoted(id, 'sent');
+    await mail.untilRecorded(id, 'sent');
     expect(new URLSearchParams(twilio().received[0]!.body).get('To')).toBe(mobilePhoneNumber);
   });
 });

@@ -82,7 +82,7 @@ export function describeTemplates(server: () => GatepostServer): void {
     it('are the built-in ones again once they are reset', async () => {
       const { stdout } = await templates('reset', app.id, 'verifyEmail');
       expect(stdout).toBe('Mails in en now have the template in en (built-in).\n');
-      await expectRefusal(['reset', app.id, 'verifyEmail'], /is not a template of its own/);
+      await expectRefusal(['reset', app.id, 'verifyEmail'], /has no template of its own/);
       expect(await listed()).not.toContain('own\n');
     });
   });

@@ -33,7 +33,7 @@ export function describeTextMessageProviders(server: () => GatepostServer): void
       ]);
       expect((await textMessages('show', id)).stdout).toBe(stdout);
       expect((await textMessages('remove', id)).stdout).toBe('Text messages become files from now on.\n');
-      await expectRefusal(['remove', id], /has no provider of text messages/);
+      await expectRefusal(['remove', id], /has no text message provider/);
     });
 
     it('refuses in plain words what it does not take', async () => {

@@ -7,7 +7,7 @@ import { DeliveryLeases } from './delivery-leases.js';
 import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliverySender } from './delivery-sender.js';
 
-/** What is queued, and the workers that send it. Channels register at `DeliverySender`. */
+/** The queue of deliveries, and the workers that send them. Channels register with `DeliverySender`. */
 @Module({
   controllers: [DeliveriesController],
   providers: [DeliveriesRepository, DeliveriesService, DeliveryLeases, DeliveryLogRepository, DeliverySender],

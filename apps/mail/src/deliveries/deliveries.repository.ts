@@ -5,19 +5,19 @@ import type { MailLimit } from '../mail.config.js';
 import { MailDatabase } from '../mail.database.js';
 import type { ChannelName, ClaimedRow, QueuedRow, Settlement } from './delivery.rules.js';
 
-/** The database's clock tells the window, so that all processes mean the same one. */
+/** From the clock of the database, so that all processes use the same window. */
 const WINDOW_START = 'to_timestamp(floor(extract(epoch FROM now()) / $3) * $3)';
 
 const WAITING = `status IN ('queued', 'failed')`;
 const POSTPONED_AT_ONCE = 1_000;
-/** However long a link is good, nobody tries longer. */
-const LONGEST_TRY = `interval '48 hours'`;
+/** Retries end after this time, even if the link is valid for longer. */
+const MAX_RETRY_TIME = `interval '48 hours'`;
 
-/** So many can claim in the same moment, and each still finds as many as it wants. */
-const CLAIMANTS = 8;
+/** The number of processes that can claim at the same moment without one of them finding too few rows. */
+const CONCURRENT_CLAIMERS = 8;
 
-/** How much of what an application wants it gets in this window. */
 interface Allowance {
+  /** How many of the requested mails may be sent in this window. */
   readonly granted: number;
   /** When the next window begins. */
   readonly until: Date;
@@ -30,8 +30,8 @@ interface Claim {
   readonly limit: number;
 }
 
-/** What is no longer owed to a user: what was queued before `asOf` to another recipient than `recipient`. */
-export interface NoLongerOwed {
+/** Selects the deliveries to a user that were queued before `asOf` for another recipient than `recipient`. */
+export interface OutdatedDeliveries {
   readonly appId: string;
   readonly userId: string;
   readonly recipient: string | null;
@@ -55,7 +55,7 @@ export class DeliveriesRepository {
       `INSERT INTO mail.deliveries
          (id, app_id, channel, kind, recipient, user_id, as_of, sealed_content, expires_at, give_up_at, next_attempt_at,
           traceparent)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, LEAST($9, now() + ${LONGEST_TRY}), now() + make_interval(secs => $10),
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, LEAST($9, now() + ${MAX_RETRY_TIME}), now() + make_interval(secs => $10),
                $11)`,
       [
         row.id,
@@ -74,11 +74,11 @@ export class DeliveriesRepository {
   }
 
   /**
-   * Takes deliveries that are due, of all applications in turn: one that has thousands waiting holds up no other. Until the
-   * lease is over, nobody else gets them.
+   * Claims due deliveries of all applications in turn: a backlog of one application does not delay the others. Until the
+   * lease ends, no other process can claim them.
    */
   claim(tx: Tx, { channel, lease, leaseSeconds, limit }: Claim): Promise<ClaimedRow[]> {
-    return tx.query<ClaimedRow>(CLAIM, [channel, limit, lease, leaseSeconds, limit * CLAIMANTS]);
+    return tx.query<ClaimedRow>(CLAIM, [channel, limit, lease, leaseSeconds, limit * CONCURRENT_CLAIMERS]);
   }
 
   async renew(rows: readonly Pick<ClaimedRow, 'id' | 'lease'>[], leaseSeconds: number): Promise<void> {
@@ -91,8 +91,8 @@ export class DeliveriesRepository {
   }
 
   /**
-   * Notes what became of attempts, as far as their leases still hold. What was dropped meanwhile and left all the same, was
-   * sent. @returns what was noted, one by one
+   * Stores the results of attempts whose leases still hold. A delivery that was dropped during a successful attempt counts
+   * as sent. @returns the stored outcome of each
    */
   async settle(settlements: readonly Settlement[]): Promise<string[]> {
     const rows = await this.database.query<{ outcome: string }>(SETTLE, [JSON.stringify(settlements)]);
@@ -108,8 +108,8 @@ export class DeliveriesRepository {
     );
   }
 
-  /** Dead ones too: nobody shall send them again. @returns how many were dropped */
-  async dropNoLongerOwed(tx: Tx, { appId, userId, recipient, asOf, reason }: NoLongerOwed): Promise<number> {
+  /** Drops dead deliveries too, so that operators cannot retry them. @returns how many were dropped */
+  async dropOutdated(tx: Tx, { appId, userId, recipient, asOf, reason }: OutdatedDeliveries): Promise<number> {
     const dropped = await tx.query(
       `UPDATE mail.deliveries
           SET status = 'dropped', last_error = $5, sealed_content = NULL, settled_at = now()
@@ -121,8 +121,8 @@ export class DeliveriesRepository {
   }
 
   /**
-   * Puts claimed deliveries of one application back until the time that the database calls `until`, and with them some of
-   * those that would come next: others shall not wait until they have been taken and put back one by one.
+   * Postpones claimed deliveries of one application until `until` (database time), and some of its next deliveries with
+   * them: otherwise the other applications wait while each of these is claimed and postponed in turn.
    */
   async postpone(tx: Tx, { ids, appId, channel, until }: Postponed): Promise<void> {
     await tx.query(
@@ -135,7 +135,7 @@ export class DeliveriesRepository {
     );
   }
 
-  /** Counts what an application wants, granted or not: what was too much is asked for again in a later window. */
+  /** Counts the requested mails, granted or not: the rest is requested again in a later window. */
   async takeAllowance(tx: Tx, appId: string, wanted: number, { count, seconds }: MailLimit): Promise<Allowance> {
     const [row] = await tx.query<{ used: string; until: Date }>(
       `INSERT INTO mail.allowances AS a (app_id, window_start, used) VALUES ($1, ${WINDOW_START}, $2)
@@ -143,7 +143,7 @@ export class DeliveriesRepository {
        RETURNING used, window_start + make_interval(secs => $3) AS until`,
       [appId, wanted, seconds],
     );
-    if (row === undefined) throw new Error('an allowance was not written');
+    if (row === undefined) throw new Error('the allowance row was not returned');
     const before = Number(row.used) - wanted;
     return { granted: Math.min(wanted, Math.max(0, count - before)), until: row.until };
   }
@@ -168,8 +168,9 @@ const SETTLE = `
   RETURNING CASE WHEN s.outcome = 'released' THEN 'released' ELSE d.status END AS outcome`;
 
 /**
- * The applications that have something waiting are looked up one after the other (a loose index scan); then the first row of
- * each comes before the second of any. What others claim meanwhile is skipped, and seen as it is once it is locked.
+ * Finds the applications with waiting deliveries one after the other (a loose index scan). The first row of each
+ * application comes before the second row of any. Rows that other processes lock are skipped; the status and due time of a
+ * locked row are checked again.
  */
 const CLAIM = `
   WITH RECURSIVE applications (app_id) AS (

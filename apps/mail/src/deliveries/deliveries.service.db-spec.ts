@@ -14,7 +14,7 @@ import { DeliverySender } from './delivery-sender.js';
 const HOUR_MS = 3_600_000;
 const TOKEN = 'a-very-secret-token';
 
-describe('the log of deliveries', () => {
+describe('deliveries for operators', () => {
   const sealer = new Sealer('a secret of thirty-two characters, or more');
   let database: MailDatabase;
   let repository: DeliveriesRepository;
@@ -51,7 +51,7 @@ describe('the log of deliveries', () => {
   afterAll(() => database.close());
   beforeEach(() => database.query('TRUNCATE mail.deliveries'));
 
-  it('shows the newest first, of the application, status and recipient that are asked for', async () => {
+  it('lists the newest first, filtered by application, status and recipient', async () => {
     const first = await add();
     const second = await add({ recipient: 'bob@example.com' });
     const third = await add({ appId: 'other' });
@@ -64,7 +64,7 @@ describe('the log of deliveries', () => {
     expect(await ids({ recipient: 'bob@example.com', status: 'queued' })).toEqual([second]);
   });
 
-  it('is told as figures: how many wait, and the age of the oldest', async () => {
+  it('reports the number of waiting deliveries and the age of the oldest as metrics', async () => {
     const metrics = new Metrics();
     new DeliveriesService(repository, log, sender, sealer, metrics);
     await kill(await add());
@@ -72,21 +72,21 @@ describe('the log of deliveries', () => {
     const again = await add();
     await database.query(`UPDATE mail.deliveries SET created_at = now() - interval '2 hours' WHERE id = $1`, [oldest]);
     await database.query(`UPDATE mail.deliveries SET status = 'failed' WHERE id = $1`, [again]);
-    const told = await metrics.expose();
-    expect(told).toContain('gatepost_deliveries_waiting{channel="mail",status="queued"} 1\n');
-    expect(told).toContain('gatepost_deliveries_waiting{channel="mail",status="failed"} 1\n');
-    expect(told).toContain('gatepost_deliveries_waiting{channel="sms",status="failed"} 0\n');
-    expect(told).toMatch(/^gatepost_delivery_oldest_waiting_seconds\{channel="mail"\} 72\d\d/m);
-    expect(told).toContain('gatepost_delivery_oldest_waiting_seconds{channel="sms"} 0\n');
+    const exposed = await metrics.expose();
+    expect(exposed).toContain('gatepost_deliveries_waiting{channel="mail",status="queued"} 1\n');
+    expect(exposed).toContain('gatepost_deliveries_waiting{channel="mail",status="failed"} 1\n');
+    expect(exposed).toContain('gatepost_deliveries_waiting{channel="sms",status="failed"} 0\n');
+    expect(exposed).toMatch(/^gatepost_delivery_oldest_waiting_seconds\{channel="mail"\} 72\d\d/m);
+    expect(exposed).toContain('gatepost_delivery_oldest_waiting_seconds{channel="sms"} 0\n');
   });
 
-  it('shows nothing of what stands in a message', async () => {
+  it('never shows the content of a message', async () => {
     const shown = await deliveries.get(await add());
     expect(JSON.stringify(shown)).not.toContain(TOKEN);
     expect(Object.keys(shown).filter((name) => /content|sealed/i.test(name))).toEqual([]);
   });
 
-  it('brings a dead one back, with all its attempts', async () => {
+  it('revives a dead delivery with all of its attempts', async () => {
     const id = await add();
     await kill(id);
     expect(await deliveries.retry(id)).toMatchObject({ id, status: 'queued', attempts: 0, settledAt: null });
@@ -96,17 +96,17 @@ describe('the log of deliveries', () => {
     expect([claimed?.id, await repository.settle([failed])]).toEqual([id, ['failed']]);
   });
 
-  it('refuses what is not dead, what has expired, and what there is not', async () => {
+  it('rejects a retry of waiting, expired and unknown deliveries', async () => {
     const [waiting, expired] = [await add(), await add({ lifeMs: -1 })];
     await kill(expired);
     await expect(deliveries.retry(waiting)).rejects.toThrow(
-      `${waiting} is not sent again: it is queued, and only dead ones are.`,
+      `${waiting} is not sent again: it is queued, and only dead messages are.`,
     );
     await expect(deliveries.retry(expired)).rejects.toThrow(/its link or code has expired/);
     await expect(deliveries.retry(randomUUID())).rejects.toThrow(/There is no mail or text message/);
   });
 
-  it('brings all dead ones of an application back that are still good', async () => {
+  it('revives all unexpired dead deliveries of an application', async () => {
     const [one, two, expired, others] = [
       await add(),
       await add(),
@@ -122,15 +122,15 @@ describe('the log of deliveries', () => {
     expect((await deliveries.get(expired)).status).toBe('dead');
   });
 
-  it('sends nothing again to an address that is another one by now', async () => {
+  it('does not revive a delivery to an outdated address', async () => {
     const id = await add();
     await kill(id);
     const change = { appId: 'app', userId: 'ada', recipient: 'new@example.com', asOf: new Date(), reason: 'changed' };
-    await database.transaction((tx) => deliveries.dropNoLongerOwed(tx, change));
+    await database.transaction((tx) => deliveries.dropOutdated(tx, change));
     await expect(deliveries.retry(id)).rejects.toThrow(/it is dropped/);
   });
 
-  it('tells where what waits was sealed with another secret', async () => {
+  it('reports a waiting delivery that was sealed with another secret', async () => {
     await deliveries.assertSecretFits();
     await add();
     await deliveries.assertSecretFits();

@@ -4,7 +4,7 @@ import type { Tx } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
-import { DeliveriesRepository, type NoLongerOwed } from './deliveries.repository.js';
+import { DeliveriesRepository, type OutdatedDeliveries } from './deliveries.repository.js';
 import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliverySender } from './delivery-sender.js';
 import { contentContext, type LoggedRow, type NewDelivery } from './delivery.rules.js';
@@ -12,7 +12,10 @@ import { contentContext, type LoggedRow, type NewDelivery } from './delivery.rul
 const CHANNELS = ['mail', 'sms'];
 const STATUSES = ['queued', 'failed'];
 
-/** The one way to send something: a row in the transaction that handles the event which asks for it. */
+/**
+ * Queues deliveries in the transaction that handles the requesting event, and shows them to operators without their
+ * contents.
+ */
 @Injectable()
 export class DeliveriesService {
   constructor(
@@ -33,37 +36,37 @@ export class DeliveriesService {
     });
   }
 
-  /** Notes a delivery that was no longer owed when it was asked for. */
+  /** Records a delivery that was already outdated when it was requested. */
   async addDropped(tx: Tx, { id, ...delivery }: NewDelivery, reason: string): Promise<void> {
     await this.deliveries.add(tx, { ...delivery, id, sealedContent: '', delaySeconds: 0 });
     await this.deliveries.drop(tx, [id], reason);
   }
 
-  /** Drops what waits for a user and is no longer owed. @returns how many */
-  dropNoLongerOwed(tx: Tx, change: NoLongerOwed): Promise<number> {
-    return this.deliveries.dropNoLongerOwed(tx, change);
+  /** @returns how many deliveries were dropped */
+  dropOutdated(tx: Tx, change: OutdatedDeliveries): Promise<number> {
+    return this.deliveries.dropOutdated(tx, change);
   }
 
   async list(wanted: RpcData<typeof deliveriesRpc.list>): Promise<ShownDelivery[]> {
-    return (await this.log.list(wanted)).map(shown);
+    return (await this.log.list(wanted)).map(toShownDelivery);
   }
 
   /** @throws AppError NOT_FOUND */
   async get(id: string): Promise<ShownDelivery> {
     const row = await this.log.find(id);
     if (row === undefined) throw appError('NOT_FOUND', { message: `There is no mail or text message ${id}.` });
-    return shown(row);
+    return toShownDelivery(row);
   }
 
-  /** @throws AppError NOT_FOUND, NO_EFFECT where it is not dead or has expired */
+  /** @throws AppError NOT_FOUND, NO_EFFECT if the delivery is not dead or has expired */
   async retry(id: string): Promise<ShownDelivery> {
     const row = await this.log.revive(id);
     if (row === undefined) throw appError('NO_EFFECT', { message: refusalOf(await this.get(id)) });
     this.sender.wake(row.channel);
-    return shown(row);
+    return toShownDelivery(row);
   }
 
-  /** @throws Error where what waits was sealed with another secret: then it could not be sent */
+  /** @throws Error if a waiting delivery was sealed with another secret: it could not be sent */
   async assertSecretFits(): Promise<void> {
     const row = await this.log.findSealed();
     if (row !== undefined) this.sealer.open(row.sealedContent, contentContext(row.id));
@@ -79,10 +82,10 @@ export class DeliveriesService {
 function refusalOf({ id, status, expiresAt }: ShownDelivery): string {
   return status === 'dead'
     ? `${id} is not sent again: its link or code has expired (${expiresAt}).`
-    : `${id} is not sent again: it is ${status}, and only dead ones are.`;
+    : `${id} is not sent again: it is ${status}, and only dead messages are.`;
 }
 
-function shown(row: LoggedRow): ShownDelivery {
+function toShownDelivery(row: LoggedRow): ShownDelivery {
   return {
     ...row,
     createdAt: row.createdAt.toISOString(),
@@ -92,7 +95,7 @@ function shown(row: LoggedRow): ShownDelivery {
   };
 }
 
-/** Reports how many deliveries wait, and for how long the oldest has. */
+/** Reports the number of waiting deliveries and the age of the oldest. */
 function sampleWaiting(log: DeliveryLogRepository, metrics: Metrics): void {
   const { deliveriesWaiting, oldestDelivery } = metrics;
   const read = async (): Promise<void> => {

@@ -20,7 +20,7 @@ import {
 
 const LEASE_SECONDS = 60;
 
-/** Hands deliveries out under leases, and takes note of what became of them. */
+/** Claims deliveries under leases, and stores the results of attempts. */
 @Injectable()
 export class DeliveryLeases {
   constructor(
@@ -32,8 +32,8 @@ export class DeliveryLeases {
   ) {}
 
   /**
-   * Takes up to so many deliveries that are due. Of these, what has expired is dropped, and what is over the limit of its
-   * application waits for the next window. @returns those to send, and whether more may be due
+   * Claims up to `limit` due deliveries. Expired ones are dropped, and those above the limit of their application are
+   * postponed to the next window. @returns the deliveries to send, and whether more may be due
    */
   async take(channel: ChannelName, limit: number): Promise<{ rows: ClaimedRow[]; isMoreDue: boolean }> {
     const claim = { channel, limit, lease: randomUUID(), leaseSeconds: LEASE_SECONDS };
@@ -46,7 +46,7 @@ export class DeliveryLeases {
     });
   }
 
-  /** @throws Error where it was sealed with another secret */
+  /** @throws Error if the content was sealed with another secret */
   open({ sealedContent, ...row }: ClaimedRow): Delivery {
     const content = JSON.parse(this.sealer.open(sealedContent, contentContext(row.id))) as JsonObject;
     const { id, appId, kind, recipient, attempts, createdAt, expiresAt } = row;
@@ -86,14 +86,14 @@ export class DeliveryLeases {
 }
 
 const RETRY_MS = 1_000;
-/** After the end of the process another one finds the lease over, and sends again: trying longer would only delay the end. */
-const LAST_TRIES = 5;
+/** After shutdown another process finds the lease expired and sends again, so longer retries would only delay the shutdown. */
+const SHUTDOWN_ATTEMPTS = 5;
 
-/** Notes what became of attempts: those that come while one note is being written go together into the next. */
+/** Stores results of attempts in batches: results that arrive during a write go into the next one. */
 export class SettlementWriter {
   #waiting: Settlement[] = [];
   #writing: Promise<void> | undefined;
-  #triesLeft = Infinity;
+  #attemptsLeft = Infinity;
 
   constructor(
     private readonly write: (batch: readonly Settlement[]) => Promise<void>,
@@ -106,17 +106,19 @@ export class SettlementWriter {
   }
 
   async stop(): Promise<void> {
-    this.#triesLeft = LAST_TRIES;
+    this.#attemptsLeft = SHUTDOWN_ATTEMPTS;
     await this.#writing;
   }
 
   async #writeAll(): Promise<void> {
-    while (this.#waiting.length > 0 && this.#triesLeft > 0) {
+    while (this.#waiting.length > 0 && this.#attemptsLeft > 0) {
       const batch = this.#waiting.splice(0);
       await this.write(batch).catch(async (error: unknown) => {
         this.#waiting.unshift(...batch);
-        this.#triesLeft -= 1;
-        this.logger.warn(`what became of ${batch.length} deliveries could not be noted yet: ${messageOf(error)}`);
+        this.#attemptsLeft -= 1;
+        this.logger.warn(
+          `the results of ${batch.length} deliveries could not be stored, retrying: ${messageOf(error)}`,
+        );
         await sleep(RETRY_MS);
       });
     }

@@ -11,7 +11,7 @@ const REVIVED = `status = 'queued', attempts = 0, lease = NULL, next_attempt_at 
 const REVIVABLE = `status = 'dead' AND expires_at > now() AND sealed_content IS NOT NULL`;
 const RETRIED_AT_ONCE = 1_000;
 
-/** What operators see of deliveries, and how they bring dead ones back. */
+/** Lists deliveries for operators, and revives dead ones. */
 @Injectable()
 export class DeliveryLogRepository {
   constructor(private readonly database: MailDatabase) {}
@@ -31,7 +31,7 @@ export class DeliveryLogRepository {
     return row;
   }
 
-  /** @returns undefined where it is not dead, or its content is worth nothing any more */
+  /** @returns undefined if the delivery is not dead or has expired */
   async revive(id: string): Promise<LoggedRow | undefined> {
     const [row] = await this.database.query<LoggedRow>(
       `UPDATE mail.deliveries SET ${REVIVED} WHERE id = $1 AND ${REVIVABLE} RETURNING ${COLUMNS}`,
@@ -40,7 +40,7 @@ export class DeliveryLogRepository {
     return row;
   }
 
-  /** @returns how many were brought back; there may be more */
+  /** @returns how many deliveries were revived; more may be left */
   async reviveSome(appId: string | undefined): Promise<number> {
     const revived = await this.database.query(
       `UPDATE mail.deliveries SET ${REVIVED} WHERE id IN (
@@ -52,7 +52,7 @@ export class DeliveryLogRepository {
     return revived.length;
   }
 
-  /** @returns one that has a content */
+  /** @returns a waiting delivery that has sealed content */
   async findSealed(): Promise<Pick<ClaimedRow, 'id' | 'sealedContent'> | undefined> {
     const [row] = await this.database.query<Pick<ClaimedRow, 'id' | 'sealedContent'>>(
       `SELECT id, sealed_content AS "sealedContent" FROM mail.deliveries
@@ -61,7 +61,7 @@ export class DeliveryLogRepository {
     return row;
   }
 
-  /** @returns for each channel and status that a delivery waits in: how many, and the age of the oldest in seconds */
+  /** @returns for each channel and status with waiting deliveries: their number, and the age of the oldest in seconds */
   waiting(): Promise<{ channel: string; status: string; count: number; seconds: number }[]> {
     return this.database.query(
       `SELECT channel, status, count(*)::int AS count, extract(epoch FROM now() - min(created_at))::float AS seconds

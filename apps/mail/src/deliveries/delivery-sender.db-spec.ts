@@ -12,13 +12,13 @@ import { DeliveriesService } from './deliveries.service.js';
 import { DeliveryLeases } from './delivery-leases.js';
 import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliverySender } from './delivery-sender.js';
-import { ChannelAway, DeliveryChannel, DeliveryRefused } from './delivery.channel.js';
+import { ChannelUnavailable, DeliveryChannel, DeliveryRefused } from './delivery.channel.js';
 import type { Delivery, NewDelivery } from './delivery.rules.js';
 
 const HOUR_MS = 3_600_000;
 const LONG_MS = 30_000;
 
-/** A channel whose server does what the test says. */
+/** A channel whose server behaves as the test defines. */
 class ScriptedChannel extends DeliveryChannel {
   readonly channel = 'mail';
   override readonly parallel = 5;
@@ -112,7 +112,7 @@ describe('the sender', () => {
     await Promise.all(senders.map((sender) => sender.beforeApplicationShutdown()));
   });
 
-  it('sends what is queued at once, as it was queued, and forgets the content', async () => {
+  it('sends a queued delivery at once and unchanged, and deletes its content', async () => {
     const channel = new ScriptedChannel();
     newSender(channel).onApplicationBootstrap();
     const id = await add();
@@ -124,7 +124,7 @@ describe('the sender', () => {
     expect(await onlyRow()).toMatchObject({ attempts: 1, last_error: null, sealed_content: null, is_settled: true });
   });
 
-  it('keeps the content sealed, for this delivery alone', async () => {
+  it('keeps the content sealed with the id of the delivery', async () => {
     newSender(new ScriptedChannel());
     const id = await add();
     const { sealed_content: sealed } = await onlyRow();
@@ -132,7 +132,7 @@ describe('the sender', () => {
     expect(sealer.open(sealed!, `delivery ${id}`)).toBe('{"token":"a-very-secret-token"}');
   });
 
-  it('lets applications take turns: thousands of one hold up nobody else', async () => {
+  it('serves applications in turn: thousands of deliveries of one do not delay the others', async () => {
     const channel = new ScriptedChannel();
     const sender = newSender(channel);
     for (let index = 0; index < 100; index += 1) await add({ appId: 'loud' });
@@ -143,7 +143,7 @@ describe('the sender', () => {
     expect(first).toEqual(expect.arrayContaining(others));
   });
 
-  it('two at once send each delivery once, as many at once as the channel can', async () => {
+  it('two senders send each delivery once, with the full concurrency of the channel', async () => {
     const channels = [new ScriptedChannel(), new ScriptedChannel()];
     const all = channels.map((channel) => newSender(channel));
     for (let index = 0; index < 200; index += 1) await add();
@@ -154,7 +154,7 @@ describe('the sender', () => {
     expect(channels.every(({ sent, mostAtOnce }) => sent.length > 0 && mostAtOnce <= 5)).toBe(true);
   });
 
-  it('tries again after a failure, later each time', async () => {
+  it('retries after a failure, with growing delays', async () => {
     const channel = new ScriptedChannel();
     channel.onSend = () => Promise.reject(new Error('451 try later, https://x/?token=abc'));
     const sender = newSender(channel);
@@ -169,7 +169,7 @@ describe('the sender', () => {
           last_error: '451 try later, https://x/?token=…',
         });
       });
-      // Some of the time has passed already.
+      // Part of the delay has passed already.
       waits.push(Math.ceil((await onlyRow()).waits / 5) * 5);
       await database.query('UPDATE mail.deliveries SET next_attempt_at = now()');
       sender.wake('mail');
@@ -177,7 +177,7 @@ describe('the sender', () => {
     expect(waits).toEqual([5, 30, 120, 300, 900, 900]);
   });
 
-  it('gives up once the next attempt would come after the time to give up; the content stays for a retry', async () => {
+  it('gives up if the next attempt would be too late, and keeps the content for a manual retry', async () => {
     const channel = new ScriptedChannel();
     channel.onSend = () => Promise.reject(new Error('451 try later'));
     const sender = newSender(channel);
@@ -191,7 +191,7 @@ describe('the sender', () => {
     });
   });
 
-  it('sends what is refused never again', async () => {
+  it('never retries a delivery that was rejected permanently', async () => {
     const channel = new ScriptedChannel();
     channel.onSend = () => Promise.reject(new DeliveryRefused('550 no such user'));
     newSender(channel).onApplicationBootstrap();
@@ -201,13 +201,13 @@ describe('the sender', () => {
   });
 
   it(
-    'pauses while the server is away: no attempt is used up, one probe at a time, and all leaves afterwards',
+    'pauses while the server is unavailable: no attempt counts, one probe at a time, and all are sent afterwards',
     async () => {
       const channel = new ScriptedChannel();
       let probes = 0;
       channel.onSend = () => {
         probes += 1;
-        return Promise.reject(new ChannelAway('connect ECONNREFUSED'));
+        return Promise.reject(new ChannelUnavailable('connect ECONNREFUSED'));
       };
       const sender = newSender(channel);
       for (let index = 0; index < 20; index += 1) await add();
@@ -223,7 +223,7 @@ describe('the sender', () => {
     LONG_MS,
   );
 
-  it('drops what has expired instead of sending it', async () => {
+  it('drops an expired delivery instead of sending it', async () => {
     const channel = new ScriptedChannel();
     newSender(channel).onApplicationBootstrap();
     await add({ expiresAt: new Date(Date.now() - 1) });
@@ -236,7 +236,7 @@ describe('the sender', () => {
     expect(channel.sent).toEqual([]);
   });
 
-  it('takes over what a process has taken and not noted, once its lease is over', async () => {
+  it('takes over a delivery without a stored result after its lease has ended', async () => {
     const channel = new ScriptedChannel();
     const sender = newSender(channel);
     await add();
@@ -253,7 +253,7 @@ describe('the sender', () => {
   });
 
   it(
-    'grants each application so many in each window; the rest leaves in the next ones',
+    'limits the mails of each application per window, and sends the rest in the next windows',
     async () => {
       const channel = new ScriptedChannel();
       const sender = newSender(channel, { count: 10, seconds: 2 });
@@ -262,7 +262,7 @@ describe('the sender', () => {
       const begin = Date.now();
       sender.onApplicationBootstrap();
       await waitFor({ sent: 26 });
-      // Three windows of the one application have begun at least.
+      // At least three windows of this application have begun.
       expect(Date.now() - begin).toBeGreaterThan(2_000);
       const used = await database.query<{ used: string }>('SELECT used FROM mail.allowances WHERE app_id = $1', [
         'app',
@@ -272,7 +272,7 @@ describe('the sender', () => {
     LONG_MS,
   );
 
-  it('at its end finishes what it has in hand, and takes nothing more', async () => {
+  it('finishes claimed deliveries at shutdown, and claims no more', async () => {
     const channel = new ScriptedChannel();
     let letGo: (() => void) | undefined;
     channel.onSend = () => new Promise((resolve) => (letGo = resolve));

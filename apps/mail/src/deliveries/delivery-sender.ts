@@ -5,18 +5,18 @@ import { DeliveryLeases, SettlementWriter } from './delivery-leases.js';
 import { type DeliveryChannel, settlementOf } from './delivery.channel.js';
 import { type ChannelName, type ClaimedRow, pauseMs } from './delivery.rules.js';
 
-/** Rows of other processes, and those that wait for their time, are found this late at most, in milliseconds. */
+/** The maximum delay after which a worker finds rows of other processes and rows that have become due. */
 const POLL_INTERVAL_MS = 1_000;
 const RENEW_INTERVAL_MS = 20_000;
 
-/** Sends what is queued, over the channels that register here: one worker per channel and process. */
+/** Sends queued deliveries over the registered channels, with one worker per channel and process. */
 @Injectable()
 export class DeliverySender implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #workers = new Map<ChannelName, ChannelWorker>();
 
   constructor(private readonly leases: DeliveryLeases) {}
 
-  /** Call it from a module's constructor: the workers begin when all modules are there. */
+  /** Call it from a module's constructor: the workers start on application bootstrap. */
   register(channel: DeliveryChannel): void {
     this.#workers.set(channel.channel, new ChannelWorker(channel, this.leases));
   }
@@ -25,12 +25,12 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
     for (const worker of this.#workers.values()) worker.start();
   }
 
-  /** Before the databases close. */
+  /** The databases are still open in this phase. */
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
   }
 
-  /** Tells a channel that deliveries may be waiting. */
+  /** Call it when deliveries of the channel may have become due. */
   wake(channel: ChannelName): void {
     this.#workers.get(channel)?.wake();
   }
@@ -41,14 +41,14 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
 }
 
 /**
- * Sends what one channel has to send, so many at once as the channel can, outside any transaction. It takes no more than it
- * begins to send at once: what is dropped meanwhile never leaves.
+ * Sends the deliveries of one channel concurrently and outside any transaction. The worker claims only as many deliveries
+ * as it can start at once, so that deliveries dropped in the meantime are never sent.
  */
 class ChannelWorker {
   private readonly logger: Logger;
   private readonly pause: ChannelPause;
   private readonly settlements: SettlementWriter;
-  /** Taken and not noted yet; their leases are renewed. */
+  /** Claimed deliveries whose results are not stored yet; their leases are renewed. */
   readonly #held = new Map<string, ClaimedRow>();
   readonly #sends = new Set<Promise<void>>();
   #isStopping = false;
@@ -75,7 +75,7 @@ class ChannelWorker {
     this.#loop = this.#run();
   }
 
-  /** Takes nothing more, and ends when all that it has in hand is sent and noted. */
+  /** Stops claiming, and resolves once all claimed deliveries are sent and their results are stored. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.wake();
@@ -98,7 +98,7 @@ class ChannelWorker {
     }
   }
 
-  /** How many may be begun now: after a pause a single one, which tells whether the server is back. */
+  /** How many sends may start now: after a pause a single one, to probe whether the server is back. */
   #free(): number {
     if (this.pause.isOver) return Math.max(0, (this.pause.isProbing ? 1 : this.channel.parallel) - this.#sends.size);
     return 0;
@@ -111,8 +111,8 @@ class ChannelWorker {
       for (const row of rows) this.#track(row);
       return isMoreDue;
     } catch (error) {
-      const isAway = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
-      this.logger[isAway ? 'debug' : 'warn'](`nothing could be taken: ${messageOf(error)}`);
+      const isUnavailable = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
+      this.logger[isUnavailable ? 'debug' : 'warn'](`deliveries could not be claimed: ${messageOf(error)}`);
       return false;
     }
   }
@@ -134,7 +134,7 @@ class ChannelWorker {
     this.settlements.add(settlement);
   }
 
-  /** @returns what the channel threw, undefined where the message is with its server */
+  /** @returns the error of the channel; undefined if the server has accepted the message */
   async #attempt(row: ClaimedRow): Promise<unknown> {
     const { id, kind, appId, attempts, traceparent } = row;
     const attributes = {
@@ -175,7 +175,7 @@ class ChannelWorker {
   }
 }
 
-/** Whether a channel rests because its server is out of reach, and for how long. */
+/** The pause of a channel while its server is unavailable. */
 class ChannelPause {
   #lastMs = 0;
   #until = 0;
@@ -190,12 +190,12 @@ class ChannelPause {
     return this.remainingMs === 0;
   }
 
-  /** Whether nothing has told yet that the server is back. */
+  /** True until a send shows that the server is back. */
   get isProbing(): boolean {
     return this.#lastMs > 0;
   }
 
-  /** Several attempts that fail together begin one pause. */
+  /** Attempts that fail at the same time start one pause only. */
   begin(reason: string): void {
     if (!this.isOver) return;
     if (this.#lastMs === 0) this.logger.warn(`paused, everything waits: ${reason}`);
@@ -204,7 +204,7 @@ class ChannelPause {
   }
 
   end(): void {
-    if (this.#lastMs > 0) this.logger.log('goes on');
+    if (this.#lastMs > 0) this.logger.log('resumed');
     this.#lastMs = 0;
     this.#until = 0;
   }

@@ -1,21 +1,29 @@
 import { describe, expect, it } from 'vitest';
 import { appError } from '#errors';
-import { ChannelAway, DeliveryRefused, settlementOf } from './delivery.channel.js';
+import { ChannelUnavailable, DeliveryRefused, settlementOf } from './delivery.channel.js';
 
 const row = { id: 'id', lease: 'lease', attempts: 1 };
 
 describe('an attempt', () => {
   it.each([
-    ['comes to a message sent', undefined, { outcome: 'sent', error: null, delaySeconds: 0 }],
+    ['that succeeds is sent', undefined, { outcome: 'sent', error: null, delaySeconds: 0 }],
     [
-      'that is refused is the last',
+      'that is rejected permanently is dead',
       new DeliveryRefused('550 no'),
       { outcome: 'dead', error: '550 no', delaySeconds: 0 },
     ],
-    ['does not count while the server is away', new ChannelAway('gone'), { outcome: 'released', delaySeconds: 0 }],
-    ['does not count while the database is', appError('SERVICE_UNAVAILABLE'), { outcome: 'released', delaySeconds: 0 }],
-    ['that fails otherwise is repeated later', new Error('450'), { outcome: 'failed', error: '450', delaySeconds: 30 }],
-    ['may fail with anything', 'a text', { outcome: 'failed', error: 'a text', delaySeconds: 30 }],
+    [
+      'does not count while the server is unavailable',
+      new ChannelUnavailable('gone'),
+      { outcome: 'released', delaySeconds: 0 },
+    ],
+    [
+      'does not count while the database is unavailable',
+      appError('SERVICE_UNAVAILABLE'),
+      { outcome: 'released', delaySeconds: 0 },
+    ],
+    ['that fails otherwise is retried later', new Error('450'), { outcome: 'failed', error: '450', delaySeconds: 30 }],
+    ['may fail with any value', 'a text', { outcome: 'failed', error: 'a text', delaySeconds: 30 }],
   ])('%s', (_, thrown, expected) => {
     expect(settlementOf(row, thrown)).toMatchObject({ id: 'id', lease: 'lease', ...expected });
   });

@@ -5,57 +5,57 @@ import {
   type ChannelName,
   type ClaimedRow,
   type Delivery,
-  keptError,
+  storedErrorText,
   retryDelaySeconds,
   type Settlement,
 } from './delivery.rules.js';
 
-/** Who carries deliveries of one sort to the server behind it. `DeliverySender.register` puts it to work. */
+/** Sends deliveries of one kind to an external server. Register it with `DeliverySender.register`. */
 export abstract class DeliveryChannel {
   abstract readonly channel: ChannelName;
-  /** How many it sends at once. */
+  /** The number of concurrent sends. */
   readonly parallel: number = 4;
 
   /**
-   * Resolves once the message is with the server. It may come again with the same id, where we could not note that.
-   * @throws DeliveryRefused, ChannelAway, or anything else, which means: try this one again later
+   * Resolves once the server has accepted the message. The same id is sent again if that result could not be stored.
+   * @throws DeliveryRefused, ChannelUnavailable; any other error means that this message is retried later
    */
   abstract send(delivery: Delivery): Promise<void>;
 }
 
-/** The server will never take this message: trying again is of no use. */
+/** The server rejects this message permanently: it is not retried. */
 export class DeliveryRefused extends Error {
   override readonly name = 'DeliveryRefused';
 }
 
-/** The server is out of reach for every message: the channel pauses, and the message keeps its attempts. */
-export class ChannelAway extends Error {
-  override readonly name = 'ChannelAway';
+/** The server is unavailable for all messages: the channel pauses, and the attempt is not counted. */
+export class ChannelUnavailable extends Error {
+  override readonly name = 'ChannelUnavailable';
 }
 
-/** What an attempt comes to. @param thrown by the channel, undefined where the message is with its server */
+/** The result of an attempt. @param thrown by the channel; undefined if the server has accepted the message */
 export function settlementOf(
   { id, lease, attempts }: Pick<ClaimedRow, 'id' | 'lease' | 'attempts'>,
   thrown: unknown,
 ): Settlement {
   const settlement = { id, lease, delaySeconds: 0 };
   if (thrown === undefined) return { ...settlement, outcome: 'sent', error: null };
-  const error = keptError(messageOf(thrown));
+  const error = storedErrorText(messageOf(thrown));
   if (thrown instanceof DeliveryRefused) return { ...settlement, outcome: 'dead', error };
-  if (isAway(thrown)) return { ...settlement, outcome: 'released', error };
+  if (isUnavailable(thrown)) return { ...settlement, outcome: 'released', error };
   return { ...settlement, outcome: 'failed', error, delaySeconds: retryDelaySeconds(attempts) };
 }
 
-/** A database that cannot be asked for what a message needs is as far away as the channel's own server. */
-function isAway(thrown: unknown): boolean {
-  return thrown instanceof ChannelAway || (thrown instanceof AppError && thrown.is('SERVICE_UNAVAILABLE'));
+/** A database that a message needs counts like the channel's own server. */
+function isUnavailable(thrown: unknown): boolean {
+  return thrown instanceof ChannelUnavailable || (thrown instanceof AppError && thrown.is('SERVICE_UNAVAILABLE'));
 }
 
 /**
- * Writes a file that appears whole, for us alone: what we write holds codes and links. Its folder, that above it, and the data
- * folder are made where they are not there.
+ * Writes a file atomically. Only the user of this process can read it, because it contains codes and links. Creates its
+ * folder, the parent folder and the data folder if they are missing.
  */
-export async function writeWhole(file: string, content: Parameters<typeof writeFile>[1]): Promise<void> {
+export async function writeFileAtomically(file: string, content: Parameters<typeof writeFile>[1]): Promise<void> {
   const folder = dirname(file);
   for (const path of [dirname(dirname(folder)), dirname(folder), folder]) await makeFolder(path);
   const partial = `${file}.${process.pid}`;

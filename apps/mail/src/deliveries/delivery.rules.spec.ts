@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { byApplication, keptError, pauseMs, retryDelaySeconds } from './delivery.rules.js';
+import { byApplication, storedErrorText, pauseMs, retryDelaySeconds } from './delivery.rules.js';
 
 describe('retryDelaySeconds', () => {
   it('grows to a quarter of an hour', () => {
@@ -15,20 +15,20 @@ describe('pauseMs', () => {
   });
 });
 
-describe('keptError', () => {
+describe('storedErrorText', () => {
   it.each([
     ['550 no such user', '550 no such user'],
     ['spam: https://a.example/?a=1&token=abc123, sorry', 'spam: https://a.example/?a=1&token=…, sorry'],
     ['?TOKEN=abc', '?TOKEN=…'],
     ['two\r\nlines\u0000 and a bell\u0007', 'two lines and a bell'],
   ])('keeps %j as %j', (message, kept) => {
-    expect(keptError(message)).toBe(kept);
+    expect(storedErrorText(message)).toBe(kept);
   });
 
   it('keeps 500 characters at most', () => {
-    expect(keptError('x'.repeat(1_000))).toHaveLength(500);
-    // No half of a character is left, which PostgreSQL would refuse.
-    expect(keptError(`${'x'.repeat(499)}😀`).isWellFormed()).toBe(true);
+    expect(storedErrorText('x'.repeat(1_000))).toHaveLength(500);
+    // PostgreSQL rejects a lone surrogate.
+    expect(storedErrorText(`${'x'.repeat(499)}😀`).isWellFormed()).toBe(true);
   });
 });
 

@@ -2,27 +2,27 @@ import type { JsonObject, ShownDelivery } from '#contracts';
 
 export type ChannelName = 'mail' | 'sms';
 
-/** What shall be sent, as it is queued. */
+/** A message to queue. */
 export interface NewDelivery {
-  /** The same for every attempt to send it: the id of the event that asked for it. */
+  /** The id of the event that requested it, the same for every attempt. */
   readonly id: string;
   readonly appId: string;
   readonly channel: ChannelName;
   readonly kind: string;
   readonly recipient: string;
-  /** Whose it is, where it is owed only as long as the recipient is that user's. */
+  /** Set if the message may only be sent while the recipient is the address of this user. */
   readonly userId: string | null;
-  /** Of which time the recipient is known to be the user's. */
+  /** When the recipient was known to be the address of the user. */
   readonly asOf: Date | null;
-  /** What the channel makes the message of. Sealed at rest, and deleted once nothing is owed. */
+  /** The input from which the channel builds the message. Sealed at rest, and deleted once the message is sent or dropped. */
   readonly content: JsonObject;
-  /** From when on the message is worth nothing: it is dropped instead of sent. */
+  /** From this time on the message is dropped instead of sent. */
   readonly expiresAt: Date;
-  /** How long it waits before the first attempt; not at all unless given. */
+  /** The delay before the first attempt, 0 by default. */
   readonly delaySeconds?: number;
 }
 
-/** What a channel sends. */
+/** A message as the channel receives it. */
 export interface Delivery {
   readonly id: string;
   readonly appId: string;
@@ -41,10 +41,10 @@ export interface QueuedRow extends Omit<NewDelivery, 'content'> {
   readonly delaySeconds: number;
 }
 
-/** A delivery that a sender has taken. */
+/** A delivery that a process has claimed. */
 export interface ClaimedRow {
   readonly id: string;
-  /** Proves who has taken it. */
+  /** Identifies the claim. */
   readonly lease: string;
   readonly appId: string;
   readonly kind: string;
@@ -58,13 +58,13 @@ export interface ClaimedRow {
   readonly traceparent: string | null;
 }
 
-/** What became of an attempt. `released`: it does not count, and everybody may take the delivery at once. */
+/** The result of an attempt. `released`: the attempt does not count, and the delivery can be claimed again at once. */
 export interface Settlement {
   readonly id: string;
   readonly lease: string;
   readonly outcome: 'sent' | 'failed' | 'dead' | 'released';
   readonly error: string | null;
-  /** After which the next attempt may follow. */
+  /** The delay before the next attempt. */
   readonly delaySeconds: number;
 }
 
@@ -86,13 +86,13 @@ export interface LoggedRow {
 }
 
 const MAX_ERROR_LENGTH = 500;
-/** After the first failure, the second, and so on; the longest one after all that follow. */
+/** After the first failure, the second, and so on; `LONGEST_DELAY_SECONDS` after all later ones. */
 const RETRY_DELAYS_SECONDS = [5, 30, 120, 300] as const;
 const LONGEST_DELAY_SECONDS = 900;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 
-/** What a delivery's content is sealed for. */
+/** The sealing context of a delivery's content. */
 export function contentContext(id: string): string {
   return `delivery ${id}`;
 }
@@ -102,13 +102,13 @@ export function retryDelaySeconds(attempts: number): number {
   return RETRY_DELAYS_SECONDS[attempts] ?? LONGEST_DELAY_SECONDS;
 }
 
-/** How long a channel pauses whose server is out of reach. @param lastMs the pause before, 0 where it was there */
+/** The pause of a channel whose server is unavailable. @param lastMs the previous pause, 0 if there was none */
 export function pauseMs(lastMs: number): number {
   return lastMs === 0 ? FIRST_PAUSE_MS : Math.min(lastMs * 2, LONGEST_PAUSE_MS);
 }
 
-/** An error's text as it is kept: in one line, without tokens that a server may have repeated, and storable. */
-export function keptError(message: string): string {
+/** An error text for storage: one line, valid Unicode, without tokens that a server may have repeated. */
+export function storedErrorText(message: string): string {
   return message
     .replaceAll(/([?&]token=)[\w=.-]*/gi, '$1…')
     .replaceAll(/[\p{Cc}\p{Cs}\s]+/gu, ' ')
@@ -117,7 +117,7 @@ export function keptError(message: string): string {
     .toWellFormed();
 }
 
-/** By application, in the order of their ids: everybody who locks several applications' rows does it in this order. */
+/** Groups rows by application, ordered by application id. All processes lock rows of applications in this order. */
 export function byApplication<Row extends { readonly appId: string }>(rows: readonly Row[]): [string, Row[]][] {
   const groups = new Map<string, Row[]>();
   for (const row of rows) groups.set(row.appId, [...(groups.get(row.appId) ?? []), row]);

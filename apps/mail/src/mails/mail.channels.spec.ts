@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ChannelAway, DeliveryRefused } from '../deliveries/delivery.channel.js';
+import { ChannelUnavailable, DeliveryRefused } from '../deliveries/delivery.channel.js';
 import { smtpFailure } from './mail.channels.js';
 
 const failure = (fields: Record<string, unknown>) => Object.assign(new Error('the answer'), fields);
@@ -8,11 +8,11 @@ const notBegun = { ...begun, hasBegun: false };
 
 describe('a failure of SMTP', () => {
   it.each(['ECONNECTION', 'ETIMEDOUT', 'ESOCKET', 'EDNS', 'ETLS', 'EAUTH', 'EPROTOCOL'])(
-    '%s before the mail: the server is away; in the middle of it: this mail is tried again',
+    '%s before the transfer: the server is unavailable; during it: this mail is retried',
     (code) => {
-      expect(smtpFailure(failure({ code, command: 'CONN' }), notBegun)).toBeInstanceOf(ChannelAway);
+      expect(smtpFailure(failure({ code, command: 'CONN' }), notBegun)).toBeInstanceOf(ChannelUnavailable);
       const inTheMiddle = smtpFailure(failure({ code, command: 'CONN' }), begun);
-      expect(inTheMiddle).not.toBeInstanceOf(ChannelAway);
+      expect(inTheMiddle).not.toBeInstanceOf(ChannelUnavailable);
       expect(inTheMiddle).not.toBeInstanceOf(DeliveryRefused);
     },
   );
@@ -22,15 +22,17 @@ describe('a failure of SMTP', () => {
     ['RCPT TO', 553],
     ['DATA', 552],
     ['DATA', 554],
-  ])('%s answered %i: refused', (command, responseCode) => {
+  ])('%s with status %i: rejected permanently', (command, responseCode) => {
     expect(smtpFailure(failure({ code: 'EENVELOPE', command, responseCode }), begun)).toBeInstanceOf(DeliveryRefused);
   });
 
   it.each([
     ['MAIL FROM', 550],
     ['RCPT TO', 530],
-  ])('%s answered %i: it is about us, so nothing can be sent', (command, responseCode) => {
-    expect(smtpFailure(failure({ code: 'EENVELOPE', command, responseCode }), begun)).toBeInstanceOf(ChannelAway);
+  ])('%s with status %i: concerns the service, so the server counts as unavailable', (command, responseCode) => {
+    expect(smtpFailure(failure({ code: 'EENVELOPE', command, responseCode }), begun)).toBeInstanceOf(
+      ChannelUnavailable,
+    );
   });
 
   it.each([
@@ -39,12 +41,12 @@ describe('a failure of SMTP', () => {
     ['DATA', 503],
     ['MAIL FROM', 451],
     ['DATA', 999],
-  ])('%s answered %i: tried again', (command, responseCode) => {
+  ])('%s with status %i: retried', (command, responseCode) => {
     const error = smtpFailure(failure({ code: 'EENVELOPE', command, responseCode }), begun);
     expect(error.name).toBe('Error');
   });
 
-  it('an address that nodemailer itself does not send to is refused', () => {
+  it('an address that nodemailer itself rejects is rejected permanently', () => {
     expect(smtpFailure(failure({ code: 'EENVELOPE', command: 'API' }), begun)).toBeInstanceOf(DeliveryRefused);
   });
 

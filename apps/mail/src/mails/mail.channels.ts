@@ -3,7 +3,12 @@ import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { createTransport, type SendMailOptions } from 'nodemailer';
 import { messageOf } from '#errors';
 import { inSpan } from '#observability';
-import { ChannelAway, DeliveryChannel, DeliveryRefused, writeWhole } from '../deliveries/delivery.channel.js';
+import {
+  ChannelUnavailable,
+  DeliveryChannel,
+  DeliveryRefused,
+  writeFileAtomically,
+} from '../deliveries/delivery.channel.js';
 import type { Delivery } from '../deliveries/delivery.rules.js';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
 import { TemplatesService } from '../templates/templates.service.js';
@@ -12,13 +17,13 @@ import { isMailAddress, linkOf, type MailContent, needsSmtpUtf8 } from './mail.r
 /** A mail as it leaves. */
 interface ComposedMail {
   readonly options: SendMailOptions;
-  /** In angle brackets. The same for every attempt. */
+  /** In angle brackets, the same for every attempt. */
   readonly messageId: string;
   readonly subject: string;
   readonly link: string;
 }
 
-/** Writes a mail from what is queued. Every attempt writes the same one, but for a template that was changed meanwhile. */
+/** Builds a mail from a delivery. Every attempt builds the same mail, unless its template was changed in between. */
 @Injectable()
 export class MailComposer {
   constructor(
@@ -26,10 +31,10 @@ export class MailComposer {
     @Inject(MAIL_CONFIG) private readonly config: Pick<MailConfig, 'baseUrl' | 'mailFrom'>,
   ) {}
 
-  /** @throws DeliveryRefused where the recipient is no single address */
+  /** @throws DeliveryRefused if the recipient is not a single address */
   async compose({ id, appId, recipient, content, createdAt }: Delivery): Promise<ComposedMail> {
-    if (!isMailAddress(recipient)) throw new DeliveryRefused('the recipient is no mail address');
-    // What `MailsService` has queued.
+    if (!isMailAddress(recipient)) throw new DeliveryRefused('the recipient is not a valid email address');
+    // `MailsService` queues this content.
     const { kind, languages, username, applicationName, token, pageUrl } = content as unknown as MailContent;
     const { baseUrl, mailFrom } = this.config;
     const link = linkOf({ kind, token, pageUrl }, baseUrl);
@@ -37,7 +42,7 @@ export class MailComposer {
     const { subject, html, text, language } = await this.templates.render({ appId, kind, languages, variables });
     const messageId = `<${id}@${mailFrom.slice(mailFrom.lastIndexOf('@') + 1)}>`;
     const options: SendMailOptions = {
-      // As objects: a text would be read as a list of addresses.
+      // Objects, because nodemailer parses a string as a list of addresses.
       from: { name: applicationName, address: mailFrom },
       to: { name: '', address: recipient },
       subject,
@@ -53,7 +58,7 @@ export class MailComposer {
   }
 }
 
-/** Writes each mail into a file instead of sending it, and shows its link to a developer. */
+/** Writes each mail to a file instead of sending it, and prints its link for developers. */
 @Injectable()
 export class FileChannel extends DeliveryChannel {
   readonly channel = 'mail';
@@ -66,79 +71,22 @@ export class FileChannel extends DeliveryChannel {
     super();
   }
 
-  /** The file is named by the mail: whoever sends it again writes the same one. */
+  /** The file has the name of the delivery's id, so a repeated send overwrites it. */
   async send(delivery: Delivery): Promise<void> {
     const { options, link, subject } = await this.composer.compose(delivery);
     const { message } = await this.#writer.sendMail(options);
     const file = join(this.config.mailFolder, `${delivery.id}.eml`);
-    await writeWhole(file, message);
+    await writeFileAtomically(file, message);
     this.config.show(`Mail to ${delivery.recipient}: ${link}\n  ${subject}\n  ${file}`);
   }
-}
-
-const NO_SMTPUTF8 = 'the server takes no address with such letters before the @ (SMTPUTF8)';
-
-/** What nodemailer tells of a failure. */
-interface NodemailerFailure {
-  readonly code?: unknown;
-  readonly command?: unknown;
-  readonly responseCode?: unknown;
-}
-
-const CONNECTION_CODES = new Set<unknown>([
-  'EAUTH',
-  'ECONNECTION',
-  'EDNS',
-  'ENOAUTH',
-  'EPROTOCOL',
-  'ESOCKET',
-  'ETIMEDOUT',
-  'ETLS',
-]);
-/** The server wants us to log in, or does not like how we did: that is no fault of the mail. */
-const LOGIN_ANSWERS = new Set<unknown>([530, 534, 535, 538]);
-/** These answers are final, but for one that says that the session, not the mail, was out of order. */
-const FINAL = /^5\d\d$/;
-const BAD_SEQUENCE = 503;
-
-interface FailedMail {
-  readonly recipient: string;
-  /** Whether the server had let us in and got the mail's first command. */
-  readonly hasBegun: boolean;
-}
-
-/** A failure of nodemailer as the queue understands it. */
-export function smtpFailure(thrown: unknown, failed: FailedMail): Error {
-  const failure: NodemailerFailure = thrown ?? {};
-  const message = messageOf(thrown);
-  // It goes into the log, and servers repeat addresses in their answers.
-  if (isServerAway(failure, failed)) return new ChannelAway(message.replaceAll(failed.recipient, 'the recipient'));
-  if (!isFinal(failure)) return new Error(message, { cause: thrown });
-  if (!needsSmtpUtf8(failed.recipient)) return new DeliveryRefused(message);
-  return new DeliveryRefused(`${NO_SMTPUTF8}: ${message}`);
-}
-
-function isServerAway(
-  { code, command, responseCode }: NodemailerFailure,
-  { recipient, hasBegun }: FailedMail,
-): boolean {
-  if (!hasBegun && CONNECTION_CODES.has(code)) return true;
-  if (LOGIN_ANSWERS.has(responseCode)) return true;
-  // It does not take mails from our own address, so none at all; unless the recipient is what makes the command special.
-  return command === 'MAIL FROM' && isFinal({ responseCode }) && !needsSmtpUtf8(recipient);
-}
-
-function isFinal({ code, command, responseCode }: NodemailerFailure): boolean {
-  if (code === 'EENVELOPE' && command === 'API') return true;
-  return typeof responseCode === 'number' && FINAL.test(String(responseCode)) && responseCode !== BAD_SEQUENCE;
 }
 
 const CONNECTION_TIMEOUT_MS = 10_000;
 const GREETING_TIMEOUT_MS = 10_000;
 const SOCKET_TIMEOUT_MS = 30_000;
-/** A server that answers a little every few seconds would keep a connection for ever. */
+/** Ends a send whose server responds slowly enough to avoid the socket timeout. */
 const SEND_TIMEOUT_MS = 50_000;
-/** A connection that broke while it was idle is made anew for the same mail; a server that closes every one is away. */
+/** A mail whose idle connection broke is sent over a new one, once: a server that closes each connection is unavailable. */
 const MAX_REQUEUES = 1;
 
 /** Sends mails over pooled connections to one SMTP server. */
@@ -147,9 +95,9 @@ export class SmtpChannel extends DeliveryChannel implements OnApplicationShutdow
   readonly channel = 'mail';
   override readonly parallel: number;
   readonly #transport;
-  /** Message ids of mails whose sending has begun on an open connection. */
+  /** Message ids of mails whose transfer has begun on an open connection. */
   readonly #begun = new Set<string>();
-  /** Whether the server takes addresses with letters of all languages; unknown until it has taken a mail. */
+  /** Whether the server supports SMTPUTF8; unknown until it has accepted a mail. */
   #takesUtf8: boolean | undefined;
 
   constructor(
@@ -167,7 +115,7 @@ export class SmtpChannel extends DeliveryChannel implements OnApplicationShutdow
       greetingTimeout: GREETING_TIMEOUT_MS,
       socketTimeout: SOCKET_TIMEOUT_MS,
     });
-    this.#noteBegun();
+    this.#trackBegun();
   }
 
   async send(delivery: Delivery): Promise<void> {
@@ -189,8 +137,8 @@ export class SmtpChannel extends DeliveryChannel implements OnApplicationShutdow
     this.#transport.close();
   }
 
-  /** The pool asks for a mail's bytes once a connection stands and the server has let us in. */
-  #noteBegun(): void {
+  /** The pool reads the bytes of a mail after the connection and the login have succeeded. */
+  #trackBegun(): void {
     this.#transport.use('stream', ({ data, message }, done) => {
       message.processFunc((stream) => {
         this.#begun.add(String(data.messageId));
@@ -199,4 +147,63 @@ export class SmtpChannel extends DeliveryChannel implements OnApplicationShutdow
       done();
     });
   }
+}
+
+const NO_SMTPUTF8 =
+  'the SMTP server does not support SMTPUTF8, which this address needs because of letters before the @';
+
+/** The fields of nodemailer's errors. */
+interface NodemailerFailure {
+  readonly code?: unknown;
+  readonly command?: unknown;
+  readonly responseCode?: unknown;
+}
+
+const CONNECTION_CODES = new Set<unknown>([
+  'EAUTH',
+  'ECONNECTION',
+  'EDNS',
+  'ENOAUTH',
+  'EPROTOCOL',
+  'ESOCKET',
+  'ETIMEDOUT',
+  'ETLS',
+]);
+/** The server requires a login or rejects ours, which is not a fault of the mail. */
+const LOGIN_REPLIES = new Set<unknown>([530, 534, 535, 538]);
+/** Permanent failures, except the one that concerns the session instead of the mail. */
+const FINAL = /^5\d\d$/;
+const BAD_SEQUENCE = 503;
+
+interface FailedMail {
+  readonly recipient: string;
+  /** Whether the login had succeeded and the transfer of the mail had begun. */
+  readonly hasBegun: boolean;
+}
+
+/** Translates an error of nodemailer for the delivery queue. */
+export function smtpFailure(thrown: unknown, failed: FailedMail): Error {
+  const failure: NodemailerFailure = thrown ?? {};
+  const message = messageOf(thrown);
+  // This message is logged, and servers repeat addresses in their replies.
+  if (isServerUnavailable(failure, failed))
+    return new ChannelUnavailable(message.replaceAll(failed.recipient, 'the recipient'));
+  if (!isFinal(failure)) return new Error(message, { cause: thrown });
+  if (!needsSmtpUtf8(failed.recipient)) return new DeliveryRefused(message);
+  return new DeliveryRefused(`${NO_SMTPUTF8}: ${message}`);
+}
+
+function isServerUnavailable(
+  { code, command, responseCode }: NodemailerFailure,
+  { recipient, hasBegun }: FailedMail,
+): boolean {
+  if (!hasBegun && CONNECTION_CODES.has(code)) return true;
+  if (LOGIN_REPLIES.has(responseCode)) return true;
+  // The server rejects our sender, so it rejects all mails, unless the recipient adds SMTPUTF8 to the command.
+  return command === 'MAIL FROM' && isFinal({ responseCode }) && !needsSmtpUtf8(recipient);
+}
+
+function isFinal({ code, command, responseCode }: NodemailerFailure): boolean {
+  if (code === 'EENVELOPE' && command === 'API') return true;
+  return typeof responseCode === 'number' && FINAL.test(String(responseCode)) && responseCode !== BAD_SEQUENCE;
 }

@@ -77,7 +77,7 @@ describe('isOutdated', () => {
     ['the address was changed afterwards', at('b@example.com', '2026-01-01T00:00:00.001Z'), true],
     ['the user is gone, or has no address', at(null, '2026-01-01T00:00:00.001Z'), true],
     ['the later address is the same', at('a@example.com', '2026-01-01T00:00:00.001Z'), false],
-  ])('%s: %s', (_, noted, expected) => {
-    expect(isOutdated(request, noted)).toBe(expected);
+  ])('%s: %s', (_, lastChange, expected) => {
+    expect(isOutdated(request, lastChange)).toBe(expected);
   });
 });

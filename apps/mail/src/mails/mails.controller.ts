@@ -13,12 +13,12 @@ export class MailsController {
   }
 
   @EventHandler(events.emailChanged)
-  async noteChange({ id, payload }: ReceivedEvent<typeof events.emailChanged>): Promise<void> {
-    await this.mails.noteChange(id, payload);
+  async recordEmailChange({ id, payload }: ReceivedEvent<typeof events.emailChanged>): Promise<void> {
+    await this.mails.recordEmailChange(id, payload);
   }
 
   @EventHandler(events.userDeleted)
-  async noteDeletion({ id, payload }: ReceivedEvent<typeof events.userDeleted>): Promise<void> {
-    await this.mails.noteDeletion(id, payload);
+  async recordUserDeletion({ id, payload }: ReceivedEvent<typeof events.userDeleted>): Promise<void> {
+    await this.mails.recordUserDeletion(id, payload);
   }
 }

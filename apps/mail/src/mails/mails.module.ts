@@ -9,7 +9,7 @@ import { MailsController } from './mails.controller.js';
 import { MailsService } from './mails.service.js';
 import { RecipientsRepository } from './recipients.repository.js';
 
-/** Mails: what asks for them, and how they leave. */
+/** Mails, by SMTP or into files. */
 @Module({
   imports: [DeliveriesModule, TemplatesModule],
   controllers: [MailsController],

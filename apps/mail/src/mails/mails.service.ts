@@ -7,7 +7,7 @@ import type { NewDelivery } from '../deliveries/delivery.rules.js';
 import { catchUpSeconds, isOutdated, type RecipientRow } from './mail.rules.js';
 import { RecipientsRepository, type UserRef } from './recipients.repository.js';
 
-/** Queues the mails that other services ask for, as long as their addresses are the users'. */
+/** Queues the mails that other services request, and drops those to outdated addresses. */
 @Injectable()
 export class MailsService {
   private readonly logger = new Logger('Mails');
@@ -19,41 +19,42 @@ export class MailsService {
     private readonly sealer: Sealer,
   ) {}
 
-  /** @param id of the event, and of the mail from now on */
+  /** @param id the id of the event, which becomes the id of the mail */
   async request(id: string, request: MailRequest, now: Date): Promise<void> {
     const delivery = { ...this.deliveryOf(id, request), delaySeconds: catchUpSeconds(request, now) };
     await this.inbox.once(id, async (tx) => {
       await this.recipients.lock(tx, request);
-      const noted = await this.recipients.find(tx, request);
-      if (isOutdated(request, noted)) await this.deliveries.addDropped(tx, delivery, reasonOf(noted));
+      const lastChange = await this.recipients.find(tx, request);
+      if (isOutdated(request, lastChange)) await this.deliveries.addDropped(tx, delivery, reasonOf(lastChange));
       else await this.deliveries.add(tx, delivery);
     });
   }
 
-  async noteChange(id: string, change: EventPayload<typeof events.emailChanged>): Promise<void> {
+  async recordEmailChange(id: string, change: EventPayload<typeof events.emailChanged>): Promise<void> {
     const { email, changedAt } = change;
-    await this.inbox.once(id, (tx) => this.note(tx, change, { email, changedAt: new Date(changedAt) }));
+    await this.inbox.once(id, (tx) => this.record(tx, change, { email, changedAt: new Date(changedAt) }));
   }
 
-  async noteDeletion(id: string, user: EventPayload<typeof events.userDeleted>): Promise<void> {
+  async recordUserDeletion(id: string, user: EventPayload<typeof events.userDeleted>): Promise<void> {
     const deletion = { email: null, changedAt: new Date(user.deletedAt) };
-    await this.inbox.once(id, (tx) => this.note(tx, user, deletion));
+    await this.inbox.once(id, (tx) => this.record(tx, user, deletion));
   }
 
-  private async note(tx: Tx, { appId, userId }: UserRef, row: RecipientRow): Promise<void> {
+  private async record(tx: Tx, { appId, userId }: UserRef, row: RecipientRow): Promise<void> {
     await this.recipients.lock(tx, { appId, userId });
-    await this.recipients.note(tx, { appId, userId }, row);
-    const dropped = await this.deliveries.dropNoLongerOwed(tx, {
+    await this.recipients.record(tx, { appId, userId }, row);
+    const dropped = await this.deliveries.dropOutdated(tx, {
       appId,
       userId,
       recipient: row.email,
       asOf: row.changedAt,
       reason: reasonOf(row),
     });
-    if (dropped > 0) this.logger.log(`${dropped} mails to a user of ${appId} are not sent: ${reasonOf(row)}`);
+    if (dropped > 0)
+      this.logger.log(`${dropped} mails to a user of application ${appId} were dropped: ${reasonOf(row)}`);
   }
 
-  /** @throws Error where the token was sealed with another secret */
+  /** @throws Error if the token was sealed with another secret */
   private deliveryOf(id: string, request: MailRequest): NewDelivery {
     const { appId, userId, kind, email, languages, username, applicationName, pageUrl } = request;
     const token = this.sealer.open(request.sealedToken, sealedTokenContext(request));
@@ -71,6 +72,8 @@ export class MailsService {
   }
 }
 
-function reasonOf(noted: RecipientRow | undefined): string {
-  return noted?.email === null ? 'the user has no address any more' : 'the user has another address now';
+function reasonOf(lastChange: RecipientRow | undefined): string {
+  return lastChange?.email === null
+    ? 'the user no longer has an email address'
+    : 'the email address of the user has changed';
 }

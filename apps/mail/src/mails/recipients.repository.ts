@@ -9,7 +9,7 @@ export interface UserRef {
 
 @Injectable()
 export class RecipientsRepository {
-  /** Until the transaction ends, nobody else handles an event of the user: two at once would not see each other's work. */
+  /** Serializes the transactions that handle events of one user, because concurrent ones do not see each other's rows. */
   async lock(tx: Tx, { appId, userId }: UserRef): Promise<void> {
     await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`mail.recipients ${appId} ${userId}`]);
   }
@@ -22,8 +22,8 @@ export class RecipientsRepository {
     return row;
   }
 
-  /** Remembers a change, unless a later one is known. */
-  async note(tx: Tx, { appId, userId }: UserRef, { email, changedAt }: RecipientRow): Promise<void> {
+  /** Stores a change, unless a later one is stored. */
+  async record(tx: Tx, { appId, userId }: UserRef, { email, changedAt }: RecipientRow): Promise<void> {
     await tx.query(
       `INSERT INTO mail.recipients AS known (app_id, user_id, email, changed_at) VALUES ($1, $2, $3, $4)
        ON CONFLICT ON CONSTRAINT recipients_pkey DO UPDATE

@@ -8,7 +8,7 @@ import { eventually, newDatabase } from '#testing';
 import { MailDatabase, mailDatabase } from '../mail.database.js';
 import { RetentionRepository } from './retention.job.js';
 
-describe('what the mail service remembers', () => {
+describe('the retention of the mail service', () => {
   let databaseUrl: string;
   let database: MailDatabase;
   let retention: RetentionRepository;
@@ -47,14 +47,14 @@ describe('what the mail service remembers', () => {
     expect((await left()).map(({ id }) => id)).toEqual([kept]);
   });
 
-  it('of what waits never ends, however old it is', async () => {
+  it('never ends for waiting deliveries', async () => {
     await insert('queued', { settled: null, expires: '1 day' });
     await insert('failed', { settled: null, expires: '1 day' });
     await forget();
     expect(await left()).toHaveLength(2);
   });
 
-  it('holds no content of what is dead and has expired', async () => {
+  it('deletes the content of expired dead deliveries', async () => {
     const useless = await insert('dead', { settled: '-1 day', expires: '-1 hour' });
     const useful = await insert('dead', { settled: '-1 day', expires: '1 hour' });
     await forget();
@@ -66,7 +66,7 @@ describe('what the mail service remembers', () => {
     );
   });
 
-  it('goes in batches until all is gone', async () => {
+  it('deletes in batches until nothing is left', async () => {
     await database.query(
       `INSERT INTO mail.deliveries (id, app_id, channel, kind, recipient, status, expires_at, give_up_at, settled_at)
        SELECT gen_random_uuid(), 'app', 'mail', 'verifyEmail', 'a@example.com', 'sent', now(), now(), now() - interval '31 days'
@@ -92,8 +92,8 @@ describe('what the mail service remembers', () => {
     expect(await database.query('SELECT used FROM mail.allowances')).toHaveLength(1);
   });
 
-  it('of a table without the DELETE privilege is a warning and an old time of success, until the privilege is granted', async () => {
-    // The role goes with the database of its name after the run.
+  it('logs a warning and keeps the last success time while the DELETE privilege is missing', async () => {
+    // The test run drops the role together with the database of the same name.
     const role = new URL(databaseUrl).pathname.slice(1);
     await database.query(`CREATE ROLE ${role} LOGIN PASSWORD 'restricted'`);
     await database.query(`GRANT USAGE ON SCHEMA mail TO ${role}`);
@@ -133,7 +133,7 @@ describe('what the mail service remembers', () => {
     }
   });
 
-  it('is applied by replicas at once without one waiting for another', async () => {
+  it('does not make replicas wait for each other', async () => {
     await database.query(
       `INSERT INTO mail.deliveries (id, app_id, channel, kind, recipient, status, expires_at, give_up_at, settled_at)
        SELECT gen_random_uuid(), 'app', 'mail', 'verifyEmail', 'a@example.com', 'sent', now(), now(), now() - interval '31 days'

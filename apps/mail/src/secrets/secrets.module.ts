@@ -10,7 +10,7 @@ import { providerContext } from '../text-messages/text-message-providers.service
 
 type Rpc = typeof mailSealingRpc;
 
-/** What operators ask where they replace the deployment's secret. */
+/** Lets operators replace the deployment's secret. */
 @Controller()
 class SecretsController {
   constructor(private readonly rows: SealedRows) {}
@@ -26,7 +26,7 @@ class SecretsController {
   }
 }
 
-/** What of mail is sealed with the deployment's secret, and how that is replaced. */
+/** The replacement of the deployment's secret in the tables of the mail service. */
 @Module({
   controllers: [SecretsController],
   providers: [
@@ -45,7 +45,7 @@ export class SecretsModule {
   }
 }
 
-/** All that mail has sealed. */
+/** Every column with sealed values. */
 const SEALED_TABLES: readonly SealedTable[] = [
   {
     name: 'deliveries',

@@ -1,19 +1,19 @@
 import type { MailKind } from '#contracts';
 import type { MailTemplate } from './template.rules.js';
 
-/** What a mail with one link says, in one language. Variables stand in it as in any template. */
-interface MailWords {
+/** The texts of a mail with one link, in one language. They may contain the variables of templates. */
+interface MailTexts {
   readonly language: string;
   readonly subject: string;
   readonly title: string;
   readonly request: string;
   readonly button: string;
-  /** Before the link as text, for those who cannot press the button. */
+  /** Introduces the link as text, for readers who cannot press the button. */
   readonly bareLink: string;
-  readonly notYou: string;
+  readonly notRequested: string;
 }
 
-/** Mail programs drop style sheets as they like: what a mail needs stands at its elements, what is nicer stands here. */
+/** Mail programs may drop style sheets, so required styles are inline and optional ones are here. */
 const DARK_STYLES = `
       :root { color-scheme: light dark; }
       @media (prefers-color-scheme: dark) {
@@ -34,12 +34,12 @@ const BUTTON_STYLE =
 const QUIET_STYLE = 'margin: 0 0 20px; font-size: 14px; color: #59626c';
 const LINK_STYLE = 'color: #0b57d0; word-break: break-all';
 
-/** A mail that looks well without tables: one column, one button, the same link below it. */
-function mailPage(words: MailWords): MailTemplate {
-  return { subject: words.subject, html: htmlOf(words), text: textOf(words) };
+/** One column without tables, one button, and the same link below it. */
+function mailPage(texts: MailTexts): MailTemplate {
+  return { subject: texts.subject, html: htmlOf(texts), text: textOf(texts) };
 }
 
-function htmlOf({ language, title, request, button, bareLink, notYou }: MailWords): string {
+function htmlOf({ language, title, request, button, bareLink, notRequested }: MailTexts): string {
   return `<!doctype html>
 <html lang="${language}">
   <head>
@@ -55,19 +55,19 @@ function htmlOf({ language, title, request, button, bareLink, notYou }: MailWord
       <p style="${PARAGRAPH_STYLE}">${request}</p>
       <p style="${PARAGRAPH_STYLE}"><a class="button" href="{{link}}" style="${BUTTON_STYLE}">${button}</a></p>
       <p class="quiet" style="${QUIET_STYLE}">${bareLink}<br><a class="link" href="{{link}}" style="${LINK_STYLE}">{{link}}</a></p>
-      <p class="quiet" style="${QUIET_STYLE}">${notYou}</p>
+      <p class="quiet" style="${QUIET_STYLE}">${notRequested}</p>
     </div>
   </body>
 </html>
 `;
 }
 
-function textOf({ title, request, button, notYou }: MailWords): string {
-  return `${title}\n\n${request}\n\n${button}:\n{{link}}\n\n${notYou}\n`;
+function textOf({ title, request, button, notRequested }: MailTexts): string {
+  return `${title}\n\n${request}\n\n${button}:\n{{link}}\n\n${notRequested}\n`;
 }
 
-/** The words of the templates that are there without anybody setting one. They name no time: it is configurable. */
-const WORDS: Readonly<Record<MailKind, readonly MailWords[]>> = {
+/** The texts of the built-in templates. They do not name the lifetime of the link, because it is configurable. */
+const TEXTS: Readonly<Record<MailKind, readonly MailTexts[]>> = {
   verifyEmail: [
     {
       language: 'en',
@@ -77,7 +77,7 @@ const WORDS: Readonly<Record<MailKind, readonly MailWords[]>> = {
         'The account “{{username}}” at {{appname}} was given the address {{email}}. If this account is yours, confirm the address.',
       button: 'Verify address',
       bareLink: 'Or open this address in a browser:',
-      notYou: 'If you did not make this account, ignore this mail: the address is then not verified.',
+      notRequested: 'If you did not make this account, ignore this mail: the address is then not verified.',
     },
     {
       language: 'zh',
@@ -86,7 +86,7 @@ const WORDS: Readonly<Record<MailKind, readonly MailWords[]>> = {
       request: '{{appname}} 的账号“{{username}}”登记了邮箱地址 {{email}}。如果这是您的账号，请确认该地址。',
       button: '验证邮箱地址',
       bareLink: '或者在浏览器中打开以下链接：',
-      notYou: '如果您没有注册这个账号，请忽略本邮件，该地址不会被验证。',
+      notRequested: '如果您没有注册这个账号，请忽略本邮件，该地址不会被验证。',
     },
   ],
   resetPassword: [
@@ -97,7 +97,7 @@ const WORDS: Readonly<Record<MailKind, readonly MailWords[]>> = {
       request: 'A new password was asked for, for your account “{{username}}” at {{appname}}.',
       button: 'Choose a new password',
       bareLink: 'Or open this address in a browser:',
-      notYou: 'If it was not you, ignore this mail: your password stays as it is.',
+      notRequested: 'If it was not you, ignore this mail: your password stays as it is.',
     },
     {
       language: 'zh',
@@ -106,16 +106,16 @@ const WORDS: Readonly<Record<MailKind, readonly MailWords[]>> = {
       request: '我们收到了为您在 {{appname}} 的账号“{{username}}”设置新密码的请求。',
       button: '设置新密码',
       bareLink: '或者在浏览器中打开以下链接：',
-      notYou: '如果这不是您本人的操作，请忽略本邮件，您的密码不会改变。',
+      notRequested: '如果这不是您本人的操作，请忽略本邮件，您的密码不会改变。',
     },
   ],
 };
 
 export const BUILT_IN_TEMPLATES: Readonly<Record<MailKind, ReadonlyMap<string, MailTemplate>>> = {
-  verifyEmail: templatesOf(WORDS.verifyEmail),
-  resetPassword: templatesOf(WORDS.resetPassword),
+  verifyEmail: templatesOf(TEXTS.verifyEmail),
+  resetPassword: templatesOf(TEXTS.resetPassword),
 };
 
-function templatesOf(words: readonly MailWords[]): ReadonlyMap<string, MailTemplate> {
-  return new Map(words.map((of) => [of.language, mailPage(of)]));
+function templatesOf(texts: readonly MailTexts[]): ReadonlyMap<string, MailTemplate> {
+  return new Map(texts.map((text) => [text.language, mailPage(text)]));
 }

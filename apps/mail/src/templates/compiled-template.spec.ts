@@ -12,7 +12,7 @@ const render = (template: Partial<typeof TEMPLATE>, variables: Partial<typeof VA
   CompiledTemplate.compile({ ...TEMPLATE, ...template }).render({ ...VARIABLES, ...variables });
 
 describe('a rendered mail', () => {
-  it('has its variables in each part', () => {
+  it('contains its variables in each part', () => {
     expect(render({})).toEqual({
       subject: 'Shop: ada',
       html: '<a href="https://shop.example/?token&#x3D;x">ada</a>',
@@ -21,7 +21,7 @@ describe('a rendered mail', () => {
   });
 
   it.each(['<script>alert(1)</script>', '"><img src=x onerror=alert(1)>', "' onclick='x", '</a>', '&lt;'])(
-    'a name such as %j writes no HTML, and is itself in what is text',
+    'a name such as %j is escaped in HTML and unchanged in text',
     (username) => {
       const { html, subject, text } = render({}, { username });
       const inside = /^<a href="https:\/\/shop\.example\/\?token&#x3D;x">([^<>"']*)<\/a>$/.exec(html)?.[1];
@@ -44,7 +44,7 @@ describe('a rendered mail', () => {
 
   it.each(['appname', 'email', 'username'] as const)('a subject is one line, whatever %s is', (name) => {
     const { subject } = render({ subject: `{{${name}}}` }, { [name]: 'x\r\nBcc: a@b.example\u0000\u2028y' });
-    // A username gets spaces of no width, so that it leads nowhere.
+    // A username gets zero-width spaces, so that mail programs do not link it.
     expect(subject.replaceAll('\u200b', '')).toBe('x Bcc: a@b.example y');
   });
 
@@ -52,7 +52,7 @@ describe('a rendered mail', () => {
     expect(render({ subject: 'Hello\r\nBcc: a@b.example' }).subject).toBe('Hello Bcc: a@b.example');
   });
 
-  it('a name that looks like a template is not one', () => {
+  it('a name that looks like a template is not rendered', () => {
     expect(render({}, { username: '{{link}}{{#if' }).text).toMatch(/^\{\{link\}\}\{\{#if: /);
   });
 
@@ -65,13 +65,13 @@ describe('a rendered mail', () => {
   it('is bounded, whatever the variables are', () => {
     const html = '{{link}}'.repeat(450);
     const link = `https://shop.example/${'='.repeat(4_000)}`;
-    expect(() => render({ html }, { link })).toThrow(/^html: it becomes longer than/);
+    expect(() => render({ html }, { link })).toThrow(/^html: it renders to more than/);
     expect(render({}, { email: 'x'.repeat(1_000_000), username: 'x'.repeat(1_000_000) }).html.length).toBeLessThan(
       1_000,
     );
   });
 
-  it.each(['html', 'text'] as const)('must have its link in %s', (part) => {
-    expect(() => render({ [part]: 'Hello {{username}}' })).toThrow(`${part}: it must have {{link}}`);
+  it.each(['html', 'text'] as const)('must contain the link in %s', (part) => {
+    expect(() => render({ [part]: 'Hello {{username}}' })).toThrow(`${part}: it must contain {{link}}`);
   });
 });

@@ -11,19 +11,19 @@ import {
 } from './template.rules.js';
 import type { RevisionRow, TemplatePlace, TemplatesRepository } from './templates.repository.js';
 
-/** No template of ours comes near it; one that does would be a mail that no server takes. */
+/** Far above the built-in templates; mail servers reject larger mails anyway. */
 const MAX_RENDERED_LENGTH = 1_048_576;
 
-/** A mail without its link would be of no use. */
+/** The parts that must contain the link. */
 export const PARTS_WITH_LINK: readonly TemplatePart[] = ['html', 'text'];
 
 type Render = (variables: MailVariables) => string;
 
-/** A template that was found to be one, ready to be rendered. */
+/** A valid template, ready to render. */
 export class CompiledTemplate {
   private constructor(private readonly parts: Readonly<Record<TemplatePart, Render>>) {}
 
-  /** @throws TemplateProblem where it is none */
+  /** @throws TemplateProblem if the template is invalid */
   static compile({ subject, html, text }: MailTemplate): CompiledTemplate {
     return new CompiledTemplate({
       subject: compilePart('subject', subject),
@@ -32,7 +32,7 @@ export class CompiledTemplate {
     });
   }
 
-  /** @throws Error where the link is none, or the mail would be larger than any may be */
+  /** @throws Error if the link is not an HTTP URL or the rendered mail is too large */
   render(variables: MailVariables): MailTemplate {
     const safe = safeVariables(variables);
     return {
@@ -46,7 +46,7 @@ export class CompiledTemplate {
 function compilePart(part: TemplatePart, source: string): Render {
   const used = variablesIn(part, source);
   if (PARTS_WITH_LINK.includes(part) && !used.has('link'))
-    throw new TemplateProblem(part, undefined, 'it must have {{link}}: without it the mail is of no use');
+    throw new TemplateProblem(part, undefined, 'it must contain {{link}}');
   return Handlebars.compile<MailVariables>(source, {
     strict: true,
     knownHelpersOnly: true,
@@ -56,24 +56,24 @@ function compilePart(part: TemplatePart, source: string): Render {
 
 function bounded(part: TemplatePart, rendered: string): string {
   if (rendered.length <= MAX_RENDERED_LENGTH) return rendered;
-  throw new TemplateProblem(part, undefined, `it becomes longer than ${MAX_RENDERED_LENGTH} characters`);
+  throw new TemplateProblem(part, undefined, `it renders to more than ${MAX_RENDERED_LENGTH} characters`);
 }
 
-/** Characters of the sources whose compiled templates are kept. */
+/** The cache is limited by the characters of the template sources. */
 const MAX_CACHED_LENGTH = 33_554_432;
 
-/** The templates of applications, ready to be rendered and at most a second old. */
+/** Compiled templates of applications, at most one second old. */
 export class OwnTemplates {
   readonly #revisions = new RecentReads<readonly RevisionRow[]>((appId) => this.repository.listRevisions(appId));
 
-  /** By revision: what is compiled once never changes. */
+  /** By revision: the source of a revision never changes. */
   readonly #compiled = new LRUCache<string, CompiledTemplate>({ maxSize: MAX_CACHED_LENGTH });
 
   constructor(private readonly repository: TemplatesRepository) {}
 
   /**
    * The languages in which the application has templates of its own for a kind of mail.
-   * @throws AppError SERVICE_UNAVAILABLE where that cannot be read: that may not be taken for "none"
+   * @throws AppError SERVICE_UNAVAILABLE if they cannot be read. This must not be treated as "none".
    */
   async languages({ appId, kind }: Omit<TemplatePlace, 'language'>): Promise<ReadonlySet<string>> {
     const rows = (await this.#revisions.get(appId)).filter((row) => row.kind === kind);
@@ -81,8 +81,8 @@ export class OwnTemplates {
   }
 
   /**
-   * @returns undefined where it has been removed since `languages` was asked
-   * @throws TemplateProblem where what is stored does not compile, such as after a way back to an older version
+   * @returns undefined if it was removed after the call of `languages`
+   * @throws TemplateProblem if the stored source does not compile, such as after a downgrade
    */
   async find(place: TemplatePlace): Promise<CompiledTemplate | undefined> {
     const rows = await this.#revisions.get(place.appId);
@@ -91,7 +91,7 @@ export class OwnTemplates {
     return cached ?? (await this.compileStored(place));
   }
 
-  /** Drops what is kept about an application in this process. */
+  /** Drops the cached revisions of an application in this process. */
   forget(appId: string): void {
     this.#revisions.forget(appId);
   }

@@ -2,15 +2,15 @@ import Handlebars from 'handlebars';
 import type { TemplatePart } from './template.rules.js';
 
 const VARIABLES: readonly string[] = ['appname', 'email', 'username', 'link'];
-/** Those that make a scope of their own, in which only `this` can be named, and those that do not. */
+/** Helpers that create a scope, in which only `this` and `../` work. */
 const SCOPES: readonly string[] = ['with', 'each'];
 const HELPERS: readonly string[] = ['if', 'unless', ...SCOPES];
 
-/** Bounds what a template costs to compile, and with the lengths of the variables what it can render. */
+/** These limits bound the cost of compilation and, with the lengths of the variables, the size of the result. */
 const MAX_TAGS = 500;
 const MAX_BYTES: Readonly<Record<TemplatePart, number>> = { subject: 2_000, html: 262_144, text: 262_144 };
 
-/** Why a template cannot be used, for the one who wrote it. */
+/** The reason why a template is invalid, as a message for its author. */
 export class TemplateProblem extends Error {
   constructor(part: TemplatePart, line: number | undefined, reason: string) {
     super(line === undefined ? `${part}: ${reason}` : `${part}, line ${line}: ${reason}`);
@@ -18,16 +18,16 @@ export class TemplateProblem extends Error {
 }
 
 /**
- * Reads a part of a template. Only variables of ours and four helpers get through, whichever branch they stand in, so that
- * no template can fail later with other variables, or reach into anything but them.
- * @returns the variables that it uses
+ * Validates a part of a template. Only our variables and four helpers are allowed, in every branch, so that no template
+ * fails later with other variables or reaches other values.
+ * @returns the variables that the part uses
  * @throws TemplateProblem
  */
 export function variablesIn(part: TemplatePart, source: string): ReadonlySet<string> {
   if (Buffer.byteLength(source) > MAX_BYTES[part])
     throw new TemplateProblem(part, undefined, `it is longer than ${MAX_BYTES[part]} bytes`);
   if (source.split('{{').length > MAX_TAGS)
-    throw new TemplateProblem(part, undefined, `it has more than ${MAX_TAGS} places with {{`);
+    throw new TemplateProblem(part, undefined, `it has more than ${MAX_TAGS} tags ({{)`);
   const reader = new TemplateReader(part);
   reader.readProgram(parse(part, source), false);
   return reader.used;
@@ -39,13 +39,17 @@ function parse(part: TemplatePart, source: string): hbs.AST.Program {
   } catch (error) {
     const { message, lineNumber } = error as Error & { lineNumber?: number };
     const line = lineNumber ?? Number(/on line (\d+)/.exec(message)?.[1] ?? 1);
-    // The lines between repeat the source.
+    // The lines in between repeat the source.
     const reason = message.split('\n').at(-1) ?? message;
-    throw new TemplateProblem(part, line, `it is no Handlebars template: ${reason.replace(/ - \d+:\d+$/, '')}`);
+    throw new TemplateProblem(
+      part,
+      line,
+      `it is not a valid Handlebars template: ${reason.replace(/ - \d+:\d+$/, '')}`,
+    );
   }
 }
 
-/** Walks over what was parsed. */
+/** Visits the syntax tree of a template. */
 class TemplateReader {
   readonly used = new Set<string>();
 
@@ -75,7 +79,7 @@ class TemplateReader {
     if (statement.params.length > 0 || hasHash(statement))
       throw this.problem(statement, `only ${HELPERS.join(', ')} can be used as helpers, as in {{#if email}}`);
     if (!statement.escaped && this.part === 'html')
-      throw this.problem(statement, 'three braces and & would let a user name write HTML: use two braces');
+      throw this.problem(statement, 'three braces and & skip HTML escaping: use two braces');
     this.readValue(statement.path, isInScope);
   }
 
@@ -87,19 +91,19 @@ class TemplateReader {
     if (value === undefined || others.length > 0 || hasHash(block) || hasBlockParams(block))
       throw this.problem(block, `${helper} takes one variable, as in {{#${helper} email}}`);
     const isScope = SCOPES.includes(helper);
-    if (isScope && isInScope) throw this.problem(block, `${SCOPES.join(' and ')} cannot stand in one another`);
+    if (isScope && isInScope) throw this.problem(block, `${SCOPES.join(' and ')} cannot be nested`);
     this.readValue(value, isInScope);
     this.readProgram(block.program, isScope || isInScope);
     this.readProgram(block.inverse, isInScope);
   }
 
   private readValue(value: hbs.AST.Expression, isInScope: boolean): void {
-    if (!isPath(value)) throw this.problem(value, `only variables can stand here: ${VARIABLES.join(', ')}`);
+    if (!isPath(value)) throw this.problem(value, `only variables are allowed here: ${VARIABLES.join(', ')}`);
     if (isInScope && isThis(value)) return;
     const name = VARIABLES.find((variable) => value.parts.length === 1 && variable === value.parts[0]);
     if (name === undefined || value.data)
       throw this.problem(value, `there is no variable "${value.original}", only ${VARIABLES.join(', ')}`);
-    // In a scope there is the text that it is for, and the variables are one step outside.
+    // Inside a scope, `this` is the text of its variable, and the variables are one level up.
     if (value.depth !== (isInScope ? 1 : 0))
       throw this.problem(value, `"${value.original}" is not in this block: write ${isInScope ? '../' : ''}${name}`);
     this.used.add(name);

@@ -3,7 +3,7 @@ import { canonicalLanguage, inSubject, isSameLanguage, languagesToTry, safeVaria
 
 const VARIABLES = { appname: 'Shop', email: 'ada@example.com', username: 'ada', link: 'https://shop.example/?token=x' };
 
-describe('what may stand in a subject', () => {
+describe('a subject', () => {
   it.each([
     ['Shop\r\nBcc: everyone@example.com', 'Shop Bcc: everyone@example.com'],
     ['a\u0000b\u001bc\u007fd\u0085e', 'a b c d e'],
@@ -16,7 +16,7 @@ describe('what may stand in a subject', () => {
     expect(inSubject(text)).toBe(subject);
   });
 
-  it('is cut where it is too long, and never inside of a character', () => {
+  it('is cut to its maximum length, never inside a character', () => {
     expect(inSubject('x'.repeat(501))).toBe(`${'x'.repeat(499)}…`);
     const cut = inSubject(`${'x'.repeat(498)}😀😀`);
     expect(cut).toBe(`${'x'.repeat(498)}…`);
@@ -25,7 +25,7 @@ describe('what may stand in a subject', () => {
 });
 
 describe('the variables', () => {
-  it('stand on one line each, and a name is no letter', () => {
+  it('are one line each, and names are short', () => {
     const username = `ada\r\n\r\nYou have won! ${'x'.repeat(200)}`;
     const safe = safeVariables({ ...VARIABLES, appname: 'Shop\u2028', username });
     expect(safe.appname).toBe('Shop');
@@ -40,7 +40,7 @@ describe('the variables', () => {
     ['ada.lovelace', 'ada.lovelace'],
     ['ada@example.com', 'ada@example.com'],
     ['Ada B. Lovelace', 'Ada B. Lovelace'],
-  ])('the name %s leads nowhere', (username, written) => {
+  ])('the name %s is not linked by mail programs', (username, written) => {
     expect(safeVariables({ ...VARIABLES, username }).username).toBe(written);
   });
 
@@ -48,12 +48,12 @@ describe('the variables', () => {
     ['https://shop.example/v?a="><script>&token=x', 'https://shop.example/v?a=%22%3E%3Cscript%3E&token=x'],
     ['http://localhost:8080/pages/v?token=x', 'http://localhost:8080/pages/v?token=x'],
     ['https://商店.example/验证 页?token=x', 'https://xn--czrs0t.example/%E9%AA%8C%E8%AF%81%20%E9%A1%B5?token=x'],
-  ])('the link %s is written %s', (link, written) => {
+  ])('the link %s is normalized to %s', (link, written) => {
     expect(safeVariables({ ...VARIABLES, link }).link).toBe(written);
   });
 
   it.each(['javascript:alert(1)', 'data:text/html,x', 'shop.example', '', `https://a.example/${'x'.repeat(4_096)}`])(
-    '%j is no link',
+    '%j is not a valid link',
     (link) => {
       expect(() => safeVariables({ ...VARIABLES, link })).toThrow(/link|URL/);
     },
@@ -66,7 +66,7 @@ describe('a language', () => {
     ['ZH-HANT-tw', 'zh-Hant-TW'],
     ['En', 'en'],
     ['es-419', 'es-419'],
-  ])('%s is written %s', (tag, canonical) => {
+  ])('%s is normalized to %s', (tag, canonical) => {
     expect(canonicalLanguage(tag)).toBe(canonical);
   });
 
@@ -82,7 +82,7 @@ describe('a language', () => {
       ['en', 'zh'],
     ],
     [[], ['en']],
-  ])('wanted %j: tried %j', (wanted, tried) => {
+  ])('requested %j: looked up %j', (wanted, tried) => {
     expect(languagesToTry(wanted)).toEqual(tried);
   });
 

@@ -7,7 +7,7 @@ export interface MailTemplate {
 
 export type TemplatePart = keyof MailTemplate;
 
-/** What stands in a mail of its own. The names are those of the service that applications come from. */
+/** The variables of a template. The names are those of the service from which applications migrate. */
 export interface MailVariables {
   readonly appname: string;
   readonly email: string;
@@ -16,16 +16,16 @@ export interface MailVariables {
 }
 
 export interface RenderedMail extends MailTemplate {
-  /** Whose template it was. */
+  /** The language of the template. */
   readonly language: string;
 }
 
-/** Control characters, line and paragraph separators, and what turns the direction of the text around it. */
-const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
+/** Control characters, line and paragraph separators, and characters that change the direction of text. */
+const INVISIBLE = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 
-/** Names are chosen by whoever signs up with somebody else's address: nobody shall send a letter of his own in one. */
+/** An attacker can sign up with the address of a victim: the name must be too short to carry a message. */
 const MAX_NAME_LENGTH = 100;
-/** What a mail program may turn into a link. Names such as `ada.lovelace` and addresses stay as they are: they are copied. */
+/** Names that mail programs may turn into links. Names such as `ada.lovelace` and addresses stay unchanged, for copying. */
 const LINKABLE = /[\s/:]|^www\./i;
 const ZERO_WIDTH_SPACE = '\u200b';
 const MAX_EMAIL_LENGTH = 320;
@@ -33,8 +33,8 @@ const MAX_LINK_LENGTH = 4_096;
 const MAX_SUBJECT_LENGTH = 500;
 
 /**
- * The variables as they may stand in a mail: each on one line, and bounded.
- * @throws Error where the link leads to no page
+ * Makes the variables safe for a mail: each on one line, with a limited length.
+ * @throws Error if the link is not an HTTP URL or is too long
  */
 export function safeVariables({ appname, email, username, link }: MailVariables): MailVariables {
   return {
@@ -45,36 +45,37 @@ export function safeVariables({ appname, email, username, link }: MailVariables)
   };
 }
 
-/** A rendered subject as it may stand in a header: whatever the template and the variables are, it is one line. */
+/** Makes a rendered subject safe for a header: one line, for any template and variables. */
 export function inSubject(rendered: string): string {
   return cut(oneLine(rendered), MAX_SUBJECT_LENGTH);
 }
 
 function oneLine(text: string): string {
-  return text.toWellFormed().replaceAll(UNSEEN, ' ').trim();
+  return text.toWellFormed().replaceAll(INVISIBLE, ' ').trim();
 }
 
-/** Keeps a name from leading anywhere: with a space of no width behind its dots and colons no mail program sees a link in it. */
+/** Keeps mail programs from linking a name, by zero-width spaces after its dots and colons. */
 function unlinked(name: string): string {
   return LINKABLE.test(name) ? name.replaceAll(/[.:](?=\S)/g, `$&${ZERO_WIDTH_SPACE}`) : name;
 }
 
-/** Cuts between characters, never inside of one. */
+/** Cuts between characters, never inside a surrogate pair. */
 function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const kept = text.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '');
   return `${kept}…`;
 }
 
-/** In its normal form it holds no quote that ends an attribute, no space and no bracket. */
+/** The normalized URL contains no quote that ends an attribute, no space and no bracket. */
 function pageLink(link: string): string {
   const { href, protocol } = new URL(link);
-  if (protocol !== 'https:' && protocol !== 'http:') throw new Error(`a link cannot lead to ${protocol}`);
-  if (href.length > MAX_LINK_LENGTH) throw new Error(`a link cannot be longer than ${MAX_LINK_LENGTH} characters`);
+  if (protocol !== 'https:' && protocol !== 'http:')
+    throw new Error(`the link must use http or https, not ${protocol}`);
+  if (href.length > MAX_LINK_LENGTH) throw new Error(`the link must not be longer than ${MAX_LINK_LENGTH} characters`);
   return href;
 }
 
-/** In which language a mail is written where there is a template in none of those that are wanted. */
+/** The language of a mail if no requested language has a template. */
 const LAST_LANGUAGE = 'en';
 
 /** A language tag in its usual spelling: `zh-cn` and `ZH-CN` are `zh-CN`. */
@@ -84,20 +85,20 @@ export function canonicalLanguage(tag: string): string {
 }
 
 /**
- * The languages to look for, the best one first: of each that is wanted also the more general ones (`zh-Hant-TW`,
- * `zh-Hant`, `zh`) before the next, and at last the one that is always there.
+ * The languages to look up, the best one first: each requested language is followed by its more general ones
+ * (`zh-Hant-TW`, `zh-Hant`, `zh`), and the fallback comes last.
  */
 export function languagesToTry(wanted: readonly string[]): string[] {
   const tags = wanted.flatMap((tag) => withGeneralOnes(canonicalLanguage(tag)));
   return [...new Set([...tags, LAST_LANGUAGE])];
 }
 
-/** Whether they are the same but for script and country. */
+/** Whether two tags differ only in script and country. */
 export function isSameLanguage(one: string, other: string): boolean {
   return one.split('-', 1).join() === other.split('-', 1).join();
 }
 
-/** A script has four letters, a country two. */
+/** A script has four letters, a country has two. */
 function canonicalSubtag(part: string): string {
   if (part.length === 4) return part.charAt(0).toUpperCase() + part.slice(1);
   return part.length === 2 ? part.toUpperCase() : part;

@@ -3,7 +3,7 @@ import { TemplatesController } from './templates.controller.js';
 import { TemplatesRepository } from './templates.repository.js';
 import { TemplatesService } from './templates.service.js';
 
-/** What mails say, in which language. */
+/** The templates of mails, built-in and per application. */
 @Module({
   controllers: [TemplatesController],
   providers: [TemplatesRepository, TemplatesService],

@@ -4,7 +4,7 @@ import type { Tx } from '#database';
 import { MailDatabase } from '../mail.database.js';
 import type { MailTemplate } from './template.rules.js';
 
-/** Which template of an application. */
+/** Identifies a template of an application. */
 export interface TemplatePlace {
   readonly appId: string;
   readonly kind: MailKind;
@@ -12,14 +12,13 @@ export interface TemplatePlace {
   readonly language: string;
 }
 
-/** That there is a template, and which one at this time. */
+/** The current revision of a template. */
 export interface RevisionRow {
   readonly kind: string;
   readonly language: string;
   readonly revision: string;
 }
 
-/** A template as it is stored. */
 interface TemplateRow extends MailTemplate {
   readonly revision: string;
 }
@@ -45,8 +44,8 @@ export class TemplatesRepository {
   }
 
   /**
-   * Changes the parts that are given. Two changes of different parts at the same time are both kept.
-   * @param base what the other parts are where there is no such template yet
+   * Changes the given parts. Concurrent changes of different parts are both kept.
+   * @param base the other parts, if the template does not exist yet
    */
   async put(
     tx: Tx,
@@ -65,7 +64,7 @@ export class TemplatesRepository {
     );
   }
 
-  /** @returns whether there was one */
+  /** @returns whether a template was removed */
   async remove(tx: Tx, { appId, kind, language }: TemplatePlace): Promise<boolean> {
     const removed = await tx.query(
       'DELETE FROM mail.templates WHERE app_id = $1 AND kind = $2 AND language = $3 RETURNING language',

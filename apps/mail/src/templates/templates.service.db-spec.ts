@@ -38,7 +38,7 @@ describe('the templates of mails', () => {
   });
 
   it.each(MAIL_KINDS.flatMap((kind) => ['en', 'zh'].map((language) => ({ kind, language }))))(
-    'built in: $kind in $language names user and application, and has the link to press and to read',
+    'built in: $kind in $language names user and application, and contains the link as button and as text',
     async ({ kind, language }) => {
       const mail = await render([language], service, kind);
       expect(mail.language).toBe(language);
@@ -51,14 +51,14 @@ describe('the templates of mails', () => {
     },
   );
 
-  it('are the built-in ones in the first language that there is, else English', async () => {
+  it('are the built-in ones in the first available language, else English', async () => {
     expect((await render(['zh-CN', 'en'])).language).toBe('zh');
     expect((await render(['fr', 'en-GB', 'zh'])).language).toBe('en');
     expect((await render(['fr'])).language).toBe('en');
     expect((await render([])).language).toBe('en');
   });
 
-  it("are the application's own in place of the built-in of the same language, and before less wanted languages", async () => {
+  it("are the application's own before the built-in one of the same language, and before less preferred languages", async () => {
     await set('en', ownTemplate('own en'));
     await set('fr-CA', ownTemplate('own fr-CA'));
     expect(await subjectFor('en-GB')).toBe('own en');
@@ -69,13 +69,13 @@ describe('the templates of mails', () => {
     expect((await render(['en'], service, 'resetPassword')).subject).toBe('Reset your password for Shop');
   });
 
-  it('of one application are not those of another', async () => {
+  it('of one application do not apply to another', async () => {
     await set('en', ownTemplate('own'));
     appId = unique('other');
     expect(await subjectFor('en')).toBe('Verify your email address for Shop');
   });
 
-  it('are listed with whose they are', async () => {
+  it('are listed as own or built-in', async () => {
     await set('zh-cn', ownTemplate('own'), 'resetPassword');
     await set('en', ownTemplate('own'), 'resetPassword');
     expect(await service.list(appId)).toEqual([
@@ -87,7 +87,7 @@ describe('the templates of mails', () => {
     ]);
   });
 
-  it('change by parts: what is not given stays as it was, of the own one or of the built-in', async () => {
+  it('change by parts: missing parts stay as they are in the own or built-in template', async () => {
     const shown = await set('en', { subject: 'Welcome {{username}}' });
     expect(shown).toMatchObject({ language: 'en', isOwn: true, subject: 'Welcome {{username}}' });
     expect(shown.text).toMatch(/^Verify your email address\n/);
@@ -95,7 +95,7 @@ describe('the templates of mails', () => {
     expect(await render(['en'])).toMatchObject({ subject: 'Welcome ada', text: 'Go https://shop.example/v?token=x' });
   });
 
-  it('changed by parts at the same time keep every part', async () => {
+  it('keep every part of concurrent changes', async () => {
     await Promise.all([
       set('en', { subject: 'S' }),
       set('en', { text: 'T {{link}}' }),
@@ -108,7 +108,7 @@ describe('the templates of mails', () => {
     });
   });
 
-  it('in a language that there was none in need all parts', async () => {
+  it('in a new language require all parts', async () => {
     await expect(set('fr', { subject: 'Bonjour' })).rejects.toMatchObject({
       errorName: 'INCORRECT_TYPE',
       message: 'There is no template for verifyEmail in fr yet: html and text must be given too.',
@@ -118,11 +118,11 @@ describe('the templates of mails', () => {
 
   it.each([
     [
-      { html: '{{link}}\n{{nobody}}' },
-      'html, line 2: there is no variable "nobody", only appname, email, username, link',
+      { html: '{{link}}\n{{unknown}}' },
+      'html, line 2: there is no variable "unknown", only appname, email, username, link',
     ],
-    [{ text: 'Hello' }, 'text: it must have {{link}}: without it the mail is of no use'],
-    [{ html: '{{#unless link}}{{link}}{{/unless}}' }, 'html: it has {{link}} where it is never shown'],
+    [{ text: 'Hello' }, 'text: it must contain {{link}}'],
+    [{ html: '{{#unless link}}{{link}}{{/unless}}' }, 'html: it contains {{link}} only where it is never rendered'],
     [{ subject: '{{#unless email}}x{{/unless}}' }, 'subject: it is empty'],
     [{ subject: '字'.repeat(1_000) }, 'subject: it is longer than 2000 bytes'],
   ])('%j is refused, and nothing changes', async (parts, message) => {
@@ -130,7 +130,7 @@ describe('the templates of mails', () => {
     expect((await service.list(appId)).some(({ isOwn }) => isOwn)).toBe(false);
   });
 
-  it('are previewed for somebody who does not exist', async () => {
+  it('are previewed with sample variables', async () => {
     const wanted = { appId, kind: 'verifyEmail', language: 'zh-CN', applicationName: '<店>' } as const;
     expect(await service.preview(wanted)).toMatchObject({
       language: 'zh',
@@ -144,7 +144,7 @@ describe('the templates of mails', () => {
     });
   });
 
-  it('are the built-in ones again once they are reset, and cannot be reset twice', async () => {
+  it('are the built-in ones again after a reset, which fails the second time', async () => {
     await set('en', ownTemplate('own'));
     const place = { appId, kind: 'verifyEmail', language: 'EN' } as const;
     await service.reset(place);
@@ -152,7 +152,7 @@ describe('the templates of mails', () => {
     await expect(service.reset(place)).rejects.toMatchObject({ errorName: 'NOT_FOUND', status: 404 });
   });
 
-  it('are a second old at most in other processes', async () => {
+  it('are at most one second old in other processes', async () => {
     const other = newService();
     const subjectThere = async () => (await render(['en'], other)).subject;
     expect(await subjectThere()).toBe('Verify your email address for Shop');
@@ -170,17 +170,17 @@ describe('the templates of mails', () => {
     }, 2_000);
   });
 
-  it('that do not compile any more are an error, never a mail in other words', async () => {
+  it('that no longer compile are an error, never a built-in mail', async () => {
     await set('en', ownTemplate('own'));
     await database.query(
-      "UPDATE mail.templates SET text = '{{nobody}}', revision = gen_random_uuid() WHERE app_id = $1",
+      "UPDATE mail.templates SET text = '{{unknown}}', revision = gen_random_uuid() WHERE app_id = $1",
       [appId],
     );
-    await expect(render(['en'], newService())).rejects.toThrow(/there is no variable "nobody"/);
+    await expect(render(['en'], newService())).rejects.toThrow(/there is no variable "unknown"/);
   });
 
-  it('out of reach are an error, never the built-in ones', async () => {
-    const closed = new MailDatabase(mailDatabase('postgres://nobody@127.0.0.1:1/nowhere', 1));
+  it('in an unavailable database are an error, never the built-in ones', async () => {
+    const closed = new MailDatabase(mailDatabase('postgres://user@127.0.0.1:1/nowhere', 1));
     const away = new TemplatesService(new TemplatesRepository(closed), closed);
     await expect(render(['en'], away)).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
     await closed.close();

@@ -23,16 +23,15 @@ import {
 } from './template.rules.js';
 import { type TemplatePlace, TemplatesRepository } from './templates.repository.js';
 
-/** Which mail is written, and for whom. */
 interface MailToRender {
   readonly appId: string;
   readonly kind: MailKind;
-  /** In which it may be written, the best one first. */
+  /** The languages of the reader, the best one first. */
   readonly languages: readonly string[];
   readonly variables: MailVariables;
 }
 
-/** A template that was chosen: the application's own, or the built-in one of the language. */
+/** The selected template: the application's own, or the built-in one of the language. */
 interface ChosenTemplate {
   readonly place: TemplatePlace;
   readonly isOwn: boolean;
@@ -47,7 +46,7 @@ const COMPILED_BUILT_INS: ReadonlyMap<MailTemplate, CompiledTemplate> = new Map(
 
 const SAMPLE_PAGE = 'https://example.com/pages';
 
-/** Writes mails from the templates of applications and our own. */
+/** Renders mails from the templates of applications and the built-in ones. */
 @Injectable()
 export class TemplatesService {
   private readonly own: OwnTemplates;
@@ -60,12 +59,12 @@ export class TemplatesService {
   }
 
   /**
-   * @throws AppError SERVICE_UNAVAILABLE where templates cannot be read, Error where the link is none
+   * @throws AppError SERVICE_UNAVAILABLE if templates cannot be read, Error if the link is not an HTTP URL
    */
   async render({ appId, kind, languages, variables }: MailToRender): Promise<RenderedMail> {
     const { place, isOwn } = await this.choose({ appId, kind }, languages);
     const compiled = isOwn ? await this.own.find(place) : compiledBuiltIn(place);
-    // It was removed a moment ago: what takes its place is there.
+    // The template was removed in the meantime: its replacement is available.
     if (compiled === undefined) return this.render({ appId, kind, languages, variables });
     return { ...compiled.render(variables), language: place.language };
   }
@@ -81,7 +80,7 @@ export class TemplatesService {
     });
   }
 
-  /** The template that somebody who reads the language gets. */
+  /** The template that a reader of the language gets. */
   async get({ appId, kind, language }: TemplatePlace): Promise<ShownTemplate> {
     this.own.forget(appId);
     const { place, isOwn } = await this.choose({ appId, kind }, [language]);
@@ -110,12 +109,13 @@ export class TemplatesService {
     return { kind, language, isOwn, ...CompiledTemplate.compile(template).render(sampleFor(applicationName)) };
   }
 
-  /** @throws AppError NOT_FOUND where the application has none of its own */
+  /** @throws AppError NOT_FOUND if the application has none of its own */
   async reset(wanted: TemplatePlace): Promise<void> {
     const place = { ...wanted, language: canonicalLanguage(wanted.language) };
     const isRemoved = await this.database.transaction((tx) => this.repository.remove(tx, place));
     this.own.forget(place.appId);
-    if (!isRemoved) throw appError('NOT_FOUND', { message: `${describe(place)} is not a template of its own.` });
+    if (!isRemoved)
+      throw appError('NOT_FOUND', { message: `The application has no template of its own: ${describe(place)}.` });
   }
 
   private async choose(
@@ -144,13 +144,14 @@ function assertRenders(template: MailTemplate): void {
     const mail = CompiledTemplate.compile(template).render(sampleFor('Example'));
     if (mail.subject === '') throw new TemplateProblem('subject', undefined, 'it is empty');
     const hiding = PARTS_WITH_LINK.find((part) => !mail[part].includes(SAMPLE_PAGE));
-    if (hiding !== undefined) throw new TemplateProblem(hiding, undefined, 'it has {{link}} where it is never shown');
+    if (hiding !== undefined)
+      throw new TemplateProblem(hiding, undefined, 'it contains {{link}} only where it is never rendered');
   } catch (error) {
     throw error instanceof TemplateProblem ? appError('INCORRECT_TYPE', { message: error.message }) : error;
   }
 }
 
-/** The words of another language are no beginning. */
+/** A template in another language must not supply the missing parts. */
 function assertComplete(parts: Partial<MailTemplate>, place: TemplatePlace): void {
   const missing = (['subject', 'html', 'text'] as const).filter((part) => parts[part] === undefined);
   if (missing.length === 0) return;

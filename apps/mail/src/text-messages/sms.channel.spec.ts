@@ -33,7 +33,7 @@ describe('FileTextMessageProvider', () => {
     rmSync(data, { recursive: true });
   });
 
-  it('writes a file that only we can read, in folders that only we can enter, and says where', async () => {
+  it('writes a file and folders that only this user can access, and prints the path', async () => {
     await provider.send(message);
     const file = join(folder, `${message.id}.json`);
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(message);
@@ -41,7 +41,7 @@ describe('FileTextMessageProvider', () => {
     expect(shown).toEqual([`Text message to +8613812345678, code 012345: ${file}`]);
   });
 
-  it('writes the same file where the message comes again, also at once', async () => {
+  it('overwrites the file when the message is sent again, also concurrently', async () => {
     await provider.send(message);
     await provider.send(message);
     expect(readdirSync(folder)).toEqual([`${message.id}.json`]);
@@ -49,7 +49,7 @@ describe('FileTextMessageProvider', () => {
     expect(readdirSync(folder)).toEqual([`${message.id}.json`]);
   });
 
-  it('fails where it cannot write, and shows nothing', async () => {
+  it('fails if it cannot write, and prints nothing', async () => {
     writeFileSync(join(data, 'data'), 'no folder');
     await expect(provider.send(message)).rejects.toMatchObject({ code: 'ENOTDIR' });
     expect(shown).toEqual([]);

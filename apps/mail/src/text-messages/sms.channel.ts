@@ -5,27 +5,27 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { TextMessageProviderCredentials } from '#contracts';
 import { OutboundClient, OutboundError } from '#outbound';
-import { DeliveryChannel, DeliveryRefused, writeWhole } from '../deliveries/delivery.channel.js';
+import { DeliveryChannel, DeliveryRefused, writeFileAtomically } from '../deliveries/delivery.channel.js';
 import type { Delivery } from '../deliveries/delivery.rules.js';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
 import { TextMessageProvidersService } from './text-message-providers.service.js';
 import type { TextMessage, TextMessageContent, TextMessageProvider } from './text-message.rules.js';
 
-/** Writes each message into a file instead of sending it, and shows it to a developer. */
+/** Writes each message to a file instead of sending it, and prints it for developers. */
 @Injectable()
 export class FileTextMessageProvider implements TextMessageProvider<void> {
   constructor(@Inject(MAIL_CONFIG) private readonly config: Pick<MailConfig, 'textMessageFolder' | 'show'>) {}
 
-  /** The file is named by the message: whoever sends it again writes the same one. It appears whole. */
+  /** The file has the name of the message's id, so a repeated send overwrites it. */
   async send(message: TextMessage): Promise<void> {
     const file = join(this.config.textMessageFolder, `${message.id}.json`);
-    await writeWhole(file, `${JSON.stringify(message, undefined, 2)}\n`);
+    await writeFileAtomically(file, `${JSON.stringify(message, undefined, 2)}\n`);
     this.config.show(`Text message to ${message.to}, code ${message.code}: ${file}`);
   }
 }
 
-const FAILURES_BEFORE_REST = 3;
-const REST_MS = 5_000;
+const FAILURES_BEFORE_BACKOFF = 3;
+const BACKOFF_MS = 5_000;
 const MAX_APPLICATIONS = 10_000;
 
 interface Failures {
@@ -34,39 +34,39 @@ interface Failures {
 }
 
 /**
- * Which applications' providers do not answer. They rest for a moment, so that messages to them do not take the places of those
- * that others wait for.
+ * Pauses applications whose providers do not respond, so that their messages do not occupy the slots of other
+ * applications.
  */
-class ProviderRest {
+class ProviderBackoff {
   readonly #failures = new LRUCache<string, Failures>({ max: MAX_APPLICATIONS });
 
-  isResting(appId: string): boolean {
+  isBackingOff(appId: string): boolean {
     return performance.now() < (this.#failures.get(appId)?.until ?? 0);
   }
 
-  noteAnswer(appId: string): void {
+  recordResponse(appId: string): void {
     this.#failures.delete(appId);
   }
 
-  noteSilence(appId: string): void {
+  recordTimeout(appId: string): void {
     const count = (this.#failures.get(appId)?.count ?? 0) + 1;
-    this.#failures.set(appId, { count, until: count < FAILURES_BEFORE_REST ? 0 : performance.now() + REST_MS });
+    this.#failures.set(appId, { count, until: count < FAILURES_BEFORE_BACKOFF ? 0 : performance.now() + BACKOFF_MS });
   }
 }
 
 const TIMEOUT_MS = 5_000;
-const MAX_ANSWER_BYTES = 65_536;
-/** Connections to one provider's server; more requests at once wait for one. */
+const MAX_RESPONSE_BYTES = 65_536;
+/** The limit per provider server; further requests wait for a connection. */
 const MAX_CONNECTIONS = 16;
 
-/** The one way out to providers of text messages: never into networks of our own, bounded in time and size. */
+/** The HTTP client for text message providers: no access to internal networks, limited in time and response size. */
 @Injectable()
 export class ProviderHttp extends OutboundClient implements OnApplicationShutdown {
   constructor(@Inject(MAIL_CONFIG) { internalNetworks }: Pick<MailConfig, 'internalNetworks'>) {
     super({
       internalNetworks,
       timeoutMs: TIMEOUT_MS,
-      maxAnswerBytes: MAX_ANSWER_BYTES,
+      maxAnswerBytes: MAX_RESPONSE_BYTES,
       maxConnections: MAX_CONNECTIONS,
     });
   }
@@ -76,14 +76,14 @@ export class ProviderHttp extends OutboundClient implements OnApplicationShutdow
   }
 }
 
-/** Of a failure only its number: Twilio's text holds the recipient. */
+/** Only the error number, because the text contains the recipient. */
 const failure = z.object({ code: z.number().int() });
 
-/** Twilio's own number for "too many requests", whatever status it comes with. */
+/** Twilio's error number for "too many requests", with any status. */
 const TOO_MANY_REQUESTS = 20_429;
 const BAD_REQUEST = 400;
 
-/** Sends over Twilio's API. It knows no idempotence: a message whose answer is lost may come twice. */
+/** Sends over Twilio's API, which has no idempotency keys: a message may arrive twice if its response is lost. */
 @Injectable()
 export class TwilioProvider implements TextMessageProvider<TextMessageProviderCredentials<'twilio'>> {
   constructor(
@@ -101,8 +101,8 @@ export class TwilioProvider implements TextMessageProvider<TextMessageProviderCr
     const { status, text } = await this.http.send(url, { method: 'POST', headers, body: formOf(message, credentials) });
     if (status >= 200 && status < 300) return;
     const code = codeIn(text);
-    const problem = `Twilio answers with status ${status}${code === undefined ? '' : `, error ${code}`}`;
-    // Numbers that are none, that have opted out, or that no message reaches. Credentials that are refused can be mended.
+    const problem = `Twilio responds with status ${status}${code === undefined ? '' : `, error ${code}`}`;
+    // Invalid, unsubscribed or unreachable numbers. Rejected credentials are retried, because an operator can correct them.
     if (status === BAD_REQUEST && code !== undefined && code !== TOO_MANY_REQUESTS) throw new DeliveryRefused(problem);
     throw new Error(problem);
   }
@@ -124,16 +124,16 @@ function codeIn(text: string): number | undefined {
   }
 }
 
-/** What proves to a webhook that a request is ours, and when it was made (docs/mail.md shows how it is checked). */
+/** Proves the sender and the time of a request to a webhook (docs/mail.md describes the check). */
 function webhookSignature(secret: string, timestamp: string, body: string): string {
   return `v1=${createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')}`;
 }
 
 const MS_PER_SECOND = 1_000;
-/** A server that is asked too fast, or was too slow itself, takes the message later. */
+/** Timeout and rate limit: the server may accept the message later. */
 const LATER_STATUSES: readonly number[] = [408, 429];
 
-/** Gives each message to an address of the application's own, signed. */
+/** Posts each message, signed, to a URL of the application. */
 @Injectable()
 export class WebhookProvider implements TextMessageProvider<TextMessageProviderCredentials<'webhook'>> {
   constructor(private readonly http: ProviderHttp) {}
@@ -148,7 +148,7 @@ export class WebhookProvider implements TextMessageProvider<TextMessageProviderC
     };
     const { status } = await this.http.send(new URL(url), { method: 'POST', headers, body });
     if (status >= 200 && status < 300) return;
-    const problem = `the webhook answers with status ${status}`;
+    const problem = `the webhook responds with status ${status}`;
     if (status >= 400 && status < 500 && !LATER_STATUSES.includes(status)) throw new DeliveryRefused(problem);
     throw new Error(problem);
   }
@@ -156,12 +156,12 @@ export class WebhookProvider implements TextMessageProvider<TextMessageProviderC
 
 const PARALLEL = 32;
 
-/** Gives text messages to the provider of their application: files, where it has none. */
+/** Sends text messages over the provider of their application, or to files if it has none. */
 @Injectable()
 export class SmsChannel extends DeliveryChannel {
   readonly channel = 'sms';
   override readonly parallel = PARALLEL;
-  readonly #rest = new ProviderRest();
+  readonly #backoff = new ProviderBackoff();
 
   constructor(
     private readonly providers: TextMessageProvidersService,
@@ -173,21 +173,22 @@ export class SmsChannel extends DeliveryChannel {
   }
 
   async send({ id, appId, recipient: to, content }: Delivery): Promise<void> {
-    // What `TextMessagesService` has queued.
+    // `TextMessagesService` queues this content.
     const { text, code, ...options } = content as unknown as TextMessageContent;
     const message = { id, appId, to, text, code, ...options };
-    // Each application has a server of its own: one that is silent is no reason to pause the channel.
-    if (this.#rest.isResting(appId)) throw new Error('the provider has not answered a moment ago');
+    // Applications have separate servers: one that does not respond is no reason to pause the channel.
+    if (this.#backoff.isBackingOff(appId))
+      throw new Error('the provider did not respond to the latest requests; paused for a few seconds');
     try {
-      await this.give(message);
-      this.#rest.noteAnswer(appId);
+      await this.sendToProvider(message);
+      this.#backoff.recordResponse(appId);
     } catch (error) {
-      if (error instanceof OutboundError) this.#rest.noteSilence(appId);
+      if (error instanceof OutboundError) this.#backoff.recordTimeout(appId);
       throw error;
     }
   }
 
-  private async give(message: TextMessage): Promise<void> {
+  private async sendToProvider(message: TextMessage): Promise<void> {
     const settings = await this.providers.find(message.appId);
     if (settings === undefined) await this.files.send(message);
     else if (settings.kind === 'webhook') await this.webhook.send(message, settings.credentials);

@@ -2,13 +2,13 @@ import { Injectable } from '@nestjs/common';
 import type { Tx } from '#database';
 import { MailDatabase } from '../mail.database.js';
 
-/** Who carries an application's text messages, as it is stored. */
+/** The text message provider of an application. */
 export interface TextMessageProviderRow {
   readonly appId: string;
   readonly kind: string;
-  /** Fields that are no secret. */
+  /** The fields that are not secret. */
   readonly shown: Readonly<Record<string, string>>;
-  /** JSON of the other fields, sealed. */
+  /** The sealed JSON of the secret fields. */
   readonly sealedSecrets: string;
 }
 
@@ -33,7 +33,7 @@ export class TextMessageProvidersRepository {
     return row;
   }
 
-  /** Replaces what is there, as a whole. */
+  /** Replaces the whole row. */
   async put(tx: Tx, { appId, kind, shown, sealedSecrets }: TextMessageProviderRow): Promise<void> {
     await tx.query(
       `INSERT INTO mail.text_message_providers (app_id, kind, shown, sealed_secrets) VALUES ($1, $2, $3, $4)
@@ -43,7 +43,7 @@ export class TextMessageProvidersRepository {
     );
   }
 
-  /** @returns whether there was something to remove */
+  /** @returns whether a row was removed */
   async remove(tx: Tx, appId: string): Promise<boolean> {
     const removed = await tx.query('DELETE FROM mail.text_message_providers WHERE app_id = $1 RETURNING app_id', [
       appId,

@@ -12,7 +12,7 @@ const HUSH = 'hush-hush-of-the-webhook';
 const WEBHOOK = { url: 'https://shop.example/sms', secret: HUSH };
 const SID = `AC${'a1'.repeat(16)}`;
 
-describe('the providers of text messages', () => {
+describe('text message providers', () => {
   let database: MailDatabase;
   let service: TextMessageProvidersService;
   let appId: string;
@@ -31,7 +31,7 @@ describe('the providers of text messages', () => {
     [appId, service] = [unique('app'), newService()];
   });
 
-  it('are found again as they were set, and shown without their secrets', async () => {
+  it('are found as they were set, and shown without their secrets', async () => {
     expect([await service.find(appId), await service.get(appId)]).toEqual([undefined, null]);
     const shown = { kind: 'webhook', shown: { url: WEBHOOK.url }, secrets: ['secret'] };
     expect(await set('webhook', WEBHOOK)).toEqual(shown);
@@ -39,7 +39,7 @@ describe('the providers of text messages', () => {
     expect(await service.find(appId)).toEqual({ kind: 'webhook', credentials: WEBHOOK });
   });
 
-  it('are sealed at rest, for their application alone', async () => {
+  it('are sealed at rest with the id of their application', async () => {
     await set('webhook', WEBHOOK);
     const [row] = await database.query<{ t: string }>(
       'SELECT t::text FROM mail.text_message_providers t WHERE app_id = $1',
@@ -57,7 +57,7 @@ describe('the providers of text messages', () => {
     await database.query('DELETE FROM mail.text_message_providers WHERE app_id = $1', [other]);
   });
 
-  it('are one of those set at the same time, and replaced as a whole', async () => {
+  it('are replaced as a whole, also by concurrent changes', async () => {
     await Promise.all(
       Array.from({ length: 10 }, (_, n) => set('webhook', { url: `https://shop.example/${n}`, secret: `${HUSH}${n}` })),
     );
@@ -86,7 +86,7 @@ describe('the providers of text messages', () => {
     expect(await service.get(appId)).toBeNull();
   });
 
-  it('are gone once they are removed, here at once and elsewhere within a second', async () => {
+  it('are removed at once here, and within a second in other processes', async () => {
     await set('webhook', WEBHOOK);
     const elsewhere = newService();
     expect((await elsewhere.find(appId))?.kind).toBe('webhook');
@@ -98,7 +98,7 @@ describe('the providers of text messages', () => {
     await expect(service.remove(appId)).rejects.toMatchObject({ errorName: 'NOT_FOUND', status: 404 });
   });
 
-  it('that were sealed with another secret, or are of no known kind, are an error, never "none"', async () => {
+  it('that were sealed with another secret, or have an unknown kind, are an error, never "none"', async () => {
     await set('webhook', WEBHOOK);
     const stranger = newService('another secret of thirty-two characters');
     await expect(stranger.find(appId)).rejects.toThrow(/GATEPOST_SECRET/);
@@ -106,6 +106,6 @@ describe('the providers of text messages', () => {
     await expect(stranger.assertSecretFits()).rejects.toThrow(/GATEPOST_SECRET/);
     await service.assertSecretFits();
     await database.query("UPDATE mail.text_message_providers SET kind = 'pigeon' WHERE app_id = $1", [appId]);
-    await expect(newService().find(appId)).rejects.toThrow(/they are none of a provider "pigeon"/);
+    await expect(newService().find(appId)).rejects.toThrow(/they are not settings of a provider "pigeon"/);
   });
 });

@@ -7,10 +7,10 @@ import { MailDatabase } from '../mail.database.js';
 import { type TextMessageProviderRow, TextMessageProvidersRepository } from './text-message-providers.repository.js';
 import { joinProvider, parseProvider, type ProviderSettings } from './text-message.rules.js';
 
-/** Who carries the text messages of which application. Secrets are sealed at rest, and shown to nobody. */
+/** The text message providers of applications. Secrets are sealed at rest and never shown. */
 @Injectable()
 export class TextMessageProvidersService {
-  /** Sealed as they are stored: nothing is kept open. */
+  /** Cached sealed, as stored: no secret stays in memory in plain text. */
   readonly #rows = new RecentReads<{ readonly row: TextMessageProviderRow | undefined }>(async (appId) => ({
     row: await this.repository.find(appId),
   }));
@@ -22,10 +22,10 @@ export class TextMessageProvidersService {
   ) {}
 
   /**
-   * The provider of an application, at most a second old.
-   * @returns undefined where none is set
-   * @throws AppError SERVICE_UNAVAILABLE where that cannot be read, Error where it cannot be opened. Neither may be taken for
-   * "none": codes would then stand in files that nobody sends.
+   * The provider of an application, at most one second old.
+   * @returns undefined if none is set
+   * @throws AppError SERVICE_UNAVAILABLE if it cannot be read, Error if it cannot be opened. Neither must be treated as
+   * "none": codes would be written to files instead of being sent.
    */
   async find(appId: string): Promise<ProviderSettings | undefined> {
     const { row } = await this.#rows.get(appId);
@@ -37,7 +37,7 @@ export class TextMessageProvidersService {
     return row === undefined ? null : this.shown(row);
   }
 
-  /** @throws AppError INCORRECT_TYPE for fields that are not those of the kind */
+  /** @throws AppError INCORRECT_TYPE if the fields do not match the kind */
   async set({ appId, kind, fields }: RpcData<typeof textMessageProvidersRpc.set>): Promise<ShownTextMessageProvider> {
     const { shown, secrets } = parseProvider(kind, fields);
     const row = {
@@ -51,21 +51,20 @@ export class TextMessageProvidersService {
     return this.shown(row);
   }
 
-  /** @throws AppError NOT_FOUND where none is set */
+  /** @throws AppError NOT_FOUND if none is set */
   async remove(appId: string): Promise<void> {
     const isRemoved = await this.database.transaction((tx) => this.repository.remove(tx, appId));
     this.#rows.forget(appId);
-    if (!isRemoved)
-      throw appError('NOT_FOUND', { message: `Application "${appId}" has no provider of text messages.` });
+    if (!isRemoved) throw appError('NOT_FOUND', { message: `Application "${appId}" has no text message provider.` });
   }
 
-  /** @throws Error where what is stored was sealed with another secret: then no text message could be sent */
+  /** @throws Error if a stored row was sealed with another secret: no text message could be sent */
   async assertSecretFits(): Promise<void> {
     const row = await this.repository.findAny();
     if (row !== undefined) this.secretsOf(row);
   }
 
-  /** Not SERVICE_UNAVAILABLE: the messages of other applications can be sent. */
+  /** Does not throw SERVICE_UNAVAILABLE, because the messages of other applications can be sent. */
   private settingsOf(row: TextMessageProviderRow): ProviderSettings {
     try {
       return joinProvider(row.kind, { shown: row.shown, secrets: this.secretsOf(row) });
@@ -88,14 +87,13 @@ export class TextMessageProvidersService {
   }
 }
 
-/** What the secrets of an application's provider are sealed for. */
+/** The sealing context of a provider's secrets. */
 export function providerContext(appId: string): string {
   return `text message provider of ${appId}`;
 }
 
-/** Tells operators which credentials cannot be used, and why. */
 function unusable({ appId }: TextMessageProviderRow, cause: unknown): Error {
-  return new Error(`the provider of text messages of application ${appId} cannot be used: ${messageOf(cause)}`, {
+  return new Error(`the text message provider of application ${appId} cannot be used: ${messageOf(cause)}`, {
     cause,
   });
 }

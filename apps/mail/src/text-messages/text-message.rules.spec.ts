@@ -11,7 +11,7 @@ describe('textOf', () => {
     expect(textOf({ name: 'Shop', purpose, ttlMinutes, ...(op === undefined ? {} : { op }) }, '012345')).toBe(text);
   });
 
-  it('names every purpose differently, so that nobody gives away a code for something else', () => {
+  it('has a different text for every purpose, so that users recognize a code for another purpose', () => {
     const texts = CODE_PURPOSES.map((purpose) => textOf({ name: 'Shop', purpose, ttlMinutes: 10 }, '012345'));
     expect(new Set(texts).size).toBe(CODE_PURPOSES.length);
   });

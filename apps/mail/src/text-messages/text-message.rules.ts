@@ -12,35 +12,34 @@ import {
 } from '#contracts';
 import { appError } from '#errors';
 
-/** What a queued text message is made of: sealed while it waits. */
+/** The content of a queued text message, sealed at rest. */
 export interface TextMessageContent extends Pick<TextMessageOptions, 'smsType' | 'template' | 'sign' | 'variables'> {
   readonly text: string;
   readonly code: string;
 }
 
-/** A text message, ready to be sent. */
 export interface TextMessage extends Pick<TextMessageOptions, 'smsType' | 'template' | 'sign' | 'variables'> {
-  /** The same for every attempt to send it. */
+  /** The same for every attempt. */
   readonly id: string;
   readonly appId: string;
   /** The phone number, in international format. */
   readonly to: string;
   readonly text: string;
-  /** The code that stands in the text, for providers that fill templates of their own. */
+  /** The code in the text, for providers that fill templates of their own. */
   readonly code: string;
 }
 
-/** Who carries text messages to phones. @template Credentials what it must know of the application */
+/** Sends text messages. @template Credentials the settings of the application */
 export interface TextMessageProvider<Credentials> {
   /**
-   * Resolves once the message is with the provider.
-   * @throws DeliveryRefused where it will never take it; anything else means: try this one again later. No error's message holds
-   * the number, the text, or a secret: it is kept.
+   * Resolves once the provider has accepted the message.
+   * @throws DeliveryRefused if the provider rejects it permanently; any other error means that it is retried later. Error
+   * messages are stored, so they must not contain the number, the text, or a secret.
    */
   send(message: TextMessage, credentials: Credentials): Promise<void>;
 }
 
-/** How a message calls the code, so that whoever gets it knows what it opens. */
+/** The name of the code in the message, by which the reader knows its purpose. */
 const CODE_NAMES: Readonly<Record<CodePurpose, string>> = {
   generic: 'verification code',
   login: 'login code',
@@ -59,7 +58,6 @@ export function textOf(
   return `[${name}] ${code} is your ${CODE_NAMES[purpose]}${use}. It is valid for ${ttlMinutes} ${minutes}.`;
 }
 
-/** A provider and what it takes to use it. */
 export type ProviderSettings = {
   readonly [Kind in TextMessageProviderKind]: {
     readonly kind: Kind;
@@ -68,8 +66,8 @@ export type ProviderSettings = {
 }[TextMessageProviderKind];
 
 /**
- * Reads the fields that an operator gives for a provider.
- * @throws AppError INCORRECT_TYPE: it names the field, never its value
+ * Parses the fields that an operator sets for a provider.
+ * @throws AppError INCORRECT_TYPE, which names the field, never its value
  */
 export function parseProvider(
   kind: TextMessageProviderKind,
@@ -81,11 +79,11 @@ export function parseProvider(
   return splitCredentials(schema, fields);
 }
 
-/** The stored fields as a provider. @throws Error where they are none, such as after a way back to an older version */
+/** The stored fields as settings. @throws Error if they are invalid, such as after a downgrade */
 export function joinProvider(kind: string, { shown, secrets }: SplitCredentials): ProviderSettings {
   const known = TEXT_MESSAGE_PROVIDER_KINDS.find((one) => one === kind);
   const parsed = known === undefined ? undefined : TEXT_MESSAGE_PROVIDERS[known].safeParse({ ...shown, ...secrets });
-  if (parsed?.success !== true) throw new Error(`they are none of a provider "${kind}"`);
-  // The kind has chosen the schema.
+  if (parsed?.success !== true) throw new Error(`they are not settings of a provider "${kind}"`);
+  // The kind has selected the schema.
   return { kind: known, credentials: parsed.data } as ProviderSettings;
 }

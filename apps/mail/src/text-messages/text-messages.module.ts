@@ -8,7 +8,7 @@ import { TextMessageProvidersService } from './text-message-providers.service.js
 import { TextMessageProvidersController, TextMessagesController } from './text-messages.controller.js';
 import { TextMessagesService } from './text-messages.service.js';
 
-/** Text messages: what asks for them, who carries them, and how an operator sets that for an application. */
+/** Text messages, and the providers that operators set for applications. */
 @Module({
   imports: [DeliveriesModule],
   controllers: [TextMessagesController, TextMessageProvidersController],

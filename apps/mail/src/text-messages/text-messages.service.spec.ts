@@ -61,7 +61,7 @@ describe('TextMessagesService', () => {
     ]);
   });
 
-  it('opens no code beside another number, and none that was sealed with another secret', async () => {
+  it('rejects a sealed code for another number, and one that was sealed with another secret', async () => {
     await expect(messages.request(ID, request({ mobilePhoneNumber: '+8613812345679' }))).rejects.toThrow();
     const foreign = new Sealer('another secret of thirty-two characters').seal('012345', sealedCodeContext(to));
     await expect(messages.request(ID, request({ sealedCode: foreign }))).rejects.toThrow(/another GATEPOST_SECRET/);

@@ -5,7 +5,7 @@ import { Sealer } from '#security';
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
 import { textOf } from './text-message.rules.js';
 
-/** Queues the codes that other services ask for. */
+/** Queues the text messages that other services request. */
 @Injectable()
 export class TextMessagesService {
   constructor(
@@ -15,8 +15,8 @@ export class TextMessagesService {
   ) {}
 
   /**
-   * @param id of the event, and of the message from now on
-   * @throws Error where the code was sealed with another secret
+   * @param id the id of the event, which becomes the id of the message
+   * @throws Error if the code was sealed with another secret
    */
   async request(id: string, request: TextMessageRequest): Promise<void> {
     const { appId, mobilePhoneNumber: recipient, purpose, smsType, expiresAt } = request;
