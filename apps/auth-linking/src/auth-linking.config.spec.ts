@@ -16,7 +16,7 @@ describe('the addresses of platforms', () => {
     ]);
   });
 
-  it.each(['wexin', '__proto__', ''])('of a platform that there is not (%j) stop the start', (name) => {
+  it.each(['wexin', '__proto__', ''])('of an unknown platform (%j) stop the start', (name) => {
     expect(() => configOf(`weixin=https://a.example,${name}=https://b.example`)).toThrow(
       /GATEPOST_PLATFORM_URLS: must name platforms \(weixin, /,
     );

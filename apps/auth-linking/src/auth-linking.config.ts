@@ -19,9 +19,9 @@ export interface AuthLinkingConfig {
   readonly databaseUrl: string;
   readonly databasePool: number;
   readonly secret: Secret;
-  /** They open what was sealed with them; `secret` seals. */
+  /** Older secrets, for opening only; `secret` seals. */
   readonly acceptedSecrets: readonly Secret[];
-  /** Addresses of platforms that are not where their documentation says. */
+  /** Addresses that replace the documented ones of platforms. */
   readonly platformUrls: ReadonlyMap<string, string>;
   /** Internal networks that calls to platforms may reach. */
   readonly internalNetworks: readonly string[];
@@ -30,7 +30,7 @@ export interface AuthLinkingConfig {
 /** DI token of `AuthLinkingConfig`. */
 export const AUTH_LINKING_CONFIG = Symbol('AuthLinkingConfig');
 
-/** @throws ConfigError where an address is for a platform that there is not: most likely a typing error */
+/** @throws ConfigError if an address is for an unknown platform, probably a typing error */
 export function authLinkingConfig(env: z.output<typeof authLinkingEnvironment>): AuthLinkingConfig {
   const names = [...env.GATEPOST_PLATFORM_URLS.keys()];
   if (!names.every((name) => platformKind.safeParse(name).success)) {

@@ -1,10 +1,10 @@
 import { Database, type DatabaseOptions } from '#database';
 import { CreatePlatformCredentials1795900000000 } from './migrations/1795900000000-create-platform-credentials.js';
 
-/** The database of auth-linking, beside that of accounts where one process runs both. */
+/** A class of its own, so that one process can inject the databases of several services. */
 export class AuthLinkingDatabase extends Database {}
 
-/** Where the auth-linking service keeps its data; `gatepost migrate` and the service itself use it. */
+/** The schema and migrations, for `gatepost migrate` and for the service. */
 export function authLinkingDatabase(url: string, poolSize: number): DatabaseOptions {
   return {
     url,

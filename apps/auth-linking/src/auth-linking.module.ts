@@ -5,7 +5,7 @@ import { AuthLinkingDatabase, authLinkingDatabase } from './auth-linking.databas
 import { CredentialsModule } from './credentials/credentials.module.js';
 import { LinkingModule } from './linking/linking.module.js';
 
-/** The auth-linking service: what third-party platforms confirm, and the credentials for asking them. */
+/** The auth-linking service verifies third-party accounts, and stores the credentials for that. */
 @Module({})
 export class AuthLinkingModule {
   static forRoot(config: AuthLinkingConfig): DynamicModule {

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue, PlatformKind } from '#contracts';
 import { unique } from '#testing';
 import { honestEntries, refusalOf, useVerifiers } from './use-verifiers.js';
 
-/** The field of an entry that proves something. */
+/** The field of an entry that holds the proof. */
 const TOKEN_FIELDS: Readonly<Record<PlatformKind, string>> = {
   weixin: 'access_token',
   weibo: 'access_token',
@@ -61,7 +61,7 @@ describe('hostile entries of authData', () => {
     }
   });
 
-  it.each([undefined, ''])('a claim whose id is %j is refused where no code can name it', async (uid) => {
+  it.each([undefined, ''])('a claim with the id %j is refused on platforms without codes', async (uid) => {
     const { server, verify } = verifiers();
     const entries = await honestEntries(server);
     for (const kind of KINDS.filter((other) => !CODE_KINDS.includes(other))) {
@@ -70,12 +70,12 @@ describe('hostile entries of authData', () => {
     }
   });
 
-  it.each(['empty', 'odd-types'] as const)('an answer that names nobody (%s) is a refusal', async (fault) => {
+  it.each(['empty', 'odd-types'] as const)('a response without a user (%s) is a refusal', async (fault) => {
     const { server, verify } = verifiers();
     const entries = await honestEntries(server);
     for (const kind of KINDS) {
       server.break(kind, fault);
-      // With its code: the identity token would be judged without a question to the platform.
+      // With a code, because an identity token is verified without a request to the platform.
       const entry = kind === 'lc_apple' ? { uid: 'U', code: 'C' } : entries[kind];
       expect(await refusalOf(verify(kind, entry, { uid: 'U' })), kind).toMatchObject({ status: 400 });
     }
@@ -93,7 +93,7 @@ describe('hostile entries of authData', () => {
 describe('codes of mini programs', () => {
   const verifiers = useVerifiers();
 
-  it.each(CODE_KINDS)('%s: a code that was used, or made up, is refused in clear words', async (kind) => {
+  it.each(CODE_KINDS)('%s: a used or invented code is refused with a clear reason', async (kind) => {
     const { server, verify } = verifiers();
     const { [kind]: entry } = await honestEntries(server);
     await verify(kind, entry);
@@ -102,14 +102,14 @@ describe('codes of mini programs', () => {
     expect(await refusalOf(verify(kind, { code: 'made-up' }))).toMatchObject({ message: text });
   });
 
-  it.each(CODE_KINDS)('%s: of 20 requests with one code at the same time one gets through', async (kind) => {
+  it.each(CODE_KINDS)('%s: one of 20 concurrent requests with the same code succeeds', async (kind) => {
     const { server, verify } = verifiers();
     const { [kind]: entry } = await honestEntries(server);
     const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => verify(kind, entry)));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
-  it.each(CODE_KINDS)('%s: a code beside the id of another user is refused', async (kind) => {
+  it.each(CODE_KINDS)('%s: a code with the id of another user is refused', async (kind) => {
     const { server, verify } = verifiers();
     const { [kind]: entry } = await honestEntries(server);
     expect(await refusalOf(verify(kind, entry, { uid: 'victim' }))).toMatchObject({
@@ -133,7 +133,7 @@ describe('credentials of several applications', () => {
     await Promise.all(outcomes);
   });
 
-  it.each(CODE_KINDS)('%s: a wrong secret of ours is our failure, not that of the user', async (kind) => {
+  it.each(CODE_KINDS)('%s: a wrong secret in the credentials is a 503, not a refusal', async (kind) => {
     const { server, verify } = verifiers();
     const { [kind]: entry } = await honestEntries(server);
     const wrong = unique('wrong');
@@ -144,7 +144,7 @@ describe('credentials of several applications', () => {
     expect(await verify(kind, entry)).toBeDefined();
   });
 
-  it('a private key of ours that is none is told to the log, and to nobody what it holds', async () => {
+  it('an invalid private key in the credentials is logged without its content', async () => {
     const { server, verify } = verifiers();
     const entries = await honestEntries(server);
     const credentials = { privateKey: '-----BEGIN PRIVATE KEY-----\nhush-hush\n-----END PRIVATE KEY-----' };

@@ -27,10 +27,10 @@ describe('identity tokens of Apple', () => {
 
   it.each([
     ["audience: another app's token", { sub: 'S', aud: 'com.attacker.app' }],
-    ['audience: the list of ours as one', { sub: 'S', aud: 'com.example.app,com.example.web' }],
+    ['audience: our list as one value', { sub: 'S', aud: 'com.example.app,com.example.web' }],
     ['issuer: another one', { sub: 'S', iss: 'https://appleid.apple.com.attacker.example' }],
     ['expiry: a token of yesterday', { sub: 'S', secondsLeft: -60 }],
-    ['subject: somebody else', { sub: 'attacker' }],
+    ['subject: another user', { sub: 'attacker' }],
     ['subject: empty', { sub: '' }],
   ])('%s is refused', async (_, of) => {
     expect(await refusalOf(verifyToken(await verifiers().server.apple.identityToken(of)))).toMatchObject(REFUSED);
@@ -58,7 +58,7 @@ describe('identity tokens of Apple', () => {
     }
   });
 
-  it("another key under Apple's name is refused, and so is one that the token brings along", async () => {
+  it("another key under Apple's key id is refused, and so is a key in the token", async () => {
     const { apple } = verifiers().server;
     const { privateKey, publicKey } = newSigningKey();
     const { kid } = apple.signingKey;
@@ -77,13 +77,13 @@ describe('identity tokens of Apple', () => {
   });
 
   it.each(['', 'a.b', 'a.b.c.d.e', `${'x'.repeat(20_000)}.y.z`, 'not a token'])(
-    '"%.10s…" is no token',
+    '"%.10s…" is not a token',
     async (token) => {
       expect(await refusalOf(verifyToken(token))).toMatchObject(REFUSED);
     },
   );
 
-  it('a refusal tells nothing of the token', async () => {
+  it('a refusal reveals nothing of the token', async () => {
     const token = await verifiers().server.apple.identityToken({ sub: 'S', aud: 'x', email: 'ada@example.com' });
     const error = await refusalOf(verifyToken(token));
     for (const part of [...token.split('.'), 'ada@']) expect(inspect(error, { depth: 9 })).not.toContain(part);
@@ -119,7 +119,7 @@ describe('the key set of Apple', () => {
     return verifiers().verify('lc_apple', { uid: 'S', identity_token });
   };
   let passed = 0;
-  /** From one test to the next, too: the set is that of one service. */
+  /** The key set is shared by all tests, as in one service. */
   const passTime = (ms: number) => {
     vi.useRealTimers();
     passed += ms;
@@ -127,20 +127,20 @@ describe('the key set of Apple', () => {
   };
   afterEach(() => vi.useRealTimers());
 
-  it('is asked for once, however many tokens come at the same time and after one another', async () => {
+  it('is requested once for many concurrent and successive tokens', async () => {
     await Promise.all(Array.from({ length: 30 }, () => verifyNew()));
     for (let i = 0; i < 5; i += 1) await verifyNew();
     expect(keyRequests()).toBe(1);
   });
 
-  it('is asked for again once it is ten minutes old', async () => {
+  it('is requested again after ten minutes', async () => {
     const before = keyRequests();
     passTime(HOUR_MS);
     await Promise.all([verifyNew(), verifyNew()]);
     expect(keyRequests()).toBe(before + 1);
   });
 
-  it('made-up key names do not make us ask more than once in 30 seconds', async () => {
+  it('invented key ids trigger at most one request in 30 seconds', async () => {
     await verifyNew();
     passTime(HOUR_MS);
     await verifyNew();
@@ -155,7 +155,7 @@ describe('the key set of Apple', () => {
     expect(keyRequests()).toBe(before + 1);
   });
 
-  it('key rotation: new tokens are accepted, and those of the key that was taken away are refused', async () => {
+  it('key rotation: tokens of the new key are accepted, and those of the removed key are refused', async () => {
     passTime(HOUR_MS);
     await verifyNew();
     const { apple } = verifiers().server;
@@ -166,7 +166,7 @@ describe('the key set of Apple', () => {
     expect(await refusalOf(verifyNew(old))).toMatchObject(REFUSED);
   });
 
-  it('while it cannot be had, nothing is accepted: 503', async () => {
+  it('while it is unavailable, no token is accepted: 503', async () => {
     passTime(HOUR_MS);
     verifiers().server.break('lc_apple', 'status-500');
     expect(await refusalOf(verifyNew())).toMatchObject({ status: 503 });
@@ -192,14 +192,14 @@ describe("the exchange of Apple's codes", () => {
   });
 
   it.each([
-    ['of somebody else', { sub: 'attacker' }],
+    ['of another user', { sub: 'attacker' }],
     ['for another app', { sub: 'S', aud: 'com.attacker.app' }],
     ['that has expired', { sub: 'S', secondsLeft: -60 }],
-  ])('the identity token that it gives is judged as any other: one %s is refused', async (_, of) => {
+  ])('the identity token of a code is verified like any other: one %s is refused', async (_, of) => {
     expect(await refusalOf(verifyCode(await verifiers().server.apple.issueCode(of)))).toMatchObject(REFUSED);
   });
 
-  it('a token that is refused is not made good by a code', async () => {
+  it('a code does not replace a refused token', async () => {
     const { apple } = verifiers().server;
     const entry = {
       uid: 'S',
@@ -210,7 +210,7 @@ describe("the exchange of Apple's codes", () => {
     expect(await verifyCode(entry.code)).toEqual({ uid: 'S' });
   });
 
-  it('without a key of ours codes are refused; with a wrong one it is our failure', async () => {
+  it('without a private key codes are refused; with an invalid one the result is 503', async () => {
     const code = await verifiers().server.apple.issueCode({ sub: 'S' });
     expect(await refusalOf(verifyCode(code, { privateKey: undefined }))).toMatchObject(REFUSED);
     const { privateKey } = generateKeyPairSync('ec', {

@@ -42,14 +42,14 @@ describe('a platform that is down', () => {
     errors.forEach((error, index) => {
       const kind = server.kinds[index]!;
       expect(error).toMatchObject({ ...UNAVAILABLE, cause: { message: `${kind}: ${reason}` } });
-      expect(error.message).toBe(`The platform ${kind} does not answer as it should. Please try again.`);
-      const told = inspect(error, { depth: 9, showHidden: true });
-      for (const secret of secrets) expect(told).not.toContain(secret);
+      expect(error.message).toBe(`The platform ${kind} is not available. Please try again.`);
+      const inspected = inspect(error, { depth: 9, showHidden: true });
+      for (const secret of secrets) expect(inspected).not.toContain(secret);
     });
     expect(server.trapped).toBe(0);
   });
 
-  it('many at once: while one platform hangs, each request has its answer in time, and the others go on', async () => {
+  it('while one platform hangs, each request gets its response in time, and other platforms respond', async () => {
     const { server, verify } = verifiers();
     const { weixin, qq } = await honestEntries(server);
     server.break('weixin', 'hang');
@@ -63,7 +63,7 @@ describe('a platform that is down', () => {
     expect(await verify('weixin', weixin)).toMatchObject({ uid: 'U' });
   });
 
-  it('an exchange that takes long leaves less time for the key set: still three seconds', async () => {
+  it('a slow exchange leaves less time for the key set: still three seconds', async () => {
     const { server, verify } = verifiers();
     const code = await server.apple.issueCode({ sub: 'U' });
     server.slowDown('lc_apple', 2_000);
@@ -76,7 +76,7 @@ describe('a platform that is down', () => {
   });
 });
 
-describe('requests into networks of our own', () => {
+describe('requests into internal networks', () => {
   let server: PlatformServer | undefined;
   let http: PlatformHttp | undefined;
 
@@ -137,14 +137,14 @@ describe('requests into networks of our own', () => {
     expect(await causeAt(`http://${host}:1/`)).toBe('weixin: INTERNAL_ADDRESS');
   });
 
-  it('a name that leads to loopback is not reached', async () => {
+  it('a name that resolves to loopback is not reached', async () => {
     server = await PlatformServer.start();
     expect(await causeAt(server.url('weixin', 'localhost'))).toBe('weixin: INTERNAL_ADDRESS');
     expect(server.calls('weixin')).toEqual([]);
   });
 
   it.each([['127.0.0.1'], ['127.0.0.0/8'], ['loopback']])(
-    'what GATEPOST_INTERNAL_NETWORKS names (%s) is',
+    'addresses in GATEPOST_INTERNAL_NETWORKS (%s) are reached',
     async (of) => {
       server = await PlatformServer.start();
       nameLeadsTo(['127.0.0.1']);
@@ -168,7 +168,7 @@ describe('requests into networks of our own', () => {
     const verify = await verifyAt(server.url('weixin', 'platform.test'), ['127.0.0.1']);
     expect(await refusalOf(verify())).toMatchObject({ errorName: 'INVALID_WEIXIN_IDENTITY' });
     server.breakConnections();
-    // Once the first connection is known to be gone.
+    // Waits until the first connection is closed.
     await vi.waitFor(async () => {
       expect((await refusalOf(verify())).cause).toMatchObject({ message: 'weixin: INTERNAL_ADDRESS' });
     });
@@ -183,7 +183,7 @@ describe('requests into networks of our own', () => {
     expect(await causeAt(url, ['loopback'])).toMatch(cause);
   });
 
-  it('a server that does not speak TLS is a failure as any other', async () => {
+  it('a server without TLS is a failure like any other', async () => {
     server = await PlatformServer.start();
     expect(await causeAt(server.url('weixin').replace('http:', 'https:'), ['127.0.0.1'])).toMatch(/^weixin: \w+$/);
     expect(server.calls('weixin')).toEqual([]);

@@ -12,7 +12,7 @@ describe('accounts with an access token', () => {
   const verifiers = useVerifiers();
   const account = () => ({ openid: unique('openid'), unionid: unique('unionid') });
 
-  it('weixin confirms its user, and names the union id itself', async () => {
+  it('weixin confirms its user and the union id', async () => {
     const { server, verify } = verifiers();
     const { openid, unionid } = account();
     const entry = { ...server.weixin.issueToken({ openid, unionid }), unionid: 'made up' };
@@ -35,7 +35,7 @@ describe('accounts with an access token', () => {
     server.qq.grantsUnionIds = true;
   });
 
-  it('taptap confirms its user by a signed request that carries no secret', async () => {
+  it('taptap confirms its user by a signed request without a secret', async () => {
     const { server, verify } = verifiers();
     const { openid, unionid } = account();
     const entry = server.taptap.issueToken({ openid, unionid });
@@ -45,7 +45,7 @@ describe('accounts with an access token', () => {
 
   it.each<[string, (entry: JsonObject) => JsonObject]>([
     ['an unknown token', (entry) => ({ ...entry, access_token: 'made-up', mac_key: 'made-up' })],
-    ["somebody else's id", (entry) => ({ ...entry, openid: 'victim', uid: '42' })],
+    ["another user's id", (entry) => ({ ...entry, openid: 'victim', uid: '42' })],
   ])('an entry with %s is refused', async (_, forge) => {
     const { server, verify } = verifiers();
     await expect(verify('weixin', forge(server.weixin.issueToken(account())))).rejects.toMatchObject(INVALID_WEIXIN);
@@ -82,7 +82,7 @@ describe('mini programs', () => {
     expect(additions).toEqual({ uid: 'O1', openid: 'O1', unionid: 'U1', session_key: anyText });
   });
 
-  it('lc_tt: an anonymous code goes along, but alone it is no code', async () => {
+  it('lc_tt: an anonymous code is sent with a code, and proves nothing alone', async () => {
     const { server, verify } = verifiers();
     const entry = { code: server.tt.issueCode({ openid: 'O2' }), anonymousCode: 'device' };
     expect(await verify('lc_tt', entry)).toMatchObject({ uid: 'O2' });

@@ -6,10 +6,10 @@ import { PlatformHttp } from '../src/platforms/platform-http.js';
 import { PlatformVerifiers } from '../src/platforms/platform-verifiers.js';
 import type { Proof } from '../src/platforms/platform.rules.js';
 
-/** Verifiers as the service has them, in front of a server that answers as the platforms do. */
+/** The verifiers of the service, with a server that imitates the platforms. */
 export interface VerifiersUnderTest {
   readonly server: PlatformServer;
-  /** Has an entry verified with the credentials that the server knows, unless others are given. */
+  /** Verifies an entry with the credentials of the server, unless others are given. */
   readonly verify: <Kind extends PlatformKind>(
     kind: Kind,
     entry: JsonObject,
@@ -18,12 +18,12 @@ export interface VerifiersUnderTest {
 }
 
 interface VerifyOptions<Kind extends PlatformKind> {
-  /** Where it is not what the entry says. */
+  /** Replaces the id in the entry. */
   readonly uid?: string | undefined;
   readonly credentials?: Partial<PlatformCredentials<Kind>>;
 }
 
-/** Starts a server of platforms, and verifiers in front of it, for the tests of a suite. */
+/** Starts a server of platforms and its verifiers for the tests of a suite. */
 export function useVerifiers(): () => VerifiersUnderTest {
   const platforms = usePlatforms();
   let http: PlatformHttp | undefined;
@@ -41,7 +41,7 @@ export function useVerifiers(): () => VerifiersUnderTest {
   });
   afterAll(() => http?.onApplicationShutdown());
   return () => {
-    if (verifiers === undefined) throw new Error('the verifiers are there once the tests run');
+    if (verifiers === undefined) throw new Error('the verifiers exist only while tests run');
     return verifiers;
   };
 }
@@ -62,7 +62,7 @@ function uidOf({ uid, openid }: JsonObject): string | undefined {
   return typeof id === 'string' ? id : undefined;
 }
 
-/** Entries as honest clients send them, one per kind; their user is `U`. */
+/** Valid entries, one per kind, of the user `U`. */
 export async function honestEntries(server: PlatformServer): Promise<Readonly<Record<PlatformKind, JsonObject>>> {
   const account = { openid: 'U', unionid: 'UU' };
   return {
@@ -79,7 +79,7 @@ export async function honestEntries(server: PlatformServer): Promise<Readonly<Re
   };
 }
 
-/** The error of a verification. @throws Error where it succeeds, or fails with anything else */
+/** @returns the AppError of a verification. @throws Error for any other outcome */
 export async function refusalOf(verification: Promise<Proof>): Promise<AppError> {
   const outcome = await verification.catch((error: unknown) => error);
   if (outcome instanceof AppError) return outcome;

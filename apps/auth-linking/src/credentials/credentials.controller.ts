@@ -30,7 +30,7 @@ export class CredentialsController {
   }
 }
 
-/** What operators ask where they replace the deployment's secret. */
+/** Lets operators replace the deployment's secret. */
 @Controller()
 export class SecretsController {
   constructor(private readonly rows: SealedRows) {}

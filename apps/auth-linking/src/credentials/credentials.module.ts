@@ -7,7 +7,7 @@ import { CredentialsController, SecretsController } from './credentials.controll
 import { CredentialsRepository } from './credentials.repository.js';
 import { credentialsContext, CredentialsService } from './credentials.service.js';
 
-/** The credentials of applications on platforms: all that this service seals with the deployment's secret. */
+/** The platform credentials of applications, and the replacement of the secret that seals them. */
 @Module({
   controllers: [CredentialsController, SecretsController],
   providers: [
@@ -36,7 +36,7 @@ export class CredentialsModule {
   }
 }
 
-/** All that auth-linking has sealed. */
+/** Every column with sealed values. */
 const SEALED_TABLES: readonly SealedTable[] = [
   {
     name: 'credentials of platforms',

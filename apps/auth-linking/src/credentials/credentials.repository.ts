@@ -22,7 +22,7 @@ export class CredentialsRepository {
     return row;
   }
 
-  /** Replaces what is there for the platform, as a whole. */
+  /** Replaces the whole row. */
   async put(tx: Tx, { appId, platform, kind, shown, sealedSecrets }: CredentialsRow): Promise<void> {
     await tx.query(
       `INSERT INTO auth_linking.platform_credentials (app_id, platform, kind, shown, sealed_secrets)
@@ -33,7 +33,7 @@ export class CredentialsRepository {
     );
   }
 
-  /** @returns whether there was something to remove */
+  /** @returns whether a row was removed */
   async remove(tx: Tx, appId: string, platform: string): Promise<boolean> {
     const removed = await tx.query(
       'DELETE FROM auth_linking.platform_credentials WHERE app_id = $1 AND platform = $2 RETURNING platform',
@@ -43,13 +43,12 @@ export class CredentialsRepository {
   }
 }
 
-/** Credentials as they are stored. */
 export interface CredentialsRow {
   readonly appId: string;
   readonly platform: string;
   readonly kind: string;
-  /** Fields that are no secret. */
+  /** The fields that are not secret. */
   readonly shown: Readonly<Record<string, string>>;
-  /** JSON of the other fields, sealed. */
+  /** The sealed JSON of the secret fields. */
   readonly sealedSecrets: string;
 }

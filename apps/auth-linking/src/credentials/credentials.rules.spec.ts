@@ -12,7 +12,7 @@ const refusal = (platform: string, kind: PlatformKind, fields: Record<string, st
 };
 
 describe('the credentials that an operator gives', () => {
-  it('are cut into what may be shown and what is secret', () => {
+  it('are split into shown and secret fields', () => {
     const fields = { clientId: 'com.shop', keyId: 'K', privateKey: 'hush' };
     const parts = parseCredentials('lc_apple', 'lc_apple', fields);
     expect(parts).toEqual({ shown: { clientId: 'com.shop', keyId: 'K' }, secrets: { privateKey: 'hush' } });
@@ -33,21 +33,21 @@ describe('the credentials that an operator gives', () => {
     expect(error.message).not.toContain('VALUE');
   });
 
-  it('name one client of Apple at least', () => {
+  it('name at least one client of Apple', () => {
     expect(refusal('lc_apple', 'lc_apple', { clientId: ' , ' }).message).toBe('clientId: must name an id');
   });
 
-  it('are those of the platform itself where it has the name of a kind', () => {
+  it('have the kind of the platform if its name is a kind', () => {
     expect(refusal('weixin', 'qq', { appId: 'a' }).message).toMatch(/"weixin" is a platform of its own/);
     for (const key of ['_weixin_unionid', 'anonymous'])
-      expect(refusal(key, 'weixin', { appId: 'a' }).message).toBe(`"${key}" is no third-party platform.`);
+      expect(refusal(key, 'weixin', { appId: 'a' }).message).toBe(`"${key}" is not a third-party platform.`);
     expect(parseCredentials('weixin_tv', 'weixin', { appId: 'a' }).shown).toEqual({ appId: 'a' });
   });
 
   it.each(['weixin', 'no_such_kind', '__proto__', 'toString'])(
-    'stored as what is none of %s, they are an error',
+    'stored without the fields of the kind %s, they are an error',
     (kind) => {
-      expect(() => joinCredentials(kind, { shown: {}, secrets: {} })).toThrow(/no credentials of the kind/);
+      expect(() => joinCredentials(kind, { shown: {}, secrets: {} })).toThrow(/are not credentials of the kind/);
     },
   );
 });

@@ -21,8 +21,8 @@ describe('the platform credentials of applications', () => {
   let service: CredentialsService;
   let appId: string;
 
-  const newService = (secret = SECRET, hints = broadcasts) =>
-    new CredentialsService(new CredentialsRepository(database), database, new Sealer(secret), accounts, hints);
+  const newService = (secret = SECRET, channel = broadcasts) =>
+    new CredentialsService(new CredentialsRepository(database), database, new Sealer(secret), accounts, channel);
   const set = (platform: string, fields: Record<string, string>, kind = platform as PlatformKind) =>
     service.set({ appId, platform, kind, fields });
   const dump = async () =>
@@ -38,13 +38,13 @@ describe('the platform credentials of applications', () => {
     [appId, service] = [unique('app'), newService()];
   });
 
-  it('are found again as they were set', async () => {
+  it('are found as they were set', async () => {
     await set('lc_weapp', { appId: 'wx1', appSecret: APP_SECRET });
     expect(await service.find(appId, 'lc_weapp', 'lc_weapp')).toEqual({ appId: 'wx1', appSecret: APP_SECRET });
     expect(await service.find(appId, 'weixin', 'weixin')).toBeUndefined();
   });
 
-  it('are sealed at rest: what lies in the table holds no secret', async () => {
+  it('are sealed at rest: the table contains no secret in plain text', async () => {
     await set('lc_weapp', { appId: 'wx-in-the-open', appSecret: APP_SECRET });
     expect(await dump()).toContain('wx-in-the-open');
     expect(await dump()).not.toContain(APP_SECRET);
@@ -64,7 +64,7 @@ describe('the platform credentials of applications', () => {
     expect(await service.list(appId)).toMatchObject([{ shown: { clientId: 'com.shop,com.shop.web' }, secrets: [] }]);
   });
 
-  it('are one of those set at the same time, never a mixture', async () => {
+  it('are never a mixture of concurrent changes', async () => {
     await Promise.all(
       Array.from({ length: 20 }, (_, n) => set('lc_qqapp', { appId: `id${n}`, appSecret: `secret${n}` })),
     );
@@ -82,7 +82,7 @@ describe('the platform credentials of applications', () => {
     expect(await service.find(appId, 'weixin', 'weixin')).toEqual({ appId: 'wx1' });
   });
 
-  it('do not open in the row of another application or platform', async () => {
+  it('cannot be opened in the row of another application or platform', async () => {
     await set('lc_weapp', { appId: 'wx1', appSecret: APP_SECRET });
     const other = unique('app');
     await database.query(
@@ -93,7 +93,7 @@ describe('the platform credentials of applications', () => {
     await expect(service.find(other, 'lc_weapp', 'lc_weapp')).rejects.toMatchObject({ status: 503 });
   });
 
-  it('of a key come before those of its kind', async () => {
+  it('of a key take precedence over those of its kind', async () => {
     await set('weixin', { appId: 'of the kind' });
     expect(await service.find(appId, 'weixin_tv', 'weixin')).toEqual({ appId: 'of the kind' });
     await set('weixin_tv', { appId: 'of the key' }, 'weixin');
@@ -101,33 +101,33 @@ describe('the platform credentials of applications', () => {
     expect(await service.find(appId, 'weixin', 'weixin')).toEqual({ appId: 'of the kind' });
   });
 
-  it('of one kind prove nothing of another: the key is refused, not taken for one without credentials', async () => {
+  it('of one kind do not verify another kind: the key is rejected, not treated as one without credentials', async () => {
     await set('shop_login', { appId: 'wx1' }, 'weixin');
     await expect(service.find(appId, 'shop_login', 'qq')).rejects.toMatchObject({ errorName: 'INVALID_IDENTITY' });
   });
 
-  it('are gone once they are removed, and cannot be removed twice', async () => {
+  it('are gone after a removal, which fails the second time', async () => {
     await set('weixin', { appId: 'wx1' });
     await service.remove(appId, 'weixin');
     expect(await service.find(appId, 'weixin', 'weixin')).toBeUndefined();
     await expect(service.remove(appId, 'weixin')).rejects.toMatchObject({ errorName: 'NOT_FOUND', status: 404 });
   });
 
-  it('work in the other processes at once where the hint arrives, and within a second where it does not', async () => {
-    const [hinted, unhinted] = [newService(), newService(SECRET, new Broadcasts(new InProcessTransport()))];
+  it('apply in other processes at once with the broadcast, and within a second without it', async () => {
+    const [connected, isolated] = [newService(), newService(SECRET, new Broadcasts(new InProcessTransport()))];
     const idAt = async (process: CredentialsService) => (await process.find(appId, 'weixin', 'weixin'))?.appId;
-    expect([await idAt(hinted), await idAt(unhinted)]).toEqual([undefined, undefined]);
-    const setAndHint = async (id: string) => {
+    expect([await idAt(connected), await idAt(isolated)]).toEqual([undefined, undefined]);
+    const setAndBroadcast = async (id: string) => {
       await set('weixin', { appId: id });
       await new Promise(setImmediate);
     };
-    await setAndHint('wx1');
-    expect(await idAt(hinted)).toBe('wx1');
+    await setAndBroadcast('wx1');
+    expect(await idAt(connected)).toBe('wx1');
     await eventually(async () => {
-      expect(await idAt(unhinted)).toBe('wx1');
+      expect(await idAt(isolated)).toBe('wx1');
     }, 2_000);
-    await setAndHint('wx2');
-    expect([await idAt(hinted), await idAt(unhinted)]).toEqual(['wx2', 'wx1']);
+    await setAndBroadcast('wx2');
+    expect([await idAt(connected), await idAt(isolated)]).toEqual(['wx2', 'wx1']);
   });
 
   it('that were sealed with another secret are an error that names it, never "none"', async () => {
@@ -141,14 +141,14 @@ describe('the platform credentials of applications', () => {
     await service.assertSecretFits();
   });
 
-  it('of a kind that this version does not know are an error as well', async () => {
+  it('of an unknown kind are an error too', async () => {
     await set('weixin', { appId: 'wx1' });
     await database.query("UPDATE auth_linking.platform_credentials SET shown = '{}' WHERE app_id = $1", [appId]);
     await expect(newService().find(appId, 'weixin', 'weixin')).rejects.toMatchObject({ status: 503 });
   });
 
   it('cannot be set for an application that does not exist', async () => {
-    appId = unique('nobody');
+    appId = unique('unknown');
     await expect(set('weixin', { appId: 'wx1' })).rejects.toMatchObject({ errorName: 'NOT_FOUND' });
     expect(await service.list(appId)).toEqual([]);
   });

@@ -16,10 +16,10 @@ import { AuthLinkingDatabase } from '../auth-linking.database.js';
 import { CredentialsRepository, type CredentialsRow } from './credentials.repository.js';
 import { joinCredentials, parseCredentials } from './credentials.rules.js';
 
-/** What applications know to have accounts verified. Secrets are sealed at rest, and shown to nobody. */
+/** The platform credentials of applications. Secrets are sealed at rest and never shown. */
 @Injectable()
 export class CredentialsService {
-  /** Sealed as they are stored: nothing is kept open. */
+  /** Cached sealed, as stored: no secret stays in memory in plain text. */
   readonly #rows = new RecentReads<readonly CredentialsRow[]>((appId) => this.repository.list(appId));
 
   constructor(
@@ -35,10 +35,10 @@ export class CredentialsService {
   }
 
   /**
-   * The credentials for a key of `authData`, at most a second old: that key's own, else those of its kind.
-   * @returns undefined where the operator has set none
-   * @throws AppError SERVICE_UNAVAILABLE where they cannot be read or opened, INVALID_IDENTITY where the key has credentials
-   * of another kind. Neither may be taken for "none": then nothing would be verified.
+   * The credentials for a key of `authData`, at most one second old: those of the key, else those of its kind.
+   * @returns undefined if the operator has set none
+   * @throws AppError SERVICE_UNAVAILABLE if they cannot be read or opened, INVALID_IDENTITY if the key has credentials of
+   * another kind. Neither must be treated as "none": then nothing would be verified.
    */
   async find<Kind extends PlatformKind>(
     appId: string,
@@ -49,13 +49,13 @@ export class CredentialsService {
     const row = rows.find((one) => one.platform === platform) ?? rows.find((one) => one.platform === kind);
     if (row === undefined) return undefined;
     if (row.kind !== kind) throw appError('INVALID_IDENTITY');
-    // The row's kind has chosen the schema that it was parsed with.
+    // The kind of the row has selected the schema.
     return this.open(row) as PlatformCredentials<Kind>;
   }
 
   /**
-   * The keys of `authData` that have credentials, and what an operator has said that they are.
-   * @throws AppError SERVICE_UNAVAILABLE where that cannot be read
+   * The keys of `authData` that have credentials, with the kinds that the operator has set.
+   * @throws AppError SERVICE_UNAVAILABLE if they cannot be read
    */
   async kinds(appId: string): Promise<ReadonlyMap<string, PlatformKind>> {
     const rows = await this.#rows.get(appId);
@@ -67,7 +67,7 @@ export class CredentialsService {
   }
 
   /**
-   * @throws AppError INCORRECT_TYPE for fields that are not those of the kind, NOT_FOUND where there is no such application
+   * @throws AppError INCORRECT_TYPE if the fields do not match the kind, NOT_FOUND if the application does not exist
    */
   async set({ appId, platform, kind, fields }: RpcData<typeof platformsRpc.set>): Promise<ShownCredentials> {
     const { shown, secrets } = parseCredentials(platform, kind, fields);
@@ -80,7 +80,7 @@ export class CredentialsService {
     return this.shown(row);
   }
 
-  /** @throws AppError NOT_FOUND where none are set */
+  /** @throws AppError NOT_FOUND if none are set */
   async remove(appId: string, platform: string): Promise<void> {
     const isRemoved = await this.database.transaction((tx) => this.repository.remove(tx, appId, platform));
     if (!isRemoved)
@@ -88,7 +88,7 @@ export class CredentialsService {
     this.announce(appId);
   }
 
-  /** @throws Error where what is stored was sealed with another secret: then no account could be verified */
+  /** @throws Error if a stored row was sealed with another secret: no account could be verified */
   async assertSecretFits(): Promise<void> {
     const row = await this.repository.findAny();
     if (row !== undefined) this.secretsOf(row);
@@ -100,11 +100,11 @@ export class CredentialsService {
   }
 
   private open(row: CredentialsRow): PlatformCredentials {
-    return opening(row, () => joinCredentials(row.kind, { shown: row.shown, secrets: this.secretsOf(row) }));
+    return openOrFail(row, () => joinCredentials(row.kind, { shown: row.shown, secrets: this.secretsOf(row) }));
   }
 
   private shown(row: CredentialsRow): ShownCredentials {
-    const secrets = opening(row, () => Object.keys(this.secretsOf(row)));
+    const secrets = openOrFail(row, () => Object.keys(this.secretsOf(row)));
     return { platform: row.platform, kind: row.kind as PlatformKind, shown: { ...row.shown }, secrets };
   }
 
@@ -113,13 +113,13 @@ export class CredentialsService {
   }
 }
 
-/** What the secrets of an application for a platform are sealed for. */
+/** The sealing context of the secrets of an application for a platform. */
 export function credentialsContext(appId: string, platform: string): string {
   return `platform credentials of ${appId} for ${platform}`;
 }
 
-/** @throws AppError SERVICE_UNAVAILABLE with a cause that tells operators which credentials cannot be used, and why */
-function opening<T>({ appId, platform }: CredentialsRow, open: () => T): T {
+/** @throws AppError SERVICE_UNAVAILABLE; for the log, its cause names the credentials and the reason */
+function openOrFail<T>({ appId, platform }: CredentialsRow, open: () => T): T {
   try {
     return open();
   } catch (error) {

@@ -6,7 +6,7 @@ const DELETE = { __op: 'Delete' };
 const refused = (errorName: string) => expect.objectContaining({ errorName }) as Error;
 
 describe('parseAuthData', () => {
-  it('takes entries out of the other fields', () => {
+  it('separates entries from the other fields', () => {
     const body = { color: 'red', authData: { weibo: { uid: '1' } }, 'authData.github': { uid: '2' } };
     expect(parseAuthData(body)).toEqual({
       entries: [
@@ -27,7 +27,7 @@ describe('parseAuthData', () => {
     expect(parseAuthData(body)).toEqual({ entries: [], removed: ['weibo'], fields: {} });
   });
 
-  it('takes nothing for nothing', () => {
+  it('accepts missing and empty authData', () => {
     for (const body of [{}, { authData: null }, { authData: {} }])
       expect(parseAuthData(body)).toEqual({ entries: [], removed: [], fields: {} });
   });
@@ -106,7 +106,7 @@ describe('assertUnguessable', () => {
     '0b0f9a04-2f0d-4bd6-8f9e-3a1f2d4c5b6a',
     '0b0f9a042f0d4bd68f9e3a1f2d4c5b6a',
     '0B0F9A04-2F0D-4BD6-8F9E-3A1F2D4C5B6A',
-  ])('takes %s for the id of an anonymous user', (uid) => {
+  ])('accepts %s as the id of an anonymous user', (uid) => {
     expect(() => {
       check(uid);
     }).not.toThrow();
@@ -121,13 +121,13 @@ describe('assertUnguessable', () => {
     '{0b0f9a04-2f0d-4bd6-8f9e-3a1f2d4c5b6a}',
     '0b0f9a042f0d4bd68f9e3a1f2d4c5b6a\n',
     '０b0f9a042f0d4bd68f9e3a1f2d4c5b6a',
-  ])('refuses %j for one', (uid) => {
+  ])('rejects %j as the id of an anonymous user', (uid) => {
     expect(() => {
       check(uid);
     }).toThrow(expect.objectContaining({ errorName: 'INVALID_IDENTITY' }) as Error);
   });
 
-  it('leaves ids of platforms to the platforms', () => {
+  it('does not check ids of platforms', () => {
     expect(() => {
       check('1', 'github');
     }).not.toThrow();
@@ -151,22 +151,22 @@ describe('readUnionId', () => {
     expect(read('weixin', entry)).toEqual({ platform: 'weixin', uid: 'u', isMain });
   });
 
-  it('needs to be told what the union id belongs to', () => {
+  it('requires the platform of the union id', () => {
     expect(read('weixin', { openid: 'o', unionid: 'u' })).toBeUndefined();
     expect(read('weixin', { openid: 'o', platform: 'weixin' })).toBeUndefined();
   });
 
-  it('knows none of other platforms and anonymous users', () => {
+  it('ignores union ids of unknown platforms and anonymous users', () => {
     expect(read('github', { uid: 'g', unionid: 'u', platform: 'github' })).toBeUndefined();
     expect(read('anonymous', { id: 'a', unionid: 'u', platform: 'weixin' })).toBeUndefined();
   });
 
-  it('takes a name of the application’s own, and that of a mini program’s platform', () => {
+  it('accepts an application’s own name, and the platform of a mini program', () => {
     expect(read('weixin', { ...weixin, platform: 'group' })?.platform).toBe('group');
     expect(read('lc_weapp', { openid: 'o', unionid: 'u', platform: 'weixin' })?.platform).toBe('weixin');
   });
 
-  it('believes the platform over the client', () => {
+  it('prefers the platform’s union id over the client’s', () => {
     expect(read('weixin', { openid: 'o', platform: 'weixin' }, { uid: 'o', unionId: 'real' })?.uid).toBe('real');
     expect(() => read('weixin', weixin, { uid: 'o', unionId: 'real' })).toThrow(refused('INVALID_IDENTITY'));
     expect(() => read('weixin', weixin, { uid: 'o' })).toThrow(refused('INVALID_IDENTITY'));

@@ -14,99 +14,22 @@ import { appError, type AppError } from '#errors';
 import { invalidFieldName, isDelete, isJsonObject, isOperation, isStorableText, reachesPrototype } from '#objects';
 import type { Claim, Proof } from '../platforms/platform.rules.js';
 
-/** Which member of an entry is its id. Mini programs send a code; what they are linked to has both names of the id. */
-const ID_MEMBERS: Readonly<Record<PlatformKind, 'openid' | 'uid' | 'either'>> = {
-  weixin: 'openid',
-  weibo: 'uid',
-  qq: 'openid',
-  taptap: 'openid',
-  lc_apple: 'uid',
-  lc_weapp: 'either',
-  lc_qqapp: 'either',
-  lc_baidu: 'either',
-  lc_alipay: 'either',
-  lc_tt: 'either',
-};
-
-/**
- * A random UUID (specification, authData): SDKs write it with hyphens or without. A shorter id can be guessed, or chosen by
- * several devices, and each request with it logs in the same user. Two spellings of one UUID are two ids.
- */
-const ANONYMOUS_ID = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
-
-/** One entry of `authData` as far as it can be read without asking anybody. */
-export interface ReadClaim extends Claim {
-  /** Undefined: a platform that we do not know, or `anonymous`. */
-  readonly kind: PlatformKind | undefined;
-}
-
-/**
- * Reads who an entry says that its sender is.
- * @param configuredKind what an operator has said that the key is: a client cannot say otherwise
- * @throws AppError INVALID_IDENTITY where the id is none
- */
-export function readClaim(platform: string, entry: JsonObject, configuredKind?: PlatformKind): ReadClaim {
-  const kind = configuredKind ?? kindOf(platform, entry);
-  return { platform, kind, entry, uid: parseUid(platform, readUid(platform, kind, entry)) };
-}
-
-/** A key of our own list, or one of the application's own whose `platform` names one of the list (decisions). */
-function kindOf(platform: string, entry: JsonObject): PlatformKind | undefined {
-  const named = platform === ANONYMOUS_PLATFORM ? undefined : entry['platform'];
-  return [platform, named]
-    .map((name) => PLATFORM_KINDS.find((kind) => kind === name))
-    .find((kind) => kind !== undefined);
-}
-
-/** Decisions, the id of an entry. */
-function readUid(platform: string, kind: PlatformKind | undefined, entry: JsonObject): JsonValue | undefined {
-  const { uid, openid, id } = entry;
-  if (platform === ANONYMOUS_PLATFORM) return id;
-  if (kind === undefined || ID_MEMBERS[kind] === 'uid') return uid;
-  return ID_MEMBERS[kind] === 'openid' && platform === kind ? openid : (uid ?? openid);
-}
-
-/** Some SDKs send the ids of some platforms as numbers. Anything else that is no text is nobody's id. */
-function parseUid(platform: string, value: JsonValue | undefined): string | undefined {
-  if (value === undefined || value === null || value === '') return undefined;
-  if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
-  if (!isUid(value))
-    throw appError('INVALID_IDENTITY', {
-      message: `Invalid authData of ${platform}: the id must be a text of 1 to ${MAX_UID_LENGTH} characters, not all of them blanks.`,
-    });
-  return value;
-}
-
-/** What can be an id or a union id on a platform. */
-function isUid(value: JsonValue): value is string {
-  return typeof value === 'string' && value.trim() !== '' && value.length <= MAX_UID_LENGTH && isStorableText(value);
-}
-
-/** @throws AppError INVALID_IDENTITY where the id of an anonymous user is no UUID */
-export function assertUnguessable({ platform }: Claim, uid: string): void {
-  if (platform === ANONYMOUS_PLATFORM && !ANONYMOUS_ID.test(uid))
-    throw appError('INVALID_IDENTITY', {
-      message:
-        'Invalid authData of anonymous: the id must be a random UUID, 32 hexadecimal digits with or without hyphens.',
-    });
-}
-
 const PATH_PREFIX = 'authData.';
 const MAX_ENTRY_BYTES = 16 * 1024;
 
-/** What a request says of the user's accounts on other platforms. */
+/** The third-party accounts in a request. */
 export interface AuthData {
-  /** What it shows, by platform. */
+  /** The accounts to link or log in with. */
   readonly entries: readonly (readonly [platform: string, entry: JsonObject])[];
-  /** Platforms that it takes away. */
+  /** The platforms to unlink. */
   readonly removed: readonly string[];
   /** The request's other fields. */
   readonly fields: JsonObject;
 }
 
 /**
- * Takes `authData` out of the fields of a user: the whole object, and paths such as `authData.weixin`. Both `null` and the
- * Delete operation take an entry away: SDKs send either.
+ * Separates `authData` from the other fields of a user: the whole object, and paths such as `authData.weixin`. Both `null`
+ * and the Delete operation remove an entry, because SDKs send either.
  * @throws AppError INCORRECT_TYPE, INVALID_KEY_NAME, OBJECT_TOO_LARGE
  */
 export function parseAuthData(body: JsonObject): AuthData {
@@ -156,12 +79,89 @@ function incorrect(message: string): AppError {
   return appError('INCORRECT_TYPE', { message: `authData: ${message}` });
 }
 
+/** The member of an entry that holds its id. Mini programs send a code; their stored entries have the id under both names. */
+const ID_MEMBERS: Readonly<Record<PlatformKind, 'openid' | 'uid' | 'either'>> = {
+  weixin: 'openid',
+  weibo: 'uid',
+  qq: 'openid',
+  taptap: 'openid',
+  lc_apple: 'uid',
+  lc_weapp: 'either',
+  lc_qqapp: 'either',
+  lc_baidu: 'either',
+  lc_alipay: 'either',
+  lc_tt: 'either',
+};
+
+/**
+ * A random UUID (specification, authData), with or without hyphens. A shorter id can be guessed, or several devices can
+ * choose the same one, and each request with it logs in the same user. Two spellings of one UUID are two ids.
+ */
+const ANONYMOUS_ID = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
+
+/** One entry of `authData`, parsed without a request to its platform. */
+export interface ReadClaim extends Claim {
+  /** Undefined for unknown platforms and `anonymous`. */
+  readonly kind: PlatformKind | undefined;
+}
+
+/**
+ * Parses the account that an entry claims.
+ * @param configuredKind the kind of the key that an operator has set; it overrides the client's
+ * @throws AppError INVALID_IDENTITY if the id is invalid
+ */
+export function readClaim(platform: string, entry: JsonObject, configuredKind?: PlatformKind): ReadClaim {
+  const kind = configuredKind ?? kindOf(platform, entry);
+  return { platform, kind, entry, uid: parseUid(platform, readUid(platform, kind, entry)) };
+}
+
+/** The kind of a known key, or of an application's own key whose `platform` names a known one (decisions). */
+function kindOf(platform: string, entry: JsonObject): PlatformKind | undefined {
+  const named = platform === ANONYMOUS_PLATFORM ? undefined : entry['platform'];
+  return [platform, named]
+    .map((name) => PLATFORM_KINDS.find((kind) => kind === name))
+    .find((kind) => kind !== undefined);
+}
+
+/** See docs/decisions.md, the id of an entry. */
+function readUid(platform: string, kind: PlatformKind | undefined, entry: JsonObject): JsonValue | undefined {
+  const { uid, openid, id } = entry;
+  if (platform === ANONYMOUS_PLATFORM) return id;
+  if (kind === undefined || ID_MEMBERS[kind] === 'uid') return uid;
+  return ID_MEMBERS[kind] === 'openid' && platform === kind ? openid : (uid ?? openid);
+}
+
+/** Some SDKs send the ids of some platforms as numbers. Values of other types are invalid. */
+function parseUid(platform: string, value: JsonValue | undefined): string | undefined {
+  if (value === undefined || value === null || value === '') return undefined;
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
+  if (!isUid(value))
+    throw appError('INVALID_IDENTITY', {
+      message: `Invalid authData of ${platform}: the id must be a string of 1 to ${MAX_UID_LENGTH} characters, not only whitespace.`,
+    });
+  return value;
+}
+
+/** Whether a value can be an id or a union id of a platform. */
+function isUid(value: JsonValue): value is string {
+  return typeof value === 'string' && value.trim() !== '' && value.length <= MAX_UID_LENGTH && isStorableText(value);
+}
+
+/** @throws AppError INVALID_IDENTITY if the id of an anonymous user is not a UUID */
+export function assertUnguessable({ platform }: Claim, uid: string): void {
+  if (platform === ANONYMOUS_PLATFORM && !ANONYMOUS_ID.test(uid))
+    throw appError('INVALID_IDENTITY', {
+      message:
+        'Invalid authData of anonymous: the id must be a random UUID, 32 hexadecimal digits with or without hyphens.',
+    });
+}
+
 const UNION_PLATFORM = /^[A-Za-z][A-Za-z0-9_]{0,54}$/;
 
 /**
- * The union id that an entry carries. It counts only where the entry says what it belongs to (`platform`), and never for
- * platforms that we do not know (specification, Union-id login).
- * @param proof what the platform has confirmed: its word replaces the client's
+ * The union id of an entry. It counts only if the entry names its platform (`platform`), and never for unknown platforms
+ * (specification, Union-id login).
+ * @param proof the result of the verification; its union id replaces the client's
  * @throws AppError INVALID_IDENTITY, INCORRECT_TYPE
  */
 export function readUnionId(claim: ReadClaim, proof: Proof | undefined): Identity['unionId'] {
@@ -170,7 +170,7 @@ export function readUnionId(claim: ReadClaim, proof: Proof | undefined): Identit
   const uid = proof === undefined ? entry['unionid'] : confirmed(claim, proof);
   if (kind === undefined || isMissing(belongsTo) || isMissing(uid)) return undefined;
   if (!isUid(uid))
-    throw invalid(platform, `the union id must be a text of 1 to ${MAX_UID_LENGTH} characters, not all of them blanks`);
+    throw invalid(platform, `the union id must be a string of 1 to ${MAX_UID_LENGTH} characters, not only whitespace`);
   return { platform: parseBelongsTo(platform, kind, belongsTo), uid, isMain: parseIsMain(platform, isMain) };
 }
 
@@ -184,17 +184,17 @@ function confirmed({ platform, entry }: ReadClaim, { unionId }: Proof): string |
   return unionId;
 }
 
-/** Another platform's name would lead to another platform's users. */
+/** A platform of another family is rejected, because it would open accounts of that platform's users. */
 function parseBelongsTo(platform: string, kind: PlatformKind, value: JsonValue): string {
   if (typeof value !== 'string' || !UNION_PLATFORM.test(value) || reachesPrototype(value))
     throw appError('INCORRECT_TYPE', { message: `authData: ${platform}.platform must be letters, digits and _.` });
   const named = PLATFORM_KINDS.find((known) => known === value);
   if (named !== undefined && unionIdFamily(named) !== unionIdFamily(kind))
-    throw invalid(platform, `it has no union ids of ${named}`);
+    throw invalid(platform, `its union ids do not belong to ${named}`);
   return value;
 }
 
-/** Given as true or false, or as these words (specification, Union-id login). */
+/** A boolean, or one of these strings (specification, Union-id login). */
 function parseIsMain(platform: string, value: JsonValue): boolean {
   if (typeof value === 'boolean') return value;
   if (value === null || value === '') return false;

@@ -7,7 +7,7 @@ import { LinkingController } from './linking.controller.js';
 import { LinkingService } from './linking.service.js';
 import { ProofService } from './proof.service.js';
 
-/** The requests that bring `authData`. */
+/** The requests that contain `authData`. */
 @Module({
   imports: [CredentialsModule],
   controllers: [LinkingController],

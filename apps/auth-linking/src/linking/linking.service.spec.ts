@@ -8,7 +8,7 @@ import type { ProofService } from './proof.service.js';
 const caller: Caller = { requestId: 'r', appId: 'app', isMaster: false };
 const refusal = appError('INVALID_IDENTITY');
 
-/** Proves every account but those of weibo. */
+/** Verifies all accounts except those of weibo. */
 const proofs = {
   read: vi.fn<ProofService['read']>((_, platform, entry) => Promise.resolve(readClaim(platform, entry))),
   prove: vi.fn<ProofService['prove']>((_, { platform, uid = '', entry }) =>
@@ -38,7 +38,7 @@ describe('LinkingService', () => {
     vi.clearAllMocks();
   });
 
-  it('passes a sign-up on with what was proven, and reads each entry once', async () => {
+  it('forwards a sign-up with its identities, and parses each entry once', async () => {
     const fields = { color: 'red', authData: { github: { uid: 'g' } } };
     const { pattern, data } = await bodyOf(linking.signUpOrLogIn({ caller, fields, failOnNotExist: true }));
     expect(pattern).toBe('accounts.signUpOrLogInByIdentity');
@@ -50,18 +50,18 @@ describe('LinkingService', () => {
     expect(proofs.read).toHaveBeenCalledOnce();
   });
 
-  it('lets one unproven entry end a login', async () => {
+  it('rejects a login with one unproven entry', async () => {
     const fields = { authData: { github: { uid: 'g' }, weibo: { uid: 'w' } } };
     await expect(linking.signUpOrLogIn({ caller, fields, failOnNotExist: false })).rejects.toBe(refusal);
   });
 
-  it('takes a sign-up whose entries are all null for an ordinary one', async () => {
+  it('treats a sign-up with only null entries as an ordinary one', async () => {
     const fields = { username: 'ada', authData: { github: null } };
     const { pattern, data } = await bodyOf(linking.signUpOrLogIn({ caller, fields, failOnNotExist: false }));
     expect([pattern, data['fields']]).toEqual(['accounts.signUp', { username: 'ada' }]);
   });
 
-  it('passes an update on with what is proven, what is not and why, and what is taken away', async () => {
+  it('forwards an update with proven, unproven and removed identities', async () => {
     const { pattern, data } = await bodyOf(
       update({ level: 1, authData: { github: { uid: 'g' }, weibo: { uid: 'w' }, qq: null } }),
     );
@@ -74,7 +74,7 @@ describe('LinkingService', () => {
     expect(proofs.read).toHaveBeenCalledTimes(2);
   });
 
-  it('lets the server alone make entries of union ids, and the master key alone remove them', async () => {
+  it('reserves entries of union ids for the server, and their removal for the master key', async () => {
     const readOnly = { errorName: 'READ_ONLY_KEY' };
     const entry = { authData: { _weixin_unionid: { uid: 'u' } } };
     await expect(linking.signUpOrLogIn({ caller, fields: entry, failOnNotExist: false })).rejects.toMatchObject(
@@ -88,7 +88,7 @@ describe('LinkingService', () => {
     expect(proofs.prove).not.toHaveBeenCalled();
   });
 
-  it('asks for 20 accounts of a joint save at most, and for none of a new user', async () => {
+  it('verifies at most 20 accounts of a batch save, and none of a new user', async () => {
     const notSupported = { errorName: 'NOT_SUPPORTED' };
     const linked = (count: number) =>
       write(

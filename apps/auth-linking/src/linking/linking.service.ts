@@ -21,18 +21,18 @@ import { ProofService } from './proof.service.js';
 
 type Contracts = typeof authLinkingRpc;
 
-/** A write of a joint save, with what it says of a user's accounts. */
+/** A write of a batch save, with its parsed `authData`. */
 interface ReadWrite {
   readonly write: ObjectWrite;
   readonly authData: AuthData | undefined;
 }
 
-/** Proves what a request says in `authData`, and passes the rest of it on to accounts with what was proven. */
+/** Verifies the `authData` of a request, and forwards the request to accounts with the verified identities. */
 @Injectable()
 export class LinkingService {
   constructor(private readonly proofs: ProofService) {}
 
-  /** @throws AppError as `ProofService.prove`, for any entry: a login by half of a proof is none */
+  /** @throws AppError as `ProofService.prove` for any entry: a login needs all of its entries verified */
   async signUpOrLogIn({
     caller,
     fields: body,
@@ -58,12 +58,14 @@ export class LinkingService {
     return forward(accountsRpc.updateUser, { ...write, caller, changes: authData.fields, identities });
   }
 
-  /** @throws AppError NOT_SUPPORTED where platforms would be asked for more accounts than by any other request */
+  /** @throws AppError NOT_SUPPORTED if the batch has more entries than a single request may have */
   async saveAll({ caller, writes }: RpcData<Contracts['saveAll']>): Promise<Forwarded<RpcReply<Contracts['saveAll']>>> {
     const read = writes.map(readWrite);
     const count = read.reduce((sum, { authData }) => sum + (authData?.entries.length ?? 0), 0);
     if (count > MAX_IDENTITIES)
-      throw appError('NOT_SUPPORTED', { message: `A joint save may link ${MAX_IDENTITIES} accounts at most.` });
+      throw appError('NOT_SUPPORTED', {
+        message: `A batch save may link at most ${MAX_IDENTITIES} third-party accounts.`,
+      });
     const proven = await Promise.all(read.map((each) => this.proveWrite(caller, each)));
     return forward(objectsRpc.saveAll, { caller, writes: proven });
   }
@@ -73,11 +75,13 @@ export class LinkingService {
     const { entries, removed, fields } = authData;
     if (entries.length === 0 && removed.length === 0) return { ...write, fields };
     if (write.objectId === undefined && entries.length > 0)
-      throw appError('NOT_SUPPORTED', { message: 'A joint save cannot log in: sign up with authData by itself.' });
+      throw appError('NOT_SUPPORTED', {
+        message: 'A batch save cannot log in: send a separate sign-up request with authData.',
+      });
     return { ...write, fields, identities: await this.changesOf(caller, authData) };
   }
 
-  /** What is not proven goes along with what speaks against it: SDKs send again what the user has already. */
+  /** Sends unproven entries with their errors, because SDKs resend entries that the user already has. */
   private async changesOf(caller: Caller, { entries, removed }: AuthData): Promise<IdentityChanges> {
     for (const platform of removed) if (!caller.isMaster) assertNotReserved(platform);
     const outcomes = await Promise.all(entries.map(([platform, entry]) => this.tryToProve(caller, platform, entry)));

@@ -11,7 +11,7 @@ interface KnownClaim extends ReadClaim {
   readonly kind: PlatformKind;
 }
 
-/** Decides what an entry of `authData` proves. */
+/** Decides which identity an entry of `authData` proves. */
 @Injectable()
 export class ProofService {
   constructor(
@@ -20,27 +20,27 @@ export class ProofService {
     private readonly applications: ApplicationDirectory,
   ) {}
 
-  /** Reads an entry, without a judgement. @throws AppError INVALID_IDENTITY where its id is none */
+  /** Parses an entry without verification. @throws AppError INVALID_IDENTITY if its id is invalid */
   async read(appId: string, platform: string, entry: JsonObject): Promise<ReadClaim> {
     return readClaim(platform, entry, (await this.credentials.kinds(appId)).get(platform));
   }
 
   /**
-   * Has the claim confirmed where its platform can be asked. Platforms without credentials are believed, as the
-   * specification says of "other platforms", unless the setting `requireVerifiedPlatforms` forbids it.
-   * @throws AppError IDENTITY_MISSING, INVALID_IDENTITY, INVALID_WEIXIN_IDENTITY; SERVICE_UNAVAILABLE where a platform does
-   * not answer
+   * Verifies the claim with its platform if the application has credentials for it. Other claims are accepted unverified,
+   * as the specification says of "other platforms", unless the setting `requireVerifiedPlatforms` forbids it.
+   * @throws AppError IDENTITY_MISSING, INVALID_IDENTITY, INVALID_WEIXIN_IDENTITY; SERVICE_UNAVAILABLE if a platform does
+   * not respond
    */
   async prove(appId: string, claim: ReadClaim): Promise<Identity> {
     if (isKnown(claim)) {
       const proof = await this.askPlatform(appId, claim);
       if (proof !== undefined) return verified(claim, proof);
-      await this.assertMayBeBelieved(appId, claim);
+      await this.assertMayBeUnverified(appId, claim);
     }
-    return believed(claim);
+    return unverified(claim);
   }
 
-  /** @returns undefined where nobody can be asked */
+  /** @returns undefined if the application has no credentials for the platform */
   private async askPlatform(appId: string, claim: KnownClaim): Promise<Proof | undefined> {
     const credentials = await this.credentials.find(appId, claim.platform, claim.kind);
     if (credentials === undefined) return undefined;
@@ -50,21 +50,18 @@ export class ProofService {
     return proof;
   }
 
-  private async assertMayBeBelieved(appId: string, claim: KnownClaim): Promise<void> {
+  private async assertMayBeUnverified(appId: string, claim: KnownClaim): Promise<void> {
     const application = await this.applications.find(appId);
     if (application === null) throw appError('SERVICE_UNAVAILABLE');
     if (application.settings.requireVerifiedPlatforms)
-      throw refused(
-        claim,
-        'the setting requireVerifiedPlatforms is on, and the platform has no credentials to be asked with',
-      );
+      throw refused(claim, 'the setting requireVerifiedPlatforms is on, but no credentials are set for this platform');
     if (claim.uid === undefined && 'code' in claim.entry)
-      throw refused(claim, 'its code cannot be exchanged before the platform has credentials');
+      throw refused(claim, 'its code cannot be exchanged, because no credentials are set for this platform');
     if (readUnionId(claim, undefined) !== undefined && (await this.isFamilyVerified(appId, claim.kind)))
-      throw refused(claim, 'its union id counts only where the platform confirms it');
+      throw refused(claim, 'its union id is accepted only if the platform confirms it');
   }
 
-  /** Whether other platforms with the same union ids are verified: their users must not be reached by a mere word. */
+  /** Whether a platform with the same union ids is verified: an unverified claim must not open accounts of its users. */
   private async isFamilyVerified(appId: string, kind: PlatformKind): Promise<boolean> {
     const configured = await this.credentials.kinds(appId);
     return [...configured.values()].some((other) => unionIdFamily(other) === unionIdFamily(kind));
@@ -75,14 +72,14 @@ function isKnown(claim: ReadClaim): claim is KnownClaim {
   return claim.kind !== undefined;
 }
 
-/** What the platform says replaces what the client said; a code is used up. */
+/** The platform's values replace the client's; a code works once, so it is dropped. */
 function verified(claim: KnownClaim, proof: Proof): Identity {
   const { code: _, anonymousCode: _a, anonymous_code: _b, ...sent } = claim.entry;
   const entry = proof.additions === undefined ? claim.entry : { ...sent, ...proof.additions };
   return identityOf({ ...claim, entry }, proof.uid, proof);
 }
 
-function believed(claim: ReadClaim): Identity {
+function unverified(claim: ReadClaim): Identity {
   const uid = requireUid(claim);
   assertUnguessable(claim, uid);
   return identityOf(claim, uid, undefined);

@@ -2,37 +2,37 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { PlatformCredentials } from '#contracts';
 import {
-  answeredErrorCode,
-  answeredId,
-  answeredOptionalText,
   type PlatformEndpoint,
   type PlatformHttp,
+  responseErrorCode,
+  responseId,
+  responseOptionalText,
   verificationDeadline,
 } from './platform-http.js';
 import {
   type Claim,
   type PlatformVerifier,
   type Proof,
+  proofOf,
   refusal,
   requireToken,
   requireUid,
   unavailable,
-  proofOf,
 } from './platform.rules.js';
 
 const WEIXIN_URL = 'https://api.weixin.qq.com';
-/** Busy; too many requests. */
+/** The platform is busy, or limits requests. */
 const WEIXIN_TRANSIENT = new Set(['-1', '45009', '45011']);
 
 const weixinUserInfo = z.object({
-  errcode: answeredErrorCode,
-  openid: answeredId.optional().catch(undefined),
-  unionid: answeredOptionalText,
+  errcode: responseErrorCode,
+  openid: responseId.optional().catch(undefined),
+  unionid: responseOptionalText,
 });
 
 /**
- * WeChat, by the user's profile that the token opens (GET /sns/userinfo). The token's app is not named there; but an openid
- * belongs to one app, so another app's token never confirms one of ours.
+ * WeChat, by the user's profile (GET /sns/userinfo). The response does not name the app of the token, but an openid belongs to
+ * one app, so the token of another app never confirms one of ours.
  */
 export class WeixinVerifier implements PlatformVerifier<'weixin'> {
   readonly kind = 'weixin';
@@ -55,21 +55,21 @@ export class WeixinVerifier implements PlatformVerifier<'weixin'> {
 }
 
 const WEIBO_URL = 'https://api.weibo.com';
-/** Errors of the system; too many requests. */
+/** System errors, and limited requests. */
 const WEIBO_TRANSIENT = new Set(['10001', '10002', '10003', '10009', '10010', '10022', '10023', '10024']);
 
 /** Documented as strings, shown as numbers. */
 const weiboNumber = z.union([z.string().regex(/^\d{1,20}$/), z.int().nonnegative()]).transform(String);
 const weiboTokenInfo = z.object({
-  error_code: answeredErrorCode,
+  error_code: responseErrorCode,
   uid: weiboNumber.optional().catch(undefined),
   appkey: weiboNumber.optional().catch(undefined),
   expire_in: z.coerce.number().optional().catch(undefined),
 });
 
 /**
- * Weibo, by what it says about the token (POST /oauth2/get_token_info): whose it is, and which app it was given to. A profile
- * (`users/show`) would prove nothing: any token, of any app, opens anybody's.
+ * Weibo, by the user and the app of the token (POST /oauth2/get_token_info). A profile (`users/show`) would prove nothing: any
+ * token of any app opens every profile.
  */
 export class WeiboVerifier implements PlatformVerifier<'weibo'> {
   readonly kind = 'weibo';
@@ -90,24 +90,24 @@ export class WeiboVerifier implements PlatformVerifier<'weibo'> {
       throw refusal(this.kind, 'the platform does not know the access token');
     }
     if (appkey !== appKey) throw refusal(this.kind, 'the access token is for another app');
-    // Not a number is no time left either.
+    // NaN counts as expired too.
     if (!(seconds > 0)) throw refusal(this.kind, 'the access token has expired');
     return proofOf(this.kind, claim, { id: uid });
   }
 }
 
 const QQ_URL = 'https://graph.qq.com';
-/** The app has not been granted union ids: the platform then refuses the question for one, whatever the token. */
+/** The app has no permission for union ids: the platform then rejects requests for one with any token. */
 const QQ_NO_UNION_IDS = '100048';
 
 const qqUser = z.object({
-  error: answeredErrorCode,
+  error: responseErrorCode,
   client_id: z.union([z.string(), z.int()]).transform(String).optional().catch(undefined),
-  openid: answeredId.optional().catch(undefined),
-  unionid: answeredOptionalText,
+  openid: responseId.optional().catch(undefined),
+  unionid: responseOptionalText,
 });
 
-/** QQ, by what it says about the token (GET /oauth2.0/me): whose it is, and which app it was given to. */
+/** QQ, by the user and the app of the token (GET /oauth2.0/me). */
 export class QqVerifier implements PlatformVerifier<'qq'> {
   readonly kind = 'qq';
   private readonly endpoint: PlatformEndpoint;
@@ -127,29 +127,33 @@ export class QqVerifier implements PlatformVerifier<'qq'> {
 
   private async ask(accessToken: string): Promise<z.output<typeof qqUser>> {
     const deadline = verificationDeadline();
-    // Without `fmt` the answer is a script.
+    // Without `fmt` the response is a script.
     const query = { access_token: accessToken, fmt: 'json' };
-    const answer = await this.endpoint.get(this.endpoint.url('/oauth2.0/me', { ...query, unionid: '1' }), {}, deadline);
-    const answered = qqUser.parse(answer.body);
-    if (answered.error !== QQ_NO_UNION_IDS) return answered;
+    const response = await this.endpoint.get(
+      this.endpoint.url('/oauth2.0/me', { ...query, unionid: '1' }),
+      {},
+      deadline,
+    );
+    const user = qqUser.parse(response.body);
+    if (user.error !== QQ_NO_UNION_IDS) return user;
     return qqUser.parse((await this.endpoint.get(this.endpoint.url('/oauth2.0/me', query), {}, deadline)).body);
   }
 }
 
-/** For apps in China; that for all others is https://open.tapapis.com. */
+/** For apps in China; all others use https://open.tapapis.com. */
 const TAPTAP_URL = 'https://open.tapapis.cn';
 const NONCE_BYTES = 12;
-/** What may stand between the quotes of a header's parameter. */
+/** Characters that are safe between the quotes of a header parameter. */
 const KEY_ID = /^[A-Za-z0-9._~+/=-]+$/;
 
 const taptapBasicInfo = z.object({
   success: z.literal(true),
-  data: z.object({ openid: answeredId, unionid: answeredOptionalText }),
+  data: z.object({ openid: responseId, unionid: responseOptionalText }),
 });
 
 /**
- * TapTap, by the account that the token opens (GET /account/basic-info/v1). The token never travels: the request is signed with
- * its MAC key. The client id goes along, and an openid belongs to one client.
+ * TapTap, by the account of the token (GET /account/basic-info/v1). The MAC key is never sent: it signs the request, which
+ * contains the client id. An openid belongs to one client.
  */
 export class TaptapVerifier implements PlatformVerifier<'taptap'> {
   readonly kind = 'taptap';
@@ -163,17 +167,17 @@ export class TaptapVerifier implements PlatformVerifier<'taptap'> {
     requireUid(claim);
     const keyId = requireToken(this.kind, claim, 'kid');
     const macKey = requireToken(this.kind, claim, 'mac_key');
-    if (!KEY_ID.test(keyId)) throw refusal(this.kind, "kid is none of the platform's");
+    if (!KEY_ID.test(keyId)) throw refusal(this.kind, 'kid is malformed');
     const url = this.endpoint.url('/account/basic-info/v1', { client_id: clientId });
     const { status, body } = await this.endpoint.get(url, { authorization: macToken(url, keyId, macKey) });
-    const answer = taptapBasicInfo.safeParse(body);
-    if (status !== 200 || !answer.success) throw refusal(this.kind, 'the platform does not know the token');
-    const { openid, unionid } = answer.data.data;
+    const info = taptapBasicInfo.safeParse(body);
+    if (status !== 200 || !info.success) throw refusal(this.kind, 'the platform does not know the token');
+    const { openid, unionid } = info.data.data;
     return proofOf(this.kind, claim, { id: openid, unionId: unionid });
   }
 }
 
-/** The header of a request that is signed with a MAC token. */
+/** The authorization header of a request that is signed with a MAC key. */
 function macToken(url: URL, keyId: string, macKey: string): string {
   const timestamp = String(Math.floor(Date.now() / 1_000));
   const nonce = randomBytes(NONCE_BYTES).toString('base64url');

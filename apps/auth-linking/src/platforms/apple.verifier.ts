@@ -12,53 +12,25 @@ import {
   optionalToken,
   type PlatformVerifier,
   type Proof,
+  proofOf,
   refusal,
   requireUid,
   unavailable,
-  proofOf,
 } from './platform.rules.js';
-
-const LIFETIME = '5m';
-
-/**
- * The password with which an app exchanges codes: a JWT, signed with its own key.
- *
- * @throws AppError refusal where the application takes no codes, SERVICE_UNAVAILABLE where its key is none
- */
-async function appleClientSecret(
-  clientId: string,
-  { teamId, keyId, privateKey }: PlatformCredentials<'lc_apple'>,
-  audience: string,
-): Promise<string> {
-  if (teamId === undefined || keyId === undefined || privateKey === undefined) {
-    throw refusal('lc_apple', 'this application takes no code, only an identity_token');
-  }
-  const key = await importPKCS8(privateKey, 'ES256').catch(() => {
-    // Without the cause: it may quote the key.
-    throw unavailable('lc_apple', 'the private key among our credentials is not readable');
-  });
-  return new SignJWT()
-    .setProtectedHeader({ alg: 'ES256', kid: keyId })
-    .setIssuer(teamId)
-    .setSubject(clientId)
-    .setAudience(audience)
-    .setIssuedAt()
-    .setExpirationTime(LIFETIME)
-    .sign(key);
-}
 
 const DEFAULT_URL = 'https://appleid.apple.com';
 const ISSUER = 'https://appleid.apple.com';
 const KEYS_PATH = '/auth/keys';
 const MAX_IDENTITY_TOKEN_LENGTH = 8_192;
-/** A key that was withdrawn is trusted for so long. */
+const CLIENT_SECRET_LIFETIME = '5m';
+/** A withdrawn key is accepted for at most this time. */
 const KEY_SET_MAX_AGE_MS = 600_000;
-/** A key that is not in the set makes us look again, but not more often than this: anybody can make up a key's name. */
+/** An unknown key id triggers a reload, at most once in this time, because clients can make up key ids. */
 const KEY_SET_COOLDOWN_MS = 30_000;
 
 /**
- * Sign in with Apple, by the identity token that Apple signed; where there is only an authorization code, by the one that Apple
- * gives for it. The token says nothing of who holds an address: its e-mail is never used.
+ * Sign in with Apple, by the signed identity token, or by the one that Apple returns for an authorization code. The email
+ * address in the token is never used, because it does not prove who owns the address.
  */
 export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
   readonly kind = 'lc_apple';
@@ -82,12 +54,16 @@ export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
     requireUid(claim);
     const deadline = verificationDeadline();
     const given = optionalToken(this.kind, claim, 'identity_token', MAX_IDENTITY_TOKEN_LENGTH);
-    // A token that is refused is refused, whatever code comes with it.
-    const identityToken = given ?? (await this.redeem(claim, credentials, deadline));
-    return this.withinTime(this.judge(identityToken, claim, credentials), deadline);
+    // A code must not replace an identity token that is refused.
+    const identityToken = given ?? (await this.exchangeCode(claim, credentials, deadline));
+    return this.withinTime(this.verifyIdentityToken(identityToken, claim, credentials), deadline);
   }
 
-  private async judge(token: string, claim: Claim, credentials: PlatformCredentials<'lc_apple'>): Promise<Proof> {
+  private async verifyIdentityToken(
+    token: string,
+    claim: Claim,
+    credentials: PlatformCredentials<'lc_apple'>,
+  ): Promise<Proof> {
     try {
       const { payload } = await jwtVerify(token, this.keys, {
         algorithms: ['RS256'],
@@ -101,8 +77,8 @@ export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
     }
   }
 
-  /** Exchanges the authorization code, which works once and within five minutes, for an identity token. */
-  private async redeem(
+  /** Exchanges the authorization code, which is valid once and for five minutes, for an identity token. */
+  private async exchangeCode(
     claim: Claim,
     credentials: PlatformCredentials<'lc_apple'>,
     deadline: AbortSignal,
@@ -127,19 +103,19 @@ export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
     if (error instanceof AppError) return error;
     const isOfToken =
       error instanceof errors.JOSEError && error.code !== 'ERR_JWKS_INVALID' && error.code !== 'ERR_JOSE_GENERIC';
-    // The library's texts name claims and algorithms, but only its code is sure to hold nothing of the token.
+    // Only the error code of the library is certain to contain nothing of the token.
     if (isOfToken) return refusal(this.kind, `the identity token is not valid (${error.code})`);
     return unavailable(this.kind, 'the key set is unusable');
   }
 
-  /** The key set may be on its way for somebody else already, and take longer than is left here. */
-  private withinTime(judgement: Promise<Proof>, deadline: AbortSignal): Promise<Proof> {
+  /** Another request may have started the download of the key set, which may take longer than this deadline. */
+  private withinTime(verification: Promise<Proof>, deadline: AbortSignal): Promise<Proof> {
     const timeout = new Promise<never>((_, reject) => {
       deadline.addEventListener('abort', () => {
         reject(unavailable(this.kind, `no answer within ${PLATFORM_TIMEOUT_MS} ms`));
       });
     });
-    return Promise.race([judgement, timeout]);
+    return Promise.race([verification, timeout]);
   }
 }
 
@@ -148,4 +124,31 @@ function clientIds({ clientId }: PlatformCredentials<'lc_apple'>): string[] {
     .split(',')
     .map((id) => id.trim())
     .filter((id) => id !== '');
+}
+
+/**
+ * The client secret for the exchange of codes: a JWT that is signed with the key of the app.
+ *
+ * @throws AppError refusal if the application has no key for codes, SERVICE_UNAVAILABLE if its key is invalid
+ */
+async function appleClientSecret(
+  clientId: string,
+  { teamId, keyId, privateKey }: PlatformCredentials<'lc_apple'>,
+  audience: string,
+): Promise<string> {
+  if (teamId === undefined || keyId === undefined || privateKey === undefined) {
+    throw refusal('lc_apple', 'this application accepts no code, only an identity_token');
+  }
+  const key = await importPKCS8(privateKey, 'ES256').catch(() => {
+    // No cause, because it may quote the key.
+    throw unavailable('lc_apple', 'the private key among our credentials is not readable');
+  });
+  return new SignJWT()
+    .setProtectedHeader({ alg: 'ES256', kid: keyId })
+    .setIssuer(teamId)
+    .setSubject(clientId)
+    .setAudience(audience)
+    .setIssuedAt()
+    .setExpirationTime(CLIENT_SECRET_LIFETIME)
+    .sign(key);
 }

@@ -2,84 +2,35 @@ import { z } from 'zod';
 import type { JsonObject, PlatformCredentials, PlatformKind } from '#contracts';
 import type { AppError } from '#errors';
 import {
-  answeredErrorCode,
-  answeredId,
-  answeredOptionalText,
   type PlatformEndpoint,
   type PlatformHttp,
+  responseErrorCode,
+  responseId,
+  responseOptionalText,
 } from './platform-http.js';
 import {
   type Claim,
   optionalToken,
   type PlatformVerifier,
   type Proof,
+  proofOf,
   refusal,
   requireToken,
   unavailable,
-  proofOf,
 } from './platform.rules.js';
 
-/** What the platform of a mini program gives for a code, in the words of most of them. */
+/** The session that most platforms of mini programs return for a code. */
 const miniProgramSession = z.object({
-  openid: answeredId,
-  session_key: answeredOptionalText,
+  openid: responseId,
+  session_key: responseOptionalText,
   expires_in: z.int().nonnegative().optional().catch(undefined),
-  unionid: answeredOptionalText,
+  unionid: responseOptionalText,
 });
 
-interface Session {
-  readonly openid: string;
-  readonly unionid?: string | undefined;
-  readonly [field: string]: string | number | undefined;
-}
-
-/**
- * Why the platform gives no session.
- *
- * @param code the error that it names
- * @param serverErrors those that say nothing about the client's code
- */
-export function noSession(kind: PlatformKind, code: string | undefined, serverErrors: ReadonlySet<string>): AppError {
-  if (code !== undefined && serverErrors.has(code)) return unavailable(kind, `error ${code}`);
-  return refusal(kind, 'the code is wrong, used or too old');
-}
-
-/**
- * The proof that a session gives. What it holds goes into the entry, under the platform's names: the client sends only a code.
- *
- * @throws AppError refusal where the entry names another user
- */
-export function sessionProof(kind: PlatformKind, claim: Claim, session: Session): Proof {
-  const { openid, unionid } = session;
-  const proof = proofOf(kind, claim, { id: openid, unionId: unionid });
-  const fields = Object.entries({ uid: openid, ...session }).filter(([, value]) => value !== undefined);
-  return { ...proof, additions: Object.fromEntries(fields) as JsonObject };
-}
-
-/** The platform is busy; its limits; our app id or secret is wrong, or our address is not on its list. */
+/** The platform is busy or limits us, our app id or secret is wrong, or our IP address is not on its list. */
 const WECHAT_SERVER_ERRORS = new Set(['-1', '45009', '45011', '40013', '40125', '40164', '41002', '41004']);
 
-const wechatFailure = z.object({ errcode: answeredErrorCode });
-
-/**
- * Exchanges a mini program's code with a platform that does as WeChat does (GET /sns/jscode2session).
- *
- * @throws AppError as `requireToken`, `PlatformEndpoint.get`, `noSession`, `sessionProof`
- */
-async function wechatSessionProof(
-  endpoint: PlatformEndpoint,
-  claim: Claim,
-  { appId, appSecret }: PlatformCredentials<'lc_weapp' | 'lc_qqapp'>,
-): Promise<Proof> {
-  const { kind } = endpoint;
-  const code = requireToken(kind, claim, 'code');
-  const query = { appid: appId, secret: appSecret, js_code: code, grant_type: 'authorization_code' };
-  const { body } = await endpoint.get(endpoint.url('/sns/jscode2session', query));
-  const { errcode = '0' } = wechatFailure.parse(body);
-  const session = miniProgramSession.safeParse(body);
-  if (errcode !== '0' || !session.success) throw noSession(kind, errcode, WECHAT_SERVER_ERRORS);
-  return sessionProof(kind, claim, session.data);
-}
+const wechatFailure = z.object({ errcode: responseErrorCode });
 
 const WEAPP_URL = 'https://api.weixin.qq.com';
 
@@ -114,7 +65,7 @@ export class QqappVerifier implements PlatformVerifier<'lc_qqapp'> {
 }
 
 const BAIDU_URL = 'https://spapi.baidu.com';
-/** The key or secret is wrong, or the platform is at its limit: in the words of OAuth 2.0. */
+/** The key or secret is wrong, or the platform is overloaded: error codes of OAuth 2.0. */
 const BAIDU_SERVER_ERRORS = new Set([
   'invalid_client',
   'unauthorized_client',
@@ -122,7 +73,7 @@ const BAIDU_SERVER_ERRORS = new Set([
   'temporarily_unavailable',
 ]);
 
-const baiduFailure = z.object({ error: answeredErrorCode });
+const baiduFailure = z.object({ error: responseErrorCode });
 
 /** Mini programs of Baidu, by the session that their code is exchanged for (POST /oauth/jscode2sessionkey). */
 export class BaiduVerifier implements PlatformVerifier<'lc_baidu'> {
@@ -145,14 +96,14 @@ export class BaiduVerifier implements PlatformVerifier<'lc_baidu'> {
 }
 
 const TT_URL = 'https://developer.toutiao.com';
-/** The platform is busy; our app id or secret is wrong. */
+/** The platform is busy, or our app id or secret is wrong. */
 const TT_SERVER_ERRORS = new Set(['-1', '40015', '40017']);
 
-const ttAnswer = z.object({ err_no: answeredErrorCode, data: miniProgramSession.optional().catch(undefined) });
+const ttResponse = z.object({ err_no: responseErrorCode, data: miniProgramSession.optional().catch(undefined) });
 
 /**
  * Mini programs of Douyin and Toutiao, by the session that their code is exchanged for (POST /api/apps/v2/jscode2session). A
- * device without a login has only an anonymous code, and that proves no user: it is sent along, but never alone.
+ * device without a login has only an anonymous code, which proves no user: it is sent with a code, never alone.
  */
 export class TtVerifier implements PlatformVerifier<'lc_tt'> {
   readonly kind = 'lc_tt';
@@ -164,7 +115,7 @@ export class TtVerifier implements PlatformVerifier<'lc_tt'> {
 
   async verify(claim: Claim, { appId, appSecret }: PlatformCredentials<'lc_tt'>): Promise<Proof> {
     const code = requireToken(this.kind, claim, 'code');
-    // The mini program's SDK writes it one way, the platform the other.
+    // The SDK of mini programs uses one spelling, the platform the other.
     const anonymousCode =
       optionalToken(this.kind, claim, 'anonymousCode') ?? optionalToken(this.kind, claim, 'anonymous_code');
     const { body } = await this.endpoint.postJson(this.endpoint.url('/api/apps/v2/jscode2session'), {
@@ -173,8 +124,57 @@ export class TtVerifier implements PlatformVerifier<'lc_tt'> {
       code,
       ...(anonymousCode === undefined ? {} : { anonymous_code: anonymousCode }),
     });
-    const { err_no: error, data } = ttAnswer.parse(body);
+    const { err_no: error, data } = ttResponse.parse(body);
     if (error !== '0' || data === undefined) throw noSession(this.kind, error, TT_SERVER_ERRORS);
     return sessionProof(this.kind, claim, data);
   }
+}
+
+/**
+ * Exchanges the code of a mini program with a platform that has WeChat's interface (GET /sns/jscode2session).
+ *
+ * @throws AppError as `requireToken`, `PlatformEndpoint.get`, `noSession`, `sessionProof`
+ */
+async function wechatSessionProof(
+  endpoint: PlatformEndpoint,
+  claim: Claim,
+  { appId, appSecret }: PlatformCredentials<'lc_weapp' | 'lc_qqapp'>,
+): Promise<Proof> {
+  const { kind } = endpoint;
+  const code = requireToken(kind, claim, 'code');
+  const query = { appid: appId, secret: appSecret, js_code: code, grant_type: 'authorization_code' };
+  const { body } = await endpoint.get(endpoint.url('/sns/jscode2session', query));
+  const { errcode = '0' } = wechatFailure.parse(body);
+  const session = miniProgramSession.safeParse(body);
+  if (errcode !== '0' || !session.success) throw noSession(kind, errcode, WECHAT_SERVER_ERRORS);
+  return sessionProof(kind, claim, session.data);
+}
+
+interface Session {
+  readonly openid: string;
+  readonly unionid?: string | undefined;
+  readonly [field: string]: string | number | undefined;
+}
+
+/**
+ * The error for a response without a session.
+ *
+ * @param code the error code in the response
+ * @param serverErrors codes that do not concern the client's code
+ */
+export function noSession(kind: PlatformKind, code: string | undefined, serverErrors: ReadonlySet<string>): AppError {
+  if (code !== undefined && serverErrors.has(code)) return unavailable(kind, `error ${code}`);
+  return refusal(kind, 'the code is wrong, used or too old');
+}
+
+/**
+ * The proof of a session. Its fields are added to the entry under the platform's names, because the client sends only a code.
+ *
+ * @throws AppError refusal if the entry names another user
+ */
+export function sessionProof(kind: PlatformKind, claim: Claim, session: Session): Proof {
+  const { openid, unionid } = session;
+  const proof = proofOf(kind, claim, { id: openid, unionId: unionid });
+  const fields = Object.entries({ uid: openid, ...session }).filter(([, value]) => value !== undefined);
+  return { ...proof, additions: Object.fromEntries(fields) as JsonObject };
 }

@@ -5,26 +5,26 @@ import { type OutboundAnswer, OutboundClient, OutboundError, type OutboundReques
 import { AUTH_LINKING_CONFIG, type AuthLinkingConfig } from '../auth-linking.config.js';
 import { unavailable } from './platform.rules.js';
 
-/** A platform is given up after this time, so that the answer to the client comes within three seconds. */
+/** The limit for one verification, so that the client gets its response within three seconds. */
 export const PLATFORM_TIMEOUT_MS = 2_500;
-const MAX_ANSWER_BYTES = 65_536;
+const MAX_RESPONSE_BYTES = 65_536;
 
 type Fields = Readonly<Record<string, string>>;
 
-/** What a platform answered: any status below 500 that is no redirect, for many say with 400 why they refuse. */
-interface PlatformAnswer {
+/** A response with any status below 500 except redirects and 429: many platforms send the reason of a refusal with 400. */
+interface PlatformResponse {
   readonly status: number;
   readonly body: JsonObject;
 }
 
-/** The time that one verification has, over all requests that it makes. */
+/** The deadline of one verification, for all of its requests. */
 export function verificationDeadline(): AbortSignal {
   return AbortSignal.timeout(PLATFORM_TIMEOUT_MS);
 }
 
 /**
- * One platform's HTTP interface. Every call throws SERVICE_UNAVAILABLE where there is no JSON object as an answer within the
- * deadline; redirects are not followed, and nothing is tried twice: codes are good for one use.
+ * The HTTP interface of one platform. Every call throws SERVICE_UNAVAILABLE if no JSON object arrives within the deadline.
+ * Redirects are not followed, and requests are not retried, because codes work once.
  */
 export class PlatformEndpoint {
   constructor(
@@ -33,28 +33,28 @@ export class PlatformEndpoint {
     private readonly client: OutboundClient,
   ) {}
 
-  /** The full address, for platforms that want it signed. */
+  /** The full URL, also for signatures. */
   url(path: string, query: Fields = {}): URL {
     const url = new URL(`${this.baseUrl}${path}`);
     url.search = new URLSearchParams(query).toString();
     return url;
   }
 
-  get(url: URL, headers: Fields = {}, deadline = verificationDeadline()): Promise<PlatformAnswer> {
+  get(url: URL, headers: Fields = {}, deadline = verificationDeadline()): Promise<PlatformResponse> {
     return this.send(url, { method: 'GET', headers }, deadline);
   }
 
-  postForm(url: URL, form: Fields, deadline = verificationDeadline()): Promise<PlatformAnswer> {
+  postForm(url: URL, form: Fields, deadline = verificationDeadline()): Promise<PlatformResponse> {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
     return this.send(url, { method: 'POST', headers, body: new URLSearchParams(form).toString() }, deadline);
   }
 
-  postJson(url: URL, json: JsonObject): Promise<PlatformAnswer> {
+  postJson(url: URL, json: JsonObject): Promise<PlatformResponse> {
     const headers = { 'content-type': 'application/json' };
     return this.send(url, { method: 'POST', headers, body: JSON.stringify(json) }, verificationDeadline());
   }
 
-  private async send(url: URL, options: OutboundRequest, deadline: AbortSignal): Promise<PlatformAnswer> {
+  private async send(url: URL, options: OutboundRequest, deadline: AbortSignal): Promise<PlatformResponse> {
     const { status, text } = await this.exchange(url, options, deadline);
     if (status >= 500 || status < 200 || (status >= 300 && status < 400) || status === 429) {
       throw unavailable(this.kind, `status ${status}`);
@@ -82,10 +82,10 @@ function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** Connections to one platform; more requests at once wait for one. */
+/** The limit per platform; further requests wait for a connection. */
 const MAX_CONNECTIONS = 64;
 
-/** The one way out to platforms: only to configured addresses, never into networks of our own, bounded in time and size. */
+/** The HTTP client for platforms: only configured addresses, no internal networks, limited in time and response size. */
 @Injectable()
 export class PlatformHttp implements OnApplicationShutdown {
   readonly #internalNetworks: readonly string[];
@@ -97,14 +97,14 @@ export class PlatformHttp implements OnApplicationShutdown {
     this.#internalNetworks = config.internalNetworks;
   }
 
-  /** Where the platform answers: `defaultUrl`, unless the configuration has another address. */
+  /** @param defaultUrl used unless the configuration has another address for the platform */
   endpoint(kind: PlatformKind, defaultUrl: string): PlatformEndpoint {
     const url = this.#urls.get(kind) ?? defaultUrl;
-    // One each, even behind one address: a platform that hangs takes no connection from the others.
+    // A client for each platform: one that hangs does not use up the connections of the others.
     const client = new OutboundClient({
       internalNetworks: this.#internalNetworks,
       timeoutMs: PLATFORM_TIMEOUT_MS,
-      maxAnswerBytes: MAX_ANSWER_BYTES,
+      maxAnswerBytes: MAX_RESPONSE_BYTES,
       maxConnections: MAX_CONNECTIONS,
     });
     this.#clients.push(client);
@@ -118,12 +118,12 @@ export class PlatformHttp implements OnApplicationShutdown {
 
 const MAX_ERROR_CODE_LENGTH = 255;
 
-/** An id in a platform's answer. */
-export const answeredId = z.string().min(1).max(MAX_UID_LENGTH);
-/** What platforms give only to some apps, and some leave empty: a union id, a key, a token. */
-export const answeredOptionalText = answeredId.optional().catch(undefined);
-/** An error code in a platform's answer. What is no code is an error all the same. */
-export const answeredErrorCode = z
+/** An id in a response. */
+export const responseId = z.string().min(1).max(MAX_UID_LENGTH);
+/** A union id, key or token, which some platforms omit or leave empty. */
+export const responseOptionalText = responseId.optional().catch(undefined);
+/** An error code in a response. A value of another type counts as an error too. */
+export const responseErrorCode = z
   .union([z.number().transform(String), z.string().max(MAX_ERROR_CODE_LENGTH)])
   .optional()
   .catch('unreadable');
