@@ -13,7 +13,7 @@ import { CreateFieldIndexes1796710000000 } from './migrations/1796710000000-crea
 
 export const ACCOUNTS_SCHEMA = 'accounts';
 
-/** Where the accounts service keeps its data; `gatepost migrate` and the service itself use it. */
+/** The database of the accounts service, for the service and for `gatepost migrate`. */
 export function accountsDatabase(url: string, poolSize: number): DatabaseOptions {
   return {
     url,
