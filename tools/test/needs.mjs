@@ -17,7 +17,7 @@ const RULES = [
 
   { files: /^libs\/redis\/test\/redis-(cluster|sentinel)\./, needs: ['redis-server'] },
   { files: /^libs\/redis\//, needs: ['redis'] },
-  { files: /^libs\/outbox\//, needs: ['postgresql', 'rabbitmq'] },
+  { files: /^libs\/database\/test\//, needs: ['postgresql', 'rabbitmq'] },
   { files: /^libs\/messaging\/test\/rabbit-alarm\./, needs: ['rabbitmq-server'] },
   { files: /^libs\/messaging\/test\/transports\./, needs: [], uses: ['rabbitmq'] },
   { files: /^libs\/messaging\//, needs: ['rabbitmq'] },

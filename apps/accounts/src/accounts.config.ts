@@ -24,7 +24,7 @@ export const accountsEnvironment = environment
   })
   .required({ GATEPOST_SECRET: true });
 
-/** The application to create when there is none. What is left out is made up. */
+/** The application to create when there is none. Missing values are generated. */
 export interface InitialApplication {
   readonly id: string | undefined;
   readonly appKey: Secret | undefined;
@@ -35,14 +35,14 @@ export interface AccountsConfig {
   readonly databaseUrl: string;
   readonly databasePool: number;
   readonly secret: Secret;
-  /** They open what was sealed with them; `secret` seals. */
+  /** Secrets that still open stored values; only `secret` seals. */
   readonly acceptedSecrets: readonly Secret[];
   readonly passwordCost: number;
   readonly passwordQueueLimit: number;
-  /** Passwords hashed at once: one per core. */
+  /** Passwords hashed in parallel: one per core. */
   readonly passwordConcurrency: number;
   readonly objectLimitBytes: number;
-  /** How long mailed links are good. */
+  /** How long mailed links stay valid. */
   readonly linkLifetimesMs: Readonly<Record<MailKind, number>>;
   readonly initialApplication: InitialApplication | undefined;
 }

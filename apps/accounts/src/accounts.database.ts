@@ -21,7 +21,7 @@ import { IdentityEntity, UserEntity } from './users/user.entity.js';
 
 export const ACCOUNTS_SCHEMA = 'accounts';
 
-/** Where the accounts service keeps its data; `gatepost migrate` and the service itself use it. */
+/** The database of the accounts service, for the service and for `gatepost migrate`. */
 export function accountsDatabase(url: string, poolSize: number): DatabaseOptions {
   return {
     url,

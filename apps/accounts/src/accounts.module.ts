@@ -16,7 +16,7 @@ import { RolesModule } from './roles/roles.module.js';
 import { UsersModule } from './users/users.module.js';
 import { userQueryClass } from './users/user.presenter.js';
 
-/** What of the service depends on the process that runs it. */
+/** The parts of the service that depend on the process that runs it. */
 interface AccountsAdapters {
   readonly lockouts: LockoutStorage;
 }

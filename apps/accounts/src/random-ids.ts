@@ -11,11 +11,10 @@ function randomText(alphabet: string, length: number): string {
   return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
 }
 
-/** 25 characters of 0-9a-z (129 bits), as the client SDKs know session tokens. */
+/** 25 characters of 0-9a-z (129 bits), the format that client SDKs expect of session tokens. */
 export const newSessionToken = (): string => randomText(BASE36, SESSION_TOKEN_LENGTH);
-/** 25 characters of 0-9a-z (129 bits), as the API's own are; nobody has it yet. */
+/** 25 characters of 0-9a-z (129 bits), the format of the original API; unique by chance. */
 export const newUsername = (): string => randomText(BASE36, USERNAME_LENGTH);
-/** 6 digits, as people type them from a text message. */
 export const newSmsCode = (): string => String(randomInt(1_000_000)).padStart(6, '0');
 export const newAppId = (): string => randomText(ALPHANUMERIC, APP_ID_LENGTH);
 export const newAppKey = (): string => randomText(ALPHANUMERIC, APP_KEY_LENGTH);

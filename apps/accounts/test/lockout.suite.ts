@@ -5,14 +5,14 @@ import { LOCKOUT_LIMITS, type LockoutLimits, type LockoutSubject } from '../src/
 import type { LockoutStore } from '../src/lockout/lockout.service.js';
 
 const LOCKING = LOCKOUT_LIMITS.lockingFailure;
-/** In place of minutes; long enough for what a test does within it on a busy machine. */
+/** Replaces minutes; long enough for the steps of a test on a busy machine. */
 const SHORT_MS = 2_000;
 
-/** A store of lockouts as a process has it. */
+/** A lockout store, as one process uses it. */
 interface LockoutAdapter {
   readonly name: string;
   readonly open: (limits: LockoutLimits) => LockoutStore;
-  /** How much the store keeps of an application. */
+  /** The number of records of an application in the store. */
   readonly rowsOf: (appId: string) => Promise<number>;
 }
 
@@ -44,8 +44,8 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       return Promise.all(ids.map(async (id) => ({ id, ...(await store.reserve(user, id)) })));
     };
 
-    it('judges six failures; the seventh locks, and right ones are refused like wrong ones', async () => {
-      expect(await fail(patient, LOCKING - 1)).toEqual(Array(LOCKING - 1).fill('judged'));
+    it('counts six failures; the seventh locks, and right ones are refused like wrong ones', async () => {
+      expect(await fail(patient, LOCKING - 1)).toEqual(Array(LOCKING - 1).fill('settled'));
       const id = newId();
       await patient.reserve(user, id);
       expect(await patient.settle(user, id, false)).toEqual({
@@ -57,14 +57,14 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       expect(await patient.find(user)).toMatchObject({ lockedUntil: expect.any(Date) as Date, failures: 0 });
     });
 
-    it('a success takes nothing back', async () => {
+    it('a success removes no failures', async () => {
       await fail(patient, LOCKING - 1);
-      expect(await attempt(patient, true)).toBe('judged');
+      expect(await attempt(patient, true)).toBe('settled');
       expect((await patient.find(user)).failures).toBe(LOCKING - 1);
       expect(await attempt(patient, false)).toBe('locked');
     });
 
-    it('tells how long the lock lasts, which attempts do not prolong', async () => {
+    it('returns how long the lock lasts, which attempts do not prolong', async () => {
       await fail(patient, LOCKING);
       const { lockedUntil } = await patient.find(user);
       const [first, second] = [await patient.reserve(user, newId()), await patient.reserve(user, newId())];
@@ -89,7 +89,7 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       });
     });
 
-    it('forgets each failure when it is as old as the window', async () => {
+    it('drops each failure at the end of its window', async () => {
       const store = open({ ...LOCKOUT_LIMITS, windowMs: SHORT_MS });
       await fail(store, 3);
       await sleep(SHORT_MS / 2);
@@ -108,16 +108,16 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       await eventually(async () => {
         expect(await store.find(user)).toEqual({ lockedUntil: undefined, failures: 0 });
       });
-      expect(await attempt(store, true)).toBe('judged');
-      expect(await fail(store, LOCKING)).toEqual([...Array<string>(LOCKING - 1).fill('judged'), 'locked']);
+      expect(await attempt(store, true)).toBe('settled');
+      expect(await fail(store, LOCKING)).toEqual([...Array<string>(LOCKING - 1).fill('settled'), 'locked']);
     });
 
-    it('lets seven of a hundred parallel attempts be judged', async () => {
+    it('verifies seven of a hundred parallel attempts', async () => {
       const outcomes = await reserveMany(patient, 100);
       const reserved = outcomes.filter(({ kind }) => kind === 'reserved');
       expect([reserved.length, outcomes.filter(({ kind }) => kind === 'full').length]).toEqual([LOCKING, 93]);
       const settled = await Promise.all(reserved.map(({ id }) => patient.settle(user, id, false)));
-      expect(settled.filter(({ kind }) => kind === 'judged')).toHaveLength(LOCKING - 1);
+      expect(settled.filter(({ kind }) => kind === 'settled')).toHaveLength(LOCKING - 1);
       expect(settled.filter(({ isLockNew }) => isLockNew)).toHaveLength(1);
       expect((await reserveMany(patient, 20)).every(({ kind }) => kind === 'locked')).toBe(true);
     });
@@ -129,25 +129,25 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       expect(await attempt(patient, false)).toBe('locked');
     });
 
-    it('gives the place of an attempt that was not judged to another', async () => {
+    it('releases the reservation of an attempt without a verdict', async () => {
       const [first] = await reserveMany(patient, LOCKING);
       expect(await attempt(patient, true)).toBe('full');
       await patient.release(user, first!.id);
-      expect(await attempt(patient, true)).toBe('judged');
+      expect(await attempt(patient, true)).toBe('settled');
       expect((await patient.find(user)).failures).toBe(0);
     });
 
-    it('gives the places of attempts that nobody brings to an end to others', async () => {
+    it('releases the reservations of abandoned attempts', async () => {
       const store = open({ ...LOCKOUT_LIMITS, reservationMs: SHORT_MS });
       await reserveMany(store, LOCKING);
       expect(await attempt(store, true)).toBe('full');
       await eventually(async () => {
-        expect(await attempt(store, true)).toBe('judged');
+        expect(await attempt(store, true)).toBe('settled');
       });
       expect((await store.find(user)).failures).toBe(0);
     });
 
-    it('keeps a late verdict to itself, and counts it where it is wrong', async () => {
+    it('does not return a late verdict, and counts it if it is wrong', async () => {
       const store = open({ ...LOCKOUT_LIMITS, reservationMs: 100 });
       const [right, wrong] = await reserveMany(store, 2);
       await sleep(150);
@@ -156,7 +156,7 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       expect((await store.find(user)).failures).toBe(1);
     });
 
-    it('locks by a late failure without telling it, and what was pending then is refused', async () => {
+    it('locks by a late failure without returning it, and refuses pending attempts', async () => {
       const [brief, long] = [open({ ...LOCKOUT_LIMITS, reservationMs: 100 }), patient];
       await fail(patient, LOCKING - 1);
       const [late] = await reserveMany(brief, 1);
@@ -166,20 +166,20 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       expect(await patient.settle(user, pending!.id, true)).toMatchObject({ kind: 'locked', isLockNew: false });
     });
 
-    it('is unlocked by clear, with the count at zero', async () => {
+    it('clear unlocks, with the count at zero', async () => {
       await fail(patient, LOCKING);
       await patient.clear(user);
       expect(await patient.find(user)).toEqual({ lockedUntil: undefined, failures: 0 });
       expect(await patient.list(user.appId, { limit: 10 })).toEqual([]);
-      expect(await fail(patient, LOCKING)).toEqual([...Array<string>(LOCKING - 1).fill('judged'), 'locked']);
+      expect(await fail(patient, LOCKING)).toEqual([...Array<string>(LOCKING - 1).fill('settled'), 'locked']);
     });
 
-    it('forgets by clear the failures, and not the attempts that are being judged', async () => {
+    it('clears failures, and keeps pending attempts', async () => {
       await fail(patient, 2);
       const pending = (await reserveMany(patient, LOCKING)).find(({ kind }) => kind === 'reserved');
       await patient.clear(user);
       expect((await patient.find(user)).failures).toBe(0);
-      expect(await patient.settle(user, pending!.id, false)).toEqual({ kind: 'judged', isLockNew: false });
+      expect(await patient.settle(user, pending!.id, false)).toEqual({ kind: 'settled', isLockNew: false });
       expect((await patient.find(user)).failures).toBe(1);
     });
 
@@ -189,7 +189,7 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
         { ...user, appId: unique('app') },
       ];
       await fail(patient, LOCKING);
-      for (const other of others) expect(await attempt(patient, true, other)).toBe('judged');
+      for (const other of others) expect(await attempt(patient, true, other)).toBe('settled');
       expect(await patient.list(others[1]!.appId, { limit: 10 })).toEqual([]);
     });
 
@@ -200,13 +200,13 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       ["'; DROP TABLE accounts.lockouts; --", '"', "'", '__proto__'],
       ['a\nb', '*', 'a', '%'],
       ['名前', 'é', '名前', 'e\u0301'],
-    ])('keeps ids apart, whatever is in them: %j %j', async (appId, userId, otherApp, otherUser) => {
+    ])('keeps ids apart, whatever characters they contain: %j %j', async (appId, userId, otherApp, otherUser) => {
       const [one, other] = [
         { appId, userId },
         { appId: otherApp, userId: otherUser },
       ];
       await fail(patient, LOCKING, one);
-      expect([await attempt(patient, true, one), await attempt(patient, true, other)]).toEqual(['locked', 'judged']);
+      expect([await attempt(patient, true, one), await attempt(patient, true, other)]).toEqual(['locked', 'settled']);
       expect((await patient.list(appId, { limit: 10 })).map((found) => found.userId)).toEqual([userId]);
       await patient.clear(one);
     });
@@ -215,7 +215,7 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       const users = Array.from({ length: 5 }, () => ({ ...user, userId: unique('user') }));
       for (const each of users) {
         await fail(patient, LOCKING, each);
-        // Locks that end in the same millisecond come in the order of their users' ids.
+        // Locks that end in the same millisecond are ordered by the users' ids.
         await sleep(2);
       }
       const all = await patient.list(user.appId, { limit: 10 });
@@ -227,7 +227,7 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       expect(await patient.list(user.appId, { limit: 2, after: third[0] })).toEqual([]);
     });
 
-    it('pages through locks that end in the same moment', async () => {
+    it('pages through locks that end in the same millisecond', async () => {
       const store = open({ ...LOCKOUT_LIMITS, lockingFailure: 1 });
       const users = Array.from({ length: 40 }, () => ({ ...user, userId: unique('user') }));
       await Promise.all(users.map((each) => fail(store, 1, each)));
@@ -241,7 +241,7 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       expect(new Set(paged.map(({ userId }) => userId)).size).toBe(users.length);
     });
 
-    it('keeps nothing of what is over', async () => {
+    it('stores nothing that has expired', async () => {
       const limits = { windowMs: SHORT_MS, lockMs: SHORT_MS, reservationMs: SHORT_MS };
       const store = open({ ...LOCKOUT_LIMITS, ...limits });
       await fail(store, LOCKING);
@@ -249,14 +249,14 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       await store.reserve({ ...user, userId: 'reserved' }, newId());
       expect(await rowsOf(user.appId)).toBe(3);
       await eventually(async () => {
-        // An attempt of another user cleans up in passing.
+        // An attempt of another user also removes expired records.
         await attempt(store, true, { appId: unique('app'), userId: 'other' });
         expect(await rowsOf(user.appId)).toBe(0);
       });
     });
 
-    it('keeps nothing of attempts that were right', async () => {
-      expect(await attempt(patient, true)).toBe('judged');
+    it('stores nothing of successful attempts', async () => {
+      expect(await attempt(patient, true)).toBe('settled');
       expect(await rowsOf(user.appId)).toBe(0);
     });
   });

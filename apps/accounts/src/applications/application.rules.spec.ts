@@ -18,7 +18,7 @@ describe('parseSetting', () => {
     expect(() => parseSetting(name, text)).toThrow(expect.objectContaining({ errorName }) as Error);
   });
 
-  it('names the settings to who mistypes one', () => {
+  it('lists the settings where the name is unknown', () => {
     expect(() => parseSetting('hideContakt', 'true')).toThrow(/hideContakt.*hideContact/s);
   });
 });

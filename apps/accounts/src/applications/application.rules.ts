@@ -2,8 +2,8 @@ import { applicationSettings, type ApplicationSettings, SETTING_NAMES } from '#c
 import { appError } from '#errors';
 
 /**
- * Reads a setting as an operator types it: JSON where it is JSON, a string otherwise.
- * @throws AppError NOT_SUPPORTED for an unknown name, INCORRECT_TYPE for a value that the setting does not take
+ * Parses a setting as an operator types it: JSON where it is valid JSON, a string otherwise.
+ * @throws AppError NOT_SUPPORTED for an unknown name, INCORRECT_TYPE for a value that the setting does not accept
  */
 export function parseSetting(name: string, text: string): Partial<ApplicationSettings> {
   if (!isSettingName(name)) {
@@ -29,10 +29,10 @@ function jsonOrText(text: string): unknown {
   }
 }
 
-/** The application key goes into apps, the master key stays on servers. */
+/** The application key is part of client apps; the master key stays on servers. */
 export type KeyKind = 'app' | 'master';
 
-/** What a key of an application is sealed for. */
+/** The sealing context of an application's key. */
 export function keyContext(appId: string, kind: KeyKind): string {
   return `${kind} key of ${appId}`;
 }

@@ -3,7 +3,7 @@ import type { ApplicationSettings, ClassName, ClassOperation, ClassPermission } 
 import { Database, type Queryable, type Tx } from '#database';
 import type { KeyKind } from './application.rules.js';
 
-/** A key that was replaced, as JSON tells it. */
+/** A replaced key, as PostgreSQL's JSON represents it. */
 export interface OldKeyRow {
   readonly kind: KeyKind;
   readonly sealedKey: string;
@@ -16,11 +16,11 @@ export interface ApplicationRow {
   readonly name: string;
   readonly sealedAppKey: string;
   readonly sealedMasterKey: string;
-  /** Those that are good now, the oldest first. */
+  /** Those that are valid now, the oldest first. */
   readonly oldKeys: readonly OldKeyRow[];
-  /** Only what was set; the defaults are not stored. */
+  /** Only explicit values; defaults are not stored. */
   readonly settings: Partial<ApplicationSettings>;
-  /** Only what was set, as well. */
+  /** Only explicit values as well. */
   readonly classPermissions: Partial<Record<ClassName, Partial<Record<ClassOperation, ClassPermission>>>>;
   readonly createdAt: Date;
 }
@@ -75,7 +75,7 @@ export class ApplicationsRepository {
     return row;
   }
 
-  /** Waits for other creators of applications, and tells whether there is one. */
+  /** Waits for concurrent creation of applications. @returns whether the table is empty */
   async lockAndCheckEmpty(tx: Tx): Promise<boolean> {
     await tx.query('LOCK TABLE accounts.applications IN SHARE ROW EXCLUSIVE MODE');
     const rows = await tx.query('SELECT 1 FROM accounts.applications LIMIT 1');
@@ -107,8 +107,9 @@ export class ApplicationsRepository {
   }
 
   /**
-   * Keeps the keys of these kinds that the application has now, before they are replaced. Whoever replaces them too waits.
-   * @param seconds how long they are good; null: until they are revoked
+   * Stores the application's current keys of these kinds as old keys, before they are replaced. Concurrent rotations wait for the
+   * row lock.
+   * @param seconds how long they stay valid; null: until they are revoked
    */
   async keepKeys(tx: Tx, id: string, kinds: readonly KeyKind[], seconds: number | null): Promise<void> {
     await tx.query(
@@ -129,7 +130,7 @@ export class ApplicationsRepository {
     await tx.query('DELETE FROM accounts.old_application_keys WHERE app_id = $1 AND accepted_until <= now()', [id]);
   }
 
-  /** Replaces the keys that are given. */
+  /** Replaces the keys that are not null. */
   async replaceKeys(
     tx: Tx,
     id: string,

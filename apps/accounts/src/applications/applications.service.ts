@@ -21,7 +21,7 @@ import { newAppId, newAppKey } from '../random-ids.js';
 import { keyContext, type KeyKind, parseSetting } from './application.rules.js';
 import { type ApplicationRow, ApplicationsRepository, type OldKeyRow } from './applications.repository.js';
 
-/** How an application calls itself, and what it lets happen. */
+/** The name, settings and class permissions of an application. */
 type ApplicationProfile = Pick<Application, 'name' | 'settings' | 'classPermissions'>;
 
 interface PermissionChange {
@@ -36,11 +36,11 @@ interface WhichKeys {
 }
 
 interface KeyRotation extends WhichKeys {
-  /** Null: until they are revoked; undefined: the old keys are not kept. */
+  /** How long old keys stay valid. Null: until they are revoked; undefined: they end at once. */
   readonly keepOldSeconds?: number | null | undefined;
 }
 
-/** Each request with a key that nobody has is compared with all of them. */
+/** A request with an unknown key is compared with all of them. */
 const MAX_OLD_KEYS = 10;
 
 export interface NewApplication {
@@ -81,7 +81,7 @@ export class ApplicationsService {
     return this.#profiles.get(appId);
   }
 
-  /** The same as it is now, in a transaction: that must not wait for another connection. */
+  /** The current profile, read in the transaction, which must not wait for another connection. */
   async profileWithin(tx: Tx, id: string): Promise<ApplicationProfile> {
     return profileOf(await this.repository.find(id, tx));
   }
@@ -95,7 +95,7 @@ export class ApplicationsService {
     return this.openKnown(id, await this.repository.find(id));
   }
 
-  /** @throws Error where the stored keys were sealed with another secret: then nobody could be let in */
+  /** @throws Error where the stored keys were sealed with another secret: then no client could be authenticated */
   async assertSecretFits(): Promise<void> {
     const row = await this.repository.findAny();
     if (row !== undefined) this.open(row);
@@ -105,7 +105,7 @@ export class ApplicationsService {
     return (await this.repository.list()).map((row) => this.open(row));
   }
 
-  /** The newest come first; of very many not all. */
+  /** The newest come first, `MAX_LISTED_APPLICATIONS` at most. */
   listIds(): Promise<string[]> {
     return this.repository.listIds(MAX_LISTED_APPLICATIONS);
   }
@@ -118,7 +118,7 @@ export class ApplicationsService {
     return this.announce(this.open(row));
   }
 
-  /** Creates an application where there is none yet. @returns undefined where there was one */
+  /** Creates an application if none exists. @returns undefined if one exists */
   async createFirst(wanted: NewApplication): Promise<Application | undefined> {
     const sealed = this.seal(wanted);
     const row = await this.database.transaction(async (tx) =>
@@ -144,11 +144,11 @@ export class ApplicationsService {
   }
 
   /**
-   * Makes new keys. The old ones stop to work within a second, unless they are kept.
+   * Creates new keys. The old ones stop working within a second, unless they are kept.
    * @throws AppError NO_EFFECT where there are too many old ones
    */
   async rotateKeys(id: string, { keepOldSeconds, ...which }: KeyRotation): Promise<Application> {
-    // It opens the old keys: with another secret than theirs, new ones would only hide that everything else is lost.
+    // It opens the old keys: if they were sealed with another secret, new keys would hide that all other sealed data is lost.
     await this.get(id);
     const fresh = (wanted: boolean, kind: KeyKind) => (wanted ? this.sealKey(id, kind, newAppKey()) : null);
     const row = await this.database.transaction(async (tx) => {
@@ -166,7 +166,7 @@ export class ApplicationsService {
     return this.announce(this.openKnown(id, row));
   }
 
-  /** Ends old keys. They stop to work within a second. */
+  /** Revokes old keys. They stop working within a second. */
   async revokeOldKeys(id: string, which: WhichKeys): Promise<Application> {
     await this.database.transaction((tx) => this.repository.removeOldKeys(tx, id, kindsOf(which)));
     return this.announce(await this.get(id));
@@ -223,11 +223,11 @@ function kindsOf({ appKey, masterKey }: WhichKeys): KeyKind[] {
 
 function tooManyOldKeys(id: string): AppError {
   return appError('NO_EFFECT', {
-    message: `Application "${id}" has ${MAX_OLD_KEYS} old keys that are still good: revoke them first (apps revoke-old-keys ${id}).`,
+    message: `Application "${id}" has ${MAX_OLD_KEYS} old keys that are still valid: revoke them first (apps revoke-old-keys ${id}).`,
   });
 }
 
-/** What was set, over the defaults. `userQueryEnabled` is no setting of its own but a class permission's short name. */
+/** The explicit values over the defaults. `userQueryEnabled` is not stored: it stands for the class permission `_User.find`. */
 function profileOf(row: ApplicationRow | undefined): ApplicationProfile {
   const permissions = classPermissions.parse(row?.classPermissions ?? {});
   const userQueryEnabled = permissions._User.find === 'everyone';

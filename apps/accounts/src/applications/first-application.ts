@@ -13,7 +13,7 @@ import { ApplicationsService, type NewApplication } from './applications.service
 
 const RETRY_MS = 500;
 
-/** Creates the configured application where the database has none, as soon as the database can be used. */
+/** Creates the configured application if the database has none, as soon as the database is available. */
 @Injectable()
 export class FirstApplication implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger('Applications');
@@ -37,7 +37,7 @@ export class FirstApplication implements OnApplicationBootstrap, BeforeApplicati
     this.creation = this.create(initialApplication);
   }
 
-  /** Before the database goes. */
+  /** Runs before the database connections close. */
   async beforeApplicationShutdown(): Promise<void> {
     this.isStopping = true;
     await this.creation;
@@ -65,13 +65,13 @@ export class FirstApplication implements OnApplicationBootstrap, BeforeApplicati
       if (application !== undefined) this.logger.log(`created the application ${application.id}`);
       return application;
     } catch (error) {
-      this.tell(messageOf(error));
+      this.logOnce(messageOf(error));
       return undefined;
     }
   }
 
-  /** Each reason once: it is tried again twice a second. */
-  private tell(reason: string): void {
+  /** Logs each reason once, although creation is retried twice a second. */
+  private logOnce(reason: string): void {
     if (reason === this.lastReason) return;
     this.lastReason = reason;
     this.logger.warn(`the first application cannot be created yet: ${reason}`);

@@ -10,7 +10,7 @@ import { ApplicationsService } from './applications.service.js';
 const BOTH = { appKey: true, masterKey: true };
 const APP_KEY = { appKey: true, masterKey: false };
 
-describe('keys that were replaced', () => {
+describe('replaced keys', () => {
   let database: Database;
   let applications: ApplicationsService;
   let id: string;
@@ -30,7 +30,7 @@ describe('keys that were replaced', () => {
     await applications.create({ id, name: 'shop', appKey: 'first-app-key', masterKey: 'first-master-key' });
   });
 
-  it('are gone at once unless they are kept', async () => {
+  it('end at once unless they are kept', async () => {
     expect((await applications.rotateKeys(id, BOTH)).oldKeys).toEqual([]);
   });
 
@@ -80,7 +80,7 @@ describe('keys that were replaced', () => {
     expect(await applications.get(id)).toEqual(before);
   });
 
-  it('are refused for an application that there is not', async () => {
-    await expect(applications.revokeOldKeys('nobodys', BOTH)).rejects.toMatchObject({ errorName: 'NOT_FOUND' });
+  it('are refused for an unknown application', async () => {
+    await expect(applications.revokeOldKeys('unknown', BOTH)).rejects.toMatchObject({ errorName: 'NOT_FOUND' });
   });
 });

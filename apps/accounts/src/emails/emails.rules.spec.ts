@@ -58,7 +58,7 @@ describe('proven', () => {
     username: 'ada',
   } as unknown as UserRow;
 
-  it('leaves no other way into an account whose address was waiting for a proof', () => {
+  it('removes other credentials from an account with an unverified address', () => {
     expect(proven(row)).toEqual({
       ...row,
       emailVerified: true,

@@ -15,14 +15,14 @@ interface MailToken {
   readonly expiresAt: Date;
 }
 
-/** Whether the address to which the link was sent is still the user's, and was never another in between. */
+/** Whether the user still has the address to which the link was sent, without a change in between. */
 export function isStillTheirs({ emailVersion }: MailToken, user: Addressee): boolean {
   return user.email !== null && emailVersion === user.emailVersion;
 }
 
 /**
- * What a genuine link does now. One that verifies dies at a change of the address, one that resets at a change of the
- * password too; both when their time is over (specification, States and transitions).
+ * The current state of a genuine link. A change of the address ends verification links; a change of the address or the password
+ * ends reset links; both expire (specification, States and transitions).
  */
 export function stateOf(token: MailToken, user: Addressee, now: Date): LinkState {
   if (!isStillTheirs(token, user)) return { state: 'expired', canBeRenewed: false };
@@ -33,15 +33,15 @@ export function stateOf(token: MailToken, user: Addressee, now: Date): LinkState
 }
 
 /**
- * The user after a reset by mail. It proves the address. Where the address was waiting for a proof, nobody knows who set the
- * account up: then whoever did keeps no other way in.
+ * The user after a password reset by mail, which proves the address. If the address was unverified, another person may have
+ * created the account: all other credentials are removed.
  */
 export function proven(user: UserRow): UserRow {
   if (user.emailVerified !== false) return user;
   return { ...user, emailVerified: true, identities: null, mobilePhoneNumber: null, mobilePhoneVerified: false };
 }
 
-/** The address of a request. @throws AppError EMAIL_MISSING, INVALID_EMAIL */
+/** @throws AppError EMAIL_MISSING, INVALID_EMAIL */
 export function requireEmail({ email }: JsonObject): string {
   if (isAbsent(email)) throw appError('EMAIL_MISSING');
   return parseEmail(email);

@@ -13,7 +13,7 @@ import type { UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { isStillTheirs, type LinkState, proven, requireEmail, stateOf } from './emails.rules.js';
 
-/** A link of ours, the user whom it was made for, and what it would do now. */
+/** A genuine link with its user and its current state. */
 interface FoundLink extends LinkState {
   readonly token: MailToken;
   readonly user: UserRow;
@@ -42,7 +42,7 @@ export class EmailsService {
   ) {}
 
   /**
-   * POST /1.1/requestEmailVerify. Where there is nothing left to verify, nothing is sent.
+   * POST /1.1/requestEmailVerify. A verified address gets no mail.
    * @throws AppError EMAIL_MISSING, INVALID_EMAIL, EMAIL_VERIFICATION_OFF, EMAIL_NOT_FOUND, TOO_MANY_EMAILS
    */
   async requestVerification(caller: Caller, body: JsonObject): Promise<void> {
@@ -63,15 +63,15 @@ export class EmailsService {
   }
 
   /**
-   * Sets the password and a new session token, and unlocks. The link, and every other one, is dead then: of many at once one gets
-   * through.
+   * Sets the password and a new session token, and unlocks the user. This ends every reset link: of concurrent requests one
+   * succeeds.
    * @throws AppError LINK_EXPIRED, PASSWORD_MISSING, INVALID_PASSWORD
    */
   async resetPassword(shown: string, given: unknown): Promise<void> {
     const password = requirePassword(given);
     const { appId, userId } = assertOpen(await this.findLink('resetPassword', shown)).token;
     const prepared = await this.passwords.prepare(userId, password, true);
-    // Before the password: once the link is used up, nothing could make good a lock that stayed.
+    // Before the password: a used link cannot be sent again to remove a lock that stayed.
     await this.lockouts.clear({ appId, userId });
     await this.writer.transaction(async (tx) => {
       assertOpen(await this.lockLink(tx, 'resetPassword', shown));
@@ -86,8 +86,8 @@ export class EmailsService {
   }
 
   /**
-   * What the button of the page does. Of many at once one changes the user.
-   * @returns what the link was good for just before
+   * Verifies the address. Of concurrent requests one changes the user.
+   * @returns the state of the link just before
    * @throws AppError LINK_EXPIRED
    */
   async verify(shown: string): Promise<MailLink> {
@@ -96,7 +96,10 @@ export class EmailsService {
     return this.describe(found);
   }
 
-  /** Sends a new link to a user who followed an old one. @throws AppError LINK_EXPIRED where no other link may follow; TOO_MANY_EMAILS */
+  /**
+   * Sends a new link to a user who followed an old one. @throws AppError LINK_EXPIRED where the link cannot be renewed;
+   * TOO_MANY_EMAILS
+   */
   async renew(kind: MailKind, shown: string, languages: string[]): Promise<void> {
     if (!(await this.inspect(kind, shown)).canBeRenewed) throw appError('LINK_EXPIRED');
     await this.writer.transaction(async (tx) => {
@@ -109,9 +112,9 @@ export class EmailsService {
   }
 
   /**
-   * Does `work` with the user of the address, locked. Where answers are quiet they are the same whether somebody has the address
-   * or not, and however many mails the mailbox got: who knows what it was sent before would learn who is there.
-   * @throws AppError EMAIL_NOT_FOUND, and what `work` throws
+   * Runs `work` with the locked user of the address. With `quietProfile` the response is the same whether or not a user has the
+   * address, and however many mails its mailbox has received: a limit that is reached would reveal the user.
+   * @throws AppError EMAIL_NOT_FOUND, and the errors of `work`
    */
   private async withUser(caller: Caller, email: string, work: (tx: Tx, user: UserRow) => Promise<void>): Promise<void> {
     const { quietProfile } = await this.applications.settingsOf(caller.appId);
@@ -128,7 +131,9 @@ export class EmailsService {
     }
   }
 
-  /** Sends a link to a user that was locked; whoever was never asked counts as unverified from now on. @throws AppError TOO_MANY_EMAILS */
+  /**
+   * Sends a link to a locked user. An address without a verification state becomes unverified. @throws AppError TOO_MANY_EMAILS
+   */
   private async sendVerification(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
     const unverified = (current: UserRow) => ({ ...current, emailVerified: false });
     const asked = user.emailVerified === null ? await this.writer.change(tx, origin, user.objectId, unverified) : user;
@@ -144,7 +149,7 @@ export class EmailsService {
     return found;
   }
 
-  /** Names the user only to who has the address that is still the user's. */
+  /** Includes the user's name and address only if the user still has the address that received the link. */
   private async describe({ token, user, state, canBeRenewed }: FoundLink): Promise<MailLink> {
     const { name, settings } = await this.applications.profileOf(token.appId);
     const isTheirs = isStillTheirs(token, user);
@@ -157,12 +162,12 @@ export class EmailsService {
     };
   }
 
-  /** @returns undefined where we never made it, made it for something else, or the user is gone */
+  /** @returns undefined if the token is not genuine, is of another kind, or its user no longer exists */
   private findLink(kind: MailKind, shown: string): Promise<FoundLink | undefined> {
     return this.resolveLink(kind, shown, ({ appId, userId }) => this.users.find(appId, userId));
   }
 
-  /** The same, and keeps others from changing the user until the transaction ends. */
+  /** As `findLink`, and locks the user until the transaction ends. */
   private lockLink(tx: Tx, kind: MailKind, shown: string): Promise<FoundLink | undefined> {
     return this.resolveLink(kind, shown, ({ appId, userId }) => this.users.lock(tx, appId, userId));
   }

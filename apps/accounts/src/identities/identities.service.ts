@@ -16,18 +16,17 @@ import { presentUser } from '../users/user.presenter.js';
 import { assertMayLogIn, isLoginRecordDue, type UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 
-/** Each try that fails means that somebody else has just got one of the identities, or lost it. */
+/** A try fails only if a concurrent request has just linked or unlinked one of the identities. */
 const MAX_TRIES = 5;
 
-/** What a sign-up with `authData` brings. */
+/** A sign-up with `authData`. */
 interface EntryRequest {
   readonly fields: JsonObject;
-  /** Proven, every one. */
+  /** All verified by auth-linking. */
   readonly identities: readonly Identity[];
   readonly failOnNotExist: boolean;
 }
 
-/** A user who was let in by its identities. */
 interface Entry {
   readonly user: VisibleUser;
   readonly isNew: boolean;
@@ -49,7 +48,7 @@ export class IdentitiesService {
 
   /**
    * POST /1.1/users with `authData`: logs in the user that the identities belong to, or creates one.
-   * @throws AppError IDENTITY_TAKEN where they belong to several users; USER_NOT_FOUND where nobody has them and
+   * @throws AppError IDENTITY_TAKEN where they belong to several users; USER_NOT_FOUND where no user has them and
    * `failOnNotExist` is set; as `SignUpService.signUp` and `logIn`
    */
   async signUpOrLogIn(caller: Caller, request: EntryRequest): Promise<Entry> {
@@ -65,7 +64,7 @@ export class IdentitiesService {
     return this.identities.count(appId);
   }
 
-  /** @returns undefined where what was found is no longer so */
+  /** @returns undefined where a concurrent change made the lookup outdated */
   private async tryOnce(caller: Caller, request: EntryRequest): Promise<Entry | undefined> {
     const owned = await this.users.findByIdentities(caller.appId, keysOf(request.identities));
     const owner = findOwner(request.identities, owned);
@@ -74,7 +73,7 @@ export class IdentitiesService {
       const user = await this.logIn(caller.appId, owner);
       return user === undefined ? undefined : { user, isNew: false };
     } catch (error) {
-      // A moment ago it was otherwise.
+      // A concurrent request has linked it since the lookup.
       if (error instanceof AppError && error.is('IDENTITY_TAKEN')) return undefined;
       throw error;
     }
@@ -88,9 +87,9 @@ export class IdentitiesService {
   }
 
   /**
-   * @returns undefined where the user is gone, or has a new session token
-   * @throws AppError LOCKED_OUT, EMAIL_UNVERIFIED, PHONE_UNVERIFIED; IDENTITY_TAKEN where one of the identities has another
-   * owner by now, or none
+   * @returns undefined where the user no longer exists or has a new session token
+   * @throws AppError LOCKED_OUT, EMAIL_UNVERIFIED, PHONE_UNVERIFIED; IDENTITY_TAKEN where one of the identities was unlinked or
+   * linked to another user since the lookup
    */
   private async logIn(appId: string, owner: Ownership<UserRow>): Promise<VisibleUser | undefined> {
     const { user: found } = owner;
@@ -103,15 +102,15 @@ export class IdentitiesService {
       : presentUser(user, { viewer: 'owner', sessionToken: this.sessions.reveal(user) });
   }
 
-  /** The usual login: every entry is stored as it was sent, so that only the time is news. */
+  /** The usual login: every entry is stored as it was sent, so only `updatedAt` changes. */
   private async recordLogin(appId: string, found: UserRow): Promise<UserRow | undefined> {
     const now = this.clock.now();
     if (!isLoginRecordDue(found, now)) return found;
-    const updatedAt = await this.users.noteLogin(appId, found, now);
+    const updatedAt = await this.users.recordLogin(appId, found, now);
     return updatedAt === undefined ? undefined : { ...found, updatedAt };
   }
 
-  /** Stores what the entries bring: newer tokens, further platforms. */
+  /** Stores newer tokens and additional platforms. */
   private async refresh(appId: string, { user: found, identities }: Ownership<UserRow>): Promise<UserRow | undefined> {
     return this.writer.transaction((tx) =>
       this.writer.change(tx, { appId }, found.objectId, (current) => {
@@ -119,7 +118,7 @@ export class IdentitiesService {
         return {
           ...current,
           identities: link(current.identities, identities),
-          // Until now nobody had proven it: whoever came in by it before has to prove it as well.
+          // The first proof ends sessions that were opened with the unproven identity.
           ...(isFirstProof(current.identities, identities) ? this.sessions.create(current.objectId).columns : {}),
         };
       }),
@@ -127,7 +126,7 @@ export class IdentitiesService {
   }
 }
 
-/** @throws AppError IDENTITY_TAKEN where what let the user in was unlinked meanwhile */
+/** @throws AppError IDENTITY_TAKEN where an identity of the login was unlinked since the lookup */
 function assertStillTheirs(identities: readonly Identity[], found: UserRow, current: UserRow): void {
   const isUnlinked = keysOf(identities).some(
     ({ platform, uid }) =>

@@ -34,7 +34,7 @@ afterAll(async () => {
   await database.close();
 });
 
-/** Both adapters keep the same promises; `rowsOf` counts what one keeps of an application. */
+/** Both adapters fulfil the same contract; `rowsOf` counts the records of an application. */
 const STORES: {
   name: string;
   part: Part;

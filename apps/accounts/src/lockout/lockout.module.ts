@@ -7,11 +7,11 @@ import { LoginAttemptLimiter } from './login-attempt-limiter.js';
 import { PostgresLockoutStore } from './postgres-lockout.store.js';
 import { RedisLockoutStore } from './redis-lockout.store.js';
 
-/** Where failures are counted: Redis serves many processes, the database one alone. */
+/** The store of failures: Redis for several processes, PostgreSQL for one. */
 export type LockoutStorage = 'redis' | 'postgresql';
 
 const MAX_WAITING = 1_000;
-/** Within a client's patience, and that of its RPC. */
+/** Below the timeouts of clients and of their RPC. */
 const MAX_WAIT_MS = 3_000;
 
 const STORES: Readonly<Record<LockoutStorage, Provider>> = {
@@ -27,7 +27,7 @@ const STORES: Readonly<Record<LockoutStorage, Provider>> = {
   },
 };
 
-/** The lockout of users, for every way in. */
+/** The lockout of users, for all login methods. */
 @Module({})
 export class LockoutModule {
   static forRoot(storage: LockoutStorage): DynamicModule {

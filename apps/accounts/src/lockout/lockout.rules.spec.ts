@@ -51,21 +51,21 @@ describe('reserve', () => {
 });
 
 describe('settle', () => {
-  it('counts a wrong verdict, and gives its place back', () => {
+  it('counts a wrong verdict and releases its reservation', () => {
     const { state: after, outcome } = settled(state({ failedAtMs: failures(2), reservations: places(2) }), false);
-    expect(outcome).toEqual({ kind: 'judged', isLockNew: false });
+    expect(outcome).toEqual({ kind: 'settled', isLockNew: false });
     expect([after.failedAtMs.length, after.reservations.map(({ id }) => id)]).toEqual([3, ['place-1']]);
   });
 
-  it('counts nothing of a right one, and takes nothing back', () => {
+  it('does not count a right verdict, and keeps earlier failures', () => {
     const before = state({ failedAtMs: failures(6), reservations: places(1) });
     expect(settled(before, true)).toEqual({
       state: { ...before, reservations: [] },
-      outcome: { kind: 'judged', isLockNew: false },
+      outcome: { kind: 'settled', isLockNew: false },
     });
   });
 
-  it('locks at the seventh failure, for 15 minutes from then, with nothing else left', () => {
+  it('locks at the seventh failure, for 15 minutes from then, and clears failures and reservations', () => {
     const before = state({ failedAtMs: failures(6, NOW - windowMs + 1), reservations: places(1) });
     expect(settled(before, false)).toEqual({
       state: state({ lockedUntilMs: NOW + lockMs }),
@@ -73,7 +73,7 @@ describe('settle', () => {
     });
   });
 
-  it.each([true, false])('counts nothing while locked, and does not prolong: right %s', (isRight) => {
+  it.each([true, false])('counts nothing while locked, and does not prolong the lock: right %s', (isRight) => {
     const before = state({ lockedUntilMs: NOW + 5_000, reservations: places(1) });
     expect(settled(before, isRight)).toEqual({
       state: before,
@@ -81,7 +81,7 @@ describe('settle', () => {
     });
   });
 
-  it('calls a verdict late whose place is gone', () => {
+  it('calls a verdict late if its reservation has expired', () => {
     const before = state({ reservations: places(1, NOW) });
     expect(settled(before, true).outcome).toEqual({ kind: 'late', isLockNew: false });
     expect(settled(before, false)).toMatchObject({ state: { failedAtMs: [NOW] }, outcome: { kind: 'late' } });
@@ -91,14 +91,14 @@ describe('settle', () => {
   });
 });
 
-describe('what is left', () => {
+describe('the remaining state', () => {
   it('after release: the others', () => {
     expect(release(state({ reservations: places(2) }), 'place-0').reservations.map(({ id }) => id)).toEqual([
       'place-1',
     ]);
   });
 
-  it('after clear: the attempts that are being judged', () => {
+  it('after clear: the pending attempts', () => {
     const reservations = places(2);
     expect(clear(state({ failedAtMs: failures(3), lockedUntilMs: NOW + 1, reservations }))).toEqual(
       state({ reservations }),
@@ -110,7 +110,7 @@ describe('what is left', () => {
     [state({ failedAtMs: [NOW - 5, NOW] }), NOW + windowMs],
     [state({ reservations: places(1) }), NOW + reservationMs],
     [state({ lockedUntilMs: NOW + 7 }), NOW + 7],
-  ])('of %j matters until %s', (before, until) => {
+  ])('of %j expires at %s', (before, until) => {
     expect(expiryOf(before, LOCKOUT_LIMITS)).toBe(until);
   });
 });
@@ -126,10 +126,10 @@ describe('Retry-After', () => {
   });
 });
 
-describe('the id of a name that nobody has', () => {
+describe('decoyAccountId', () => {
   const idOf = (name: string) => decoyAccountId(createHash('sha256').update(name).digest());
 
-  it('is one of 65,536, the same for the same name, and none of a user', () => {
+  it('is one of 65,536, stable for a name, and never the id of a user', () => {
     expect(idOf('a')).toBe(idOf('a'));
     expect(new Set(Array.from({ length: 1_000 }, (_, index) => idOf(String(index)))).size).toBeGreaterThan(950);
     expect([decoyAccountId(Buffer.from([0, 0])), decoyAccountId(Buffer.from([255, 255, 9]))]).toEqual(['~0', '~65535']);

@@ -10,7 +10,7 @@ import { LoginAttemptLimiter } from './login-attempt-limiter.js';
 const user = { appId: 'app', userId: 'user' };
 const unavailable = appError('SERVICE_UNAVAILABLE');
 
-/** A store that answers as told; what is not planned fails. */
+/** A store with planned results; unplanned calls fail. */
 class PlannedStore implements LockoutStore {
   reserve = vi.fn<LockoutStore['reserve']>().mockRejectedValue(new Error('not planned'));
   settle = vi.fn<LockoutStore['settle']>().mockRejectedValue(new Error('not planned'));
@@ -26,7 +26,7 @@ function serviceOver(store: LockoutStore, metrics: Metrics): LockoutService {
   return new LockoutService(store, limiter, metrics, new Sealer('a secret of thirty-two characters, or more'));
 }
 
-describe('LockoutService.judge', () => {
+describe('LockoutService.verify', () => {
   const metrics = new Metrics();
   let store: PlannedStore;
   let service: LockoutService;
@@ -35,7 +35,7 @@ describe('LockoutService.judge', () => {
     store.reserve.mockResolvedValue(reserved);
     if (settled !== undefined) store.settle.mockResolvedValue(settled);
   };
-  const judge = (isRight = true) => service.judge(user, () => Promise.resolve(isRight));
+  const verify = (isRight = true) => service.verify(user, () => Promise.resolve(isRight));
 
   beforeAll(() => {
     Logger.overrideLogger(false);
@@ -46,35 +46,38 @@ describe('LockoutService.judge', () => {
     service = serviceOver(store, metrics);
   });
 
-  it.each([true, false])('reserves, judges, settles, and tells the verdict: %s', async (isRight) => {
-    plan({ kind: 'reserved' }, { kind: 'judged', isLockNew: false });
-    expect(await judge(isRight)).toBe(isRight);
+  it.each([true, false])('reserves, verifies, settles and returns the verdict: %s', async (isRight) => {
+    plan({ kind: 'reserved' }, { kind: 'settled', isLockNew: false });
+    expect(await verify(isRight)).toBe(isRight);
     const [[, id]] = store.reserve.mock.calls as [[unknown, string]];
     expect(store.settle.mock.calls).toEqual([[user, id, isRight]]);
   });
 
-  it('does not judge while the user is locked, and says how long that is', async () => {
+  it('verifies nothing while the user is locked, and returns the remaining time', async () => {
     plan({ kind: 'locked', remainingMs: 1_001 });
     const attempt = vi.fn<() => Promise<boolean>>();
-    await expect(service.judge(user, attempt)).rejects.toMatchObject({ errorName: 'LOCKED_OUT', retryAfterSeconds: 2 });
+    await expect(service.verify(user, attempt)).rejects.toMatchObject({
+      errorName: 'LOCKED_OUT',
+      retryAfterSeconds: 2,
+    });
     expect(attempt).not.toHaveBeenCalled();
   });
 
   it('refuses the failure that locks, and counts the lock', async () => {
     plan({ kind: 'reserved' }, { kind: 'locked', remainingMs: 900_000, isLockNew: true });
-    await expect(judge(false)).rejects.toMatchObject({ errorName: 'LOCKED_OUT', retryAfterSeconds: 900 });
+    await expect(verify(false)).rejects.toMatchObject({ errorName: 'LOCKED_OUT', retryAfterSeconds: 900 });
     expect(await metrics.registry.getSingleMetricAsString('gatepost_lockouts_total')).toContain(' 1');
   });
 
-  it.each([true, false])('tells no verdict that comes too late: %s', async (isRight) => {
+  it.each([true, false])('returns no verdict that comes too late: %s', async (isRight) => {
     plan({ kind: 'reserved' }, { kind: 'late', isLockNew: false });
-    await expect(judge(isRight)).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    await expect(verify(isRight)).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
   });
 
-  it('waits for a place', async () => {
+  it('waits for a reservation', async () => {
     store.reserve.mockResolvedValueOnce({ kind: 'full' }).mockResolvedValueOnce({ kind: 'reserved' });
-    store.settle.mockResolvedValue({ kind: 'judged', isLockNew: false });
-    expect(await judge()).toBe(true);
+    store.settle.mockResolvedValue({ kind: 'settled', isLockNew: false });
+    expect(await verify()).toBe(true);
     expect(new Set(store.reserve.mock.calls.map(([, id]) => id)).size).toBe(1);
   });
 
@@ -83,23 +86,23 @@ describe('LockoutService.judge', () => {
     ['until the lock falls', { kind: 'locked', remainingMs: 5 }, 'LOCKED_OUT'],
   ] as const)('waits %s', async (_, then, errorName) => {
     store.reserve.mockResolvedValueOnce({ kind: 'full' }).mockResolvedValue(then);
-    await expect(judge()).rejects.toMatchObject({ errorName });
+    await expect(verify()).rejects.toMatchObject({ errorName });
   });
 
-  it('counts nothing where nothing was judged, and gives the place back', async () => {
+  it('counts nothing where the attempt throws, and releases the reservation', async () => {
     plan({ kind: 'reserved' });
     store.release.mockResolvedValue();
-    await expect(service.judge(user, () => Promise.reject(unavailable))).rejects.toBe(unavailable);
+    await expect(service.verify(user, () => Promise.reject(unavailable))).rejects.toBe(unavailable);
     expect([store.release.mock.calls.length, store.settle.mock.calls.length]).toEqual([1, 0]);
     store.release.mockRejectedValue(new Error('away'));
-    await expect(service.judge(user, () => Promise.reject(unavailable))).rejects.toBe(unavailable);
+    await expect(service.verify(user, () => Promise.reject(unavailable))).rejects.toBe(unavailable);
   });
 
-  it('fails closed where the store is away, before and after the judgement', async () => {
+  it('fails closed while the store is unavailable, before and after the attempt', async () => {
     store.reserve.mockRejectedValueOnce(unavailable).mockResolvedValue({ kind: 'reserved' });
     store.settle.mockRejectedValue(unavailable);
-    await expect(judge()).rejects.toBe(unavailable);
-    await expect(judge()).rejects.toBe(unavailable);
+    await expect(verify()).rejects.toBe(unavailable);
+    await expect(verify()).rejects.toBe(unavailable);
   });
 });
 
@@ -107,7 +110,7 @@ describe('LockoutService.assertNotLocked', () => {
   const store = new PlannedStore();
   const service = serviceOver(store, new Metrics());
 
-  it('lets pass where there is no lock, and tells how long one lasts', async () => {
+  it('passes without a lock, and returns how long a lock lasts', async () => {
     store.lockedForMs.mockResolvedValueOnce(0).mockResolvedValueOnce(61_500);
     await service.assertNotLocked(user);
     await expect(service.assertNotLocked(user)).rejects.toMatchObject({
@@ -116,7 +119,7 @@ describe('LockoutService.assertNotLocked', () => {
     });
   });
 
-  it('fails closed where the store is away', async () => {
+  it('fails closed while the store is unavailable', async () => {
     store.lockedForMs.mockRejectedValueOnce(unavailable);
     await expect(service.assertNotLocked(user)).rejects.toBe(unavailable);
   });

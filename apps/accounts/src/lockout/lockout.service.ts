@@ -16,19 +16,19 @@ import {
 import { LoginAttemptLimiter } from './login-attempt-limiter.js';
 
 /**
- * Keeps failures, reservations and locks. Every move is one step for all replicas, by the clock of the store's server
- * (`lockout.rules.ts` says what a move does). A store that cannot be reached says SERVICE_UNAVAILABLE.
+ * Stores failures, reservations and locks. Every transition is atomic across replicas and uses the clock of the store's server;
+ * `lockout.rules.ts` defines the transitions. An unreachable store throws SERVICE_UNAVAILABLE.
  */
 export interface LockoutStore {
-  /** Takes a place for an attempt. @param id unique for the attempt */
+  /** Reserves an attempt. @param id unique for the attempt */
   reserve(subject: LockoutSubject, id: string): Promise<ReserveOutcome>;
-  /** Brings the verdict of an attempt. */
+  /** Stores the verdict of an attempt. */
   settle(subject: LockoutSubject, id: string, isRight: boolean): Promise<SettleOutcome>;
-  /** Gives the place of an attempt back that was not judged. */
+  /** Releases the reservation of an attempt without a verdict. */
   release(subject: LockoutSubject, id: string): Promise<void>;
-  /** Unlocks, and forgets the failures. */
+  /** Unlocks the user and deletes its failures. */
   clear(subject: LockoutSubject): Promise<void>;
-  /** How long the lock still lasts, in milliseconds; 0 where there is none. Cheap: logins that judge nothing ask it. */
+  /** The remaining time of the lock in milliseconds; 0 without a lock. Cheap: logins that verify no secret call it. */
   lockedForMs(subject: LockoutSubject): Promise<number>;
   find(subject: LockoutSubject): Promise<LockoutStatus>;
   list(appId: string, page: LockoutPage): Promise<Lockout[]>;
@@ -38,8 +38,8 @@ export interface LockoutStore {
 export const LOCKOUT_STORE = Symbol('LockoutStore');
 
 /**
- * Judges secrets (passwords, codes) under the lockout: more than 6 wrong ones of a user within 15 minutes lock every way
- * in, for 15 minutes (specification, Login lockout). While the store is away nothing is judged.
+ * Verifies secrets (passwords, codes) under the lockout: more than 6 wrong ones of a user within 15 minutes lock all login
+ * methods for 15 minutes (specification, Login lockout). Without the store no secret is verified.
  */
 @Injectable()
 export class LockoutService {
@@ -53,11 +53,11 @@ export class LockoutService {
   ) {}
 
   /**
-   * Lets `attempt` judge a secret, and counts its verdict. Where it throws, nothing was judged and nothing counts.
+   * Runs `attempt`, which verifies a secret, and counts its verdict. If it throws, nothing counts.
    * @returns the verdict
-   * @throws AppError LOCKED_OUT, until the lock ends; SERVICE_UNAVAILABLE where the verdict cannot be had or counted now
+   * @throws AppError LOCKED_OUT, until the lock ends; SERVICE_UNAVAILABLE where the attempt cannot be verified or counted now
    */
-  async judge(subject: LockoutSubject, attempt: () => Promise<boolean>): Promise<boolean> {
+  async verify(subject: LockoutSubject, attempt: () => Promise<boolean>): Promise<boolean> {
     const id = randomUUID();
     return this.limiter.run(
       JSON.stringify([subject.appId, subject.userId]),
@@ -72,14 +72,14 @@ export class LockoutService {
     return { appId, userId: decoyAccountId(hash) };
   }
 
-  /** Unlocks, and forgets the failures: a completed reset of the password does, and nothing else. */
+  /** Unlocks the user and deletes its failures. Only a completed password reset does this. */
   async clear(subject: LockoutSubject): Promise<void> {
     await this.store.clear(subject);
   }
 
   /**
-   * For ways in that judge no secret of ours.
-   * @throws AppError LOCKED_OUT; SERVICE_UNAVAILABLE where the store does not answer
+   * For login methods without a secret of this service.
+   * @throws AppError LOCKED_OUT; SERVICE_UNAVAILABLE where the store does not respond
    */
   async assertNotLocked(subject: LockoutSubject): Promise<void> {
     const remainingMs = await this.store.lockedForMs(subject);
@@ -106,7 +106,7 @@ export class LockoutService {
       return await attempt();
     } catch (error) {
       await this.store.release(subject, id).catch((failure: unknown) => {
-        this.logger.debug(`a reservation is left to expire: ${messageOf(failure)}`);
+        this.logger.debug(`a reservation was not released and will expire: ${messageOf(failure)}`);
       });
       throw error;
     }
@@ -116,8 +116,9 @@ export class LockoutService {
     const outcome = await this.store.settle(subject, id, isRight);
     if (outcome.isLockNew) this.metrics.lockouts.inc();
     if (outcome.kind === 'locked') throw lockedOut(outcome.remainingMs);
-    // Its place may have been given to another: telling it would show one verdict too many.
-    if (outcome.kind === 'late') throw appError('SERVICE_UNAVAILABLE', { cause: new Error('judged too late') });
+    // Another attempt may have taken its reservation: a response would reveal one verdict too many.
+    if (outcome.kind === 'late')
+      throw appError('SERVICE_UNAVAILABLE', { cause: new Error('the verdict came after the reservation had expired') });
     return isRight;
   }
 }

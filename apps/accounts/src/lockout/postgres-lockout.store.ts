@@ -8,7 +8,7 @@ import {
   type LockoutPage,
   type LockoutStatus,
   type LockoutSubject,
-  type Move,
+  type Transition,
   release,
   reserve,
   type ReserveOutcome,
@@ -21,14 +21,14 @@ import type { LockoutStore } from './lockout.service.js';
 interface LockoutRow {
   readonly attempts: Pick<AttemptState, 'failedAtMs' | 'reservations'>;
   readonly lockedUntil: Date | null;
-  /** The database's time. */
+  /** The time of the database server. */
   readonly now: Date;
 }
 
 const NO_ATTEMPTS: AttemptState = { failedAtMs: [], reservations: [], lockedUntilMs: undefined };
 
 const COLUMNS = 'attempts, locked_until AS "lockedUntil", clock_timestamp() AS now';
-/** Makes the row where there is none, and keeps others from it until the transaction ends. Then the time is asked. */
+/** Inserts a missing row and locks it until the transaction ends. The time is read after the lock. */
 const LOCK = `
   INSERT INTO accounts.lockouts (app_id, user_id, attempts, expires_at) VALUES ($1, $2, $3, clock_timestamp())
   ON CONFLICT ON CONSTRAINT lockouts_pkey DO UPDATE SET user_id = excluded.user_id
@@ -37,7 +37,7 @@ const FIND = `SELECT ${COLUMNS} FROM accounts.lockouts WHERE app_id = $1 AND use
 const UPDATE = `
   UPDATE accounts.lockouts SET attempts = $3, locked_until = $4, expires_at = $5 WHERE app_id = $1 AND user_id = $2`;
 const REMOVE = 'DELETE FROM accounts.lockouts WHERE app_id = $1 AND user_id = $2';
-/** A move makes one row at most, so the table shrinks to those that matter. What others work on is left to them. */
+/** A transition adds one row at most, so the table shrinks to the unexpired rows. Rows that others have locked are skipped. */
 const REMOVE_EXPIRED = `
   WITH expired AS MATERIALIZED (
     SELECT app_id, user_id FROM accounts.lockouts WHERE expires_at <= clock_timestamp()
@@ -49,7 +49,7 @@ const LIST = `
    WHERE app_id = $1 AND locked_until > clock_timestamp() AND (locked_until, user_id) > ($2, $3)
    ORDER BY locked_until, user_id LIMIT $4`;
 
-/** The lockout of the standalone server: a row for each user who has failed lately, or is being judged. */
+/** The lockout store of the standalone server: a row for each user with recent failures or pending attempts. */
 export class PostgresLockoutStore implements LockoutStore {
   constructor(
     private readonly database: Database,
@@ -57,22 +57,22 @@ export class PostgresLockoutStore implements LockoutStore {
   ) {}
 
   async reserve(subject: LockoutSubject, id: string): Promise<ReserveOutcome> {
-    // A flood of attempts on a locked user costs no more than this.
+    // A flood of attempts on a locked user costs only this read.
     const remainingMs = await this.lockedForMs(subject);
     if (remainingMs > 0) return { kind: 'locked', remainingMs };
-    return this.#move(subject, (before, now) => reserve(before, id, now, this.limits));
+    return this.#transition(subject, (before, now) => reserve(before, id, now, this.limits));
   }
 
   async settle(subject: LockoutSubject, id: string, isRight: boolean): Promise<SettleOutcome> {
-    return this.#move(subject, (before, now) => settle(before, { id, isRight }, now, this.limits));
+    return this.#transition(subject, (before, now) => settle(before, { id, isRight }, now, this.limits));
   }
 
   async release(subject: LockoutSubject, id: string): Promise<void> {
-    await this.#move(subject, (before) => ({ state: release(before, id), outcome: undefined }));
+    await this.#transition(subject, (before) => ({ state: release(before, id), outcome: undefined }));
   }
 
   async clear(subject: LockoutSubject): Promise<void> {
-    await this.#move(subject, (before) => ({ state: clear(before), outcome: undefined }));
+    await this.#transition(subject, (before) => ({ state: clear(before), outcome: undefined }));
   }
 
   async lockedForMs(subject: LockoutSubject): Promise<number> {
@@ -100,9 +100,9 @@ export class PostgresLockoutStore implements LockoutStore {
     return { state: stateAt(stateOf(row), nowMs, this.limits), nowMs };
   }
 
-  #move<Outcome>(
+  #transition<Outcome>(
     subject: LockoutSubject,
-    decide: (before: AttemptState, nowMs: number) => Move<Outcome>,
+    decide: (before: AttemptState, nowMs: number) => Transition<Outcome>,
   ): Promise<Outcome> {
     return this.database.transaction(async (tx) => {
       const { appId, userId } = subject;

@@ -11,8 +11,9 @@ import type {
 import type { LockoutStore } from './lockout.service.js';
 
 /**
- * How each move begins. Keys: times of failures by attempt, expiries of reservations by attempt, ends of locks by user;
- * all three are sorted sets that Redis forgets when their last member is over; and a key that is never there (RedisScript). `lockedFor` is 0 where there is no lock.
+ * The start of each transition. Keys: times of failures by attempt, expiries of reservations by attempt, ends of locks by user;
+ * all three are sorted sets that expire with their last member; and a key that never exists (RedisScript). `lockedFor` is 0
+ * without a lock.
  */
 const BEGIN = `
 local failures, reservations, locks = KEYS[1], KEYS[2], KEYS[3]
@@ -39,15 +40,15 @@ return { 'reserved', 0 }
 const SETTLE = new RedisScript(`${BEGIN}
 local isRight = ARGV[7] == '1'
 if lockedFor > 0 then return { 'locked', lockedFor, 0 } end
-local told = redis.call('ZREM', reservations, attempt) == 1 and 'judged' or 'late'
-if isRight then return { told, 0, 0 } end
+local kind = redis.call('ZREM', reservations, attempt) == 1 and 'settled' or 'late'
+if isRight then return { kind, 0, 0 } end
 redis.call('ZADD', failures, now, attempt)
 redis.call('PEXPIRE', failures, windowMs)
-if redis.call('ZCARD', failures) < lockingFailure then return { told, 0, 0 } end
+if redis.call('ZCARD', failures) < lockingFailure then return { kind, 0, 0 } end
 redis.call('DEL', failures, reservations)
 redis.call('ZADD', locks, now + lockMs, user)
 redis.call('PEXPIRE', locks, lockMs)
-if told == 'late' then return { told, 0, 1 } end
+if kind == 'late' then return { kind, 0, 1 } end
 return { 'locked', lockMs, 1 }
 `);
 
@@ -55,7 +56,7 @@ const RELEASE = new RedisScript(`${BEGIN}
 redis.call('ZREM', reservations, attempt)
 `);
 
-/** Attempts that are being judged keep their places. */
+/** Pending attempts keep their reservations. */
 const CLEAR = new RedisScript(`${BEGIN}
 redis.call('DEL', failures)
 redis.call('ZREM', locks, user)
@@ -72,7 +73,10 @@ local time = redis.call('TIME')
 return math.max(0, lockedUntil - (time[1] * 1000 + math.floor(time[2] / 1000)))
 `);
 
-/** Users with the same end stand in the order of their ids: those of the last one's end come first, then the later ones. */
+/**
+ * Users whose locks end in the same millisecond are ordered by id: first the rest of the cursor's millisecond, then the later
+ * ones.
+ */
 const LIST = new RedisScript(`${IS_BEHIND}
 local locks, limit, afterTime, afterUser = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local time = redis.call('TIME')
@@ -90,7 +94,7 @@ for _, value in ipairs(later) do table.insert(found, value) end
 return found
 `);
 
-/** The lockout of the services. */
+/** The lockout store of the services. */
 export class RedisLockoutStore implements LockoutStore {
   readonly #limits: readonly number[];
 
@@ -102,23 +106,23 @@ export class RedisLockoutStore implements LockoutStore {
   }
 
   async reserve(subject: LockoutSubject, id: string): Promise<ReserveOutcome> {
-    const [kind, remainingMs] = await this.#move<[ReserveOutcome['kind'], number]>(RESERVE, subject, id);
+    const [kind, remainingMs] = await this.#transition<[ReserveOutcome['kind'], number]>(RESERVE, subject, id);
     return kind === 'locked' ? { kind, remainingMs } : { kind };
   }
 
   async settle(subject: LockoutSubject, id: string, isRight: boolean): Promise<SettleOutcome> {
     type Reply = [SettleOutcome['kind'], number, number];
-    const [kind, remainingMs, isNew] = await this.#move<Reply>(SETTLE, subject, id, isRight ? 1 : 0);
+    const [kind, remainingMs, isNew] = await this.#transition<Reply>(SETTLE, subject, id, isRight ? 1 : 0);
     const isLockNew = isNew === 1;
     return kind === 'locked' ? { kind, remainingMs, isLockNew } : { kind, isLockNew };
   }
 
   async release(subject: LockoutSubject, id: string): Promise<void> {
-    await this.#move(RELEASE, subject, id);
+    await this.#transition(RELEASE, subject, id);
   }
 
   async clear(subject: LockoutSubject): Promise<void> {
-    await this.#move(CLEAR, subject);
+    await this.#transition(CLEAR, subject);
   }
 
   async lockedForMs({ appId, userId }: LockoutSubject): Promise<number> {
@@ -126,7 +130,7 @@ export class RedisLockoutStore implements LockoutStore {
   }
 
   async find(subject: LockoutSubject): Promise<LockoutStatus> {
-    const [lockedUntil, failures] = await this.#move<[string, number]>(FIND, subject);
+    const [lockedUntil, failures] = await this.#transition<[string, number]>(FIND, subject);
     return { lockedUntil: lockedUntil === '0' ? undefined : new Date(Number(lockedUntil)), failures };
   }
 
@@ -139,7 +143,12 @@ export class RedisLockoutStore implements LockoutStore {
     }));
   }
 
-  #move<Reply>(script: RedisScript, { appId, userId }: LockoutSubject, id = '', ...rest: number[]): Promise<Reply> {
+  #transition<Reply>(
+    script: RedisScript,
+    { appId, userId }: LockoutSubject,
+    id = '',
+    ...rest: number[]
+  ): Promise<Reply> {
     const user = `{${keyPart(appId)}}:${keyPart(userId)}`;
     const keys = [
       `lockout:failures:${user}`,
@@ -151,12 +160,12 @@ export class RedisLockoutStore implements LockoutStore {
   }
 }
 
-/** The braces hold the keys of an application together, where Redis is a cluster. */
+/** The hash tag keeps the keys of an application in one slot of a Redis cluster. */
 function locksKey(appId: string): string {
   return `lockout:locks:{${keyPart(appId)}}`;
 }
 
-/** Without braces and colons, so that no id can stand for another one's key. */
+/** Escapes braces and colons, so keys of different ids never collide. */
 function keyPart(id: string): string {
   return encodeURIComponent(id);
 }

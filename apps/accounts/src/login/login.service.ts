@@ -86,8 +86,8 @@ export class LoginService {
     const current = await this.readAgain(appId, user, credentials.password);
     assertMayLogIn(current, await this.applications.settingsOf(appId));
     await this.rehashIfOutdated(appId, current, credentials.password).catch((error: unknown) => {
-      // It is done at another login: this one was right.
-      this.logger.debug(`not hashed anew: ${messageOf(error)}`);
+      // The next login retries it; this one has succeeded.
+      this.logger.debug(`the password was not rehashed: ${messageOf(error)}`);
     });
     return presentUser(current, { viewer: 'owner', sessionToken: this.sessions.reveal(current) });
   }
@@ -98,7 +98,7 @@ export class LoginService {
     return user ?? this.refuseUnknown(appId, credentials);
   }
 
-  /** An unknown user costs as much time as a wrong password and, where answers are quiet, is counted and locked alike. */
+  /** An unknown user costs as much time as a wrong password and, with `quietProfile`, is counted and locked in the same way. */
   private async refuseUnknown(appId: string, { identifier, value, password }: Credentials): Promise<never> {
     const { quietProfile } = await this.applications.settingsOf(appId);
     if (quietProfile) return this.passwords.refuseUnknown(appId, [identifier, value], password);
@@ -106,11 +106,11 @@ export class LoginService {
     throw appError('USER_NOT_FOUND');
   }
 
-  /** The user as it is now: hashing takes long enough for a token or a password to be replaced meanwhile. */
-  private async readAgain(appId: string, judged: UserRow, password: string): Promise<UserRow> {
-    const current = await this.users.find(appId, judged.objectId);
+  /** The current user: token or password may have been replaced while the password was hashed. */
+  private async readAgain(appId: string, verified: UserRow, password: string): Promise<UserRow> {
+    const current = await this.users.find(appId, verified.objectId);
     if (current === undefined) throw appError('USER_NOT_FOUND');
-    if (current.passwordHash !== judged.passwordHash) await this.passwords.assertRight(appId, current, password);
+    if (current.passwordHash !== verified.passwordHash) await this.passwords.assertRight(appId, current, password);
     return current;
   }
 
@@ -120,7 +120,7 @@ export class LoginService {
   }
 }
 
-/** Reads the body of a login. @throws AppError with the code of what is missing or of a wrong type */
+/** Parses the body of a login. @throws AppError with the code of the missing or mistyped member */
 export function parseCredentials(body: JsonObject): Credentials {
   const identifier = IDENTIFIERS.find((name) => !isAbsent(body[name]));
   if (identifier === undefined) throw appError('USERNAME_MISSING');
@@ -131,7 +131,7 @@ export function parseCredentials(body: JsonObject): Credentials {
   return { identifier, value, password };
 }
 
-/** Whether a code is shown instead of a password. SDKs send whole user objects: with both, the password counts. */
+/** Whether the login is by code instead of password. SDKs send whole user objects: with both, the password counts. */
 function isLoginByCode({ password, smsCode }: JsonObject): boolean {
   return isAbsent(password) && !isAbsent(smsCode);
 }

@@ -20,7 +20,7 @@ function create(token: MailToken = wanted): string {
 }
 
 describe('the tokens of mailed links', () => {
-  it('say what they were made for, in word characters', () => {
+  it('hold their content in word characters', () => {
     const text = create();
     expect(text).toMatch(/^\w+$/);
     expect(tokens.read(text)?.token).toEqual(wanted);
@@ -32,7 +32,7 @@ describe('the tokens of mailed links', () => {
     expect(tokens.read(create(longest))?.token).toEqual(longest);
   });
 
-  it('are genuine for their user, and not for one that came later under the same id', () => {
+  it('are genuine for their user, and not for a later one with the same id', () => {
     const shown = tokens.read(create())!;
     expect(tokens.isGenuine(shown, user)).toBe(true);
     expect(tokens.isGenuine(shown, { createdAt: new Date(user.createdAt.getTime() + 1) })).toBe(false);
@@ -52,7 +52,7 @@ describe('the tokens of mailed links', () => {
     }
   });
 
-  it('are not genuine where they say anything else', () => {
+  it('are not genuine with other content', () => {
     const signature = create().slice(0, 32);
     for (const changes of [
       { kind: 'resetPassword' },
@@ -70,7 +70,7 @@ describe('the tokens of mailed links', () => {
   });
 
   it.each(['', 'a', 'zz', '__proto__', '00', '0'.repeat(32), '0'.repeat(1024), `${'0'.repeat(32)}7b7d`])(
-    'are none: %.20s',
+    'are refused: %.20s',
     (text) => {
       expect(tokens.read(text)).toBeUndefined();
     },
@@ -85,7 +85,7 @@ describe('the tokens of mailed links', () => {
     '["verifyEmail","a","u",-1,0,0]',
     String.raw`["verifyEmail","a\u0000","u",0,0,0]`,
     String.raw`["verifyEmail","a","\ud800",0,0,0]`,
-  ])('are none that hold %s', (content) => {
+  ])('are refused with content of %s', (content) => {
     expect(tokens.read('0'.repeat(32) + Buffer.from(content).toString('hex'))).toBeUndefined();
   });
 });
@@ -93,11 +93,11 @@ describe('the tokens of mailed links', () => {
 describe('pageUrlOf', () => {
   const settings = { verifyEmailPage: 'https://shop.example/verify', resetPasswordPage: '' };
 
-  it('is the page that the application has set', () => {
+  it('is the page of the application', () => {
     expect(pageUrlOf('verifyEmail', settings)).toBe('https://shop.example/verify');
   });
 
-  it('is none where it has set none', () => {
+  it('is null without a page', () => {
     expect(pageUrlOf('resetPassword', settings)).toBeNull();
   });
 });
@@ -114,7 +114,7 @@ describe('languagesOf', () => {
       ['a1', 'b1', 'c1', 'd1', 'e1', 'f1'],
       ['a1', 'b1', 'c1', 'd1', 'e1', 'zh'],
     ],
-  ])('makes of %j, in an application that writes zh: %j', (wanted, expected) => {
+  ])('of %j, with the application language zh: %j', (wanted, expected) => {
     expect(languagesOf(wanted, { mailLanguage: 'zh' })).toEqual(expected);
   });
 });

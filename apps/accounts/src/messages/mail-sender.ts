@@ -29,42 +29,36 @@ interface MailUser {
   readonly updatedAt: Date;
 }
 
-/** The application's own page for a kind of link, where it has one. */
-export function pageUrlOf(
-  kind: MailKind,
-  { verifyEmailPage, resetPasswordPage }: Pick<ApplicationSettings, 'verifyEmailPage' | 'resetPasswordPage'>,
-): string | null {
-  const url = kind === 'verifyEmail' ? verifyEmailPage : resetPasswordPage;
-  return url === '' ? null : url;
+/** The content of a link's token. */
+export interface MailToken {
+  readonly kind: MailKind;
+  readonly appId: string;
+  readonly userId: string;
+  /** The user's counters when the token was created. */
+  readonly emailVersion: number;
+  readonly passwordVersion: number;
+  readonly expiresAt: Date;
 }
 
-/** The languages that somebody reads, and behind them that of the application. */
-export function languagesOf(
-  wanted: readonly string[],
-  { mailLanguage }: Pick<ApplicationSettings, 'mailLanguage'>,
-): string[] {
-  return [...new Set([...wanted.slice(0, MAX_LANGUAGES - 1), mailLanguage])];
-}
-
-/** 128 bits cannot be guessed, and links stay shorter. */
+/** 128 bits cannot be guessed and keep links short. */
 const SIGNATURE_BYTES = 16;
 const HEXADECIMAL = /^(?:[0-9a-f]{2})+$/;
 
 const version = z.number().int().min(0);
-/** Users are looked up by what is not proven yet: what the database could not even be asked for names nobody. */
+/** The user is looked up before the signature is verified, so ids must be text that PostgreSQL accepts. */
 const id = z.string().refine(isStorableText);
 const content = z.tuple([z.enum(MAIL_KINDS), id, id, version, version, version]);
 
-/** A token as somebody shows it: what it says is not proven yet. */
-interface ShownToken {
+/** A token as received, before its signature is verified. */
+interface ReceivedToken {
   readonly token: MailToken;
   readonly text: string;
   readonly signature: Buffer;
 }
 
 /**
- * Makes the tokens of mailed links and recognises them. A token is signed, not stored; it consists of hexadecimal digits, since page
- * scripts of old look for word characters. What it is good for depends on the user whom it names.
+ * Creates and verifies the tokens of mailed links. A token is signed, not stored; it consists of hexadecimal digits, since older
+ * page scripts match word characters. Its validity depends on the current state of its user.
  */
 @Injectable()
 export class MailTokens {
@@ -75,8 +69,8 @@ export class MailTokens {
     return this.sealer.seal(this.create(token, user), sealedTokenContext(token));
   }
 
-  /** @returns undefined where it cannot be one of ours */
-  read(shown: string): ShownToken | undefined {
+  /** @returns undefined where the format is wrong */
+  read(shown: string): ReceivedToken | undefined {
     if (!HEXADECIMAL.test(shown)) return undefined;
     const bytes = Buffer.from(shown, 'hex');
     const text = bytes.subarray(SIGNATURE_BYTES).toString();
@@ -87,8 +81,8 @@ export class MailTokens {
     return { token, text, signature: bytes.subarray(0, SIGNATURE_BYTES) };
   }
 
-  /** Whether we made it for this user, and not for one before it that had the same id. */
-  isGenuine({ text, signature }: ShownToken, user: Pick<MailUser, 'createdAt'>): boolean {
+  /** Whether this service created it for this user, not for an earlier user with the same id. */
+  isGenuine({ text, signature }: ReceivedToken, user: Pick<MailUser, 'createdAt'>): boolean {
     return this.sealer.isHashOf(signedText(text, user), signature);
   }
 
@@ -103,43 +97,15 @@ export class MailTokens {
   }
 }
 
-function signedText(text: string, { createdAt }: Pick<MailUser, 'createdAt'>): string {
-  return JSON.stringify(['mail token', createdAt.getTime(), text]);
-}
+/** Marks the stored allowances of mails that are not sent. Stored rows have it, so it stays as it is. */
+const DECOY_PREFIX = 'nobody ';
 
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/**
- * What addresses have in common that lead to one mailbox, as far as that is the same everywhere: capitals do not count in
- * practice, what follows a + in front of the @ is a note of the mailbox's owner, and a domain in another script has a form in
- * ASCII as well.
- */
-export function mailboxOf(email: string): string {
-  const [local = '', domain = ''] = email
-    .normalize('NFKC')
-    .toLowerCase()
-    .split(/@(?=[^@]*$)/);
-  const [name = ''] = local.split('+', 1);
-  return `${name === '' ? local : name}@${asciiOf(domain)}`;
-}
-
-function asciiOf(domain: string): string {
-  const url = `http://${domain}`;
-  return URL.canParse(url) ? new URL(url).hostname : domain;
-}
-
-/** Whose request a mail comes from: its application, the languages that the person reads, and its id. */
+/** The request that causes a mail: its application, languages and id. */
 export type MailOrigin = Pick<Caller, 'appId' | 'languages'> & Partial<Pick<Caller, 'requestId'>>;
 
 type Addressee = MailUser & { readonly email: string };
 
-/** Asks for mails with links: in the transaction that they follow from, by way of the outbox. */
+/** Requests mails with links through the outbox, in the transaction that causes them. */
 @Injectable()
 export class MailSender {
   constructor(
@@ -152,8 +118,8 @@ export class MailSender {
   ) {}
 
   /**
-   * @param user as the transaction leaves it
-   * @returns false where nothing is sent: there is no address, or its mailbox got too many mails
+   * @param user the state that the transaction stores
+   * @returns false where no mail is sent: the user has no address, or its mailbox has received too many mails
    */
   async send(tx: Tx, origin: MailOrigin, kind: MailKind, user: MailUser): Promise<boolean> {
     if (!hasAddress(user)) return false;
@@ -163,11 +129,11 @@ export class MailSender {
   }
 
   /**
-   * Does the work of a mail that nobody gets, so that the answer takes as long. It is counted apart: nobody shall use up the
-   * mails of a mailbox by asking for others.
+   * Does the work of a mail without sending one, so the response takes as long. Counted separately, so such requests do not use
+   * up the allowance of a real mailbox.
    */
   async pretend(tx: Tx, { appId }: MailOrigin, email: string): Promise<void> {
-    await this.takeAllowance(tx, appId, `nobody ${mailboxOf(email)}`);
+    await this.takeAllowance(tx, appId, `${DECOY_PREFIX}${mailboxOf(email)}`);
   }
 
   private async takeAllowance(tx: Tx, appId: string, recipient: string): Promise<boolean> {
@@ -208,13 +174,49 @@ function hasAddress(user: MailUser): user is Addressee {
   return user.email !== null;
 }
 
-/** What the token of a link says. */
-export interface MailToken {
-  readonly kind: MailKind;
-  readonly appId: string;
-  readonly userId: string;
-  /** How often address and password had been changed when it was made. */
-  readonly emailVersion: number;
-  readonly passwordVersion: number;
-  readonly expiresAt: Date;
+/** The application's own page for a kind of link, if configured. */
+export function pageUrlOf(
+  kind: MailKind,
+  { verifyEmailPage, resetPasswordPage }: Pick<ApplicationSettings, 'verifyEmailPage' | 'resetPasswordPage'>,
+): string | null {
+  const url = kind === 'verifyEmail' ? verifyEmailPage : resetPasswordPage;
+  return url === '' ? null : url;
+}
+
+/** The languages of the request, followed by that of the application. */
+export function languagesOf(
+  wanted: readonly string[],
+  { mailLanguage }: Pick<ApplicationSettings, 'mailLanguage'>,
+): string[] {
+  return [...new Set([...wanted.slice(0, MAX_LANGUAGES - 1), mailLanguage])];
+}
+
+/**
+ * The common form of addresses that lead to one mailbox, by rules that hold for all providers: case is ignored in practice, the
+ * part after a + before the @ is a tag, and an internationalized domain has an ASCII form.
+ */
+export function mailboxOf(email: string): string {
+  const [local = '', domain = ''] = email
+    .normalize('NFKC')
+    .toLowerCase()
+    .split(/@(?=[^@]*$)/);
+  const [name = ''] = local.split('+', 1);
+  return `${name === '' ? local : name}@${asciiOf(domain)}`;
+}
+
+function asciiOf(domain: string): string {
+  const url = `http://${domain}`;
+  return URL.canParse(url) ? new URL(url).hostname : domain;
+}
+
+function signedText(text: string, { createdAt }: Pick<MailUser, 'createdAt'>): string {
+  return JSON.stringify(['mail token', createdAt.getTime(), text]);
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,61 +1,60 @@
 import { Injectable } from '@nestjs/common';
 import type { Tx } from '#database';
 
-/** Old rows that one new message takes away. */
+/** Expired rows that one new message deletes. */
 const CLEANED_AT_ONCE = 20;
 
-/** So many messages within any time of that length. */
-interface Bound {
-  readonly most: number;
-  /** As PostgreSQL writes it: `10 seconds`. */
+/** A maximum of messages within a sliding window. */
+interface Limit {
+  readonly max: number;
+  /** A PostgreSQL interval: `10 seconds`. */
   readonly within: string;
 }
 
-/** How many messages a recipient may get, and the table that remembers them. */
-interface AllowanceBounds {
+/** The limits of messages to a recipient, and the table that counts them. */
+interface AllowanceLimits {
   readonly table: string;
   readonly recipientColumn: string;
-  readonly short: Bound;
-  readonly long: Bound;
+  readonly short: Limit;
+  readonly long: Limit;
 }
 
-/** A recipient of an application. */
 interface Recipient {
   readonly appId: string;
   readonly recipient: string;
 }
 
-/** Bounds the messages to a recipient, whatever they are for: in a short time, and in a long one. */
+/** Limits the messages to a recipient, of all kinds together, within a short and a long window. */
 abstract class MessageAllowancesRepository {
-  protected constructor(private readonly bounds: AllowanceBounds) {}
+  protected constructor(private readonly limits: AllowanceLimits) {}
 
-  /** Takes note of a message, where the recipient may get one. Of many at once no more are taken than may be. */
+  /** Counts a message if the recipient may receive one. Concurrent calls cannot exceed the limits. */
   async take(tx: Tx, { appId, recipient }: Recipient, now: Date): Promise<'taken' | 'tooFast' | 'tooMany'> {
-    const { table, recipientColumn, short, long } = this.bounds;
-    const since = (alias: string, { within }: Bound) => `${alias} > $3::timestamptz - interval '${within}'`;
+    const { table, recipientColumn, short, long } = this.limits;
+    const since = (alias: string, { within }: Limit) => `${alias} > $3::timestamptz - interval '${within}'`;
     const taken = await tx.query(
       `INSERT INTO accounts.${table} AS allowances (app_id, ${recipientColumn}, sent_at, expires_at)
        VALUES ($1, $2, ARRAY[$3::timestamptz], $3::timestamptz + interval '${long.within}')
        ON CONFLICT ON CONSTRAINT ${table}_pkey DO UPDATE
          SET sent_at = ARRAY(SELECT sent FROM unnest(allowances.sent_at) AS sent WHERE ${since('sent', long)}) || $3::timestamptz,
              expires_at = EXCLUDED.expires_at
-         WHERE (SELECT count(*) < ${long.most} AND count(*) FILTER (WHERE ${since('sent', short)}) < ${short.most}
+         WHERE (SELECT count(*) < ${long.max} AND count(*) FILTER (WHERE ${since('sent', short)}) < ${short.max}
                   FROM unnest(allowances.sent_at) AS sent WHERE ${since('sent', long)})
        RETURNING app_id`,
       [appId, recipient, now],
     );
     if (taken.length > 0) return 'taken';
     const [row] = await tx.query<{ isTooFast: boolean }>(
-      `SELECT (SELECT count(*) FROM unnest(sent_at) AS sent WHERE ${since('sent', short)}) >= ${short.most} AS "isTooFast"
+      `SELECT (SELECT count(*) FROM unnest(sent_at) AS sent WHERE ${since('sent', short)}) >= ${short.max} AS "isTooFast"
          FROM accounts.${table} WHERE app_id = $1 AND ${recipientColumn} = $2`,
       [appId, recipient, now],
     );
     return row?.isTooFast === false ? 'tooMany' : 'tooFast';
   }
 
-  /** Takes away some of what has expired, where nobody else is at it. */
+  /** Deletes some expired rows, and skips those that others have locked. */
   async removeExpired(tx: Tx, now: Date): Promise<void> {
-    const { table } = this.bounds;
+    const { table } = this.limits;
     await tx.query(
       `DELETE FROM accounts.${table} WHERE ctid = ANY(ARRAY(
          SELECT ctid FROM accounts.${table} WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${CLEANED_AT_ONCE} FOR UPDATE SKIP LOCKED))`,
@@ -64,28 +63,28 @@ abstract class MessageAllowancesRepository {
   }
 }
 
-/** How many mails a mailbox may get: 5 in 10 minutes, 20 in 24 hours. */
+/** The limit per mailbox: 5 mails in 10 minutes, 20 in 24 hours. */
 @Injectable()
 export class MailAllowancesRepository extends MessageAllowancesRepository {
   constructor() {
     super({
       table: 'mail_allowances',
       recipientColumn: 'mailbox',
-      short: { most: 5, within: '10 minutes' },
-      long: { most: 20, within: '24 hours' },
+      short: { max: 5, within: '10 minutes' },
+      long: { max: 20, within: '24 hours' },
     });
   }
 }
 
-/** How many messages a phone number may get: one in 10 seconds, 10 in 24 hours. */
+/** The limit per phone number: one message in 10 seconds, 10 in 24 hours. */
 @Injectable()
 export class SmsAllowancesRepository extends MessageAllowancesRepository {
   constructor() {
     super({
       table: 'sms_allowances',
       recipientColumn: 'mobile_phone_number',
-      short: { most: 1, within: '10 seconds' },
-      long: { most: 10, within: '24 hours' },
+      short: { max: 1, within: '10 seconds' },
+      long: { max: 10, within: '24 hours' },
     });
   }
 }

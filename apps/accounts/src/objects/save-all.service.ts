@@ -6,7 +6,7 @@ import { appError } from '#errors';
 import { newObjectId } from '#objects';
 import { ObjectClasses, type PreparedWrite, type StoredClassName } from './object-classes.js';
 
-/** Each is hashed before the transaction, within the time that the caller waits. */
+/** Each is hashed before the transaction, within the caller's timeout. */
 const MAX_PASSWORDS = 20;
 
 /** The order in which single writes lock too: a role first, then the users who join it. */
@@ -76,7 +76,7 @@ function pointersToChildren({ children }: ObjectWrite, ids: ReadonlyMap<string, 
     children.map(({ key, className, cid }) => {
       const objectId = ids.get(cid);
       if (objectId === undefined)
-        throw appError('MALFORMED_POINTER', { message: `There is no object ${key} points to.` });
+        throw appError('MALFORMED_POINTER', { message: `${key} points to an object that is not in the request.` });
       return [key, { __type: 'Pointer', className, objectId }];
     }),
   );

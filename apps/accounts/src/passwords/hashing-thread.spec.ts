@@ -5,7 +5,7 @@ import { HashingThread } from './password-hasher.js';
 
 const THREADS = '/proc/self/task';
 
-/** How nice each thread of this process is, on Linux. */
+/** The priority of each thread of this process, on Linux. */
 function nicenessOfThreads(): number[] {
   if (!existsSync(THREADS)) return [];
   // After the thread's name, which is in parentheses: the 17th field.
@@ -15,7 +15,7 @@ function nicenessOfThreads(): number[] {
 }
 
 describe('a HashingThread', () => {
-  it('hashes, and compares with what it made', async () => {
+  it('hashes, and compares with its hash', async () => {
     const thread = new HashingThread();
     const hash = String(await thread.run({ text: 'secret', cost: 4 }));
     expect([await thread.run({ text: 'secret', hash }), await thread.run({ text: 'other', hash })]).toEqual([
@@ -25,7 +25,7 @@ describe('a HashingThread', () => {
     thread.end();
   });
 
-  it('tells what bcrypt refuses', async () => {
+  it('passes on the error of bcrypt', async () => {
     const thread = new HashingThread();
     await expect(thread.run({ text: 'secret', cost: 'no cost' as never })).rejects.toThrow(/^bcrypt: /);
     thread.end();

@@ -20,7 +20,7 @@ describe('a PasswordHasher', () => {
     ['bytes behind a NUL byte', 'a\0b', 'a\0c'],
     ['a NUL byte at the end', 'a', 'a\0'],
     ['the form of letters', 'ä', 'a\u0308'],
-  ])('tells %s apart', async (_, password, other) => {
+  ])('distinguishes %s', async (_, password, other) => {
     const hash = await hasher().hash(password);
     expect([await hasher().verify(password, hash), await hasher().verify(other, hash)]).toEqual([true, false]);
   });
@@ -30,8 +30,8 @@ describe('a PasswordHasher', () => {
     expect([hasher(4).isOutdated(hash), hasher(5).isOutdated(hash)]).toEqual([false, true]);
   });
 
-  it('judges a password against nothing: never right', async () => {
-    expect(await hasher().verifyNothing('nobody has this password')).toBe(false);
+  it('verifies against nothing: never right', async () => {
+    expect(await hasher().verifyNothing('the password of no user')).toBe(false);
   });
 
   it('says SERVICE_UNAVAILABLE with a retry time where too many wait', async () => {
@@ -43,7 +43,7 @@ describe('a PasswordHasher', () => {
     expect(outcomes.some(({ status }) => status === 'fulfilled')).toBe(true);
   });
 
-  it('says so too to whoever has waited for more than three seconds, and serves the others', async () => {
+  it('refuses a job that has waited for more than three seconds, and runs the others', async () => {
     const busy = hasher();
     const now = vi.spyOn(performance, 'now').mockReturnValue(0);
     const early = Array.from({ length: 4 }, () => busy.hash('secret'));
@@ -60,11 +60,11 @@ describe('a PasswordHasher', () => {
   });
 });
 
-/** Runs the work; undefined where the queue refuses it. */
+/** Runs the work. @returns undefined where the queue refuses it */
 const run = async (queue: BoundedQueue, work: () => Promise<string>): Promise<string | undefined> => queue.run(work);
 
 describe('a BoundedQueue', () => {
-  it('runs so many at once, the others in the order they came', async () => {
+  it('runs a limited number at once, the others in order', async () => {
     const queue = new BoundedQueue(2, 10, () => undefined);
     const jobs = [deferred(), deferred(), deferred(), deferred()];
     const started: number[] = [];
@@ -93,7 +93,7 @@ describe('a BoundedQueue', () => {
     expect(await queue.run(() => Promise.resolve('fourth'))).toBe('fourth');
   });
 
-  it('goes on after work that failed', async () => {
+  it('continues after work that failed', async () => {
     const queue = new BoundedQueue(1, 5, () => undefined);
     const failed = queue.run(() => Promise.reject(new Error('no')));
     const next = queue.run(() => Promise.resolve('yes'));
@@ -101,23 +101,23 @@ describe('a BoundedQueue', () => {
     expect(await next).toBe('yes');
   });
 
-  it('tells how many wait', async () => {
-    const tell = vi.fn();
-    const queue = new BoundedQueue(1, 5, tell);
+  it('reports how many wait', async () => {
+    const report = vi.fn();
+    const queue = new BoundedQueue(1, 5, report);
     const first = deferred();
     const results = [
       run(queue, () => first.promise),
       run(queue, () => Promise.resolve('')),
       run(queue, () => Promise.resolve('')),
     ];
-    expect(tell.mock.calls).toEqual([[1], [2]]);
+    expect(report.mock.calls).toEqual([[1], [2]]);
     first.resolve('');
     await Promise.all(results);
-    expect(tell).toHaveBeenLastCalledWith(0);
+    expect(report).toHaveBeenLastCalledWith(0);
   });
 });
 
-/** A piece of work that ends when the test says so. */
+/** Work that the test ends. */
 function deferred(): { promise: Promise<string>; resolve: (value: string) => void } {
   let resolve: (value: string) => void = () => undefined;
   const promise = new Promise<string>((done) => {

@@ -7,7 +7,88 @@ import { type AppError, appError } from '#errors';
 import { Metrics } from '#observability';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 
-/** Runs pieces of work a few at a time; the others wait in line up to a bound. */
+/** The scheme of a stored hash, so later schemes can be distinguished. */
+const SCHEME = 'bcrypt-sha256:';
+
+/** A job that has waited longer is refused in its turn, so no request takes five seconds in total. */
+const MAX_WAIT_MS = 3_000;
+
+/**
+ * Hashes passwords: bcrypt of a SHA-256 digest, so bytes beyond the 72nd and NUL bytes count. One job per processor runs at once,
+ * the rest waits in a bounded queue; a full queue and a wait of over three seconds throw SERVICE_UNAVAILABLE.
+ */
+@Injectable()
+export class PasswordHasher {
+  readonly #queue: BoundedQueue;
+  readonly #cost: number;
+  readonly #idleThreads: HashingThread[] = [];
+  readonly #dummyHash: Promise<string>;
+
+  constructor(
+    @Inject(ACCOUNTS_CONFIG) config: AccountsConfig,
+    private readonly metrics: Metrics,
+  ) {
+    metrics.passwordQueue.set(0);
+    this.#cost = config.passwordCost;
+    this.#queue = new BoundedQueue(config.passwordConcurrency, config.passwordQueueLimit, (length) => {
+      metrics.passwordQueue.set(length);
+    });
+    this.#dummyHash = this.hash('the password of no user');
+  }
+
+  async hash(password: string): Promise<string> {
+    return `${SCHEME}${await this.#limited({ text: digest(password), cost: this.#cost })}`;
+  }
+
+  async verify(password: string, stored: string): Promise<boolean> {
+    if (!stored.startsWith(SCHEME)) throw new Error('the stored password has an unknown scheme');
+    return (await this.#limited({ text: digest(password), hash: stored.slice(SCHEME.length) })) === true;
+  }
+
+  /** Takes as long as `verify`, for a user who does not exist or has no password, so timing does not reveal them. */
+  async verifyNothing(password: string): Promise<false> {
+    await this.verify(password, await this.#dummyHash);
+    return false;
+  }
+
+  /** Whether a stored hash has another cost than the configured one. */
+  isOutdated(stored: string): boolean {
+    return bcrypt.getRounds(stored.slice(SCHEME.length)) !== this.#cost;
+  }
+
+  async #limited(job: HashingJob): Promise<string | boolean> {
+    const stop = this.metrics.passwords.startTimer();
+    const queuedAt = performance.now();
+    const turn = this.#queue.run(async () => {
+      if (performance.now() - queuedAt > MAX_WAIT_MS) throw this.#refused();
+      return this.#onThread(job);
+    });
+    if (turn === undefined) throw this.#refused();
+    const result = await turn;
+    stop();
+    return result;
+  }
+
+  #refused(): AppError {
+    this.metrics.passwordsRefused.inc();
+    return appError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 2 });
+  }
+
+  /** The queue limits the number of threads; a failed thread is not reused. */
+  async #onThread(job: HashingJob): Promise<string | boolean> {
+    const thread = this.#idleThreads.pop() ?? new HashingThread();
+    try {
+      const result = await thread.run(job);
+      this.#idleThreads.push(thread);
+      return result;
+    } catch (error) {
+      thread.end();
+      throw error;
+    }
+  }
+}
+
+/** Runs a limited number of jobs at once; the others wait in a queue of limited length. */
 export class BoundedQueue {
   readonly #waiting: (() => void)[] = [];
   #running = 0;
@@ -18,7 +99,7 @@ export class BoundedQueue {
     private readonly onLengthChange: (length: number) => void,
   ) {}
 
-  /** Starts the work when its turn comes. Undefined where the queue is full: the work will not run. */
+  /** Runs the work in its turn. @returns undefined if the queue is full: then the work does not run */
   run<T>(work: () => Promise<T>): Promise<T> | undefined {
     if (this.#running < this.concurrency) return this.#start(work);
     if (this.#waiting.length >= this.limit) return undefined;
@@ -48,7 +129,7 @@ export class BoundedQueue {
   }
 }
 
-/** A password to hash, or, with a hash, one to compare with it. */
+/** A password to hash or, with `hash`, to compare. */
 interface HashingJob {
   readonly text: string;
   readonly cost?: number;
@@ -56,9 +137,8 @@ interface HashingJob {
 }
 
 /**
- * What the thread runs. Only the thread's own priority is lowered (Linux keeps one for each): the event loop gets its
- * turn at once, however many passwords are being hashed. Where the whole process was started with less, it stays at that: only
- * root may raise it again.
+ * The program of the thread. It lowers only the thread's own priority (Linux has one per thread), so the event loop is scheduled
+ * first however many passwords are hashed. A process that was started with a lower priority keeps it: only root may raise it.
  */
 const PROGRAM = `
   const { getPriority, setPriority } = require('node:os');
@@ -81,7 +161,7 @@ interface Outcome {
   readonly failure?: string;
 }
 
-/** A thread of its own for bcrypt: hashing there neither blocks the event loop nor holds the threads that files and DNS need. */
+/** A thread for bcrypt: hashing neither blocks the event loop nor occupies the libuv threads of files and DNS. */
 export class HashingThread {
   readonly #worker = new Worker(PROGRAM, {
     eval: true,
@@ -95,16 +175,15 @@ export class HashingThread {
     this.#worker.on('message', (outcome: Outcome) => this.#job?.resolve(outcome));
     this.#worker.on('error', (error) => this.#job?.reject(error));
     this.#worker.on('exit', () => this.#job?.reject(new Error('the hashing thread has ended')));
-    // Waiting for work keeps no process alive.
+    // An idle thread does not keep the process alive.
     this.#worker.unref();
   }
 
-  /** Ends the thread; it takes no more jobs. */
   end(): void {
     void this.#worker.terminate();
   }
 
-  /** Does one job; give it the next when this one is done. @returns the hash, or whether the password is right */
+  /** Runs one job; callers wait for its end before the next. @returns the hash, or whether the password is right */
   async run(job: HashingJob): Promise<string | boolean> {
     this.#worker.ref();
     try {
@@ -117,87 +196,6 @@ export class HashingThread {
     } finally {
       this.#job = undefined;
       this.#worker.unref();
-    }
-  }
-}
-
-/** Names how a stored hash was made, so that others can be told apart later. */
-const SCHEME = 'bcrypt-sha256:';
-
-/** Who has waited for so long, in milliseconds, is refused when its turn comes: nobody shall wait for five seconds in all. */
-const MAX_WAIT_MS = 3_000;
-
-/**
- * Hashes passwords: bcrypt of a SHA-256 digest, so that bytes beyond the 72nd and NUL bytes count. As many at once as
- * there are processors, the rest in a bounded queue; over the bound, and after three seconds, SERVICE_UNAVAILABLE.
- */
-@Injectable()
-export class PasswordHasher {
-  readonly #queue: BoundedQueue;
-  readonly #cost: number;
-  readonly #idleThreads: HashingThread[] = [];
-  readonly #dummyHash: Promise<string>;
-
-  constructor(
-    @Inject(ACCOUNTS_CONFIG) config: AccountsConfig,
-    private readonly metrics: Metrics,
-  ) {
-    metrics.passwordQueue.set(0);
-    this.#cost = config.passwordCost;
-    this.#queue = new BoundedQueue(config.passwordConcurrency, config.passwordQueueLimit, (length) => {
-      metrics.passwordQueue.set(length);
-    });
-    this.#dummyHash = this.hash('nobody has this password');
-  }
-
-  async hash(password: string): Promise<string> {
-    return `${SCHEME}${await this.#limited({ text: digest(password), cost: this.#cost })}`;
-  }
-
-  async verify(password: string, stored: string): Promise<boolean> {
-    if (!stored.startsWith(SCHEME)) throw new Error('the stored password has an unknown scheme');
-    return (await this.#limited({ text: digest(password), hash: stored.slice(SCHEME.length) })) === true;
-  }
-
-  /** Takes as long as `verify`, for a user who does not exist or has no password: timing must not tell them apart. */
-  async verifyNothing(password: string): Promise<false> {
-    await this.verify(password, await this.#dummyHash);
-    return false;
-  }
-
-  /** Whether a stored hash was made with other parameters than today's. */
-  isOutdated(stored: string): boolean {
-    return bcrypt.getRounds(stored.slice(SCHEME.length)) !== this.#cost;
-  }
-
-  async #limited(job: HashingJob): Promise<string | boolean> {
-    const stop = this.metrics.passwords.startTimer();
-    const queuedAt = performance.now();
-    const turn = this.#queue.run(async () => {
-      if (performance.now() - queuedAt > MAX_WAIT_MS) throw this.#refused();
-      return this.#onThread(job);
-    });
-    if (turn === undefined) throw this.#refused();
-    const result = await turn;
-    stop();
-    return result;
-  }
-
-  #refused(): AppError {
-    this.metrics.passwordsRefused.inc();
-    return appError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 2 });
-  }
-
-  /** The queue lets in as many at once as there shall be threads; one that fails is not used again. */
-  async #onThread(job: HashingJob): Promise<string | boolean> {
-    const thread = this.#idleThreads.pop() ?? new HashingThread();
-    try {
-      const result = await thread.run(job);
-      this.#idleThreads.push(thread);
-      return result;
-    } catch (error) {
-      thread.end();
-      throw error;
     }
   }
 }

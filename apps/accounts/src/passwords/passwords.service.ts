@@ -20,13 +20,13 @@ export class PasswordsService {
     private readonly sessions: SessionTokens,
   ) {}
 
-  /** @throws AppError PASSWORD_MISMATCH for a wrong password; LOCKED_OUT, SERVICE_UNAVAILABLE as `LockoutService.judge` */
+  /** @throws AppError PASSWORD_MISMATCH for a wrong password; LOCKED_OUT, SERVICE_UNAVAILABLE as `LockoutService.verify` */
   async assertRight(
     appId: string,
     { objectId, passwordHash }: { readonly objectId: string; readonly passwordHash: string | null },
     password: string,
   ): Promise<void> {
-    const isRight = await this.lockouts.judge({ appId, userId: objectId }, () =>
+    const isRight = await this.lockouts.verify({ appId, userId: objectId }, () =>
       passwordHash === null ? this.hasher.verifyNothing(password) : this.hasher.verify(password, passwordHash),
     );
     if (!isRight) throw appError('PASSWORD_MISMATCH');
@@ -35,7 +35,7 @@ export class PasswordsService {
   /** Refuses an unknown login name as `assertRight` refuses a wrong password: after the same work and with the same lockout. */
   async refuseUnknown(appId: string, [identifier, value]: [string, string], password: string): Promise<never> {
     const decoy = this.lockouts.decoyAccount(appId, identifier, value);
-    await this.lockouts.judge(decoy, () => this.hasher.verifyNothing(password));
+    await this.lockouts.verify(decoy, () => this.hasher.verifyNothing(password));
     throw appError('PASSWORD_MISMATCH');
   }
 

@@ -13,7 +13,6 @@ import { parsePhoneSignUp, parseSmsCode, requirePhoneNumber } from './phone-requ
 import type { SmsCodeKey } from './sms-codes.repository.js';
 import { SmsCodesService } from './sms-codes.service.js';
 
-/** A user who was let in by a number. */
 interface Entry {
   readonly user: VisibleUser;
   readonly isNew: boolean;
@@ -51,14 +50,16 @@ export class PhoneLoginService {
     return { user: await this.signUp(caller, key, code, body), isNew: true };
   }
 
-  /** @throws AppError INVALID_SMS_CODE, LOCKED_OUT, PHONE_UNVERIFIED, EMAIL_UNVERIFIED; only a user who is let in uses the code up */
+  /**
+   * Only a successful login redeems the code. @throws AppError INVALID_SMS_CODE, LOCKED_OUT, PHONE_UNVERIFIED, EMAIL_UNVERIFIED
+   */
   private async admit(key: SmsCodeKey, { objectId }: UserRow, code: string): Promise<VisibleUser> {
     const settings = await this.applications.settingsOf(key.appId);
     await this.assertRight(key, { objectId }, code);
     const user = await this.codes.redeem(key, code, async (tx) => {
       const current = await this.users.lock(tx, key.appId, objectId);
       if (current?.mobilePhoneNumber !== key.mobilePhoneNumber) throw appError('INVALID_SMS_CODE');
-      // Whoever put an unproven number on the account must not be joined there by its owner.
+      // Another person may have set the unverified number: its owner must not share that account.
       if (!current.mobilePhoneVerified) throw appError('PHONE_UNVERIFIED');
       assertMayLogIn(current, settings);
       return current;
@@ -74,7 +75,8 @@ export class PhoneLoginService {
   }
 
   private async signUp(caller: Caller, key: SmsCodeKey, code: string, body: JsonObject): Promise<VisibleUser> {
-    // First of all: with an existing user wrong fields are no mistake, so they must not tell that there is none.
+    // Before the fields are parsed: logins ignore invalid fields, so an error about them would reveal that no user has the
+    // number.
     await this.assertRightForUnknown(key, code);
     const changes = parsePhoneSignUp(body, key.mobilePhoneNumber, caller.isMaster);
     const { username } = changes;
@@ -82,7 +84,7 @@ export class PhoneLoginService {
     try {
       return await this.create(caller, key, code, { ...changes, username: key.mobilePhoneNumber });
     } catch (error) {
-      // Somebody calls himself so, perhaps by the number he had before: its owner gets in all the same.
+      // Another user has the number as its username; the sign-up still succeeds.
       if (!(error instanceof AppError && error.is('USERNAME_TAKEN'))) throw error;
       return this.create(caller, key, code, { ...changes, username: newUsername() });
     }
@@ -93,25 +95,25 @@ export class PhoneLoginService {
     return this.codes.redeem(key, code, (tx) => prepared.run(tx));
   }
 
-  /** @throws AppError INVALID_SMS_CODE where it is wrong; LOCKED_OUT, SERVICE_UNAVAILABLE as `LockoutService.judge` */
+  /** @throws AppError INVALID_SMS_CODE for a wrong code; LOCKED_OUT, SERVICE_UNAVAILABLE as `LockoutService.verify` */
   private async assertRight(
     key: SmsCodeKey,
     { objectId: userId }: Pick<UserRow, 'objectId'>,
     code: string,
   ): Promise<void> {
-    const isRight = await this.lockouts.judge({ appId: key.appId, userId }, () => this.codes.guess(key, code));
+    const isRight = await this.lockouts.verify({ appId: key.appId, userId }, () => this.codes.guess(key, code));
     if (!isRight) throw appError('INVALID_SMS_CODE');
   }
 
   /**
-   * The same for a number that nobody has. Where answers are quiet, wrong codes lock it as they would lock a user; a right
-   * one passes all the same, since it can be shown only by who has the number.
+   * The same for a number without a user. With `quietProfile`, wrong codes lock it as they lock a user. A right code passes under
+   * that lock, since it proves the number.
    */
   private async assertRightForUnknown(key: SmsCodeKey, code: string): Promise<void> {
     if (await this.codes.guess(key, code)) return;
     const { quietProfile } = await this.applications.settingsOf(key.appId);
     const subject = this.lockouts.decoyAccount(key.appId, 'mobilePhoneNumber', key.mobilePhoneNumber);
-    if (quietProfile) await this.lockouts.judge(subject, () => Promise.resolve(false));
+    if (quietProfile) await this.lockouts.verify(subject, () => Promise.resolve(false));
     throw appError('INVALID_SMS_CODE');
   }
 }

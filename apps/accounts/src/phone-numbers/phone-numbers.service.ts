@@ -55,7 +55,7 @@ export class PhoneNumbersService {
     await this.sendToProven(caller, 'reset', body);
   }
 
-  /** POST /1.1/requestMobilePhoneVerify: where there is nothing left to verify, nothing is sent. @throws AppError PHONE_NOT_FOUND */
+  /** POST /1.1/requestMobilePhoneVerify. A verified number gets no message. @throws AppError PHONE_NOT_FOUND */
   async requestVerification(caller: Caller, body: JsonObject): Promise<void> {
     const { appId, requestId } = caller;
     const key = { appId, purpose: 'verify', mobilePhoneNumber: await this.numberOfRequest(caller, body) } as const;
@@ -66,7 +66,7 @@ export class PhoneNumbersService {
     if (await this.isQuiet(appId)) await this.codes.pretend(request);
   }
 
-  /** POST /1.1/requestChangePhoneNumber: the code is for this user alone. @throws AppError SESSION_REQUIRED, PHONE_TAKEN */
+  /** POST /1.1/requestChangePhoneNumber. Only this user can redeem the code. @throws AppError SESSION_REQUIRED, PHONE_TAKEN */
   async requestChange(caller: Caller, body: JsonObject): Promise<void> {
     const { appId, requestId } = caller;
     const { objectId: userId } = await this.userOf(caller);
@@ -79,7 +79,7 @@ export class PhoneNumbersService {
     await this.codes.send(request);
   }
 
-  /** POST /1.1/verifySmsCode/<code>: proves the number to the application, and changes no user. */
+  /** POST /1.1/verifySmsCode/<code>: proves the number to the application and changes no user. */
   async verifyCode(caller: Caller, given: string, body: JsonObject): Promise<void> {
     const code = parseSmsCode(given);
     const mobilePhoneNumber = await this.numberOfRequest(caller, body);
@@ -89,9 +89,8 @@ export class PhoneNumbersService {
   }
 
   /**
-   * POST /1.1/verifyMobilePhone/<code>. Without the user's own session, the account goes over to who has the number: whoever
-   * put an unproven number on it must not share it with the number's owner, so its password, its accounts on other platforms and its
-   * session token end.
+   * POST /1.1/verifyMobilePhone/<code>. Without the user's own session, the account is handed over to the owner of the number:
+   * its password, its accounts on other platforms and its session token are removed, since another person may have set them.
    */
   async verifyPhone(caller: Caller, given: string, body: JsonObject): Promise<JsonObject> {
     const code = parseSmsCode(given);
@@ -129,11 +128,11 @@ export class PhoneNumbersService {
     const password = requirePassword(body['password']);
     const mobilePhoneNumber = await this.numberOfCode(caller, body, 'reset', code);
     const key = { appId, purpose: 'reset', mobilePhoneNumber } as const;
-    // Judged before it is redeemed: a wrong code shall not cost the hashing of a password.
+    // Verified before it is redeemed, so a wrong code does not cost the hashing of a password.
     if (!(await this.codes.guess(key, code))) throw appError('INVALID_SMS_CODE');
     const { objectId } = await this.findProven(key);
     const prepared = await this.passwords.prepare(objectId, password, true);
-    // Before the password: once the code is used up, nothing could make good a lock that stayed.
+    // Before the password: a redeemed code cannot be sent again to remove a lock that stayed.
     await this.lockouts.clear({ appId, userId: objectId });
     await this.codes.redeemToChange(key, code, objectId, (current) => {
       assertProven(current, key);
@@ -141,7 +140,7 @@ export class PhoneNumbersService {
     });
   }
 
-  /** A number that nobody has proven opens no account: whoever put it there may not be its owner (docs/decisions.md). */
+  /** An unverified number opens no account, since another person may have set it (docs/decisions.md). */
   private async sendToProven(
     { appId, requestId }: Caller,
     purpose: 'login' | 'reset',
@@ -168,7 +167,7 @@ export class PhoneNumbersService {
     return this.users.findByIdentifier(appId, 'mobilePhoneNumber', mobilePhoneNumber);
   }
 
-  /** With no other way in than the number. */
+  /** The user without credentials other than the number. */
   private handedOver(user: UserRow): UserRow {
     return { ...user, passwordHash: null, identities: null, ...this.sessions.create(user.objectId).columns };
   }
@@ -184,14 +183,19 @@ export class PhoneNumbersService {
     return owner;
   }
 
-  /** The number in the body, or else that of the caller. @throws AppError PHONE_MISSING, INVALID_PHONE */
+  /**
+   * The number in the body, else that of the caller: SDKs do not always send it. @throws AppError PHONE_MISSING, INVALID_PHONE
+   */
   private async numberOfRequest(caller: Caller, body: JsonObject): Promise<string> {
     const number = findPhoneNumber(body) ?? (await this.findUser(caller))?.mobilePhoneNumber;
     if (number === undefined || number === null) throw appError('PHONE_MISSING');
     return number;
   }
 
-  /** The number in the body, or else that of the caller, or else the one to which the code was sent. @throws AppError INVALID_PHONE, INVALID_SMS_CODE */
+  /**
+   * The number in the body, else that of the caller, else the one to which the code was sent. @throws AppError INVALID_PHONE,
+   * INVALID_SMS_CODE
+   */
   private async numberOfCode(
     caller: Caller,
     body: JsonObject,
@@ -219,7 +223,7 @@ export class PhoneNumbersService {
   }
 }
 
-/** @throws AppError PHONE_NOT_FOUND where the number was taken away; PHONE_UNVERIFIED where it is not proven to be the user's */
+/** @throws AppError PHONE_NOT_FOUND where the user no longer has the number; PHONE_UNVERIFIED */
 function assertProven(user: UserRow, { mobilePhoneNumber }: SmsCodeKey): void {
   if (user.mobilePhoneNumber !== mobilePhoneNumber) throw appError('PHONE_NOT_FOUND');
   if (!user.mobilePhoneVerified) throw appError('PHONE_UNVERIFIED');

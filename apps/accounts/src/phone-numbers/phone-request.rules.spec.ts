@@ -73,7 +73,7 @@ describe('parseTtlMinutes', () => {
 });
 
 describe('parseMessageOptions', () => {
-  it('reads what is said of the message, and takes the rest as variables of its template', () => {
+  it('reads the options of the message, and takes other members as variables of its template', () => {
     const body = {
       mobilePhoneNumber: '13812345678',
       validate_token: 'ignored',
@@ -98,12 +98,12 @@ describe('parseMessageOptions', () => {
     });
   });
 
-  it('is content with nothing', () => {
+  it('accepts a body without options', () => {
     expect(parseMessageOptions({ name: null, op: '', smsType: null })).toEqual({ smsType: 'sms' });
   });
 
   it.each<[string, JsonObject]>([
-    ['a type nobody knows', { smsType: 'pigeon' }],
+    ['an unknown type', { smsType: 'pigeon' }],
     ['a type that is blank', { smsType: '' }],
     ['a name that is no text', { name: { first: 'Shop' } }],
     ['a name of 101 characters', { name: 'x'.repeat(101) }],

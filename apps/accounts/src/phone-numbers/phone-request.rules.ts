@@ -9,9 +9,9 @@ import { appError } from '#errors';
 import { isAbsent } from '#objects';
 import { parsePhoneNumber, parseUserChanges, type UserChanges } from '../users/user-changes.rules.js';
 
-/** Digits only in ASCII: what people type is compared with what we made. */
+/** ASCII digits only, as codes are generated. */
 const CODE = /^[0-9]{6}$/;
-/** Members of a body that are no variables of the message's template. */
+/** Members of a body that are not variables of the message's template. */
 const NO_VARIABLES = new Set([
   'mobilePhoneNumber',
   'name',
@@ -31,18 +31,18 @@ export function requirePhoneNumber(body: JsonObject): string {
   return number;
 }
 
-/** The same, where it may be missing. @throws AppError INVALID_PHONE */
+/** As `requirePhoneNumber`, for an optional number. @throws AppError INVALID_PHONE */
 export function findPhoneNumber({ mobilePhoneNumber }: JsonObject): string | undefined {
   return isAbsent(mobilePhoneNumber) ? undefined : parsePhoneNumber(mobilePhoneNumber);
 }
 
-/** @throws AppError INVALID_SMS_CODE where it cannot be one of ours */
+/** @throws AppError INVALID_SMS_CODE where the format is wrong */
 export function parseSmsCode(value: JsonValue | undefined): string {
   if (typeof value !== 'string' || !CODE.test(value)) throw appError('INVALID_SMS_CODE');
   return value;
 }
 
-/** The user that somebody signs up by a number he has proven. @throws AppError as `parseUserChanges` */
+/** The fields of a user that signs up with a verified number. @throws AppError as `parseUserChanges` */
 export function parsePhoneSignUp(body: JsonObject, mobilePhoneNumber: string, isMaster: boolean): UserChanges {
   const { smsCode: _, username, password, ...others } = body;
   const fields = {
@@ -62,7 +62,7 @@ export function parseTtlMinutes({ ttl }: JsonObject, byDefault: number): number 
   return ttl;
 }
 
-/** What a request says of its message. @throws AppError INCORRECT_TYPE where something of it is too long or no text */
+/** The options of a request's message. @throws AppError INCORRECT_TYPE where an option is too long or not text */
 export function parseMessageOptions(body: JsonObject): TextMessageOptions {
   const { name, op, sign, smsType, template } = body;
   const variables = Object.entries(body).filter(([key, value]) => !NO_VARIABLES.has(key) && !isAbsent(value));
@@ -76,7 +76,7 @@ export function parseMessageOptions(body: JsonObject): TextMessageOptions {
   throw incorrect(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'invalid value'}.`);
 }
 
-/** Templates take text; a number that a client sends as one is as good. */
+/** Templates take text; numbers and booleans of clients are converted. */
 function asText([key, value]: [string, JsonValue]): [string, JsonValue] {
   return [key, typeof value === 'number' || typeof value === 'boolean' ? String(value) : value];
 }

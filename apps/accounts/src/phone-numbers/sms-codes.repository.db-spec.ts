@@ -7,7 +7,7 @@ import { type SmsCodeKey, type SmsCodeRow, SmsCodesRepository } from './sms-code
 
 const NOW = new Date('2026-01-01T00:00:00.000Z');
 const END = new Date('2026-01-01T00:10:00.000Z');
-/** As many as there are secrets: one. */
+/** One per accepted secret: one. */
 const hash = (): readonly Buffer[] => [randomBytes(32)];
 const times = <T>(count: number, work: (index: number) => Promise<T>) =>
   Promise.all(Array.from({ length: count }, (_, index) => work(index)));
@@ -61,7 +61,7 @@ describe('codes in PostgreSQL', () => {
       { ...key, appId: 'another' },
       { ...key, purpose: 'reset' },
       { ...key, mobilePhoneNumber: '+8613800000000' },
-      { ...key, userId: 'somebody' },
+      { ...key, userId: 'another' },
     ];
     for (const other of others)
       expect([await codes.guess(other, code, NOW), await redeem(other)]).toEqual([false, false]);
@@ -101,7 +101,7 @@ describe('codes in PostgreSQL', () => {
     expect(row?.wrong).toBe(5);
   });
 
-  it('are replaced by new ones, which nobody has guessed at yet', async () => {
+  it('are replaced by new ones without wrong guesses', async () => {
     await times(5, () => codes.guess(key, hash(), NOW));
     const next = hash();
     await put({ hashes: next });
@@ -109,7 +109,7 @@ describe('codes in PostgreSQL', () => {
     expect(await redeem(key, next)).toBe(true);
   });
 
-  it('are judged by each of the hashes that they may have: that of another secret is not a wrong guess', async () => {
+  it('are compared with each possible hash: that of another secret is not a wrong guess', async () => {
     const [another = Buffer.of()] = hash();
     await times(5, () => codes.guess(key, [another, ...code], NOW));
     expect(await redeem(key, [another, ...code])).toBe(true);
@@ -206,7 +206,7 @@ describe('codes in PostgreSQL', () => {
       expect(await guessNumber(numberless)).toBeUndefined();
     });
 
-    it('cannot be found where nobody ever asked for one', async () => {
+    it('cannot be found where none was ever requested', async () => {
       await database.query('DELETE FROM accounts.sms_numberless_guesses WHERE app_id = $1', [key.appId]);
       expect(await guessNumber(numberless)).toBeUndefined();
     });

@@ -2,11 +2,11 @@ import { Injectable } from '@nestjs/common';
 import type { CodePurpose } from '#contracts';
 import { Database, type Tx } from '#database';
 
-/** Wrong guesses after which a code is dead. */
+/** Wrong guesses after which a code is invalid. */
 const MAX_WRONG_GUESSES = 5;
-/** Wrong codes without a number, of a whole application, after which the codes sent before them need their number. */
+/** Wrong codes without a number, per application, after which codes that were sent earlier need their number. */
 const MAX_NUMBERLESS_GUESSES = 10;
-/** Old rows that one new code takes away. */
+/** Expired rows that one new code deletes. */
 const CLEANED_AT_ONCE = 20;
 
 /** The parameters of `OF_KEY`. */
@@ -17,17 +17,20 @@ const keyOf = ({ appId, purpose, mobilePhoneNumber, userId = '' }: SmsCodeKey) =
   userId,
 ];
 const OF_KEY = 'app_id = $1 AND purpose = $2 AND mobile_phone_number = $3 AND user_id = $4';
-/** Whether the code that is stored, and has not expired, comes once more. */
+/** Whether the new code equals the stored one, which has not expired. */
 const IS_SAME = 'codes.code_hash = ANY ($9) AND codes.expires_at > $8';
 
-/** Codes that were sent to phone numbers. Whether one is right, and who uses it, is decided by single statements. */
+/**
+ * Codes that were sent to phone numbers. Single statements verify and redeem them, so concurrent requests cannot redeem a code
+ * twice.
+ */
 @Injectable()
 export class SmsCodesRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Stores a code in place of the one before it. The same one once more, as that of a test number, keeps its wrong guesses,
-   * and stays dead until its end: else who asks again and again could try all codes.
+   * Stores a code in place of the previous one. The same code again, as for a test number, keeps its wrong guesses, and an
+   * invalid one stays invalid until it expires: otherwise repeated requests would allow trying all codes.
    */
   async put(tx: Tx, row: SmsCodeRow, now: Date): Promise<void> {
     const { appId, purpose, hashes, numberlessHash = null, expiresAt } = row;
@@ -54,18 +57,20 @@ export class SmsCodesRepository {
     );
   }
 
-  /** Whether a live code of the key has one of the hashes. A wrong one counts, and kills the code in the end. */
+  /**
+   * Whether a valid code of the key has one of the hashes. A wrong guess counts, and the last allowed one invalidates the code.
+   */
   async guess(key: SmsCodeKey, hashes: readonly Buffer[], now: Date): Promise<boolean> {
-    const [judged] = await this.database.query<{ isRight: boolean }>(
+    const [guessed] = await this.database.query<{ isRight: boolean }>(
       `UPDATE accounts.sms_codes SET wrong_guesses = wrong_guesses + (code_hash <> ALL ($5))::int
         WHERE ${OF_KEY} AND expires_at > $6 AND wrong_guesses < ${MAX_WRONG_GUESSES}
         RETURNING code_hash = ANY ($5) AS "isRight"`,
       [...keyOf(key), hashes, now],
     );
-    return judged?.isRight ?? false;
+    return guessed?.isRight ?? false;
   }
 
-  /** Uses a code up. @returns false where there is no live code of the key with one of the hashes: then nothing is changed */
+  /** Redeems a code. @returns false where no valid code of the key has one of the hashes: then nothing changes */
   async redeem(tx: Tx, key: SmsCodeKey, hashes: readonly Buffer[], now: Date): Promise<boolean> {
     const redeemed = await tx.query(
       `DELETE FROM accounts.sms_codes
@@ -77,8 +82,8 @@ export class SmsCodesRepository {
   }
 
   /**
-   * The number of the one live code with one of the hashes. A wrong one counts against every code of the application and purpose
-   * that could have been meant; once none can be meant any more, guesses change nothing.
+   * The number of the one valid code with one of the hashes. A wrong guess counts against every code of the application and
+   * purpose that could match; when none can match, guesses change nothing.
    */
   async guessNumber(
     tx: Tx,
@@ -88,7 +93,7 @@ export class SmsCodesRepository {
   ): Promise<string | undefined> {
     const guessable = `codes.app_id = $1 AND codes.purpose = $2 AND codes.numberless_hash IS NOT NULL AND codes.expires_at > $3
       AND codes.wrong_guesses < ${MAX_WRONG_GUESSES}`;
-    // Guesses take their turns at this row; who waited looks again.
+    // This row serializes guesses; the condition is checked again after a wait.
     const [guesses] = await tx.query<{ wrong: string }>(
       `SELECT guesses.wrong FROM accounts.sms_numberless_guesses AS guesses
         WHERE guesses.app_id = $1 AND guesses.purpose = $2 AND EXISTS (
@@ -104,7 +109,7 @@ export class SmsCodesRepository {
           AND codes.numberless_hash = ANY ($4) LIMIT 2`,
       [appId, purpose, now, hashes, guesses.wrong],
     );
-    // Two numbers with the same code: neither can be meant.
+    // Two numbers with the same code are ambiguous.
     if (found.length === 1) return found[0]?.number;
     await tx.query('UPDATE accounts.sms_numberless_guesses SET wrong = wrong + 1 WHERE app_id = $1 AND purpose = $2', [
       appId,
@@ -113,7 +118,7 @@ export class SmsCodesRepository {
     return undefined;
   }
 
-  /** Takes away some of what has expired, where nobody else is at it. */
+  /** Deletes some expired rows, and skips those that others have locked. */
   async removeExpired(tx: Tx, now: Date): Promise<void> {
     await tx.query(
       `DELETE FROM accounts.sms_codes WHERE ctid = ANY(ARRAY(
@@ -123,20 +128,19 @@ export class SmsCodesRepository {
   }
 }
 
-/** What a code is bound to: it is right for nothing else. A new one replaces the old one of the same key. */
+/** The binding of a code: it is valid for nothing else. A new code replaces the previous one of the same key. */
 export interface SmsCodeKey {
   readonly appId: string;
   readonly purpose: CodePurpose;
   readonly mobilePhoneNumber: string;
-  /** The one user who may use it; absent where it is for whoever has the number. */
+  /** The only user who may redeem it; absent where the owner of the number may. */
   readonly userId?: string;
 }
 
-/** A code as it is stored. */
 export interface SmsCodeRow extends SmsCodeKey {
-  /** What the hash may be, with each secret that is good; the first one is stored. */
+  /** The hash with each accepted secret; the first one is stored. */
   readonly hashes: readonly Buffer[];
-  /** By which it is found where it comes without its number; absent where it always has to come with it. */
+  /** Finds a code that is sent without its number; absent where the number is required. */
   readonly numberlessHash?: Buffer | undefined;
   readonly expiresAt: Date;
 }

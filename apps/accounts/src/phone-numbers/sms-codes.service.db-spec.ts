@@ -13,7 +13,7 @@ import { SmsCodesService } from './sms-codes.service.js';
 const START = Date.parse('2026-01-01T00:00:00.000Z');
 const PAUSE_MS = 10_000;
 
-describe('the sender of codes', () => {
+describe('codes in text messages', () => {
   const sealer = new Sealer('a secret of thirty-two characters, or more');
   let database: Database;
   let now: Date;
@@ -66,7 +66,7 @@ describe('the sender of codes', () => {
   const codeOf = (request: TextMessageRequest | undefined) =>
     sealer.open(request?.sealedCode ?? '', sealedCodeContext(key));
 
-  it('tells mail everything about the message, the code sealed', async () => {
+  it('publishes the whole message, with the code sealed', async () => {
     await send();
     const code = codeOf(sent[0]);
     expect(sent).toEqual([
@@ -98,7 +98,7 @@ describe('the sender of codes', () => {
     expect(await codes.guess(key, codeOf(sent[9]))).toBe(true);
   });
 
-  it('stores no code that it cannot send, and takes nothing of the allowance', async () => {
+  it('stores no code that it cannot send, and does not count it', async () => {
     problem = new Error('no outbox');
     await expect(send()).rejects.toThrow('no outbox');
     const stored = await database.query('SELECT 1 FROM accounts.sms_codes WHERE app_id = $1', [key.appId]);
@@ -107,7 +107,7 @@ describe('the sender of codes', () => {
     await send();
   });
 
-  it('gives a test number its code, sends nothing and knows no limit', async () => {
+  it('gives a test number its code, without a message and without a limit', async () => {
     testPhones = { [key.mobilePhoneNumber]: '246810' };
     for (let request = 0; request < 12; request += 1) await send();
     expect([sent, await codes.guess(key, '246810')]).toEqual([[], true]);
@@ -119,7 +119,7 @@ describe('the sender of codes', () => {
     expect(sent).toEqual([]);
   });
 
-  it('pretends: the same limits, and a code that nobody gets', async () => {
+  it('pretends: the same limits, and no message', async () => {
     await codes.pretend(request());
     await expect(codes.pretend(request())).rejects.toMatchObject({ errorName: 'SMS_TOO_FAST' });
     await expect(send()).rejects.toMatchObject({ errorName: 'SMS_TOO_FAST' });

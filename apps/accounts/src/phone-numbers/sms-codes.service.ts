@@ -11,21 +11,20 @@ import { UserWriter } from '../users/user-writer.js';
 import type { UserRow } from '../users/user.rules.js';
 import { type SmsCodeKey, SmsCodesRepository } from './sms-codes.repository.js';
 
-/** Whose codes SDKs send back without the number. */
+/** Purposes whose codes SDKs send without the number. */
 const NUMBERLESS: ReadonlySet<CodePurpose> = new Set<CodePurpose>(['verify', 'reset']);
 
 const MINUTE_MS = 60_000;
 
-/** A code that somebody asks for. */
 export interface CodeRequest {
   readonly key: SmsCodeKey;
   readonly ttlMinutes: number;
   readonly message?: TextMessageOptions;
-  /** The HTTP request. */
+  /** The id of the HTTP request. */
   readonly requestId: string;
 }
 
-/** Sees the user locked, and refuses a change by throwing. */
+/** Receives the locked user, and throws to refuse the change. */
 type Decision = (current: UserRow, tx: Tx) => Promise<UserRow> | UserRow;
 
 /** Creates, sends, verifies and redeems codes. Only keyed hashes of them are stored. */
@@ -47,23 +46,26 @@ export class SmsCodesService {
     await this.store(request, true);
   }
 
-  /** Answers as `send` does after the same work, and tells nobody the code: so nobody learns which numbers have an account. */
+  /** Does the same work as `send` without sending the code, so the response does not reveal which numbers have an account. */
   async pretend(request: CodeRequest): Promise<void> {
     await this.store(request, false);
   }
 
-  /** Whether the code is right; it stays to be redeemed. A wrong one counts, and the fifth kills the code. */
+  /** Whether the code is right; it is not redeemed. A wrong guess counts, and the fifth invalidates the code. */
   async guess(key: SmsCodeKey, code: string): Promise<boolean> {
     return this.repository.guess(key, this.hashes(key, code), this.clock.now());
   }
 
-  /** The number to which the code was sent, where one code says so beyond doubt. */
+  /** The number to which the code was sent, if it is unambiguous. */
   async guessNumber(key: Pick<SmsCodeKey, 'appId' | 'purpose'>, code: string): Promise<string | undefined> {
     const hashes = this.numberlessHashes(key, code);
     return this.database.transaction((tx) => this.repository.guessNumber(tx, key, hashes, this.clock.now()));
   }
 
-  /** @throws AppError INVALID_SMS_CODE where somebody else was faster */
+  /**
+   * Redeems a verified code in the transaction of `work`: both happen or neither. @throws AppError INVALID_SMS_CODE where a
+   * concurrent request has redeemed it
+   */
   async redeem<T>(key: SmsCodeKey, code: string, work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.database.transaction(async (tx) => {
       const isRedeemed = await this.repository.redeem(tx, key, this.hashes(key, code), this.clock.now());
@@ -72,7 +74,7 @@ export class SmsCodesService {
     });
   }
 
-  /** Changes a user as `decide` says. @throws AppError as `redeem`; PHONE_NOT_FOUND where there is no such user any more */
+  /** Redeems a code to change a user. @throws AppError as `redeem`; PHONE_NOT_FOUND where the user no longer exists */
   async redeemToChange(key: SmsCodeKey, code: string, userId: string, decide: Decision): Promise<UserRow> {
     return this.redeem(key, code, async (tx) => {
       const user = await this.writer.change(tx, key, userId, (current) => decide(current, tx));
@@ -81,7 +83,7 @@ export class SmsCodesService {
     });
   }
 
-  private async store(request: CodeRequest, isTold: boolean): Promise<void> {
+  private async store(request: CodeRequest, isSent: boolean): Promise<void> {
     const { key, ttlMinutes } = request;
     const code = await this.testCode(key);
     const now = this.clock.now();
@@ -90,12 +92,12 @@ export class SmsCodesService {
     await this.database.transaction(async (tx) => {
       if (event !== undefined) await this.takeAllowance(tx, key, now);
       const sealedCode = await this.create(tx, key, code ?? newSmsCode(), expiresAt);
-      if (event !== undefined && isTold)
+      if (event !== undefined && isSent)
         await this.outbox.add(tx, events.smsRequested, { ...event, sealedCode }, request);
     });
   }
 
-  /** The fixed code of a test number. Nothing is sent to those. */
+  /** The fixed code of a test number, which receives no message. */
   private async testCode({ appId, mobilePhoneNumber }: SmsCodeKey): Promise<string | undefined> {
     const { testPhones } = await this.applications.settingsOf(appId);
     return Object.hasOwn(testPhones, mobilePhoneNumber) ? testPhones[mobilePhoneNumber] : undefined;
@@ -115,7 +117,7 @@ export class SmsCodesService {
     await this.allowances.removeExpired(tx, now);
   }
 
-  /** Makes a code, and ends the one before it. @returns the code, sealed for the message that brings it */
+  /** Stores a code in place of the previous one. @returns the code, sealed for the message */
   private async create(tx: Tx, key: SmsCodeKey, code: string, expiresAt: Date): Promise<string> {
     const numberlessHash = NUMBERLESS.has(key.purpose) ? this.numberlessHashes(key, code)[0] : undefined;
     const now = this.clock.now();
@@ -124,7 +126,7 @@ export class SmsCodesService {
     return this.sealer.seal(code, sealedCodeContext(key));
   }
 
-  /** What the stored hash may be; the first one is stored. */
+  /** The hash with each accepted secret; the first one is stored. */
   private hashes({ appId, purpose, mobilePhoneNumber, userId = '' }: SmsCodeKey, code: string): readonly Buffer[] {
     return this.sealer.lookupHashes(JSON.stringify(['sms code', appId, purpose, mobilePhoneNumber, userId, code]));
   }

@@ -11,12 +11,26 @@ import {
   type RelationChange,
 } from '#objects';
 
-/** What a request wants of a role: checked, but not yet compared with the stored one. Absent: stays as it is. */
+/** A stored role, without its application and its members. */
+export interface RoleRow {
+  readonly objectId: string;
+  readonly name: string;
+  readonly acl: Acl;
+  /** The custom fields. */
+  readonly fields: JsonObject;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** The relations of a role: its users, and the roles whose users it includes. */
+export type RoleRelation = 'users' | 'roles';
+
+/** The requested changes of a role, validated but not yet compared with the stored role. Absent members do not change. */
 interface RoleChanges {
   readonly name?: string;
   readonly acl?: Acl;
   readonly custom: readonly FieldChange[];
-  /** In the order in which they are made. */
+  /** In the order of their execution. */
   readonly members: readonly MemberChange[];
 }
 
@@ -31,8 +45,8 @@ const SERVER_OWNED = new Set(['objectId', 'createdAt', 'updatedAt', 'className']
 const MEMBER_CLASSES: Readonly<Record<RoleRelation, string>> = { users: '_User', roles: '_Role' };
 
 /**
- * Reads the fields of a new role or of an update.
- * @throws AppError with the code of the first field that cannot be accepted
+ * Parses the fields of a new role or of an update.
+ * @throws AppError with the code of the first invalid field
  */
 export function parseRoleChanges({ name, ACL, ...fields }: JsonObject): RoleChanges {
   const owned = changedRoots(fields).find((field) => SERVER_OWNED.has(field));
@@ -56,14 +70,14 @@ export function parseRoleName(name: JsonValue | undefined): string {
   return name;
 }
 
-/** A role has an ACL, always: without one everybody could join it. @throws AppError ROLE_ACL_REQUIRED, INVALID_ACL */
+/** A role requires an ACL: without one every user could join it. @throws AppError ROLE_ACL_REQUIRED, INVALID_ACL */
 export function parseRoleAcl(acl: JsonValue | undefined): Acl {
   if (acl === undefined || acl === null) throw appError('ROLE_ACL_REQUIRED');
   return parseAcl(acl);
 }
 
 function parseMembers({ field, kind, objects }: RelationChange): MemberChange {
-  if (!isRelation(field)) throw appError('INCORRECT_TYPE', { message: `${field} is no relation of a role.` });
+  if (!isRelation(field)) throw appError('INCORRECT_TYPE', { message: `${field} is not a relation of a role.` });
   const className = MEMBER_CLASSES[field];
   if (objects.some((pointer) => pointer.className !== className))
     throw appError('INVALID_RELATION', { message: `${field} holds objects of ${className}.` });
@@ -74,7 +88,7 @@ function isRelation(field: string): field is RoleRelation {
   return Object.hasOwn(MEMBER_CLASSES, field);
 }
 
-/** How SDKs write down a relation that they do not change. */
+/** The value that SDKs send for an unchanged relation. */
 function isPlaceholder(value: JsonValue): boolean {
   return isJsonObject(value) && value['__type'] === 'Relation';
 }
@@ -83,7 +97,7 @@ function isFixed(field: string): boolean {
   return isRelation(field) || field === 'name' || field === 'ACL';
 }
 
-/** The public JSON of a role. Its members are asked for by queries. */
+/** The public JSON of a role. Queries return its members. */
 export function presentRole(role: RoleRow, { showsAcl }: { readonly showsAcl: boolean }): JsonObject {
   return {
     ...role.fields,
@@ -96,17 +110,3 @@ export function presentRole(role: RoleRow, { showsAcl }: { readonly showsAcl: bo
     updatedAt: role.updatedAt.toISOString(),
   };
 }
-
-/** A role as it is stored, without its application and its members. */
-export interface RoleRow {
-  readonly objectId: string;
-  readonly name: string;
-  readonly acl: Acl;
-  /** The custom fields. */
-  readonly fields: JsonObject;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-}
-
-/** The relations of a role: its users, and the roles whose users it has as well. */
-export type RoleRelation = 'users' | 'roles';

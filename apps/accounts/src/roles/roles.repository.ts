@@ -13,13 +13,13 @@ import { presentRole, type RoleRelation, type RoleRow } from './role.rules.js';
 
 const COLUMNS = `object_id AS "objectId", name, acl, fields, created_at AS "createdAt", updated_at AS "updatedAt"`;
 
-/** Where the pairs of a relation are kept. */
+/** The tables of the relations. */
 const MEMBER_TABLES: Readonly<Record<RoleRelation, { readonly table: string; readonly member: string }>> = {
   users: { table: 'accounts.role_users', member: 'user_id' },
   roles: { table: 'accounts.role_children', member: 'child_id' },
 };
 
-/** Roles of one application at a time, and who belongs to them. */
+/** Roles and their members, of one application per call. */
 @Injectable()
 export class RolesRepository implements ObjectReader {
   constructor(
@@ -72,7 +72,7 @@ export class RolesRepository implements ObjectReader {
     );
   }
 
-  /** Its memberships go with it. */
+  /** The foreign keys remove its memberships. */
   async remove(tx: Tx, appId: string, objectId: string): Promise<void> {
     await tx.query('DELETE FROM accounts.roles WHERE app_id = $1 AND object_id = $2', [appId, objectId]);
   }
@@ -81,7 +81,7 @@ export class RolesRepository implements ObjectReader {
   async addMembers(tx: Tx, appId: string, roleId: string, members: RoleMembers): Promise<void> {
     const { table, member } = MEMBER_TABLES[members.relation];
     try {
-      // In one order, so that two requests that add the same members cannot wait for each other.
+      // In one order, so two requests that add the same members cannot deadlock.
       await tx.query(
         `INSERT INTO ${table} (app_id, role_id, ${member})
          SELECT $1, $2, id FROM unnest($3::text[]) AS id ORDER BY id ON CONFLICT DO NOTHING`,
@@ -117,7 +117,7 @@ function asReadObject(role: RoleRow): ReadObject {
   };
 }
 
-/** What a query may name of roles. */
+/** The fields of roles that queries may name. */
 export const ROLE_QUERY_CLASS: QueryClass = {
   className: '_Role',
   table: 'accounts.roles',

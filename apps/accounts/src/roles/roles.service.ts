@@ -34,7 +34,7 @@ type Decision = (current: RoleRow) => Promise<RoleRow> | RoleRow;
 
 interface NewRoleOptions {
   readonly id: string;
-  /** Answer the whole role. */
+  /** Return the whole role. */
   readonly returnNew: boolean;
 }
 
@@ -169,7 +169,7 @@ function assertMayWrite({ isMaster }: Caller, grantees: readonly string[], { acl
   if (!isMaster && !grants(acl, 'write', grantees)) throw writeForbidden();
 }
 
-/** ACLs name a role by its name: another one would change who they mean. */
+/** ACLs refer to a role by name: renaming would change the users that they include. */
 function assertSameName(name: string | undefined, role: RoleRow): void {
   if (name !== undefined && name !== role.name) throw readOnlyKey('name');
 }

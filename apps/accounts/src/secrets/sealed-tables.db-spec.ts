@@ -18,7 +18,7 @@ const USERS = 250;
 const APP = 'shop';
 const TIME = new Date('2026-01-01T00:00:00.000Z');
 
-describe('what accounts has sealed', () => {
+describe('sealed values of accounts', () => {
   const [before, swapped, after] = [new Sealer(OLD), new Sealer(NEW, [OLD]), new Sealer(NEW)];
   let database: Database;
   let tokens: Map<string, string>;
@@ -47,7 +47,7 @@ describe('what accounts has sealed', () => {
       updatedAt: TIME,
     };
   };
-  /** Goes through all pages of a table. */
+  /** Walks all pages of a table. */
   const walk = async (table: string, reseal = true, sealer = swapped) => {
     const counts: Record<string, number> = {};
     let [resealed, pages, next] = [0, 0, null as string[] | null];
@@ -91,7 +91,7 @@ describe('what accounts has sealed', () => {
     expect(await walk('old keys of applications', false)).toMatchObject({ counts: { [before.keyId]: 2 } });
   });
 
-  it('is sealed anew page by page, once, and needs the old secret no more', async () => {
+  it('is re-encrypted page by page, once, and needs the old secret no more', async () => {
     const { resealed, pages } = await walk('users');
     expect([resealed, pages]).toEqual([2 * USERS, 2]);
     expect(await walk('users')).toEqual({ counts: { [swapped.keyId]: 2 * USERS }, resealed: 0, pages: 2 });
@@ -109,7 +109,7 @@ describe('what accounts has sealed', () => {
     ]);
   });
 
-  it('of events that wait for the broker is sealed anew within them', async () => {
+  it('in unpublished events is re-encrypted within them', async () => {
     const link = { appId: APP, userId: 'u1', email: 'a@b.co' };
     const code = { appId: APP, mobilePhoneNumber: '+8613800000000', name: 'Shop' };
     const payloads = [
@@ -135,7 +135,7 @@ describe('what accounts has sealed', () => {
     ]);
   });
 
-  it('is found by either hash before, while and after it is sealed anew', async () => {
+  it('is found by either hash before, during and after the re-encryption', async () => {
     const ids = [...tokens.keys()].filter((_, index) => index % 5 === 0);
     const look = async () => {
       for (const objectId of ids) expect((await found(swapped, objectId))?.objectId).toBe(objectId);
@@ -145,7 +145,7 @@ describe('what accounts has sealed', () => {
     expect(await found(before, ids[0] ?? '')).toBeUndefined();
   });
 
-  it('never goes back to what it was before a change that is made meanwhile', async () => {
+  it('never reverts a concurrent change', async () => {
     const users = usersWith(swapped);
     const changed = [...tokens.keys()].slice(0, 50);
     const changing = Promise.all(
@@ -163,7 +163,7 @@ describe('what accounts has sealed', () => {
     for (const objectId of changed) expect((await found(after, objectId))?.fields).toEqual({ changed: true });
   });
 
-  it('waits for nobody: a row that somebody holds is left to the next walk', async () => {
+  it('does not wait for locks: a locked row is left to the next walk', async () => {
     const [held = ''] = tokens.keys();
     await database.transaction(async (tx) => {
       await usersWith(swapped).lock(tx, APP, held);
@@ -172,12 +172,12 @@ describe('what accounts has sealed', () => {
     expect((await walk('users')).resealed).toBe(2);
   });
 
-  it('stays where it does not open, and keeps nothing else from being sealed anew', async () => {
+  it('stays unchanged where it does not open, and does not stop the re-encryption of others', async () => {
     const [broken = '', foreign = ''] = tokens.keys();
     const set = 'UPDATE accounts.users SET sealed_session_token = $2 WHERE object_id = $1';
     const brokenText = `s1.${before.keyId}.${randomBytes(40).toString('base64url')}`;
     await database.query(set, [broken, brokenText]);
-    await database.query(set, [foreign, new Sealer('a secret that nobody has any more, 32+').seal('x', 'y')]);
+    await database.query(set, [foreign, new Sealer('a secret that is no longer accepted, 32+').seal('x', 'y')]);
     expect((await walk('users')).resealed).toBe(2 * USERS - 2);
     const { counts } = await walk('users');
     expect([counts[before.keyId], counts[swapped.keyId]]).toEqual([1, 2 * USERS - 2]);
@@ -185,7 +185,7 @@ describe('what accounts has sealed', () => {
     expect((await database.query<{ text: string }>(sql, [broken]))[0]?.text).toBe(brokenText);
   });
 
-  it('is refused to who expects another secret to seal', async () => {
+  it('is refused where the caller expects another sealing secret', async () => {
     const wrong = rows().walk({ table: 'users', after: null, keyId: before.keyId, reseal: true });
     await expect(wrong).rejects.toMatchObject({
       errorName: 'NO_EFFECT',
@@ -199,7 +199,7 @@ describe('what accounts has sealed', () => {
     for (const condition of ['session_token_hash = $2', 'session_token_hash = ANY ($2)']) {
       const [hash, other] = swapped.lookupHashes('token');
       await database.transaction(async (tx) => {
-        // What a statement that is kept prepared gets after some runs: a plan that does not know the values.
+        // The generic plan that a prepared statement gets after some runs.
         await tx.query("SET LOCAL plan_cache_mode = 'force_generic_plan'");
         const sql = `EXPLAIN SELECT object_id FROM accounts.users WHERE app_id = $1 AND ${condition}`;
         const value = condition.includes('ANY') ? [hash, other] : hash;

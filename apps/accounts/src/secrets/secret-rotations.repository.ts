@@ -1,23 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#database';
 
-/** When rotations of the deployment's secret were complete. */
+/** The completion times of rotations of the deployment's secret. */
 @Injectable()
 export class SecretRotationsRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Keeps the time of before where the key has been the only one since then.
-   * @param isChanged whether something had to be sealed anew: then it was complete only now
+   * Keeps the previous completion time if the key has been the only one since then.
+   * @param isChanged whether the rotation re-encrypted anything: then it is complete only now
    */
-  async note(keyId: string, isChanged: boolean): Promise<void> {
+  async record(keyId: string, isChanged: boolean): Promise<void> {
     await this.database.query(
-      `INSERT INTO accounts.secret_rotations AS noted (key_id) VALUES ($1)
+      `INSERT INTO accounts.secret_rotations AS recorded (key_id) VALUES ($1)
        ON CONFLICT ON CONSTRAINT secret_rotations_pkey
        DO UPDATE SET completed_at = CASE WHEN $2 OR EXISTS (
          SELECT 1 FROM accounts.secret_rotations AS other
-          WHERE other.key_id <> noted.key_id AND other.completed_at > noted.completed_at)
-         THEN now() ELSE noted.completed_at END`,
+          WHERE other.key_id <> recorded.key_id AND other.completed_at > recorded.completed_at)
+         THEN now() ELSE recorded.completed_at END`,
       [keyId, isChanged],
     );
   }

@@ -5,7 +5,7 @@ import { SecretRotationsRepository } from './secret-rotations.repository.js';
 
 const MINUTE_MS = 60_000;
 
-/** Knows how long what is not at rest may need a secret that was replaced. */
+/** Computes how long links and codes in transit may need a replaced secret. */
 @Injectable()
 export class SecretRotationsService {
   constructor(
@@ -13,11 +13,11 @@ export class SecretRotationsService {
     @Inject(ACCOUNTS_CONFIG) private readonly config: Pick<AccountsConfig, 'linkLifetimesMs'>,
   ) {}
 
-  note(keyId: string, isChanged: boolean): Promise<void> {
-    return this.rotations.note(keyId, isChanged);
+  record(keyId: string, isChanged: boolean): Promise<void> {
+    return this.rotations.record(keyId, isChanged);
   }
 
-  /** Links and codes that were made last before the rotation was complete live longest. */
+  /** The links and codes that were created just before the rotation was complete expire last. */
   async find(keyId: string): Promise<RpcReply<typeof accountsSealingRpc.getRotation>> {
     const completedAt = await this.rotations.find(keyId);
     if (completedAt === undefined) return { linksUntil: null, codesUntil: null };

@@ -6,7 +6,7 @@ import { SecretRotationsService } from './secret-rotations.service.js';
 
 type Rpc = typeof accountsSealingRpc;
 
-/** What operators ask where they replace the deployment's secret. */
+/** The RPCs of operators that replace the deployment's secret. */
 @Controller()
 export class SecretsController {
   constructor(
@@ -26,7 +26,7 @@ export class SecretsController {
 
   @RpcHandler(accountsSealingRpc.noteRotation)
   async noteRotation({ keyId, isChanged }: RpcData<Rpc['noteRotation']>): Promise<RpcReply<Rpc['noteRotation']>> {
-    await this.rotations.note(keyId, isChanged);
+    await this.rotations.record(keyId, isChanged);
     return {};
   }
 

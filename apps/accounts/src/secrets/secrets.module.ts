@@ -11,6 +11,27 @@ import { SecretRotationsRepository } from './secret-rotations.repository.js';
 import { SecretRotationsService } from './secret-rotations.service.js';
 import { SecretsController } from './secrets.controller.js';
 
+/** The sealed values of accounts, and the rotation of the secret that seals them. */
+@Module({
+  controllers: [SecretsController],
+  providers: [
+    SecretRotationsRepository,
+    SecretRotationsService,
+    {
+      provide: SealedRows,
+      inject: [Database, Sealer, ProcessFacts],
+      useFactory: (database: Database, sealer: Sealer, { instance }: ProcessFacts) =>
+        new SealedRows(database, sealer, SEALED_TABLES, instance),
+    },
+  ],
+})
+export class SecretsModule {
+  constructor(facts: ProcessFacts, @Inject(ACCOUNTS_CONFIG) { secret }: AccountsConfig) {
+    const weakness = weaknessOf(secret) ?? null;
+    facts.setting('secretWeakness', () => weakness);
+  }
+}
+
 const applications: SealedTable = {
   name: 'applications',
   table: 'accounts.applications',
@@ -56,7 +77,7 @@ const users: SealedTable = {
 
 const TOKEN_FIELD = `CASE WHEN t.payload ? 'sealedToken' THEN 'sealedToken' ELSE 'sealedCode' END`;
 
-/** Events that wait for the broker: tokens of mailed links, and codes of text messages. */
+/** Unpublished events: tokens of mailed links and codes of text messages. */
 const events: SealedTable = {
   name: 'events to publish',
   table: 'accounts.outbox',
@@ -80,26 +101,5 @@ const events: SealedTable = {
   ],
 };
 
-/** All that accounts has sealed. */
+/** All sealed values of the accounts schema. */
 export const SEALED_TABLES: readonly SealedTable[] = [applications, oldKeys, users, events];
-
-/** What of accounts is sealed with the deployment's secret, and how that is replaced. */
-@Module({
-  controllers: [SecretsController],
-  providers: [
-    SecretRotationsRepository,
-    SecretRotationsService,
-    {
-      provide: SealedRows,
-      inject: [Database, Sealer, ProcessFacts],
-      useFactory: (database: Database, sealer: Sealer, { instance }: ProcessFacts) =>
-        new SealedRows(database, sealer, SEALED_TABLES, instance),
-    },
-  ],
-})
-export class SecretsModule {
-  constructor(facts: ProcessFacts, @Inject(ACCOUNTS_CONFIG) { secret }: AccountsConfig) {
-    const weakness = weaknessOf(secret) ?? null;
-    facts.setting('secretWeakness', () => weakness);
-  }
-}

@@ -1,23 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Queryable } from '#database';
 
-/** How a user is found by the hashes of a session token. The token is the second parameter. */
-interface SessionTokenLookup {
-  readonly condition: string;
-  readonly value: Buffer | readonly Buffer[];
-  /** Names the statement: each text keeps a plan of its own. */
-  readonly kind: 'one' | 'any';
-}
-
-/** Most of the time one secret is good, and the hottest look-up is that of one value. */
-export function sessionTokenLookup(hashes: readonly Buffer[]): SessionTokenLookup {
-  const [hash, ...others] = hashes;
-  return hash === undefined || others.length > 0
-    ? { condition: 'session_token_hash = ANY ($2)', value: hashes, kind: 'any' }
-    : { condition: 'session_token_hash = $2', value: hash, kind: 'one' };
-}
-
-/** Walks from the user's roles to those that name them in their relation `roles`. UNION ends it where roles form a ring. */
+/**
+ * Walks from the user's roles to those that include them in their relation `roles`. UNION ends the walk where roles form a
+ * circle.
+ */
 const HELD_ROLES = `
   WITH RECURSIVE held AS (
     SELECT role_id FROM accounts.role_users WHERE app_id = $1 AND user_id = $2
@@ -27,12 +14,12 @@ const HELD_ROLES = `
   )
   SELECT name FROM accounts.roles WHERE app_id = $1 AND object_id IN (SELECT role_id FROM held)`;
 
-/** Finds out who a session token belongs to, and which roles a user has. */
+/** Finds the user of a session token, and the roles of a user. */
 @Injectable()
 export class PrincipalsRepository {
   constructor(private readonly database: Database) {}
 
-  /** @param tokenHashes as `SessionTokens.hashes` makes them */
+  /** @param tokenHashes the result of `SessionTokens.hashes` */
   async findUserId(appId: string, tokenHashes: readonly Buffer[]): Promise<string | undefined> {
     const { condition, value, kind } = sessionTokenLookup(tokenHashes);
     const [row] = await this.database.query<{ id: string }>(
@@ -43,9 +30,25 @@ export class PrincipalsRepository {
     return row?.id;
   }
 
-  /** @param within the transaction to ask in, where one is open: it must not wait for a second connection */
+  /** @param within the open transaction, if any: it must not wait for a second connection */
   async rolesOf(appId: string, userId: string, within: Queryable = this.database): Promise<string[]> {
     const rows = await within.query<{ name: string }>(HELD_ROLES, [appId, userId], 'principals.rolesOf');
     return rows.map(({ name }) => name);
   }
+}
+
+/** The condition that finds a user by the hashes of a session token. Its value is the second parameter. */
+interface SessionTokenLookup {
+  readonly condition: string;
+  readonly value: Buffer | readonly Buffer[];
+  /** Part of the name of the prepared statement: each text has its own plan. */
+  readonly kind: 'one' | 'any';
+}
+
+/** Usually one secret is accepted, and the most frequent lookup is by one value. */
+export function sessionTokenLookup(hashes: readonly Buffer[]): SessionTokenLookup {
+  const [hash, ...others] = hashes;
+  return hash === undefined || others.length > 0
+    ? { condition: 'session_token_hash = ANY ($2)', value: hashes, kind: 'any' }
+    : { condition: 'session_token_hash = $2', value: hash, kind: 'one' };
 }

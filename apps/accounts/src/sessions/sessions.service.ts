@@ -6,13 +6,13 @@ import { Sealer } from '#security';
 import { newSessionToken } from '../random-ids.js';
 import { PrincipalsRepository } from './principals.repository.js';
 
-/** A fresh session token, and how it is stored: found by its hash, given back from its sealed form. */
+/** A new session token and its columns: the hash finds it, the sealed form returns it. */
 export interface NewSessionToken {
   readonly token: string;
   readonly columns: { readonly sessionTokenHash: Buffer; readonly sealedSessionToken: string };
 }
 
-/** Makes session tokens and recognises them. A token is constant until it is replaced (specification, sessionToken changes). */
+/** Creates and verifies session tokens. A token stays the same until it is replaced (specification, sessionToken changes). */
 @Injectable()
 export class SessionTokens {
   constructor(private readonly sealer: Sealer) {}
@@ -23,7 +23,7 @@ export class SessionTokens {
     return { token, columns: { sessionTokenHash: this.sealer.lookupHash(token), sealedSessionToken } };
   }
 
-  /** What a stored hash of the token may be: one for each secret that is good. */
+  /** The possible stored hashes of the token: one for each accepted secret. */
   hashes(token: string): readonly Buffer[] {
     return this.sealer.lookupHashes(token);
   }
@@ -32,18 +32,18 @@ export class SessionTokens {
     return this.sealer.open(sealedSessionToken, sessionTokenContext(objectId));
   }
 
-  /** Whether the token that a request carries is the stored one. */
+  /** Whether the request's token is the stored one. */
   matches(token: string | undefined, storedHash: Buffer): boolean {
     return token !== undefined && this.sealer.isHashOf(token, storedHash);
   }
 }
 
-/** What a user's session token is sealed for. */
+/** The sealing context of a user's session token. */
 export function sessionTokenContext(objectId: string): string {
   return `session token of ${objectId}`;
 }
 
-/** Resolves callers to users and their roles. It costs two look-ups: ask only where a permission depends on it. */
+/** Resolves callers to users and their roles. It costs two lookups: call it only where a permission depends on the result. */
 @Injectable()
 export class PrincipalsService {
   constructor(
@@ -51,7 +51,7 @@ export class PrincipalsService {
     private readonly sessions: SessionTokens,
   ) {}
 
-  /** A session token that nobody has makes an anonymous principal, as none at all does. */
+  /** An unknown session token resolves to the anonymous principal, like a missing one. */
   async of({ appId, sessionToken }: Caller): Promise<Principal> {
     if (sessionToken === undefined) return ANONYMOUS;
     const userId = await this.repository.findUserId(appId, this.sessions.hashes(sessionToken));

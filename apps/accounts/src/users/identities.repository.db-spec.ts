@@ -46,7 +46,7 @@ function replace(userId: string, before: LinkedIdentities | null, after: LinkedI
 }
 
 describe('identities in PostgreSQL', () => {
-  it('two users who want what the other one gives away at once do not wait for each other', async () => {
+  it('two users that exchange identities concurrently do not deadlock', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const [one, other] = [await newUser(), await newUser()];
       const [first, last] = [linked('a', unique('uid')), linked('z', unique('uid'))];
@@ -57,7 +57,7 @@ describe('identities in PostgreSQL', () => {
     }
   });
 
-  it('a user who changes one for another and a user who wants both do not wait for each other', async () => {
+  it('a user that exchanges one identity and a user that takes both do not deadlock', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const [one, other] = [await newUser(), await newUser()];
       const [first, last] = [linked('a', unique('uid')), linked('z', unique('uid'))];
@@ -70,7 +70,7 @@ describe('identities in PostgreSQL', () => {
     }
   });
 
-  it('what one user gives away another one gets', async () => {
+  it('an identity that one user unlinks can be linked by another', async () => {
     const [one, other] = [await newUser(), await newUser()];
     const [first, second] = [linked('b', unique('uid')), linked('b', unique('uid'))];
     await replace(one, null, first);

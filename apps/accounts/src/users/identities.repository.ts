@@ -4,26 +4,7 @@ import { Database, type Statement, type Tx, violatedUniqueConstraint } from '#da
 import { appError, type ErrorName } from '#errors';
 import type { LinkedIdentities, LinkedIdentity } from './user.rules.js';
 
-/** What one user alone can have, by the constraint that sees to it. */
-const UNIQUE_ERRORS: Readonly<Record<string, ErrorName>> = {
-  users_username_key: 'USERNAME_TAKEN',
-  users_email_key: 'EMAIL_TAKEN',
-  users_mobile_phone_number_key: 'PHONE_TAKEN',
-  identities_pkey: 'IDENTITY_TAKEN',
-};
-
-/** @throws AppError USERNAME_TAKEN, EMAIL_TAKEN, PHONE_TAKEN or IDENTITY_TAKEN where the write failed because another user has it */
-export async function mapTaken(write: Promise<unknown>): Promise<void> {
-  try {
-    await write;
-  } catch (error) {
-    const constraint = violatedUniqueConstraint(error);
-    const name = constraint === undefined ? undefined : UNIQUE_ERRORS[constraint];
-    throw name === undefined ? error : appError(name);
-  }
-}
-
-/** How many users of an application have an account on a platform. */
+/** The number of an application's users with an account on a platform. */
 export interface IdentityCount {
   readonly platform: string;
   readonly kind: PlatformKind | undefined;
@@ -31,13 +12,13 @@ export interface IdentityCount {
   readonly unverified: number;
 }
 
-/** Keeps which account on which platform belongs to which user. */
+/** Stores which account on which platform belongs to which user. */
 @Injectable()
 export class IdentitiesRepository {
   constructor(private readonly database: Database) {}
 
   /**
-   * Brings the user's rows from `before` to `after`. The user's row must be locked, or new.
+   * Changes the user's rows from `before` to `after`. The user's row must be locked or new.
    * @throws AppError IDENTITY_TAKEN where another user has one of them
    */
   async replace(
@@ -56,12 +37,12 @@ export class IdentitiesRepository {
         userId,
         gone.map(([platform]) => platform),
       );
-    if (fresh.length > 0) await mapTaken(tx.run(insertion(appId, userId, fresh)));
+    if (fresh.length > 0) await mapUniqueViolation(tx.run(insertion(appId, userId, fresh)));
   }
 
   /**
-   * What gives a new user its identities, to be run together with what inserts the user; undefined where there are several, which
-   * `replace` has to add.
+   * The statements that add a new user's identities, to be combined with the user's insert; undefined where there are several,
+   * which only `replace` may add.
    */
   additions(appId: string, userId: string, identities: LinkedIdentities | null): Statement[] | undefined {
     const fresh = [...(identities ?? [])];
@@ -86,8 +67,8 @@ export class IdentitiesRepository {
   }
 
   /**
-   * In one order everywhere, so that two users who give away and want several at once cannot wait for each other. Who
-   * changes a single one holds nothing that others wait for.
+   * Locks in one order, so two users who exchange several identities cannot deadlock. A change of a single identity holds no lock
+   * that others wait for.
    */
   private async lock(tx: Tx, appId: string, identities: readonly (readonly [string, LinkedIdentity])[]): Promise<void> {
     if (identities.length < 2) return;
@@ -108,7 +89,7 @@ export class IdentitiesRepository {
   }
 }
 
-/** What adds the identities, all of a user who has none of them; nothing but `replace` may add several. */
+/** Inserts identities that the user does not have; only `replace` may insert several. */
 function insertion(
   appId: string,
   userId: string,
@@ -131,4 +112,23 @@ function insertion(
 
 function isSameRow(one: LinkedIdentity, other: LinkedIdentity | undefined): boolean {
   return one.uid === other?.uid && one.kind === other.kind && one.isVerified === other.isVerified;
+}
+
+/** The errors of unique constraints. */
+const UNIQUE_ERRORS: Readonly<Record<string, ErrorName>> = {
+  users_username_key: 'USERNAME_TAKEN',
+  users_email_key: 'EMAIL_TAKEN',
+  users_mobile_phone_number_key: 'PHONE_TAKEN',
+  identities_pkey: 'IDENTITY_TAKEN',
+};
+
+/** @throws AppError USERNAME_TAKEN, EMAIL_TAKEN, PHONE_TAKEN or IDENTITY_TAKEN where the write violates the unique constraint */
+export async function mapUniqueViolation(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    const constraint = violatedUniqueConstraint(error);
+    const name = constraint === undefined ? undefined : UNIQUE_ERRORS[constraint];
+    throw name === undefined ? error : appError(name);
+  }
 }

@@ -70,7 +70,7 @@ describe('link', () => {
     expect(link(before, [secondary]).get('_weixin_unionid')).toMatchObject({ isVerified: true });
   });
 
-  it('keeps which union id an account carries where a later login does not tell', () => {
+  it('keeps the union id of an account where a later login does not send it', () => {
     const { unionId: _, ...plain } = main;
     const linked = link(link(null, [main]), [plain]);
     expect(names(settle(linked, false))).toContain('_weixin_unionid');
@@ -80,13 +80,13 @@ describe('link', () => {
 describe('isFirstProof', () => {
   const believed = link(null, [{ ...main, isVerified: false }]);
 
-  it('sees an account, or a union id, that was believed so far', () => {
+  it('sees an account, or a union id, that was unverified so far', () => {
     const { unionId: _, ...plain } = main;
     expect(isFirstProof(believed, [plain])).toBe(true);
     expect(isFirstProof(believed, [secondary])).toBe(true);
   });
 
-  it('sees none in what is new, in what was proven before, and in a mere word', () => {
+  it('sees none in a new identity, in a verified one, and in an unverified one', () => {
     expect(isFirstProof(null, [main])).toBe(false);
     expect(isFirstProof(believed, [weibo('1', { isVerified: true })])).toBe(false);
     expect(isFirstProof(link(believed, [main]), [main, secondary])).toBe(false);
@@ -154,13 +154,13 @@ describe('settle', () => {
 describe('change', () => {
   const error = { kind: 'AppError', name: 'INVALID_IDENTITY', code: 251, status: 400, message: 'no' } as const;
 
-  it('takes away what is there, and does not mind what is not', () => {
+  it('unlinks existing entries, and ignores missing ones', () => {
     const linked = link(null, [weibo('1')]);
     expect(names(change(linked, { ...without, unlink: ['weibo', 'qq'] }))).toEqual([]);
     expect(names(change(null, { ...without, unlink: ['qq'] }))).toEqual([]);
   });
 
-  it('lets pass without a proof what the user has already, as it is stored', () => {
+  it('accepts without a proof what the user has already, as stored', () => {
     const linked = link(null, [weibo('1')]);
     const unproven = [{ platform: 'weibo', uid: '1', error }];
     expect(change(linked, { ...without, unproven })).toEqual(linked);
@@ -170,7 +170,7 @@ describe('change', () => {
     ['another account', { platform: 'weibo', uid: '2', error }],
     ['no account', { platform: 'weibo', error }],
     ['another platform', { platform: 'qq', uid: '1', error }],
-  ])('answers what speaks against it where the user has %s', (_, unproven) => {
+  ])('throws the error of an unproven identity where the user has %s', (_, unproven) => {
     const linked = link(null, [weibo('1')]);
     expect(() => change(linked, { ...without, unproven: [unproven] })).toThrow(
       expect.objectContaining({ code: 251 }) as Error,
@@ -210,7 +210,7 @@ const owned = (
 const refused = (errorName: string) => expect.objectContaining({ errorName }) as Error;
 
 describe('findOwner', () => {
-  it('finds nobody where nobody has any of them', () => {
+  it('finds no user where no user has any of them', () => {
     expect(findOwner([weixin('1')], [])).toBeUndefined();
   });
 
@@ -224,13 +224,13 @@ describe('findOwner', () => {
     expect(() => findOwner([weixin('1'), weiboAccount], both)).toThrow(refused('IDENTITY_TAKEN'));
   });
 
-  it('lets a known union id win over the entry that carries it, which stays where it is', () => {
+  it('lets a known union id take precedence over the entry that carries it, which stays where it is', () => {
     const both = [owned('weixin', '1', A), owned('_weixin_unionid', 'u', B)];
     expect(findOwner([weixin('1', union('u'))], both)).toEqual({ user: B, identities: [] });
     expect(findOwner([weixin('1', union('u', true))], both)).toEqual({ user: B, identities: [] });
   });
 
-  it('does not let a mere word for a union id win over a proof', () => {
+  it('does not let an unverified union id take precedence over a proof', () => {
     const { unionId: _, ...own } = { ...weixin('1'), isVerified: true };
     const proven = { ...own, unionId: union('u', true) };
     const believed = [owned('weixin', '1', A), owned('_weixin_unionid', 'u', B)];
@@ -257,7 +257,7 @@ describe('findOwner', () => {
     expect(() => findOwner([other], known)).toThrow(refused('INVALID_IDENTITY'));
   });
 
-  it('refuses to believe of a verified account that it is of another kind', () => {
+  it('refuses a verified account as one of another kind', () => {
     const custom: Identity = { platform: 'weixin_1', uid: '1', isVerified: false, entry: { uid: '1' } };
     const verified = owned('weixin_1', '1', A, { isVerified: true });
     expect(() => findOwner([custom], [verified])).toThrow(refused('INVALID_IDENTITY'));

@@ -16,7 +16,7 @@ import type { LinkedIdentities, LinkedIdentity } from './user.rules.js';
 const MAX_LINKED = 50;
 const MAX_LINKED_BYTES = 64 * 1024;
 
-/** A platform and an id there: what one user alone can have. */
+/** A platform and a user id there, unique among the users of an application. */
 export interface IdentityKey {
   readonly platform: string;
   readonly uid: string;
@@ -26,7 +26,7 @@ function unionIdKeyOf({ unionId }: Identity): IdentityKey | undefined {
   return unionId === undefined ? undefined : { platform: unionIdEntryName(unionId.platform), uid: unionId.uid };
 }
 
-/** All that the identities can be known by: their own ids and their union ids. */
+/** The keys of the identities: their own ids and their union ids. */
 export function keysOf(identities: readonly Identity[]): IdentityKey[] {
   return identities.flatMap((identity) => {
     const { platform, uid } = identity;
@@ -35,7 +35,7 @@ export function keysOf(identities: readonly Identity[]): IdentityKey[] {
   });
 }
 
-/** With what was proven, entry by entry; the others stay (specification, authData). */
+/** Merges the identities entry by entry; other entries stay (specification, authData). */
 export function link(linked: LinkedIdentities | null, identities: readonly Identity[]): LinkedIdentities {
   const result = new Map(linked ?? []);
   for (const identity of identities) {
@@ -44,7 +44,7 @@ export function link(linked: LinkedIdentities | null, identities: readonly Ident
     if (unionId === undefined) continue;
     const entryName = unionIdEntryName(unionId.platform);
     const known = sameAccount(linked, { platform: entryName, uid: unionId.uid });
-    // Only a main account makes the entry; a proof of the union id counts for it whoever brings it.
+    // Only a main account creates the entry; every account of the union id can verify it.
     if (unionId.isMain || known !== undefined) result.set(entryName, linkedUnionId(identity, unionId.uid, known));
   }
   return result;
@@ -55,26 +55,26 @@ function sameAccount(linked: LinkedIdentities | null, { platform, uid }: Identit
   return known?.uid === uid ? known : undefined;
 }
 
-/** @param known the same account as it was linked before: a proof and a union id that it had, it keeps */
+/** @param known the same account as linked before: it keeps its proof and its union id */
 function linkedIdentity(identity: Identity, known: LinkedIdentity | undefined): LinkedIdentity {
   const { uid, entry, unionId } = identity;
   const unionIdEntry = unionId === undefined ? known?.unionIdEntry : unionIdEntryName(unionId.platform);
   return { uid, ...proofOf(identity, known), entry, ...(unionIdEntry === undefined ? {} : { unionIdEntry }) };
 }
 
-/** Once proven it stays as it is: a mini program and its platform prove the same union id in turn. */
+/** A verified entry stays unchanged: a mini program and its platform verify the same union id in turn. */
 function linkedUnionId(identity: Identity, uid: string, known: LinkedIdentity | undefined): LinkedIdentity {
   return known?.isVerified === true ? known : { uid, ...proofOf(identity, known), entry: { uid } };
 }
 
-/** A proof stays with the kind of platform that gave it: as another kind the account could be claimed without one. */
+/** A proof stays with the kind of its platform: under another kind the account could be claimed without a proof. */
 function proofOf(identity: Identity, known: LinkedIdentity | undefined): Pick<LinkedIdentity, 'kind' | 'isVerified'> {
   const isKept = known?.isVerified === true && !identity.isVerified;
   const { kind, isVerified } = isKept ? known : identity;
   return { ...(kind === undefined ? {} : { kind }), isVerified };
 }
 
-/** What an update makes of them. @throws AppError what is said against an unproven identity that the user does not have */
+/** The identities after an update. @throws AppError the error of an unproven identity that the user does not have */
 export function change(linked: LinkedIdentities | null, changes: IdentityChanges): LinkedIdentities {
   for (const unproven of changes.unproven) assertLinked(linked, unproven);
   const result = new Map(link(linked, changes.link));
@@ -83,8 +83,8 @@ export function change(linked: LinkedIdentities | null, changes: IdentityChanges
 }
 
 /**
- * What is left of them once a change is done: the anonymous entry only where the user has no other way in (decisions), the
- * entry of a union id only while an account that carries it is there.
+ * The identities that remain after a change: the anonymous entry only if the user has no other credential (decisions), the entry
+ * of a union id only while an account carries it.
  * @throws AppError OBJECT_TOO_LARGE
  */
 export function settle(linked: LinkedIdentities | null, hasPassword: boolean): LinkedIdentities | null {
@@ -99,13 +99,13 @@ export function settle(linked: LinkedIdentities | null, hasPassword: boolean): L
   return result.length === linked.size ? linked : new Map(result);
 }
 
-/** Whether a platform now confirms an account, or a union id, that the user came to without a proof. */
+/** Whether a platform now verifies an account or union id that was linked without a proof. */
 export function isFirstProof(linked: LinkedIdentities | null, identities: readonly Identity[]): boolean {
   const proven = identities.filter(({ isVerified }) => isVerified);
   return keysOf(proven).some((key) => sameAccount(linked, key)?.isVerified === false);
 }
 
-/** Whether linking them would change nothing: each is stored as it was sent. */
+/** Whether linking them would change nothing. */
 export function isLinkedAlready(linked: LinkedIdentities | null, identities: readonly Identity[]): boolean {
   return [...link(linked, identities)].every(([platform, identity]) => isSame(identity, linked?.get(platform)));
 }
@@ -127,23 +127,23 @@ function assertSize(linked: readonly (readonly [string, LinkedIdentity])[]): voi
   if (isTooMuch) throw appError('OBJECT_TOO_LARGE', { message: 'authData is too large.' });
 }
 
-/** An identity that somebody has. */
+/** An identity with its user. */
 export interface OwnedIdentity<User> extends IdentityKey {
   readonly kind: PlatformKind | null;
   readonly isVerified: boolean;
   readonly user: User;
 }
 
-/** Whom identities let in, and which of them it shall have from then on. */
+/** The user that identities log in, and the identities that it gets. */
 export interface Ownership<User> {
   readonly user: User;
   readonly identities: readonly Identity[];
 }
 
 /**
- * Finds the one user that the identities of a request belong to. A union id that is known wins over the entry that
- * carries it: if that entry is another user's, it stays there (decisions, union id).
- * @returns undefined where nobody has any of them. @throws AppError IDENTITY_TAKEN where they belong to several users
+ * Finds the one user that the identities of a request belong to. A known union id takes precedence over the entry that carries
+ * it: an entry of another user stays there (decisions, union id).
+ * @returns undefined where no user has any of them. @throws AppError IDENTITY_TAKEN where they belong to several users
  */
 export function findOwner<User extends { readonly objectId: string }>(
   identities: readonly Identity[],
@@ -158,15 +158,15 @@ export function findOwner<User extends { readonly objectId: string }>(
   return { user, identities: linked.map(({ identity }) => identity) };
 }
 
-/** Whose the account is by its own id, and by its union id. A mere word for a union id does not win over a proof. */
+/** The user of the account by its own id and by its union id. An unverified union id does not take precedence over a proof. */
 function ownersOf<User extends { readonly objectId: string }>(
   identity: Identity,
   owned: readonly OwnedIdentity<User>[],
 ) {
   const own = findOwn(identity, owned)?.user;
   const known = findByUnionId(identity, owned);
-  const isMereWord = known?.isVerified === false && known.user.objectId !== own?.objectId;
-  if (own === undefined || !identity.isVerified || !isMereWord) return { identity, own, byUnionId: known?.user };
+  const isUnverifiedClaim = known?.isVerified === false && known.user.objectId !== own?.objectId;
+  if (own === undefined || !identity.isVerified || !isUnverifiedClaim) return { identity, own, byUnionId: known?.user };
   const { unionId: _, ...proven } = identity;
   return { identity: proven, own, byUnionId: undefined };
 }
@@ -179,8 +179,8 @@ function find<User>(
 }
 
 /**
- * @throws AppError INVALID_IDENTITY where a platform once confirmed it, and this request took it for another kind: so a key
- * of the application's own cannot be claimed by leaving out what it is
+ * @throws AppError INVALID_IDENTITY where the account is verified and the request names another kind without a proof: a client
+ * must not claim it by omitting its kind
  */
 function findOwn<User>(identity: Identity, owned: readonly OwnedIdentity<User>[]): OwnedIdentity<User> | undefined {
   const found = find(identity, owned);
@@ -192,7 +192,7 @@ function findOwn<User>(identity: Identity, owned: readonly OwnedIdentity<User>[]
   return found;
 }
 
-/** @throws AppError INVALID_IDENTITY where the union id came by a platform that gives out other union ids */
+/** @throws AppError INVALID_IDENTITY where the union id belongs to another family of platforms */
 function findByUnionId<User>(
   identity: Identity,
   owned: readonly OwnedIdentity<User>[],

@@ -16,9 +16,8 @@ import { applyChanges, type LinkedIdentities, type UserRow } from './user.rules.
 /** The fields of a new user. */
 export type NewUserChanges = UserChanges & { readonly username: string };
 
-/** What else is known of a user that signs up. */
 interface SignUpOptions {
-  /** The id that the user shall get; made up unless given. */
+  /** Generated unless given. */
   readonly objectId?: string;
   readonly identities?: LinkedIdentities;
 }
@@ -46,7 +45,7 @@ export class SignUpService {
     return this.prepareUser(caller, changes, options);
   }
 
-  /** @param changes what the user shall have; without a password it gets none */
+  /** @param changes the fields of the user; the password is optional */
   async prepareUser(
     caller: Caller,
     changes: NewUserChanges,
@@ -67,7 +66,7 @@ export class SignUpService {
     };
   }
 
-  /** A user with an id, the current time and a session token, and nothing else yet. */
+  /** A user with an id, the current time and a session token. */
   private blankUser(
     username: string,
     passwordHash: string | null,

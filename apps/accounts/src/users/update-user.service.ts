@@ -13,9 +13,8 @@ import { presentUser } from './user.presenter.js';
 import { applyChanges, type UserRow } from './user.rules.js';
 import { UsersService } from './users.service.js';
 
-/** How a user is changed. */
 interface UserWriteOptions extends ObjectWriteOptions {
-  /** What auth-linking has made of the request's `authData`. */
+  /** The request's `authData`, as auth-linking has verified it. */
   readonly identities?: IdentityChanges | undefined;
 }
 
@@ -30,7 +29,7 @@ export class UpdateUserService {
     private readonly passwords: PasswordsService,
   ) {}
 
-  /** @returns the body of the answer (decisions, body of PUT) */
+  /** @returns the body of the response (decisions, body of PUT) */
   async update(caller: Caller, objectId: string, fields: JsonObject, options: UserWriteOptions): Promise<JsonObject> {
     return (await this.prepare(caller, objectId, fields, options)).runAlone();
   }
@@ -79,7 +78,7 @@ export class UpdateUserService {
     });
   }
 
-  /** Hashes a new password before the transaction, and only for a caller who may write. */
+  /** Hashes a new password before the transaction, and only for a caller who may change the user. */
   private async preparePassword(
     caller: Caller,
     objectId: string,
@@ -97,7 +96,7 @@ export class UpdateUserService {
   }
 }
 
-/** Whether it names nothing but custom fields and the ACL, and asks nothing of the user as it is. */
+/** Whether the write changes only custom fields and the ACL, and has no condition. */
 function isOfContent(changes: UserChanges, { where, identities }: UserWriteOptions): boolean {
   const isContent = Object.keys(changes).every((name) => name === 'custom' || name === 'acl');
   return isContent && where === undefined && identities === undefined;
@@ -107,9 +106,9 @@ function linked({ identities: current }: UserRow, { identities }: UserWriteOptio
   return { identities: identities === undefined ? current : changeIdentities(current, identities) };
 }
 
-/** Decisions, body of PUT: unlinking answers the id too. */
+/** Decisions, body of PUT: unlinking returns the id too. */
 function answer(user: UserRow, fields: JsonObject, { identities, returnNew }: UserWriteOptions): JsonObject {
-  // A password ends an anonymous entry, so it may have changed authData too.
+  // A password removes the anonymous entry, so it may have changed authData too.
   const isAuthDataNews = identities !== undefined || Object.hasOwn(fields, 'password');
   const names = [...changedRoots(fields), ...(isAuthDataNews ? ['authData'] : [])];
   return {

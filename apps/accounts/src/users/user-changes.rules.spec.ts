@@ -6,7 +6,7 @@ const ADA = { __type: 'Pointer', className: '_User', objectId: 'a1' };
 const nested = (depth: number): JsonObject => (depth === 0 ? {} : { a: nested(depth - 1) });
 
 describe('parseUserChanges', () => {
-  it('tells own fields from changes of custom ones', () => {
+  it('separates built-in fields from changes of custom ones', () => {
     const fields = {
       username: 'ada',
       password: 'p',
@@ -31,7 +31,7 @@ describe('parseUserChanges', () => {
     });
   });
 
-  it.each([null, '', { __op: 'Delete' }])('takes %j for "no address" and "no number"', (value) => {
+  it.each([null, '', { __op: 'Delete' }])('reads %j as "no address" and "no number"', (value) => {
     expect(parseUserChanges({ email: value, mobilePhoneNumber: value }, false)).toMatchObject({
       email: null,
       mobilePhoneNumber: null,
@@ -99,14 +99,14 @@ describe('parseUserChanges', () => {
     [{ username: 7 }, 'INVALID_USERNAME'],
     [{ password: '' }, 'INVALID_PASSWORD'],
     [{ password: ' \t\n' }, 'INVALID_PASSWORD'],
-    [{ email: 'nobody' }, 'INVALID_EMAIL'],
+    [{ email: 'no-address' }, 'INVALID_EMAIL'],
     [{ mobilePhoneNumber: 'abc' }, 'INVALID_PHONE'],
     [{ ACL: 'public' }, 'INVALID_ACL'],
   ])('refuses %j', (fields, errorName) => {
     expect(() => parseUserChanges(fields, false)).toThrow(expect.objectContaining({ errorName }) as Error);
   });
 
-  it('lets the master key say what is verified, as true or false only', () => {
+  it('lets the master key set verification states, as true or false only', () => {
     expect(parseUserChanges({ emailVerified: true, mobilePhoneVerified: false }, true)).toMatchObject({
       emailVerified: true,
       mobilePhoneVerified: false,
@@ -119,7 +119,7 @@ describe('parseUserChanges', () => {
     );
   });
 
-  it('never lets authData through, and takes an empty one for none', () => {
+  it('refuses authData, and ignores an empty one', () => {
     expect(parseUserChanges({ authData: {} }, false)).toEqual({ custom: [] });
     expect(parseUserChanges({ authData: null }, false)).toEqual({ custom: [] });
     for (const authData of ['x', 7, [], [1], { weixin: {} }]) {
@@ -127,7 +127,7 @@ describe('parseUserChanges', () => {
     }
   });
 
-  it('shows in its text nothing that a terminal or a page could act on', () => {
+  it('contains in its text nothing that a terminal or a page could act on', () => {
     const key = `\u001b[31m<script>${'x'.repeat(200)}`;
     try {
       parseUserChanges({ [key]: 1 }, false);
@@ -217,7 +217,7 @@ describe('parseEmail', () => {
     expect(() => parseEmail(value)).toThrow(expect.objectContaining({ errorName: 'INVALID_EMAIL' }) as Error);
   });
 
-  it('is quick with texts made to be slow', () => {
+  it('is quick with hostile texts', () => {
     const startedAt = performance.now();
     expect(() => parseEmail(`${'a.'.repeat(120)}@`)).toThrow();
     expect(() => parseEmail(`a@${'b-'.repeat(120)}.co`)).toThrow();

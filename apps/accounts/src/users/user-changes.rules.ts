@@ -21,13 +21,13 @@ const MAX_EMAIL_LENGTH = 254;
 const LOCAL_PART = String.raw`[^\s@<>(),;:"\\[\]]{1,64}`;
 /** A part of a domain's name, in any script. */
 const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]{0,61}[\p{L}\p{N}\p{M}])?`;
-/** The last label holds a letter, so that nobody makes us mail to the number of a machine. */
+/** The last label contains a letter, so an address never names an IP address. */
 const EMAIL = new RegExp(`^${LOCAL_PART}@(?:${LABEL}\\.){1,10}(?=[^.]*\\p{L})(?=.{2,63}$)${LABEL}$`, 'u');
-/** What steers terminals, lines and directions of writing is part of no address. */
+/** Control characters of terminals, lines and text direction are not part of an address. */
 const INVISIBLE_CHARACTERS = /[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/u;
 const INTERNATIONAL_PHONE = /^\+[1-9]\d{5,14}$/;
 const NATIONAL_PHONE = /^\d{6,13}$/;
-/** Numbers without a prefix are Chinese: the service that this API comes from takes them so. */
+/** Numbers without a prefix are Chinese, as in the original API. */
 const DEFAULT_PREFIX = '+86';
 
 /** @throws AppError INVALID_USERNAME */
@@ -38,13 +38,15 @@ export function parseUsername(value: JsonValue): string {
   return value;
 }
 
-/** One address, as it is sent (RFC 5321, RFC 6531). @throws AppError INVALID_EMAIL */
+/** One address, unchanged (RFC 5321, RFC 6531). @throws AppError INVALID_EMAIL */
 export function parseEmail(value: JsonValue): string {
   if (typeof value !== 'string' || !isEmail(value)) throw appError('INVALID_EMAIL');
   return value;
 }
 
-/** Mail servers may bring an address into its plain form, where a wide comma is a comma: that must be one address as well. */
+/**
+ * Mail servers may normalize an address, and a full-width comma becomes a comma: the normalized text must be one address as well.
+ */
 function isEmail(text: string): boolean {
   return text.length <= MAX_EMAIL_LENGTH && isStorableText(text) && [text, text.normalize('NFKC')].every(isPlainEmail);
 }
@@ -60,7 +62,7 @@ export function parsePhoneNumber(value: JsonValue): string {
   throw appError('INVALID_PHONE');
 }
 
-/** What a request wants of a user: checked, but not yet compared with the stored one. Absent: stays as it is. */
+/** The requested changes of a user, validated but not yet compared with the stored user. Absent members do not change. */
 export interface UserChanges {
   readonly username?: string;
   readonly password?: string;
@@ -131,8 +133,8 @@ const parsers = new Map<string, FieldParser>([
 ]);
 
 /**
- * Reads the fields of a sign-up or an update.
- * @throws AppError with the code of the first field that cannot be accepted, the custom ones coming last
+ * Parses the fields of a sign-up or an update.
+ * @throws AppError with the code of the first invalid field, the custom ones last
  */
 export function parseUserChanges(fields: JsonObject, isMaster: boolean): UserChanges {
   const draft: Draft = {};
@@ -145,13 +147,13 @@ export function parseUserChanges(fields: JsonObject, isMaster: boolean): UserCha
   return { ...draft, custom: parseCustomFields(Object.fromEntries(custom)) };
 }
 
-/** A password as it was sent, not all of it blanks. @throws AppError INVALID_PASSWORD */
+/** A password, unchanged and not blank. @throws AppError INVALID_PASSWORD */
 export function parsePassword(value: unknown): string {
   if (typeof value !== 'string' || value.trim() === '') throw appError('INVALID_PASSWORD');
   return value;
 }
 
-/** A password that must be there. @throws AppError PASSWORD_MISSING, INVALID_PASSWORD */
+/** @throws AppError PASSWORD_MISSING, INVALID_PASSWORD */
 export function requirePassword(value: unknown): string {
   if (value === undefined || value === null || value === '') throw appError('PASSWORD_MISSING');
   return parsePassword(value);
@@ -165,21 +167,21 @@ function parseCustomFields(fields: JsonObject): readonly FieldChange[] {
   return values;
 }
 
-/** A key such as `ACL.x` names a part of what is ours. */
+/** A key such as `ACL.x` names a part of a built-in field. */
 function assertCustom(key: string): void {
   const [field = ''] = key.split('.', 1);
   if (SERVER_OWNED.has(field)) throw readOnlyKey(field);
   if (field === 'authData') throw appError('INVALID_IDENTITY');
-  if (parsers.has(field)) throw appError('INVALID_KEY_NAME', { message: `${field} is changed as a whole only.` });
+  if (parsers.has(field)) throw appError('INVALID_KEY_NAME', { message: `${field} can only be changed as a whole.` });
 }
 
-/** The value of a field that knows no operations, but for the removal of some. */
+/** The value of a field that supports no operations besides Delete. */
 function plain(key: string, value: JsonValue): JsonValue {
   if (isOperation(value)) throw incorrect(key, 'The operation cannot be used on this field.');
   return value;
 }
 
-/** null, the empty string and the Delete operation all mean that there shall be none. */
+/** null, the empty string and the Delete operation all remove the value. */
 function isNothing(value: JsonValue): boolean {
   return value === null || value === '' || isDelete(value);
 }
@@ -190,7 +192,7 @@ function parseMasterFlag(key: string, value: JsonValue, isMaster: boolean): bool
   return value;
 }
 
-/** Empty authData means none. What it says comes as identities, by way of auth-linking; here nothing would have proven it. */
+/** Empty authData is ignored. Other authData must come through auth-linking as verified identities. */
 function refuseAuthData(value: JsonValue): void {
   const isEmpty = value === null || (isJsonObject(value) && Object.keys(value).length === 0);
   if (!isEmpty) throw appError('INVALID_IDENTITY');

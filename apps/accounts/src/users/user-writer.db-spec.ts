@@ -24,10 +24,10 @@ describe('the events of users', () => {
   let databases: Database[];
   let writers: UserWriter[];
 
-  /** As one replica of accounts has it; no relay takes the events away. */
+  /** As in one replica of accounts, without a relay that publishes the events. */
   const writerOver = (database: Database) => {
     const outbox = new Outbox('accounts', { wake: () => undefined });
-    // No address of these users is to be verified, so no mail is sent.
+    // No address of these users needs verification, so no mail is sent.
     const mails = {} as MailSender;
     const config: Pick<AccountsConfig, 'objectLimitBytes'> = { objectLimitBytes: 10_000 };
     const [users, identities] = [new UsersRepository(database, sealer), new IdentitiesRepository(database)];
@@ -50,7 +50,7 @@ describe('the events of users', () => {
     createdAt: new Date(),
     updatedAt: new Date(),
   });
-  /** The next version of the user, which its address names. */
+  /** Changes the address, which names the version of the user. */
   const change = (writer: UserWriter, objectId: string) =>
     writer.transaction((tx) =>
       writer.change(tx, ORIGIN, objectId, (user) => ({
@@ -76,7 +76,7 @@ describe('the events of users', () => {
   it('have ids in the order in which the user changed, however many change it at once over two replicas', async () => {
     const users = ['first', 'second'];
     for (const user of users) await writers[0]!.createAlone(ORIGIN, newUser(user));
-    // So many at once as there are connections, each behind the lock of one user's row.
+    // As many lanes as connections, each behind the lock of one user's row.
     const lane = async (n: number) => {
       for (let done = 0; done < CHANGES_IN_A_LANE; done += 1)
         await change(writers[n % 2]!, users[n < LANES / 2 ? 0 : 1]!);

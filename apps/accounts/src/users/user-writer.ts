@@ -10,10 +10,10 @@ import { settle } from './identity.rules.js';
 import { changesContentOnly, countChanges, type UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
-/** Sees the user as it is; refuses a change by throwing. */
+/** Receives the current user, and throws to refuse the change. */
 type Decision = (current: UserRow) => Promise<UserRow> | UserRow;
 
-/** The one place that changes users: each change belongs to a transaction, together with the events that tell of it. */
+/** The only class that changes users: each change commits together with its events. */
 @Injectable()
 export class UserWriter {
   constructor(
@@ -26,7 +26,6 @@ export class UserWriter {
     @Inject(ACCOUNTS_CONFIG) private readonly config: AccountsConfig,
   ) {}
 
-  /** Runs `work` in a transaction: everything of it, or nothing. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.database.transaction(work);
   }
@@ -45,7 +44,7 @@ export class UserWriter {
     return user;
   }
 
-  /** As `create`, in a transaction of its own: in one statement where nothing has to be looked at between its writes. */
+  /** As `create`, in its own transaction: in one statement where no write depends on a read. */
   async createAlone(origin: MailOrigin, wanted: UserRow): Promise<UserRow> {
     const user = this.acceptable(wanted);
     const additions = this.identities.additions(origin.appId, user.objectId, user.identities);
@@ -56,9 +55,9 @@ export class UserWriter {
   }
 
   /**
-   * Changes the user as `decide` says, and moves its `updatedAt`.
+   * Stores the decided user with a later `updatedAt`.
    * @returns the changed user, or undefined where there is none
-   * @throws AppError IDENTITY_TAKEN where another user has an identity that this one shall get
+   * @throws AppError IDENTITY_TAKEN where another user has one of its new identities
    */
   async change(tx: Tx, origin: MailOrigin, objectId: string, decide: Decision): Promise<UserRow | undefined> {
     const { appId } = origin;
@@ -72,8 +71,9 @@ export class UserWriter {
   }
 
   /**
-   * Changes fields and ACL of the user without locking others out meanwhile: the change counts if the user is still what was decided on.
-   * @returns undefined where nothing was changed, which `change` is for: there is no such user, more of it changes, or it is another by now
+   * Changes fields and ACL without a lock (optimistic): the change is stored only if the row still has the version that was read.
+   * @returns undefined where nothing was stored and `change` must be used: no such user, other members change, or a concurrent
+   * change
    */
   async changeContent(appId: string, objectId: string, decide: Decision): Promise<UserRow | undefined> {
     const read = await this.users.findVersion(appId, objectId);
@@ -83,7 +83,7 @@ export class UserWriter {
     return (await this.users.updateVersion(appId, { ...read, user })) ? user : undefined;
   }
 
-  /** Removes the user where `check` does not throw. @returns false where there is none */
+  /** Removes the user unless `check` throws. @returns false where there is none */
   async remove(
     tx: Tx,
     origin: MailOrigin,

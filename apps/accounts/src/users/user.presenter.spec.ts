@@ -57,7 +57,7 @@ describe('presentUser', () => {
     }
   });
 
-  it('lets no custom field stand for one of ours', () => {
+  it('lets no custom field replace a built-in one', () => {
     const forged = {
       ...user,
       fields: { objectId: 'forged', username: 'forged', emailVerified: true, createdAt: 'forged' },

@@ -11,21 +11,21 @@ import {
 import type { UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
-/** The key by which a mini program's platform signs what concerns the user: its documentation forbids to hand it to clients. */
+/** The session key of a mini program's platform; its documentation forbids sending it to clients. */
 const SERVER_ONLY = 'session_key';
 
-/** How a user is looked at. */
+/** The view in which a user is presented. */
 export interface UserView {
-  /** The user's own session, the master key, or anybody else. */
+  /** The user's own session, the master key, or another caller. */
   readonly viewer: 'owner' | 'master' | 'other';
-  /** Given only in the replies that return a token (specification, User, sessionToken). */
+  /** Only in responses that return a token (specification, User, sessionToken). */
   readonly sessionToken?: string;
   readonly hideContact?: boolean;
-  /** Show the ACL to others as well (`returnACL=true`). */
+  /** Show the ACL to other callers as well (`returnACL=true`). */
   readonly returnAcl?: boolean;
 }
 
-/** The public JSON of a user. An allow-list: what is not named here never leaves the service. */
+/** The public JSON of a user. An allow-list: columns that are not named here never leave the service. */
 export function presentUser(user: UserRow, view: UserView): VisibleUser {
   return {
     ...user.fields,
@@ -50,7 +50,7 @@ function presentContact(user: UserRow, { viewer, hideContact }: UserView): JsonO
   };
 }
 
-/** Platform tokens are for the user alone, and for its servers. */
+/** Platform tokens are visible only to the user and the master key. */
 function presentAuthData({ identities }: UserRow, { viewer }: UserView): JsonObject {
   if (identities === null || viewer === 'other') return {};
   return {
@@ -70,7 +70,7 @@ function presentAcl(user: UserRow, { viewer, returnAcl }: UserView): JsonObject 
   return user.acl === null || (viewer === 'other' && returnAcl !== true) ? {} : { ACL: user.acl };
 }
 
-/** Users as queries find them. */
+/** Reads users for queries. */
 @Injectable()
 export class UserReader implements ObjectReader {
   constructor(
@@ -129,7 +129,7 @@ const COLUMNS: QueryClass['columns'] = new Map([
 const NEVER_QUERIED = ['password', 'salt', 'sessionToken', 'authData', 'ACL'];
 const CONTACT = ['email', 'mobilePhoneNumber'];
 
-/** What a query may name of users. What others may not see of a user, they may not ask about either: `hideContact`. */
+/** The fields of users that queries may name. With `hideContact` hidden contact data cannot be queried either. */
 export function userQueryClass({ hideContact }: { hideContact: boolean }): QueryClass {
   return {
     className: '_User',

@@ -189,16 +189,16 @@ describe('changesContentOnly', () => {
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second));
 
 describe('isLoginRecordDue', () => {
-  it('is for the first login of a new user, however soon', () => {
+  it('is true for the first login of a new user, however soon', () => {
     expect(isLoginRecordDue({ createdAt: at(0), updatedAt: at(0) }, at(0))).toBe(true);
   });
 
-  it('is once a minute from then on', () => {
+  it('is true once a minute from then on', () => {
     const user = { createdAt: at(0), updatedAt: at(1) };
     expect([2, 60, 61, 600].map((second) => isLoginRecordDue(user, at(second)))).toEqual([false, false, true, true]);
   });
 
-  it('is not where another clock is ahead', () => {
+  it('is false where another clock is ahead', () => {
     expect(isLoginRecordDue({ createdAt: at(0), updatedAt: at(9) }, at(5))).toBe(false);
   });
 });

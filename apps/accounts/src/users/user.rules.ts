@@ -3,23 +3,23 @@ import { appError } from '#errors';
 import { type Acl, applyChanges as applyFieldChanges } from '#objects';
 import type { UserChanges } from './user-changes.rules.js';
 
-/** A user as it is stored, without its application. */
+/** A stored user, without its application. */
 export interface UserRow {
   readonly objectId: string;
   readonly username: string;
   readonly email: string | null;
-  /** null: created while verification was off, or without an address (specification, emailVerified). */
+  /** null: set while verification was off, or no address (specification, emailVerified). */
   readonly emailVerified: boolean | null;
-  /** How often the address was changed: mailed links are good for one state of it. */
+  /** Counts changes of the address: mailed links are valid for one version. */
   readonly emailVersion: number;
   readonly mobilePhoneNumber: string | null;
   readonly mobilePhoneVerified: boolean;
   readonly passwordHash: string | null;
-  /** How often the password was changed. */
+  /** Counts changes of the password. */
   readonly passwordVersion: number;
   readonly sessionTokenHash: Buffer;
   readonly sealedSessionToken: string;
-  /** What `authData` shows. null: never linked to anything. */
+  /** The entries of `authData`. null: never linked. */
   readonly identities: LinkedIdentities | null;
   readonly acl: Acl | null;
   /** The custom fields. */
@@ -28,20 +28,20 @@ export interface UserRow {
   readonly updatedAt: Date;
 }
 
-/** An account on a platform that a user is linked to. */
+/** A linked account on a platform. */
 export interface LinkedIdentity {
   readonly uid: string;
-  /** Absent: a platform that we do not know. */
+  /** Absent for an unknown platform. */
   readonly kind?: PlatformKind | undefined;
-  /** The platform itself has confirmed it. */
+  /** The platform has verified the account. */
   readonly isVerified: boolean;
-  /** What `authData` shows. It holds the platform's tokens. */
+  /** The value in `authData`, with the platform's tokens. */
   readonly entry: JsonObject;
-  /** The entry of the union id that this account carries. That entry goes with the last account that carries it. */
+  /** The entry of the union id that this account carries. It is removed with the last account that carries it. */
   readonly unionIdEntry?: string | undefined;
 }
 
-/** What a user is linked to, by platform: the keys of `authData`. */
+/** The linked accounts by platform: the keys of `authData`. */
 export type LinkedIdentities = ReadonlyMap<string, LinkedIdentity>;
 
 type EmailState = Pick<UserRow, 'email' | 'emailVerified'>;
@@ -49,8 +49,8 @@ type PhoneState = Pick<UserRow, 'mobilePhoneNumber' | 'mobilePhoneVerified'>;
 type VerificationSettings = Pick<ApplicationSettings, 'verifyEmailOnSignUp'>;
 
 /**
- * The address and its state after a change. A new address starts as unverified where verification is on, and as null
- * where it is off; setting the address again that is there already changes nothing (specification, emailVerified).
+ * The address and its state after a change. A new address starts as unverified if verification is on, and as null if it is off;
+ * setting the current address again changes nothing (specification, emailVerified).
  */
 function nextEmail(current: EmailState, changes: UserChanges, settings: VerificationSettings): EmailState {
   const email = changes.email === undefined ? current.email : changes.email;
@@ -68,8 +68,8 @@ function nextPhone(current: PhoneState, changes: UserChanges): PhoneState {
 }
 
 /**
- * The user with the changes applied. Password, session token and `updatedAt` are the caller's to replace.
- * @throws AppError INCORRECT_TYPE where an operation does not fit what is stored
+ * The user with the changes applied. The caller replaces password, session token and `updatedAt`.
+ * @throws AppError INCORRECT_TYPE where an operation does not fit the stored value
  */
 export function applyChanges(user: UserRow, changes: UserChanges, settings: VerificationSettings): UserRow {
   return {
@@ -84,7 +84,7 @@ export function applyChanges(user: UserRow, changes: UserChanges, settings: Veri
 
 type Versions = Pick<UserRow, 'emailVersion' | 'passwordVersion'>;
 
-/** Counts changes of the address and of the password: every link that was mailed before one dies with it. */
+/** Counts changes of the address and of the password: each change invalidates the links that were mailed before. */
 export function countChanges(before: UserRow, after: UserRow): Versions {
   return {
     emailVersion: before.emailVersion + Number(after.email !== before.email),
@@ -92,10 +92,10 @@ export function countChanges(before: UserRow, after: UserRow): Versions {
   };
 }
 
-/** What everybody may change of an object, and when it was changed. */
+/** The members that a change of content may touch. */
 const CONTENT: ReadonlySet<string> = new Set<keyof UserRow>(['acl', 'fields', 'updatedAt']);
 
-/** Whether nothing but fields and ACL differ. */
+/** Whether only fields, ACL and `updatedAt` differ. */
 export function changesContentOnly(before: UserRow, after: UserRow): boolean {
   const names = Object.keys(after) as (keyof UserRow)[];
   return names.every((name) => CONTENT.has(name) || after[name] === before[name]);
@@ -104,8 +104,8 @@ export function changesContentOnly(before: UserRow, after: UserRow): boolean {
 const LOGIN_RECORD_INTERVAL_MS = 60_000;
 
 /**
- * Whether a login that brings nothing new moves `updatedAt` (decisions, updatedAt of a login). A write for every login would
- * cost more than all the rest of it; a new user's first login always counts.
+ * Whether a login without new data moves `updatedAt` (decisions, updatedAt of a login). A write for every login would cost more
+ * than the rest of the login; the first login of a new user always counts.
  */
 export function isLoginRecordDue(
   { createdAt, updatedAt }: { readonly createdAt: Date; readonly updatedAt: Date },
@@ -114,7 +114,7 @@ export function isLoginRecordDue(
   return updatedAt <= createdAt || now.getTime() - updatedAt.getTime() >= LOGIN_RECORD_INTERVAL_MS;
 }
 
-/** @throws AppError EMAIL_UNVERIFIED or PHONE_UNVERIFIED where a setting keeps such users out */
+/** @throws AppError EMAIL_UNVERIFIED or PHONE_UNVERIFIED where a setting refuses unverified users */
 export function assertMayLogIn(user: UserRow, settings: ApplicationSettings): void {
   if (settings.forbidUnverifiedEmailLogin && user.emailVerified === false) throw appError('EMAIL_UNVERIFIED');
   if (settings.forbidUnverifiedPhoneLogin && user.mobilePhoneNumber !== null && !user.mobilePhoneVerified) {

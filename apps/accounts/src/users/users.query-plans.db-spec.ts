@@ -7,9 +7,9 @@ import { accountsDatabase } from '../accounts.database.js';
 import { userQueryClass } from './user.presenter.js';
 import { UsersRepository } from './users.repository.js';
 
-/** The figures stand in docs/adr/0016-queries.md. */
+/** docs/adr/0016-queries.md has the figures. */
 const USERS = 100_000;
-/** Ten times what a quiet machine takes; reading all rows takes longer. */
+/** Ten times the duration on an idle machine; a scan of all rows takes longer. */
 const MAX_MILLISECONDS = 100;
 /** Nicks that come after the statistics. A value that the sample holds by chance counts as one that many have, and changes the plan. */
 const LATECOMERS = Array.from({ length: 50 }, (_, n) => `late ${n}`);
@@ -70,11 +70,11 @@ describe.each<[string, QueryScope['grantees']]>([
 
   it.each<Case>([
     ['a custom field', 'users_fields_idx', { level: 77 }],
-    ['a custom field that nobody has so', 'users_fields_idx', { level: -1 }],
+    ['a custom value that no user has', 'users_fields_idx', { level: -1 }],
     ['a custom text', 'users_fields_idx', { nick: 'nick 77777' }],
     ['an item of a list', 'users_fields_idx', { tags: 't77' }],
     ['a path', 'users_fields_idx', { 'address.city': 'city 77' }],
-    ['a deep path that nobody has', 'users_fields_idx', { 'a.b.c.d.e.f.g.h': 1 }],
+    ['a deep path that no user has', 'users_fields_idx', { 'a.b.c.d.e.f.g.h': 1 }],
     ['one of many values', 'users_fields_idx', { nick: { $in: LATECOMERS } }],
     ['an object', 'users_fields_idx', { address: { city: 'city 77', street: 'street 77' } }],
     ['one of several values', 'users_fields_idx', { level: { $in: [1, 2, 3] } }],
@@ -86,7 +86,7 @@ describe.each<[string, QueryScope['grantees']]>([
     ],
     ['a custom field, in an order of its own', 'users_fields_idx', { level: 77 }, '-nick'],
     ['the name', 'users_username_key', { username: 'user77777' }],
-    ['one of several names', 'users_username_key', { username: { $in: ['user7', 'user77777', 'nobody'] } }],
+    ['one of several names', 'users_username_key', { username: { $in: ['user7', 'user77777', 'unknown'] } }],
     ['the beginning of a name', 'users_username_key', { username: { $regex: '^\\Quser7777\\E' } }],
     ['names from one on, in their order', 'users_username_key', { username: { $gte: 'user5' } }, 'username'],
     ['the e-mail address', 'users_email_key', { email: 'user7@example.com' }],
@@ -115,7 +115,7 @@ describe.each<[string, QueryScope['grantees']]>([
   });
 });
 
-describe('a look-up that a client words', () => {
+describe('a lookup that a client writes', () => {
   const queryClass = userQueryClass({ hideContact: false });
   const scope: QueryScope = { appId: app, grantees: 'master', classOf: () => queryClass };
 

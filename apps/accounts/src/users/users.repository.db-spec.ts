@@ -125,7 +125,7 @@ describe('users in PostgreSQL', () => {
     expect(await users.find(app, user.objectId)).toEqual({ ...changed, createdAt: user.createdAt });
   });
 
-  it('are written without a lock by one of many who have read them, and by nobody after another change', async () => {
+  it('are written without a lock by one of many concurrent readers, and by none after another change', async () => {
     const { objectId } = await insert(row());
     const { user, rowVersion } = (await users.findVersion(app, objectId))!;
     const write = (writer: number) =>

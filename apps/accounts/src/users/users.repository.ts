@@ -4,7 +4,7 @@ import type { CompiledCount, CompiledFind } from '#objects';
 import { countRows, listBounded } from '#objects/store';
 import { Sealer } from '#security';
 import { sessionTokenLookup } from '../sessions/principals.repository.js';
-import { mapTaken } from './identities.repository.js';
+import { mapUniqueViolation } from './identities.repository.js';
 import type { IdentityKey, OwnedIdentity } from './identity.rules.js';
 import type { LoginIdentifier } from './user-changes.rules.js';
 import type { LinkedIdentities, LinkedIdentity, UserRow } from './user.rules.js';
@@ -27,7 +27,7 @@ const LISTED = {
   size: 'octet_length(fields::text) + COALESCE(octet_length(sealed_identities), 0)',
 };
 
-/** A user as the table holds it. */
+/** A row of the table. */
 type StoredUser = Omit<UserRow, 'identities'> & { readonly sealedIdentities: string | null };
 
 const OWNED = `
@@ -42,16 +42,16 @@ const FIND_BY_IDENTITIES = `
     FROM (SELECT DISTINCT * FROM unnest($2::text[], $3::text[]) AS named (platform, uid)) AS wanted
     JOIN accounts.identities ON identities.platform = wanted.platform AND identities.uid = wanted.uid ${WITH_OWNER}`;
 
-/** An identity with the user who has it, as the tables hold them. */
+/** A row of an identity joined with its user. */
 type OwnedRow = StoredUser & Omit<OwnedIdentity<UserRow>, 'user'>;
 
-/** A user as it was read, and the version of its row then. */
+/** A user with the version of its row at the read. */
 interface UserVersion {
   readonly user: UserRow;
   readonly rowVersion: string;
 }
 
-/** Users of one application at a time: every statement is bound to it. */
+/** Users of one application per call: every statement is restricted to it. */
 @Injectable()
 export class UsersRepository {
   constructor(
@@ -64,7 +64,7 @@ export class UsersRepository {
     return this.first(this.database.query<StoredUser>(sql, [appId, objectId], 'users.find'));
   }
 
-  /** Reads the user and keeps others from changing it until the transaction ends. */
+  /** Reads the user and locks it until the transaction ends. */
   lock(tx: Tx, appId: string, objectId: string): Promise<UserRow | undefined> {
     const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2 FOR UPDATE`;
     return this.first(tx.query<StoredUser>(sql, [appId, objectId], 'users.lock'));
@@ -75,7 +75,7 @@ export class UsersRepository {
     await tx.query(sql, [appId, objectIds]);
   }
 
-  /** @param tokenHashes as `SessionTokens.hashes` makes them */
+  /** @param tokenHashes the result of `SessionTokens.hashes` */
   findBySessionToken(appId: string, tokenHashes: readonly Buffer[]): Promise<UserRow | undefined> {
     const { condition, value, kind } = sessionTokenLookup(tokenHashes);
     const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND ${condition}`;
@@ -95,8 +95,8 @@ export class UsersRepository {
   }
 
   /**
-   * Which of the identities are taken, and the users who have them. One statement, however many are asked for. The usual one is of values
-   * and not of lists: so PostgreSQL keeps its plan, which takes longer to make than to run.
+   * The identities that are taken, with their users, in one statement. The statement for a single identity compares values
+   * instead of lists, so PostgreSQL caches its plan: planning takes longer than execution.
    */
   async findByIdentities(appId: string, keys: readonly IdentityKey[]): Promise<OwnedIdentity<UserRow>[]> {
     const [key, ...others] = keys;
@@ -117,7 +117,7 @@ export class UsersRepository {
     }));
   }
 
-  /** The names of those users that exist, by id. */
+  /** The usernames of the existing users, by id. */
   async usernames(appId: string, objectIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const rows = await this.database.query<{ objectId: string; username: string }>(
       'SELECT object_id AS "objectId", username FROM accounts.users WHERE app_id = $1 AND object_id = ANY ($2)',
@@ -136,8 +136,8 @@ export class UsersRepository {
   }
 
   /**
-   * Inserts the user, together with what belongs to it.
-   * @throws AppError USERNAME_TAKEN, EMAIL_TAKEN, PHONE_TAKEN; IDENTITY_TAKEN by what belongs to it
+   * Inserts the user and runs the additions in the same statement.
+   * @throws AppError USERNAME_TAKEN, EMAIL_TAKEN, PHONE_TAKEN; IDENTITY_TAKEN by an addition
    */
   async insert(within: Writable, appId: string, user: UserRow, additions: readonly Statement[] = []): Promise<void> {
     const insertion: Statement = {
@@ -149,7 +149,7 @@ export class UsersRepository {
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
       values: [...this.changeableValues(appId, user), user.createdAt],
     };
-    await mapTaken(within.run(together([insertion, ...additions])));
+    await mapUniqueViolation(within.run(together([insertion, ...additions])));
   }
 
   /** Writes all changeable columns. @throws AppError USERNAME_TAKEN, EMAIL_TAKEN or PHONE_TAKEN */
@@ -163,10 +163,10 @@ export class UsersRepository {
               WHERE app_id = $1 AND object_id = $2`,
       values: this.changeableValues(appId, user),
     };
-    await mapTaken(tx.run(update));
+    await mapUniqueViolation(tx.run(update));
   }
 
-  /** The user, and what names the version of its row. */
+  /** The user with the version of its row. */
   async findVersion(appId: string, objectId: string): Promise<UserVersion | undefined> {
     const [row] = await this.database.query<StoredUser & { rowVersion: string }>(
       `SELECT xmin::text AS "rowVersion", ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2`,
@@ -178,7 +178,7 @@ export class UsersRepository {
     return { user: this.open(user), rowVersion };
   }
 
-  /** Writes fields and ACL of the user, unless its row has another version by now. @returns whether it did */
+  /** Stores fields and ACL if the row still has the version. @returns whether it was stored */
   async updateVersion(appId: string, { user, rowVersion }: UserVersion): Promise<boolean> {
     const { objectId, acl, fields, updatedAt } = user;
     const rows = await this.database.query(
@@ -190,7 +190,7 @@ export class UsersRepository {
     return rows.length === 1;
   }
 
-  /** Replaces a hash by one of the same password, unless the password was changed meanwhile. */
+  /** Replaces a hash by one of the same password, unless the password has changed since the read. */
   async rehash(tx: Tx, appId: string, user: UserRow, passwordHash: string): Promise<void> {
     await tx.query(
       'UPDATE accounts.users SET password_hash = $4 WHERE app_id = $1 AND object_id = $2 AND password_hash = $3',
@@ -199,10 +199,10 @@ export class UsersRepository {
   }
 
   /**
-   * Notes a login, unless the user is gone or its session token was replaced meanwhile.
+   * Records a login, unless the user no longer exists or has another session token.
    * @returns its `updatedAt`
    */
-  async noteLogin(appId: string, { objectId, sessionTokenHash }: UserRow, now: Date): Promise<Date | undefined> {
+  async recordLogin(appId: string, { objectId, sessionTokenHash }: UserRow, now: Date): Promise<Date | undefined> {
     const [row] = await this.database.query<Pick<UserRow, 'updatedAt'>>(
       `UPDATE accounts.users SET updated_at = GREATEST($4, updated_at + interval '1 millisecond')
         WHERE app_id = $1 AND object_id = $2 AND session_token_hash = $3 RETURNING updated_at AS "updatedAt"`,
@@ -262,7 +262,7 @@ function jsonOrNull(value: object | null): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-/** What a user's identities are sealed for. */
+/** The sealing context of a user's identities. */
 export function identitiesContext(objectId: string): string {
   return `identities of ${objectId}`;
 }

@@ -28,7 +28,7 @@ export class UsersService {
     private readonly passwords: PasswordsService,
   ) {}
 
-  /** GET /1.1/users/<objectId>. Most requests cost one look-up: who asks is resolved only where that matters. */
+  /** GET /1.1/users/<objectId>. Most requests cost one lookup: the caller is resolved only where an ACL depends on it. */
   async get(caller: Caller, objectId: string, options: ObjectReadOptions): Promise<VisibleUser> {
     if (options.include !== undefined) return this.getWithIncluded(caller, objectId, options);
     await this.objectAccess.assertMay(caller, 'get', '_User');
@@ -50,22 +50,22 @@ export class UsersService {
 
   /**
    * PUT /1.1/users/<objectId>/updatePassword.
-   * @throws AppError PASSWORD_MISMATCH where the old password is wrong (the master key has to know it too); LOCKED_OUT where
-   * that or a login was wrong too often
+   * @throws AppError PASSWORD_MISMATCH where the old password is wrong (the master key needs it too); LOCKED_OUT after too many
+   * failures of this endpoint and of logins
    */
   async updatePassword(caller: Caller, objectId: string, passwords: JsonObject): Promise<JsonObject> {
     const oldPassword = parsePassword(passwords['old_password']);
     const newPassword = parsePassword(passwords['new_password']);
-    const judged = await this.loadForWrite(caller, objectId);
-    await this.passwords.assertRight(caller.appId, judged, oldPassword);
+    const verified = await this.loadForWrite(caller, objectId);
+    await this.passwords.assertRight(caller.appId, verified, oldPassword);
 
     const { reloginAfterPasswordChange } = await this.applications.settingsOf(caller.appId);
     const prepared = await this.passwords.prepare(objectId, newPassword, reloginAfterPasswordChange);
     const user = await this.writer.transaction((tx) =>
       this.writer.change(tx, caller, objectId, async (current) => {
         await this.assertMayWrite(caller, current, tx);
-        // The old password was judged before the lock: another change in between makes that judgement void.
-        if (current.passwordHash !== judged.passwordHash) throw appError('PASSWORD_MISMATCH');
+        // The old password was verified before the lock: a concurrent change invalidates that verdict.
+        if (current.passwordHash !== verified.passwordHash) throw appError('PASSWORD_MISMATCH');
         return { ...current, ...prepared.columns };
       }),
     );
@@ -77,7 +77,10 @@ export class UsersService {
     };
   }
 
-  /** PUT /1.1/users/<objectId>/refreshSessionToken. The old token is invalid once this returns. @throws AppError SESSION_REQUIRED; USER_NOT_FOUND to the master key */
+  /**
+   * PUT /1.1/users/<objectId>/refreshSessionToken. The old token is invalid once this returns.
+   * @throws AppError SESSION_REQUIRED; for the master key USER_NOT_FOUND
+   */
   async refreshSessionToken(caller: Caller, objectId: string): Promise<VisibleUser> {
     const session = this.sessions.create(objectId);
     const user = await this.writer.transaction((tx) =>
@@ -90,7 +93,10 @@ export class UsersService {
     return presentUser(user, { viewer: 'owner', sessionToken: session.token });
   }
 
-  /** DELETE /1.1/users/<objectId>[,…]: all of them or none. @throws AppError as for a change; NO_EFFECT where one of them does not meet the condition */
+  /**
+   * DELETE /1.1/users/<objectId>[,…]: all of them or none.
+   * @throws AppError as for a change; NO_EFFECT where one of them does not meet the condition
+   */
   async remove(caller: Caller, objectIds: readonly string[], where: unknown): Promise<void> {
     await this.objectAccess.assertMay(caller, 'delete', '_User');
     const condition = await this.objectAccess.conditionOf(caller, '_User', where);
@@ -106,8 +112,9 @@ export class UsersService {
   }
 
   /**
-   * Only the user's own session and the master key write; the ACL restricts the session further, it never widens.
-   * @throws AppError SESSION_REQUIRED where the session is missing, foreign or outdated; FORBIDDEN where the ACL refuses
+   * Only the user's own session and the master key may change a user. The ACL can restrict the session further, never extend
+   * rights.
+   * @throws AppError SESSION_REQUIRED where the session is missing, outdated or of another user; FORBIDDEN where the ACL refuses
    */
   async assertMayWrite(caller: Caller, user: UserRow, tx?: Tx): Promise<void> {
     if (caller.isMaster) return;
@@ -117,7 +124,7 @@ export class UsersService {
     if (!grants(user.acl, 'write', granteesOf(self))) throw writeForbidden();
   }
 
-  /** The user, where the caller may write it. @throws AppError as `assertMayWrite`; USER_NOT_FOUND to the master key */
+  /** The user, if the caller may change it. @throws AppError as `assertMayWrite`; for the master key USER_NOT_FOUND */
   async loadForWrite(caller: Caller, objectId: string): Promise<UserRow> {
     const user = await this.users.find(caller.appId, objectId);
     if (user === undefined) throw this.missing(caller);
@@ -125,12 +132,12 @@ export class UsersService {
     return user;
   }
 
-  /** What a write to a user that is not there answers: no session can belong to it. */
+  /** The error of a write to a missing user: no session can belong to it. */
   missing(caller: Caller): AppError {
     return appError(caller.isMaster ? 'USER_NOT_FOUND' : 'SESSION_REQUIRED');
   }
 
-  /** How the caller sees the user. @throws AppError USER_NOT_FOUND where the ACL hides it */
+  /** The view of the caller. @throws AppError USER_NOT_FOUND where the ACL hides the user */
   async viewer(caller: Caller, user: UserRow): Promise<UserView['viewer']> {
     if (caller.isMaster) return 'master';
     const viewer = this.isOwner(caller, user) ? 'owner' : 'other';
