@@ -11,8 +11,8 @@ const RULES = [
   { files: /^(apps|libs)\/.*\.spec\.ts$/, needs: [] },
 
   { files: /^apps\/accounts\/src\/lockout\/lockout-stores\./, needs: ['postgresql'], uses: ['redis'] },
+  { files: /^apps\/push-delivery\/src\/device-queues\/connector-nodes\./, needs: [], uses: ['redis'] },
   { files: /^apps\/push-delivery\/src\/device-queues\//, needs: ['postgresql'], uses: ['redis'] },
-  { files: /^apps\/push-delivery\/src\/connector-nodes\//, needs: [], uses: ['redis'] },
   { files: /\.db-spec\.ts$/, needs: ['postgresql'] },
 
   { files: /^libs\/redis\/test\/redis-(cluster|sentinel)\./, needs: ['redis-server'] },

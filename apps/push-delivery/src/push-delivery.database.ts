@@ -1,4 +1,13 @@
 import { Database, type DatabaseOptions } from '#database';
+import { FIELD_INDEX_ENTITIES } from '#objects/store';
+import {
+  DroppedMessageEntity,
+  MarkEntity,
+  MessageEntity,
+  QueuedMessageEntity,
+} from './device-queues/device-queue.entity.js';
+import { NotificationEntity, RequestIdEntity, TallyEntity } from './dispatch/push.entity.js';
+import { InstallationEntity } from './installations/installation.entity.js';
 import { CreatePush1796100000000 } from './migrations/1796100000000-create-push.js';
 import { CreateDeviceQueues1796200000000 } from './migrations/1796200000000-create-device-queues.js';
 import { AddPushOrigins1796300200000 } from './migrations/1796300200000-add-push-origins.js';
@@ -16,6 +25,17 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
     poolSize,
     schema: 'push',
     applicationName: 'gatepost-push-delivery',
+    entities: [
+      InstallationEntity,
+      NotificationEntity,
+      TallyEntity,
+      RequestIdEntity,
+      MessageEntity,
+      QueuedMessageEntity,
+      DroppedMessageEntity,
+      MarkEntity,
+      ...FIELD_INDEX_ENTITIES,
+    ],
     migrations: [
       CreatePush1796100000000,
       CreateDeviceQueues1796200000000,

@@ -11,7 +11,7 @@ import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from './push-delivery.c
 import { PushDatabase, pushDatabase } from './push-delivery.database.js';
 
 /** What of the service depends on the process that runs it. */
-export interface PushDeliveryAdapters {
+interface PushDeliveryAdapters {
   readonly deviceQueues: DeviceQueueStorage;
 }
 

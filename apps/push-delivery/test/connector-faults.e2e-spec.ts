@@ -1,9 +1,8 @@
 import { request as httpRequest } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, TcpProxy, testRun } from '#testing';
-import { CONNECTOR_NODES, type ConnectorNodes } from '../src/connector-nodes/connector-nodes.js';
-import { ConnectorIdentity } from '../src/connector/connector-identity.js';
-import { Connections } from '../src/connector/sockets/connections.js';
+import { Connections, ConnectorIdentity } from '../src/connector/connections.js';
+import { CONNECTOR_NODES, type ConnectorNodes } from '../src/device-queues/connector-nodes.js';
 import { Connectors } from './connectors.js';
 import { TestDevice } from './test-device.js';
 

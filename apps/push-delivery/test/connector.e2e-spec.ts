@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
 import { eventually } from '#testing';
-import type { DeviceAddress } from '../src/device-queues/device-address.js';
+import type { DeviceAddress } from '../src/device-queues/device-queues.js';
 import { Connectors } from './connectors.js';
 
 const JSON_TEXT = { protocols: [] };

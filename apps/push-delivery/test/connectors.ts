@@ -6,8 +6,12 @@ import { InProcessTransport, NodeMessages } from '#messaging';
 import { Readiness } from '#observability';
 import { RedisModule } from '#redis';
 import { eventually, newNamespace, testRun, unique } from '#testing';
-import { type DeviceAddress, partitionOf } from '../src/device-queues/device-address.js';
-import { DEVICE_QUEUES, type DeviceQueues } from '../src/device-queues/device-queues.js';
+import {
+  DEVICE_QUEUES,
+  type DeviceAddress,
+  type DeviceQueues,
+  partitionOf,
+} from '../src/device-queues/device-queues.js';
 import { type PushDeliveryConfig, pushDeliveryConfig, pushDeliveryEnvironment } from '../src/push-delivery.config.js';
 import { PushDeliveryModule } from '../src/push-delivery.module.js';
 import { TestDevice, type TestDeviceOptions } from './test-device.js';

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { PushMessage } from '#contracts';
 import { unique } from '#testing';
-import { type DeviceAddress, partitionOf } from '../src/device-queues/device-address.js';
-import type {
-  ConnectedDevice,
-  DeviceQueues,
-  EnqueuedDevice,
-  QueueTally,
-  SessionRef,
+import {
+  type ConnectedDevice,
+  type DeviceAddress,
+  type DeviceQueues,
+  type EnqueuedDevice,
+  partitionOf,
+  type QueueTally,
+  type SessionRef,
 } from '../src/device-queues/device-queues.js';
 
 const HOUR_MS = 3_600_000;

@@ -2,8 +2,8 @@ import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { eventually, unique } from '#testing';
-import { decodeCommand } from '../src/connector/framings/generic-command.js';
-import type { DeviceAddress } from '../src/device-queues/device-address.js';
+import { decodeCommand } from '../src/connector/framings/framing.js';
+import type { DeviceAddress } from '../src/device-queues/device-queues.js';
 import { Connectors } from './connectors.js';
 
 const require = createRequire(import.meta.url);

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { eventually, unique } from '#testing';
-import type { DeviceAddress } from '../src/device-queues/device-address.js';
-import type { DeviceQueues } from '../src/device-queues/device-queues.js';
+import type { DeviceAddress, DeviceQueues } from '../src/device-queues/device-queues.js';
 import type { QueueStore } from './queue-stores.js';
 import { QueueUser } from './queue-user.js';
 

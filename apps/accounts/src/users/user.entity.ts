@@ -42,7 +42,7 @@ export class UserEntity {
   sealedSessionToken!: string;
 
   @Column('jsonb', { nullable: true })
-  acl!: unknown | null;
+  acl!: unknown;
 
   @Column('jsonb', { default: {} })
   fields!: unknown;

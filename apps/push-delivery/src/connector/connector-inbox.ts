@@ -3,10 +3,9 @@ import { Clock } from '#bootstrap';
 import { connectorMessages, type NodeMessagePayload } from '#contracts';
 import { nodeMessageHandler, NodeMessages } from '#messaging';
 import { inSpan, noteInSpan } from '#observability';
-import { ConnectorIdentity } from './connector-identity.js';
+import { Connections, ConnectorIdentity } from './connections.js';
 import { DeviceAdmission } from './device-admission.js';
-import { MessageCache } from './messages/message-cache.js';
-import { Connections } from './sockets/connections.js';
+import { MessageCache } from './message-cache.js';
 
 type DeliverHint = NodeMessagePayload<typeof connectorMessages.deliver>;
 

@@ -2,12 +2,11 @@ import type { Server } from 'node:http';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { messageOf } from '#errors';
-import { CONNECTOR_NODES, type ConnectorNodes } from '../connector-nodes/connector-nodes.js';
+import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
-import { ConnectorIdentity } from './connector-identity.js';
+import { Connections, ConnectorIdentity } from './connections.js';
 import { endSession } from './device-admission.js';
-import { Connections } from './sockets/connections.js';
-import type { DeviceConnection } from './sockets/device-connection.js';
+import type { DeviceConnection } from './device-connection.js';
 
 const BEAT_MS = 2_000;
 /** So often devices are said to be here, whatever happens: a session that is over elsewhere ends by it at last. */

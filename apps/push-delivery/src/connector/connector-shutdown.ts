@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type BeforeApplicationShutdown, Inject, Injectable } from '@nestjs/common';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
+import { Connections } from './connections.js';
 import { ConnectorPresence } from './connector-presence.js';
 import { ConnectorService } from './connector.service.js';
+import type { DeviceConnection } from './device-connection.js';
 import { DeviceEndpoint } from './device-endpoint.js';
-import { Connections } from './sockets/connections.js';
-import type { DeviceConnection } from './sockets/device-connection.js';
-import { QueueWrites } from './store-access/queue-writes.js';
+import { QueueWrites } from './queue-writes.js';
 
 /** Devices that cannot be told when to come back are sent away one after the other. */
 const CLOSED_PER_SECOND = 1_000;

@@ -1,18 +1,16 @@
 import { Module } from '@nestjs/common';
 import { parseRateLimit, STRANGER_LIMIT_OPTIONS, StrangerLimit, type StrangerLimitOptions } from '#admission';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
-import { ConnectorIdentity } from './connector-identity.js';
+import { Connections, ConnectorIdentity } from './connections.js';
 import { ConnectorInbox } from './connector-inbox.js';
 import { ConnectorPresence } from './connector-presence.js';
 import { ConnectorShutdown } from './connector-shutdown.js';
 import { ConnectorService } from './connector.service.js';
-import { DeviceAdmission } from './device-admission.js';
+import { DeviceAdmission, LoginLimit } from './device-admission.js';
 import { DeviceEndpoint } from './device-endpoint.js';
-import { LoginLimit } from './login-limit.js';
-import { MessageCache } from './messages/message-cache.js';
-import { Connections } from './sockets/connections.js';
-import { QueuePages } from './store-access/queue-pages.js';
-import { QueueWrites } from './store-access/queue-writes.js';
+import { MessageCache } from './message-cache.js';
+import { QueuePages } from './queue-pages.js';
+import { QueueWrites } from './queue-writes.js';
 
 /** The connections of devices. */
 @Module({

@@ -1,18 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { Metrics } from '#observability';
-import type { DeviceAddress } from '../device-queues/device-address.js';
-import type { ConnectOutcome, MessageRef } from '../device-queues/device-queues.js';
-import { DeviceAdmission } from './device-admission.js';
-import { LoginLimit } from './login-limit.js';
+import type { ConnectOutcome, DeviceAddress, MessageRef } from '../device-queues/device-queues.js';
+import { Connections } from './connections.js';
+import { conflictDelayMs } from './delivery-window.js';
+import { DeviceAdmission, LoginLimit } from './device-admission.js';
+import type { ConnectionHost, DeviceConnection } from './device-connection.js';
 import { FRAMING_NAMES } from './framings/framings.js';
-import { CLOSE, toldCode } from './sessions/close-codes.js';
-import { conflictDelayMs } from './sessions/conflict-delay.js';
-import { Connections } from './sockets/connections.js';
-import type { ConnectionHost, DeviceConnection } from './sockets/device-connection.js';
-import { BoundedWork } from './store-access/bounded-work.js';
-import { isUnavailable } from './store-access/is-unavailable.js';
-import { QueuePages } from './store-access/queue-pages.js';
-import { QueueWrites } from './store-access/queue-writes.js';
+import { BoundedWork, QueuePages } from './queue-pages.js';
+import { isUnavailable, QueueWrites } from './queue-writes.js';
+import { CLOSE, toldCode } from './session-effects.js';
 
 /** Logins under way, and pages. */
 const CONCURRENCY = 256;

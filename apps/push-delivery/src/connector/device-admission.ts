@@ -1,18 +1,78 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { StrangerLimit } from '#admission';
+import { MemoryRequestCounter, parseRateLimit, type RateLimit, StrangerLimit } from '#admission';
 import { connectorMessages } from '#contracts';
 import { AppError } from '#errors';
 import { NodeMessages } from '#messaging';
-import type { DeviceAddress } from '../device-queues/device-address.js';
-import { type ConnectOutcome, DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
-import { ConnectorIdentity } from './connector-identity.js';
-import { RecentDepartures } from './recent-departures.js';
-import { CLOSE, UNKNOWN_APPLICATION } from './sessions/close-codes.js';
-import type { Effect } from './sessions/effect.js';
-import { Connections } from './sockets/connections.js';
-import type { DeviceConnection } from './sockets/device-connection.js';
-import { PAGE_LENGTH } from './store-access/queue-pages.js';
-import { QueueWrites } from './store-access/queue-writes.js';
+import { Metrics } from '#observability';
+import {
+  type ConnectOutcome,
+  DEVICE_QUEUES,
+  type DeviceAddress,
+  type DeviceQueues,
+} from '../device-queues/device-queues.js';
+import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
+import { Connections, ConnectorIdentity } from './connections.js';
+import type { DeviceConnection } from './device-connection.js';
+import { PAGE_LENGTH } from './queue-pages.js';
+import { QueueWrites } from './queue-writes.js';
+import { CLOSE, type Effect, UNKNOWN_APPLICATION } from './session-effects.js';
+
+/** Who knows an installation's id is the device: too many logins from one client are guesses. */
+@Injectable()
+export class LoginLimit {
+  readonly #limit: RateLimit | undefined;
+  readonly #counter = new MemoryRequestCounter();
+
+  constructor(
+    @Inject(PUSH_DELIVERY_CONFIG) { connector }: PushDeliveryConfig,
+    private readonly metrics: Metrics,
+  ) {
+    this.#limit = parseRateLimit(connector.loginLimit);
+  }
+
+  /** Counts a login. @returns whether it is within the limit */
+  async count(network: string): Promise<boolean> {
+    if (this.#limit === undefined) return true;
+    const { count } = await this.#counter.count(network, this.#limit.windowSeconds);
+    if (count <= this.#limit.count) return true;
+    this.metrics.pushLogins.inc({ outcome: 'limited' });
+    return false;
+  }
+}
+
+const GENERATION_MS = 10_000;
+/** Where so many leave at once, the rest is forgotten: a hint that comes late may then show a message twice. */
+const MAX_DEVICES = 200_000;
+
+/** The devices whose connections have ended here lately: hints that were meant for those may still be on their way. */
+export class RecentDepartures {
+  #young = new Set<string>();
+  #old = new Set<string>();
+  #bornMs = 0;
+
+  add(device: DeviceAddress, nowMs: number): void {
+    this.#age(nowMs);
+    if (this.#young.size < MAX_DEVICES) this.#young.add(keyOf(device));
+  }
+
+  has(device: DeviceAddress, nowMs: number): boolean {
+    this.#age(nowMs);
+    const key = keyOf(device);
+    return this.#young.has(key) || this.#old.has(key);
+  }
+
+  #age(nowMs: number): void {
+    const age = nowMs - this.#bornMs;
+    if (age < GENERATION_MS) return;
+    this.#old = age < 2 * GENERATION_MS ? this.#young : new Set();
+    this.#young = new Set();
+    this.#bornMs = nowMs;
+  }
+}
+
+function keyOf({ appId, installationId }: DeviceAddress): string {
+  return `${appId}:${installationId}`;
+}
 
 /** Makes a connection its device's only one, on this connector and on all others. */
 @Injectable()

@@ -7,15 +7,33 @@ import { WebSocketServer } from 'ws';
 import { clientAddressOf, clientNetworkOf } from '#admission';
 import { Metrics } from '#observability';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
-import { ConnectorIdentity } from './connector-identity.js';
+import { ConnectionRounds, Connections, ConnectorIdentity } from './connections.js';
 import { ConnectorService } from './connector.service.js';
+import { DeviceConnection } from './device-connection.js';
+import { DeviceSession } from './device-session.js';
+import { DeviceSocket } from './device-socket.js';
 import { chooseProtocol, framingOf } from './framings/framings.js';
-import { DeviceSession } from './sessions/device-session.js';
-import { ConnectionRounds } from './sockets/connection-rounds.js';
-import { Connections } from './sockets/connections.js';
-import { DeviceConnection } from './sockets/device-connection.js';
-import { DeviceSocket } from './sockets/device-socket.js';
-import { isWebSocketRequest, serveWithoutUpgrade } from './sockets/plain-request.js';
+
+const UPGRADE_HEADERS = new Set(['connection', 'upgrade', 'http2-settings']);
+
+function isWebSocketRequest({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+/**
+ * Gives the HTTP server a request back that offers another protocol, such as h2c, which clients in Java do by default. A server
+ * may ignore such an offer (RFC 9110 §7.8), but Node lets nobody do that once somebody listens for upgrades.
+ */
+function serveWithoutUpgrade(server: Server, request: IncomingMessage, stream: Duplex, rest: Buffer): void {
+  const lines = [`${request.method ?? 'GET'} ${request.url ?? '/'} HTTP/1.1`];
+  for (let index = 0; index < request.rawHeaders.length; index += 2) {
+    const [name = '', value = ''] = request.rawHeaders.slice(index, index + 2);
+    if (!UPGRADE_HEADERS.has(name.toLowerCase())) lines.push(`${name}: ${value}`);
+  }
+  if (/\bclose\b/i.test(request.headers.connection ?? '')) lines.push('Connection: close');
+  stream.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), rest]));
+  server.emit('connection', stream);
+}
 
 const PATHS = new Set(['/push', '/']);
 /** Room for 200 ids, and for what the SDKs say of other things. */

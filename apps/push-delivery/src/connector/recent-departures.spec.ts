@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RecentDepartures } from './recent-departures.js';
+import { RecentDepartures } from './device-admission.js';
 
 describe('recent departures', () => {
   const device = { appId: 'app', installationId: 'device' };

@@ -1,14 +1,34 @@
-import { type DynamicModule, Module, type Provider } from '@nestjs/common';
-import { Clock } from '#bootstrap';
+import { type DynamicModule, Inject, Injectable, Module, type Provider } from '@nestjs/common';
+import { Clock, PeriodicJob } from '#bootstrap';
+import { Metrics } from '#observability';
 import { Redis } from '#redis';
-import { CONNECTOR_NODES } from '../connector-nodes/connector-nodes.js';
-import { MemoryConnectorNodes } from '../connector-nodes/memory-connector-nodes.js';
-import { RedisConnectorNodes } from '../connector-nodes/redis-connector-nodes.store.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import { DEVICE_QUEUES, type DeviceQueueLimits } from './device-queues.js';
+import { CONNECTOR_NODES, type ConnectorNodes, MemoryConnectorNodes } from './connector-nodes.js';
+import { DEVICE_QUEUES, type DeviceQueueLimits, type DeviceQueues } from './device-queues.js';
 import { PostgresDeviceQueues } from './postgres-device-queues.store.js';
+import { RedisConnectorNodes } from './redis-connector-nodes.store.js';
 import { RedisDeviceQueues } from './redis-device-queues.store.js';
-import { UpkeepJob } from './upkeep.job.js';
+
+const INTERVAL_MS = 10_000;
+
+/** Ends the sessions of connectors that are dead, and deletes expired messages. Every process does it; none disturbs another. */
+@Injectable()
+export class UpkeepJob extends PeriodicJob {
+  constructor(
+    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
+    @Inject(CONNECTOR_NODES) private readonly nodes: ConnectorNodes,
+    metrics: Metrics,
+  ) {
+    super({ name: 'device-queue-cleanup', intervalMs: INTERVAL_MS, metrics });
+  }
+
+  async processBatch(): Promise<boolean> {
+    const dead = await this.nodes.takeDead();
+    await this.queues.endSessionsOf(dead);
+    await this.nodes.bury(dead);
+    return this.queues.removeExpired();
+  }
+}
 
 /** Where queues and connectors are known: Redis serves many processes, the database one alone. */
 export type DeviceQueueStorage = 'redis' | 'postgresql';

@@ -1,4 +1,4 @@
-import { BEHIND_ALL } from './device-address.js';
+import { BEHIND_ALL } from './device-queues.js';
 
 /** Rows that one statement takes away: few enough that no move waits long for it. */
 export const BITE = 1_000;

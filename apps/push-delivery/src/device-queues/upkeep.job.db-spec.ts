@@ -4,11 +4,10 @@ import { Metrics } from '#observability';
 import { isProvided } from '#testing';
 import { useQueueStores } from '../../test/queue-stores.js';
 import { QueueUser } from '../../test/queue-user.js';
-import type { ConnectorNodes } from '../connector-nodes/connector-nodes.js';
-import { MemoryConnectorNodes } from '../connector-nodes/memory-connector-nodes.js';
-import { RedisConnectorNodes } from '../connector-nodes/redis-connector-nodes.store.js';
+import { type ConnectorNodes, MemoryConnectorNodes } from './connector-nodes.js';
 import type { DeviceQueues } from './device-queues.js';
-import { UpkeepJob } from './upkeep.job.js';
+import { UpkeepJob } from './device-queues.module.js';
+import { RedisConnectorNodes } from './redis-connector-nodes.store.js';
 
 const LEASE_MS = 10_000;
 const { stores, redis } = useQueueStores();

@@ -1,7 +1,6 @@
 import type { DeliveryCounts } from '#contracts';
-import type { NotificationCounts, PlatformCounts } from '../notifications/notification.row.js';
-import { PLATFORMS } from '../notifications/push-message.rules.js';
-import type { TargetedInstallation } from './push-job.types.js';
+import { PLATFORMS } from './push-message.rules.js';
+import type { NotificationCounts, PlatformCounts, TargetedInstallation } from './push.row.js';
 
 const NONE: PlatformCounts = { targeted: 0, unreachable: 0, enqueued: 0, acknowledged: 0, overflowed: 0 };
 
@@ -113,4 +112,17 @@ function settled({ targeted, unreachable, enqueued, ...queue }: PlatformCounts, 
     overflowed: queue.overflowed,
     unreachable,
   };
+}
+
+const SHORTEST_MS = 60_000;
+const LONGEST_MS = 6 * 3_600_000;
+/** Acknowledgements of messages that left in time may come a little after the expiry. */
+const GRACE_MS = 60_000;
+
+/** When a push is tallied next: ever more seldom, and for the last time soon after its expiry. @returns undefined after that */
+export function nextTallyAt(push: { readonly createdAt: Date; readonly expiresAt: Date }, now: Date): Date | undefined {
+  const last = push.expiresAt.getTime() + GRACE_MS;
+  if (now.getTime() >= last) return undefined;
+  const age = now.getTime() - push.createdAt.getTime();
+  return new Date(Math.min(last, now.getTime() + Math.min(LONGEST_MS, Math.max(SHORTEST_MS, age))));
 }

@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { PushMessage } from '#contracts';
 import { appError } from '#errors';
 import type { NodeMessages } from '#messaging';
-import type { ConnectorNodes } from '../connector-nodes/connector-nodes.js';
-import { DeviceHints } from './device-hints.js';
+import type { ConnectorNodes } from '../device-queues/connector-nodes.js';
+import { DeviceHints } from './push-delivery.js';
 
 const message: PushMessage = { id: 'push', appId: 'app', order: 1, expiresAt: 0, bodies: {}, body: '{}' };
 const device = (installationId: string, node: string) => ({ installationId, platform: 'web', node });

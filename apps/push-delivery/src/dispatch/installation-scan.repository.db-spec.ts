@@ -3,7 +3,7 @@ import { migrate } from '#database';
 import { newDatabase, quickestPlan, unique } from '#testing';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { InstallationScanRepository } from './installation-scan.repository.js';
-import type { ScanPosition } from './push-job.types.js';
+import type { ScanPosition } from './push.row.js';
 
 const START: ScanPosition = { partition: -1, objectId: '' };
 /** As bytes order them; a collation of words orders them otherwise. */

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { compileCondition, parseWhere } from '#objects';
 import { queryFailure } from '#objects/store';
-import { INSTALLATION_QUERY_CLASS, IS_TARGET, pushScope } from '../installations/installation-query.fields.js';
+import { INSTALLATION_QUERY_CLASS, IS_TARGET, pushScope } from '../installations/installation.presenter.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import type { PushJob, ScanPosition, TargetedInstallation } from './push-job.types.js';
+import type { PushJob, ScanPosition, TargetedInstallation } from './push.row.js';
 
 /** Where a look begins, behind `after`; and where it ends, `until` included. */
 export interface ScanRange {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { appError } from '#errors';
-import { InstallationScan } from './installation-scan.js';
 import type { InstallationScanRepository, ScanRange } from './installation-scan.repository.js';
-import type { PushJob, ScanPosition, TargetedInstallation } from './push-job.types.js';
+import { InstallationScan } from './push-run.js';
+import type { PushJob, ScanPosition, TargetedInstallation } from './push.row.js';
 
 const START: ScanPosition = { partition: 0, objectId: '' };
 /** Every tenth of 4,500 installations is one that the push is for. */

@@ -6,17 +6,14 @@ import { migrate } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { eventually, newDatabase } from '#testing';
-import { partitionOf } from '../device-queues/device-address.js';
-import type { DeviceQueues, EnqueueBatch } from '../device-queues/device-queues.js';
-import type { PlatformCounts } from '../notifications/notification.row.js';
+import { type DeviceQueues, type EnqueueBatch, partitionOf } from '../device-queues/device-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import type { DeviceHints, Hint } from './device-hints.js';
 import { InstallationScanRepository } from './installation-scan.repository.js';
-import { PushDelivery } from './push-delivery.js';
+import { type DeviceHints, type Hint, PushDelivery } from './push-delivery.js';
 import { PushDispatcher } from './push-dispatcher.js';
-import { PushGauge } from './push-gauge.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
-import { PushLeases } from './push-leases.js';
+import { PushGauge, PushLeases } from './push-worker.js';
+import type { PlatformCounts } from './push.row.js';
 
 /** Queues that note what comes, pass over what they had, and fail or wait when a test wants it. */
 class NotedQueues {

@@ -4,8 +4,7 @@ import { Metrics } from '#observability';
 import { InstallationScanRepository } from './installation-scan.repository.js';
 import { PushDelivery } from './push-delivery.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
-import { PushLeases } from './push-leases.js';
-import { PushWorker } from './push-worker.js';
+import { PushLeases, PushWorker } from './push-worker.js';
 
 /** Pushes to many devices under way at once in one process; each keeps a database connection busy. */
 const BULK_SLOTS = 3;

@@ -2,15 +2,89 @@ import type { Logger } from '@nestjs/common';
 import type { Clock } from '#bootstrap';
 import { AppError, messageOf } from '#errors';
 import { inSpan, type Metrics } from '#observability';
-import { abortableSleep } from './abortable-sleep.js';
-import { Backoff } from './backoff.js';
 import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
-import { FlowControl } from './flow-control.js';
-import { InstallationScan, type ScanPage } from './installation-scan.js';
 import type { InstallationScanRepository } from './installation-scan.repository.js';
-import { messageOfPush, type PushDelivery } from './push-delivery.js';
-import type { PushJob, TargetedInstallation } from './push-job.types.js';
+import { abortableSleep, Backoff, messageOfPush, type PushDelivery } from './push-delivery.js';
 import type { PushJobsRepository } from './push-jobs.repository.js';
+import type { PushJob, ScanPosition, TargetedInstallation } from './push.row.js';
+
+/** So many pages a second at most, and so many devices in each at least. */
+const PAGES_A_SECOND = 10;
+
+/** Lets so many devices a second pass: a token bucket that holds what one page takes. */
+class FlowControl {
+  /** Devices of one page. */
+  readonly pageSize: number;
+  #nextAt = 0;
+
+  constructor(private readonly devicesASecond: number) {
+    this.pageSize = Math.ceil(devicesASecond / PAGES_A_SECOND);
+  }
+
+  /** Resolves when the next page may begin, or when the work is given up. */
+  async turn(signal: AbortSignal): Promise<void> {
+    const waitMs = this.#nextAt - performance.now();
+    if (waitMs > 0) await abortableSleep(waitMs, signal);
+  }
+
+  /** Notes that so many devices have passed. */
+  passed(count: number): void {
+    this.#nextAt = Math.max(this.#nextAt, performance.now()) + (count / this.devicesASecond) * 1_000;
+  }
+}
+
+/** Some of the installations that a push is for. */
+interface ScanPage {
+  readonly installations: readonly TargetedInstallation[];
+  /** Up to where everything was looked at. */
+  readonly position: ScanPosition;
+  readonly isLast: boolean;
+}
+
+/** Installations that are looked at in one statement where a question is slow, each time that it was too slow. */
+const SPANS = [2_000, 200];
+
+/**
+ * Goes through the installations of a push. As long as PostgreSQL finds the next ones in time, it is asked for so many as are
+ * wanted; then for those among the next few.
+ */
+export class InstallationScan {
+  #span: number | undefined;
+
+  constructor(
+    private readonly repository: InstallationScanRepository,
+    private readonly job: PushJob,
+  ) {}
+
+  /** @throws AppError QUERY_TIMED_OUT where even a few take too long */
+  async next(after: ScanPosition, limit: number): Promise<ScanPage> {
+    try {
+      return this.#span === undefined ? await this.#wanted(after, limit) : await this.#spanned(after, this.#span);
+    } catch (error) {
+      if (!(error instanceof AppError && error.is('QUERY_TIMED_OUT')) || !this.#narrow()) throw error;
+      return this.next(after, limit);
+    }
+  }
+
+  async #wanted(after: ScanPosition, limit: number): Promise<ScanPage> {
+    const installations = await this.repository.find(this.job, { after, limit });
+    return { installations, position: installations.at(-1) ?? after, isLast: installations.length < limit };
+  }
+
+  async #spanned(after: ScanPosition, span: number): Promise<ScanPage> {
+    const until = await this.repository.positionAfter(this.job.appId, after, span);
+    const installations = await this.repository.find(this.job, { after, until, limit: span });
+    return { installations, position: until ?? installations.at(-1) ?? after, isLast: until === undefined };
+  }
+
+  /** @returns whether that can help */
+  #narrow(): boolean {
+    const next = this.#span === undefined ? 0 : SPANS.indexOf(this.#span) + 1;
+    if (next === SPANS.length) return false;
+    this.#span = SPANS[next];
+    return true;
+  }
+}
 
 /** The first devices of a push shall not wait until many are found. */
 const FIRST_PAGE = 200;

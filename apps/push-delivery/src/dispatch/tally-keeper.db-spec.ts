@@ -7,8 +7,8 @@ import { Metrics } from '#observability';
 import { newDatabase } from '#testing';
 import type { DeviceQueues, QueueTally } from '../device-queues/device-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { TalliesRepository } from './tallies.repository.js';
-import { TallyKeeper } from './tally-keeper.js';
+import { TallyKeeper } from './delivery-statistics.js';
+import { TalliesRepository } from './push-jobs.repository.js';
 
 const MINUTE_MS = 60_000;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nextTallyAt } from './tally.rules.js';
+import { nextTallyAt } from './delivery-counts.rules.js';
 
 const MINUTE_MS = 60_000;
 const at = (minutes: number) => new Date(minutes * MINUTE_MS);

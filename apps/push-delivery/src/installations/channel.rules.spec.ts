@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonValue } from '#contracts';
-import { parseChannels } from './channel.rules.js';
+import { parseChannels } from './installation.rules.js';
 
 describe('parseChannels', () => {
   it('takes letters, digits, _ - = and Chinese characters, and the empty name', () => {

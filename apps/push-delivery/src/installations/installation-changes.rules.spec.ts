@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
-import { parseInstallationChanges, parseRegistration } from './installation-changes.rules.js';
+import { parseInstallationChanges, parseRegistration } from './installation.rules.js';
 
 const refusal = (errorName: string) => expect.objectContaining({ errorName }) as Error;
 

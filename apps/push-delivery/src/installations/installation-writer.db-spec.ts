@@ -3,13 +3,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Clock } from '#bootstrap';
 import { migrate, type Tx } from '#database';
 import { eventually, newDatabase, unique } from '#testing';
-import { type DeviceAddress, partitionOf } from '../device-queues/device-address.js';
-import type { DeviceQueues } from '../device-queues/device-queues.js';
+import { type DeviceAddress, type DeviceQueues, partitionOf } from '../device-queues/device-queues.js';
 import type { PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { AbandonedQueues } from './abandoned-queues.js';
-import { InstallationAccess } from './installation-access.js';
-import { InstallationWriter } from './installation-writer.js';
+import { AbandonedQueues, InstallationWriter } from './installation-writer.js';
+import { InstallationAccess } from './installation.presenter.js';
 import type { InstallationIdentity, InstallationRow } from './installation.row.js';
 import { InstallationsRepository } from './installations.repository.js';
 

@@ -1,14 +1,46 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import type { Tx } from '#database';
+import { messageOf } from '#errors';
 import { assertObjectSize, newObjectId, touched } from '#objects';
+import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import { AbandonedQueues } from './abandoned-queues.js';
-import type { InstallationAccess } from './installation-access.js';
+import type { InstallationAccess } from './installation.presenter.js';
 import type { InstallationIdentity, InstallationRow } from './installation.row.js';
 import { duplicatesAmong, newInstallation, registeredAmong } from './installation.rules.js';
 import { InstallationsRepository } from './installations.repository.js';
+
+/** Forgets what waits for devices whose installations are gone. */
+@Injectable()
+export class AbandonedQueues {
+  readonly #logger = new Logger('Installations');
+
+  constructor(@Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues) {}
+
+  /**
+   * Once the transaction is committed. Nobody waits for it, and a failure is only logged: what is left then expires, and a
+   * device that comes back under the same name is the one that it was meant for.
+   * @param kept installations whose queues stay, whatever they were called before
+   */
+  forgetAfterCommit(
+    tx: Tx,
+    appId: string,
+    gone: readonly InstallationRow[],
+    kept: readonly InstallationRow[] = [],
+  ): void {
+    const keptIds = new Set(kept.map(({ installationId }) => installationId));
+    const devices = gone.flatMap(({ installationId }) =>
+      installationId === null || keptIds.has(installationId) ? [] : [{ appId, installationId }],
+    );
+    if (devices.length === 0) return;
+    tx.afterCommit(() => {
+      this.queues.clear(devices).catch((error: unknown) => {
+        this.#logger.warn(`queues of ${devices.length} removed installations were left to expire: ${messageOf(error)}`);
+      });
+    });
+  }
+}
 
 /**
  * A write that is checked as far as it can be without its installation. What is left belongs into a transaction, its own or

@@ -1,5 +1,61 @@
-import type { JsonObject } from '#contracts';
+import { Injectable } from '@nestjs/common';
+import { ApplicationDirectory } from '#admission';
+import {
+  type Caller,
+  CLASS_NAMES,
+  type ClassOperation,
+  type ClassPermissions,
+  type JsonObject,
+  type Principal,
+} from '#contracts';
+import { appError } from '#errors';
+import {
+  classForbidden,
+  granteesOf,
+  grants,
+  isGranted,
+  type QueryClass,
+  type QueryScope,
+  writeForbidden,
+} from '#objects';
 import type { InstallationRow } from './installation.row.js';
+
+/** What a query, or a push, may name of installations. */
+export const INSTALLATION_QUERY_CLASS: QueryClass = {
+  className: '_Installation',
+  table: 'push.installations',
+  columns: new Map([
+    ['objectId', { sql: 'object_id', type: 'text' }],
+    ['installationId', { sql: 'installation_id', type: 'text', isNullable: true }],
+    ['deviceType', { sql: 'device_type', type: 'text', isNullable: true }],
+    ['deviceToken', { sql: 'device_token', type: 'text', isNullable: true }],
+    ['valid', { sql: 'valid', type: 'boolean' }],
+    ['createdAt', { sql: 'created_at', type: 'date' }],
+    ['updatedAt', { sql: 'updated_at', type: 'date' }],
+  ]),
+  relations: new Map(),
+  hidden: new Set(['ACL']),
+  appColumn: 'app_id',
+  idColumn: 'object_id',
+  jsonColumn: 'fields',
+  aclColumn: 'acl',
+  defaultOrderColumn: 'created_at',
+};
+
+/** Which installations pushes are for: those that are valid, and were saved within the last 90 days (the API's rule). */
+export const IS_TARGET = `valid AND updated_at > now() - interval '90 days'`;
+
+/** How a push looks at the installations of its application: it finds all, whatever their ACLs say. */
+export function pushScope(appId: string): QueryScope {
+  return { appId, grantees: 'master', classOf: installationClass };
+}
+
+/** @throws AppError NOT_FOUND where there is no such class; INVALID_QUERY where another service keeps its objects */
+function installationClass(className: string): QueryClass {
+  if (className === INSTALLATION_QUERY_CLASS.className) return INSTALLATION_QUERY_CLASS;
+  if (!CLASS_NAMES.some((name) => name === className)) throw appError('NOT_FOUND');
+  throw appError('INVALID_QUERY', { message: `A query of installations cannot look into the class ${className}.` });
+}
 
 /** The public JSON of an installation. An allow-list, but for the custom fields. */
 export function presentInstallation(
@@ -17,4 +73,65 @@ export function presentInstallation(
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString(),
   };
+}
+
+/** Who asks, as the gateway has found out. */
+export interface Asker {
+  readonly caller: Caller;
+  readonly principal: Principal;
+}
+
+/** What one caller may do with the installations of its application. */
+export class InstallationAccess {
+  /** What the caller can find; a sub-query needs the permission too. */
+  readonly scope: QueryScope;
+
+  constructor(
+    private readonly asker: Asker,
+    private readonly permissions: ClassPermissions['_Installation'],
+  ) {
+    const { caller, principal } = asker;
+    this.scope = {
+      appId: caller.appId,
+      grantees: caller.isMaster ? 'master' : granteesOf(principal),
+      classOf: (className) => {
+        const queryClass = installationClass(className);
+        this.assertMay('find');
+        return queryClass;
+      },
+    };
+  }
+
+  get isMaster(): boolean {
+    return this.asker.caller.isMaster;
+  }
+
+  /** @throws AppError FORBIDDEN by class permission */
+  assertMay(operation: ClassOperation): void {
+    const { caller, principal } = this.asker;
+    if (caller.isMaster || isGranted(this.permissions[operation], principal)) return;
+    throw classForbidden(operation, '_Installation');
+  }
+
+  /** @throws AppError FORBIDDEN by the object's ACL */
+  assertMayWrite({ acl }: InstallationRow): void {
+    if (!this.isMaster && !grants(acl, 'write', granteesOf(this.asker.principal))) throw writeForbidden();
+  }
+
+  mayRead({ acl }: InstallationRow): boolean {
+    return this.isMaster || grants(acl, 'read', granteesOf(this.asker.principal));
+  }
+}
+
+/** Looks up class permissions; before a transaction, which must not wait for another service. */
+@Injectable()
+export class InstallationAccesses {
+  constructor(private readonly applications: ApplicationDirectory) {}
+
+  /** @throws AppError UNAUTHORIZED where the application is gone */
+  async of(asker: Asker): Promise<InstallationAccess> {
+    const application = await this.applications.find(asker.caller.appId);
+    if (application === null) throw appError('UNAUTHORIZED');
+    return new InstallationAccess(asker, application.classPermissions._Installation);
+  }
 }

@@ -1,9 +1,11 @@
 import { Controller } from '@nestjs/common';
 import { installationsRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { ChangeInstallationsService } from './change-installations.service.js';
-import { ReadInstallationsService } from './read-installations.service.js';
-import { RegisterInstallationService } from './register-installation.service.js';
+import {
+  ChangeInstallationsService,
+  ReadInstallationsService,
+  RegisterInstallationService,
+} from './installations.service.js';
 
 type Installations = typeof installationsRpc;
 

@@ -3,16 +3,15 @@ import { pushIndexesRpc } from '#contracts';
 import { FieldIndexesModule } from '#objects/store';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { AbandonedQueues } from './abandoned-queues.js';
-import { ChangeInstallationsService } from './change-installations.service.js';
-import { InstallationAccesses } from './installation-access.js';
-import { INSTALLATION_QUERY_CLASS } from './installation-query.fields.js';
-import { InstallationWriter } from './installation-writer.js';
+import { AbandonedQueues, InstallationWriter } from './installation-writer.js';
+import { INSTALLATION_QUERY_CLASS, InstallationAccesses } from './installation.presenter.js';
 import { InstallationsController } from './installations.controller.js';
-import { InstallationsRepository } from './installations.repository.js';
-import { PushQueryDatabase } from './push-query-database.js';
-import { ReadInstallationsService } from './read-installations.service.js';
-import { RegisterInstallationService } from './register-installation.service.js';
+import { InstallationsRepository, PushQueryDatabase } from './installations.repository.js';
+import {
+  ChangeInstallationsService,
+  ReadInstallationsService,
+  RegisterInstallationService,
+} from './installations.service.js';
 
 const indexes = FieldIndexesModule.forService({
   classes: new Map([['_Installation', INSTALLATION_QUERY_CLASS]]),

@@ -3,7 +3,7 @@ import { migrate, type Queryable } from '#database';
 import { compileCount, compileFind, parseOrder, parseWhere } from '#objects';
 import { newDatabase, quickestPlan } from '#testing';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { INSTALLATION_QUERY_CLASS, pushScope } from './installation-query.fields.js';
+import { INSTALLATION_QUERY_CLASS, pushScope } from './installation.presenter.js';
 import { InstallationsRepository } from './installations.repository.js';
 
 const INSTALLATIONS = 100_000;

@@ -1,11 +1,30 @@
-import { Injectable } from '@nestjs/common';
-import { type Queryable, type Tx, violatedUniqueConstraint } from '#database';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { type Queryable, tellPool, type Tx, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import type { CompiledCount, CompiledFind } from '#objects';
-import { countRows, listBounded } from '#objects/store';
-import { partitionOf } from '../device-queues/device-address.js';
-import { PushDatabase } from '../push-delivery.database.js';
+import { countRows, listBounded, QueryDatabase } from '#objects/store';
+import { Metrics } from '#observability';
+import { partitionOf } from '../device-queues/device-queues.js';
+import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
+import { pushDatabase, PushDatabase } from '../push-delivery.database.js';
 import type { InstallationIdentity, InstallationRow } from './installation.row.js';
+
+/** Connections for queries of installations, besides those that registrations and pushes need. */
+@Injectable()
+export class PushQueryDatabase extends QueryDatabase implements OnApplicationShutdown {
+  constructor(@Inject(PUSH_DELIVERY_CONFIG) { databaseUrl, databasePool }: PushDeliveryConfig, metrics: Metrics) {
+    super({
+      ...pushDatabase(databaseUrl, Math.ceil(databasePool / 2)),
+      applicationName: 'gatepost-push-queries',
+    });
+    tellPool(this, 'push-queries', metrics);
+    tellPool(this.indexed, 'push-indexed-queries', metrics);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.close();
+  }
+}
 
 const COLUMNS = `
   object_id AS "objectId", installation_id AS "installationId", device_type AS "deviceType", device_token AS "deviceToken",

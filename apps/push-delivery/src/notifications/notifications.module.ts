@@ -1,21 +1,40 @@
-import { Module } from '@nestjs/common';
+import { Injectable, Module } from '@nestjs/common';
+import { PeriodicJob } from '#bootstrap';
+import { Metrics } from '#observability';
 import { DispatchModule } from '../dispatch/dispatch.module.js';
 import { InstallationsModule } from '../installations/installations.module.js';
-import { DeviceCountsRepository } from './device-counts.repository.js';
-import { DeviceReportService } from './device-report.service.js';
 import { NotificationsController } from './notifications.controller.js';
-import { NotificationsRepository } from './notifications.repository.js';
-import { NotificationsService } from './notifications.service.js';
-import { PushOperationsController } from './push-operations.controller.js';
-import { RequestIdsRepository } from './request-ids.repository.js';
-import { RetentionJob } from './retention.job.js';
-import { RetentionRepository } from './retention.repository.js';
+import {
+  DeviceCountsRepository,
+  NotificationsRepository,
+  RequestIdsRepository,
+  RetentionRepository,
+} from './notifications.repository.js';
+import { DeviceReportService, NotificationsService } from './notifications.service.js';
+import { ConnectorsController, PushOperationsController } from './push-operations.controller.js';
 import { SendPushService } from './send-push.service.js';
+
+const INTERVAL_MS = 60_000;
+
+/** Deletes old pushes and request ids. Replicas pass over the rows that another one deletes. */
+@Injectable()
+class RetentionJob extends PeriodicJob {
+  constructor(
+    private readonly retention: RetentionRepository,
+    metrics: Metrics,
+  ) {
+    super({ name: 'push-cleanup', intervalMs: INTERVAL_MS, metrics });
+  }
+
+  processBatch(): Promise<boolean> {
+    return this.retention.processBatch();
+  }
+}
 
 /** Pushes as applications ask for them, and what became of them. */
 @Module({
   imports: [DispatchModule, InstallationsModule],
-  controllers: [NotificationsController, PushOperationsController],
+  controllers: [ConnectorsController, NotificationsController, PushOperationsController],
   providers: [
     DeviceCountsRepository,
     DeviceReportService,

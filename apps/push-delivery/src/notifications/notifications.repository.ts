@@ -3,8 +3,10 @@ import type { Queryable, Tx } from '#database';
 import type { CompiledCount, CompiledFind } from '#objects';
 import { countRows, listBounded } from '#objects/store';
 import { currentTraceparent } from '#observability';
+import { UNKNOWN_PLATFORM } from '../dispatch/delivery-counts.rules.js';
+import type { NewNotification, NotificationRow, NotificationStatus } from '../dispatch/push.row.js';
+import { IS_TARGET } from '../installations/installation.presenter.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import type { NewNotification, NotificationRow, NotificationStatus } from './notification.row.js';
 
 const COLUMNS = `app_id AS "appId", object_id AS "objectId", seq::float8 AS seq, notification_id AS "notificationId", status,
   is_bulk AS "isBulk", target, data, message, prod, flow_control AS "flowControl", due_at AS "dueAt",
@@ -90,5 +92,96 @@ export class NotificationsRepository {
   async removeScheduled(appId: string, seq: number): Promise<boolean> {
     const sql = `DELETE FROM push.notifications WHERE app_id = $1 AND seq = $2 AND status = 'scheduled' RETURNING 1`;
     return (await this.database.query(sql, [appId, seq])).length > 0;
+  }
+}
+
+/** The answer to a push. */
+interface AcceptedPush {
+  readonly objectId: string;
+  readonly createdAt: Date;
+}
+
+/** For how long a request with the same id is the same request (the API's rule). */
+const MEMORY = `interval '5 minutes'`;
+
+/** Requests for pushes that may be sent again. */
+@Injectable()
+export class RequestIdsRepository {
+  /**
+   * Notes the answer to a request. Of requests that come at once the second waits until the first one's transaction is over.
+   * @returns the answer that the request got before; undefined where it is the first
+   */
+  async claim(
+    tx: Tx,
+    { appId, reqId, objectId, createdAt }: AcceptedPush & { readonly appId: string; readonly reqId: string },
+  ): Promise<AcceptedPush | undefined> {
+    const claimed = await tx.query(
+      `INSERT INTO push.request_ids AS known (app_id, req_id, object_id, created_at) VALUES ($1, $2, $3, $4)
+       ON CONFLICT ON CONSTRAINT request_ids_pkey DO UPDATE
+          SET object_id = EXCLUDED.object_id, created_at = EXCLUDED.created_at
+        WHERE known.created_at <= EXCLUDED.created_at - ${MEMORY}
+       RETURNING 1`,
+      [appId, reqId, objectId, createdAt],
+    );
+    if (claimed.length > 0) return undefined;
+    const [first] = await tx.query<AcceptedPush>(
+      `SELECT object_id AS "objectId", created_at AS "createdAt" FROM push.request_ids WHERE app_id = $1 AND req_id = $2`,
+      [appId, reqId],
+    );
+    // Retention may have taken it between the two statements.
+    return first;
+  }
+}
+
+/** Rows that one statement deletes: few enough that no request waits long for their locks. */
+const BATCH_SIZE = 500;
+
+/** A week after it was sent (the API's rule), once its message has expired and its last counts are in the row. */
+const OLD_NOTIFICATIONS = `
+  DELETE FROM push.notifications WHERE (app_id, object_id) IN (
+    SELECT app_id, object_id FROM push.notifications
+     WHERE status IN ('done', 'error') AND due_at < now() - interval '7 days' AND expires_at < now() AND next_tally_at IS NULL
+     ORDER BY due_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+
+/** They count for five minutes, by clocks that may differ. */
+const OLD_REQUEST_IDS = `
+  DELETE FROM push.request_ids WHERE (app_id, req_id) IN (
+    SELECT app_id, req_id FROM push.request_ids WHERE created_at < now() - interval '1 hour'
+     ORDER BY created_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+
+@Injectable()
+export class RetentionRepository {
+  constructor(private readonly database: PushDatabase) {}
+
+  /** Deletes a batch of each kind. @returns whether more may be left */
+  async processBatch(): Promise<boolean> {
+    let isMore = false;
+    for (const statement of [OLD_NOTIFICATIONS, OLD_REQUEST_IDS]) {
+      const taken = await this.database.query(statement);
+      isMore ||= taken.length === BATCH_SIZE;
+    }
+    return isMore;
+  }
+}
+
+interface DeviceCount {
+  readonly platform: string;
+  readonly installations: number;
+  /** Of them, those that a push to all would be for. */
+  readonly targeted: number;
+}
+
+/** Counts installations. */
+@Injectable()
+export class DeviceCountsRepository {
+  constructor(private readonly database: PushDatabase) {}
+
+  count(appId: string): Promise<DeviceCount[]> {
+    return this.database.query<DeviceCount>(
+      `SELECT COALESCE(device_type, $2) AS platform, count(*)::float8 AS installations,
+              (count(*) FILTER (WHERE ${IS_TARGET}))::float8 AS targeted
+         FROM push.installations WHERE app_id = $1 GROUP BY 1 ORDER BY 1`,
+      [appId, UNKNOWN_PLATFORM],
+    );
   }
 }

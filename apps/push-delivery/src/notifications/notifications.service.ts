@@ -1,13 +1,29 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, ObjectListQuery, pushOperationsRpc, RpcReply } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { compileCount, compileFind, parseOrder, parseWhere, pickKeys, type QueryScope } from '#objects';
-import { PushCounts } from '../dispatch/push-counts.js';
-import { PushQueryDatabase } from '../installations/push-query-database.js';
-import { NOTIFICATION_QUERY_CLASS } from './notification-query.fields.js';
-import { presentNotification, presentScheduled } from './notification.presenter.js';
-import type { NotificationRow } from './notification.row.js';
-import { NotificationsRepository, type Page } from './notifications.repository.js';
+import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
+import { PushCounts } from '../dispatch/delivery-statistics.js';
+import type { NotificationRow } from '../dispatch/push.row.js';
+import { PushQueryDatabase } from '../installations/installations.repository.js';
+import { NOTIFICATION_QUERY_CLASS, presentNotification, presentScheduled } from './notification.presenter.js';
+import { DeviceCountsRepository, NotificationsRepository, type Page } from './notifications.repository.js';
+
+/** How many devices an application could reach, for operators. */
+@Injectable()
+export class DeviceReportService {
+  constructor(
+    private readonly devices: DeviceCountsRepository,
+    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
+  ) {}
+
+  /** @throws AppError SERVICE_UNAVAILABLE where the queues do not answer */
+  async count(appId: string): Promise<RpcReply<typeof pushOperationsRpc.devices>> {
+    const [counts, connected] = await Promise.all([this.devices.count(appId), this.queues.countConnected(appId)]);
+    const platforms = Object.fromEntries(counts.map(({ platform, ...count }) => [platform, count]));
+    return { platforms, connected };
+  }
+}
 
 /** The newest first: whoever lists pushes asks what became of those just sent. */
 const DEFAULT_ORDER = '-createdAt';

@@ -1,9 +1,19 @@
-import { Controller } from '@nestjs/common';
-import { pushOperationsRpc, type RpcData, type RpcReply } from '#contracts';
+import { Controller, Inject } from '@nestjs/common';
+import { pushOperationsRpc, pushRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { DeviceReportService } from './device-report.service.js';
-import { NotificationsService } from './notifications.service.js';
+import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
+import { DeviceReportService, NotificationsService } from './notifications.service.js';
 import { SendPushService } from './send-push.service.js';
+
+@Controller()
+export class ConnectorsController {
+  constructor(@Inject(CONNECTOR_NODES) private readonly connectors: ConnectorNodes) {}
+
+  @RpcHandler(pushRpc.findConnectors)
+  async find(): Promise<RpcReply<typeof pushRpc.findConnectors>> {
+    return { ports: (await this.connectors.live()).map(({ port }) => port) };
+  }
+}
 
 type Operations = typeof pushOperationsRpc;
 

@@ -1,11 +1,59 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { appError } from '#errors';
-import { isJsonObject } from '#objects';
-import type { NewNotification } from './notification.row.js';
-import { assertStorable, incorrect, isLeftOut, shortName } from './push-field.rules.js';
-import { messageOf } from './push-message.rules.js';
-import { isBulk, parseConditions, parseDevices } from './push-target.rules.js';
-import { parseTimes } from './push-times.rules.js';
+import { dateOf, isJsonObject } from '#objects';
+import { messageOf } from '../dispatch/push-message.rules.js';
+import type { NewNotification } from '../dispatch/push.row.js';
+import {
+  assertStorable,
+  incorrect,
+  isBulk,
+  isLeftOut,
+  parseConditions,
+  parseDevices,
+  shortName,
+} from './push-target.rules.js';
+
+/** Earlier than that ahead a push is sent at once, in milliseconds (the API's rule). */
+const AT_ONCE_MS = 60_000;
+const DEFAULT_LIFE_MS = 7 * 24 * 3_600_000;
+const LONGEST_AHEAD_SECONDS = 10 * 365 * 24 * 3_600;
+
+interface PushTimes {
+  readonly dueAt: Date;
+  readonly expiresAt: Date;
+}
+
+/** When a push is sent, and from when on no device gets it any more. @throws AppError INCORRECT_TYPE */
+function parseTimes(body: JsonObject, now: Date): PushTimes {
+  const dueAt = parseDue(body['push_time'], now);
+  const expiresAt = parseExpiry(body, dueAt);
+  if (expiresAt <= dueAt) throw incorrect('A push must expire later than it is sent.');
+  if (expiresAt.getTime() - now.getTime() > LONGEST_AHEAD_SECONDS * 1_000)
+    throw incorrect('The times of a push lie ten years ahead at most.');
+  return { dueAt, expiresAt };
+}
+
+function parseDue(value: JsonValue | undefined, now: Date): Date {
+  if (isLeftOut(value)) return now;
+  const time = parseTime('push_time', value);
+  return time.getTime() - now.getTime() < AT_ONCE_MS ? now : time;
+}
+
+function parseExpiry({ expiration_time: time, expiration_interval: seconds }: JsonObject, dueAt: Date): Date {
+  if (!isLeftOut(time) && !isLeftOut(seconds))
+    throw incorrect('Give expiration_time or expiration_interval, not both.');
+  if (!isLeftOut(time)) return parseTime('expiration_time', time);
+  if (isLeftOut(seconds)) return new Date(dueAt.getTime() + DEFAULT_LIFE_MS);
+  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds > LONGEST_AHEAD_SECONDS)
+    throw incorrect('expiration_interval is a whole number of seconds, ten years at most.');
+  return new Date(dueAt.getTime() + seconds * 1_000);
+}
+
+function parseTime(name: string, value: JsonValue): Date {
+  const time = dateOf(value);
+  if (time === undefined) throw incorrect(`${name} must be an ISO 8601 time.`);
+  return time;
+}
 
 /** What a push may weigh as JSON, the ids of `POST /1.1/push/devices` aside (the API's bound). */
 const MAX_BODY_BYTES = 4_095;
@@ -20,7 +68,7 @@ export interface ParsedPush {
   readonly reqId: string | null;
 }
 
-export interface PushCircumstances {
+interface PushCircumstances {
   readonly now: Date;
   /** What `prod` is where the body does not say. */
   readonly prod: NewNotification['prod'];

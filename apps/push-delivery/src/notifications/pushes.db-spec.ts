@@ -7,15 +7,13 @@ import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { newDatabase, unique } from '#testing';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
-import { PushCounts } from '../dispatch/push-counts.js';
+import { PushCounts } from '../dispatch/delivery-statistics.js';
 import type { PushDispatcher } from '../dispatch/push-dispatcher.js';
-import { PushQueryDatabase } from '../installations/push-query-database.js';
+import { PushQueryDatabase } from '../installations/installations.repository.js';
 import type { PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { NotificationsRepository } from './notifications.repository.js';
+import { NotificationsRepository, RequestIdsRepository, RetentionRepository } from './notifications.repository.js';
 import { NotificationsService } from './notifications.service.js';
-import { RequestIdsRepository } from './request-ids.repository.js';
-import { RetentionRepository } from './retention.repository.js';
 import { SendPushService } from './send-push.service.js';
 
 const PARALLEL = 20;

@@ -5,13 +5,11 @@ import type { Caller, JsonObject, pushRpc, RpcData, RpcReply } from '#contracts'
 import { appError } from '#errors';
 import { compileCount, newObjectId, parseWhere } from '#objects';
 import { PushDispatcher } from '../dispatch/push-dispatcher.js';
-import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/installation-query.fields.js';
+import type { NewNotification, PushTarget } from '../dispatch/push.row.js';
+import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/installation.presenter.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import type { NewNotification } from './notification.row.js';
-import { NotificationsRepository } from './notifications.repository.js';
+import { NotificationsRepository, RequestIdsRepository } from './notifications.repository.js';
 import { type ParsedPush, parsePush, parsePushToDevices } from './push-request.rules.js';
-import { RequestIdsRepository } from './request-ids.repository.js';
-import type { PushTarget } from './target.types.js';
 
 type PushRequest = RpcData<typeof pushRpc.send>;
 type Accepted = RpcReply<typeof pushRpc.send>;

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { MalformedFrame } from './client-command.js';
+import { MalformedFrame } from './framing.js';
 import { chooseProtocol, framingOf } from './framings.js';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');

@@ -1,7 +1,14 @@
-import { type ClientCommand, MalformedFrame } from './client-command.js';
-import type { Framing } from './framing.js';
-import { COMMANDS, decodeCommand, encodeCommand, type GenericCommand, SERVICES } from './generic-command.js';
-import type { ServerFrame } from './server-frame.js';
+import {
+  type ClientCommand,
+  COMMANDS,
+  decodeCommand,
+  encodeCommand,
+  type Framing,
+  type GenericCommand,
+  MalformedFrame,
+  type ServerFrame,
+  SERVICES,
+} from './framing.js';
 
 /** Binary frames of Android, of leancloud-realtime, and of all that open a socket for other things beside pushes. */
 export const protobufFraming: Framing = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { webSocketFrame } from './websocket-frame.js';
+import { webSocketFrame } from '../device-socket.js';
 
 describe('a frame on the wire', () => {
   it.each([

@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import type { DeviceAddress, SessionRef } from '../device-queues/device-queues.js';
+import type { DeviceConnection } from './device-connection.js';
+import { VISIT_MS } from './device-session.js';
+
+/** How this process and its sessions are called, by the store and by other processes. */
+@Injectable()
+export class ConnectorIdentity {
+  /** Unique for each start. */
+  readonly node = `connector-${randomBytes(6).toString('hex')}`;
+  #sessions = 0;
+
+  newSessionId(): string {
+    this.#sessions += 1;
+    return this.#sessions.toString(36);
+  }
+
+  sessionRef(session: string): SessionRef {
+    return { node: this.node, session };
+  }
+}
+
+/** All connections of this process, and which one is whose. */
+@Injectable()
+export class Connections {
+  readonly #all = new Set<DeviceConnection>();
+  readonly #byApp = new Map<string, Map<string, DeviceConnection>>();
+
+  get count(): number {
+    return this.#all.size;
+  }
+
+  all(): ReadonlySet<DeviceConnection> {
+    return this.#all;
+  }
+
+  add(connection: DeviceConnection): void {
+    this.#all.add(connection);
+  }
+
+  /** Makes the connection the device's. @returns the one that was it until now */
+  claim(device: DeviceAddress, connection: DeviceConnection): DeviceConnection | undefined {
+    const devices = this.#byApp.get(device.appId) ?? new Map<string, DeviceConnection>();
+    const previous = devices.get(device.installationId);
+    this.#byApp.set(device.appId, devices.set(device.installationId, connection));
+    return previous === connection ? undefined : previous;
+  }
+
+  find({ appId, installationId }: DeviceAddress): DeviceConnection | undefined {
+    return this.#byApp.get(appId)?.get(installationId);
+  }
+
+  remove(connection: DeviceConnection): void {
+    this.#all.delete(connection);
+    const { device } = connection.session;
+    if (device === undefined || this.find(device) !== connection) return;
+    const devices = this.#byApp.get(device.appId);
+    devices?.delete(device.installationId);
+    if (devices?.size === 0) this.#byApp.delete(device.appId);
+  }
+
+  /** Has the queues of all devices asked for what these may have missed. */
+  resyncAll(): void {
+    for (const connection of this.#all) connection.perform(connection.session.resync());
+  }
+}
+
+const TICK_MS = 100;
+
+/** Visits every connection once in VISIT_MS, a few at each tick: no connection needs a timer of its own. */
+export class ConnectionRounds {
+  #timer: NodeJS.Timeout | undefined;
+  #round: Iterator<DeviceConnection, undefined> | undefined;
+  #begunMs = 0;
+  #perTick = 1;
+
+  constructor(private readonly connections: Connections) {}
+
+  start(): void {
+    this.#timer ??= setInterval(() => {
+      this.#tick(performance.now());
+    }, TICK_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #tick(nowMs: number): void {
+    if (this.#round === undefined) {
+      if (nowMs - this.#begunMs < VISIT_MS) return;
+      this.#begunMs = nowMs;
+      this.#perTick = Math.ceil((this.connections.count * TICK_MS) / VISIT_MS);
+      this.#round = this.connections.all()[Symbol.iterator]();
+    }
+    for (let count = 0; count <= this.#perTick; count += 1) {
+      const next = this.#round.next();
+      if (next.done === true) {
+        this.#round = undefined;
+        return;
+      }
+      next.value.perform(next.value.session.visit(nowMs));
+    }
+  }
+}

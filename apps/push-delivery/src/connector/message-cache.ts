@@ -1,0 +1,98 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import type { PushMessage } from '#contracts';
+import { DEVICE_QUEUES, type DeviceQueues, type MessageRef } from '../device-queues/device-queues.js';
+import type { Deliverable } from './device-session.js';
+import type { DeliveredMessage } from './framings/framing.js';
+
+/** A message with its bodies, one for each platform that has its own. */
+class CachedMessage {
+  /** Of all bodies. */
+  readonly bytes: number;
+  readonly #expiresAt: number;
+  readonly #byPlatform: ReadonlyMap<string, DeliveredMessage>;
+  readonly #common: DeliveredMessage;
+
+  constructor({ id, expiresAt, bodies, body }: PushMessage) {
+    const delivered = (text: string) => ({ id, body: text, bytes: Buffer.byteLength(text) });
+    this.#expiresAt = expiresAt;
+    this.#common = delivered(body);
+    this.#byPlatform = new Map(Object.entries(bodies).map(([platform, text]) => [platform, delivered(text)]));
+    this.bytes = [this.#common, ...this.#byPlatform.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  hasExpired(now: Date): boolean {
+    return this.#expiresAt <= now.getTime();
+  }
+
+  deliverable(ref: MessageRef): Deliverable {
+    return { ref, message: this.#byPlatform.get(ref.platform) ?? this.#common };
+  }
+}
+
+const MAX_MESSAGES = 10_000;
+/** Of all bodies together; frames made of them take about as much again. */
+const MAX_BYTES = 33_554_432;
+
+interface CommonRead {
+  readonly ids: Set<string>;
+  readonly answer: Promise<ReadonlyMap<string, CachedMessage>>;
+}
+
+/** The messages that devices get now, each read once and kept in bounded memory. */
+@Injectable()
+export class MessageCache {
+  readonly #kept = new LRUCache<string, CachedMessage>({
+    max: MAX_MESSAGES,
+    maxSize: MAX_BYTES,
+    sizeCalculation: (message) => message.bytes,
+  });
+  /** What is asked for together. */
+  #wanted: CommonRead | undefined;
+
+  constructor(@Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues) {}
+
+  add(message: PushMessage): CachedMessage {
+    const kept = this.#kept.get(message.id);
+    if (kept !== undefined) return kept;
+    const cached = new CachedMessage(message);
+    this.#kept.set(message.id, cached);
+    return cached;
+  }
+
+  /**
+   * The messages of a queue that have not expired, in its order.
+   * @throws AppError SERVICE_UNAVAILABLE
+   */
+  async load(refs: readonly MessageRef[], now: Date): Promise<Deliverable[]> {
+    const found = new Map<string, CachedMessage>();
+    const missing: string[] = [];
+    for (const { id } of refs) {
+      const kept = this.#kept.get(id);
+      if (kept === undefined) missing.push(id);
+      else found.set(id, kept);
+    }
+    if (missing.length > 0) for (const [id, message] of await this.#read(missing)) found.set(id, message);
+    return refs.flatMap((ref) => {
+      const message = found.get(ref.id);
+      return message === undefined || message.hasExpired(now) ? [] : [message.deliverable(ref)];
+    });
+  }
+
+  /** Thousands of devices that come back at once want the same few messages. */
+  #read(ids: readonly string[]): Promise<ReadonlyMap<string, CachedMessage>> {
+    const wanted = (this.#wanted ??= this.#nextRead());
+    for (const id of ids) wanted.ids.add(id);
+    return wanted.answer;
+  }
+
+  #nextRead(): CommonRead {
+    const ids = new Set<string>();
+    const answer = new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
+      this.#wanted = undefined;
+      const messages = await this.queues.messages([...ids]);
+      return new Map(messages.map((message) => [message.id, this.add(message)]));
+    });
+    return { ids, answer };
+  }
+}

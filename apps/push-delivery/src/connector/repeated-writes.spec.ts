@@ -1,0 +1,88 @@
+import { Logger } from '@nestjs/common';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { appError } from '#errors';
+import { RepeatedWrites } from './queue-writes.js';
+
+const away = () => appError('SERVICE_UNAVAILABLE');
+
+describe('writes that are repeated', () => {
+  let batches: (readonly number[])[];
+  let problems: Error[];
+  let dropped: number;
+  let writes: RepeatedWrites<number>;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    Logger.overrideLogger(false);
+    [batches, problems, dropped] = [[], [], 0];
+    writes = new RepeatedWrites({
+      name: 'numbers',
+      write: (items) => {
+        const problem = problems.shift();
+        if (problem !== undefined) return Promise.reject(problem);
+        batches.push(items);
+        return Promise.resolve();
+      },
+      limit: 3,
+      dropped: () => (dropped += 1),
+    });
+    return () => vi.useRealTimers();
+  });
+
+  it('go together where they come together, in their order', async () => {
+    for (const item of [1, 2, 3]) writes.add(item);
+    await vi.runAllTimersAsync();
+    writes.add(4);
+    await vi.runAllTimersAsync();
+    expect(batches).toEqual([[1, 2, 3], [4]]);
+  });
+
+  it('are tried until the store takes them, before those that came later', async () => {
+    problems = [away(), away()];
+    writes.add(1);
+    await vi.advanceTimersByTimeAsync(10);
+    writes.add(2);
+    await vi.runAllTimersAsync();
+    expect(batches).toEqual([[1], [2]]);
+  });
+
+  it('are settled once the store has them, and not before', async () => {
+    problems = [away()];
+    writes.add(1);
+    let isSettled = false;
+    const settled = writes.settled().then(() => (isSettled = true));
+    await vi.advanceTimersByTimeAsync(10);
+    expect(isSettled).toBe(false);
+    await vi.runAllTimersAsync();
+    await settled;
+    await writes.settled();
+  });
+
+  it('give up what can never be written, and go on', async () => {
+    problems = [new Error('a mistake of ours')];
+    writes.add(1);
+    await vi.advanceTimersByTimeAsync(10);
+    writes.add(2);
+    await vi.runAllTimersAsync();
+    await writes.settled();
+    expect(batches).toEqual([[2]]);
+  });
+
+  it('are dropped where too many wait', async () => {
+    for (const item of [1, 2, 3, 4]) writes.add(item);
+    await vi.runAllTimersAsync();
+    expect(batches).toEqual([[1, 2, 3]]);
+    expect(dropped).toBe(1);
+  });
+
+  it('end at a limit where the store stays away', async () => {
+    problems = Array.from({ length: 1_000 }, away);
+    writes.add(1);
+    const closed = writes.close(2_000);
+    await vi.advanceTimersByTimeAsync(2_001);
+    await closed;
+    await vi.runAllTimersAsync();
+    expect(batches).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

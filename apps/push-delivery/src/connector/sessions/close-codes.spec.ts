@@ -1,8 +1,0 @@
-import { describe, expect, it } from 'vitest';
-import { toldCode } from './close-codes.js';
-
-describe('close codes', () => {
-  it('are told where somebody may look for them; what a client makes up is told as one', () => {
-    expect([1000, 1006, 4111, 3000, 4999].map(toldCode)).toEqual(['1000', '1006', '4111', 'other', 'other']);
-  });
-});

@@ -1,0 +1,37 @@
+import type { JsonObject, JsonValue } from '#contracts';
+import { isJsonObject } from '#objects';
+import type { MessageBodies } from './push.row.js';
+
+/** A member of `data` with one of these names that is an object is for devices of that platform alone. */
+export const PLATFORMS: readonly string[] = ['android', 'ios', 'macos', 'tvos', 'watchos', 'web', 'wp'];
+/** Blocks for the push services of makers of phones. None of them carries our messages. */
+const VENDORS = ['mi', 'hms', 'mz', 'vivo', 'oppo', 'fcm'];
+
+interface PushMessageParts {
+  readonly message: MessageBodies;
+  /** The platforms that the message has something for; undefined: all. */
+  readonly platforms: readonly string[] | undefined;
+}
+
+/**
+ * What devices get: the members of `data`, those of a platform's block over those beside it. What the server adds stands in
+ * each: the expiry, by which devices drop a message, with the milliseconds that they insist on.
+ */
+export function messageOf(data: JsonObject, added: JsonObject, expiresAt: Date): PushMessageParts {
+  const blocks = new Map(PLATFORMS.flatMap((platform) => blockOf(data, platform)));
+  const shared = without(data, [...blocks.keys(), ...VENDORS.filter((vendor) => isJsonObject(data[vendor]))]);
+  const bodyOf = (own: JsonObject) =>
+    JSON.stringify({ ...added, ...shared, ...own, _expiration_time: expiresAt.toISOString() });
+  const bodies = Object.fromEntries([...blocks].map(([platform, block]) => [platform, bodyOf(block)]));
+  const isForAll = blocks.size === 0 || Object.keys(shared).length > 0;
+  return { message: { body: bodyOf({}), bodies }, platforms: isForAll ? undefined : [...blocks.keys()] };
+}
+
+function blockOf(data: JsonObject, platform: string): [string, JsonObject][] {
+  const block: JsonValue | undefined = data[platform];
+  return isJsonObject(block) ? [[platform, block]] : [];
+}
+
+function without(data: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(data).filter(([name]) => !names.includes(name)));
+}

@@ -1,0 +1,136 @@
+import { Check, Column, Entity, Generated, Index, PrimaryColumn, Unique } from 'typeorm';
+
+/** A push with its lease and its place in the scan of installations. */
+@Entity('notifications')
+@Unique('notifications_seq_key', ['seq'])
+@Check(
+  'notifications_status_check',
+  "(status = ANY (ARRAY['scheduled'::text, 'in-queue'::text, 'done'::text, 'error'::text]))",
+)
+@Index('notifications_newest_idx', ['appId', 'createdAt', 'objectId'])
+@Index('notifications_over_idx', ['dueAt'], { where: "status = ANY (ARRAY['done'::text, 'error'::text])" })
+@Index('notifications_untallied_idx', ['nextTallyAt'], { where: 'next_tally_at IS NOT NULL' })
+@Index('notifications_waiting_idx', ['isBulk', 'dueAt', 'seq'], {
+  where: "status = ANY (ARRAY['scheduled'::text, 'in-queue'::text])",
+})
+export class NotificationEntity {
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'notifications_pkey' })
+  appId!: string;
+
+  @PrimaryColumn('text', { name: 'object_id', primaryKeyConstraintName: 'notifications_pkey' })
+  objectId!: string;
+
+  @Column('bigint')
+  // The type of the decorator lacks the strategy that TypeORM knows.
+  @Generated('identity' as 'increment')
+  seq!: string;
+
+  @Column('text', { name: 'notification_id', nullable: true })
+  notificationId!: string | null;
+
+  @Column('text')
+  status!: string;
+
+  @Column('boolean', { name: 'is_bulk' })
+  isBulk!: boolean;
+
+  @Column('jsonb')
+  target!: unknown;
+
+  @Column('jsonb')
+  data!: unknown;
+
+  @Column('jsonb')
+  message!: unknown;
+
+  @Column('text')
+  prod!: string;
+
+  @Column('integer', { name: 'flow_control', nullable: true })
+  flowControl!: number | null;
+
+  @Column({ type: 'timestamptz', name: 'due_at', precision: 3 })
+  dueAt!: Date;
+
+  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
+  expiresAt!: Date;
+
+  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  createdAt!: Date;
+
+  @Column({ type: 'timestamptz', name: 'updated_at', precision: 3 })
+  updatedAt!: Date;
+
+  @Column('text', { name: 'lease_owner', nullable: true })
+  leaseOwner!: string | null;
+
+  @Column({ type: 'timestamptz', name: 'lease_until', precision: 3, nullable: true })
+  leaseUntil!: Date | null;
+
+  @Column('integer', { default: 0 })
+  failures!: number;
+
+  @Column('smallint', { name: 'cursor_partition', default: -1 })
+  cursorPartition!: number;
+
+  @Column('text', { name: 'cursor_object_id', default: '' })
+  cursorObjectId!: string;
+
+  @Column('jsonb', { default: {} })
+  counts!: unknown;
+
+  @Column({ type: 'timestamptz', name: 'next_tally_at', precision: 3, nullable: true })
+  nextTallyAt!: Date | null;
+
+  @Column('text', { nullable: true })
+  error!: string | null;
+
+  @Column('text', { name: 'request_id', nullable: true })
+  requestId!: string | null;
+
+  @Column('text', { nullable: true })
+  traceparent!: string | null;
+}
+
+/** The delivery statistics of a push on one platform. */
+@Entity('tallies')
+@Index('tallies_kept_until_idx', ['keptUntil'])
+export class TallyEntity {
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'tallies_pkey' })
+  appId!: string;
+
+  @PrimaryColumn('text', { name: 'message_id', primaryKeyConstraintName: 'tallies_pkey' })
+  messageId!: string;
+
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'tallies_pkey' })
+  platform!: string;
+
+  @Column('integer', { default: 0 })
+  enqueued!: number;
+
+  @Column('integer', { default: 0 })
+  acknowledged!: number;
+
+  @Column('integer', { default: 0 })
+  overflowed!: number;
+
+  @Column({ type: 'timestamptz', name: 'kept_until', precision: 3 })
+  keptUntil!: Date;
+}
+
+/** A request id of an application, so that a repeated request sends no second push. */
+@Entity('request_ids')
+@Index('request_ids_created_at_idx', ['createdAt'])
+export class RequestIdEntity {
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'request_ids_pkey' })
+  appId!: string;
+
+  @PrimaryColumn('text', { name: 'req_id', primaryKeyConstraintName: 'request_ids_pkey' })
+  reqId!: string;
+
+  @Column('text', { name: 'object_id' })
+  objectId!: string;
+
+  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  createdAt!: Date;
+}
