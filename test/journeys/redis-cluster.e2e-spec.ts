@@ -67,8 +67,8 @@ describe('on a cluster of Redis', () => {
     expect(await nodes.beat(node)).toBe(await nodes.beat(node));
     expect(await nodes.live()).toEqual([node]);
     await nodes.leave(node.id);
-    expect(await nodes.takeDead()).toEqual([node.id]);
-    await nodes.bury([node.id]);
+    expect(await nodes.reapExpired()).toEqual([node.id]);
+    await nodes.acknowledgeDropped([node.id]);
   });
 
   describe('the services', () => {

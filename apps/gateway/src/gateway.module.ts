@@ -1,9 +1,9 @@
 import { type DynamicModule, Inject, Module } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
-import { ApplicationDirectory, STRANGER_LIMIT_OPTIONS, StrangerLimit } from '#admission';
+import { ApplicationDirectory, STRANGER_LIMIT_OPTIONS, FailedCredentialLimit } from '#admission';
 import { accountsRpc } from '#contracts';
 import { RpcClient } from '#messaging';
-import { ProcessFacts, Readiness } from '#observability';
+import { ProcessInfo, Readiness } from '#observability';
 import { EmailsController, MailLinksController } from './accounts/emails.controller.js';
 import { PhoneNumbersController } from './accounts/phone-numbers.controller.js';
 import { RolesController } from './accounts/roles.controller.js';
@@ -58,12 +58,7 @@ export class GatewayModule {
   /** All endpoints of a gateway. */
   static readonly endpoints: readonly RoutedEndpoint[] = [...endpointsOf(CONTROLLERS), ...OPERATIONS_ENDPOINTS];
 
-  constructor(
-    readiness: Readiness,
-    facts: ProcessFacts,
-    rpc: RpcClient,
-    @Inject(GATEWAY_CONFIG) config: GatewayConfig,
-  ) {
+  constructor(readiness: Readiness, facts: ProcessInfo, rpc: RpcClient, @Inject(GATEWAY_CONFIG) config: GatewayConfig) {
     registerSettings(facts, config);
     readiness.register('accounts', async () => {
       await rpc.call(accountsRpc.findApplication, { appId: 'readiness' });
@@ -84,14 +79,14 @@ export class GatewayModule {
         BatchService,
         PagesService,
         Principals,
-        StrangerLimit,
+        FailedCredentialLimit,
       ],
     };
   }
 }
 
 /** Adds the settings of the gateway to the diagnostics of the process. */
-function registerSettings(facts: ProcessFacts, { baseUrl, pushUrls, rateLimits, trustedProxies }: GatewayConfig): void {
+function registerSettings(facts: ProcessInfo, { baseUrl, pushUrls, rateLimits, trustedProxies }: GatewayConfig): void {
   const areLimited = [rateLimits.requests, rateLimits.logins, rateLimits.signUps].every((one) => one !== undefined);
   facts.setting('baseUrl', () => baseUrl);
   facts.setting('pushUrl', () => pushUrls?.server ?? null);

@@ -6,7 +6,7 @@ import {
   MessageEntity,
   QueuedMessageEntity,
 } from './device-queues/device-queue.entity.js';
-import { NotificationEntity, RequestIdEntity, TallyEntity } from './dispatch/push.entity.js';
+import { NotificationEntity, RequestIdEntity, DeliveryStatisticsEntity } from './dispatch/push.entity.js';
 import { InstallationEntity } from './installations/installation.entity.js';
 import { CreatePush1796100000000 } from './migrations/1796100000000-create-push.js';
 import { CreateDeviceQueues1796200000000 } from './migrations/1796200000000-create-device-queues.js';
@@ -28,7 +28,7 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
     entities: [
       InstallationEntity,
       NotificationEntity,
-      TallyEntity,
+      DeliveryStatisticsEntity,
       RequestIdEntity,
       MessageEntity,
       QueuedMessageEntity,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { type RunningService, startService } from '#bootstrap';
 import { connectorMessages, type PushMessage } from '#contracts';
-import { InProcessTransport, NodeMessages } from '#messaging';
+import { InProcessTransport, DirectMessages } from '#messaging';
 import { Readiness } from '#observability';
 import { RedisModule } from '#redis';
 import { eventually, newNamespace, testRun, unique } from '#testing';
@@ -159,7 +159,7 @@ export class Connectors {
       });
       for (const { node, platform } of connected)
         await this.first.app
-          .get(NodeMessages)
+          .get(DirectMessages)
           .send(node, connectorMessages.deliver, { message, targets: [[installationId, platform]], isRepeated });
     }
     return { id, body: JSON.parse(message.body) as TestPush['body'] };

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Clock } from '#bootstrap';
-import { connectorMessages, type NodeMessagePayload } from '#contracts';
+import { connectorMessages, type DirectMessagePayload } from '#contracts';
 import { migrate } from '#database';
-import { nodeMessageHandler, NodeMessages, RabbitTransport } from '#messaging';
+import { nodeMessageHandler, DirectMessages, RabbitTransport } from '#messaging';
 import { Metrics } from '#observability';
 import { Redis } from '#redis';
 import { eventually, newDatabase, newNamespace, TcpProxy, testRun } from '#testing';
@@ -11,7 +11,7 @@ import { partitionOf } from '../src/device-queues/device-queues.js';
 import { RedisConnectorNodes } from '../src/device-queues/redis-connector-nodes.store.js';
 import { RedisDeviceQueues } from '../src/device-queues/redis-device-queues.store.js';
 import { InstallationScanRepository } from '../src/dispatch/installation-scan.repository.js';
-import { DeviceHints, messageOfPush, PushDelivery } from '../src/dispatch/push-delivery.js';
+import { WakeUpNotifications, messageOfPush, PushDelivery } from '../src/dispatch/push-delivery.js';
 import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
 import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
 import { PushLeases } from '../src/dispatch/push-worker.js';
@@ -29,7 +29,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
   let dispatcher: PushDispatcher;
   let appId: string;
   let node: string;
-  let hints: NodeMessagePayload<typeof connectorMessages.deliver>[];
+  let hints: DirectMessagePayload<typeof connectorMessages.deliver>[];
 
   const idOf = (index: number) => `device-${index}`;
   const install = () =>
@@ -95,14 +95,14 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     const connectors = new RedisConnectorNodes(redis, 60_000);
     await connectors.beat({ id: node, port: 1 });
     const hear = nodeMessageHandler(connectorMessages.deliver, (hint) => void hints.push(hint));
-    new NodeMessages(receiving).receiveAs(node, [hear], () => undefined);
+    new DirectMessages(receiving).receiveAs(node, [hear], () => undefined);
     await eventually(() => {
       expect([sending.isConnected(), receiving.isConnected()]).toEqual([true, true]);
     });
     for (let index = 0; index < 100; index += 1)
       await queues.connect({ appId, installationId: idOf(index) }, { node, session: 's' }, 10);
     const jobs = new PushJobsRepository(database);
-    const delivery = new PushDelivery(queues, new DeviceHints(new NodeMessages(sending), connectors));
+    const delivery = new PushDelivery(queues, new WakeUpNotifications(new DirectMessages(sending), connectors));
     const scan = new InstallationScanRepository(database);
     dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics(), new PushLeases(jobs));
     dispatcher.onApplicationBootstrap();
@@ -155,7 +155,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     const { partition } = placeOf(0);
     const devices = [{ installationId: idOf(0), platform: 'web', position: idOf(0) }];
     await queues.enqueue({ message: messageOfPush(job!), partition, devices });
-    const hinting = new DeviceHints(new NodeMessages(sending), new RedisConnectorNodes(redis, 60_000));
+    const hinting = new WakeUpNotifications(new DirectMessages(sending), new RedisConnectorNodes(redis, 60_000));
     const delivery = new PushDelivery(queues, hinting);
     const scan = new InstallationScanRepository(database);
     dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics(), new PushLeases(jobs));

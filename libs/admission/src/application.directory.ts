@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { RecentReads } from '#bootstrap';
+import { TtlCache } from '#bootstrap';
 import {
   accountsRpc,
   appId as appIdSchema,
@@ -19,10 +19,10 @@ const LIST_TTL_MS = 10_000;
 /** Finds the applications that requests name, by RPC to accounts. */
 @Injectable()
 export class ApplicationDirectory {
-  readonly #answers = new RecentReads((appId) => this.rpc.call(accountsRpc.findApplication, { appId }), {
+  readonly #answers = new TtlCache((appId) => this.rpc.call(accountsRpc.findApplication, { appId }), {
     absent: { is: ({ application }) => application === null, ttlMs: UNKNOWN_TTL_MS },
   });
-  readonly #ids = new RecentReads(() => this.#readIds(), { ttlMs: LIST_TTL_MS });
+  readonly #ids = new TtlCache(() => this.#readIds(), { ttlMs: LIST_TTL_MS });
   /** Ids of applications that this process has found. No entry expires, because applications are never removed. */
   readonly #familiar = new LRUCache<string, true>({ max: MAX_LISTED_APPLICATIONS });
 

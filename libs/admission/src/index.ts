@@ -7,4 +7,8 @@ export {
   type RequestCount,
   type RequestCounter,
 } from './request-counter.js';
-export { STRANGER_LIMIT_OPTIONS, StrangerLimit, type StrangerLimitOptions } from './stranger-limit.js';
+export {
+  STRANGER_LIMIT_OPTIONS,
+  FailedCredentialLimit,
+  type FailedCredentialLimitOptions,
+} from './failed-credential-limit.js';

@@ -3,7 +3,7 @@ export { parseRedisUrl, type RedisServers, Secret } from './environment-values.j
 export { environment } from './environment.js';
 export { ConfigError, isSocketPathTooLong, loadConfig, operatorSocketPath } from './load-config.js';
 export { PeriodicJob } from './periodic-job.js';
-export { RecentReads } from './recent-reads.js';
+export { TtlCache } from './ttl-cache.js';
 export { run, type RunningProcess, StartError } from './run.js';
 export {
   ARRIVAL_TIMES,

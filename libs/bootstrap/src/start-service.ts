@@ -10,7 +10,7 @@ import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#me
 import { JsonLogger, Metrics, ObservabilityModule, Readiness, startTracing, stopTracing } from '#observability';
 import { environment } from './environment.js';
 import { drainConnections, endKeptConnections, type RunningProcess, stopListening } from './run.js';
-import { SelfReportModule } from './self-report.js';
+import { DiagnosticsModule } from './diagnostics.js';
 
 const REQUEST_TIMEOUT_MS = 30_000;
 /** The default of Node.js is 30 seconds. */
@@ -151,7 +151,7 @@ function rootModule({ name, serves, imports, env, transport }: ServiceOptions, m
     imports: [
       ObservabilityModule.forRoot(metrics),
       MessagingModule.forRoot(transport(metrics)),
-      SelfReportModule.forServices(serves, {
+      DiagnosticsModule.forServices(serves, {
         service: name,
         version: packageVersion(),
         isProduction: env.NODE_ENV === 'production',

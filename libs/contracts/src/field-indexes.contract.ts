@@ -40,7 +40,7 @@ const slowQuestion = z.object({
   isIndexed: z.boolean(),
 });
 
-export type SlowQuestion = z.output<typeof slowQuestion>;
+export type SlowQuery = z.output<typeof slowQuestion>;
 
 /** RPCs for operators about indexes of custom fields, served by the service that stores the class. Available like `applicationsRpc`. */
 function fieldIndexesRpc(service: 'accounts' | 'push-delivery') {

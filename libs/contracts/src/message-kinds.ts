@@ -51,17 +51,17 @@ export function event<Payload extends z.ZodType>(
 }
 
 /** A direct message to one process, addressed by name. It is lost with the process, and with the process's connection to the broker. */
-export interface NodeMessageContract<Payload extends z.ZodType = z.ZodType> {
+export interface DirectMessageContract<Payload extends z.ZodType = z.ZodType> {
   readonly pattern: string;
   readonly payload: Payload;
 }
 
-export type NodeMessagePayload<C extends NodeMessageContract> = z.output<C['payload']>;
+export type DirectMessagePayload<C extends DirectMessageContract> = z.output<C['payload']>;
 
 /** Defines a direct message to one process. */
-export function nodeMessage<Payload extends z.ZodType>(
+export function directMessage<Payload extends z.ZodType>(
   pattern: string,
   payload: Payload,
-): NodeMessageContract<Payload> {
+): DirectMessageContract<Payload> {
   return { pattern, payload };
 }

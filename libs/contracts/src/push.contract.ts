@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { appId } from './application.schema.js';
 import { caller, principal } from './caller.schema.js';
 import { isObjectId, jsonObject } from './json.schema.js';
-import { nodeMessage, rpc } from './message-kinds.js';
+import { directMessage, rpc } from './message-kinds.js';
 import {
   MAX_SAVED_OBJECTS,
   objectId,
@@ -185,7 +185,7 @@ export type PushMessage = z.output<typeof pushMessage>;
  */
 export const connectorMessages = {
   /** A message was added to the queues of devices that were connected to this connector. */
-  deliver: nodeMessage(
+  deliver: directMessage(
     'connector.deliver',
     z.object({
       message: pushMessage,
@@ -196,5 +196,5 @@ export const connectorMessages = {
     }),
   ),
   /** A device has logged in on another connector: its older session ends. */
-  evict: nodeMessage('connector.evict', z.object({ appId: z.string(), installationId, session: z.string() })),
+  evict: directMessage('connector.evict', z.object({ appId: z.string(), installationId, session: z.string() })),
 };

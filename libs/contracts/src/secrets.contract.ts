@@ -35,7 +35,7 @@ function sealingRpcOf(service: string) {
 export const accountsSealingRpc = {
   ...sealingRpcOf('accounts'),
   /** Records that no value at rest needs another key. `isChanged`: until now, some value needed one. */
-  noteRotation: rpc('accounts.noteSecretRotation', z.object({ keyId, isChanged: z.boolean() }), z.object({})),
+  recordRotation: rpc('accounts.noteSecretRotation', z.object({ keyId, isChanged: z.boolean() }), z.object({})),
   /**
    * Until when values outside the databases (mailed links, codes of text messages) may need another key. Null: no rotation was recorded.
    */

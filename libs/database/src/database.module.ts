@@ -1,8 +1,8 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
-import { Metrics, ProcessFacts, Readiness, type ServerFacts, skewOf } from '#observability';
+import { Metrics, ProcessInfo, Readiness, type ServerInfo, skewOf } from '#observability';
 import { type DatabaseOptions, ServiceDataSource } from './data-source.js';
-import { Database, tellPool } from './database.js';
+import { Database, registerPoolMetrics } from './database.js';
 import { isMigrated } from './migrate.js';
 
 /** Token of the options, private to one of several databases of a process. */
@@ -17,9 +17,9 @@ export class DatabaseModule implements OnApplicationShutdown {
     @Inject(OWN_OPTIONS) private readonly options: DatabaseOptions,
     readiness: Readiness,
     metrics: Metrics,
-    facts: ProcessFacts,
+    facts: ProcessInfo,
   ) {
-    tellPool(database, options.schema, metrics);
+    registerPoolMetrics(database, options.schema, metrics);
     facts.server(`postgresql (${options.schema})`, () => this.describe());
     readiness.register(`postgresql (${options.schema})`, () => this.check());
   }
@@ -58,7 +58,7 @@ export class DatabaseModule implements OnApplicationShutdown {
     await this.database.close();
   }
 
-  private async describe(): Promise<ServerFacts> {
+  private async describe(): Promise<ServerInfo> {
     const asked = Date.now();
     const [row] = await this.database.query<{ version: string; now: Date }>(
       `SELECT current_setting('server_version') AS version, clock_timestamp()::timestamptz(3) AS now`,

@@ -33,7 +33,7 @@ export interface Queryable {
 }
 
 /** Runs writes, in a transaction or each in its own. */
-export interface Writable extends Queryable {
+export interface SqlExecutor extends Queryable {
   run<Row>(statement: Statement): Promise<Row[]>;
 }
 
@@ -41,7 +41,7 @@ export interface Writable extends Queryable {
  * An open transaction. Repository methods that must be part of a transaction require this type, so that the compiler detects a missing one.
  * Only `Database.transaction` creates it.
  */
-export class Tx implements Writable {
+export class Tx implements SqlExecutor {
   readonly #client: PoolClient;
   readonly #dataSource: ServiceDataSource;
   readonly #afterCommit: (() => void)[] = [];
@@ -78,7 +78,7 @@ export class Tx implements Writable {
 }
 
 /** A service's own database. It connects on demand; while it cannot, calls throw SERVICE_UNAVAILABLE. */
-export class Database implements Writable {
+export class Database implements SqlExecutor {
   readonly #dataSource: ServiceDataSource;
   readonly #pool: Pool;
 
@@ -165,7 +165,7 @@ async function execute(runner: Runner, config: QueryConfig): Promise<QueryResult
 }
 
 /** Registers the metrics of a database's connection pool; they are read at every scrape. */
-export function tellPool(database: Pick<Database, 'pool'>, pool: string, metrics: Metrics): void {
+export function registerPoolMetrics(database: Pick<Database, 'pool'>, pool: string, metrics: Metrics): void {
   metrics.sample({
     // Other pools set the same gauges with other labels.
     gauges: [],

@@ -1,5 +1,5 @@
 export { type DatabaseOptions } from './data-source.js';
-export { Database, type Queryable, tellPool, type Tx, type Writable } from './database.js';
+export { Database, type Queryable, registerPoolMetrics, type Tx, type SqlExecutor } from './database.js';
 export { DatabaseModule } from './database.module.js';
 export { isRefusedPattern, isStatementTimeout, violatedForeignKey, violatedUniqueConstraint } from './driver-error.js';
 export { Inbox, InboxModule } from './inbox.js';
@@ -12,5 +12,5 @@ export {
   Outbox,
   OutboxModule,
 } from './outbox.js';
-export { type Statement, together } from './statement.js';
+export { combineStatements, type Statement } from './statement.js';
 export { InboxMessageEntity, OUTBOX_ENTITIES } from './outbox.entity.js';

@@ -5,7 +5,7 @@ import { AppError, appError, messageOf, ServerAway } from '#errors';
 import type { EventPublisher } from '#messaging';
 import { continueTrace, currentTraceparent, FailureLog, type Metrics } from '#observability';
 import type { Database } from './database.js';
-import { type Statement, together } from './statement.js';
+import { type Statement, combineStatements } from './statement.js';
 
 /** Longer than a slow read plus the longest confirm. After the crash of a relay, other relays wait this long. */
 const LEASE_MS = 10_000;
@@ -257,7 +257,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     const release = this.lease.release();
     if (end === 'more') await this.database.run(this.removal(published));
     else if (published.length === 0) await this.database.run(release);
-    else await this.database.run(together([this.removal(published), release]));
+    else await this.database.run(combineStatements([this.removal(published), release]));
     this.metrics.outboxPublished.inc({ schema, outcome: 'ok' }, published.length);
     this.metrics.outboxPublished.inc({ schema, outcome: 'failed' }, refused.length + unavailable.length);
   }

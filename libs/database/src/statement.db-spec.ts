@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { newDatabase } from '#testing';
 import { Database } from './database.js';
 import { violatedForeignKey, violatedUniqueConstraint } from './driver-error.js';
-import { type Statement, together } from './statement.js';
+import { type Statement, combineStatements } from './statement.js';
 
 describe('combined statements', () => {
   let database: Database;
@@ -41,8 +41,8 @@ describe('combined statements', () => {
   afterAll(() => database.close());
 
   it('have their own values each, and return the rows of the last one', async () => {
-    expect(await database.run(together([addParent('p', 7), addChild('p', 'c')]))).toEqual([{ name: 'c' }]);
-    expect(await database.run(together([addParent('q', 8), addChild('q', 'd')]))).toEqual([{ name: 'd' }]);
+    expect(await database.run(combineStatements([addParent('p', 7), addChild('p', 'c')]))).toEqual([{ name: 'c' }]);
+    expect(await database.run(combineStatements([addParent('q', 8), addChild('q', 'd')]))).toEqual([{ name: 'd' }]);
     expect(
       await database.query(
         'SELECT parents.name, size, children.name AS child FROM parents JOIN children ON parent = parents.name ORDER BY size',
@@ -55,15 +55,15 @@ describe('combined statements', () => {
 
   it('change nothing where one is refused, and name the violated constraint', async () => {
     await database.run(addParent('p', 1));
-    const conflict = database.run(together([addChild('p', 'c'), addParent('p', 2)]));
+    const conflict = database.run(combineStatements([addChild('p', 'c'), addParent('p', 2)]));
     expect(violatedUniqueConstraint(await conflict.catch((error: unknown) => error))).toBe('parents_pkey');
-    const orphan = database.run(together([addParent('q', 1), addChild('missing', 'c')]));
+    const orphan = database.run(combineStatements([addParent('q', 1), addChild('missing', 'c')]));
     expect(violatedForeignKey(await orphan.catch((error: unknown) => error))).toBe('children_parent_fkey');
     expect(await counts()).toEqual({ parents: 1, children: 0 });
   });
 
   it('are one statement, prepared once on a connection', async () => {
-    await database.run(together([addParent('p', 1), addChild('p', 'c')]));
+    await database.run(combineStatements([addParent('p', 1), addChild('p', 'c')]));
     const prepared = await database.query("SELECT name FROM pg_prepared_statements WHERE name LIKE '%children.add'");
     expect(prepared).toEqual([{ name: 'parents.add+children.add' }]);
   });
@@ -71,7 +71,7 @@ describe('combined statements', () => {
   it('call back only after the commit', async () => {
     const [first, second] = [vi.fn(), vi.fn()];
     const both = (name: string) =>
-      together([
+      combineStatements([
         { ...addParent(name, 1), afterCommit: first },
         { ...addChild(name, 'c'), afterCommit: second },
       ]);

@@ -15,7 +15,7 @@ const texts = new Map<string, string>();
  * Combines several writes into one statement: atomic, in one round trip and without an explicit transaction. No part sees the writes of
  * another, except for foreign keys, which PostgreSQL checks at the end. Returns the rows of the last part.
  */
-export function together(statements: readonly [Statement, ...Statement[]]): Statement {
+export function combineStatements(statements: readonly [Statement, ...Statement[]]): Statement {
   if (statements.length === 1) return statements[0];
   const name = statements.map((statement) => statement.name).join('+');
   const text = texts.get(name) ?? combined(statements);

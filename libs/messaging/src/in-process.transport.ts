@@ -5,7 +5,7 @@ import {
   assertFits,
   type BroadcastListener,
   type EventMessage,
-  type NodeMessage,
+  type DirectMessage,
   type NodeReceiver,
   type Transport,
 } from './transport.js';
@@ -67,7 +67,7 @@ export class InProcessTransport implements Transport {
     this.#listeners.set(pattern, [...(this.#listeners.get(pattern) ?? []), listener]);
   }
 
-  async sendToNode(node: string, message: NodeMessage): Promise<void> {
+  async sendToNode(node: string, message: DirectMessage): Promise<void> {
     assertFits(message.body);
     await this.#nodes.get(node)?.receive(message);
   }

@@ -5,7 +5,7 @@ export {
   EventPublisher,
   MessagingModule,
   nodeMessageHandler,
-  NodeMessages,
+  DirectMessages,
   RpcClient,
 } from './messaging.module.js';
 export { OperatorSocket, type ServedOperators, serveOperators } from './operator-socket.js';

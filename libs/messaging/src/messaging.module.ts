@@ -2,8 +2,8 @@ import { type DynamicModule, Inject, Injectable, Logger, Module, type OnApplicat
 import type {
   EventContract,
   EventPayload,
-  NodeMessageContract,
-  NodeMessagePayload,
+  DirectMessageContract,
+  DirectMessagePayload,
   RpcContract,
   RpcData,
   RpcReply,
@@ -83,28 +83,28 @@ function jsonOf(body: string): unknown {
 }
 
 /** The handler of a process for one kind of direct message. */
-interface NodeMessageHandler {
-  readonly contract: NodeMessageContract;
+interface DirectMessageHandler {
+  readonly contract: DirectMessageContract;
   readonly handle: (payload: unknown) => Promise<void> | void;
 }
 
 /** Creates a handler; the payload has the contract's type. */
-export function nodeMessageHandler<C extends NodeMessageContract>(
+export function nodeMessageHandler<C extends DirectMessageContract>(
   contract: C,
-  handle: (payload: NodeMessagePayload<C>) => Promise<void> | void,
-): NodeMessageHandler {
-  return { contract, handle: (payload) => handle(contract.payload.parse(payload) as NodeMessagePayload<C>) };
+  handle: (payload: DirectMessagePayload<C>) => Promise<void> | void,
+): DirectMessageHandler {
+  return { contract, handle: (payload) => handle(contract.payload.parse(payload) as DirectMessagePayload<C>) };
 }
 
 /** Direct messages to one process, addressed by name. They are lost with the process, so their content must also be available elsewhere. */
 @Injectable()
-export class NodeMessages {
-  private readonly logger = new Logger('NodeMessages');
+export class DirectMessages {
+  private readonly logger = new Logger('DirectMessages');
 
   constructor(@Inject(TRANSPORT) private readonly transport: Transport) {}
 
   /** @throws AppError SERVICE_UNAVAILABLE where the broker is unavailable, or the queue of the process is full */
-  send<C extends NodeMessageContract>(node: string, contract: C, payload: NodeMessagePayload<C>): Promise<void> {
+  send<C extends DirectMessageContract>(node: string, contract: C, payload: DirectMessagePayload<C>): Promise<void> {
     const { pattern } = contract;
     return inSpan({ name: `${pattern} send`, kind: 'producer' }, () =>
       this.transport.sendToNode(node, { pattern, body: JSON.stringify(payload), traceparent: currentTraceparent() }),
@@ -112,7 +112,7 @@ export class NodeMessages {
   }
 
   /** @param connected called whenever messages may have been lost before, and new ones arrive from then on */
-  receiveAs(node: string, handlers: readonly NodeMessageHandler[], connected: () => void): void {
+  receiveAs(node: string, handlers: readonly DirectMessageHandler[], connected: () => void): void {
     const byPattern = new Map(handlers.map((handler) => [handler.contract.pattern, handler]));
     this.transport.receiveAsNode(node, {
       connected,
@@ -143,8 +143,8 @@ export class MessagingModule implements OnApplicationShutdown {
     return {
       module: MessagingModule,
       global: true,
-      providers: [{ provide: TRANSPORT, useValue: transport }, RpcClient, EventPublisher, Broadcasts, NodeMessages],
-      exports: [TRANSPORT, RpcClient, EventPublisher, Broadcasts, NodeMessages],
+      providers: [{ provide: TRANSPORT, useValue: transport }, RpcClient, EventPublisher, Broadcasts, DirectMessages],
+      exports: [TRANSPORT, RpcClient, EventPublisher, Broadcasts, DirectMessages],
     };
   }
 

@@ -24,7 +24,7 @@ export interface EventMessage extends MessageOrigin {
 export type BroadcastListener = (body: string) => void;
 
 /** A direct message to one process. */
-export interface NodeMessage extends Pick<MessageOrigin, 'traceparent'> {
+export interface DirectMessage extends Pick<MessageOrigin, 'traceparent'> {
   readonly pattern: string;
   readonly body: string;
 }
@@ -32,7 +32,7 @@ export interface NodeMessage extends Pick<MessageOrigin, 'traceparent'> {
 /** Receives the direct messages of one process. */
 export interface NodeReceiver {
   /** A failure is logged; the message is not delivered again. */
-  receive(message: NodeMessage): Promise<void>;
+  receive(message: DirectMessage): Promise<void>;
   /** Called at the first connection and after each loss: messages may have been lost before, and new ones arrive from now on. */
   connected(): void;
 }
@@ -54,7 +54,7 @@ export interface Transport extends Requester {
    * Sends a direct message to the named process. Resolves once the broker has accepted it, even where no such process exists and the
    * message is lost. Rejects with SERVICE_UNAVAILABLE where the broker is unavailable, or the queue of the process is full.
    */
-  sendToNode(node: string, message: NodeMessage): Promise<void>;
+  sendToNode(node: string, message: DirectMessage): Promise<void>;
   /** Receives the direct messages to this name in this process. */
   receiveAsNode(node: string, receiver: NodeReceiver): void;
   /** The reason why the transport does not work now, worded for operators; undefined where it works. */

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { INestMicroservice } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { event, nodeMessage } from '#contracts';
+import { event, directMessage } from '#contracts';
 import { eventually } from '#testing';
-import { Broadcasts, nodeMessageHandler, NodeMessages, RpcClient } from '../src/messaging.module.js';
+import { Broadcasts, nodeMessageHandler, DirectMessages, RpcClient } from '../src/messaging.module.js';
 import type { Transport } from '../src/transport.js';
 import {
   holdWithShortTimeout,
@@ -137,7 +137,7 @@ export function describeTransport(name: string, open: () => TransportPair): void
     });
 
     it('delivers direct messages to the named process only, in order', async () => {
-      const note = nodeMessage('note.left', z.object({ number: z.number() }));
+      const note = directMessage('note.left', z.object({ number: z.number() }));
       const [here, elsewhere] = [randomUUID(), randomUUID()];
       const heard: number[] = [];
       const connected = vi.fn();
@@ -145,11 +145,11 @@ export function describeTransport(name: string, open: () => TransportPair): void
         if (number === 3) throw new Error('a message whose handler fails');
         heard.push(number);
       });
-      new NodeMessages(pair.answering).receiveAs(here, [hear], connected);
+      new DirectMessages(pair.answering).receiveAs(here, [hear], connected);
       await eventually(() => {
         expect(connected).toHaveBeenCalledOnce();
       });
-      const sender = new NodeMessages(pair.asking);
+      const sender = new DirectMessages(pair.asking);
       await sender.send(elsewhere, note, { number: 100 });
       for (const number of [1, 2, 3, 4, 5]) await sender.send(here, note, { number });
       await eventually(() => {

@@ -189,7 +189,7 @@ interface PlanNode {
 
 function rowsOfScans(node: PlanNode): number {
   const below = (node.Plans ?? []).reduce((sum, child) => sum + rowsOfScans(child), 0);
-  if (!/Scan$/.test(node['Node Type']) || node['Node Type'] === 'Subquery Scan') return below;
+  if (!node['Node Type'].endsWith('Scan') || node['Node Type'] === 'Subquery Scan') return below;
   const removed = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
   return below + (node['Actual Rows'] + removed) * node['Actual Loops'];
 }

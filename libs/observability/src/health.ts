@@ -1,7 +1,7 @@
 import { Controller, type DynamicModule, Get, Header, HttpStatus, Injectable, Module, Res } from '@nestjs/common';
 import { AppError } from '#errors';
 import { Metrics } from './metrics.js';
-import { ProcessFacts } from './process-facts.js';
+import { ProcessInfo } from './process-facts.js';
 
 /** Resolves when the part can serve; rejects with the reason, worded for operators. */
 type ReadinessCheck = () => Promise<void> | void;
@@ -103,8 +103,8 @@ export class ObservabilityModule {
       module: ObservabilityModule,
       global: true,
       controllers: [HealthController],
-      providers: [ProcessFacts, Readiness, { provide: Metrics, useValue: metrics }],
-      exports: [ProcessFacts, Readiness, Metrics],
+      providers: [ProcessInfo, Readiness, { provide: Metrics, useValue: metrics }],
+      exports: [ProcessInfo, Readiness, Metrics],
     };
   }
 }

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { messageOf } from '#errors';
 
 /** Properties that a server reports about itself. */
-export interface ServerFacts {
+export interface ServerInfo {
   readonly version: string;
   /** How far the server's clock is ahead of this process's clock, in milliseconds. */
   readonly skewMs: number;
@@ -14,7 +14,7 @@ export interface ServerFacts {
 interface ServerReport {
   readonly name: string;
   readonly problem: string | null;
-  readonly facts: ServerFacts | null;
+  readonly facts: ServerInfo | null;
 }
 
 type Setting = string | number | boolean | null;
@@ -23,19 +23,19 @@ const ANSWER_TIMEOUT_MS = 3_000;
 
 /** Collects diagnostics of a process for operators. Parts register their properties; none of them is secret. */
 @Injectable()
-export class ProcessFacts {
+export class ProcessInfo {
   /** Distinguishes this process from other replicas of its service. */
   readonly instance = randomUUID();
-  readonly #servers: (() => ReadonlyMap<string, () => Promise<ServerFacts>>)[] = [];
+  readonly #servers: (() => ReadonlyMap<string, () => Promise<ServerInfo>>)[] = [];
   readonly #settings = new Map<string, () => Setting>();
 
   /** @param ask requests the current properties from the server */
-  server(name: string, ask: () => Promise<ServerFacts>): void {
+  server(name: string, ask: () => Promise<ServerInfo>): void {
     this.serversOf(() => new Map([[name, ask]]));
   }
 
   /** Servers of a group whose members change. @param list returns the current members, each with the request for its properties */
-  serversOf(list: () => ReadonlyMap<string, () => Promise<ServerFacts>>): void {
+  serversOf(list: () => ReadonlyMap<string, () => Promise<ServerInfo>>): void {
     this.#servers.push(list);
   }
 

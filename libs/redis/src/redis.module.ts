@@ -1,5 +1,5 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { Metrics, ProcessFacts, Readiness, type ServerFacts, skewOf } from '#observability';
+import { Metrics, ProcessInfo, Readiness, type ServerInfo, skewOf } from '#observability';
 import { Redis, type RedisDescription, type RedisOptions } from './redis.js';
 
 const REDIS_MODULE_OPTIONS = Symbol('RedisModuleOptions');
@@ -17,7 +17,7 @@ export class RedisModule implements OnApplicationShutdown {
     @Inject(REDIS_MODULE_OPTIONS) { isRequired }: RedisModuleOptions,
     readiness: Readiness,
     metrics: Metrics,
-    facts: ProcessFacts,
+    facts: ProcessInfo,
   ) {
     metrics.sample({
       gauges: [metrics.redisConnected, metrics.redisInFlight],
@@ -43,7 +43,7 @@ export class RedisModule implements OnApplicationShutdown {
   }
 
   /** By address where there is more than one server. */
-  private servers(): ReadonlyMap<string, () => Promise<ServerFacts>> {
+  private servers(): ReadonlyMap<string, () => Promise<ServerInfo>> {
     const servers = [...this.redis.servers()];
     if (servers.length === 0) return new Map([['redis', () => Promise.reject(new Error('not connected'))]]);
     return new Map(
@@ -59,7 +59,7 @@ export class RedisModule implements OnApplicationShutdown {
   }
 }
 
-async function factsFrom(describe: () => Promise<RedisDescription>): Promise<ServerFacts> {
+async function factsFrom(describe: () => Promise<RedisDescription>): Promise<ServerInfo> {
   const asked = Date.now();
   const { info, time } = await describe();
   const settings = {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Metrics, ProcessFacts, Readiness } from '#observability';
+import { Metrics, ProcessInfo, Readiness } from '#observability';
 import { eventually, newNamespace, RedisGroup, unique } from '#testing';
 import { Redis, RedisScript } from '../src/redis.js';
 import { RedisModule } from '../src/redis.module.js';
@@ -47,7 +47,7 @@ describe('a cluster of Redis', () => {
   });
 
   it('is ready as a whole, and describes each node', async () => {
-    const [readiness, metrics, facts] = [new Readiness(), new Metrics(), new ProcessFacts()];
+    const [readiness, metrics, facts] = [new Readiness(), new Metrics(), new ProcessInfo()];
     const options = { url: '', namespace, connectionName: '', isRequired: true };
     new RedisModule(redis, options, readiness, metrics, facts);
     expect(await readiness.problems()).toEqual([]);

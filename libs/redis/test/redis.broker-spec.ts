@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Metrics, ProcessFacts, Readiness } from '#observability';
+import { Metrics, ProcessInfo, Readiness } from '#observability';
 import { eventually, newNamespace, TcpProxy, testRun, unique } from '#testing';
 import { Redis, RedisScript } from '../src/redis.js';
 import { RedisModule } from '../src/redis.module.js';
@@ -111,7 +111,7 @@ describe('a connection to Redis', () => {
   ])('makes a process unready while it is unavailable: %s', async (isRequired, problems) => {
     const readiness = new Readiness();
     const options = { url: '', namespace, connectionName: '', isRequired };
-    const module = new RedisModule(redis, options, readiness, new Metrics(), new ProcessFacts());
+    const module = new RedisModule(redis, options, readiness, new Metrics(), new ProcessInfo());
     expect(await readiness.problems()).toEqual([]);
     proxy.takeAway();
     expect(await readiness.problems()).toEqual(problems);

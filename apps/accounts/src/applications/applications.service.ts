@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { RecentReads } from '#bootstrap';
+import { TtlCache } from '#bootstrap';
 import {
   type Application,
   applicationSettings,
@@ -53,7 +53,7 @@ export interface NewApplication {
 /** Applications: their keys, sealed at rest, and their settings. */
 @Injectable()
 export class ApplicationsService {
-  readonly #profiles = new RecentReads(async (id) => profileOf(await this.repository.find(id)));
+  readonly #profiles = new TtlCache(async (id) => profileOf(await this.repository.find(id)));
 
   constructor(
     private readonly repository: ApplicationsRepository,

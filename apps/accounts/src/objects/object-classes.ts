@@ -1,6 +1,6 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Caller, ClassName, JsonObject, ObjectWrite, Principal } from '#contracts';
-import { tellPool, type Tx } from '#database';
+import { registerPoolMetrics, type Tx } from '#database';
 import type { Acl, CompiledCount, CompiledFind, QueryClass, QueryScope } from '#objects';
 import { QueryDatabase } from '#objects/store';
 import { Metrics } from '#observability';
@@ -95,8 +95,8 @@ export class AccountsQueryDatabase extends QueryDatabase implements OnApplicatio
       ...accountsDatabase(databaseUrl, Math.ceil(databasePool / 2)),
       applicationName: 'gatepost-accounts-queries',
     });
-    tellPool(this, 'accounts-queries', metrics);
-    tellPool(this.indexed, 'accounts-indexed-queries', metrics);
+    registerPoolMetrics(this, 'accounts-queries', metrics);
+    registerPoolMetrics(this.indexed, 'accounts-indexed-queries', metrics);
   }
 
   async onApplicationShutdown(): Promise<void> {

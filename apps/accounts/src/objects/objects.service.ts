@@ -14,7 +14,7 @@ import {
   parseWhere,
   pickKeys,
 } from '#objects';
-import { FieldIndexes, SlowQuestions } from '#objects/store';
+import { FieldIndexes, SlowQueries } from '#objects/store';
 import { ObjectAccess } from './object-access.js';
 import { ObjectClasses, type ReadContext, type ReadObject, type StoredClassName } from './object-classes.js';
 
@@ -31,7 +31,7 @@ export class ObjectsService {
     private readonly access: ObjectAccess,
     private readonly classes: ObjectClasses,
     private readonly indexes: FieldIndexes,
-    private readonly slowQuestions: SlowQuestions,
+    private readonly slowQuestions: SlowQueries,
   ) {}
 
   /**

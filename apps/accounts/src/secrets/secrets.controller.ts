@@ -24,8 +24,8 @@ export class SecretsController {
     return this.rows.walk(request);
   }
 
-  @RpcHandler(accountsSealingRpc.noteRotation)
-  async noteRotation({ keyId, isChanged }: RpcData<Rpc['noteRotation']>): Promise<RpcReply<Rpc['noteRotation']>> {
+  @RpcHandler(accountsSealingRpc.recordRotation)
+  async recordRotation({ keyId, isChanged }: RpcData<Rpc['recordRotation']>): Promise<RpcReply<Rpc['recordRotation']>> {
     await this.rotations.record(keyId, isChanged);
     return {};
   }

@@ -1,7 +1,7 @@
 import { Inject, Module } from '@nestjs/common';
 import { sealedCodeContext, sealedTokenContext } from '#contracts';
 import { Database } from '#database';
-import { ProcessFacts } from '#observability';
+import { ProcessInfo } from '#observability';
 import { SealedRows, type SealedTable, Sealer, weaknessOf } from '#security';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { keyContext, type KeyKind } from '../applications/application.rules.js';
@@ -19,14 +19,14 @@ import { SecretsController } from './secrets.controller.js';
     SecretRotationsService,
     {
       provide: SealedRows,
-      inject: [Database, Sealer, ProcessFacts],
-      useFactory: (database: Database, sealer: Sealer, { instance }: ProcessFacts) =>
+      inject: [Database, Sealer, ProcessInfo],
+      useFactory: (database: Database, sealer: Sealer, { instance }: ProcessInfo) =>
         new SealedRows(database, sealer, SEALED_TABLES, instance),
     },
   ],
 })
 export class SecretsModule {
-  constructor(facts: ProcessFacts, @Inject(ACCOUNTS_CONFIG) { secret }: AccountsConfig) {
+  constructor(facts: ProcessInfo, @Inject(ACCOUNTS_CONFIG) { secret }: AccountsConfig) {
     const weakness = weaknessOf(secret) ?? null;
     facts.setting('secretWeakness', () => weakness);
   }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement, together, type Tx, type Writable } from '#database';
+import { Database, type Queryable, type Statement, combineStatements, type Tx, type SqlExecutor } from '#database';
 import type { CompiledCount, CompiledFind } from '#objects';
 import { countRows, listBounded } from '#objects/store';
 import { Sealer } from '#security';
@@ -139,7 +139,7 @@ export class UsersRepository {
    * Inserts the user and runs the additions in the same statement.
    * @throws AppError USERNAME_TAKEN, EMAIL_TAKEN, PHONE_TAKEN; IDENTITY_TAKEN by an addition
    */
-  async insert(within: Writable, appId: string, user: UserRow, additions: readonly Statement[] = []): Promise<void> {
+  async insert(within: SqlExecutor, appId: string, user: UserRow, additions: readonly Statement[] = []): Promise<void> {
     const insertion: Statement = {
       name: 'users.insert',
       text: `INSERT INTO accounts.users
@@ -149,7 +149,7 @@ export class UsersRepository {
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
       values: [...this.changeableValues(appId, user), user.createdAt],
     };
-    await mapUniqueViolation(within.run(together([insertion, ...additions])));
+    await mapUniqueViolation(within.run(combineStatements([insertion, ...additions])));
   }
 
   /** Writes all changeable columns. @throws AppError USERNAME_TAKEN, EMAIL_TAKEN or PHONE_TAKEN */

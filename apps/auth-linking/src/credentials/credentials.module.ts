@@ -1,5 +1,5 @@
 import { Inject, Module } from '@nestjs/common';
-import { ProcessFacts, Readiness } from '#observability';
+import { ProcessInfo, Readiness } from '#observability';
 import { SealedRows, type SealedTable, Sealer, sealerOf, weaknessOf } from '#security';
 import { AUTH_LINKING_CONFIG, type AuthLinkingConfig } from '../auth-linking.config.js';
 import { AuthLinkingDatabase } from '../auth-linking.database.js';
@@ -16,8 +16,8 @@ import { credentialsContext, CredentialsService } from './credentials.service.js
     { provide: Sealer, inject: [AUTH_LINKING_CONFIG], useFactory: (config: AuthLinkingConfig) => sealerOf(config) },
     {
       provide: SealedRows,
-      inject: [AuthLinkingDatabase, Sealer, ProcessFacts],
-      useFactory: (database: AuthLinkingDatabase, sealer: Sealer, { instance }: ProcessFacts) =>
+      inject: [AuthLinkingDatabase, Sealer, ProcessInfo],
+      useFactory: (database: AuthLinkingDatabase, sealer: Sealer, { instance }: ProcessInfo) =>
         new SealedRows(database, sealer, SEALED_TABLES, instance),
     },
   ],
@@ -27,7 +27,7 @@ export class CredentialsModule {
   constructor(
     readiness: Readiness,
     credentials: CredentialsService,
-    facts: ProcessFacts,
+    facts: ProcessInfo,
     @Inject(AUTH_LINKING_CONFIG) { secret }: AuthLinkingConfig,
   ) {
     readiness.register('secret (auth_linking)', () => credentials.assertSecretFits());

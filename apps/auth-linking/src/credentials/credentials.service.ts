@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { RecentReads } from '#bootstrap';
+import { TtlCache } from '#bootstrap';
 import {
   accountsRpc,
   broadcastHints,
@@ -20,7 +20,7 @@ import { joinCredentials, parseCredentials } from './credentials.rules.js';
 @Injectable()
 export class CredentialsService {
   /** Cached sealed, as stored: no secret stays in memory in plain text. */
-  readonly #rows = new RecentReads<readonly CredentialsRow[]>((appId) => this.repository.list(appId));
+  readonly #rows = new TtlCache<readonly CredentialsRow[]>((appId) => this.repository.list(appId));
 
   constructor(
     private readonly repository: CredentialsRepository,

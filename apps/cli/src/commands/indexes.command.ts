@@ -9,7 +9,7 @@ import {
   type FieldIndexReport,
   MAX_INDEXED_FIELDS,
   pushIndexesRpc,
-  type SlowQuestion,
+  type SlowQuery,
 } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { SilentServiceError, type WithServer } from '../operator-connection.js';
@@ -143,10 +143,7 @@ function progressOf(progress: FieldIndexReport['progress']): string {
   return progress.percent === null ? progress.phase : `${progress.phase}, ${progress.percent} %`;
 }
 
-function linesOf(
-  appId: string,
-  { className, question, runs, meanMs, maxMs, fields, isIndexed }: SlowQuestion,
-): string[] {
+function linesOf(appId: string, { className, question, runs, meanMs, maxMs, fields, isIndexed }: SlowQuery): string[] {
   const command = `npm run gatepost -- indexes add ${appId} ${className} ${fields.join(' ')}`;
   const advice = isIndexed ? 'its index is there: it takes long all the same' : command;
   return [

@@ -4,10 +4,10 @@ import { Logger } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
-import { clientAddressOf, clientNetworkOf, StrangerLimit } from '#admission';
+import { clientAddressOf, clientNetworkOf, FailedCredentialLimit } from '#admission';
 import type { Caller } from '#contracts';
 import { appError } from '#errors';
-import { Metrics, ProcessFacts } from '#observability';
+import { Metrics, ProcessInfo } from '#observability';
 import { acceptedLanguages } from './accepted-languages.js';
 import { readCredentials, readSessionToken, verifyCredentials } from './credentials.js';
 import { OVERRIDE_PATH } from './method-override.js';
@@ -44,7 +44,7 @@ export function requestIdOf(request: { headers: Record<string, string | string[]
 
 /** Adds the hooks of every request: id, headers, verification of the credentials before the body is read, metrics. */
 export function addRequestHooks(app: NestFastifyApplication): void {
-  const strangerLimit = app.get(StrangerLimit);
+  const strangerLimit = app.get(FailedCredentialLimit);
   const metrics = app.get(Metrics);
   const fastify = app.getHttpAdapter().getInstance();
 
@@ -77,7 +77,7 @@ export function addRequestHooks(app: NestFastifyApplication): void {
 export function warnOfUnknownProxy(app: NestFastifyApplication): void {
   const logger = new Logger('Proxy');
   let hasWarned = false;
-  app.get(ProcessFacts).setting('hasUnknownProxy', () => hasWarned);
+  app.get(ProcessInfo).setting('hasUnknownProxy', () => hasWarned);
   app
     .getHttpAdapter()
     .getInstance()
@@ -107,7 +107,7 @@ function needsCredentials(request: FastifyRequest): boolean {
 /** @throws AppError UNAUTHORIZED where the credentials are missing or wrong, TOO_MANY_REQUESTS where they were wrong too often */
 async function authenticate(
   { id, headers, clientAddress }: FastifyRequest,
-  strangerLimit: StrangerLimit,
+  strangerLimit: FailedCredentialLimit,
 ): Promise<Caller> {
   const credentials = readCredentials(headers);
   if (credentials === undefined) throw appError('UNAUTHORIZED');

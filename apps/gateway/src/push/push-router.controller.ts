@@ -1,8 +1,8 @@
 import { Controller, Get, Header, Inject, Query, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { clientNetworkOf, StrangerLimit } from '#admission';
-import { RecentReads } from '#bootstrap';
+import { clientNetworkOf, FailedCredentialLimit } from '#admission';
+import { TtlCache } from '#bootstrap';
 import { pushRpc } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
@@ -42,12 +42,12 @@ const FOUND_TTL_SECONDS = 60;
 /** Sends devices to connectors. SDKs require the path at the root. */
 @Controller('v1')
 export class PushRouterController {
-  readonly #found = new RecentReads(() => this.rpc.call(pushRpc.findConnectors, {}));
+  readonly #found = new TtlCache(() => this.rpc.call(pushRpc.findConnectors, {}));
   /** Devices are sent to the connectors in turn. */
   #turn = 0;
 
   constructor(
-    private readonly strangers: StrangerLimit,
+    private readonly strangers: FailedCredentialLimit,
     private readonly rpc: RpcClient,
     @Inject(GATEWAY_CONFIG) private readonly config: Pick<GatewayConfig, 'baseUrl' | 'pushUrls'>,
   ) {}

@@ -1,7 +1,7 @@
 import { Controller, Inject, Module } from '@nestjs/common';
 import { mailSealingRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { ProcessFacts } from '#observability';
+import { ProcessInfo } from '#observability';
 import { SealedRows, type SealedTable, Sealer, weaknessOf } from '#security';
 import { contentContext } from '../deliveries/delivery.rules.js';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
@@ -32,14 +32,14 @@ class SecretsController {
   providers: [
     {
       provide: SealedRows,
-      inject: [MailDatabase, Sealer, ProcessFacts],
-      useFactory: (database: MailDatabase, sealer: Sealer, { instance }: ProcessFacts) =>
+      inject: [MailDatabase, Sealer, ProcessInfo],
+      useFactory: (database: MailDatabase, sealer: Sealer, { instance }: ProcessInfo) =>
         new SealedRows(database, sealer, SEALED_TABLES, instance),
     },
   ],
 })
 export class SecretsModule {
-  constructor(facts: ProcessFacts, @Inject(MAIL_CONFIG) { secret }: MailConfig) {
+  constructor(facts: ProcessInfo, @Inject(MAIL_CONFIG) { secret }: MailConfig) {
     const weakness = weaknessOf(secret) ?? null;
     facts.setting('secretWeakness', () => weakness);
   }

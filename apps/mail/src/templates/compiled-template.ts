@@ -1,6 +1,6 @@
 import Handlebars from 'handlebars';
 import { LRUCache } from 'lru-cache';
-import { RecentReads } from '#bootstrap';
+import { TtlCache } from '#bootstrap';
 import { TemplateProblem, variablesIn } from './template-syntax.js';
 import {
   inSubject,
@@ -64,7 +64,7 @@ const MAX_CACHED_LENGTH = 33_554_432;
 
 /** Compiled templates of applications, at most one second old. */
 export class OwnTemplates {
-  readonly #revisions = new RecentReads<readonly RevisionRow[]>((appId) => this.repository.listRevisions(appId));
+  readonly #revisions = new TtlCache<readonly RevisionRow[]>((appId) => this.repository.listRevisions(appId));
 
   /** By revision: the source of a revision never changes. */
   readonly #compiled = new LRUCache<string, CompiledTemplate>({ maxSize: MAX_CACHED_LENGTH });

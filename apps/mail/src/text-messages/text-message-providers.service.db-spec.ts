@@ -53,7 +53,9 @@ describe('text message providers', () => {
        SELECT $2, kind, shown, sealed_secrets FROM mail.text_message_providers WHERE app_id = $1`,
       [appId, other],
     );
-    await expect(service.find(other)).rejects.toThrow(`the text message provider of application ${other} cannot be used`);
+    await expect(service.find(other)).rejects.toThrow(
+      `the text message provider of application ${other} cannot be used`,
+    );
     await database.query('DELETE FROM mail.text_message_providers WHERE app_id = $1', [other]);
   });
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { RecentReads } from '#bootstrap';
+import { TtlCache } from '#bootstrap';
 import type { RpcData, ShownTextMessageProvider, textMessageProvidersRpc } from '#contracts';
 import { appError, messageOf } from '#errors';
 import { Sealer } from '#security';
@@ -11,7 +11,7 @@ import { joinProvider, parseProvider, type ProviderSettings } from './text-messa
 @Injectable()
 export class TextMessageProvidersService {
   /** Cached sealed, as stored: no secret stays in memory in plain text. */
-  readonly #rows = new RecentReads<{ readonly row: TextMessageProviderRow | undefined }>(async (appId) => ({
+  readonly #rows = new TtlCache<{ readonly row: TextMessageProviderRow | undefined }>(async (appId) => ({
     row: await this.repository.find(appId),
   }));
 

@@ -1,13 +1,13 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Clock } from '#bootstrap';
-import { connectorMessages, type NodeMessagePayload } from '#contracts';
-import { nodeMessageHandler, NodeMessages } from '#messaging';
+import { connectorMessages, type DirectMessagePayload } from '#contracts';
+import { nodeMessageHandler, DirectMessages } from '#messaging';
 import { inSpan, noteInSpan } from '#observability';
 import { Connections, ConnectorIdentity } from './connections.js';
 import { DeviceAdmission } from './device-admission.js';
 import { MessageCache } from './message-cache.js';
 
-type DeliverHint = NodeMessagePayload<typeof connectorMessages.deliver>;
+type DeliverHint = DirectMessagePayload<typeof connectorMessages.deliver>;
 
 /** After so many devices, others get their turn. */
 const DEVICES_AT_ONCE = 250;
@@ -19,7 +19,7 @@ export class ConnectorInbox implements OnApplicationBootstrap {
 
   constructor(
     private readonly identity: ConnectorIdentity,
-    private readonly nodeMessages: NodeMessages,
+    private readonly directMessages: DirectMessages,
     private readonly connections: Connections,
     private readonly messages: MessageCache,
     private readonly admission: DeviceAdmission,
@@ -33,7 +33,7 @@ export class ConnectorInbox implements OnApplicationBootstrap {
         this.admission.evicted(device, session);
       }),
     ];
-    this.nodeMessages.receiveAs(this.identity.node, handlers, () => {
+    this.directMessages.receiveAs(this.identity.node, handlers, () => {
       this.connections.resyncAll();
     });
   }

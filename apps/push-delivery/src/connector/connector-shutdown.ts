@@ -35,13 +35,13 @@ export class ConnectorShutdown implements BeforeApplicationShutdown {
   async beforeApplicationShutdown(): Promise<void> {
     this.endpoint.close();
     await this.presence.leave();
-    await this.#sendAway();
+    await this.#goAway();
     await this.#untilGone();
     this.connector.stop();
     await this.writes.close();
   }
 
-  async #sendAway(): Promise<void> {
+  async #goAway(): Promise<void> {
     const all = [...this.connections.all()];
     for (const connection of all) if (connection.framing.isOurs) this.#close(connection);
     const others = all.filter(({ framing }) => !framing.isOurs);
@@ -55,13 +55,13 @@ export class ConnectorShutdown implements BeforeApplicationShutdown {
 
   #close(connection: DeviceConnection): void {
     const retryAfterMs = Math.round(Math.random() * this.#reconnectMs);
-    connection.perform(connection.session.sendAway(retryAfterMs));
+    connection.perform(connection.session.goAway(retryAfterMs));
   }
 
   async #untilGone(): Promise<void> {
     const deadline = performance.now() + FAREWELL_LIMIT_MS;
     while (this.connections.count > 0 && performance.now() < deadline) await sleep(POLL_MS);
-    for (const connection of this.connections.all()) connection.cutOff();
+    for (const connection of this.connections.all()) connection.terminate();
     // Their ends are told in the next turns of the loop.
     while (this.connections.count > 0 && performance.now() < deadline + FAREWELL_LIMIT_MS) await sleep(POLL_MS);
   }

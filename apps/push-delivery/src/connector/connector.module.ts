@@ -1,5 +1,10 @@
 import { Module } from '@nestjs/common';
-import { parseRateLimit, STRANGER_LIMIT_OPTIONS, StrangerLimit, type StrangerLimitOptions } from '#admission';
+import {
+  parseRateLimit,
+  STRANGER_LIMIT_OPTIONS,
+  FailedCredentialLimit,
+  type FailedCredentialLimitOptions,
+} from '#admission';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { Connections, ConnectorIdentity } from './connections.js';
 import { ConnectorInbox } from './connector-inbox.js';
@@ -27,11 +32,11 @@ import { QueueWrites } from './queue-writes.js';
     MessageCache,
     QueuePages,
     QueueWrites,
-    StrangerLimit,
+    FailedCredentialLimit,
     {
       provide: STRANGER_LIMIT_OPTIONS,
       inject: [PUSH_DELIVERY_CONFIG],
-      useFactory: ({ connector }: PushDeliveryConfig): StrangerLimitOptions => ({
+      useFactory: ({ connector }: PushDeliveryConfig): FailedCredentialLimitOptions => ({
         limit: parseRateLimit(connector.failedCredentials),
       }),
     },

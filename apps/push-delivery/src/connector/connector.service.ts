@@ -6,7 +6,7 @@ import { conflictDelayMs } from './delivery-window.js';
 import { DeviceAdmission, LoginLimit } from './device-admission.js';
 import type { ConnectionHost, DeviceConnection } from './device-connection.js';
 import { FRAMING_NAMES } from './framings/framings.js';
-import { BoundedWork, QueuePages } from './queue-pages.js';
+import { ConcurrencyLimiter, QueuePages } from './queue-pages.js';
 import { isUnavailable, QueueWrites } from './queue-writes.js';
 import { CLOSE, toldCode } from './session-effects.js';
 
@@ -19,8 +19,8 @@ const DISTRUST_MS = 10_000;
 @Injectable()
 export class ConnectorService implements ConnectionHost {
   /** Apart: where applications cannot be looked up, devices that are connected go on. */
-  readonly #newcomers = new BoundedWork<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
-  readonly #pages = new BoundedWork<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
+  readonly #newcomers = new ConcurrencyLimiter<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
+  readonly #pages = new ConcurrencyLimiter<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
 
   constructor(
     private readonly connections: Connections,

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { MemoryRequestCounter, parseRateLimit, type RateLimit, StrangerLimit } from '#admission';
+import { MemoryRequestCounter, parseRateLimit, type RateLimit, FailedCredentialLimit } from '#admission';
 import { connectorMessages } from '#contracts';
 import { AppError } from '#errors';
-import { NodeMessages } from '#messaging';
+import { DirectMessages } from '#messaging';
 import { Metrics } from '#observability';
 import {
   type ConnectOutcome,
@@ -80,11 +80,11 @@ export class DeviceAdmission {
   readonly #departures = new RecentDepartures();
 
   constructor(
-    private readonly strangers: StrangerLimit,
+    private readonly strangers: FailedCredentialLimit,
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
     private readonly identity: ConnectorIdentity,
     private readonly connections: Connections,
-    private readonly nodeMessages: NodeMessages,
+    private readonly directMessages: DirectMessages,
     private readonly writes: QueueWrites,
   ) {}
 
@@ -138,7 +138,7 @@ export class DeviceAdmission {
   #evict({ appId, installationId }: DeviceAddress, { previous }: ConnectOutcome): void {
     if (previous === undefined || previous.node === this.identity.node) return;
     const { node, session } = previous;
-    void this.nodeMessages
+    void this.directMessages
       .send(node, connectorMessages.evict, { appId, installationId, session })
       .catch(() => undefined);
   }

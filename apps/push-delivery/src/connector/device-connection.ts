@@ -73,7 +73,7 @@ export class DeviceConnection {
   }
 
   /** Gives the device no more time. */
-  cutOff(): void {
+  terminate(): void {
     this.socket.terminate();
   }
 
@@ -97,8 +97,8 @@ export class DeviceConnection {
       case 'close':
         this.socket.close(effect.code, effect.reason);
         return;
-      case 'cutOff':
-        this.cutOff();
+      case 'terminate':
+        this.terminate();
         return;
       case 'connect':
         this.#host.connect(this);
@@ -115,6 +115,6 @@ export class DeviceConnection {
   #write(frame: Buffer | undefined): void {
     if (frame === undefined || !this.stream.writable) return;
     this.stream.write(frame);
-    if (this.stream.writableLength > MAX_UNREAD_BYTES) this.cutOff();
+    if (this.stream.writableLength > MAX_UNREAD_BYTES) this.terminate();
   }
 }

@@ -227,9 +227,9 @@ describe('a session', () => {
       nowMs += 140_000;
       session.heard(nowMs);
       nowMs += 140_000;
-      expect(kinds(session.visit(nowMs))).not.toContain('cutOff');
+      expect(kinds(session.visit(nowMs))).not.toContain('terminate');
       nowMs += 20_000;
-      expect(session.visit(nowMs)).toEqual([{ kind: 'cutOff' }]);
+      expect(session.visit(nowMs)).toEqual([{ kind: 'terminate' }]);
     });
   });
 
@@ -261,7 +261,7 @@ describe('a session', () => {
     session.ended();
     expect([...receive(ack('m0')), ...hint('a'), ...session.resync(), ...session.visit(nowMs)]).toEqual([]);
     expect(session.deliverPage([message('a')], page(['a']), nowMs)).toEqual([]);
-    expect([...session.refuse(4111, ''), ...session.sendAway(1)]).toEqual([]);
+    expect([...session.refuse(4111, ''), ...session.goAway(1)]).toEqual([]);
   });
 });
 

@@ -176,7 +176,7 @@ export class DeviceSession {
       return this.refuse(CLOSE.readTimeout, 'Messages are not acknowledged.');
     if (nowMs - this.#heardMs > Math.max(LEAST_SILENCE_MS, this.#pingMs * SILENT_PINGS)) {
       this.#state = 'closed';
-      return [{ kind: 'cutOff' }];
+      return [{ kind: 'terminate' }];
     }
     if (nowMs - this.#deliveredMs > MEMORY_MS) this.#window.forgetKnown();
     return [...this.#ping(nowMs), ...this.#catchUp()];
@@ -193,7 +193,7 @@ export class DeviceSession {
   }
 
   /** Ends the session because the server stops. */
-  sendAway(retryAfterMs: number): readonly Effect[] {
+  goAway(retryAfterMs: number): readonly Effect[] {
     if (this.hasEnded()) return NONE;
     this.#state = 'closed';
     const reason = 'The server is restarting.';

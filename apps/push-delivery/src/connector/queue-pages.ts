@@ -11,8 +11,8 @@ const PAUSE_MS = 500;
  * Does one kind of work for many, so many at once, first come first served. While what it needs is away it rests, and then goes
  * on with those that it had begun: it is away for all of them.
  */
-export class BoundedWork<Item> {
-  private readonly logger = new Logger('BoundedWork');
+export class ConcurrencyLimiter<Item> {
+  private readonly logger = new Logger('ConcurrencyLimiter');
   readonly #waiting = new Set<Item>();
   #running = 0;
   #pause: NodeJS.Timeout | undefined;

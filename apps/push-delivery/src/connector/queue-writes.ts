@@ -31,8 +31,8 @@ interface RepeatedWritesOptions<Item> {
 }
 
 /** Writes many small things in few moves, in their order, again and again until the store takes them. */
-export class RepeatedWrites<Item> {
-  private readonly logger = new Logger('RepeatedWrites');
+export class RetryingBatchWriter<Item> {
+  private readonly logger = new Logger('RetryingBatchWriter');
   #waiting: Item[] = [];
   #added = 0;
   #written = 0;
@@ -110,11 +110,11 @@ const CLOSE_LIMIT_MS = 3_000;
 /** What connections tell the store without waiting for it. */
 @Injectable()
 export class QueueWrites {
-  readonly #acknowledgements: RepeatedWrites<Acknowledgement>;
-  readonly #departures: RepeatedWrites<DevicePresence>;
+  readonly #acknowledgements: RetryingBatchWriter<Acknowledgement>;
+  readonly #departures: RetryingBatchWriter<DevicePresence>;
 
   constructor(@Inject(DEVICE_QUEUES) queues: DeviceQueues, metrics: Metrics) {
-    this.#acknowledgements = new RepeatedWrites({
+    this.#acknowledgements = new RetryingBatchWriter({
       name: 'acknowledgements',
       write: (items) => queues.acknowledge(items),
       limit: MAX_ACKNOWLEDGEMENTS,
@@ -122,7 +122,7 @@ export class QueueWrites {
         metrics.pushAcknowledgements.inc({ outcome: 'dropped' });
       },
     });
-    this.#departures = new RepeatedWrites({
+    this.#departures = new RetryingBatchWriter({
       name: 'departures',
       write: (items) => queues.disconnect(items),
       limit: MAX_DEPARTURES,

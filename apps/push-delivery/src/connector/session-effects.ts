@@ -7,7 +7,7 @@ export type Effect =
   | { readonly kind: 'ping' }
   | { readonly kind: 'close'; readonly code: number; readonly reason: string }
   /** Without a farewell: nobody is there. */
-  | { readonly kind: 'cutOff' }
+  | { readonly kind: 'terminate' }
   /** The session shall become the device's only one. */
   | { readonly kind: 'connect' }
   /** The beginning of the device's queue is wanted. */

@@ -86,27 +86,27 @@ describe.runIf(isProvided('redis'))('connectors in Redis', () => {
   it('are told when they were taken for dead', async () => {
     const memory = await die();
     expect(await nodes.beat(node)).not.toBe(memory);
-    expect(await nodes.takeDead()).not.toContain(node.id);
+    expect(await nodes.reapExpired()).not.toContain(node.id);
   });
 
   it('are dead until their sessions are ended, whoever does it', async () => {
     await die();
-    expect(await nodes.takeDead()).toContain(node.id);
-    expect(await nodes.takeDead()).toContain(node.id);
-    await nodes.bury([node.id]);
-    expect(await nodes.takeDead()).not.toContain(node.id);
+    expect(await nodes.reapExpired()).toContain(node.id);
+    expect(await nodes.reapExpired()).toContain(node.id);
+    await nodes.acknowledgeDropped([node.id]);
+    expect(await nodes.reapExpired()).not.toContain(node.id);
     await nodes.beat(node);
     await nodes.leave(node.id);
-    expect(await nodes.takeDead()).toContain(node.id);
-    await nodes.bury([]);
+    expect(await nodes.reapExpired()).toContain(node.id);
+    await nodes.acknowledgeDropped([]);
   });
 
   it('that come back while their sessions are being ended say them again once that is over', async () => {
     await die();
-    await nodes.takeDead();
+    await nodes.reapExpired();
     const [first, second] = [await nodes.beat(node), await nodes.beat(node)];
     expect(first).not.toBe(second);
-    await nodes.bury([node.id]);
+    await nodes.acknowledgeDropped([node.id]);
     const after = await nodes.beat(node);
     expect([first, second]).not.toContain(after);
     expect(await nodes.beat(node)).toBe(after);

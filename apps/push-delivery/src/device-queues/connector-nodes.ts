@@ -21,9 +21,9 @@ export interface ConnectorNodes {
   leave(nodeId: string): Promise<void>;
   live(): Promise<ConnectorNode[]>;
   /** Nodes that are gone and whose sessions are still to be ended; the same ones again until they are buried. */
-  takeDead(): Promise<string[]>;
+  reapExpired(): Promise<string[]>;
   /** Says that the sessions of nodes that were dead are ended. One that came to life meanwhile finds that its memory was lost. */
-  bury(nodeIds: readonly string[]): Promise<void>;
+  acknowledgeDropped(nodeIds: readonly string[]): Promise<void>;
 }
 
 /** DI token of the process's `ConnectorNodes`. */
@@ -61,11 +61,11 @@ export class MemoryConnectorNodes implements ConnectorNodes {
   }
 
   /** A connector in the same process is never dead, however late it beats. */
-  takeDead(): Promise<string[]> {
+  reapExpired(): Promise<string[]> {
     return Promise.resolve([]);
   }
 
-  bury(): Promise<void> {
+  acknowledgeDropped(): Promise<void> {
     return Promise.resolve();
   }
 }

@@ -13,7 +13,7 @@ const INTERVAL_MS = 10_000;
 
 /** Ends the sessions of connectors that are dead, and deletes expired messages. Every process does it; none disturbs another. */
 @Injectable()
-export class UpkeepJob extends PeriodicJob {
+export class QueueCleanupJob extends PeriodicJob {
   constructor(
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
     @Inject(CONNECTOR_NODES) private readonly nodes: ConnectorNodes,
@@ -23,9 +23,9 @@ export class UpkeepJob extends PeriodicJob {
   }
 
   async processBatch(): Promise<boolean> {
-    const dead = await this.nodes.takeDead();
+    const dead = await this.nodes.reapExpired();
     await this.queues.endSessionsOf(dead);
-    await this.nodes.bury(dead);
+    await this.nodes.acknowledgeDropped(dead);
     return this.queues.removeExpired();
   }
 }
@@ -43,7 +43,7 @@ export class DeviceQueuesModule {
     return {
       module: DeviceQueuesModule,
       global: true,
-      providers: [...STORES[storage]({ queueLimit, conflictMs: CONFLICT_MS }), UpkeepJob],
+      providers: [...STORES[storage]({ queueLimit, conflictMs: CONFLICT_MS }), QueueCleanupJob],
       exports: [DEVICE_QUEUES, CONNECTOR_NODES],
     };
   }

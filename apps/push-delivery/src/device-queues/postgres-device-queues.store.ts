@@ -18,7 +18,7 @@ import type {
 import * as sql from './queue-statements.js';
 
 /** Runs pieces of work one after the other, in the order in which they came. */
-class OneAtATime {
+class SerialExecutor {
   #last: Promise<unknown> = Promise.resolve();
 
   run<T>(work: () => Promise<T>): Promise<T> {
@@ -107,7 +107,7 @@ type MessageId = Pick<PushMessage, 'id' | 'appId'>;
  */
 export class PostgresDeviceQueues implements DeviceQueues {
   readonly #sessions: Sessions;
-  readonly #moves = new OneAtATime();
+  readonly #moves = new SerialExecutor();
 
   constructor(
     private readonly database: Database,

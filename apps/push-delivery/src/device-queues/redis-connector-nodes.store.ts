@@ -90,11 +90,11 @@ export class RedisConnectorNodes implements ConnectorNodes {
     }));
   }
 
-  takeDead(): Promise<string[]> {
+  reapExpired(): Promise<string[]> {
     return this.redis.run<string[]>(TAKE_DEAD, KEYS, []);
   }
 
-  async bury(nodeIds: readonly string[]): Promise<void> {
+  async acknowledgeDropped(nodeIds: readonly string[]): Promise<void> {
     if (nodeIds.length > 0) await this.redis.run(BURY, KEYS, nodeIds);
   }
 }

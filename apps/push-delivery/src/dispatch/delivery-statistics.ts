@@ -5,7 +5,7 @@ import { messageOf } from '#errors';
 import { Metrics } from '#observability';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { deliveryCountsOf, growthOf, isSettled, nextTallyAt, withTally } from './delivery-counts.rules.js';
-import { TalliesRepository, type UntalliedPush } from './push-jobs.repository.js';
+import { DeliveryStatisticsRepository, type UntalliedPush } from './push-jobs.repository.js';
 import type { NotificationRow } from './push.row.js';
 
 /** How pushes stand. */
@@ -46,9 +46,9 @@ const BATCH_SIZE = 20;
  * any more. Then the queues forget the push.
  */
 @Injectable()
-export class TallyKeeper extends PeriodicJob {
+export class DeliveryStatisticsWriter extends PeriodicJob {
   constructor(
-    private readonly tallies: TalliesRepository,
+    private readonly tallies: DeliveryStatisticsRepository,
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
     private readonly clock: Clock,
     private readonly metrics: Metrics,

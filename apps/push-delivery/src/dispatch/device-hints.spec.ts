@@ -2,9 +2,9 @@ import { Logger } from '@nestjs/common';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { PushMessage } from '#contracts';
 import { appError } from '#errors';
-import type { NodeMessages } from '#messaging';
+import type { DirectMessages } from '#messaging';
 import type { ConnectorNodes } from '../device-queues/connector-nodes.js';
-import { DeviceHints } from './push-delivery.js';
+import { WakeUpNotifications } from './push-delivery.js';
 
 const message: PushMessage = { id: 'push', appId: 'app', order: 1, expiresAt: 0, bodies: {}, body: '{}' };
 const device = (installationId: string, node: string) => ({ installationId, platform: 'web', node });
@@ -21,7 +21,7 @@ function hintsWith({ refusals = {}, live = [] }: { refusals?: Record<string, num
     return Promise.resolve();
   };
   const connectors = { live: () => Promise.resolve(live.map((id) => ({ id, port: 1 }))) };
-  const hints = new DeviceHints({ send } as unknown as NodeMessages, connectors as unknown as ConnectorNodes);
+  const hints = new WakeUpNotifications({ send } as unknown as DirectMessages, connectors as unknown as ConnectorNodes);
   return { hints, taken };
 }
 

@@ -1,15 +1,15 @@
 import { Module } from '@nestjs/common';
-import { PushCounts, TallyKeeper } from './delivery-statistics.js';
+import { PushCounts, DeliveryStatisticsWriter } from './delivery-statistics.js';
 import { InstallationScanRepository } from './installation-scan.repository.js';
-import { DeviceHints, PushDelivery } from './push-delivery.js';
+import { WakeUpNotifications, PushDelivery } from './push-delivery.js';
 import { PushDispatcher } from './push-dispatcher.js';
-import { PushJobsRepository, TalliesRepository } from './push-jobs.repository.js';
+import { PushJobsRepository, DeliveryStatisticsRepository } from './push-jobs.repository.js';
 import { PushGauge, PushLeases } from './push-worker.js';
 
 /** Finds the devices that a push is for, puts it into their queues, and keeps count. */
 @Module({
   providers: [
-    DeviceHints,
+    WakeUpNotifications,
     InstallationScanRepository,
     PushCounts,
     PushDelivery,
@@ -17,8 +17,8 @@ import { PushGauge, PushLeases } from './push-worker.js';
     PushGauge,
     PushJobsRepository,
     PushLeases,
-    TalliesRepository,
-    TallyKeeper,
+    DeliveryStatisticsRepository,
+    DeliveryStatisticsWriter,
   ],
   exports: [PushCounts, PushDispatcher],
 })

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { connectorMessages, type PushMessage } from '#contracts';
 import { messageOf } from '#errors';
-import { NodeMessages } from '#messaging';
+import { DirectMessages } from '#messaging';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
 import {
   type ConnectedDevice,
@@ -45,11 +45,11 @@ export interface Hint {
 
 /** Tells connectors that a message has come into the queues of devices that they hold: one message for each connector. */
 @Injectable()
-export class DeviceHints {
+export class WakeUpNotifications {
   private readonly logger = new Logger('Pushes');
 
   constructor(
-    private readonly nodes: NodeMessages,
+    private readonly nodes: DirectMessages,
     @Inject(CONNECTOR_NODES) private readonly connectors: ConnectorNodes,
   ) {}
 
@@ -110,7 +110,7 @@ const PARALLEL_MOVES = 16;
 export class PushDelivery {
   constructor(
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
-    private readonly hints: DeviceHints,
+    private readonly hints: WakeUpNotifications,
   ) {}
 
   /**

@@ -9,7 +9,7 @@ import { eventually, newDatabase } from '#testing';
 import { type DeviceQueues, type EnqueueBatch, partitionOf } from '../device-queues/device-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { InstallationScanRepository } from './installation-scan.repository.js';
-import { type DeviceHints, type Hint, PushDelivery } from './push-delivery.js';
+import { type WakeUpNotifications, type Hint, PushDelivery } from './push-delivery.js';
 import { PushDispatcher } from './push-dispatcher.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { PushGauge, PushLeases } from './push-worker.js';
@@ -51,7 +51,7 @@ describe('the dispatcher', () => {
   const start = (own: Pick<DeviceQueues, 'enqueue'> = queues) => {
     const jobs = new PushJobsRepository(database);
     const noted = { tell: (hint: Hint) => Promise.resolve(void hints.push(hint)) };
-    const delivery = new PushDelivery(own as DeviceQueues, noted as unknown as DeviceHints);
+    const delivery = new PushDelivery(own as DeviceQueues, noted as unknown as WakeUpNotifications);
     const scan = new InstallationScanRepository(database);
     const dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), metrics, new PushLeases(jobs));
     dispatcher.onApplicationBootstrap();

@@ -132,7 +132,7 @@ export interface UntalliedPush {
 
 /** The copies of the queues' counts. */
 @Injectable()
-export class TalliesRepository {
+export class DeliveryStatisticsRepository {
   constructor(private readonly database: PushDatabase) {}
 
   /** Takes pushes that are to be tallied now. */

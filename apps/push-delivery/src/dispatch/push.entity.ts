@@ -95,7 +95,7 @@ export class NotificationEntity {
 /** The delivery statistics of a push on one platform. */
 @Entity('tallies')
 @Index('tallies_kept_until_idx', ['keptUntil'])
-export class TallyEntity {
+export class DeliveryStatisticsEntity {
   @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'tallies_pkey' })
   appId!: string;
 

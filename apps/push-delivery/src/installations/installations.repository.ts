@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { type Queryable, tellPool, type Tx, violatedUniqueConstraint } from '#database';
+import { type Queryable, registerPoolMetrics, type Tx, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import type { CompiledCount, CompiledFind } from '#objects';
 import { countRows, listBounded, QueryDatabase } from '#objects/store';
@@ -17,8 +17,8 @@ export class PushQueryDatabase extends QueryDatabase implements OnApplicationShu
       ...pushDatabase(databaseUrl, Math.ceil(databasePool / 2)),
       applicationName: 'gatepost-push-queries',
     });
-    tellPool(this, 'push-queries', metrics);
-    tellPool(this.indexed, 'push-indexed-queries', metrics);
+    registerPoolMetrics(this, 'push-queries', metrics);
+    registerPoolMetrics(this.indexed, 'push-indexed-queries', metrics);
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -76,7 +76,7 @@ export class InstallationsRepository {
 
   /** @throws AppError SERVICE_UNAVAILABLE where another one has taken an identity meanwhile */
   async insert(tx: Tx, appId: string, installation: InstallationRow): Promise<void> {
-    await mapTaken(
+    await mapUniqueViolation(
       tx.query(
         `INSERT INTO push.installations
            (app_id, object_id, partition, installation_id, device_type, device_token, valid, acl, fields, updated_at, created_at)
@@ -88,7 +88,7 @@ export class InstallationsRepository {
 
   /** @throws AppError SERVICE_UNAVAILABLE where another one has taken an identity meanwhile */
   async update(tx: Tx, appId: string, installation: InstallationRow): Promise<void> {
-    await mapTaken(
+    await mapUniqueViolation(
       tx.query(
         `UPDATE push.installations
             SET partition = $3, installation_id = $4, device_type = $5, device_token = $6, valid = $7, acl = $8, fields = $9,
@@ -144,7 +144,7 @@ function valuesOf(appId: string, row: InstallationRow): unknown[] {
 }
 
 /** Identities are locked before they are looked at, so only one that a change leads to by the way can be taken. The next try sees it. */
-async function mapTaken(work: Promise<unknown>): Promise<void> {
+async function mapUniqueViolation(work: Promise<unknown>): Promise<void> {
   try {
     await work;
   } catch (error) {

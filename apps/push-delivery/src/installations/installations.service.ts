@@ -13,7 +13,7 @@ import {
   parseWhere,
   pickKeys,
 } from '#objects';
-import { ALWAYS_MET, FieldIndexes, SlowQuestions, type UpdateCondition, updateCondition } from '#objects/store';
+import { ALWAYS_MET, FieldIndexes, SlowQueries, type UpdateCondition, updateCondition } from '#objects/store';
 import { InstallationWriter, type PreparedWrite } from './installation-writer.js';
 import {
   type Asker,
@@ -34,7 +34,7 @@ export class ReadInstallationsService {
     private readonly installations: InstallationsRepository,
     private readonly queries: PushQueryDatabase,
     private readonly indexes: FieldIndexes,
-    private readonly slowQuestions: SlowQuestions,
+    private readonly slowQuestions: SlowQueries,
   ) {}
 
   /** @returns undefined where there is none, or where its ACL hides it. @throws AppError FORBIDDEN by class permission, INVALID_QUERY */

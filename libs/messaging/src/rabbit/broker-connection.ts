@@ -14,7 +14,7 @@ export type Setup<C extends Channel> = (channel: C, lose: () => void) => Promise
  * A channel that is replaced when it is lost: with its connection, closed by the broker after an error, or by `lose`. The wrapper of the
  * connection manager handles only the first case.
  */
-export class LastingChannel<C extends Channel> {
+export class ReconnectingChannel<C extends Channel> {
   private readonly logger = new Logger('RabbitMQ');
   #current: C | undefined;
   #isOpening = false;
@@ -34,13 +34,16 @@ export class LastingChannel<C extends Channel> {
   }
 
   /** Without publisher confirms, for transient messages. */
-  static plain(connection: AmqpConnectionManager, setup: Setup<Channel>): LastingChannel<Channel> {
-    return new LastingChannel(connection, (model) => model.createChannel(), setup);
+  static plain(connection: AmqpConnectionManager, setup: Setup<Channel>): ReconnectingChannel<Channel> {
+    return new ReconnectingChannel(connection, (model) => model.createChannel(), setup);
   }
 
   /** With publisher confirms, for messages that must not be lost. */
-  static confirming(connection: AmqpConnectionManager, setup: Setup<ConfirmChannel>): LastingChannel<ConfirmChannel> {
-    return new LastingChannel(connection, (model) => model.createConfirmChannel(), setup);
+  static confirming(
+    connection: AmqpConnectionManager,
+    setup: Setup<ConfirmChannel>,
+  ): ReconnectingChannel<ConfirmChannel> {
+    return new ReconnectingChannel(connection, (model) => model.createConfirmChannel(), setup);
   }
 
   /** The channel, where it is ready. */
@@ -127,12 +130,12 @@ type Consume = (channel: Channel, lose: () => void) => Promise<string>;
 
 /** A channel with one consumer, which can stop receiving messages before the channel closes. */
 export class ConsumingChannel {
-  readonly #channel: LastingChannel<Channel>;
+  readonly #channel: ReconnectingChannel<Channel>;
   /** The consumer tag on the current channel. */
   #tag = '';
 
   constructor(connection: AmqpConnectionManager, consume: Consume) {
-    this.#channel = LastingChannel.plain(connection, async (channel, lose) => {
+    this.#channel = ReconnectingChannel.plain(connection, async (channel, lose) => {
       this.#tag = await consume(channel, lose);
     });
   }

@@ -4,7 +4,7 @@ import type { AmqpConnectionManager } from 'amqp-connection-manager';
 import type { Channel, ConfirmChannel, Message, Options } from 'amqplib';
 import { appError } from '#errors';
 import { failForwarded } from '../handlers.js';
-import { LastingChannel, openConnection, type Setup, socketOf } from './broker-connection.js';
+import { ReconnectingChannel, openConnection, type Setup, socketOf } from './broker-connection.js';
 
 /** Counts work in progress, and waits for its end. */
 export class InFlight {
@@ -23,12 +23,12 @@ export class InFlight {
 
   /** Resolves when all work has ended, or after the timeout. */
   async settled(timeoutMs: number): Promise<void> {
-    await settledWithin(this.#running, timeoutMs);
+    await withTimeout(this.#running, timeoutMs);
   }
 }
 
 /** Resolves when all work has ended, successfully or not, or after the timeout. */
-export async function settledWithin(work: Iterable<Promise<unknown>>, timeoutMs: number): Promise<void> {
+export async function withTimeout(work: Iterable<Promise<unknown>>, timeoutMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise((resolve) => {
     timer = setTimeout(resolve, timeoutMs);
@@ -92,9 +92,9 @@ export function confirmedPublish(
 export class Publisher {
   readonly #logger = new Logger('RabbitMQ');
   readonly #connection: AmqpConnectionManager;
-  readonly #confirming: LastingChannel<ConfirmChannel>;
-  readonly #transient: LastingChannel<Channel>;
-  readonly #channels: Pick<LastingChannel<Channel>, 'current' | 'close'>[] = [];
+  readonly #confirming: ReconnectingChannel<ConfirmChannel>;
+  readonly #transient: ReconnectingChannel<Channel>;
+  readonly #channels: Pick<ReconnectingChannel<Channel>, 'current' | 'close'>[] = [];
   readonly #probe: NodeJS.Timeout;
   #socket: Socket | undefined;
   /** The broker's reason, while it blocks the connection. */
@@ -121,7 +121,7 @@ export class Publisher {
       this.#unblock();
       this.#logger.log('RabbitMQ takes messages again');
     });
-    this.#confirming = LastingChannel.confirming(this.#connection, declare);
+    this.#confirming = ReconnectingChannel.confirming(this.#connection, declare);
     this.#channels.push(this.#confirming);
     this.#transient = this.openChannel((channel) => {
       channel.on('return', (message: Message) => {
@@ -164,8 +164,8 @@ export class Publisher {
   }
 
   /** A further channel of this connection. */
-  openChannel(setup: Setup<Channel>): LastingChannel<Channel> {
-    const channel = LastingChannel.plain(this.#connection, setup);
+  openChannel(setup: Setup<Channel>): ReconnectingChannel<Channel> {
+    const channel = ReconnectingChannel.plain(this.#connection, setup);
     this.#channels.push(channel);
     return channel;
   }
@@ -229,7 +229,7 @@ export class Publisher {
   }
 
   async close(timeoutMs: number): Promise<void> {
-    await settledWithin([this.#connection.close()], timeoutMs);
+    await withTimeout([this.#connection.close()], timeoutMs);
     // A blocking broker does not read the close frame, and the open connection would keep the process alive.
     this.#socket?.destroy();
   }

@@ -4,9 +4,9 @@ import type { Channel, ConsumeMessage, Message } from 'amqplib';
 import type { Metrics } from '#observability';
 import { answerRequest, refuseRequest } from '../handlers.js';
 import type { Forwarded, NodeReceiver } from '../transport.js';
-import { ConsumingChannel, LastingChannel } from './broker-connection.js';
+import { ConsumingChannel, ReconnectingChannel } from './broker-connection.js';
 import { EventConsumer } from './event-consumer.js';
-import { InFlight, type Publisher, settledWithin } from './publisher.js';
+import { InFlight, type Publisher, withTimeout } from './publisher.js';
 import { expiringAfter, hasCallerGivenUp } from './rpc-channel.js';
 import { originFrom, type Topology } from './topology.js';
 
@@ -68,12 +68,12 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const channels = this.#channels;
     this.#channels = [];
     this.#closing.abort();
-    await settledWithin(
+    await withTimeout(
       channels.map((channel) => channel.stopConsuming()),
       CLOSE_TIMEOUT_MS,
     );
     await this.#inFlight.settled(DRAIN_TIMEOUT_MS);
-    await settledWithin(
+    await withTimeout(
       channels.map((channel) => channel.close()),
       CLOSE_TIMEOUT_MS,
     );
@@ -172,8 +172,8 @@ function addressOf({ properties }: Message): { replyTo: string; correlationId: s
 const PREFETCH = 16;
 
 /** Receives the direct messages of this process. Each message is acknowledged after its handling, successful or not. */
-export class NodeInbox {
-  readonly #channel: LastingChannel<Channel>;
+export class NodeMailbox {
+  readonly #channel: ReconnectingChannel<Channel>;
 
   constructor(
     connection: AmqpConnectionManager,
@@ -181,7 +181,7 @@ export class NodeInbox {
     private readonly node: string,
     private readonly receiver: NodeReceiver,
   ) {
-    this.#channel = LastingChannel.plain(connection, (channel, lose) => this.#consume(channel, lose));
+    this.#channel = ReconnectingChannel.plain(connection, (channel, lose) => this.#consume(channel, lose));
   }
 
   isReceiving(): boolean {

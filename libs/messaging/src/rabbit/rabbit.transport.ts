@@ -7,14 +7,14 @@ import {
   assertFits,
   type BroadcastListener,
   type EventMessage,
-  type NodeMessage,
+  type DirectMessage,
   type NodeReceiver,
   type Transport,
 } from '../transport.js';
-import { LastingChannel, openConnection } from './broker-connection.js';
+import { ReconnectingChannel, openConnection } from './broker-connection.js';
 import { queueDepths } from './operator-queues.js';
-import { Publisher, type Route, settledWithin } from './publisher.js';
-import { NodeInbox, RabbitServer } from './rabbit.server.js';
+import { Publisher, type Route, withTimeout } from './publisher.js';
+import { NodeMailbox, RabbitServer } from './rabbit.server.js';
 import { RpcChannel } from './rpc-channel.js';
 import { originHeaders, Topology } from './topology.js';
 
@@ -41,9 +41,9 @@ export class RabbitTransport implements Transport {
   readonly #publisher: Publisher;
   readonly #topology: Topology;
   readonly #rpc: RpcChannel;
-  readonly #broadcastChannel: LastingChannel<Channel>;
+  readonly #broadcastChannel: ReconnectingChannel<Channel>;
   readonly #servers: RabbitServer[] = [];
-  readonly #inboxes: NodeInbox[] = [];
+  readonly #inboxes: NodeMailbox[] = [];
   readonly #listeners = new Map<string, BroadcastListener[]>();
   readonly #metrics: Metrics | undefined;
 
@@ -57,7 +57,7 @@ export class RabbitTransport implements Transport {
       await this.#topology.declareBroadcastExchange(channel);
     });
     this.#rpc = new RpcChannel(this.#publisher, this.#topology, metrics?.rpcCalls);
-    this.#broadcastChannel = LastingChannel.plain(this.#consuming, (channel, lose) => this.#listen(channel, lose));
+    this.#broadcastChannel = ReconnectingChannel.plain(this.#consuming, (channel, lose) => this.#listen(channel, lose));
     if (metrics !== undefined) this.#registerMetrics(metrics, subscribersOf(publishes));
   }
 
@@ -80,7 +80,7 @@ export class RabbitTransport implements Transport {
     this.#listeners.set(pattern, [...(this.#listeners.get(pattern) ?? []), listener]);
   }
 
-  async sendToNode(node: string, { pattern, body, ...origin }: NodeMessage): Promise<void> {
+  async sendToNode(node: string, { pattern, body, ...origin }: DirectMessage): Promise<void> {
     const route = { exchange: this.#topology.nodeExchange, routingKey: node };
     try {
       await this.#publish(route, body, { type: pattern, headers: originHeaders(origin) });
@@ -90,7 +90,7 @@ export class RabbitTransport implements Transport {
   }
 
   receiveAsNode(node: string, receiver: NodeReceiver): void {
-    this.#inboxes.push(new NodeInbox(this.#consuming, this.#topology, node, receiver));
+    this.#inboxes.push(new NodeMailbox(this.#consuming, this.#topology, node, receiver));
   }
 
   /** Whether both connections and all channels for calls, events and consumers are open. The broker may still accept no messages. */
@@ -122,9 +122,9 @@ export class RabbitTransport implements Transport {
   async close(): Promise<void> {
     // The wait has a timeout: a broker that stops at the same moment, or blocks the connection, never confirms a close.
     const channels = [this.#broadcastChannel, ...this.#inboxes].map((channel) => channel.close());
-    await settledWithin([...channels, this.#publisher.closeChannels()], CLOSE_TIMEOUT_MS);
+    await withTimeout([...channels, this.#publisher.closeChannels()], CLOSE_TIMEOUT_MS);
     await Promise.all([
-      settledWithin([this.#consuming.close()], CLOSE_TIMEOUT_MS),
+      withTimeout([this.#consuming.close()], CLOSE_TIMEOUT_MS),
       this.#publisher.close(CLOSE_TIMEOUT_MS),
     ]);
   }

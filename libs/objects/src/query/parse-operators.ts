@@ -3,7 +3,7 @@ import { isJsonObject } from '../values.js';
 import { parseBox, parseNear, parseOrder, parseQueryValue, parseQueryValues } from './parse-values.js';
 import { toPostgresPattern } from './pattern.js';
 import {
-  BOUNDS,
+  LIMITS,
   type ComparisonOperator,
   type Condition,
   type FieldPath,
@@ -36,8 +36,8 @@ export function readSubQuery(
 ): SubQuery {
   reading.budget.spendSubQuery();
   const within = { ...reading, nesting: 0, subQueryDepth: reading.subQueryDepth + 1 };
-  if (within.subQueryDepth > BOUNDS.subQueryDepth)
-    throw invalidQuery(`Sub-queries may be nested at most ${BOUNDS.subQueryDepth} levels deep.`);
+  if (within.subQueryDepth > LIMITS.subQueryDepth)
+    throw invalidQuery(`Sub-queries may be nested at most ${LIMITS.subQueryDepth} levels deep.`);
   const query = parseMembers(value);
   return {
     className: parseClassName(query),
@@ -67,11 +67,11 @@ function parseSubOrder({ order = '' }: JsonObject): SubQuery['order'] {
 
 /** An invalid limit becomes the default, as for the limit of a whole query. */
 function parseLimit({ limit }: JsonObject): number {
-  return isCount(limit, BOUNDS.subQueryRows) && limit > 0 ? limit : DEFAULT_LIMIT;
+  return isCount(limit, LIMITS.subQueryRows) && limit > 0 ? limit : DEFAULT_LIMIT;
 }
 
 function parseSkip({ skip = 0 }: JsonObject): number {
-  if (!isCount(skip, BOUNDS.skippedRows)) throw invalidQuery(`skip must be 0 to ${BOUNDS.skippedRows}.`);
+  if (!isCount(skip, LIMITS.skippedRows)) throw invalidQuery(`skip must be 0 to ${LIMITS.skippedRows}.`);
   return skip;
 }
 

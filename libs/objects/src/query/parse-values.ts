@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { AppError, appError } from '#errors';
 import { type GeoPoint, geoPointOf, isJsonObject, parseValue } from '../values.js';
-import { BOUNDS, type FieldTestOf, invalidQuery, parsePath, type SortKey } from './query.js';
+import { LIMITS, type FieldTestOf, invalidQuery, parsePath, type SortKey } from './query.js';
 
 /** Parses an `order` such as `age,-address.city`. @throws AppError INVALID_QUERY, INVALID_KEY_NAME */
 export function parseOrder(order: string | undefined): SortKey[] {
@@ -9,7 +9,7 @@ export function parseOrder(order: string | undefined): SortKey[] {
     .split(',')
     .map((key) => key.trim())
     .filter((key) => key !== '');
-  if (keys.length > BOUNDS.sortKeys) throw invalidQuery(`order may have at most ${BOUNDS.sortKeys} keys.`);
+  if (keys.length > LIMITS.sortKeys) throw invalidQuery(`order may have at most ${LIMITS.sortKeys} keys.`);
   return keys.map(parseSortKey);
 }
 
@@ -31,8 +31,8 @@ export function parseQueryValue(value: JsonValue): JsonValue {
 /** Parses the list of an operator such as `$in`. @throws AppError INVALID_QUERY, MALFORMED_POINTER */
 export function parseQueryValues(operator: string, list: JsonValue): readonly JsonValue[] {
   if (!Array.isArray(list)) throw invalidQuery(`${operator} needs a list.`);
-  if (list.length > BOUNDS.listValues)
-    throw invalidQuery(`${operator} needs a list of at most ${BOUNDS.listValues} values.`);
+  if (list.length > LIMITS.listValues)
+    throw invalidQuery(`${operator} needs a list of at most ${LIMITS.listValues} values.`);
   return list.map((value) => parseQueryValue(value));
 }
 

@@ -2,7 +2,7 @@ import type { JsonValue } from '#contracts';
 import { isFieldName, isJsonObject, parsePointer } from '../values.js';
 import { isOperators, parseOperators, type Reading, readSubQuery } from './parse-operators.js';
 import { parseQueryValue } from './parse-values.js';
-import { BOUNDS, type Condition, invalidQuery, parsePath, QueryBudget } from './query.js';
+import { LIMITS, type Condition, invalidQuery, parsePath, QueryBudget } from './query.js';
 
 type MemberParser = (value: JsonValue, reading: Reading) => Condition;
 
@@ -58,8 +58,8 @@ function parseOr(name: string, value: JsonValue, reading: Reading): Condition {
 function parseBranches(name: string, value: JsonValue, reading: Reading): readonly Condition[] {
   if (!Array.isArray(value) || value.length === 0) throw invalidQuery(`${name} needs a list of conditions.`);
   const within = { ...reading, nesting: reading.nesting + 1 };
-  if (within.nesting > BOUNDS.nesting)
-    throw invalidQuery(`$and, $or and $nor may be nested at most ${BOUNDS.nesting} levels deep.`);
+  if (within.nesting > LIMITS.nesting)
+    throw invalidQuery(`$and, $or and $nor may be nested at most ${LIMITS.nesting} levels deep.`);
   return value.map((branch) => parseObject(branch, within));
 }
 

@@ -1,4 +1,4 @@
-import { BOUNDS, invalidQuery } from './query.js';
+import { LIMITS, invalidQuery } from './query.js';
 
 /** The meaning of an escape: a character, a class, or a zero-width constraint, which can neither be repeated nor be part of a class. */
 interface Escape {
@@ -194,7 +194,7 @@ function joined(pieces: readonly PatternPiece[], separator: string, canBeEmpty: 
 }
 
 function bounded(piece: PatternPiece): PatternPiece {
-  const { repeatedPatternParts: bound } = BOUNDS;
+  const { repeatedPatternParts: bound } = LIMITS;
   if (piece.parts > bound)
     throw invalidQuery(`A regular expression may have at most ${bound} parts with repetitions expanded.`);
   return piece;

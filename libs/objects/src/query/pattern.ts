@@ -8,7 +8,7 @@ import {
   type PatternPiece,
   repeated,
 } from './pattern-piece.js';
-import { BOUNDS, invalidQuery } from './query.js';
+import { LIMITS, invalidQuery } from './query.js';
 
 interface PostgresPattern {
   readonly pattern: string;
@@ -27,7 +27,7 @@ interface Atom {
   readonly isRepeatable: boolean;
 }
 
-const MAX_SOURCE_LENGTH = 4 * BOUNDS.patternParts;
+const MAX_SOURCE_LENGTH = 4 * LIMITS.patternParts;
 const QUOTED_OR_ESCAPED = /\\Q(.*?)(?:\\E|$)|\\E|\\.|./gsu;
 const LEADING_FLAGS = /\(\?([imsx]+)\)/y;
 const INSIGNIFICANT = /(?:\s|#[^\n]*(?:\n|$))+/y;
@@ -79,8 +79,8 @@ class PatternTranslator {
   }
 
   #alternatives(depth: number): PatternPiece {
-    if (depth > BOUNDS.patternNesting)
-      throw invalidQuery(`A regular expression may be nested at most ${BOUNDS.patternNesting} levels deep.`);
+    if (depth > LIMITS.patternNesting)
+      throw invalidQuery(`A regular expression may be nested at most ${LIMITS.patternNesting} levels deep.`);
     const branches = [this.#branch(depth)];
     while (this.#takeCharacter('|')) branches.push(this.#branch(depth));
     return oneOf(branches);
@@ -100,7 +100,7 @@ class PatternTranslator {
 
   #atom(depth: number): Atom {
     this.#parts += 1;
-    if (this.#parts > BOUNDS.patternParts) throw tooLong();
+    if (this.#parts > LIMITS.patternParts) throw tooLong();
     const character = String.fromCodePoint(this.#text.codePointAt(this.#position) ?? 0);
     if (character === '(') return this.#group(depth);
     if (character === '[') return this.#character(parseCharacterClass(this.#text, this.#position));
@@ -136,9 +136,9 @@ class PatternTranslator {
   #place({ pattern, end }: Ending, parts = 1): Atom {
     this.#position = end;
     this.#places += 1;
-    if (this.#places > BOUNDS.patternPlaces) {
+    if (this.#places > LIMITS.patternPlaces) {
       throw invalidQuery(
-        `A regular expression may contain at most ${BOUNDS.patternPlaces} anchors, word boundaries and look-arounds.`,
+        `A regular expression may contain at most ${LIMITS.patternPlaces} anchors, word boundaries and look-arounds.`,
       );
     }
     return { piece: { pattern, parts, holdsPlace: true, canBeEmpty: true }, isRepeatable: false };
@@ -177,4 +177,4 @@ function toNumber(digits: string | undefined): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-const tooLong = () => invalidQuery(`A regular expression may have at most ${BOUNDS.patternParts} parts.`);
+const tooLong = () => invalidQuery(`A regular expression may have at most ${LIMITS.patternParts} parts.`);

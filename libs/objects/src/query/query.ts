@@ -3,7 +3,7 @@ import { type AppError, appError } from '#errors';
 import { type GeoPoint, invalidFieldName, isFieldName, type Pointer, reachesPrototype } from '../values.js';
 
 /** Limits of one query. A query that exceeds one is rejected with a text that names the limit. */
-export const BOUNDS = {
+export const LIMITS = {
   /** Of the whole query, sub-queries included. */
   conditions: 100,
   /** Of nested `$and`, `$or` and `$nor`. */
@@ -39,15 +39,15 @@ export class QueryBudget {
   /** @throws AppError INVALID_QUERY above the limit */
   spendCondition(): void {
     this.#conditions += 1;
-    if (this.#conditions > BOUNDS.conditions)
-      throw invalidQuery(`A query may have at most ${BOUNDS.conditions} conditions.`);
+    if (this.#conditions > LIMITS.conditions)
+      throw invalidQuery(`A query may have at most ${LIMITS.conditions} conditions.`);
   }
 
   /** @throws AppError INVALID_QUERY above the limit */
   spendSubQuery(): void {
     this.#subQueries += 1;
-    if (this.#subQueries > BOUNDS.subQueries)
-      throw invalidQuery(`A query may have at most ${BOUNDS.subQueries} sub-queries.`);
+    if (this.#subQueries > LIMITS.subQueries)
+      throw invalidQuery(`A query may have at most ${LIMITS.subQueries} sub-queries.`);
   }
 }
 
@@ -127,11 +127,11 @@ const PLACE = /^(?:0|[1-9]\d{0,8})$/;
 
 /** Parses `field` or `field.member.0`. @throws AppError INVALID_KEY_NAME; INVALID_QUERY where it is too long */
 export function parsePath(text: string): FieldPath {
-  if (text.length > BOUNDS.pathCharacters)
-    throw invalidQuery(`The path of a field may have at most ${BOUNDS.pathCharacters} characters.`);
+  if (text.length > LIMITS.pathCharacters)
+    throw invalidQuery(`The path of a field may have at most ${LIMITS.pathCharacters} characters.`);
   const [field = '', ...steps] = text.split('.');
-  if (steps.length >= BOUNDS.pathSteps)
-    throw invalidQuery(`The path of a field may have at most ${BOUNDS.pathSteps} parts.`);
+  if (steps.length >= LIMITS.pathSteps)
+    throw invalidQuery(`The path of a field may have at most ${LIMITS.pathSteps} parts.`);
   if (!isFieldName(field) || !steps.every(isStep)) throw invalidFieldName(text);
   return [field, ...steps];
 }

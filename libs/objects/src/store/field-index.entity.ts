@@ -32,7 +32,7 @@ export class FieldIndexEntity {
 
 /** How often a kind of query took long within an hour. It holds no values of queries. */
 @Entity('slow_questions')
-export class SlowQuestionEntity {
+export class SlowQueryEntity {
   @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'slow_questions_pkey' })
   appId!: string;
 
@@ -59,4 +59,4 @@ export class SlowQuestionEntity {
 }
 
 /** The tables of a service that serves queries by custom fields. */
-export const FIELD_INDEX_ENTITIES = [FieldIndexEntity, SlowQuestionEntity];
+export const FIELD_INDEX_ENTITIES = [FieldIndexEntity, SlowQueryEntity];

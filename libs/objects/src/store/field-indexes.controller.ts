@@ -2,7 +2,7 @@ import { Controller, type Type } from '@nestjs/common';
 import type { FieldIndexesRpc, RpcData, RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
 import { FieldIndexes } from './field-indexes.js';
-import { SlowQuestions } from './slow-questions.js';
+import { SlowQueries } from './slow-queries.js';
 
 /** A controller that serves operators for one service. */
 export function answering(contract: FieldIndexesRpc): Type {
@@ -10,7 +10,7 @@ export function answering(contract: FieldIndexesRpc): Type {
   class FieldIndexesController {
     constructor(
       private readonly indexes: FieldIndexes,
-      private readonly questions: SlowQuestions,
+      private readonly questions: SlowQueries,
     ) {}
 
     @RpcHandler(contract.add)

@@ -6,7 +6,7 @@ import type { QueryClass } from '../query/query.js';
 import { FieldIndexes } from './field-indexes.js';
 import { createFieldIndexTables, FieldIndexesRepository } from './field-indexes.repository.js';
 import { IndexBuilder } from './index-builder.js';
-import { SlowQuestions } from './slow-questions.js';
+import { SlowQueries } from './slow-queries.js';
 
 const users: QueryClass = {
   className: '_User',
@@ -149,7 +149,7 @@ describe('slow questions', () => {
   });
 
   it('are recorded by kind, without values, across all processes', async () => {
-    const [one, other] = [new SlowQuestions(database, 'sample'), new SlowQuestions(database, 'sample')];
+    const [one, other] = [new SlowQueries(database, 'sample'), new SlowQueries(database, 'sample')];
     await one.timed(levels(4711), slowly);
     await other.timed(levels(4712), slowly);
     await other.timed({ ...levels(1), appId: 'another' }, slowly);
@@ -167,7 +167,7 @@ describe('slow questions', () => {
   });
 
   it('are deleted after a day', async () => {
-    const questions = new SlowQuestions(database, 'sample');
+    const questions = new SlowQueries(database, 'sample');
     await questions.timed(levels(1), slowly);
     await questions.stop();
     await database.query(`UPDATE sample.slow_questions SET hour = hour - interval '26 hours'`);

@@ -11,7 +11,7 @@ import { answering } from './field-indexes.controller.js';
 import { type FieldIndexed, FieldIndexes } from './field-indexes.js';
 import { FieldIndexesRepository } from './field-indexes.repository.js';
 import { IndexBuilder } from './index-builder.js';
-import { SlowQuestions } from './slow-questions.js';
+import { SlowQueries } from './slow-queries.js';
 
 const DATABASE_OPTIONS = Symbol('DatabaseOptions');
 
@@ -30,7 +30,7 @@ interface IndexedService {
 export class FieldIndexesModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
   constructor(
     private readonly builder: IndexBuilder,
-    private readonly questions: SlowQuestions,
+    private readonly questions: SlowQueries,
   ) {}
 
   static forService({ classes, contract, databaseOptions, databaseToken }: IndexedService): DynamicModule {
@@ -51,8 +51,8 @@ export class FieldIndexesModule implements OnApplicationBootstrap, BeforeApplica
           inject: [FieldIndexesRepository],
         },
         {
-          provide: SlowQuestions,
-          useFactory: (database: Database, { schema }: DatabaseOptions) => new SlowQuestions(database, schema),
+          provide: SlowQueries,
+          useFactory: (database: Database, { schema }: DatabaseOptions) => new SlowQueries(database, schema),
           inject,
         },
         {
@@ -62,7 +62,7 @@ export class FieldIndexesModule implements OnApplicationBootstrap, BeforeApplica
           inject: [...inject, FieldIndexesRepository],
         },
       ],
-      exports: [FieldIndexes, SlowQuestions],
+      exports: [FieldIndexes, SlowQueries],
     };
   }
 

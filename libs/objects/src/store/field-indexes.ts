@@ -1,4 +1,4 @@
-import { RecentReads } from '#bootstrap';
+import { TtlCache } from '#bootstrap';
 import type { ClassName, FieldIndexReport } from '#contracts';
 import { appError } from '#errors';
 import { type FieldIndex, fieldIndexDefinition } from '../query/field-index.js';
@@ -13,7 +13,7 @@ const ALL = 'all';
 
 /** The indexes of custom fields of one service: those that queries may use, and those that operators request. */
 export class FieldIndexes {
-  readonly #ready = new RecentReads(async () => ({ indexes: await this.repository.ready() }));
+  readonly #ready = new TtlCache(async () => ({ indexes: await this.repository.ready() }));
 
   constructor(
     private readonly repository: FieldIndexesRepository,

@@ -56,7 +56,7 @@ const indexed = new ShapeNames('indexed', MAX_INDEXED_TEXT_LENGTH);
  * @param isIndexed whether an index of custom fields covers the query: such statements have their own names and connections
  * @returns undefined for a text that is rare, too long, or arrives when all names are used
  */
-export function shapeName(text: string, isIndexed = false): string | undefined {
+export function preparedStatementName(text: string, isIndexed = false): string | undefined {
   return (isIndexed ? indexed : shapes).of(text);
 }
 
@@ -105,7 +105,7 @@ export async function listBounded<Row extends object>(
        WINDOW in_order AS (ORDER BY ${orderBy} ROWS UNBOUNDED PRECEDING)
      ) AS measured WHERE "bytesSoFar" - bytes <= $${parameters.length + 1}`;
   const values = [...parameters, MAX_BYTES];
-  const rows = await within.query<Row & Place>(bounded, values, shapeName(bounded, isIndexed));
+  const rows = await within.query<Row & Place>(bounded, values, preparedStatementName(bounded, isIndexed));
   rows.sort((one, other) => one.position - other.position);
   if (Number(rows.at(-1)?.bytesSoFar ?? 0) > MAX_BYTES) throw appError('OBJECT_TOO_LARGE');
   return rows;
@@ -117,7 +117,7 @@ export async function countRows(
   { from, sql, parameters, isIndexed }: CompiledCount,
 ): Promise<number> {
   const statement = `SELECT count(*)::float8 AS count FROM ${from} WHERE ${sql}`;
-  const name = isIndexed ? shapeName(statement, true) : undefined;
+  const name = isIndexed ? preparedStatementName(statement, true) : undefined;
   return (await within.query<{ count: number }>(statement, parameters, name))[0]?.count ?? 0;
 }
 

@@ -5,7 +5,7 @@ const TTL_MS = 1_000;
 const MAX_ENTRIES = 10_000;
 
 /** Options that replace the default of one second. */
-interface RecentReadsOptions<Answer> {
+interface TtlCacheOptions<Answer> {
   /** Time to live, in milliseconds. */
   readonly ttlMs?: number;
   /** Recognises results for missing objects. They are cached separately, so that many of them cannot displace other entries. */
@@ -13,14 +13,14 @@ interface RecentReadsOptions<Answer> {
 }
 
 /** A cache of reads with a time to live of one second by default. A missing object is also a result: represent it by an object. */
-export class RecentReads<Answer extends object> {
+export class TtlCache<Answer extends object> {
   readonly #present: LRUCache<string, Answer>;
   readonly #absent: LRUCache<string, Answer>;
   readonly #running = new Map<string, Promise<Answer>>();
 
   constructor(
     private readonly read: (key: string) => Promise<Answer>,
-    private readonly options: RecentReadsOptions<Answer> = {},
+    private readonly options: TtlCacheOptions<Answer> = {},
   ) {
     const { ttlMs = TTL_MS, absent } = options;
     this.#present = new LRUCache({ max: MAX_ENTRIES, ttl: ttlMs });

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { nodeMessage } from '#contracts';
+import { directMessage } from '#contracts';
 import { eventually, newNamespace, TcpProxy, testRun } from '#testing';
-import { nodeMessageHandler, NodeMessages } from '../src/messaging.module.js';
+import { nodeMessageHandler, DirectMessages } from '../src/messaging.module.js';
 import type { RabbitTransport } from '../src/rabbit/rabbit.transport.js';
 import { openRabbit } from './open-rabbit.js';
 
-const note = nodeMessage('note.left', z.object({ number: z.number(), padding: z.string().default('') }));
+const note = directMessage('note.left', z.object({ number: z.number(), padding: z.string().default('') }));
 /** Maximum bytes that wait for one process, besides the messages in progress (libs/messaging/README.md). */
 const WAITING_BYTES = 64 * 1_024 * 1_024;
 const PREFETCH = 16;
@@ -18,7 +18,7 @@ describe('direct messages over RabbitMQ', () => {
   let proxy: TcpProxy;
   let sending: RabbitTransport;
   let receiving: RabbitTransport;
-  let sender: NodeMessages;
+  let sender: DirectMessages;
   let heard: number[];
   let connections: number;
 
@@ -27,7 +27,7 @@ describe('direct messages over RabbitMQ', () => {
       heard.push(number);
       return handle(number);
     });
-    new NodeMessages(receiving).receiveAs(node, [handler], () => {
+    new DirectMessages(receiving).receiveAs(node, [handler], () => {
       connections += 1;
     });
     await eventually(() => {
@@ -42,7 +42,7 @@ describe('direct messages over RabbitMQ', () => {
     proxy = await TcpProxy.to(new URL(testRun().amqpUrl), 5672);
     sending = openRabbit(namespace);
     receiving = openRabbit(namespace, proxy.urlFor(testRun().amqpUrl));
-    sender = new NodeMessages(sending);
+    sender = new DirectMessages(sending);
     heard = [];
     connections = 0;
   });
@@ -78,7 +78,7 @@ describe('direct messages over RabbitMQ', () => {
     const handler = nodeMessageHandler(note, ({ number }) => {
       heardBySuccessor.push(number);
     });
-    new NodeMessages(successor).receiveAs(node, [handler], () => undefined);
+    new DirectMessages(successor).receiveAs(node, [handler], () => undefined);
     await eventually(async () => {
       await send(1);
       expect(heardBySuccessor).toContain(1);
@@ -112,7 +112,7 @@ describe('direct messages over RabbitMQ', () => {
 
   it('are refused while the broker is unavailable', async () => {
     await receive();
-    const cut = new NodeMessages(receiving);
+    const cut = new DirectMessages(receiving);
     proxy.takeAway();
     await eventually(() => {
       expect(receiving.isConnected()).toBe(false);

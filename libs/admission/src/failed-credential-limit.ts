@@ -6,12 +6,12 @@ import { ApplicationDirectory } from './application.directory.js';
 import { MemoryRequestCounter, type RateLimit } from './request-counter.js';
 
 /** The failures that a process accepts per network. */
-export interface StrangerLimitOptions {
+export interface FailedCredentialLimitOptions {
   /** Undefined: no limit. */
   readonly limit: RateLimit | undefined;
 }
 
-export const STRANGER_LIMIT_OPTIONS = Symbol('StrangerLimitOptions');
+export const STRANGER_LIMIT_OPTIONS = Symbol('FailedCredentialLimitOptions');
 
 /** The limit of all networks together is this multiple of the limit of one network: it also bounds a client with very many addresses. */
 const ALL_NETWORKS_FACTOR = 10;
@@ -24,13 +24,13 @@ const ALL_NETWORKS = '*';
  * whose cost does not depend on the id.
  */
 @Injectable()
-export class StrangerLimit {
+export class FailedCredentialLimit {
   readonly #limit: RateLimit | undefined;
   readonly #failures = new MemoryRequestCounter();
 
   constructor(
     private readonly applications: ApplicationDirectory,
-    @Inject(STRANGER_LIMIT_OPTIONS) { limit }: StrangerLimitOptions,
+    @Inject(STRANGER_LIMIT_OPTIONS) { limit }: FailedCredentialLimitOptions,
     private readonly metrics: Metrics,
   ) {
     this.#limit = limit;

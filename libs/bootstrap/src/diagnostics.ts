@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { Controller, type DynamicModule, Inject, Injectable, Module, type Type } from '@nestjs/common';
 import { type ProcessReport, type RpcContract, type RpcData, type RpcReply, selfReportRpc } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { ProcessFacts, Readiness } from '#observability';
+import { ProcessInfo, Readiness } from '#observability';
 import { Clock } from './clock.js';
 
 /** The properties of a process that are fixed at its start. */
@@ -15,10 +15,10 @@ interface ProcessIdentity {
 const PROCESS_IDENTITY = Symbol('ProcessIdentity');
 
 @Injectable()
-class SelfReportService {
+class DiagnosticsService {
   constructor(
     @Inject(PROCESS_IDENTITY) private readonly identity: ProcessIdentity,
-    private readonly facts: ProcessFacts,
+    private readonly facts: ProcessInfo,
     private readonly readiness: Readiness,
     private readonly clock: Clock,
   ) {}
@@ -44,28 +44,28 @@ type Examine = typeof selfReportRpc.accounts;
 /** A controller that serves the diagnostics of one service. */
 function controllerFor(contract: Examine): Type {
   @Controller()
-  class SelfReportController {
-    constructor(private readonly report: SelfReportService) {}
+  class DiagnosticsController {
+    constructor(private readonly report: DiagnosticsService) {}
 
     @RpcHandler(contract)
     examine(_: RpcData<Examine>): Promise<RpcReply<Examine>> {
       return this.report.make();
     }
   }
-  return SelfReportController;
+  return DiagnosticsController;
 }
 
 /** Serves the diagnostics of the process to operators. */
 @Module({})
-export class SelfReportModule {
+export class DiagnosticsModule {
   /** @param services the services whose RPCs the process receives; a process without any cannot be reached by RPC */
   static forServices(services: readonly string[], identity: ProcessIdentity): DynamicModule {
     const contracts: readonly RpcContract[] = Object.values(selfReportRpc);
     const served = contracts.filter(({ pattern }) => services.some((service) => pattern === `${service}.examine`));
     return {
-      module: SelfReportModule,
+      module: DiagnosticsModule,
       controllers: served.map((contract) => controllerFor(contract as typeof selfReportRpc.accounts)),
-      providers: [{ provide: PROCESS_IDENTITY, useValue: identity }, SelfReportService, Clock],
+      providers: [{ provide: PROCESS_IDENTITY, useValue: identity }, DiagnosticsService, Clock],
     };
   }
 }

@@ -1,18 +1,18 @@
 import { Logger } from '@nestjs/common';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { appError } from '#errors';
-import { BoundedWork } from './queue-pages.js';
+import { ConcurrencyLimiter } from './queue-pages.js';
 
 describe('bounded work', () => {
   let begun: string[];
   let ends: { readonly done: () => void; readonly fail: (error: Error) => void }[];
-  let work: BoundedWork<string>;
+  let work: ConcurrencyLimiter<string>;
 
   beforeEach(() => {
     vi.useFakeTimers();
     Logger.overrideLogger(false);
     [begun, ends] = [[], []];
-    work = new BoundedWork((item) => {
+    work = new ConcurrencyLimiter((item) => {
       begun.push(item);
       return new Promise((done, fail) => ends.push({ done, fail }));
     }, 2);

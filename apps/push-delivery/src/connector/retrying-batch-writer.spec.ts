@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { appError } from '#errors';
-import { RepeatedWrites } from './queue-writes.js';
+import { RetryingBatchWriter } from './queue-writes.js';
 
 const away = () => appError('SERVICE_UNAVAILABLE');
 
@@ -9,13 +9,13 @@ describe('writes that are repeated', () => {
   let batches: (readonly number[])[];
   let problems: Error[];
   let dropped: number;
-  let writes: RepeatedWrites<number>;
+  let writes: RetryingBatchWriter<number>;
 
   beforeEach(() => {
     vi.useFakeTimers();
     Logger.overrideLogger(false);
     [batches, problems, dropped] = [[], [], 0];
-    writes = new RepeatedWrites({
+    writes = new RetryingBatchWriter({
       name: 'numbers',
       write: (items) => {
         const problem = problems.shift();

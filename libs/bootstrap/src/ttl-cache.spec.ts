@@ -1,16 +1,16 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { RecentReads } from './recent-reads.js';
+import { TtlCache } from './ttl-cache.js';
 
 const LONG = 3_600_000;
 
 describe('recent reads', () => {
   let reads: string[];
   let problem: Error | undefined;
-  let recent: RecentReads<{ readonly value: string }>;
+  let recent: TtlCache<{ readonly value: string }>;
 
   beforeEach(() => {
     [reads, problem] = [[], undefined];
-    recent = new RecentReads(async (key) => {
+    recent = new TtlCache(async (key) => {
       reads.push(key);
       await Promise.resolve();
       if (problem !== undefined) throw problem;
@@ -40,8 +40,8 @@ describe('recent reads', () => {
   describe('with an absent result', () => {
     const read = vi.fn((key: string) => Promise.resolve({ value: key }));
     const readsWith = (ttlMs: number, absentTtlMs: number) =>
-      new RecentReads(read, { ttlMs, absent: { is: ({ value }) => value.startsWith('no'), ttlMs: absentTtlMs } });
-    const timesRead = async (of: RecentReads<{ value: string }>, key: string) => {
+      new TtlCache(read, { ttlMs, absent: { is: ({ value }) => value.startsWith('no'), ttlMs: absentTtlMs } });
+    const timesRead = async (of: TtlCache<{ value: string }>, key: string) => {
       read.mockClear();
       await of.get(key);
       return read.mock.calls.length;

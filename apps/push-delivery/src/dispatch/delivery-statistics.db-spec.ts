@@ -7,8 +7,8 @@ import { Metrics } from '#observability';
 import { newDatabase } from '#testing';
 import type { DeviceQueues, QueueTally } from '../device-queues/device-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { TallyKeeper } from './delivery-statistics.js';
-import { TalliesRepository } from './push-jobs.repository.js';
+import { DeliveryStatisticsWriter } from './delivery-statistics.js';
+import { DeliveryStatisticsRepository } from './push-jobs.repository.js';
 
 const MINUTE_MS = 60_000;
 
@@ -18,7 +18,7 @@ describe('the tally keeper', () => {
   let isAway: boolean;
   let forgotten: string[];
   let metrics: Metrics;
-  let keeper: TallyKeeper;
+  let keeper: DeliveryStatisticsWriter;
 
   const add = async ({ expiresInMs = 60 * MINUTE_MS, dueMs = 0, reachable = 2 } = {}) => {
     const objectId: string = randomUUID();
@@ -59,7 +59,12 @@ describe('the tally keeper', () => {
       forget: ({ id }) => Promise.resolve(void forgotten.push(id)),
     };
     metrics = new Metrics();
-    keeper = new TallyKeeper(new TalliesRepository(database), queues as DeviceQueues, new Clock(), metrics);
+    keeper = new DeliveryStatisticsWriter(
+      new DeliveryStatisticsRepository(database),
+      queues as DeviceQueues,
+      new Clock(),
+      metrics,
+    );
   });
 
   it('copies counts that are due, and comes again while they can grow', async () => {

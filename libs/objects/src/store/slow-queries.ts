@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { type ClassName, MAX_INDEXED_FIELDS, type SlowQuestion } from '#contracts';
+import { type ClassName, MAX_INDEXED_FIELDS, type SlowQuery } from '#contracts';
 import type { Database } from '#database';
 import { messageOf } from '#errors';
 import { bestFit, conjunction, isCustom } from '../query/field-index.js';
@@ -91,8 +91,8 @@ interface QueryOrigin {
 }
 
 /** The slow queries of the last day, by kind: across all processes, without values. */
-export class SlowQuestions {
-  readonly #logger = new Logger('SlowQuestions');
+export class SlowQueries {
+  readonly #logger = new Logger('SlowQueries');
   readonly #recorded = new Map<string, RecordedQuery>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
@@ -122,7 +122,7 @@ export class SlowQuestions {
     }
   }
 
-  async report(appId: string): Promise<Omit<SlowQuestion, 'isIndexed'>[]> {
+  async report(appId: string): Promise<Omit<SlowQuery, 'isIndexed'>[]> {
     await this.#flush();
     return this.database.query(
       `SELECT class_name AS "className", question, sum(runs)::int AS runs, round(sum(total_ms) / sum(runs))::int AS "meanMs",

@@ -6,7 +6,7 @@ import { useQueueStores } from '../../test/queue-stores.js';
 import { QueueUser } from '../../test/queue-user.js';
 import { type ConnectorNodes, MemoryConnectorNodes } from './connector-nodes.js';
 import type { DeviceQueues } from './device-queues.js';
-import { UpkeepJob } from './device-queues.module.js';
+import { QueueCleanupJob } from './device-queues.module.js';
 import { RedisConnectorNodes } from './redis-connector-nodes.store.js';
 
 const LEASE_MS = 10_000;
@@ -15,7 +15,7 @@ const { stores, redis } = useQueueStores();
 describe('the upkeep of queues', () => {
   const storeOf = (wanted: string) => stores.find(({ name }) => name === wanted)!;
   const processAll = async (queues: DeviceQueues, nodes: ConnectorNodes) => {
-    const job = new UpkeepJob(queues, nodes, new Metrics());
+    const job = new QueueCleanupJob(queues, nodes, new Metrics());
     while (await job.processBatch());
   };
 
@@ -29,7 +29,7 @@ describe('the upkeep of queues', () => {
     await nodes.leave('dead');
     await processAll(user.queues, nodes);
     expect(await user.queues.countConnected(user.appId)).toBe(1);
-    expect(await nodes.takeDead()).toEqual([]);
+    expect(await nodes.reapExpired()).toEqual([]);
     expect(await nodes.live()).toEqual([{ id: 'alive', port: 1 }]);
   });
 
