@@ -4,7 +4,7 @@ const OFTEN = 20;
 
 async function fresh() {
   vi.resetModules();
-  return (await import('./query-database.js')).preparedStatementName;
+  return (await import('./prepared-statement-name.js')).preparedStatementName;
 }
 
 describe('preparedStatementName', () => {
