@@ -78,16 +78,16 @@ function metricsPage() {
   return page(
     'Metrics',
     'libs/observability/src/metrics.ts',
-    `Every process answers \`GET /metrics\` in Prometheus' text format. What to watch, and what each alert means, is in
+    `Every process answers \`GET /metrics\` in Prometheus' text format. Which figures to watch, and the meaning of each alert:
 [Operations](operations.md#what-to-watch).`,
     metricsTable(new Metrics().described),
-    'Besides: `process_*` and `nodejs_*`, which tell memory, processor time, event-loop lag and the like of Node.',
+    'Besides: `process_*` and `nodejs_*`, which report memory, processor time, event-loop lag and other figures of Node.',
     `- Histograms have the usual \`_bucket\`, \`_sum\` and \`_count\`; counters, a zero from the start where all values of their labels are listed here.
-- Labels say nothing of users, devices or applications.
-- Gauges are read when somebody scrapes, from stores and the broker once a second at most. One that cannot be read within 2 seconds is left out, and so it is where the process has no such part.
-- What is kept in a store that processes share (queues, the outbox, deliveries, pushes that wait) each process tells alike: take the \`max\`, not the sum.
-- Counters are those of one process since its start. A process that dies takes with it what it had counted since the last scrape. \`gatepost_push_devices_total\` counts a device when the database has noted what became of it, so once, whoever does it;
-what a process has noted and not yet counted when it dies is in no counter. The exact figures of a push are in its [record](operations.md#pushes).`,
+- No label names a user, a device or an application.
+- Gauges are read at each scrape, from stores and the broker once a second at most. A gauge that cannot be read within 2 s is left out, and so is one whose part the process does not have.
+- Every process reports the same value for shared stores (queues, the outbox, deliveries, waiting pushes): take the \`max\`, not the sum.
+- Counters belong to one process since its start. A process that ends loses its counts since the last scrape. \`gatepost_push_devices_total\` counts a device once, when the database has recorded the outcome;
+an outcome that a process has not recorded before it ends is in no counter. The exact figures of a push are in its [record](operations.md#pushes).`,
   );
 }
 

@@ -3,7 +3,7 @@ import { table } from './markdown.mjs';
 /** The table of docs/metrics.md. */
 export function metricsTable(described) {
   return table(
-    ['name', 'kind', 'labels', 'told by', 'meaning'],
+    ['name', 'kind', 'labels', 'exported by', 'meaning'],
     described.map(({ name, kind, labels, by, help }) => [`\`${name}\``, kind, labelsText(labels), by, help]),
   );
 }

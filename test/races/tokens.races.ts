@@ -7,7 +7,7 @@ const MANY = 20;
 const NO_SESSION = 206;
 const MISMATCH = 210;
 const LINK_EXPIRED = 1;
-const NOBODY = 211;
+const NO_USER = 211;
 /** Together with a lost change they stay below the lockout's seven. */
 const FEW_LOGINS = 5;
 
@@ -167,7 +167,7 @@ export function describeTokenRaces(server: () => GatepostServer): void {
         logins: times(MANY / 2, (api) => logIn(api, user, user.password)),
       });
       expect(outcomesOf(deletions)).toEqual([200]);
-      expect(others(logins, 200, NOBODY)).toEqual([]);
+      expect(others(logins, 200, NO_USER)).toEqual([]);
       round.endedIn(...outcomesOf(logins));
       expect(await round.goodOf([user.session, ...tokensOf(...logins)])).toEqual([]);
       await expectUsers(round, user, 0);
@@ -181,7 +181,7 @@ export function describeTokenRaces(server: () => GatepostServer): void {
         writes: times(MANY / 2, (api, index) => write(api, user, index)),
         refreshes: times(2, (api) => api.put(`${path}/refreshSessionToken`, {}, { session: user.session })),
       });
-      expect(outcomesOf(deletions)).toEqual([200, NOBODY]);
+      expect(outcomesOf(deletions)).toEqual([200, NO_USER]);
       expect(others([...writes, ...refreshes], 200, NO_SESSION)).toEqual([]);
       expect(await round.goodOf([user.session, ...tokensOf(...refreshes)])).toEqual([]);
       await expectUsers(round, user, 0);

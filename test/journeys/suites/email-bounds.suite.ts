@@ -29,7 +29,7 @@ export function describeEmailBounds(server: () => GatepostServer, apps: () => Ma
       expect((await elsewhere.linkBy('requestPasswordReset')).token).toMatch(/\w/);
     });
 
-    it('tell nothing of who is there with quietProfile', async () => {
+    it('do not reveal which users exist with quietProfile', async () => {
       for (const path of ['requestPasswordReset', 'requestEmailVerify']) {
         const clients = [0, 1, 2].map(() => new EmailClient(server(), apps().quiet));
         const [, verified, late] = clients as [EmailClient, EmailClient, EmailClient];

@@ -317,7 +317,7 @@ export function describeLinking(server: () => GatepostServer): void {
         }),
       );
 
-    it('to nobody else, in no way', async () => {
+    it('to no other user, in no way', async () => {
       const hidden = (await readings()).map((path) => [path, false]);
       expect(await textsOf(open)).toEqual(hidden);
       expect(await textsOf(open, other.session)).toEqual(hidden);

@@ -108,7 +108,7 @@ export function describeLockout(server: () => GatepostServer): void {
         expect(codeOf(await logIn({ username: 'no-such-user', password: 'wrong' }))).toBe(211);
     });
 
-    it('takes one comparison of passwords, also where nobody has the name', async () => {
+    it('takes one comparison of passwords, also for an unknown name', async () => {
       const known = await signUp(api);
       const missing = [{ username: unique('unknown') }, { email: `${unique('unknown')}@example.com` }];
       for (const name of [{ username: known.username }, ...missing]) {

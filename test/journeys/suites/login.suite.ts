@@ -67,7 +67,7 @@ export function describeLogin(server: () => GatepostServer): void {
       ['an e-mail address that is a list', () => ({ email: [contact.email], password: user.password }), 125],
       ['a phone number that is an object', () => ({ mobilePhoneNumber: { $gt: '' }, password: user.password }), 127],
     ];
-    it.each(refused)('lets nobody in by %s', async (_, body, code) => {
+    it.each(refused)('refuses a login by %s', async (_, body, code) => {
       const reply = await logIn(body());
       expect([reply.status, reply.body['code']]).toEqual([400, code]);
       expect(Object.keys(reply.body).sort()).toEqual(['code', 'error']);

@@ -157,7 +157,7 @@ export function describePhoneCodes(server: () => GatepostServer): void {
       expect(body['objectId']).not.toBe(other.id);
     });
 
-    it('joins nobody to an account on which his number is unproven', async () => {
+    it('joins no user to an account on which the number is unproven', async () => {
       const squatter = await phone.signUp();
       const smsCode = await phone.codeBy('requestSmsCode');
       expect(await refusal(phone.post('usersByMobilePhone', { smsCode: wrong(smsCode) }))).toEqual([400, 603]);

@@ -63,7 +63,7 @@ export function describeQueries(server: () => GatepostServer): void {
       expect(await names({}, hidden!.session)).toEqual(['ada', 'grace']);
     });
 
-    it('show nobody a session token, a password or an ACL that was not asked for', async () => {
+    it('show no session token, no password and no ACL that was not asked for', async () => {
       for (const client of [api, master]) {
         const { body } = await query(client, '_User', { keys: 'sessionToken,password,passwordHash,salt,name' });
         expect(JSON.stringify(body)).not.toMatch(/sessionToken|password|salt/);
@@ -163,7 +163,7 @@ export function describeQueries(server: () => GatepostServer): void {
       expect([status, body['code']]).toEqual([400, code]);
     });
 
-    it('that cost too much are given up, and hurt nobody else', async () => {
+    it('that cost too much are given up, and harm no other request', async () => {
       const evil = { where: { username: { $regex: '(a*)*b(a*)*c(a*)*d(x+x+)+y' } } };
       const started = performance.now();
       const [slow, quick] = await Promise.all([

@@ -114,7 +114,7 @@ export function describeVerifiedPlatforms(server: () => GatepostServer, platform
         expect(await count()).toBe(before);
       });
 
-      it('lets nobody in by somebody else’s id and a token of one’s own', async () => {
+      it('refuses another user’s id with an own token', async () => {
         const [victim, own] = [newId(), await issueFor(newId())];
         await signUpBy(app.api, { [platform]: await issueFor(victim) });
         const before = await count();

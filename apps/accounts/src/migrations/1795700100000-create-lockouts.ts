@@ -11,7 +11,7 @@ export class CreateLockouts1795700100000 implements MigrationInterface {
   }
 }
 
-// Without a foreign key to users: names that nobody has are counted too.
+// Without a foreign key to users: names of no user are counted too.
 const createLockouts = `
   CREATE TABLE accounts.lockouts (
     app_id       text NOT NULL,

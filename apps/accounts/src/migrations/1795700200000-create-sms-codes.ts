@@ -20,7 +20,7 @@ export class CreateSmsCodes1795700200000 implements MigrationInterface {
   }
 }
 
-/** `user_id` is empty where whoever has the number may use the code. The last two are for codes that may come without their number. */
+/** `user_id` is empty where any holder of the number may use the code. The last two are for codes that may come without their number. */
 const createCodes = `
   CREATE TABLE accounts.sms_codes (
     app_id                    text NOT NULL,

@@ -1,4 +1,4 @@
-// Why: the request that an event follows from is told in the logs and traces of whoever handles it.
+// Why: the logs and traces of an event's handler name the request that caused it.
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { addOutboxOrigin } from '#database';
 

@@ -1,4 +1,4 @@
-// Why: mails and text messages wait here until they are sent, and are told of afterwards; the order of events must not matter.
+// Why: mails and text messages wait here until they are sent, and stay as a record; the order of events must not matter.
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { createInboxTable } from '#database';
 
@@ -14,8 +14,8 @@ export class CreateDeliveries1796000000000 implements MigrationInterface {
 }
 
 /**
- * `next_attempt_at`: from when on somebody may take it. Whoever takes it moves that time to the end of the lease, and
- * writes a `lease` of its own into the row.
+ * `next_attempt_at`: the earliest time of the next attempt. The process that takes the row moves that time to the end of its lease
+ * and writes a `lease` of its own into the row.
  */
 const createDeliveries = [
   `CREATE TABLE mail.deliveries (

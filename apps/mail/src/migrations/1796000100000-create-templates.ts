@@ -11,7 +11,7 @@ export class CreateTemplates1796000100000 implements MigrationInterface {
   }
 }
 
-/** `revision` names what a template is at a time: whoever has compiled it knows by that whether it is still the same. */
+/** `revision` changes with every change, so that a process knows whether its compiled copy is current. */
 const createTemplates = `
   CREATE TABLE mail.templates (
     app_id     text NOT NULL,

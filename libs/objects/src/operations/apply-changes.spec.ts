@@ -178,7 +178,7 @@ describe('applyChanges', () => {
     expect(once).toEqual({ list: [{ a: 2 }], deep: { a: { b: 2 } }, fresh: { a: 1 } });
   });
 
-  it('reaches no prototype, even by a path that nobody parsed', () => {
+  it('reaches no prototype, even by an unparsed path', () => {
     const paths = [
       ['__proto__', 'polluted'],
       ['constructor', 'prototype', 'polluted'],
