@@ -17,7 +17,7 @@ interface Selection<Entity> {
 interface RowStatement<Entity> {
   readonly text: string;
   /** The parameters of the text. */
-  values(row: Readonly<Record<keyof Entity, unknown>>): unknown[];
+  readonly values: (row: Readonly<Record<keyof Entity, unknown>>) => unknown[];
 }
 
 type EntityClass<Entity> = new () => Entity;

@@ -51,7 +51,7 @@ export class ApplicationsRepository {
     tx: Tx,
     application: Pick<ApplicationRow, 'id' | 'name'> & SealedKeys,
   ): Promise<ApplicationRow | undefined> {
-    const { raw } = await applicationsIn(tx)
+    const inserted = await applicationsIn(tx)
       .createQueryBuilder()
       .insert()
       .values(application)
@@ -59,7 +59,7 @@ export class ApplicationsRepository {
       .returning('id')
       .updateEntity(false)
       .execute();
-    return (raw as unknown[]).length === 0 ? undefined : this.find(application.id, tx);
+    return (inserted.raw as unknown[]).length === 0 ? undefined : this.find(application.id, tx);
   }
 
   /** Waits for concurrent creation of applications. @returns whether the table is empty */
