@@ -2,6 +2,7 @@ export { type DatabaseOptions } from './data-source.js';
 export { Database, type Queryable, registerPoolMetrics, type Tx, type SqlExecutor } from './database.js';
 export { DatabaseModule } from './database.module.js';
 export { isRefusedPattern, isStatementTimeout, violatedForeignKey, violatedUniqueConstraint } from './driver-error.js';
+export { columnsOf, insertStatement, selectList, updateStatement } from './entity-columns.js';
 export { Inbox, InboxModule } from './inbox.js';
 export { migrate, migrationStatus } from './migrate.js';
 export {

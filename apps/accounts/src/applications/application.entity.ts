@@ -1,4 +1,6 @@
 import { Check, Column, Entity, ForeignKey, Generated, PrimaryColumn } from 'typeorm';
+import type { ApplicationSettings, ClassName, ClassOperation, ClassPermission } from '#contracts';
+import type { KeyKind } from './application.rules.js';
 
 /** An application with its current keys, sealed. */
 @Entity('applications')
@@ -15,14 +17,16 @@ export class ApplicationEntity {
   @Column('text', { name: 'sealed_master_key' })
   sealedMasterKey!: string;
 
+  /** Only explicit values; defaults are not stored. */
   @Column('jsonb', { default: {} })
-  settings!: unknown;
+  settings!: Partial<ApplicationSettings>;
 
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3, default: () => 'now()' })
   createdAt!: Date;
 
+  /** Only explicit values as well. */
   @Column('jsonb', { name: 'class_permissions', default: {} })
-  classPermissions!: unknown;
+  classPermissions!: Partial<Record<ClassName, Partial<Record<ClassOperation, ClassPermission>>>>;
 }
 
 /** A key that has been replaced and is still accepted. */
@@ -38,7 +42,7 @@ export class OldApplicationKeyEntity {
   id!: string;
 
   @Column('text')
-  kind!: string;
+  kind!: KeyKind;
 
   @Column('text', { name: 'sealed_key' })
   sealedKey!: string;

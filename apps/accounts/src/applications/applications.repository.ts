@@ -1,93 +1,82 @@
 import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { In, Raw, type Repository } from 'typeorm';
 import type { ApplicationSettings, ClassName, ClassOperation, ClassPermission } from '#contracts';
-import { Database, type Queryable, type Tx } from '#database';
+import type { Tx } from '#database';
+import { ACCOUNTS_SCHEMA } from '../accounts.database.js';
+import { ApplicationEntity, OldApplicationKeyEntity } from './application.entity.js';
 import type { KeyKind } from './application.rules.js';
 
-/** A replaced key, as PostgreSQL's JSON represents it. */
-export interface OldKeyRow {
-  readonly kind: KeyKind;
-  readonly sealedKey: string;
-  readonly replacedAt: string;
-  readonly acceptedUntil: string | null;
-}
-
-export interface ApplicationRow {
-  readonly id: string;
-  readonly name: string;
-  readonly sealedAppKey: string;
-  readonly sealedMasterKey: string;
+export type ApplicationRow = ApplicationEntity & {
   /** Those that are valid now, the oldest first. */
-  readonly oldKeys: readonly OldKeyRow[];
-  /** Only explicit values; defaults are not stored. */
-  readonly settings: Partial<ApplicationSettings>;
-  /** Only explicit values as well. */
-  readonly classPermissions: Partial<Record<ClassName, Partial<Record<ClassOperation, ClassPermission>>>>;
-  readonly createdAt: Date;
-}
+  readonly oldKeys: readonly OldApplicationKeyEntity[];
+};
 
-const COLUMNS = `id, name, sealed_app_key AS "sealedAppKey", sealed_master_key AS "sealedMasterKey", settings,
-  class_permissions AS "classPermissions", created_at AS "createdAt",
-  (SELECT COALESCE(jsonb_agg(jsonb_build_object(
-            'kind', old.kind, 'sealedKey', old.sealed_key, 'replacedAt', old.replaced_at, 'acceptedUntil', old.accepted_until)
-            ORDER BY old.replaced_at, old.id), '[]')
-     FROM accounts.old_application_keys AS old
-    WHERE old.app_id = applications.id AND (old.accepted_until IS NULL OR old.accepted_until > now())) AS "oldKeys"`;
+type SealedKeys = Pick<ApplicationRow, 'sealedAppKey' | 'sealedMasterKey'>;
 
+/** The applications with their current and old keys. */
 @Injectable()
 export class ApplicationsRepository {
-  constructor(private readonly database: Database) {}
+  constructor(
+    @InjectRepository(ApplicationEntity, ACCOUNTS_SCHEMA) private readonly applications: Repository<ApplicationEntity>,
+  ) {}
 
-  async find(id: string, within: Queryable = this.database): Promise<ApplicationRow | undefined> {
-    const sql = `SELECT ${COLUMNS} FROM accounts.applications WHERE id = $1`;
-    return (await within.query<ApplicationRow>(sql, [id], 'applications.find'))[0];
+  /** @param tx the open transaction, if any: it must not wait for a second connection */
+  async find(id: string, tx?: Tx): Promise<ApplicationRow | undefined> {
+    const [row] = await this.select(tx).where('application.id = :id', { id }).getMany();
+    return row as ApplicationRow | undefined;
   }
 
   async findAny(): Promise<ApplicationRow | undefined> {
-    const [row] = await this.database.query<ApplicationRow>(`SELECT ${COLUMNS} FROM accounts.applications LIMIT 1`);
-    return row;
+    const [first] = await this.applications.find({ select: { id: true }, take: 1 });
+    return first === undefined ? undefined : this.find(first.id);
   }
 
-  list(): Promise<ApplicationRow[]> {
-    return this.database.query<ApplicationRow>(`SELECT ${COLUMNS} FROM accounts.applications ORDER BY created_at, id`);
+  async list(): Promise<ApplicationRow[]> {
+    return (await this.select().getMany()) as ApplicationRow[];
   }
 
   /** The newest come first. */
   async listIds(limit: number): Promise<string[]> {
-    const sql = 'SELECT id FROM accounts.applications ORDER BY created_at DESC, id LIMIT $1';
-    return (await this.database.query<{ id: string }>(sql, [limit])).map(({ id }) => id);
+    const newest = await this.applications.find({
+      select: { id: true },
+      order: { createdAt: 'DESC', id: 'ASC' },
+      take: limit,
+    });
+    return newest.map(({ id }) => id);
   }
 
   /** @returns undefined where the id is taken */
   async insert(
     tx: Tx,
-    {
-      id,
-      name,
-      sealedAppKey,
-      sealedMasterKey,
-    }: Pick<ApplicationRow, 'id' | 'name' | 'sealedAppKey' | 'sealedMasterKey'>,
+    application: Pick<ApplicationRow, 'id' | 'name'> & SealedKeys,
   ): Promise<ApplicationRow | undefined> {
-    const [row] = await tx.query<ApplicationRow>(
-      `INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $2, $3, $4)
-       ON CONFLICT ON CONSTRAINT applications_pkey DO NOTHING RETURNING ${COLUMNS}`,
-      [id, name, sealedAppKey, sealedMasterKey],
-    );
-    return row;
+    const inserted = await applicationsIn(tx)
+      .createQueryBuilder()
+      .insert()
+      .values(application)
+      .orIgnore()
+      .returning('id')
+      .updateEntity(false)
+      .execute();
+    return (inserted.raw as unknown[]).length === 0 ? undefined : this.find(application.id, tx);
   }
 
   /** Waits for concurrent creation of applications. @returns whether the table is empty */
   async lockAndCheckEmpty(tx: Tx): Promise<boolean> {
     await tx.query('LOCK TABLE accounts.applications IN SHARE ROW EXCLUSIVE MODE');
-    const rows = await tx.query('SELECT 1 FROM accounts.applications LIMIT 1');
-    return rows.length === 0;
+    return !(await applicationsIn(tx).exists());
   }
 
   async changeSettings(tx: Tx, id: string, changes: Partial<ApplicationSettings>): Promise<ApplicationRow | undefined> {
-    const [row] = await tx.query<ApplicationRow>(
-      `UPDATE accounts.applications SET settings = settings || $2 WHERE id = $1 RETURNING ${COLUMNS}`,
-      [id, JSON.stringify(changes)],
-    );
-    return row;
+    await applicationsIn(tx)
+      .createQueryBuilder()
+      .update()
+      .set({ settings: () => 'settings || :changes::jsonb' })
+      .where({ id })
+      .setParameter('changes', JSON.stringify(changes))
+      .execute();
+    return this.find(id, tx);
   }
 
   async changePermission(
@@ -96,14 +85,15 @@ export class ApplicationsRepository {
     className: ClassName,
     changes: Partial<Record<ClassOperation, ClassPermission>>,
   ): Promise<ApplicationRow | undefined> {
-    const [row] = await tx.query<ApplicationRow>(
-      `UPDATE accounts.applications
-          SET class_permissions =
-                class_permissions || jsonb_build_object($2::text, COALESCE(class_permissions -> $2, '{}') || $3::jsonb)
-        WHERE id = $1 RETURNING ${COLUMNS}`,
-      [id, className, JSON.stringify(changes)],
-    );
-    return row;
+    const changed = `COALESCE(class_permissions -> :className::text, '{}') || :changes::jsonb`;
+    await applicationsIn(tx)
+      .createQueryBuilder()
+      .update()
+      .set({ classPermissions: () => `class_permissions || jsonb_build_object(:className::text, ${changed})` })
+      .where({ id })
+      .setParameters({ className, changes: JSON.stringify(changes) })
+      .execute();
+    return this.find(id, tx);
   }
 
   /**
@@ -122,27 +112,38 @@ export class ApplicationsRepository {
     );
   }
 
-  async removeOldKeys(tx: Tx, id: string, kinds: readonly KeyKind[]): Promise<void> {
-    await tx.query('DELETE FROM accounts.old_application_keys WHERE app_id = $1 AND kind = ANY ($2)', [id, kinds]);
+  async removeOldKeys(tx: Tx, appId: string, kinds: readonly KeyKind[]): Promise<void> {
+    await oldKeysIn(tx).delete({ appId, kind: In(kinds) });
   }
 
-  async removeExpiredKeys(tx: Tx, id: string): Promise<void> {
-    await tx.query('DELETE FROM accounts.old_application_keys WHERE app_id = $1 AND accepted_until <= now()', [id]);
+  async removeExpiredKeys(tx: Tx, appId: string): Promise<void> {
+    await oldKeysIn(tx).delete({ appId, acceptedUntil: Raw((column) => `${column} <= now()`) });
   }
 
-  /** Replaces the keys that are not null. */
-  async replaceKeys(
-    tx: Tx,
-    id: string,
-    sealedAppKey: string | null,
-    sealedMasterKey: string | null,
-  ): Promise<ApplicationRow | undefined> {
-    const [row] = await tx.query<ApplicationRow>(
-      `UPDATE accounts.applications
-          SET sealed_app_key = COALESCE($2, sealed_app_key), sealed_master_key = COALESCE($3, sealed_master_key)
-        WHERE id = $1 RETURNING ${COLUMNS}`,
-      [id, sealedAppKey, sealedMasterKey],
-    );
-    return row;
+  /** Replaces the given keys. */
+  async replaceKeys(tx: Tx, id: string, keys: Partial<SealedKeys>): Promise<ApplicationRow | undefined> {
+    if (Object.keys(keys).length > 0) await applicationsIn(tx).update({ id }, keys);
+    return this.find(id, tx);
   }
+
+  /** One statement: a rotation between two would hide keys that are valid. */
+  private select(tx?: Tx) {
+    return (tx === undefined ? this.applications : applicationsIn(tx))
+      .createQueryBuilder('application')
+      .leftJoinAndMapMany(
+        'application.oldKeys',
+        OldApplicationKeyEntity,
+        'old',
+        'old.appId = application.id AND (old.acceptedUntil IS NULL OR old.acceptedUntil > now())',
+      )
+      .orderBy({ 'application.createdAt': 'ASC', 'application.id': 'ASC', 'old.replacedAt': 'ASC', 'old.id': 'ASC' });
+  }
+}
+
+function applicationsIn(tx: Tx): Repository<ApplicationEntity> {
+  return tx.manager.getRepository(ApplicationEntity);
+}
+
+function oldKeysIn(tx: Tx): Repository<OldApplicationKeyEntity> {
+  return tx.manager.getRepository(OldApplicationKeyEntity);
 }

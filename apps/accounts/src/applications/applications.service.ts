@@ -19,7 +19,8 @@ import { Broadcasts } from '#messaging';
 import { Sealer } from '#security';
 import { newAppId, newAppKey } from '../random-ids.js';
 import { keyContext, type KeyKind, parseSetting } from './application.rules.js';
-import { type ApplicationRow, ApplicationsRepository, type OldKeyRow } from './applications.repository.js';
+import type { OldApplicationKeyEntity } from './application.entity.js';
+import { type ApplicationRow, ApplicationsRepository } from './applications.repository.js';
 
 /** The name, settings and class permissions of an application. */
 type ApplicationProfile = Pick<Application, 'name' | 'settings' | 'classPermissions'>;
@@ -150,16 +151,14 @@ export class ApplicationsService {
   async rotateKeys(id: string, { keepOldSeconds, ...which }: KeyRotation): Promise<Application> {
     // It opens the old keys: if they were sealed with another secret, new keys would hide that all other sealed data is lost.
     await this.get(id);
-    const fresh = (wanted: boolean, kind: KeyKind) => (wanted ? this.sealKey(id, kind, newAppKey()) : null);
+    const keys = {
+      ...(which.appKey ? { sealedAppKey: this.sealKey(id, 'app', newAppKey()) } : {}),
+      ...(which.masterKey ? { sealedMasterKey: this.sealKey(id, 'master', newAppKey()) } : {}),
+    };
     const row = await this.database.transaction(async (tx) => {
       await this.repository.removeExpiredKeys(tx, id);
       if (keepOldSeconds !== undefined) await this.repository.keepKeys(tx, id, kindsOf(which), keepOldSeconds);
-      const replaced = await this.repository.replaceKeys(
-        tx,
-        id,
-        fresh(which.appKey, 'app'),
-        fresh(which.masterKey, 'master'),
-      );
+      const replaced = await this.repository.replaceKeys(tx, id, keys);
       if ((replaced?.oldKeys.length ?? 0) > MAX_OLD_KEYS) throw tooManyOldKeys(id);
       return replaced;
     });
@@ -196,12 +195,12 @@ export class ApplicationsService {
     return this.open(row);
   }
 
-  private openOld(id: string, { kind, sealedKey, replacedAt, acceptedUntil }: OldKeyRow): OldKey {
+  private openOld(id: string, { kind, sealedKey, replacedAt, acceptedUntil }: OldApplicationKeyEntity): OldKey {
     return {
       kind,
       key: this.sealer.open(sealedKey, keyContext(id, kind)),
-      replacedAt: new Date(replacedAt).toISOString(),
-      acceptedUntil: acceptedUntil === null ? null : new Date(acceptedUntil).toISOString(),
+      replacedAt: replacedAt.toISOString(),
+      acceptedUntil: acceptedUntil?.toISOString() ?? null,
     };
   }
 

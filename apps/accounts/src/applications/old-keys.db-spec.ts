@@ -1,6 +1,8 @@
+import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Database, migrate } from '#database';
+import { Database, DatabaseModule, migrate } from '#database';
 import { Broadcasts, InProcessTransport } from '#messaging';
+import { Metrics, ObservabilityModule } from '#observability';
 import { Sealer } from '#security';
 import { newDatabase, unique } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
@@ -11,6 +13,7 @@ const BOTH = { appKey: true, masterKey: true };
 const APP_KEY = { appKey: true, masterKey: false };
 
 describe('replaced keys', () => {
+  let module: TestingModule;
   let database: Database;
   let applications: ApplicationsService;
   let id: string;
@@ -19,12 +22,19 @@ describe('replaced keys', () => {
   beforeAll(async () => {
     const options = accountsDatabase(await newDatabase(), 10);
     await migrate(options);
-    database = new Database(options);
-    const broadcasts = new Broadcasts(new InProcessTransport());
-    const sealer = new Sealer('a secret of thirty-two characters, or more');
-    applications = new ApplicationsService(new ApplicationsRepository(database), database, sealer, broadcasts);
+    module = await Test.createTestingModule({
+      imports: [ObservabilityModule.forRoot(new Metrics()), DatabaseModule.forRoot(options)],
+      providers: [
+        ApplicationsRepository,
+        ApplicationsService,
+        { provide: Broadcasts, useValue: new Broadcasts(new InProcessTransport()) },
+        { provide: Sealer, useValue: new Sealer('a secret of thirty-two characters, or more') },
+      ],
+    }).compile();
+    database = module.get(Database);
+    applications = module.get(ApplicationsService);
   });
-  afterAll(() => database.close());
+  afterAll(() => module.close());
   beforeEach(async () => {
     id = unique('app');
     await applications.create({ id, name: 'shop', appKey: 'first-app-key', masterKey: 'first-master-key' });

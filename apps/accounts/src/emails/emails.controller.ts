@@ -1,54 +1,223 @@
 import { Controller } from '@nestjs/common';
-import { emailsRpc, type RpcData, type RpcReply } from '#contracts';
+import { Clock } from '#bootstrap';
+import { type Caller, emailsRpc, type MailKind, type MailLink, type RpcData, type RpcReply } from '#contracts';
+import type { Tx } from '#database';
+import { AppError, appError } from '#errors';
 import { RpcHandler } from '#messaging';
-import { EmailsService } from './emails.service.js';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { LockoutService } from '../lockout/lockout.service.js';
+import { type MailOrigin, MailSender } from '../messages/mail-sender.js';
+import { type MailToken, MailTokens } from '../messages/mail-tokens.js';
+import { PasswordsService } from '../passwords/passwords.service.js';
+import { requirePassword } from '../users/user-changes.rules.js';
+import { UserWriter } from '../users/user-writer.js';
+import type { UserRow } from '../users/user.rules.js';
+import { UsersRepository } from '../users/users.repository.js';
+import { isStillTheirs, type LinkState, proven, requireEmail, stateOf } from './emails.rules.js';
 
-type Emails = typeof emailsRpc;
+type Rpc = typeof emailsRpc;
 
+/** A genuine link with its user and its current state. */
+interface FoundLink extends LinkState {
+  readonly token: MailToken;
+  readonly user: UserRow;
+}
+
+const UNKNOWN: MailLink = {
+  state: 'expired',
+  applicationName: null,
+  email: null,
+  username: null,
+  canBeRenewed: false,
+};
+
+/** Mailed links: email verification and password resets (specification, States and transitions, emailVerified). */
 @Controller()
 export class EmailsController {
-  constructor(private readonly emails: EmailsService) {}
+  constructor(
+    private readonly users: UsersRepository,
+    private readonly writer: UserWriter,
+    private readonly applications: ApplicationsService,
+    private readonly sender: MailSender,
+    private readonly tokens: MailTokens,
+    private readonly passwords: PasswordsService,
+    private readonly lockouts: LockoutService,
+    private readonly clock: Clock,
+  ) {}
 
+  /**
+   * POST /1.1/requestEmailVerify. A verified address gets no mail.
+   * @throws AppError EMAIL_MISSING, INVALID_EMAIL, EMAIL_VERIFICATION_OFF, EMAIL_NOT_FOUND, TOO_MANY_EMAILS
+   */
   @RpcHandler(emailsRpc.requestVerification)
   async requestVerification({
     caller,
     body,
-  }: RpcData<Emails['requestVerification']>): Promise<RpcReply<Emails['requestVerification']>> {
-    await this.emails.requestVerification(caller, body);
+  }: RpcData<Rpc['requestVerification']>): Promise<RpcReply<Rpc['requestVerification']>> {
+    const email = requireEmail(body);
+    const { verifyEmailOnSignUp, quietProfile } = await this.applications.settingsOf(caller.appId);
+    if (!verifyEmailOnSignUp) throw appError('EMAIL_VERIFICATION_OFF');
+    await this.withUser(caller, email, async (tx, user) => {
+      if (user.emailVerified !== true) await this.sendVerification(tx, caller, user);
+      else if (quietProfile) await this.sender.pretend(tx, caller, email);
+    });
     return {};
   }
 
+  /** POST /1.1/requestPasswordReset. @throws AppError EMAIL_MISSING, INVALID_EMAIL, EMAIL_NOT_FOUND, TOO_MANY_EMAILS */
   @RpcHandler(emailsRpc.requestPasswordReset)
   async requestPasswordReset({
     caller,
     body,
-  }: RpcData<Emails['requestPasswordReset']>): Promise<RpcReply<Emails['requestPasswordReset']>> {
-    await this.emails.requestPasswordReset(caller, body);
+  }: RpcData<Rpc['requestPasswordReset']>): Promise<RpcReply<Rpc['requestPasswordReset']>> {
+    await this.withUser(caller, requireEmail(body), async (tx, user) => {
+      if (!(await this.sender.send(tx, caller, 'resetPassword', user))) throw appError('TOO_MANY_EMAILS');
+    });
     return {};
   }
 
-  @RpcHandler(emailsRpc.inspectLink)
-  async inspectLink({ kind, token }: RpcData<Emails['inspectLink']>): Promise<RpcReply<Emails['inspectLink']>> {
-    return { link: await this.emails.inspect(kind, token) };
-  }
-
-  @RpcHandler(emailsRpc.renewLink)
-  async renewLink({ kind, token, languages }: RpcData<Emails['renewLink']>): Promise<RpcReply<Emails['renewLink']>> {
-    await this.emails.renew(kind, token, languages);
-    return {};
-  }
-
-  @RpcHandler(emailsRpc.verify)
-  async verify({ token }: RpcData<Emails['verify']>): Promise<RpcReply<Emails['verify']>> {
-    return { link: await this.emails.verify(token) };
-  }
-
+  /**
+   * Sets the password and a new session token, and unlocks the user. This ends every reset link: of concurrent requests one
+   * succeeds.
+   * @throws AppError LINK_EXPIRED, PASSWORD_MISSING, INVALID_PASSWORD
+   */
   @RpcHandler(emailsRpc.resetPassword)
   async resetPassword({
-    token,
-    password,
-  }: RpcData<Emails['resetPassword']>): Promise<RpcReply<Emails['resetPassword']>> {
-    await this.emails.resetPassword(token, password);
+    token: shown,
+    password: given,
+  }: RpcData<Rpc['resetPassword']>): Promise<RpcReply<Rpc['resetPassword']>> {
+    const password = requirePassword(given);
+    const { appId, userId } = assertOpen(await this.findLink('resetPassword', shown)).token;
+    const prepared = await this.passwords.prepare(userId, password, true);
+    // Before the password: a used link cannot be sent again to remove a lock that stayed.
+    await this.lockouts.clear({ appId, userId });
+    await this.writer.transaction(async (tx) => {
+      assertOpen(await this.lockLink(tx, 'resetPassword', shown));
+      await this.writer.change(tx, { appId }, userId, (user) => ({ ...proven(user), ...prepared.columns }));
+    });
     return {};
   }
+
+  /** Describes what a link would do, and changes nothing: virus scanners open links too. */
+  @RpcHandler(emailsRpc.inspectLink)
+  async inspectLink({ kind, token: shown }: RpcData<Rpc['inspectLink']>): Promise<RpcReply<Rpc['inspectLink']>> {
+    return { link: await this.inspect(kind, shown) };
+  }
+
+  /**
+   * Verifies the address. Of concurrent requests one changes the user.
+   * @returns the state of the link just before
+   * @throws AppError LINK_EXPIRED
+   */
+  @RpcHandler(emailsRpc.verify)
+  async verify({ token: shown }: RpcData<Rpc['verify']>): Promise<RpcReply<Rpc['verify']>> {
+    const found = await this.writer.transaction((tx) => this.redeem(tx, shown));
+    if (found === undefined || found.state === 'expired') throw appError('LINK_EXPIRED');
+    return { link: await this.describe(found) };
+  }
+
+  /**
+   * Sends a new link to a user who followed an old one. @throws AppError LINK_EXPIRED where the link cannot be renewed;
+   * TOO_MANY_EMAILS
+   */
+  @RpcHandler(emailsRpc.renewLink)
+  async renewLink({ kind, token: shown, languages }: RpcData<Rpc['renewLink']>): Promise<RpcReply<Rpc['renewLink']>> {
+    if (!(await this.inspect(kind, shown)).canBeRenewed) throw appError('LINK_EXPIRED');
+    await this.writer.transaction(async (tx) => {
+      const found = await this.lockLink(tx, kind, shown);
+      if (!found?.canBeRenewed) throw appError('LINK_EXPIRED');
+      const origin = { appId: found.token.appId, languages };
+      if (kind === 'verifyEmail') return this.sendVerification(tx, origin, found.user);
+      if (!(await this.sender.send(tx, origin, kind, found.user))) throw appError('TOO_MANY_EMAILS');
+    });
+    return {};
+  }
+
+  /**
+   * Runs `work` with the locked user of the address. With `quietProfile` the response is the same whether or not a user has the
+   * address, and however many mails its mailbox has received: a limit that is reached would reveal the user.
+   * @throws AppError EMAIL_NOT_FOUND, and the errors of `work`
+   */
+  private async withUser(caller: Caller, email: string, work: (tx: Tx, user: UserRow) => Promise<void>): Promise<void> {
+    const { quietProfile } = await this.applications.settingsOf(caller.appId);
+    const owner = await this.users.findByIdentifier(caller.appId, 'email', email);
+    try {
+      await this.writer.transaction(async (tx) => {
+        const user = owner === undefined ? undefined : await this.users.lock(tx, caller.appId, owner.objectId);
+        if (user?.email === email) return work(tx, user);
+        if (!quietProfile) throw appError('EMAIL_NOT_FOUND');
+        await this.sender.pretend(tx, caller, email);
+      });
+    } catch (error) {
+      if (!quietProfile || !isTooMany(error)) throw error;
+    }
+  }
+
+  /**
+   * Sends a link to a locked user. An address without a verification state becomes unverified. @throws AppError TOO_MANY_EMAILS
+   */
+  private async sendVerification(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
+    const unverified = (current: UserRow) => ({ ...current, emailVerified: false });
+    const asked = user.emailVerified === null ? await this.writer.change(tx, origin, user.objectId, unverified) : user;
+    if (asked === undefined || !(await this.sender.send(tx, origin, 'verifyEmail', asked)))
+      throw appError('TOO_MANY_EMAILS');
+  }
+
+  private async redeem(tx: Tx, shown: string): Promise<FoundLink | undefined> {
+    const found = await this.lockLink(tx, 'verifyEmail', shown);
+    if (found?.state !== 'open') return found;
+    const { appId, userId } = found.token;
+    await this.writer.change(tx, { appId }, userId, (current) => ({ ...current, emailVerified: true }));
+    return found;
+  }
+
+  private async inspect(kind: MailKind, shown: string): Promise<MailLink> {
+    const found = await this.findLink(kind, shown);
+    return found === undefined ? UNKNOWN : this.describe(found);
+  }
+
+  /** Includes the user's name and address only if the user still has the address that received the link. */
+  private async describe({ token, user, state, canBeRenewed }: FoundLink): Promise<MailLink> {
+    const { name, settings } = await this.applications.profileOf(token.appId);
+    const isTheirs = isStillTheirs(token, user);
+    return {
+      state,
+      applicationName: name,
+      email: isTheirs ? user.email : null,
+      username: isTheirs ? user.username : null,
+      canBeRenewed: canBeRenewed && (token.kind === 'resetPassword' || settings.verifyEmailOnSignUp),
+    };
+  }
+
+  /** @returns undefined if the token is not genuine, is of another kind, or its user no longer exists */
+  private findLink(kind: MailKind, shown: string): Promise<FoundLink | undefined> {
+    return this.resolveLink(kind, shown, ({ appId, userId }) => this.users.find(appId, userId));
+  }
+
+  /** As `findLink`, and locks the user until the transaction ends. */
+  private lockLink(tx: Tx, kind: MailKind, shown: string): Promise<FoundLink | undefined> {
+    return this.resolveLink(kind, shown, ({ appId, userId }) => this.users.lock(tx, appId, userId));
+  }
+
+  private async resolveLink(
+    kind: MailKind,
+    shown: string,
+    load: (token: MailToken) => Promise<UserRow | undefined>,
+  ): Promise<FoundLink | undefined> {
+    const read = this.tokens.read(shown);
+    if (read?.token.kind !== kind) return undefined;
+    const { token } = read;
+    const user = await load(token);
+    if (user === undefined || !this.tokens.isGenuine(read, user)) return undefined;
+    return { token, user, ...stateOf(token, user, this.clock.now()) };
+  }
+}
+
+function isTooMany(error: unknown): boolean {
+  return error instanceof AppError && error.is('TOO_MANY_EMAILS');
+}
+
+function assertOpen(link: FoundLink | undefined): FoundLink {
+  if (link?.state !== 'open') throw appError('LINK_EXPIRED');
+  return link;
 }

@@ -1,25 +1,163 @@
 import { Controller } from '@nestjs/common';
-import { accountsRpc, identitiesRpc, type RpcData, type RpcReply } from '#contracts';
+import { Clock } from '#bootstrap';
+import {
+  accountsRpc,
+  type Caller,
+  identitiesRpc,
+  type Identity,
+  type JsonObject,
+  type RpcData,
+  type RpcReply,
+  type VisibleUser,
+} from '#contracts';
+import { appError, AppError } from '#errors';
 import { RpcHandler } from '#messaging';
-import { IdentitiesService } from './identities.service.js';
+import { isAbsent } from '#objects';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { LockoutService } from '../lockout/lockout.service.js';
+import { newUsername } from '../random-ids.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
+import { IdentitiesRepository } from '../users/identities.repository.js';
+import { findOwner, isFirstProof, isLinkedAlready, keysOf, link, type Ownership } from '../users/identity.rules.js';
+import { SignUpService, type NewUserChanges } from '../users/sign-up.service.js';
+import { parseUserChanges } from '../users/user-changes.rules.js';
+import { UserWriter } from '../users/user-writer.js';
+import { presentUser } from '../users/user.presenter.js';
+import { assertMayLogIn, isLoginRecordDue, type UserRow } from '../users/user.rules.js';
+import { UsersRepository } from '../users/users.repository.js';
 
 type Accounts = typeof accountsRpc;
 type Identities = typeof identitiesRpc;
 
+/** A try fails only if a concurrent request has just linked or unlinked one of the identities. */
+const MAX_TRIES = 5;
+
+/** A sign-up with `authData`. */
+interface EntryRequest {
+  readonly fields: JsonObject;
+  /** All verified by auth-linking. */
+  readonly identities: readonly Identity[];
+  readonly failOnNotExist: boolean;
+}
+
+interface Entry {
+  readonly user: VisibleUser;
+  readonly isNew: boolean;
+}
+
+/** Logins and sign-ups by accounts on other platforms. */
 @Controller()
 export class IdentitiesController {
-  constructor(private readonly identities: IdentitiesService) {}
+  constructor(
+    private readonly users: UsersRepository,
+    private readonly identities: IdentitiesRepository,
+    private readonly signUps: SignUpService,
+    private readonly writer: UserWriter,
+    private readonly applications: ApplicationsService,
+    private readonly lockouts: LockoutService,
+    private readonly sessions: SessionTokens,
+    private readonly clock: Clock,
+  ) {}
 
+  /**
+   * POST /1.1/users with `authData`: logs in the user that the identities belong to, or creates one.
+   * @throws AppError IDENTITY_TAKEN where they belong to several users; USER_NOT_FOUND where no user has them and
+   * `failOnNotExist` is set; as `SignUpService.signUp` and `logIn`
+   */
   @RpcHandler(accountsRpc.signUpOrLogInByIdentity)
   async signUpOrLogIn({
     caller,
     ...request
   }: RpcData<Accounts['signUpOrLogInByIdentity']>): Promise<RpcReply<Accounts['signUpOrLogInByIdentity']>> {
-    return this.identities.signUpOrLogIn(caller, request);
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const entry = await this.tryOnce(caller, request);
+      if (entry !== undefined) return entry;
+    }
+    throw appError('SERVICE_UNAVAILABLE');
   }
 
+  /** How many users of the application have an account on each platform. */
   @RpcHandler(identitiesRpc.count)
   async count({ appId }: RpcData<Identities['count']>): Promise<RpcReply<Identities['count']>> {
     return { platforms: await this.identities.count(appId) };
   }
+
+  /** @returns undefined where a concurrent change made the lookup outdated */
+  private async tryOnce(caller: Caller, request: EntryRequest): Promise<Entry | undefined> {
+    const owned = await this.users.findByIdentities(caller.appId, keysOf(request.identities));
+    const owner = findOwner(request.identities, owned);
+    try {
+      if (owner === undefined) return { user: await this.signUp(caller, request), isNew: true };
+      const user = await this.logIn(caller.appId, owner);
+      return user === undefined ? undefined : { user, isNew: false };
+    } catch (error) {
+      // A concurrent request has linked it since the lookup.
+      if (error instanceof AppError && error.is('IDENTITY_TAKEN')) return undefined;
+      throw error;
+    }
+  }
+
+  private async signUp(caller: Caller, { fields, identities, failOnNotExist }: EntryRequest): Promise<VisibleUser> {
+    if (failOnNotExist) throw appError('USER_NOT_FOUND');
+    const changes = parseSignUp(fields, caller.isMaster);
+    const prepared = await this.signUps.prepareUser(caller, changes, { identities: link(null, identities) });
+    return prepared.runAlone();
+  }
+
+  /**
+   * @returns undefined where the user no longer exists or has a new session token
+   * @throws AppError LOCKED_OUT, EMAIL_UNVERIFIED, PHONE_UNVERIFIED; IDENTITY_TAKEN where one of the identities was unlinked or
+   * linked to another user since the lookup
+   */
+  private async logIn(appId: string, owner: Ownership<UserRow>): Promise<VisibleUser | undefined> {
+    const { user: found } = owner;
+    await this.lockouts.assertNotLocked({ appId, userId: found.objectId });
+    assertMayLogIn(found, await this.applications.settingsOf(appId));
+    const isNothingNew = isLinkedAlready(found.identities, owner.identities);
+    const user = isNothingNew ? await this.recordLogin(appId, found) : await this.refresh(appId, owner);
+    return user === undefined
+      ? undefined
+      : presentUser(user, { viewer: 'owner', sessionToken: this.sessions.reveal(user) });
+  }
+
+  /** The usual login: every entry is stored as it was sent, so only `updatedAt` changes. */
+  private async recordLogin(appId: string, found: UserRow): Promise<UserRow | undefined> {
+    const now = this.clock.now();
+    if (!isLoginRecordDue(found, now)) return found;
+    const updatedAt = await this.users.recordLogin(appId, found, now);
+    return updatedAt === undefined ? undefined : { ...found, updatedAt };
+  }
+
+  /** Stores newer tokens and additional platforms. */
+  private async refresh(appId: string, { user: found, identities }: Ownership<UserRow>): Promise<UserRow | undefined> {
+    return this.writer.transaction((tx) =>
+      this.writer.change(tx, { appId }, found.objectId, (current) => {
+        assertStillTheirs(identities, found, current);
+        return {
+          ...current,
+          identities: link(current.identities, identities),
+          // The first proof ends sessions that were opened with the unproven identity.
+          ...(isFirstProof(current.identities, identities) ? this.sessions.create(current.objectId).columns : {}),
+        };
+      }),
+    );
+  }
+}
+
+/** @throws AppError IDENTITY_TAKEN where an identity of the login was unlinked since the lookup */
+function assertStillTheirs(identities: readonly Identity[], found: UserRow, current: UserRow): void {
+  const isUnlinked = keysOf(identities).some(
+    ({ platform, uid }) =>
+      found.identities?.get(platform)?.uid === uid && current.identities?.get(platform)?.uid !== uid,
+  );
+  if (isUnlinked) throw appError('IDENTITY_TAKEN');
+}
+
+/** Specification, POST /1.1/users with authData: the service generates a random username; a password is not needed. */
+function parseSignUp({ username, password, ...others }: JsonObject, isMaster: boolean): NewUserChanges {
+  const credentials = {
+    ...(isAbsent(username) ? {} : { username }),
+    ...(isAbsent(password) ? {} : { password }),
+  };
+  return { username: newUsername(), ...parseUserChanges({ ...others, ...credentials }, isMaster) };
 }

@@ -1,27 +1,123 @@
-import { Controller } from '@nestjs/common';
-import { accountsRpc, lockoutsRpc, type RpcData, type RpcReply } from '#contracts';
+import { Controller, Logger } from '@nestjs/common';
+import {
+  accountsRpc,
+  type Caller,
+  type JsonObject,
+  lockoutsRpc,
+  type RpcData,
+  type RpcReply,
+  type VisibleUser,
+} from '#contracts';
+import { appError, messageOf } from '#errors';
 import { RpcHandler } from '#messaging';
-import { LoginService } from './login.service.js';
+import { isStorableText } from '#objects';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { LockoutService } from '../lockout/lockout.service.js';
+import { PasswordHasher } from '../passwords/password-hasher.js';
+import { PasswordsService } from '../passwords/passwords.service.js';
+import { PhoneLoginService } from '../phone-numbers/phone-login.service.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
+import { UserWriter } from '../users/user-writer.js';
+import { presentUser } from '../users/user.presenter.js';
+import { assertMayLogIn, type UserRow } from '../users/user.rules.js';
+import { UsersRepository } from '../users/users.repository.js';
+import { type Credentials, isLoginByCode, parseCredentials } from './login.rules.js';
 
 type Accounts = typeof accountsRpc;
 type Lockouts = typeof lockoutsRpc;
 
+/** Logs users in, and reports to operators which users are locked out. */
 @Controller()
 export class LoginController {
-  constructor(private readonly logins: LoginService) {}
+  private readonly logger = new Logger('Login');
 
+  constructor(
+    private readonly users: UsersRepository,
+    private readonly writer: UserWriter,
+    private readonly applications: ApplicationsService,
+    private readonly hasher: PasswordHasher,
+    private readonly passwords: PasswordsService,
+    private readonly sessions: SessionTokens,
+    private readonly byCode: PhoneLoginService,
+    private readonly lockouts: LockoutService,
+  ) {}
+
+  /** POST /1.1/login, by a password or by a code. */
   @RpcHandler(accountsRpc.logIn)
   async logIn({ caller, credentials }: RpcData<Accounts['logIn']>): Promise<RpcReply<Accounts['logIn']>> {
-    return { user: await this.logins.logIn(caller, credentials) };
+    const byCode = isLoginByCode(credentials);
+    return {
+      user: await (byCode ? this.byCode.logIn(caller, credentials) : this.logInByPassword(caller, credentials)),
+    };
   }
 
+  /** @throws AppError NOT_FOUND where there is no such application */
   @RpcHandler(lockoutsRpc.list)
-  async listLockouts(page: RpcData<Lockouts['list']>): Promise<RpcReply<Lockouts['list']>> {
-    return { lockedUsers: await this.logins.listLockouts(page) };
+  async listLockouts({ appId, limit, after }: RpcData<Lockouts['list']>): Promise<RpcReply<Lockouts['list']>> {
+    await this.applications.get(appId);
+    const cursor = after && { userId: after.userId, lockedUntil: new Date(after.lockedUntil) };
+    const locked = await this.lockouts.list(appId, { limit, after: cursor });
+    const usernames = await this.users.usernames(
+      appId,
+      locked.map(({ userId }) => userId),
+    );
+    const lockedUsers = locked.map(({ userId, lockedUntil }) => ({
+      userId,
+      username: usernames.get(userId) ?? null,
+      lockedUntil: lockedUntil.toISOString(),
+    }));
+    return { lockedUsers };
   }
 
+  /** @throws AppError NOT_FOUND where there is no such application, USER_NOT_FOUND where there is no such user */
   @RpcHandler(lockoutsRpc.get)
-  async getLockout(wanted: RpcData<Lockouts['get']>): Promise<RpcReply<Lockouts['get']>> {
-    return this.logins.getLockout(wanted);
+  async getLockout({ appId, user: name }: RpcData<Lockouts['get']>): Promise<RpcReply<Lockouts['get']>> {
+    await this.applications.get(appId);
+    const user = (await this.users.find(appId, name)) ?? (await this.users.findByIdentifier(appId, 'username', name));
+    if (user === undefined) throw appError('USER_NOT_FOUND', { message: `There is no user "${name}" in ${appId}.` });
+    const { objectId: userId, username } = user;
+    const { lockedUntil, failures } = await this.lockouts.find({ appId, userId });
+    return { userId, username, lockedUntil: lockedUntil?.toISOString() ?? null, failures };
+  }
+
+  /** @throws AppError USER_NOT_FOUND, PASSWORD_MISMATCH, LOCKED_OUT, EMAIL_UNVERIFIED, PHONE_UNVERIFIED */
+  private async logInByPassword({ appId }: Caller, body: JsonObject): Promise<VisibleUser> {
+    const credentials = parseCredentials(body);
+    const user = await this.find(appId, credentials);
+    await this.passwords.assertRight(appId, user, credentials.password);
+    const current = await this.readAgain(appId, user, credentials.password);
+    assertMayLogIn(current, await this.applications.settingsOf(appId));
+    await this.rehashIfOutdated(appId, current, credentials.password).catch((error: unknown) => {
+      // The next login retries it; this one has succeeded.
+      this.logger.debug(`the password was not rehashed: ${messageOf(error)}`);
+    });
+    return presentUser(current, { viewer: 'owner', sessionToken: this.sessions.reveal(current) });
+  }
+
+  private async find(appId: string, credentials: Credentials): Promise<UserRow> {
+    const { identifier, value } = credentials;
+    const user = isStorableText(value) ? await this.users.findByIdentifier(appId, identifier, value) : undefined;
+    return user ?? this.refuseUnknown(appId, credentials);
+  }
+
+  /** An unknown user costs as much time as a wrong password and, with `quietProfile`, is counted and locked in the same way. */
+  private async refuseUnknown(appId: string, { identifier, value, password }: Credentials): Promise<never> {
+    const { quietProfile } = await this.applications.settingsOf(appId);
+    if (quietProfile) return this.passwords.refuseUnknown(appId, [identifier, value], password);
+    await this.hasher.verifyNothing(password);
+    throw appError('USER_NOT_FOUND');
+  }
+
+  /** The current user: token or password may have been replaced while the password was hashed. */
+  private async readAgain(appId: string, verified: UserRow, password: string): Promise<UserRow> {
+    const current = await this.users.find(appId, verified.objectId);
+    if (current === undefined) throw appError('USER_NOT_FOUND');
+    if (current.passwordHash !== verified.passwordHash) await this.passwords.assertRight(appId, current, password);
+    return current;
+  }
+
+  private async rehashIfOutdated(appId: string, user: UserRow, password: string): Promise<void> {
+    if (user.passwordHash === null || !this.hasher.isOutdated(user.passwordHash)) return;
+    await this.writer.rehash(appId, user, await this.hasher.hash(password));
   }
 }

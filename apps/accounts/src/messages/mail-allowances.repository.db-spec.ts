@@ -2,19 +2,21 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database, migrate } from '#database';
 import { newDatabase, unique } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
-import { MailAllowancesRepository } from './message-allowances.repository.js';
+import { MessageAllowancesRepository } from './message-allowances.repository.js';
 
 const START = Date.parse('2026-01-01T00:00:00.000Z');
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
 describe('the allowances of mailboxes in PostgreSQL', () => {
-  const allowances = new MailAllowancesRepository();
+  const allowances = new MessageAllowancesRepository();
   let database: Database;
   let appId: string;
 
   const take = (atMs: number) =>
-    database.transaction((tx) => allowances.take(tx, { appId, recipient: 'ada@example.com' }, new Date(START + atMs)));
+    database.transaction((tx) =>
+      allowances.take(tx, { kind: 'mail', appId, recipient: 'ada@example.com' }, new Date(START + atMs)),
+    );
 
   beforeAll(async () => {
     const options = accountsDatabase(await newDatabase(), 20);

@@ -11,6 +11,9 @@ interface Limit {
   readonly within: string;
 }
 
+/** The kinds of messages that are counted. */
+type MessageKind = 'mail' | 'sms';
+
 /** The limits of messages to a recipient, and the table that counts them. */
 interface AllowanceLimits {
   readonly table: string;
@@ -19,18 +22,33 @@ interface AllowanceLimits {
   readonly long: Limit;
 }
 
+const LIMITS: Readonly<Record<MessageKind, AllowanceLimits>> = {
+  mail: {
+    table: 'mail_allowances',
+    recipientColumn: 'mailbox',
+    short: { max: 5, within: '10 minutes' },
+    long: { max: 20, within: '24 hours' },
+  },
+  sms: {
+    table: 'sms_allowances',
+    recipientColumn: 'mobile_phone_number',
+    short: { max: 1, within: '10 seconds' },
+    long: { max: 10, within: '24 hours' },
+  },
+};
+
 interface Recipient {
+  readonly kind: MessageKind;
   readonly appId: string;
   readonly recipient: string;
 }
 
-/** Limits the messages to a recipient, of all kinds together, within a short and a long window. */
-abstract class MessageAllowancesRepository {
-  protected constructor(private readonly limits: AllowanceLimits) {}
-
+/** Limits the messages to a mailbox or a phone number, whatever their purpose, within a short and a long window. */
+@Injectable()
+export class MessageAllowancesRepository {
   /** Counts a message if the recipient may receive one. Concurrent calls cannot exceed the limits. */
-  async take(tx: Tx, { appId, recipient }: Recipient, now: Date): Promise<'taken' | 'tooFast' | 'tooMany'> {
-    const { table, recipientColumn, short, long } = this.limits;
+  async take(tx: Tx, { kind, appId, recipient }: Recipient, now: Date): Promise<'taken' | 'tooFast' | 'tooMany'> {
+    const { table, recipientColumn, short, long } = LIMITS[kind];
     const since = (alias: string, { within }: Limit) => `${alias} > $3::timestamptz - interval '${within}'`;
     const taken = await tx.query(
       `INSERT INTO accounts.${table} AS allowances (app_id, ${recipientColumn}, sent_at, expires_at)
@@ -53,38 +71,12 @@ abstract class MessageAllowancesRepository {
   }
 
   /** Deletes some expired rows, and skips those that others have locked. */
-  async removeExpired(tx: Tx, now: Date): Promise<void> {
-    const { table } = this.limits;
+  async removeExpired(tx: Tx, kind: MessageKind, now: Date): Promise<void> {
+    const { table } = LIMITS[kind];
     await tx.query(
       `DELETE FROM accounts.${table} WHERE ctid = ANY(ARRAY(
          SELECT ctid FROM accounts.${table} WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${CLEANED_AT_ONCE} FOR UPDATE SKIP LOCKED))`,
       [now],
     );
-  }
-}
-
-/** The limit per mailbox: 5 mails in 10 minutes, 20 in 24 hours. */
-@Injectable()
-export class MailAllowancesRepository extends MessageAllowancesRepository {
-  constructor() {
-    super({
-      table: 'mail_allowances',
-      recipientColumn: 'mailbox',
-      short: { max: 5, within: '10 minutes' },
-      long: { max: 20, within: '24 hours' },
-    });
-  }
-}
-
-/** The limit per phone number: one message in 10 seconds, 10 in 24 hours. */
-@Injectable()
-export class SmsAllowancesRepository extends MessageAllowancesRepository {
-  constructor() {
-    super({
-      table: 'sms_allowances',
-      recipientColumn: 'mobile_phone_number',
-      short: { max: 1, within: '10 seconds' },
-      long: { max: 10, within: '24 hours' },
-    });
   }
 }

@@ -2,20 +2,22 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database, migrate } from '#database';
 import { newDatabase, unique, uniquePhone } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
-import { SmsAllowancesRepository } from './message-allowances.repository.js';
+import { MessageAllowancesRepository } from './message-allowances.repository.js';
 
 const START = Date.parse('2026-01-01T00:00:00.000Z');
 const SECOND = 1_000;
 const DAY = 24 * 60 * 60 * SECOND;
 
 describe('the allowances of phone numbers in PostgreSQL', () => {
-  const allowances = new SmsAllowancesRepository();
+  const allowances = new MessageAllowancesRepository();
   let database: Database;
   let appId: string;
   let mobilePhoneNumber: string;
 
   const take = (atMs: number, number = mobilePhoneNumber) =>
-    database.transaction((tx) => allowances.take(tx, { appId, recipient: number }, new Date(START + atMs)));
+    database.transaction((tx) =>
+      allowances.take(tx, { kind: 'sms', appId, recipient: number }, new Date(START + atMs)),
+    );
 
   beforeAll(async () => {
     const options = accountsDatabase(await newDatabase(), 20);
@@ -71,7 +73,7 @@ describe('the allowances of phone numbers in PostgreSQL', () => {
 
   it('take back what a rolled-back transaction took', async () => {
     const rolledBack = database.transaction(async (tx) => {
-      await allowances.take(tx, { appId, recipient: mobilePhoneNumber }, new Date(START));
+      await allowances.take(tx, { kind: 'sms', appId, recipient: mobilePhoneNumber }, new Date(START));
       throw new Error('changed my mind');
     });
     await expect(rolledBack).rejects.toThrow('changed my mind');
@@ -82,10 +84,10 @@ describe('the allowances of phone numbers in PostgreSQL', () => {
     const remembered = async () =>
       (await database.query('SELECT 1 FROM accounts.sms_allowances WHERE app_id = $1', [appId])).length;
     await take(0);
-    await database.transaction((tx) => allowances.removeExpired(tx, new Date(START + DAY - 1)));
+    await database.transaction((tx) => allowances.removeExpired(tx, 'sms', new Date(START + DAY - 1)));
     expect(await remembered()).toBe(1);
     for (let run = 0; run < 5; run += 1) {
-      await database.transaction((tx) => allowances.removeExpired(tx, new Date(START + DAY)));
+      await database.transaction((tx) => allowances.removeExpired(tx, 'sms', new Date(START + DAY)));
     }
     expect(await remembered()).toBe(0);
   });

@@ -10,7 +10,6 @@ import { ObjectAccess } from './object-access.js';
 import { AccountsQueryDatabase, ObjectClasses, type StoredClassName } from './object-classes.js';
 import { ObjectsController } from './objects.controller.js';
 import { ObjectsService } from './objects.service.js';
-import { SaveAllService } from './save-all.service.js';
 
 /** The object engine: queries, includes and joint saves of all registered classes. The modules of classes use it. */
 @Module({})
@@ -31,7 +30,7 @@ export class ObjectsModule {
       global: true,
       imports: [indexes, SessionsModule],
       controllers: [ObjectsController],
-      providers: [AccountsQueryDatabase, ObjectAccess, ObjectClasses, ObjectsService, SaveAllService],
+      providers: [AccountsQueryDatabase, ObjectAccess, ObjectClasses, ObjectsService],
       exports: [AccountsQueryDatabase, ObjectAccess, ObjectClasses, ObjectsService],
     };
   }

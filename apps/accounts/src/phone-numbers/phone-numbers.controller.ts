@@ -1,79 +1,272 @@
 import { Controller } from '@nestjs/common';
-import { phoneNumbersRpc, type RpcData, type RpcReply } from '#contracts';
+import { type Caller, type JsonObject, phoneNumbersRpc, type RpcData, type RpcReply } from '#contracts';
+import { appError, type ErrorName } from '#errors';
 import { RpcHandler } from '#messaging';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { LockoutService } from '../lockout/lockout.service.js';
+import { PasswordsService } from '../passwords/passwords.service.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
+import { requirePassword } from '../users/user-changes.rules.js';
+import type { UserRow } from '../users/user.rules.js';
+import { UsersRepository } from '../users/users.repository.js';
+import { UsersService } from '../users/users.service.js';
 import { PhoneLoginService } from './phone-login.service.js';
-import { PhoneNumbersService } from './phone-numbers.service.js';
+import {
+  findPhoneNumber,
+  parseMessageOptions,
+  parseSmsCode,
+  parseTtlMinutes,
+  requirePhoneNumber,
+} from './phone-request.rules.js';
+import type { SmsCodeKey } from './sms-codes.repository.js';
+import { type CodeRequest, SmsCodesService } from './sms-codes.service.js';
 
 type Rpc = typeof phoneNumbersRpc;
 
+const TTL_MINUTES = 10;
+const CHANGE_TTL_MINUTES = 6;
+
+/**
+ * Codes for phone numbers: their requests, verification, changes of numbers and password resets. With `quietProfile`, requests
+ * for numbers that cannot receive a code get the same response as if it had been sent.
+ */
 @Controller()
 export class PhoneNumbersController {
   constructor(
-    private readonly numbers: PhoneNumbersService,
     private readonly logins: PhoneLoginService,
+    private readonly users: UsersRepository,
+    private readonly access: UsersService,
+    private readonly codes: SmsCodesService,
+    private readonly applications: ApplicationsService,
+    private readonly sessions: SessionTokens,
+    private readonly passwords: PasswordsService,
+    private readonly lockouts: LockoutService,
   ) {}
 
+  /** POST /1.1/requestSmsCode, to any number. */
   @RpcHandler(phoneNumbersRpc.requestCode)
   async requestCode({ caller, body }: RpcData<Rpc['requestCode']>): Promise<RpcReply<Rpc['requestCode']>> {
-    await this.numbers.requestCode(caller, body);
+    const { appId, requestId } = caller;
+    const key = { appId, purpose: 'generic', mobilePhoneNumber: requirePhoneNumber(body) } as const;
+    const ttlMinutes = parseTtlMinutes(body, TTL_MINUTES);
+    await this.codes.send({ key, ttlMinutes, requestId, message: parseMessageOptions(body) });
     return {};
   }
 
-  @RpcHandler(phoneNumbersRpc.verifyCode)
-  async verifyCode({ caller, code, body }: RpcData<Rpc['verifyCode']>): Promise<RpcReply<Rpc['verifyCode']>> {
-    await this.numbers.verifyCode(caller, code, body);
-    return {};
-  }
-
+  /** POST /1.1/usersByMobilePhone */
   @RpcHandler(phoneNumbersRpc.enter)
-  async enter({ caller, body }: RpcData<Rpc['enter']>): Promise<RpcReply<Rpc['enter']>> {
+  async signUpOrLogIn({ caller, body }: RpcData<Rpc['enter']>): Promise<RpcReply<Rpc['enter']>> {
     return this.logins.signUpOrLogIn(caller, body);
   }
 
+  /** POST /1.1/requestLoginSmsCode. @throws AppError PHONE_NOT_FOUND, PHONE_UNVERIFIED */
   @RpcHandler(phoneNumbersRpc.requestLoginCode)
-  async requestLogin({ caller, body }: RpcData<Rpc['requestLoginCode']>): Promise<RpcReply<Rpc['requestLoginCode']>> {
-    await this.numbers.requestLogin(caller, body);
-    return {};
-  }
-
-  @RpcHandler(phoneNumbersRpc.requestVerification)
-  async requestVerification({
+  async requestLoginCode({
     caller,
     body,
-  }: RpcData<Rpc['requestVerification']>): Promise<RpcReply<Rpc['requestVerification']>> {
-    await this.numbers.requestVerification(caller, body);
+  }: RpcData<Rpc['requestLoginCode']>): Promise<RpcReply<Rpc['requestLoginCode']>> {
+    await this.sendToProven(caller, 'login', body);
     return {};
   }
 
-  @RpcHandler(phoneNumbersRpc.verify)
-  async verify({ caller, code, body }: RpcData<Rpc['verify']>): Promise<RpcReply<Rpc['verify']>> {
-    return { result: await this.numbers.verifyPhone(caller, code, body) };
-  }
-
+  /** POST /1.1/requestPasswordResetBySmsCode. @throws AppError PHONE_NOT_FOUND, PHONE_UNVERIFIED */
   @RpcHandler(phoneNumbersRpc.requestPasswordReset)
   async requestPasswordReset({
     caller,
     body,
   }: RpcData<Rpc['requestPasswordReset']>): Promise<RpcReply<Rpc['requestPasswordReset']>> {
-    await this.numbers.requestPasswordReset(caller, body);
+    await this.sendToProven(caller, 'reset', body);
     return {};
   }
 
-  @RpcHandler(phoneNumbersRpc.resetPassword)
-  async resetPassword({ caller, code, body }: RpcData<Rpc['resetPassword']>): Promise<RpcReply<Rpc['resetPassword']>> {
-    await this.numbers.resetPassword(caller, code, body);
+  /** POST /1.1/requestMobilePhoneVerify. A verified number gets no message. @throws AppError PHONE_NOT_FOUND */
+  @RpcHandler(phoneNumbersRpc.requestVerification)
+  async requestVerification({
+    caller,
+    body,
+  }: RpcData<Rpc['requestVerification']>): Promise<RpcReply<Rpc['requestVerification']>> {
+    const { appId, requestId } = caller;
+    const key = { appId, purpose: 'verify', mobilePhoneNumber: await this.numberOfRequest(caller, body) } as const;
+    const request = { key, ttlMinutes: TTL_MINUTES, requestId };
+    const owner = await this.ownerOf(key);
+    if (owner === undefined) await this.refuse(request, 'PHONE_NOT_FOUND');
+    else if (!owner.mobilePhoneVerified) await this.codes.send(request);
+    else if (await this.isQuiet(appId)) await this.codes.pretend(request);
     return {};
   }
 
+  /** POST /1.1/requestChangePhoneNumber. Only this user can redeem the code. @throws AppError SESSION_REQUIRED, PHONE_TAKEN */
   @RpcHandler(phoneNumbersRpc.requestChange)
   async requestChange({ caller, body }: RpcData<Rpc['requestChange']>): Promise<RpcReply<Rpc['requestChange']>> {
-    await this.numbers.requestChange(caller, body);
+    const { appId, requestId } = caller;
+    const { objectId: userId } = await this.userOf(caller);
+    const mobilePhoneNumber = requirePhoneNumber(body);
+    const ttlMinutes = parseTtlMinutes(body, CHANGE_TTL_MINUTES);
+    const key = { appId, purpose: 'change', mobilePhoneNumber, userId } as const;
+    const request = { key, ttlMinutes, requestId };
+    const owner = await this.ownerOf(key);
+    if (owner !== undefined && owner.objectId !== userId) await this.refuse(request, 'PHONE_TAKEN');
+    else await this.codes.send(request);
     return {};
   }
 
-  @RpcHandler(phoneNumbersRpc.change)
-  async change({ caller, body }: RpcData<Rpc['change']>): Promise<RpcReply<Rpc['change']>> {
-    await this.numbers.changePhone(caller, body);
+  /** POST /1.1/verifySmsCode/<code>: proves the number to the application and changes no user. */
+  @RpcHandler(phoneNumbersRpc.verifyCode)
+  async verifyCode({ caller, code: given, body }: RpcData<Rpc['verifyCode']>): Promise<RpcReply<Rpc['verifyCode']>> {
+    const code = parseSmsCode(given);
+    const mobilePhoneNumber = await this.numberOfRequest(caller, body);
+    const key = { appId: caller.appId, purpose: 'generic', mobilePhoneNumber } as const;
+    await this.assertRight(key, code);
+    await this.codes.redeem(key, code, () => Promise.resolve());
     return {};
   }
+
+  /**
+   * POST /1.1/verifyMobilePhone/<code>. Without the user's own session, the account is handed over to the owner of the number:
+   * its password, its accounts on other platforms and its session token are removed, since another person may have set them.
+   */
+  @RpcHandler(phoneNumbersRpc.verify)
+  async verify({ caller, code: given, body }: RpcData<Rpc['verify']>): Promise<RpcReply<Rpc['verify']>> {
+    const code = parseSmsCode(given);
+    const mobilePhoneNumber = await this.numberOfCode(caller, body, 'verify', code);
+    const key = { appId: caller.appId, purpose: 'verify', mobilePhoneNumber } as const;
+    await this.assertRight(key, code);
+    const owner = await this.users.findByIdentifier(caller.appId, 'mobilePhoneNumber', mobilePhoneNumber);
+    if (owner === undefined) throw appError('PHONE_NOT_FOUND');
+    const { objectId, updatedAt } = await this.codes.redeemToChange(key, code, owner.objectId, (current) => {
+      if (current.mobilePhoneNumber !== mobilePhoneNumber) throw appError('PHONE_NOT_FOUND');
+      const isOwn = caller.isMaster || this.access.isOwner(caller, current);
+      const proven = { ...current, mobilePhoneVerified: true };
+      return isOwn ? proven : this.handedOver(proven);
+    });
+    return { result: { updatedAt: updatedAt.toISOString(), objectId } };
+  }
+
+  /** POST /1.1/changePhoneNumber. @throws AppError SESSION_REQUIRED, FORBIDDEN, PHONE_TAKEN */
+  @RpcHandler(phoneNumbersRpc.change)
+  async change({ caller, body }: RpcData<Rpc['change']>): Promise<RpcReply<Rpc['change']>> {
+    const { objectId: userId } = await this.userOf(caller);
+    const mobilePhoneNumber = requirePhoneNumber(body);
+    const code = parseSmsCode(body['code']);
+    const key = { appId: caller.appId, purpose: 'change', mobilePhoneNumber, userId } as const;
+    await this.assertRight(key, code);
+    await this.codes.redeemToChange(key, code, userId, async (current, tx) => {
+      await this.access.assertMayWrite(caller, current, tx);
+      return { ...current, mobilePhoneNumber, mobilePhoneVerified: true };
+    });
+    return {};
+  }
+
+  /** PUT /1.1/resetPasswordBySmsCode/<code>. @throws AppError INVALID_SMS_CODE, PHONE_NOT_FOUND, PHONE_UNVERIFIED */
+  @RpcHandler(phoneNumbersRpc.resetPassword)
+  async resetPassword({
+    caller,
+    code: given,
+    body,
+  }: RpcData<Rpc['resetPassword']>): Promise<RpcReply<Rpc['resetPassword']>> {
+    const { appId } = caller;
+    const code = parseSmsCode(given);
+    const password = requirePassword(body['password']);
+    const mobilePhoneNumber = await this.numberOfCode(caller, body, 'reset', code);
+    const key = { appId, purpose: 'reset', mobilePhoneNumber } as const;
+    // Verified before it is redeemed, so a wrong code does not cost the hashing of a password.
+    if (!(await this.codes.guess(key, code))) throw appError('INVALID_SMS_CODE');
+    const { objectId } = await this.findProven(key);
+    const prepared = await this.passwords.prepare(objectId, password, true);
+    // Before the password: a redeemed code cannot be sent again to remove a lock that stayed.
+    await this.lockouts.clear({ appId, userId: objectId });
+    await this.codes.redeemToChange(key, code, objectId, (current) => {
+      assertProven(current, key);
+      return { ...current, ...prepared.columns };
+    });
+    return {};
+  }
+
+  /** An unverified number opens no account, since another person may have set it (docs/decisions.md). */
+  private async sendToProven(
+    { appId, requestId }: Caller,
+    purpose: 'login' | 'reset',
+    body: JsonObject,
+  ): Promise<void> {
+    const key = { appId, purpose, mobilePhoneNumber: requirePhoneNumber(body) };
+    const request = { key, ttlMinutes: TTL_MINUTES, requestId };
+    const owner = await this.ownerOf(key);
+    if (owner === undefined) return this.refuse(request, 'PHONE_NOT_FOUND');
+    if (!owner.mobilePhoneVerified) return this.refuse(request, 'PHONE_UNVERIFIED');
+    await this.codes.send(request);
+  }
+
+  private async refuse(request: CodeRequest, error: ErrorName): Promise<void> {
+    if (!(await this.isQuiet(request.key.appId))) throw appError(error);
+    await this.codes.pretend(request);
+  }
+
+  private async isQuiet(appId: string): Promise<boolean> {
+    return (await this.applications.settingsOf(appId)).quietProfile;
+  }
+
+  private ownerOf({ appId, mobilePhoneNumber }: SmsCodeKey): Promise<UserRow | undefined> {
+    return this.users.findByIdentifier(appId, 'mobilePhoneNumber', mobilePhoneNumber);
+  }
+
+  /** The user without credentials other than the number. */
+  private handedOver(user: UserRow): UserRow {
+    return { ...user, passwordHash: null, identities: null, ...this.sessions.create(user.objectId).columns };
+  }
+
+  private async assertRight(key: SmsCodeKey, code: string): Promise<void> {
+    if (!(await this.codes.guess(key, code))) throw appError('INVALID_SMS_CODE');
+  }
+
+  private async findProven(key: SmsCodeKey): Promise<UserRow> {
+    const owner = await this.users.findByIdentifier(key.appId, 'mobilePhoneNumber', key.mobilePhoneNumber);
+    if (owner === undefined) throw appError('PHONE_NOT_FOUND');
+    assertProven(owner, key);
+    return owner;
+  }
+
+  /**
+   * The number in the body, else that of the caller: SDKs do not always send it. @throws AppError PHONE_MISSING, INVALID_PHONE
+   */
+  private async numberOfRequest(caller: Caller, body: JsonObject): Promise<string> {
+    const number = findPhoneNumber(body) ?? (await this.findUser(caller))?.mobilePhoneNumber;
+    if (number === undefined || number === null) throw appError('PHONE_MISSING');
+    return number;
+  }
+
+  /**
+   * The number in the body, else that of the caller, else the one to which the code was sent. @throws AppError INVALID_PHONE,
+   * INVALID_SMS_CODE
+   */
+  private async numberOfCode(
+    caller: Caller,
+    body: JsonObject,
+    purpose: SmsCodeKey['purpose'],
+    code: string,
+  ): Promise<string> {
+    const number =
+      findPhoneNumber(body) ??
+      (await this.findUser(caller))?.mobilePhoneNumber ??
+      (await this.codes.guessNumber({ appId: caller.appId, purpose }, code));
+    if (number === undefined) throw appError('INVALID_SMS_CODE');
+    return number;
+  }
+
+  /** The user whose session the request carries. @throws AppError SESSION_REQUIRED */
+  private async userOf(caller: Caller): Promise<UserRow> {
+    const user = await this.findUser(caller);
+    if (user === undefined) throw appError('SESSION_REQUIRED');
+    return user;
+  }
+
+  private async findUser({ appId, sessionToken }: Caller): Promise<UserRow | undefined> {
+    if (sessionToken === undefined) return undefined;
+    return this.users.findBySessionToken(appId, this.sessions.hashes(sessionToken));
+  }
+}
+
+/** @throws AppError PHONE_NOT_FOUND where the user no longer has the number; PHONE_UNVERIFIED */
+function assertProven(user: UserRow, { mobilePhoneNumber }: SmsCodeKey): void {
+  if (user.mobilePhoneNumber !== mobilePhoneNumber) throw appError('PHONE_NOT_FOUND');
+  if (!user.mobilePhoneVerified) throw appError('PHONE_UNVERIFIED');
 }

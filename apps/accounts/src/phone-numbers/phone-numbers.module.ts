@@ -1,11 +1,9 @@
 import { Module } from '@nestjs/common';
-import { SmsAllowancesRepository } from '../messages/message-allowances.repository.js';
 import { PasswordsModule } from '../passwords/passwords.module.js';
 import { SessionsModule } from '../sessions/sessions.module.js';
 import { UsersModule } from '../users/users.module.js';
 import { PhoneLoginService } from './phone-login.service.js';
 import { PhoneNumbersController } from './phone-numbers.controller.js';
-import { PhoneNumbersService } from './phone-numbers.service.js';
 import { SmsCodesRepository } from './sms-codes.repository.js';
 import { SmsCodesService } from './sms-codes.service.js';
 
@@ -13,7 +11,7 @@ import { SmsCodesService } from './sms-codes.service.js';
 @Module({
   imports: [PasswordsModule, SessionsModule, UsersModule],
   controllers: [PhoneNumbersController],
-  providers: [PhoneLoginService, PhoneNumbersService, SmsAllowancesRepository, SmsCodesRepository, SmsCodesService],
+  providers: [PhoneLoginService, SmsCodesRepository, SmsCodesService],
   exports: [PhoneLoginService],
 })
 export class PhoneNumbersModule {}

@@ -5,7 +5,7 @@ import { Sealer } from '#security';
 import { newDatabase, unique, uniquePhone } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
 import type { ApplicationsService } from '../applications/applications.service.js';
-import { SmsAllowancesRepository } from '../messages/message-allowances.repository.js';
+import { MessageAllowancesRepository } from '../messages/message-allowances.repository.js';
 import { type SmsCodeKey, SmsCodesRepository } from './sms-codes.repository.js';
 import type { UserWriter } from '../users/user-writer.js';
 import { SmsCodesService } from './sms-codes.service.js';
@@ -41,7 +41,7 @@ describe('codes in text messages', () => {
     } as unknown as Outbox;
     codes = new SmsCodesService(
       new SmsCodesRepository(database),
-      new SmsAllowancesRepository(),
+      new MessageAllowancesRepository(),
       applications,
       database,
       outbox,

@@ -5,7 +5,7 @@ import { Database, Outbox, type Tx } from '#database';
 import { appError } from '#errors';
 import { Sealer } from '#security';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { SmsAllowancesRepository } from '../messages/message-allowances.repository.js';
+import { MessageAllowancesRepository } from '../messages/message-allowances.repository.js';
 import { newSmsCode } from '../random-ids.js';
 import { UserWriter } from '../users/user-writer.js';
 import type { UserRow } from '../users/user.rules.js';
@@ -32,7 +32,7 @@ type Decision = (current: UserRow, tx: Tx) => Promise<UserRow> | UserRow;
 export class SmsCodesService {
   constructor(
     private readonly repository: SmsCodesRepository,
-    private readonly allowances: SmsAllowancesRepository,
+    private readonly allowances: MessageAllowancesRepository,
     private readonly applications: ApplicationsService,
     private readonly database: Database,
     private readonly outbox: Outbox,
@@ -111,10 +111,10 @@ export class SmsCodesService {
 
   private async takeAllowance(tx: Tx, key: SmsCodeKey, now: Date): Promise<void> {
     const { appId, mobilePhoneNumber: recipient } = key;
-    const outcome = await this.allowances.take(tx, { appId, recipient }, now);
+    const outcome = await this.allowances.take(tx, { kind: 'sms', appId, recipient }, now);
     if (outcome === 'tooFast') throw appError('SMS_TOO_FAST');
     if (outcome === 'tooMany') throw appError('SMS_TOO_FREQUENT');
-    await this.allowances.removeExpired(tx, now);
+    await this.allowances.removeExpired(tx, 'sms', now);
   }
 
   /** Stores a code in place of the previous one. @returns the code, sealed for the message */

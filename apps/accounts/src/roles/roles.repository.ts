@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Tx, violatedForeignKey, violatedUniqueConstraint } from '#database';
+import { In } from 'typeorm';
+import { Database, selectList, type Tx, violatedForeignKey, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import type { CompiledCount, CompiledFind, QueryClass } from '#objects';
 import { countRows, listBounded } from '#objects/store';
@@ -9,9 +10,10 @@ import {
   type ReadContext,
   type ReadObject,
 } from '../objects/object-classes.js';
+import { RoleChildEntity, RoleEntity, RoleUserEntity } from './role.entity.js';
 import { presentRole, type RoleRelation, type RoleRow } from './role.rules.js';
 
-const COLUMNS = `object_id AS "objectId", name, acl, fields, created_at AS "createdAt", updated_at AS "updatedAt"`;
+const COLUMNS = selectList(RoleEntity, { except: ['appId'] });
 
 /** The tables of the relations. */
 const MEMBER_TABLES: Readonly<Record<RoleRelation, { readonly table: string; readonly member: string }>> = {
@@ -53,28 +55,20 @@ export class RolesRepository implements ObjectReader {
 
   /** @throws AppError UNIQUE_FIELD_TAKEN where the name is taken */
   async insert(tx: Tx, appId: string, role: RoleRow): Promise<void> {
-    const { objectId, name, acl, fields, createdAt, updatedAt } = role;
     try {
-      await tx.query(
-        `INSERT INTO accounts.roles (app_id, object_id, name, acl, fields, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-        [appId, objectId, name, JSON.stringify(acl), JSON.stringify(fields), createdAt, updatedAt],
-      );
+      await tx.manager.getRepository(RoleEntity).insert({ appId, ...role });
     } catch (error) {
       throw violatedUniqueConstraint(error) === 'roles_name_key' ? appError('UNIQUE_FIELD_TAKEN') : error;
     }
   }
 
   async update(tx: Tx, appId: string, { objectId, acl, fields, updatedAt }: RoleRow): Promise<void> {
-    await tx.query(
-      'UPDATE accounts.roles SET acl = $3, fields = $4, updated_at = $5 WHERE app_id = $1 AND object_id = $2',
-      [appId, objectId, JSON.stringify(acl), JSON.stringify(fields), updatedAt],
-    );
+    await tx.manager.getRepository(RoleEntity).update({ appId, objectId }, { acl, fields, updatedAt });
   }
 
   /** The foreign keys remove its memberships. */
   async remove(tx: Tx, appId: string, objectId: string): Promise<void> {
-    await tx.query('DELETE FROM accounts.roles WHERE app_id = $1 AND object_id = $2', [appId, objectId]);
+    await tx.manager.getRepository(RoleEntity).delete({ appId, objectId });
   }
 
   /** @throws AppError INVALID_RELATION where one of the members does not exist */
@@ -94,12 +88,9 @@ export class RolesRepository implements ObjectReader {
   }
 
   async removeMembers(tx: Tx, appId: string, roleId: string, { relation, ids }: RoleMembers): Promise<void> {
-    const { table, member } = MEMBER_TABLES[relation];
-    await tx.query(`DELETE FROM ${table} WHERE app_id = $1 AND role_id = $2 AND ${member} = ANY($3)`, [
-      appId,
-      roleId,
-      ids,
-    ]);
+    const members = In([...ids]);
+    if (relation === 'users') await tx.manager.getRepository(RoleUserEntity).delete({ appId, roleId, userId: members });
+    else await tx.manager.getRepository(RoleChildEntity).delete({ appId, roleId, childId: members });
   }
 }
 

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sealedCodeContext, sealedTokenContext } from '#contracts';
-import { Database, migrate } from '#database';
+import { Database, DatabaseModule, migrate } from '#database';
+import { Metrics, ObservabilityModule } from '#observability';
 import { SealedRows, Sealer } from '#security';
 import { newDatabase } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
@@ -20,7 +22,9 @@ const TIME = new Date('2026-01-01T00:00:00.000Z');
 
 describe('sealed values of accounts', () => {
   const [before, swapped, after] = [new Sealer(OLD), new Sealer(NEW, [OLD]), new Sealer(NEW)];
+  let module: TestingModule;
   let database: Database;
+  let applications: ApplicationsRepository;
   let tokens: Map<string, string>;
 
   const usersWith = (sealer: Sealer) => new UsersRepository(database, sealer);
@@ -68,13 +72,17 @@ describe('sealed values of accounts', () => {
   beforeAll(async () => {
     const options = accountsDatabase(await newDatabase(), 10);
     await migrate(options);
-    database = new Database(options);
+    module = await Test.createTestingModule({
+      imports: [ObservabilityModule.forRoot(new Metrics()), DatabaseModule.forRoot(options)],
+      providers: [ApplicationsRepository],
+    }).compile();
+    database = module.get(Database);
+    applications = module.get(ApplicationsRepository);
   });
-  afterAll(() => database.close());
+  afterAll(() => module.close());
   beforeEach(async () => {
     tokens = new Map();
     await database.query('TRUNCATE accounts.applications, accounts.users, accounts.outbox CASCADE');
-    const applications = new ApplicationsRepository(database);
     await database.transaction(async (tx) => {
       const sealedAppKey = before.seal('app key', keyContext(APP, 'app'));
       const sealedMasterKey = before.seal('master key', keyContext(APP, 'master'));
@@ -101,7 +109,7 @@ describe('sealed values of accounts', () => {
       expect(new SessionTokens(after).reveal(user!)).toBe(tokens.get(objectId));
     }
     for (const table of ['applications', 'old keys of applications']) expect((await walk(table)).resealed).toBe(2);
-    const row = await new ApplicationsRepository(database).find(APP);
+    const row = await applications.find(APP);
     expect(after.open(row!.sealedAppKey, keyContext(APP, 'app'))).toBe('app key');
     expect(row!.oldKeys.map(({ kind, sealedKey }) => after.open(sealedKey, keyContext(APP, kind))).sort()).toEqual([
       'app key',

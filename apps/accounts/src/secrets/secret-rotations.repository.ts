@@ -1,10 +1,18 @@
 import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
 import { Database } from '#database';
+import { ACCOUNTS_SCHEMA } from '../accounts.database.js';
+import { SecretRotationEntity } from './secret-rotation.entity.js';
 
 /** The completion times of rotations of the deployment's secret. */
 @Injectable()
 export class SecretRotationsRepository {
-  constructor(private readonly database: Database) {}
+  constructor(
+    @InjectRepository(SecretRotationEntity, ACCOUNTS_SCHEMA)
+    private readonly rotations: Repository<SecretRotationEntity>,
+    private readonly database: Database,
+  ) {}
 
   /**
    * Keeps the previous completion time if the key has been the only one since then.
@@ -23,10 +31,7 @@ export class SecretRotationsRepository {
   }
 
   async find(keyId: string): Promise<Date | undefined> {
-    const [row] = await this.database.query<{ completedAt: Date }>(
-      'SELECT completed_at AS "completedAt" FROM accounts.secret_rotations WHERE key_id = $1',
-      [keyId],
-    );
+    const row = await this.rotations.findOneBy({ keyId });
     return row?.completedAt;
   }
 }

@@ -1,17 +1,21 @@
-import { Controller } from '@nestjs/common';
-import { accountsSealingRpc, type RpcData, type RpcReply } from '#contracts';
+import { Controller, Inject } from '@nestjs/common';
+import { accountsSealingRpc, MAX_CODE_TTL_MINUTES, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
 import { SealedRows } from '#security';
-import { SecretRotationsService } from './secret-rotations.service.js';
+import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
+import { SecretRotationsRepository } from './secret-rotations.repository.js';
 
 type Rpc = typeof accountsSealingRpc;
+
+const MINUTE_MS = 60_000;
 
 /** The RPCs of operators that replace the deployment's secret. */
 @Controller()
 export class SecretsController {
   constructor(
     private readonly rows: SealedRows,
-    private readonly rotations: SecretRotationsService,
+    private readonly rotations: SecretRotationsRepository,
+    @Inject(ACCOUNTS_CONFIG) private readonly config: Pick<AccountsConfig, 'linkLifetimesMs'>,
   ) {}
 
   @RpcHandler(accountsSealingRpc.describe)
@@ -30,8 +34,19 @@ export class SecretsController {
     return {};
   }
 
+  /**
+   * How long links and codes in transit may need a replaced secret: those that were created just before the rotation was complete
+   * expire last.
+   */
   @RpcHandler(accountsSealingRpc.getRotation)
-  getRotation({ keyId }: RpcData<Rpc['getRotation']>): Promise<RpcReply<Rpc['getRotation']>> {
-    return this.rotations.find(keyId);
+  async getRotation({ keyId }: RpcData<Rpc['getRotation']>): Promise<RpcReply<Rpc['getRotation']>> {
+    const completedAt = await this.rotations.find(keyId);
+    if (completedAt === undefined) return { linksUntil: null, codesUntil: null };
+    const after = (milliseconds: number) => new Date(completedAt.getTime() + milliseconds).toISOString();
+    const { linkLifetimesMs } = this.config;
+    return {
+      linksUntil: after(Math.max(linkLifetimesMs.verifyEmail, linkLifetimesMs.resetPassword)),
+      codesUntil: after(MAX_CODE_TTL_MINUTES * MINUTE_MS),
+    };
   }
 }

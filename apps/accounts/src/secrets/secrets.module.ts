@@ -8,7 +8,6 @@ import { keyContext, type KeyKind } from '../applications/application.rules.js';
 import { sessionTokenContext } from '../sessions/sessions.service.js';
 import { identitiesContext } from '../users/users.repository.js';
 import { SecretRotationsRepository } from './secret-rotations.repository.js';
-import { SecretRotationsService } from './secret-rotations.service.js';
 import { SecretsController } from './secrets.controller.js';
 
 /** The sealed values of accounts, and the rotation of the secret that seals them. */
@@ -16,7 +15,6 @@ import { SecretsController } from './secrets.controller.js';
   controllers: [SecretsController],
   providers: [
     SecretRotationsRepository,
-    SecretRotationsService,
     {
       provide: SealedRows,
       inject: [Database, Sealer, ProcessInfo],

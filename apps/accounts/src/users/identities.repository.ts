@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { PlatformKind } from '#contracts';
-import { Database, type Statement, type Tx, violatedUniqueConstraint } from '#database';
+import { columnsOf, Database, type Statement, type Tx, violatedUniqueConstraint } from '#database';
 import { appError, type ErrorName } from '#errors';
+import { IdentityEntity } from './user.entity.js';
 import type { LinkedIdentities, LinkedIdentity } from './user.rules.js';
 
 /** The number of an application's users with an account on a platform. */
@@ -11,6 +12,12 @@ export interface IdentityCount {
   readonly verified: number;
   readonly unverified: number;
 }
+
+/** The columns in which the identities of one user differ. */
+const OWN_COLUMNS = columnsOf(IdentityEntity, { except: ['appId', 'userId'] });
+const INSERT = `
+  INSERT INTO accounts.identities (app_id, user_id, ${OWN_COLUMNS.map(({ name }) => name).join(', ')})
+  SELECT $1, $2, fresh.* FROM unnest(${OWN_COLUMNS.map(({ type }, index) => `$${index + 3}::${String(type)}[]`).join(', ')}) AS fresh`;
 
 /** Stores which account on which platform belongs to which user. */
 @Injectable()
@@ -95,18 +102,18 @@ function insertion(
   userId: string,
   identities: readonly (readonly [string, LinkedIdentity])[],
 ): Statement {
+  const rows = identities.map(([platform, { uid, kind = null, isVerified }]) => ({
+    appId,
+    userId,
+    platform,
+    uid,
+    kind,
+    isVerified,
+  }));
   return {
     name: 'identities.insert',
-    text: `INSERT INTO accounts.identities (app_id, user_id, platform, uid, kind, is_verified)
-           SELECT $1, $2, fresh.* FROM unnest($3::text[], $4::text[], $5::text[], $6::boolean[]) AS fresh (platform, uid, kind, is_verified)`,
-    values: [
-      appId,
-      userId,
-      identities.map(([platform]) => platform),
-      identities.map(([, { uid }]) => uid),
-      identities.map(([, { kind }]) => kind ?? null),
-      identities.map(([, { isVerified }]) => isVerified),
-    ],
+    text: INSERT,
+    values: [appId, userId, ...OWN_COLUMNS.map(({ property }) => rows.map((row) => row[property]))],
   };
 }
 

@@ -1,25 +1,64 @@
 import { Controller } from '@nestjs/common';
-import { accountsRpc, type RpcData, type RpcReply } from '#contracts';
+import {
+  accountsRpc,
+  type ApplicationSettings,
+  type Caller,
+  type IdentityChanges,
+  type JsonObject,
+  type ObjectWriteOptions,
+  type RpcData,
+  type RpcReply,
+} from '#contracts';
+import { appError } from '#errors';
 import { RpcHandler } from '#messaging';
+import { changedFields, changedRoots } from '#objects';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { ObjectAccess } from '../objects/object-access.js';
+import { ObjectClasses, type SingleWrite } from '../objects/object-classes.js';
+import { type NewPassword, PasswordsService } from '../passwords/passwords.service.js';
 import { PrincipalsService } from '../sessions/sessions.service.js';
+import { change as changeIdentities } from './identity.rules.js';
 import { SignUpService } from './sign-up.service.js';
-import { UpdateUserService } from './update-user.service.js';
+import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
+import { UserWriter } from './user-writer.js';
+import { presentUser, UserReader, userQueryClass } from './user.presenter.js';
+import { applyChanges, type UserRow } from './user.rules.js';
 import { UsersService } from './users.service.js';
 
 type Accounts = typeof accountsRpc;
 
+interface UserWriteOptions extends ObjectWriteOptions {
+  /** The request's `authData`, as auth-linking has verified it. */
+  readonly identities?: IdentityChanges | undefined;
+}
+
 @Controller()
 export class UsersController {
   constructor(
+    classes: ObjectClasses,
+    reader: UserReader,
     private readonly users: UsersService,
-    private readonly signUpService: SignUpService,
-    private readonly updateUserService: UpdateUserService,
+    private readonly signUps: SignUpService,
     private readonly principals: PrincipalsService,
-  ) {}
+    private readonly objectAccess: ObjectAccess,
+    private readonly writer: UserWriter,
+    private readonly applications: ApplicationsService,
+    private readonly passwords: PasswordsService,
+  ) {
+    classes.register({
+      className: '_User',
+      objects: reader,
+      queryClass: userQueryClass,
+      prepareWrite: (caller, { id, objectId, fields, ...options }) =>
+        objectId === undefined
+          ? this.signUps.prepare(caller, fields, { objectId: id })
+          : this.prepareUpdate(caller, id, fields, options),
+    });
+  }
 
   @RpcHandler(accountsRpc.signUp)
   async signUp({ caller, fields }: RpcData<Accounts['signUp']>): Promise<RpcReply<Accounts['signUp']>> {
-    return { user: await this.signUpService.signUp(caller, fields), isNew: true };
+    return { user: await this.signUps.signUp(caller, fields), isNew: true };
   }
 
   @RpcHandler(accountsRpc.getUser)
@@ -32,6 +71,7 @@ export class UsersController {
     return { user: await this.users.getCurrent(caller) };
   }
 
+  /** PUT /1.1/users/<objectId> (decisions, body of PUT) */
   @RpcHandler(accountsRpc.updateUser)
   async update({
     caller,
@@ -39,7 +79,8 @@ export class UsersController {
     changes,
     ...options
   }: RpcData<Accounts['updateUser']>): Promise<RpcReply<Accounts['updateUser']>> {
-    return { result: await this.updateUserService.update(caller, objectId, changes, options) };
+    const prepared = await this.prepareUpdate(caller, objectId, changes, options);
+    return { result: await prepared.runAlone() };
   }
 
   @RpcHandler(accountsRpc.updatePassword)
@@ -75,4 +116,87 @@ export class UsersController {
   }: RpcData<Accounts['refreshSessionToken']>): Promise<RpcReply<Accounts['refreshSessionToken']>> {
     return { user: await this.users.refreshSessionToken(caller, objectId) };
   }
+
+  private async prepareUpdate(
+    caller: Caller,
+    objectId: string,
+    fields: JsonObject,
+    options: UserWriteOptions,
+  ): Promise<SingleWrite<JsonObject>> {
+    const changes = parseUserChanges(fields, caller.isMaster);
+    await this.objectAccess.assertMay(caller, 'update', '_User');
+    const condition = await this.objectAccess.conditionOf(caller, '_User', options.where);
+    const settings = await this.applications.settingsOf(caller.appId);
+    const password = await this.preparePassword(caller, objectId, changes, settings);
+    const changed = (current: UserRow): UserRow => ({
+      ...applyChanges(current, changes, settings),
+      ...linked(current, options),
+      ...password?.columns,
+    });
+    const run: SingleWrite<JsonObject>['run'] = async (tx) => {
+      const user = await this.writer.change(tx, caller, objectId, async (current) => {
+        await this.users.assertMayWrite(caller, current, tx);
+        await condition.assertMet(tx, objectId);
+        return changed(current);
+      });
+      if (user === undefined) throw this.users.missing(caller);
+      const sessionToken = password?.sessionToken;
+      return { ...answer(user, fields, options), ...(sessionToken === undefined ? {} : { sessionToken }) };
+    };
+    const runAlone: SingleWrite<JsonObject>['runAlone'] = async () => {
+      const user = isOfContent(changes, options) ? await this.changeContent(caller, objectId, changed) : undefined;
+      return user === undefined ? this.writer.transaction(run) : answer(user, fields, options);
+    };
+    return { objectId, run, runAlone };
+  }
+
+  private changeContent(
+    caller: Caller,
+    objectId: string,
+    changed: (current: UserRow) => UserRow,
+  ): Promise<UserRow | undefined> {
+    return this.writer.changeContent(caller.appId, objectId, async (current) => {
+      await this.users.assertMayWrite(caller, current);
+      return changed(current);
+    });
+  }
+
+  /** Hashes a new password before the transaction, and only for a caller who may change the user. */
+  private async preparePassword(
+    caller: Caller,
+    objectId: string,
+    { password }: UserChanges,
+    settings: ApplicationSettings,
+  ): Promise<NewPassword | undefined> {
+    if (password === undefined) return undefined;
+    await this.users.loadForWrite(caller, objectId);
+    if (settings.requireOldPassword && !caller.isMaster) {
+      throw appError('CLIENT_NOT_ALLOWED', {
+        message: 'The setting requireOldPassword is on: change the password with updatePassword and the old one.',
+      });
+    }
+    return this.passwords.prepare(objectId, password, settings.reloginAfterPasswordChange);
+  }
+}
+
+/** Whether the write changes only custom fields and the ACL, and has no condition. */
+function isOfContent(changes: UserChanges, { where, identities }: UserWriteOptions): boolean {
+  const isContent = Object.keys(changes).every((name) => name === 'custom' || name === 'acl');
+  return isContent && where === undefined && identities === undefined;
+}
+
+function linked({ identities: current }: UserRow, { identities }: UserWriteOptions): Pick<UserRow, 'identities'> {
+  return { identities: identities === undefined ? current : changeIdentities(current, identities) };
+}
+
+/** Decisions, body of PUT: unlinking returns the id too. */
+function answer(user: UserRow, fields: JsonObject, { identities, returnNew }: UserWriteOptions): JsonObject {
+  // A password removes the anonymous entry, so it may have changed authData too.
+  const isAuthDataNews = identities !== undefined || Object.hasOwn(fields, 'password');
+  const names = [...changedRoots(fields), ...(isAuthDataNews ? ['authData'] : [])];
+  return {
+    updatedAt: user.updatedAt.toISOString(),
+    ...(identities !== undefined && identities.unlink.length > 0 ? { objectId: user.objectId } : {}),
+    ...(returnNew ? changedFields(presentUser(user, { viewer: 'owner' }), names) : {}),
+  };
 }

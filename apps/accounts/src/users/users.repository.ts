@@ -1,5 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type Queryable, type Statement, combineStatements, type Tx, type SqlExecutor } from '#database';
+import {
+  combineStatements,
+  Database,
+  insertStatement,
+  type Queryable,
+  selectList,
+  type SqlExecutor,
+  type Statement,
+  type Tx,
+  updateStatement,
+} from '#database';
 import type { CompiledCount, CompiledFind } from '#objects';
 import { countRows, listBounded } from '#objects/store';
 import { Sealer } from '#security';
@@ -7,13 +17,13 @@ import { sessionTokenLookup } from '../sessions/principals.repository.js';
 import { mapUniqueViolation } from './identities.repository.js';
 import type { IdentityKey, OwnedIdentity } from './identity.rules.js';
 import type { LoginIdentifier } from './user-changes.rules.js';
+import { IdentityEntity, UserEntity } from './user.entity.js';
 import type { LinkedIdentities, LinkedIdentity, UserRow } from './user.rules.js';
 
-const COLUMNS = `
-  object_id AS "objectId", username, email, email_verified AS "emailVerified", email_version AS "emailVersion",
-  mobile_phone_number AS "mobilePhoneNumber", mobile_phone_verified AS "mobilePhoneVerified",
-  password_hash AS "passwordHash", password_version AS "passwordVersion", session_token_hash AS "sessionTokenHash", sealed_session_token AS "sealedSessionToken",
-  sealed_identities AS "sealedIdentities", acl, fields, created_at AS "createdAt", updated_at AS "updatedAt"`;
+const TABLE = 'accounts.users';
+const COLUMNS = selectList(UserEntity, { except: ['appId'] });
+const INSERT = insertStatement(UserEntity, TABLE);
+const UPDATE = updateStatement(UserEntity, TABLE, { except: ['createdAt'] });
 
 const IDENTIFIER_COLUMNS: Readonly<Record<LoginIdentifier, string>> = {
   username: 'username',
@@ -22,7 +32,7 @@ const IDENTIFIER_COLUMNS: Readonly<Record<LoginIdentifier, string>> = {
 };
 
 const LISTED = {
-  table: 'accounts.users',
+  table: TABLE,
   columns: COLUMNS,
   size: 'octet_length(fields::text) + COALESCE(octet_length(sealed_identities), 0)',
 };
@@ -30,8 +40,7 @@ const LISTED = {
 /** A row of the table. */
 type StoredUser = Omit<UserRow, 'identities'> & { readonly sealedIdentities: string | null };
 
-const OWNED = `
-  identities.platform, identities.uid, identities.kind, identities.is_verified AS "isVerified", ${COLUMNS}`;
+const OWNED = `${selectList(IdentityEntity, { table: 'identities', except: ['appId', 'userId'] })}, ${COLUMNS}`;
 const WITH_OWNER = `
   JOIN accounts.users ON users.app_id = identities.app_id AND users.object_id = identities.user_id
  WHERE identities.app_id = $1`;
@@ -142,12 +151,8 @@ export class UsersRepository {
   async insert(within: SqlExecutor, appId: string, user: UserRow, additions: readonly Statement[] = []): Promise<void> {
     const insertion: Statement = {
       name: 'users.insert',
-      text: `INSERT INTO accounts.users
-               (app_id, object_id, username, email, email_verified, mobile_phone_number, mobile_phone_verified, password_hash,
-                session_token_hash, sealed_session_token, sealed_identities, acl, fields, updated_at, email_version, password_version,
-                created_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-      values: [...this.changeableValues(appId, user), user.createdAt],
+      text: INSERT.text,
+      values: INSERT.values(this.toStored(appId, user)),
     };
     await mapUniqueViolation(within.run(combineStatements([insertion, ...additions])));
   }
@@ -156,12 +161,8 @@ export class UsersRepository {
   async update(tx: Tx, appId: string, user: UserRow): Promise<void> {
     const update: Statement = {
       name: 'users.update',
-      text: `UPDATE accounts.users
-                SET username = $3, email = $4, email_verified = $5, mobile_phone_number = $6, mobile_phone_verified = $7,
-                    password_hash = $8, session_token_hash = $9, sealed_session_token = $10,
-                    sealed_identities = $11, acl = $12, fields = $13, updated_at = $14, email_version = $15, password_version = $16
-              WHERE app_id = $1 AND object_id = $2`,
-      values: this.changeableValues(appId, user),
+      text: UPDATE.text,
+      values: UPDATE.values(this.toStored(appId, user)),
     };
     await mapUniqueViolation(tx.run(update));
   }
@@ -216,25 +217,9 @@ export class UsersRepository {
     await tx.query('DELETE FROM accounts.users WHERE app_id = $1 AND object_id = $2', [appId, objectId]);
   }
 
-  private changeableValues(appId: string, user: UserRow): unknown[] {
-    return [
-      appId,
-      user.objectId,
-      user.username,
-      user.email,
-      user.emailVerified,
-      user.mobilePhoneNumber,
-      user.mobilePhoneVerified,
-      user.passwordHash,
-      user.sessionTokenHash,
-      user.sealedSessionToken,
-      this.seal(user),
-      jsonOrNull(user.acl),
-      JSON.stringify(user.fields),
-      user.updatedAt,
-      user.emailVersion,
-      user.passwordVersion,
-    ];
+  private toStored(appId: string, user: UserRow): StoredUser & { readonly appId: string } {
+    const { identities: _, ...columns } = user;
+    return { ...columns, appId, sealedIdentities: this.seal(user) };
   }
 
   private async first(rows: Promise<StoredUser[]>): Promise<UserRow | undefined> {

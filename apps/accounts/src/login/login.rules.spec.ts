@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
-import { parseCredentials } from './login.service.js';
+import { parseCredentials } from './login.rules.js';
 
 describe('parseCredentials', () => {
   it.each<[JsonObject, string, string]>([

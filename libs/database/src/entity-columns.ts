@@ -1,0 +1,90 @@
+import { type ColumnType, getMetadataArgsStorage } from 'typeorm';
+
+/** A column as its entity declares it. */
+interface EntityColumn<Property> {
+  readonly property: Property;
+  readonly name: string;
+  readonly type: ColumnType | undefined;
+  readonly isPrimary: boolean;
+}
+
+/** The columns of an entity, in their order. */
+interface Selection<Entity> {
+  readonly except?: readonly (keyof Entity & string)[];
+}
+
+/** A statement that writes a row of an entity. */
+interface RowStatement<Entity> {
+  readonly text: string;
+  /** The parameters of the text. */
+  readonly values: (row: Readonly<Record<keyof Entity, unknown>>) => unknown[];
+}
+
+type EntityClass<Entity> = new () => Entity;
+
+/** Reads the columns from the decorators of the entity: call it once, when the process starts. */
+export function columnsOf<Entity extends object>(
+  entity: EntityClass<Entity>,
+  { except = [] }: Selection<Entity> = {},
+): EntityColumn<keyof Entity & string>[] {
+  const excepted: readonly string[] = except;
+  return getMetadataArgsStorage()
+    .filterColumns(entity)
+    .filter(({ propertyName }) => !excepted.includes(propertyName))
+    .map(({ propertyName, options: { name = propertyName, type, primary = false } }) => ({
+      property: propertyName as keyof Entity & string,
+      name,
+      type,
+      isPrimary: primary,
+    }));
+}
+
+/**
+ * The list of a hand-written SELECT, which returns rows with the entity's property names: `username, object_id AS "objectId"`.
+ * @param options `table` qualifies the columns of a join
+ */
+export function selectList<Entity extends object>(
+  entity: EntityClass<Entity>,
+  { table, except }: Selection<Entity> & { readonly table?: string } = {},
+): string {
+  const qualifier = table === undefined ? '' : `${table}.`;
+  return columnsOf(entity, { except: except ?? [] })
+    .map(({ property, name }) => (property === name ? `${qualifier}${name}` : `${qualifier}${name} AS "${property}"`))
+    .join(', ');
+}
+
+/** Inserts a row with all columns of the entity. */
+export function insertStatement<Entity extends object>(
+  entity: EntityClass<Entity>,
+  table: string,
+): RowStatement<Entity> {
+  const columns = columnsOf(entity);
+  const names = columns.map(({ name }) => name).join(', ');
+  const parameters = columns.map((_, index) => `$${index + 1}`).join(', ');
+  return { text: `INSERT INTO ${table} (${names}) VALUES (${parameters})`, values: valuesOf(columns) };
+}
+
+/** Updates the columns of the row with the same primary key, but for the excepted ones. */
+export function updateStatement<Entity extends object>(
+  entity: EntityClass<Entity>,
+  table: string,
+  selection: Selection<Entity>,
+): RowStatement<Entity> {
+  const columns = columnsOf(entity, selection);
+  const equations = columns.map(({ name, isPrimary }, index) => ({ text: `${name} = $${index + 1}`, isPrimary }));
+  const written = equations.filter(({ isPrimary }) => !isPrimary).map(({ text }) => text);
+  const key = equations.filter(({ isPrimary }) => isPrimary).map(({ text }) => text);
+  return {
+    text: `UPDATE ${table} SET ${written.join(', ')} WHERE ${key.join(' AND ')}`,
+    values: valuesOf(columns),
+  };
+}
+
+function valuesOf<Entity>(columns: readonly EntityColumn<keyof Entity>[]): RowStatement<Entity>['values'] {
+  return (row) =>
+    columns.map(({ property, type }) => {
+      const value = row[property];
+      // node-postgres sends a list as an array of PostgreSQL.
+      return type === 'jsonb' && value !== null ? JSON.stringify(value) : value;
+    });
+}
