@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { Repository } from 'typeorm';
+import type { Repository, SelectQueryBuilder } from 'typeorm';
 import type { deliveriesRpc, RpcData } from '#contracts';
 import type { Tx } from '#database';
 import { currentTraceparent } from '#observability';
@@ -204,21 +204,21 @@ const CLAIM = `
             created_at AS "createdAt", expires_at AS "expiresAt", expires_at <= now() AS "isExpired", traceparent`;
 
 /** The columns that operators see: all but the content and the lease. */
-const LOGGED: Readonly<Record<keyof LoggedRow, true>> = {
-  id: true,
-  appId: true,
-  channel: true,
-  kind: true,
-  recipient: true,
-  userId: true,
-  status: true,
-  attempts: true,
-  lastError: true,
-  createdAt: true,
-  expiresAt: true,
-  nextAttemptAt: true,
-  settledAt: true,
-};
+const LOGGED: readonly (keyof LoggedRow & keyof DeliveryEntity)[] = [
+  'id',
+  'appId',
+  'channel',
+  'kind',
+  'recipient',
+  'userId',
+  'status',
+  'attempts',
+  'lastError',
+  'createdAt',
+  'expiresAt',
+  'nextAttemptAt',
+  'settledAt',
+];
 const REVIVED = `status = 'queued', attempts = 0, lease = NULL, next_attempt_at = now(), settled_at = NULL,
   give_up_at = LEAST(expires_at, now() + interval '48 hours')`;
 const REVIVABLE = `status = 'dead' AND expires_at > now() AND sealed_content IS NOT NULL`;
@@ -234,22 +234,18 @@ export class DeliveryLogRepository {
     private readonly database: MailDatabase,
   ) {
     const { columns } = deliveries.metadata;
-    const logged = columns.filter(({ propertyName }) => propertyName in LOGGED);
+    const logged = columns.filter(({ propertyName }) => LOGGED.some((name) => name === propertyName));
     this.#columns = logged.map(({ databaseName, propertyName }) => `${databaseName} AS "${propertyName}"`).join(', ');
   }
 
   list({ limit, ...filters }: RpcData<typeof deliveriesRpc.list>): Promise<LoggedRow[]> {
     const given = Object.entries(filters).filter(([, value]) => value !== undefined);
-    return this.deliveries.find({
-      select: LOGGED,
-      where: Object.fromEntries(given),
-      order: { createdAt: 'DESC', id: 'ASC' },
-      take: limit,
-    });
+    const found = this.#select().where(Object.fromEntries(given)).limit(limit);
+    return found.orderBy('delivery.createdAt', 'DESC').addOrderBy('delivery.id').getRawMany<LoggedRow>();
   }
 
-  async find(id: string): Promise<LoggedRow | undefined> {
-    return (await this.deliveries.findOne({ select: LOGGED, where: { id } })) ?? undefined;
+  find(id: string): Promise<LoggedRow | undefined> {
+    return this.#select().where({ id }).getRawOne<LoggedRow>();
   }
 
   /** @returns undefined if the delivery is not dead or has expired */
@@ -288,5 +284,11 @@ export class DeliveryLogRepository {
       `SELECT channel, status, count(*)::int AS count, extract(epoch FROM now() - min(created_at))::float AS seconds
          FROM mail.deliveries WHERE ${WAITING} GROUP BY channel, status`,
     );
+  }
+
+  /** Raw rows: an entity would have a property for each column, also for those that are not selected. */
+  #select(): SelectQueryBuilder<DeliveryEntity> {
+    const query = this.deliveries.createQueryBuilder('delivery').select([]);
+    return LOGGED.reduce((selected, name) => selected.addSelect(`delivery.${name}`, name), query);
   }
 }
