@@ -1,9 +1,12 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { ApplicationDirectory } from '#admission';
 import { DatabaseModule } from '#database';
 import { AUTH_LINKING_CONFIG, type AuthLinkingConfig } from './auth-linking.config.js';
 import { AuthLinkingDatabase, authLinkingDatabase } from './auth-linking.database.js';
 import { CredentialsModule } from './credentials/credentials.module.js';
-import { LinkingModule } from './linking/linking.module.js';
+import { LinkingController } from './linking/linking.controller.js';
+import { PlatformHttp } from './platforms/platform-http.js';
+import { PlatformVerifiers } from './platforms/platform-verifiers.js';
 
 /** The auth-linking service verifies third-party accounts, and stores the credentials for that. */
 @Module({})
@@ -13,8 +16,14 @@ export class AuthLinkingModule {
     return {
       module: AuthLinkingModule,
       global: true,
-      imports: [DatabaseModule.forRoot(database, AuthLinkingDatabase), CredentialsModule, LinkingModule],
-      providers: [{ provide: AUTH_LINKING_CONFIG, useValue: config }],
+      imports: [DatabaseModule.forRoot(database, AuthLinkingDatabase), CredentialsModule],
+      controllers: [LinkingController],
+      providers: [
+        ApplicationDirectory,
+        PlatformHttp,
+        PlatformVerifiers,
+        { provide: AUTH_LINKING_CONFIG, useValue: config },
+      ],
       exports: [AUTH_LINKING_CONFIG],
     };
   }

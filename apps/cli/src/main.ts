@@ -1,21 +1,36 @@
 import { Logger } from '@nestjs/common';
 import { Command } from 'commander';
-import { ConfigError, loadConfig, StartError } from '#bootstrap';
+import { ConfigError, environment, loadConfig, StartError } from '#bootstrap';
 import { AppError } from '#errors';
 import { DeadLetters } from '#messaging';
-import { databaseUrlsIn, givenKeysIn, serverEnvironment } from './cli.config.js';
-import { appsCommand, permissionsCommand } from './commands/apps.command.js';
+import { appsCommand, type GivenKeys, permissionsCommand } from './commands/apps.command.js';
 import { platformsCommand, textMessagesCommand } from './commands/credentials.command.js';
 import { deadLettersCommand } from './commands/dead-letters.command.js';
 import { indexesCommand } from './commands/indexes.command.js';
 import { lockoutsCommand } from './commands/lockouts.command.js';
 import { mailsCommand } from './commands/mails.command.js';
-import { migrateCommand } from './commands/migrate.command.js';
+import { type DatabaseUrls, migrateCommand } from './commands/migrate.command.js';
 import { pushCommand } from './commands/push.command.js';
 import { templatesCommand } from './commands/templates.command.js';
 import { doctorCommand } from './doctor/doctor.command.js';
 import { connectToServer, SilentServiceError, type WithServer } from './operator-connection.js';
 import { secretsCommand } from './secrets/secrets.command.js';
+
+/** The variables that locate the running server. */
+const serverEnvironment = environment
+  .pick({ GATEPOST_DATA_DIR: true, GATEPOST_NAMESPACE: true })
+  // Without its default: whether the operator names a broker selects the server.
+  .extend({ AMQP_URL: environment.shape.AMQP_URL.unwrap().optional() });
+
+const keysEnvironment = environment.pick({ GATEPOST_APP_KEY: true, GATEPOST_MASTER_KEY: true });
+
+const databaseEnvironment = environment.pick({
+  DATABASE_URL: true,
+  GATEPOST_ACCOUNTS_DATABASE_URL: true,
+  GATEPOST_AUTH_LINKING_DATABASE_URL: true,
+  GATEPOST_MAIL_DATABASE_URL: true,
+  GATEPOST_PUSH_DATABASE_URL: true,
+});
 
 /** Errors whose message is enough for an operator: printed without a stack. */
 const PLAIN_ERRORS = [AppError, ConfigError, SilentServiceError, StartError];
@@ -50,6 +65,23 @@ try {
 } catch (error) {
   process.stderr.write(`${describe(error)}\n`);
   process.exitCode = 1;
+}
+
+/** The keys that `apps create` gives a new application. @throws ConfigError */
+function givenKeysIn(variables: NodeJS.ProcessEnv): GivenKeys {
+  const env = loadConfig(keysEnvironment, variables);
+  return { appKey: env.GATEPOST_APP_KEY?.reveal(), masterKey: env.GATEPOST_MASTER_KEY?.reveal() };
+}
+
+/** The databases that `migrate` opens. @throws ConfigError */
+function databaseUrlsIn(variables: NodeJS.ProcessEnv): DatabaseUrls {
+  const env = loadConfig(databaseEnvironment, variables);
+  return {
+    accounts: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL,
+    authLinking: env.GATEPOST_AUTH_LINKING_DATABASE_URL ?? env.DATABASE_URL,
+    mail: env.GATEPOST_MAIL_DATABASE_URL ?? env.DATABASE_URL,
+    push: env.GATEPOST_PUSH_DATABASE_URL ?? env.DATABASE_URL,
+  };
 }
 
 function describe(error: unknown): string {

@@ -1,15 +1,15 @@
-import { type DynamicModule, Inject, Module } from '@nestjs/common';
+import { type DynamicModule, Inject, Module, type Provider } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
-import { ApplicationDirectory, STRANGER_LIMIT_OPTIONS, FailedCredentialLimit } from '#admission';
+import { ApplicationDirectory, FailedCredentialLimit, MemoryRequestCounter, STRANGER_LIMIT_OPTIONS } from '#admission';
 import { accountsRpc } from '#contracts';
 import { RpcClient } from '#messaging';
-import { ProcessInfo, Readiness } from '#observability';
+import { Metrics, ProcessInfo, Readiness } from '#observability';
+import { Redis } from '#redis';
 import { EmailsController, MailLinksController } from './accounts/emails.controller.js';
 import { PhoneNumbersController } from './accounts/phone-numbers.controller.js';
 import { RolesController } from './accounts/roles.controller.js';
 import { LoginController, UsersController } from './accounts/users.controller.js';
 import { BatchController, BatchSaveController } from './batch/batch.controller.js';
-import { BatchService } from './batch/batch.service.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from './gateway.config.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { MethodOverrideController } from './http/method-override.js';
@@ -18,13 +18,13 @@ import { ENDPOINTS, endpointsOf, OPERATIONS_ENDPOINTS, type RoutedEndpoint } fro
 import { sendErrorPage } from './pages/page-reply.js';
 import { isForPage } from './pages/page-request.js';
 import { ResetPasswordPageController, VerifyEmailPageController } from './pages/pages.controller.js';
-import { PagesService } from './pages/pages.service.js';
 import { PingController } from './ping/ping.controller.js';
 import { InstallationsController } from './push/installations.controller.js';
 import { Principals } from './push/principals.js';
 import { PushRouterController } from './push/push-router.controller.js';
 import { NotificationsController, PushController, ScheduledPushesController } from './push/push.controller.js';
-import { RateLimitsModule, type RequestCountStorage } from './rate-limits/rate-limits.module.js';
+import { FallbackRequestCounter, RedisRequestCounter } from './rate-limits/redis-request-counter.store.js';
+import { RATE_LIMITS, REQUEST_COUNTER, RequestLimits } from './rate-limits/request-limits.js';
 
 const CONTROLLERS = [
   BatchController,
@@ -47,6 +47,19 @@ const CONTROLLERS = [
   VerifyEmailPageController,
 ];
 
+/** The storage of request counts: Redis for several gateways, memory for a single one. */
+type RequestCountStorage = 'redis' | 'memory';
+
+const COUNTERS: Readonly<Record<RequestCountStorage, Provider>> = {
+  redis: {
+    provide: REQUEST_COUNTER,
+    inject: [Redis, Metrics],
+    useFactory: (redis: Redis, metrics: Metrics) =>
+      new FallbackRequestCounter(new RedisRequestCounter(redis), new MemoryRequestCounter(), metrics),
+  },
+  memory: { provide: REQUEST_COUNTER, useFactory: () => new MemoryRequestCounter() },
+};
+
 /** The parts that differ between one process and several. */
 interface GatewayAdapters {
   readonly requestCounts: RequestCountStorage;
@@ -68,18 +81,18 @@ export class GatewayModule {
   static forRoot(config: GatewayConfig, { requestCounts }: GatewayAdapters): DynamicModule {
     return {
       module: GatewayModule,
-      imports: [RateLimitsModule.forRoot(config.rateLimits, requestCounts)],
       controllers: CONTROLLERS,
       providers: [
         { provide: GATEWAY_CONFIG, useValue: config },
+        { provide: RATE_LIMITS, useValue: config.rateLimits },
+        COUNTERS[requestCounts],
         { provide: ENDPOINTS, useValue: GatewayModule.endpoints },
         { provide: APP_FILTER, useFactory: () => new ErrorFilter({ isForPage, sendErrorPage }) },
         { provide: STRANGER_LIMIT_OPTIONS, useValue: { limit: config.failedCredentials } },
         ApplicationDirectory,
-        BatchService,
-        PagesService,
-        Principals,
         FailedCredentialLimit,
+        Principals,
+        RequestLimits,
       ],
     };
   }

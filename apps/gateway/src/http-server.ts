@@ -5,12 +5,11 @@ import type { GatewayConfig } from './gateway.config.js';
 import { respondToUnreadable, fromHttp, sendError } from './http/error.filter.js';
 import { parseJsonBody } from './http/json-body.js';
 import { routeMethodOverride } from './http/method-override.js';
-import { addRequestHooks, requestIdOf, warnOfUnknownProxy } from './http/request-hooks.js';
+import { addRateLimits, addRequestHooks, requestIdOf, warnOfUnknownProxy } from './http/request-hooks.js';
 import { traceRequests } from './http/request-trace.hook.js';
 import { refuseUndescribedRoutes } from './openapi/routed-endpoints.js';
 import { parseFormBody } from './pages/form-body.js';
 import { isForPage, limitForms } from './pages/page-request.js';
-import { addRateLimits } from './rate-limits/request-limits.js';
 
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400;
 /** Longer than the idle timeout of common load balancers, so that the load balancer closes the connection first. */

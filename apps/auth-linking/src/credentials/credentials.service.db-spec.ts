@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Test, type TestingModule } from '@nestjs/testing';
 import type { PlatformKind } from '#contracts';
-import { migrate } from '#database';
+import { DatabaseModule, migrate } from '#database';
 import { Broadcasts, InProcessTransport, type RpcClient } from '#messaging';
+import { Metrics, ObservabilityModule } from '#observability';
 import { Sealer } from '#security';
 import { eventually, newDatabase, unique } from '#testing';
 import { AuthLinkingDatabase, authLinkingDatabase } from '../auth-linking.database.js';
@@ -17,12 +19,13 @@ describe('the platform credentials of applications', () => {
     call: (_: unknown, { appId }: { appId: string }) =>
       Promise.resolve({ application: appId.startsWith('app') ? { id: appId } : null }),
   } as unknown as RpcClient;
+  let module: TestingModule;
   let database: AuthLinkingDatabase;
   let service: CredentialsService;
   let appId: string;
 
   const newService = (secret = SECRET, channel = broadcasts) =>
-    new CredentialsService(new CredentialsRepository(database), database, new Sealer(secret), accounts, channel);
+    new CredentialsService(module.get(CredentialsRepository), new Sealer(secret), accounts, channel);
   const set = (platform: string, fields: Record<string, string>, kind = platform as PlatformKind) =>
     service.set({ appId, platform, kind, fields });
   const dump = async () =>
@@ -31,9 +34,13 @@ describe('the platform credentials of applications', () => {
   beforeAll(async () => {
     const options = authLinkingDatabase(await newDatabase(), 10);
     await migrate(options);
-    database = new AuthLinkingDatabase(options);
+    module = await Test.createTestingModule({
+      imports: [ObservabilityModule.forRoot(new Metrics()), DatabaseModule.forRoot(options, AuthLinkingDatabase)],
+      providers: [CredentialsRepository],
+    }).compile();
+    database = module.get(AuthLinkingDatabase);
   });
-  afterAll(() => database.close());
+  afterAll(() => module.close());
   beforeEach(() => {
     [appId, service] = [unique('app'), newService()];
   });

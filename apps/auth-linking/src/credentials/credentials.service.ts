@@ -12,7 +12,6 @@ import {
 import { appError, messageOf } from '#errors';
 import { Broadcasts, RpcClient } from '#messaging';
 import { Sealer } from '#security';
-import { AuthLinkingDatabase } from '../auth-linking.database.js';
 import { CredentialsRepository, type CredentialsRow } from './credentials.repository.js';
 import { joinCredentials, parseCredentials } from './credentials.rules.js';
 
@@ -24,7 +23,6 @@ export class CredentialsService {
 
   constructor(
     private readonly repository: CredentialsRepository,
-    private readonly database: AuthLinkingDatabase,
     private readonly sealer: Sealer,
     private readonly rpc: RpcClient,
     private readonly broadcasts: Broadcasts,
@@ -75,14 +73,14 @@ export class CredentialsService {
     if (application === null) throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
     const sealedSecrets = this.sealer.seal(JSON.stringify(secrets), credentialsContext(appId, platform));
     const row = { appId, platform, kind, shown, sealedSecrets };
-    await this.database.transaction((tx) => this.repository.put(tx, row));
+    await this.repository.put(row);
     this.announce(appId);
     return this.shown(row);
   }
 
   /** @throws AppError NOT_FOUND if none are set */
   async remove(appId: string, platform: string): Promise<void> {
-    const isRemoved = await this.database.transaction((tx) => this.repository.remove(tx, appId, platform));
+    const isRemoved = await this.repository.remove(appId, platform);
     if (!isRemoved)
       throw appError('NOT_FOUND', { message: `Application "${appId}" has no credentials for "${platform}".` });
     this.announce(appId);

@@ -1,32 +1,55 @@
-import { Controller, HttpCode, HttpStatus, Post, Req, Res } from '@nestjs/common';
+import { Controller, HttpCode, HttpStatus, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller, JsonObject } from '#contracts';
+import {
+  authLinkingRpc,
+  type Caller,
+  installationsRpc,
+  type JsonObject,
+  objectsRpc,
+  type ObjectWrite,
+} from '#contracts';
 import { appError } from '#errors';
+import { RpcClient } from '#messaging';
+import { hasAuthData } from '../accounts/user.schemas.js';
+import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { JsonBody, RequestCaller } from '../http/request.decorators.js';
 import { originsOf } from '../http/sub-request.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
-import { parseWrites, resultsById } from './batch-save.js';
+import { Principals } from '../push/principals.js';
+import { RequestLimits } from '../rate-limits/request-limits.js';
+import { runBatch } from './batch-run.js';
+import { type ParsedWrite, parseWrites, resultsById } from './batch-save.js';
 import { batchEndpoints } from './batch.endpoints.js';
-import { BatchService } from './batch.service.js';
 
 const BATCH_ROUTE = '/1.1/batch';
 
+interface SavedObject {
+  readonly internalId: string;
+  readonly result: JsonObject;
+}
+
+/** Runs the requests of a batch one by one. */
 @Controller('1.1/batch')
 export class BatchController {
-  constructor(private readonly batch: BatchService) {}
+  constructor(@Inject(GATEWAY_CONFIG) private readonly config: Pick<GatewayConfig, 'batchTimeoutMs'>) {}
 
   @Post()
   @Endpoint(batchEndpoints.run)
   async run(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     assertNotWithinBatch(request);
-    const response = await this.batch.run(request);
+    const response = await runBatch(request, this.config.batchTimeoutMs);
     void reply.code(200).type('application/json; charset=utf-8').send(response);
   }
 }
 
+/** Saves the objects of a batch save in one transaction. */
 @Controller('1.1/batch/save')
 export class BatchSaveController {
-  constructor(private readonly batch: BatchService) {}
+  constructor(
+    private readonly rpc: RpcClient,
+    private readonly principals: Principals,
+    private readonly limits: RequestLimits,
+  ) {}
 
   @Post()
   @HttpCode(HttpStatus.OK)
@@ -40,8 +63,34 @@ export class BatchSaveController {
     assertNotWithinBatch(request);
     const writes = parseWrites(body);
     if (writes.length === 0) return {};
-    await this.batch.countWrites(request, reply, writes);
-    return resultsById(await this.batch.save(caller, writes));
+    await this.limits.countEach(request, reply, writes.map(groupsOf));
+    return resultsById(await this.saveAll(caller, writes));
+  }
+
+  /** @throws AppError NOT_SUPPORTED where the writes belong to several services; else the error of the first write that fails */
+  private saveAll(caller: Caller, writes: readonly ParsedWrite[]): Promise<SavedObject[]> {
+    const objects = writes.filter(isStoredByAccounts);
+    if (objects.length === writes.length) return this.saveObjects(caller, objects);
+    if (objects.length === 0) return this.saveInstallations(caller, writes);
+    throw appError('NOT_SUPPORTED', {
+      message: 'A batch save cannot contain installations together with other objects.',
+    });
+  }
+
+  private async saveObjects(caller: Caller, writes: ObjectWrite[]): Promise<SavedObject[]> {
+    const isProofNeeded = writes.some(({ className, fields }) => className === '_User' && hasAuthData(fields));
+    const contract = isProofNeeded ? authLinkingRpc.saveAll : objectsRpc.saveAll;
+    return (await this.rpc.call(contract, { caller, writes })).results;
+  }
+
+  private async saveInstallations(caller: Caller, parsed: readonly ParsedWrite[]): Promise<SavedObject[]> {
+    if (parsed.some(({ children }) => children.length > 0))
+      throw appError('NOT_SUPPORTED', {
+        message: 'In a batch save, an installation cannot reference another object of the same batch.',
+      });
+    const writes = parsed.map(({ className: _, children: __, ...write }) => write);
+    const request = { caller, principal: await this.principals.of(caller), writes };
+    return (await this.rpc.call(installationsRpc.saveAll, request)).results;
   }
 }
 
@@ -52,4 +101,13 @@ export class BatchSaveController {
 function assertNotWithinBatch(request: FastifyRequest): void {
   const isWithinBatch = originsOf(request).some(({ routeOptions }) => routeOptions.url === BATCH_ROUTE);
   if (isWithinBatch) throw appError('NOT_SUPPORTED', { message: 'A batch cannot contain another batch.' });
+}
+
+function isStoredByAccounts(write: ParsedWrite): write is ObjectWrite {
+  return write.className !== '_Installation';
+}
+
+/** Each write counts like a single request. */
+function groupsOf({ className, objectId }: ParsedWrite): ['signUps'] | [] {
+  return className === '_User' && objectId === undefined ? ['signUps'] : [];
 }

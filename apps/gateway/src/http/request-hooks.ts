@@ -8,6 +8,7 @@ import { clientAddressOf, clientNetworkOf, FailedCredentialLimit } from '#admiss
 import type { Caller } from '#contracts';
 import { appError } from '#errors';
 import { Metrics, ProcessInfo } from '#observability';
+import { RequestLimits } from '../rate-limits/request-limits.js';
 import { acceptedLanguages } from './accepted-languages.js';
 import { readCredentials, readSessionToken, verifyCredentials } from './credentials.js';
 import { OVERRIDE_PATH } from './method-override.js';
@@ -68,6 +69,22 @@ export function addRequestHooks(app: NestFastifyApplication): void {
     metrics.httpRequests.observe(labelsOf(request, reply), reply.elapsedTime / 1000);
     done();
   });
+}
+
+/**
+ * Limits requests after their credentials are verified and before their body is read. The matched route determines the
+ * groups, so escaped URLs, method override and batches cannot bypass a limit.
+ */
+export function addRateLimits(app: NestFastifyApplication): void {
+  const limits = app.get(RequestLimits);
+  app
+    .getHttpAdapter()
+    .getInstance()
+    .addHook('onRequest', async (request, reply) => {
+      const { url, config } = request.routeOptions;
+      // A method override counts when the request that it describes is dispatched.
+      if (url !== OVERRIDE_PATH) await limits.count(request, reply, config.rateLimitGroups);
+    });
 }
 
 /**

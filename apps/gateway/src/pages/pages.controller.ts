@@ -1,62 +1,154 @@
-import { Controller, Get, Post, Res } from '@nestjs/common';
+import { Controller, Get, HttpStatus, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import { emailsRpc, type MailKind, type MailLink } from '#contracts';
+import { AppError } from '#errors';
+import { RpcClient } from '#messaging';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { RateLimited } from '../rate-limits/request-limits.js';
+import { mistakesIn, newPasswordOf } from './form-body.js';
 import { sendPage } from './page-reply.js';
 import { type FormRequest, OpenedPage, type PageRequest, SentForm } from './page-request.js';
+import {
+  alreadyVerifiedView,
+  askToVerifyView,
+  expiredView,
+  messageView,
+  newPasswordView,
+  type PageView,
+  verifiedView,
+  wasResetView,
+} from './page-views.js';
 import { resetPasswordPageEndpoints, verifyEmailPageEndpoints } from './pages.endpoints.js';
-import { PagesService } from './pages.service.js';
+
+/** The pages of one kind of mailed link. To open a page changes nothing, because mail scanners open every link. */
+abstract class LinkPageController {
+  protected constructor(
+    private readonly kind: MailKind,
+    protected readonly rpc: RpcClient,
+  ) {}
+
+  /** Reads the state of the link, and changes nothing. */
+  protected async inspect({ token }: Pick<PageRequest, 'token'>): Promise<MailLink> {
+    const { link } = await this.rpc.call(emailsRpc.inspectLink, { kind: this.kind, token });
+    return link;
+  }
+
+  /** The page of a link that expired since the page was opened. @throws any other error */
+  protected async expired(request: PageRequest, thrown: unknown): Promise<PageView> {
+    if (!isExpired(thrown)) throw thrown;
+    return expiredView(this.kind, await this.inspect(request), request);
+  }
+
+  /** Sends a new link in place of an expired one. */
+  protected renewLink(request: PageRequest): Promise<PageView> {
+    const { token, languages, texts } = request;
+    return this.rpc.call(emailsRpc.renewLink, { kind: this.kind, token, languages: [...languages] }).then(
+      () => ({ icon: 'letter', ...messageView(texts.renewed) }),
+      (thrown: unknown) => this.notRenewed(request, thrown),
+    );
+  }
+
+  private async notRenewed(request: PageRequest, thrown: unknown): Promise<PageView> {
+    const { texts } = request;
+    if (thrown instanceof AppError && thrown.is('TOO_MANY_EMAILS'))
+      return {
+        status: HttpStatus.TOO_MANY_REQUESTS,
+        retryAfterSeconds: thrown.retryAfterSeconds,
+        icon: 'waiting',
+        ...messageView(texts.tooManyMails),
+      };
+    if (!isExpired(thrown)) throw thrown;
+    // The renewal was refused, so another button for it would lead here again, whatever the link says.
+    const link = await this.inspect(request);
+    return expiredView(this.kind, { ...link, canBeRenewed: false }, request);
+  }
+}
 
 /** The target of links that verify an address. */
 @Controller('pages')
-export class VerifyEmailPageController {
-  constructor(private readonly pages: PagesService) {}
+export class VerifyEmailPageController extends LinkPageController {
+  constructor(rpc: RpcClient) {
+    super('verifyEmail', rpc);
+  }
 
   @Get('verify-email')
   @RateLimited()
   @Endpoint(verifyEmailPageEndpoints.open)
   async open(@OpenedPage() request: PageRequest, @Res() reply: FastifyReply): Promise<void> {
-    sendPage(reply, await this.pages.openVerifyEmail(request), request.texts);
+    const { texts } = request;
+    const link = await this.inspect(request);
+    if (link.state === 'open') sendPage(reply, askToVerifyView(link, request), texts);
+    else if (link.state === 'done') sendPage(reply, alreadyVerifiedView(link, texts), texts);
+    else sendPage(reply, expiredView('verifyEmail', link, request), texts);
   }
 
   @Post('verify-email')
   @RateLimited('logins')
   @Endpoint(verifyEmailPageEndpoints.verify)
   async verify(@SentForm() form: FormRequest, @Res() reply: FastifyReply): Promise<void> {
-    sendPage(reply, await this.pages.verifyEmail(form), form.texts);
+    const { token, texts } = form;
+    const view = await this.rpc.call(emailsRpc.verify, { token }).then(
+      ({ link }) => (link.state === 'done' ? alreadyVerifiedView(link, texts) : verifiedView(link, texts)),
+      (thrown: unknown) => this.expired(form, thrown),
+    );
+    sendPage(reply, view, texts);
   }
 
   @Post('verify-email/renew')
   @RateLimited('messages')
   @Endpoint(verifyEmailPageEndpoints.renew)
   async renew(@SentForm() form: FormRequest, @Res() reply: FastifyReply): Promise<void> {
-    sendPage(reply, await this.pages.renew('verifyEmail', form), form.texts);
+    sendPage(reply, await this.renewLink(form), form.texts);
   }
 }
 
 /** The target of links that set a new password. */
 @Controller('pages')
-export class ResetPasswordPageController {
-  constructor(private readonly pages: PagesService) {}
+export class ResetPasswordPageController extends LinkPageController {
+  constructor(rpc: RpcClient) {
+    super('resetPassword', rpc);
+  }
 
   @Get('reset-password')
   @RateLimited()
   @Endpoint(resetPasswordPageEndpoints.open)
   async open(@OpenedPage() request: PageRequest, @Res() reply: FastifyReply): Promise<void> {
-    sendPage(reply, await this.pages.openResetPassword(request), request.texts);
+    const link = await this.inspect(request);
+    const view = link.state === 'open' ? newPasswordView(link, request) : expiredView('resetPassword', link, request);
+    sendPage(reply, view, request.texts);
   }
 
   @Post('reset-password')
   @RateLimited('logins')
   @Endpoint(resetPasswordPageEndpoints.reset)
   async reset(@SentForm() form: FormRequest, @Res() reply: FastifyReply): Promise<void> {
-    sendPage(reply, await this.pages.resetPassword(form), form.texts);
+    sendPage(reply, await this.resetPassword(form), form.texts);
   }
 
   @Post('reset-password/renew')
   @RateLimited('messages')
   @Endpoint(resetPasswordPageEndpoints.renew)
   async renew(@SentForm() form: FormRequest, @Res() reply: FastifyReply): Promise<void> {
-    sendPage(reply, await this.pages.renew('resetPassword', form), form.texts);
+    sendPage(reply, await this.renewLink(form), form.texts);
   }
+
+  private async resetPassword(form: FormRequest): Promise<PageView> {
+    // Every page names the account, so the link is read first; the change itself decides whether the link still works.
+    const link = await this.inspect(form);
+    if (link.state !== 'open') return expiredView('resetPassword', link, form);
+    const mistakes = mistakesIn(form.fields);
+    if (mistakes !== undefined) return newPasswordView(link, form, mistakes);
+    const { password } = newPasswordOf(form.fields);
+    return this.rpc.call(emailsRpc.resetPassword, { token: form.token, password }).then(
+      () => wasResetView(link, form.texts),
+      (thrown: unknown) =>
+        thrown instanceof AppError && thrown.is('INVALID_PASSWORD')
+          ? newPasswordView(link, form, { password: 'refused' })
+          : this.expired(form, thrown),
+    );
+  }
+}
+
+function isExpired(thrown: unknown): boolean {
+  return thrown instanceof AppError && thrown.is('LINK_EXPIRED');
 }

@@ -1,10 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type NestFastifyApplication, RouteConfig } from '@nestjs/platform-fastify';
+import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientNetworkOf, type RateLimit, type RequestCounter } from '#admission';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
-import { OVERRIDE_PATH } from '../http/method-override.js';
 
 /** Groups of requests with a common limit. `requests` contains every request; routes name the other groups. */
 type RateLimitGroup = 'requests' | 'logins' | 'signUps' | 'messages';
@@ -59,7 +58,7 @@ export class RequestLimits {
   ) {}
 
   /**
-   * Counts a request, or a part of one, in `requests` and in the given groups. A request without an application counts only if
+   * Counts a request in `requests` and in the given groups. A request without an application counts only if
    * its route names groups, and then for all applications together.
    * @throws AppError TOO_MANY_REQUESTS
    */
@@ -75,6 +74,19 @@ export class RequestLimits {
     if (allowance === undefined) return;
     setRateLimitHeaders(reply, allowance);
     if (allowance.isExceeded) throw appError('TOO_MANY_REQUESTS', { retryAfterSeconds: allowance.resetSeconds });
+  }
+
+  /**
+   * Counts each part of a request like a request of its own.
+   * @param parts their groups
+   * @throws AppError TOO_MANY_REQUESTS
+   */
+  async countEach(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    parts: readonly (readonly RateLimitGroup[])[],
+  ): Promise<void> {
+    for (const groups of parts) await this.count(request, reply, groups);
   }
 
   /**
@@ -109,22 +121,6 @@ export class RequestLimits {
       isExceeded,
     };
   }
-}
-
-/**
- * Limits requests after their credentials are verified and before their body is read. The matched route determines the
- * groups, so escaped URLs, method override and batches cannot bypass a limit.
- */
-export function addRateLimits(app: NestFastifyApplication): void {
-  const limits = app.get(RequestLimits);
-  app
-    .getHttpAdapter()
-    .getInstance()
-    .addHook('onRequest', async (request, reply) => {
-      const { url, config } = request.routeOptions;
-      // A method override counts when the request that it describes is dispatched.
-      if (url !== OVERRIDE_PATH) await limits.count(request, reply, config.rateLimitGroups);
-    });
 }
 
 /** The headers of draft-ietf-httpapi-ratelimit-headers, as of its version 06. */

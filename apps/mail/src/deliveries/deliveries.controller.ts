@@ -1,31 +1,67 @@
 import { Controller } from '@nestjs/common';
-import { deliveriesRpc, type RpcData, type RpcReply } from '#contracts';
+import { deliveriesRpc, type RpcData, type RpcReply, type ShownDelivery } from '#contracts';
+import { appError } from '#errors';
 import { RpcHandler } from '#messaging';
-import { DeliveriesService } from './deliveries.service.js';
+import { DeliveryLogRepository } from './deliveries.repository.js';
+import { DeliverySender } from './delivery-sender.js';
+import type { LoggedRow } from './delivery.rules.js';
 
+type Rpc = typeof deliveriesRpc;
+
+/** Shows deliveries to operators without their contents, and sends dead ones again. */
 @Controller()
 export class DeliveriesController {
-  constructor(private readonly deliveries: DeliveriesService) {}
+  constructor(
+    private readonly log: DeliveryLogRepository,
+    private readonly sender: DeliverySender,
+  ) {}
 
   @RpcHandler(deliveriesRpc.list)
-  async list(wanted: RpcData<typeof deliveriesRpc.list>): Promise<RpcReply<typeof deliveriesRpc.list>> {
-    return { deliveries: await this.deliveries.list(wanted) };
+  async list(wanted: RpcData<Rpc['list']>): Promise<RpcReply<Rpc['list']>> {
+    return { deliveries: (await this.log.list(wanted)).map(toShownDelivery) };
   }
 
   @RpcHandler(deliveriesRpc.get)
-  async get({ id }: RpcData<typeof deliveriesRpc.get>): Promise<RpcReply<typeof deliveriesRpc.get>> {
-    return { delivery: await this.deliveries.get(id) };
+  async get({ id }: RpcData<Rpc['get']>): Promise<RpcReply<Rpc['get']>> {
+    return { delivery: await this.find(id) };
   }
 
+  /** @throws AppError NOT_FOUND, NO_EFFECT if the delivery is not dead or has expired */
   @RpcHandler(deliveriesRpc.retry)
-  async retry({ id }: RpcData<typeof deliveriesRpc.retry>): Promise<RpcReply<typeof deliveriesRpc.retry>> {
-    return { delivery: await this.deliveries.retry(id) };
+  async retry({ id }: RpcData<Rpc['retry']>): Promise<RpcReply<Rpc['retry']>> {
+    const row = await this.log.revive(id);
+    if (row === undefined) throw appError('NO_EFFECT', { message: refusalOf(await this.find(id)) });
+    this.sender.wake(row.channel);
+    return { delivery: toShownDelivery(row) };
   }
 
   @RpcHandler(deliveriesRpc.retryDead)
-  async retryDead({
-    appId,
-  }: RpcData<typeof deliveriesRpc.retryDead>): Promise<RpcReply<typeof deliveriesRpc.retryDead>> {
-    return { retried: await this.deliveries.retryDead(appId) };
+  async retryDead({ appId }: RpcData<Rpc['retryDead']>): Promise<RpcReply<Rpc['retryDead']>> {
+    const retried = await this.log.reviveSome(appId);
+    if (retried > 0) this.sender.wakeAll();
+    return { retried };
   }
+
+  /** @throws AppError NOT_FOUND */
+  private async find(id: string): Promise<ShownDelivery> {
+    const row = await this.log.find(id);
+    if (row === undefined) throw appError('NOT_FOUND', { message: `There is no mail or text message ${id}.` });
+    return toShownDelivery(row);
+  }
+}
+
+function refusalOf({ id, status, expiresAt }: ShownDelivery): string {
+  return status === 'dead'
+    ? `${id} is not sent again: its link or code has expired (${expiresAt}).`
+    : `${id} is not sent again: it is ${status}, and only dead messages are.`;
+}
+
+function toShownDelivery(row: LoggedRow): ShownDelivery {
+  return {
+    ...row,
+    createdAt: row.createdAt.toISOString(),
+    expiresAt: row.expiresAt.toISOString(),
+    nextAttemptAt: row.settledAt === null ? row.nextAttemptAt.toISOString() : null,
+    settledAt: row.settledAt?.toISOString() ?? null,
+  };
 }

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import type { TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { migrate } from '#database';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
-import { newDatabase } from '#testing';
-import { MailDatabase, mailDatabase } from '../mail.database.js';
-import { DeliveriesRepository } from './deliveries.repository.js';
+import { mailModule } from '../../test/mail-module.js';
+import { MailDatabase } from '../mail.database.js';
+import { DeliveriesController } from './deliveries.controller.js';
+import { DeliveriesRepository, DeliveryLogRepository } from './deliveries.repository.js';
 import { DeliveriesService } from './deliveries.service.js';
-import { DeliveryLeases } from './delivery-leases.js';
-import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliverySender } from './delivery-sender.js';
 
 const HOUR_MS = 3_600_000;
@@ -16,11 +15,13 @@ const TOKEN = 'a-very-secret-token';
 
 describe('deliveries for operators', () => {
   const sealer = new Sealer('a secret of thirty-two characters, or more');
+  let module: TestingModule;
   let database: MailDatabase;
   let repository: DeliveriesRepository;
   let log: DeliveryLogRepository;
   let sender: DeliverySender;
   let deliveries: DeliveriesService;
+  let controller: DeliveriesController;
 
   const add = async ({ appId = 'app', recipient = 'ada@example.com', lifeMs = HOUR_MS } = {}) => {
     const id = randomUUID();
@@ -39,16 +40,15 @@ describe('deliveries for operators', () => {
     );
 
   beforeAll(async () => {
-    const options = mailDatabase(await newDatabase(), 5);
-    await migrate(options);
-    database = new MailDatabase(options);
-    repository = new DeliveriesRepository(database);
-    const limits = { mailLimit: undefined };
-    log = new DeliveryLogRepository(database);
-    sender = new DeliverySender(new DeliveryLeases(database, repository, sealer, new Metrics(), limits));
+    module = await mailModule(5, DeliveriesRepository, DeliveryLogRepository);
+    database = module.get(MailDatabase);
+    repository = module.get(DeliveriesRepository);
+    log = module.get(DeliveryLogRepository);
+    sender = new DeliverySender(database, repository, sealer, new Metrics(), { mailLimit: undefined });
     deliveries = new DeliveriesService(repository, log, sender, sealer, new Metrics());
+    controller = new DeliveriesController(log, sender);
   });
-  afterAll(() => database.close());
+  afterAll(() => module.close());
   beforeEach(() => database.query('TRUNCATE mail.deliveries'));
 
   it('lists the newest first, filtered by application, status and recipient', async () => {
@@ -56,7 +56,8 @@ describe('deliveries for operators', () => {
     const second = await add({ recipient: 'bob@example.com' });
     const third = await add({ appId: 'other' });
     await kill(first);
-    const ids = async (wanted: object) => (await deliveries.list({ limit: 10, ...wanted })).map(({ id }) => id);
+    const ids = async (wanted: object) =>
+      (await controller.list({ limit: 10, ...wanted })).deliveries.map(({ id }) => id);
     expect(await ids({})).toEqual([third, second, first]);
     expect(await ids({ limit: 2 })).toEqual([third, second]);
     expect(await ids({ appId: 'app' })).toEqual([second, first]);
@@ -81,7 +82,7 @@ describe('deliveries for operators', () => {
   });
 
   it('never shows the content of a message', async () => {
-    const shown = await deliveries.get(await add());
+    const { delivery: shown } = await controller.get({ id: await add() });
     expect(JSON.stringify(shown)).not.toContain(TOKEN);
     expect(Object.keys(shown).filter((name) => /content|sealed/i.test(name))).toEqual([]);
   });
@@ -89,7 +90,8 @@ describe('deliveries for operators', () => {
   it('revives a dead delivery with all of its attempts', async () => {
     const id = await add();
     await kill(id);
-    expect(await deliveries.retry(id)).toMatchObject({ id, status: 'queued', attempts: 0, settledAt: null });
+    const { delivery } = await controller.retry({ id });
+    expect(delivery).toMatchObject({ id, status: 'queued', attempts: 0, settledAt: null });
     const claim = { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10 } as const;
     const [claimed] = await database.transaction((tx) => repository.claim(tx, claim));
     const failed = { id, lease: claim.lease, outcome: 'failed', error: '450', delaySeconds: 5 } as const;
@@ -99,11 +101,11 @@ describe('deliveries for operators', () => {
   it('rejects a retry of waiting, expired and unknown deliveries', async () => {
     const [waiting, expired] = [await add(), await add({ lifeMs: -1 })];
     await kill(expired);
-    await expect(deliveries.retry(waiting)).rejects.toThrow(
+    await expect(controller.retry({ id: waiting })).rejects.toThrow(
       `${waiting} is not sent again: it is queued, and only dead messages are.`,
     );
-    await expect(deliveries.retry(expired)).rejects.toThrow(/its link or code has expired/);
-    await expect(deliveries.retry(randomUUID())).rejects.toThrow(/There is no mail or text message/);
+    await expect(controller.retry({ id: expired })).rejects.toThrow(/its link or code has expired/);
+    await expect(controller.retry({ id: randomUUID() })).rejects.toThrow(/There is no mail or text message/);
   });
 
   it('revives all unexpired dead deliveries of an application', async () => {
@@ -115,11 +117,11 @@ describe('deliveries for operators', () => {
     ];
     await kill(one, two, expired, others);
     expect([
-      await deliveries.retryDead('app'),
-      await deliveries.retryDead('app'),
-      await deliveries.retryDead(undefined),
+      (await controller.retryDead({ appId: 'app' })).retried,
+      (await controller.retryDead({ appId: 'app' })).retried,
+      (await controller.retryDead({})).retried,
     ]).toEqual([2, 0, 1]);
-    expect((await deliveries.get(expired)).status).toBe('dead');
+    expect((await controller.get({ id: expired })).delivery.status).toBe('dead');
   });
 
   it('does not revive a delivery to an outdated address', async () => {
@@ -127,7 +129,7 @@ describe('deliveries for operators', () => {
     await kill(id);
     const change = { appId: 'app', userId: 'ada', recipient: 'new@example.com', asOf: new Date(), reason: 'changed' };
     await database.transaction((tx) => deliveries.dropOutdated(tx, change));
-    await expect(deliveries.retry(id)).rejects.toThrow(/it is dropped/);
+    await expect(controller.retry({ id })).rejects.toThrow(/it is dropped/);
   });
 
   it('reports a waiting delivery that was sealed with another secret', async () => {

@@ -1,21 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import type { deliveriesRpc, RpcData, ShownDelivery } from '#contracts';
 import type { Tx } from '#database';
-import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
-import { DeliveriesRepository, type OutdatedDeliveries } from './deliveries.repository.js';
-import { DeliveryLogRepository } from './delivery-log.repository.js';
+import { DeliveriesRepository, DeliveryLogRepository, type OutdatedDeliveries } from './deliveries.repository.js';
 import { DeliverySender } from './delivery-sender.js';
-import { contentContext, type LoggedRow, type NewDelivery } from './delivery.rules.js';
+import { contentContext, type NewDelivery } from './delivery.rules.js';
 
 const CHANNELS = ['mail', 'sms'];
 const STATUSES = ['queued', 'failed'];
 
-/**
- * Queues deliveries in the transaction that handles the requesting event, and shows them to operators without their
- * contents.
- */
+/** Queues deliveries in the transaction that handles the requesting event. */
 @Injectable()
 export class DeliveriesService {
   constructor(
@@ -47,52 +41,11 @@ export class DeliveriesService {
     return this.deliveries.dropOutdated(tx, change);
   }
 
-  async list(wanted: RpcData<typeof deliveriesRpc.list>): Promise<ShownDelivery[]> {
-    return (await this.log.list(wanted)).map(toShownDelivery);
-  }
-
-  /** @throws AppError NOT_FOUND */
-  async get(id: string): Promise<ShownDelivery> {
-    const row = await this.log.find(id);
-    if (row === undefined) throw appError('NOT_FOUND', { message: `There is no mail or text message ${id}.` });
-    return toShownDelivery(row);
-  }
-
-  /** @throws AppError NOT_FOUND, NO_EFFECT if the delivery is not dead or has expired */
-  async retry(id: string): Promise<ShownDelivery> {
-    const row = await this.log.revive(id);
-    if (row === undefined) throw appError('NO_EFFECT', { message: refusalOf(await this.get(id)) });
-    this.sender.wake(row.channel);
-    return toShownDelivery(row);
-  }
-
   /** @throws Error if a waiting delivery was sealed with another secret: it could not be sent */
   async assertSecretFits(): Promise<void> {
     const row = await this.log.findSealed();
     if (row !== undefined) this.sealer.open(row.sealedContent, contentContext(row.id));
   }
-
-  async retryDead(appId: string | undefined): Promise<number> {
-    const retried = await this.log.reviveSome(appId);
-    if (retried > 0) this.sender.wakeAll();
-    return retried;
-  }
-}
-
-function refusalOf({ id, status, expiresAt }: ShownDelivery): string {
-  return status === 'dead'
-    ? `${id} is not sent again: its link or code has expired (${expiresAt}).`
-    : `${id} is not sent again: it is ${status}, and only dead messages are.`;
-}
-
-function toShownDelivery(row: LoggedRow): ShownDelivery {
-  return {
-    ...row,
-    createdAt: row.createdAt.toISOString(),
-    expiresAt: row.expiresAt.toISOString(),
-    nextAttemptAt: row.settledAt === null ? row.nextAttemptAt.toISOString() : null,
-    settledAt: row.settledAt?.toISOString() ?? null,
-  };
 }
 
 /** Reports the number of waiting deliveries and the age of the oldest. */

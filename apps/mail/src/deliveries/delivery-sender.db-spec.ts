@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
+import type { TestingModule } from '@nestjs/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { migrate } from '#database';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
-import { eventually, newDatabase } from '#testing';
+import { eventually } from '#testing';
 import type { MailLimit } from '../mail.config.js';
-import { MailDatabase, mailDatabase } from '../mail.database.js';
-import { DeliveriesRepository } from './deliveries.repository.js';
+import { mailModule } from '../../test/mail-module.js';
+import { MailDatabase } from '../mail.database.js';
+import { DeliveriesRepository, DeliveryLogRepository } from './deliveries.repository.js';
 import { DeliveriesService } from './deliveries.service.js';
-import { DeliveryLeases } from './delivery-leases.js';
-import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliverySender } from './delivery-sender.js';
 import { ChannelUnavailable, DeliveryChannel, DeliveryRefused } from './delivery.channel.js';
 import type { Delivery, NewDelivery } from './delivery.rules.js';
@@ -51,6 +50,7 @@ interface Row {
 
 describe('the sender', () => {
   const sealer = new Sealer('a secret of thirty-two characters, or more');
+  let module: TestingModule;
   let database: MailDatabase;
   let repository: DeliveriesRepository;
   let senders: DeliverySender[];
@@ -69,10 +69,7 @@ describe('the sender', () => {
       expect(counts).toEqual(expected);
     });
   const newSender = (channel: DeliveryChannel, mailLimit?: MailLimit) => {
-    const leases = new DeliveryLeases(database, repository, sealer, new Metrics(), {
-      mailLimit,
-    });
-    const sender = new DeliverySender(leases);
+    const sender = new DeliverySender(database, repository, sealer, new Metrics(), { mailLimit });
     sender.register(channel);
     senders.push(sender);
     return sender;
@@ -90,7 +87,7 @@ describe('the sender', () => {
       expiresAt: new Date(Date.now() + HOUR_MS),
       ...changes,
     };
-    const log = new DeliveryLogRepository(database);
+    const log = module.get(DeliveryLogRepository);
     const deliveries = new DeliveriesService(repository, log, sender, sealer, new Metrics());
     await database.transaction((tx) => deliveries.add(tx, delivery));
     return delivery.id;
@@ -98,12 +95,11 @@ describe('the sender', () => {
 
   beforeAll(async () => {
     Logger.overrideLogger(false);
-    const options = mailDatabase(await newDatabase(), 10);
-    await migrate(options);
-    database = new MailDatabase(options);
-    repository = new DeliveriesRepository(database);
+    module = await mailModule(10, DeliveriesRepository, DeliveryLogRepository);
+    database = module.get(MailDatabase);
+    repository = module.get(DeliveriesRepository);
   });
-  afterAll(() => database.close());
+  afterAll(() => module.close());
   beforeEach(async () => {
     senders = [];
     await database.query('TRUNCATE mail.deliveries, mail.allowances');

@@ -1,24 +1,51 @@
-import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import type { JsonObject } from '#contracts';
+import type { Tx } from '#database';
 import { AppError, messageOf } from '#errors';
-import { continueTrace } from '#observability';
-import { DeliveryLeases, SettlementWriter } from './delivery-leases.js';
-import { type DeliveryChannel, settlementOf } from './delivery.channel.js';
-import { type ChannelName, type ClaimedRow, pauseMs } from './delivery.rules.js';
+import { continueTrace, Metrics } from '#observability';
+import { Sealer } from '#security';
+import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
+import { MailDatabase } from '../mail.database.js';
+import { DeliveriesRepository } from './deliveries.repository.js';
+import { type DeliveryChannel, SettlementWriter, settlementOf } from './delivery.channel.js';
+import {
+  byApplication,
+  type ChannelName,
+  type ClaimedRow,
+  contentContext,
+  type Delivery,
+  pauseMs,
+  type Settlement,
+} from './delivery.rules.js';
 
 /** The maximum delay after which a worker finds rows of other processes and rows that have become due. */
 const POLL_INTERVAL_MS = 1_000;
 const RENEW_INTERVAL_MS = 20_000;
+const LEASE_SECONDS = 60;
 
 /** Sends queued deliveries over the registered channels, with one worker per channel and process. */
 @Injectable()
 export class DeliverySender implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #workers = new Map<ChannelName, ChannelWorker>();
 
-  constructor(private readonly leases: DeliveryLeases) {}
+  constructor(
+    private readonly database: MailDatabase,
+    private readonly deliveries: DeliveriesRepository,
+    private readonly sealer: Sealer,
+    private readonly metrics: Metrics,
+    @Inject(MAIL_CONFIG) private readonly config: Pick<MailConfig, 'mailLimit'>,
+  ) {}
 
   /** Call it from a module's constructor: the workers start on application bootstrap. */
   register(channel: DeliveryChannel): void {
-    this.#workers.set(channel.channel, new ChannelWorker(channel, this.leases));
+    this.#workers.set(channel.channel, new ChannelWorker(channel, this));
   }
 
   onApplicationBootstrap(): void {
@@ -37,6 +64,59 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
 
   wakeAll(): void {
     for (const worker of this.#workers.values()) worker.wake();
+  }
+
+  /**
+   * Claims up to `limit` due deliveries. Expired ones are dropped, and those above the limit of their application are
+   * postponed to the next window. @returns the deliveries to send, and whether more may be due
+   */
+  async take(channel: ChannelName, limit: number): Promise<{ rows: ClaimedRow[]; isMoreDue: boolean }> {
+    const claim = { channel, limit, lease: randomUUID(), leaseSeconds: LEASE_SECONDS };
+    return this.database.transaction(async (tx) => {
+      const claimed = await this.deliveries.claim(tx, claim);
+      await this.dropExpired(tx, channel, claimed);
+      const valid = claimed.filter(({ isExpired }) => !isExpired);
+      const rows = channel === 'mail' ? await this.withinLimit(tx, valid) : valid;
+      return { rows, isMoreDue: claimed.length === limit };
+    });
+  }
+
+  /** @throws Error if the content was sealed with another secret */
+  open({ sealedContent, ...row }: ClaimedRow): Delivery {
+    const content = JSON.parse(this.sealer.open(sealedContent, contentContext(row.id))) as JsonObject;
+    const { id, appId, kind, recipient, attempts, createdAt, expiresAt } = row;
+    return { id, appId, kind, recipient, content, attempts, createdAt, expiresAt };
+  }
+
+  renew(rows: readonly ClaimedRow[]): Promise<void> {
+    return this.deliveries.renew(rows, LEASE_SECONDS);
+  }
+
+  async settle(channel: ChannelName, settlements: readonly Settlement[]): Promise<void> {
+    const outcomes = await this.deliveries.settle(settlements);
+    for (const outcome of outcomes) this.metrics.deliveries.inc({ channel, outcome });
+  }
+
+  private async dropExpired(tx: Tx, channel: ChannelName, claimed: readonly ClaimedRow[]): Promise<void> {
+    const expired = claimed.filter(({ isExpired }) => isExpired).map(({ id }) => id);
+    if (expired.length === 0) return;
+    await this.deliveries.drop(tx, expired, 'it expired before it could be sent');
+    tx.afterCommit(() => {
+      this.metrics.deliveries.inc({ channel, outcome: 'dropped' }, expired.length);
+    });
+  }
+
+  private async withinLimit(tx: Tx, rows: readonly ClaimedRow[]): Promise<ClaimedRow[]> {
+    const limit = this.config.mailLimit;
+    if (limit === undefined) return [...rows];
+    const granted: ClaimedRow[] = [];
+    for (const [appId, wanted] of byApplication(rows)) {
+      const allowance = await this.deliveries.takeAllowance(tx, appId, wanted.length, limit);
+      granted.push(...wanted.slice(0, allowance.granted));
+      const ids = wanted.slice(allowance.granted).map(({ id }) => id);
+      if (ids.length > 0) await this.deliveries.postpone(tx, { ids, appId, channel: 'mail', until: allowance.until });
+    }
+    return granted;
   }
 }
 
@@ -60,12 +140,12 @@ class ChannelWorker {
 
   constructor(
     private readonly channel: DeliveryChannel,
-    private readonly leases: DeliveryLeases,
+    private readonly sender: DeliverySender,
   ) {
     this.logger = new Logger(`Deliveries ${channel.channel}`);
     this.pause = new ChannelPause(this.logger);
     this.settlements = new SettlementWriter(async (batch) => {
-      await leases.settle(channel.channel, batch);
+      await sender.settle(channel.channel, batch);
       for (const { id } of batch) this.#held.delete(id);
     }, this.logger);
   }
@@ -107,7 +187,7 @@ class ChannelWorker {
   /** @returns whether more may be due */
   async #begin(limit: number): Promise<boolean> {
     try {
-      const { rows, isMoreDue } = await this.leases.take(this.channel.channel, limit);
+      const { rows, isMoreDue } = await this.sender.take(this.channel.channel, limit);
       for (const row of rows) this.#track(row);
       return isMoreDue;
     } catch (error) {
@@ -145,7 +225,7 @@ class ChannelWorker {
     };
     try {
       await continueTrace(traceparent, { name: `${this.channel.channel} deliver`, attributes }, () =>
-        this.channel.send(this.leases.open(row)),
+        this.channel.send(this.sender.open(row)),
       );
       return undefined;
     } catch (error) {
@@ -155,7 +235,7 @@ class ChannelWorker {
 
   async #renew(): Promise<void> {
     if (this.#held.size === 0) return;
-    await this.leases.renew([...this.#held.values()]).catch((error: unknown) => {
+    await this.sender.renew([...this.#held.values()]).catch((error: unknown) => {
       this.logger.debug(`leases could not be renewed: ${messageOf(error)}`);
     });
   }

@@ -1,5 +1,7 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '@nestjs/common';
 import { AppError, messageOf } from '#errors';
 import {
   type ChannelName,
@@ -67,4 +69,45 @@ async function makeFolder(path: string): Promise<void> {
   await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   });
+}
+
+const RETRY_MS = 1_000;
+/** After shutdown another process finds the lease expired and sends again, so longer retries would only delay the shutdown. */
+const SHUTDOWN_ATTEMPTS = 5;
+
+/** Stores results of attempts in batches: results that arrive during a write go into the next one. */
+export class SettlementWriter {
+  #waiting: Settlement[] = [];
+  #writing: Promise<void> | undefined;
+  #attemptsLeft = Infinity;
+
+  constructor(
+    private readonly write: (batch: readonly Settlement[]) => Promise<void>,
+    private readonly logger: Logger,
+  ) {}
+
+  add(settlement: Settlement): void {
+    this.#waiting.push(settlement);
+    this.#writing ??= this.#writeAll();
+  }
+
+  async stop(): Promise<void> {
+    this.#attemptsLeft = SHUTDOWN_ATTEMPTS;
+    await this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#waiting.length > 0 && this.#attemptsLeft > 0) {
+      const batch = this.#waiting.splice(0);
+      await this.write(batch).catch(async (error: unknown) => {
+        this.#waiting.unshift(...batch);
+        this.#attemptsLeft -= 1;
+        this.logger.warn(
+          `the results of ${batch.length} deliveries could not be stored, retrying: ${messageOf(error)}`,
+        );
+        await sleep(RETRY_MS);
+      });
+    }
+    this.#writing = undefined;
+  }
 }

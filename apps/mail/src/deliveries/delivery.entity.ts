@@ -1,4 +1,5 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import type { ChannelName, LoggedRow } from './delivery.rules.js';
 
 /** A mail or text message: queued, sent, or given up. */
 @Entity('deliveries')
@@ -26,7 +27,7 @@ export class DeliveryEntity {
   appId!: string;
 
   @Column('text')
-  channel!: string;
+  channel!: ChannelName;
 
   @Column('text')
   kind!: string;
@@ -44,7 +45,7 @@ export class DeliveryEntity {
   sealedContent!: string | null;
 
   @Column('text', { default: 'queued' })
-  status!: string;
+  status!: LoggedRow['status'];
 
   @Column('integer', { default: 0 })
   attempts!: number;

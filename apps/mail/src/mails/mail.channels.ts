@@ -34,7 +34,7 @@ export class MailComposer {
   /** @throws DeliveryRefused if the recipient is not a single address */
   async compose({ id, appId, recipient, content, createdAt }: Delivery): Promise<ComposedMail> {
     if (!isMailAddress(recipient)) throw new DeliveryRefused('the recipient is not a valid email address');
-    // `MailsService` queues this content.
+    // `MailsController` queues this content.
     const { kind, languages, username, applicationName, token, pageUrl } = content as unknown as MailContent;
     const { baseUrl, mailFrom } = this.config;
     const link = linkOf({ kind, token, pageUrl }, baseUrl);

@@ -3,20 +3,22 @@ import { DeliveriesModule } from '../deliveries/deliveries.module.js';
 import { DeliverySender } from '../deliveries/delivery-sender.js';
 import { DeliveryChannel } from '../deliveries/delivery.channel.js';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
-import { TemplatesModule } from '../templates/templates.module.js';
+import { TemplatesController } from '../templates/templates.controller.js';
+import { TemplatesRepository } from '../templates/templates.repository.js';
+import { TemplatesService } from '../templates/templates.service.js';
 import { FileChannel, MailComposer, SmtpChannel } from './mail.channels.js';
 import { MailsController } from './mails.controller.js';
-import { MailsService } from './mails.service.js';
 import { RecipientsRepository } from './recipients.repository.js';
 
-/** Mails, by SMTP or into files. */
+/** Mails, by SMTP or into files, and the templates from which they are rendered. */
 @Module({
-  imports: [DeliveriesModule, TemplatesModule],
-  controllers: [MailsController],
+  imports: [DeliveriesModule],
+  controllers: [MailsController, TemplatesController],
   providers: [
     MailComposer,
-    MailsService,
     RecipientsRepository,
+    TemplatesRepository,
+    TemplatesService,
     {
       provide: DeliveryChannel,
       inject: [MailComposer, MAIL_CONFIG],

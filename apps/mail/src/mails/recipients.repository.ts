@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Tx } from '#database';
 import type { RecipientRow } from './mail.rules.js';
+import { RecipientEntity } from './recipient.entity.js';
 
 export interface UserRef {
   readonly appId: string;
@@ -15,11 +16,8 @@ export class RecipientsRepository {
   }
 
   async find(tx: Tx, { appId, userId }: UserRef): Promise<RecipientRow | undefined> {
-    const [row] = await tx.query<RecipientRow>(
-      'SELECT email, changed_at AS "changedAt" FROM mail.recipients WHERE app_id = $1 AND user_id = $2',
-      [appId, userId],
-    );
-    return row;
+    const recipients = tx.manager.getRepository(RecipientEntity);
+    return (await recipients.findOneBy({ appId, userId })) ?? undefined;
   }
 
   /** Stores a change, unless a later one is stored. */

@@ -1,6 +1,5 @@
 import Handlebars from 'handlebars';
-import { LRUCache } from 'lru-cache';
-import { TtlCache } from '#bootstrap';
+import { appError } from '#errors';
 import { TemplateProblem, variablesIn } from './template-syntax.js';
 import {
   inSubject,
@@ -9,13 +8,12 @@ import {
   safeVariables,
   type TemplatePart,
 } from './template.rules.js';
-import type { RevisionRow, TemplatePlace, TemplatesRepository } from './templates.repository.js';
 
 /** Far above the built-in templates; mail servers reject larger mails anyway. */
 const MAX_RENDERED_LENGTH = 1_048_576;
 
 /** The parts that must contain the link. */
-export const PARTS_WITH_LINK: readonly TemplatePart[] = ['html', 'text'];
+const PARTS_WITH_LINK: readonly TemplatePart[] = ['html', 'text'];
 
 type Render = (variables: MailVariables) => string;
 
@@ -59,51 +57,26 @@ function bounded(part: TemplatePart, rendered: string): string {
   throw new TemplateProblem(part, undefined, `it renders to more than ${MAX_RENDERED_LENGTH} characters`);
 }
 
-/** The cache is limited by the characters of the template sources. */
-const MAX_CACHED_LENGTH = 33_554_432;
+const SAMPLE_PAGE = 'https://example.com/pages';
 
-/** Compiled templates of applications, at most one second old. */
-export class OwnTemplates {
-  readonly #revisions = new TtlCache<readonly RevisionRow[]>((appId) => this.repository.listRevisions(appId));
+export function sampleFor(appname: string): MailVariables {
+  return {
+    appname,
+    email: 'ada@example.com',
+    username: 'ada',
+    link: `${SAMPLE_PAGE}?token=sample`,
+  };
+}
 
-  /** By revision: the source of a revision never changes. */
-  readonly #compiled = new LRUCache<string, CompiledTemplate>({ maxSize: MAX_CACHED_LENGTH });
-
-  constructor(private readonly repository: TemplatesRepository) {}
-
-  /**
-   * The languages in which the application has templates of its own for a kind of mail.
-   * @throws AppError SERVICE_UNAVAILABLE if they cannot be read. This must not be treated as "none".
-   */
-  async languages({ appId, kind }: Omit<TemplatePlace, 'language'>): Promise<ReadonlySet<string>> {
-    const rows = (await this.#revisions.get(appId)).filter((row) => row.kind === kind);
-    return new Set(rows.map(({ language }) => language));
-  }
-
-  /**
-   * @returns undefined if it was removed after the call of `languages`
-   * @throws TemplateProblem if the stored source does not compile, such as after a downgrade
-   */
-  async find(place: TemplatePlace): Promise<CompiledTemplate | undefined> {
-    const rows = await this.#revisions.get(place.appId);
-    const known = rows.find(({ kind, language }) => kind === place.kind && language === place.language);
-    const cached = known === undefined ? undefined : this.#compiled.get(known.revision);
-    return cached ?? (await this.compileStored(place));
-  }
-
-  /** Drops the cached revisions of an application in this process. */
-  forget(appId: string): void {
-    this.#revisions.forget(appId);
-  }
-
-  private async compileStored(place: TemplatePlace): Promise<CompiledTemplate | undefined> {
-    const row = await this.repository.find(place);
-    if (row === undefined) {
-      this.forget(place.appId);
-      return undefined;
-    }
-    const compiled = CompiledTemplate.compile(row);
-    this.#compiled.set(row.revision, compiled, { size: row.subject.length + row.html.length + row.text.length });
-    return compiled;
+/** @throws AppError INCORRECT_TYPE */
+export function assertRenders(template: MailTemplate): void {
+  try {
+    const mail = CompiledTemplate.compile(template).render(sampleFor('Example'));
+    if (mail.subject === '') throw new TemplateProblem('subject', undefined, 'it is empty');
+    const hiding = PARTS_WITH_LINK.find((part) => !mail[part].includes(SAMPLE_PAGE));
+    if (hiding !== undefined)
+      throw new TemplateProblem(hiding, undefined, 'it contains {{link}} only where it is never rendered');
+  } catch (error) {
+    throw error instanceof TemplateProblem ? appError('INCORRECT_TYPE', { message: error.message }) : error;
   }
 }

@@ -1,35 +1,94 @@
 import { Controller } from '@nestjs/common';
-import { type RpcData, type RpcReply, templatesRpc } from '#contracts';
+import { MAIL_KINDS, type MailKind, type RpcData, type RpcReply, type ShownTemplate, templatesRpc } from '#contracts';
+import { appError } from '#errors';
 import { RpcHandler } from '#messaging';
-import { TemplatesService } from './templates.service.js';
+import { BUILT_IN_TEMPLATES } from './built-in-templates.js';
+import { assertRenders, CompiledTemplate, sampleFor } from './compiled-template.js';
+import { canonicalLanguage, isSameLanguage, type MailTemplate } from './template.rules.js';
+import { type TemplatePlace, TemplatesRepository } from './templates.repository.js';
+import { builtIn, TemplatesService } from './templates.service.js';
 
+type Rpc = typeof templatesRpc;
+
+/** Lets operators see and change the templates of an application. */
 @Controller()
 export class TemplatesController {
-  constructor(private readonly templates: TemplatesService) {}
+  constructor(
+    private readonly repository: TemplatesRepository,
+    private readonly templates: TemplatesService,
+  ) {}
 
   @RpcHandler(templatesRpc.list)
-  async list({ appId }: RpcData<typeof templatesRpc.list>): Promise<RpcReply<typeof templatesRpc.list>> {
-    return { templates: await this.templates.list(appId) };
+  async list({ appId }: RpcData<Rpc['list']>): Promise<RpcReply<Rpc['list']>> {
+    const rows = await this.repository.listRevisions(appId);
+    const isOwn = (kind: MailKind, language: string) =>
+      rows.some((row) => row.kind === kind && row.language === language);
+    const templates = MAIL_KINDS.flatMap((kind) => {
+      const own = rows.filter((row) => row.kind === kind).map(({ language }) => language);
+      const languages = new Set([...BUILT_IN_TEMPLATES[kind].keys(), ...own]);
+      return [...languages].sort().map((language) => ({ kind, language, isOwn: isOwn(kind, language) }));
+    });
+    return { templates };
   }
 
   @RpcHandler(templatesRpc.get)
-  async get(place: RpcData<typeof templatesRpc.get>): Promise<RpcReply<typeof templatesRpc.get>> {
-    return { template: await this.templates.get(place) };
+  async get(place: RpcData<Rpc['get']>): Promise<RpcReply<Rpc['get']>> {
+    return { template: await this.find(place) };
   }
 
+  /** @throws AppError INCORRECT_TYPE: it names the part, the line and the reason */
   @RpcHandler(templatesRpc.set)
-  async set(wanted: RpcData<typeof templatesRpc.set>): Promise<RpcReply<typeof templatesRpc.set>> {
-    return { template: await this.templates.set(wanted) };
+  async set({ parts: given, ...wanted }: RpcData<Rpc['set']>): Promise<RpcReply<Rpc['set']>> {
+    const place = { ...wanted, language: canonicalLanguage(wanted.language) };
+    const parts = withoutUndefined(given);
+    const base = await this.find(place);
+    if (!isSameLanguage(base.language, place.language)) assertComplete(parts, place);
+    assertRenders({ ...base, ...parts });
+    await this.repository.put(place, parts, base);
+    return { template: await this.find(place) };
   }
 
   @RpcHandler(templatesRpc.preview)
-  async preview(wanted: RpcData<typeof templatesRpc.preview>): Promise<RpcReply<typeof templatesRpc.preview>> {
-    return { mail: await this.templates.preview(wanted) };
+  async preview({ applicationName, ...place }: RpcData<Rpc['preview']>): Promise<RpcReply<Rpc['preview']>> {
+    const { kind, language, isOwn, ...template } = await this.find(place);
+    const rendered = CompiledTemplate.compile(template).render(sampleFor(applicationName));
+    return { mail: { kind, language, isOwn, ...rendered } };
   }
 
+  /** @throws AppError NOT_FOUND if the application has none of its own */
   @RpcHandler(templatesRpc.reset)
-  async reset(place: RpcData<typeof templatesRpc.reset>): Promise<RpcReply<typeof templatesRpc.reset>> {
-    await this.templates.reset(place);
+  async reset(wanted: RpcData<Rpc['reset']>): Promise<RpcReply<Rpc['reset']>> {
+    const place = { ...wanted, language: canonicalLanguage(wanted.language) };
+    const isRemoved = await this.repository.remove(place);
+    this.templates.forget(place.appId);
+    if (!isRemoved)
+      throw appError('NOT_FOUND', { message: `The application has no template of its own: ${describe(place)}.` });
     return {};
   }
+
+  /** The template that a reader of the language gets. */
+  private async find({ appId, kind, language }: TemplatePlace): Promise<ShownTemplate> {
+    this.templates.forget(appId);
+    const { place, isOwn } = await this.templates.choose({ appId, kind }, [language]);
+    const stored = isOwn ? await this.repository.find(place) : builtIn(place);
+    if (stored === undefined) return this.find({ appId, kind, language });
+    const { subject, html, text } = stored;
+    return { kind, language: place.language, isOwn, subject, html, text };
+  }
+}
+
+/** A template in another language must not supply the missing parts. */
+function assertComplete(parts: Partial<MailTemplate>, place: TemplatePlace): void {
+  const missing = (['subject', 'html', 'text'] as const).filter((part) => parts[part] === undefined);
+  if (missing.length === 0) return;
+  const message = `There is no template for ${place.kind} in ${place.language} yet: ${missing.join(' and ')} must be given too.`;
+  throw appError('INCORRECT_TYPE', { message });
+}
+
+function withoutUndefined(parts: RpcData<typeof templatesRpc.set>['parts']): Partial<MailTemplate> {
+  return Object.fromEntries(Object.entries(parts).filter(([, source]) => source !== undefined));
+}
+
+function describe({ appId, kind, language }: TemplatePlace): string {
+  return `${kind} in ${language} of application "${appId}"`;
 }

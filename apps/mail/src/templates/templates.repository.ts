@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
 import type { MailKind } from '#contracts';
-import type { Tx } from '#database';
 import { MailDatabase } from '../mail.database.js';
+import { TemplateEntity } from './template.entity.js';
 import type { MailTemplate } from './template.rules.js';
 
 /** Identifies a template of an application. */
@@ -25,36 +27,30 @@ interface TemplateRow extends MailTemplate {
 
 @Injectable()
 export class TemplatesRepository {
-  constructor(private readonly database: MailDatabase) {}
+  constructor(
+    @InjectRepository(TemplateEntity, 'mail') private readonly templates: Repository<TemplateEntity>,
+    private readonly database: MailDatabase,
+  ) {}
 
   listRevisions(appId: string): Promise<RevisionRow[]> {
-    return this.database.query<RevisionRow>(
-      'SELECT kind, language, revision FROM mail.templates WHERE app_id = $1 ORDER BY kind, language',
-      [appId],
-      'list_template_revisions',
-    );
+    return this.templates.find({
+      select: { kind: true, language: true, revision: true },
+      where: { appId },
+      order: { kind: 'ASC', language: 'ASC' },
+    });
   }
 
   async find({ appId, kind, language }: TemplatePlace): Promise<TemplateRow | undefined> {
-    const [row] = await this.database.query<TemplateRow>(
-      'SELECT subject, html, text, revision FROM mail.templates WHERE app_id = $1 AND kind = $2 AND language = $3',
-      [appId, kind, language],
-    );
-    return row;
+    return (await this.templates.findOneBy({ appId, kind, language })) ?? undefined;
   }
 
   /**
    * Changes the given parts. Concurrent changes of different parts are both kept.
    * @param base the other parts, if the template does not exist yet
    */
-  async put(
-    tx: Tx,
-    { appId, kind, language }: TemplatePlace,
-    parts: Partial<MailTemplate>,
-    base: MailTemplate,
-  ): Promise<void> {
+  async put({ appId, kind, language }: TemplatePlace, parts: Partial<MailTemplate>, base: MailTemplate): Promise<void> {
     const whole = { ...base, ...parts };
-    await tx.query(
+    await this.database.query(
       `INSERT INTO mail.templates AS t (app_id, kind, language, subject, html, text)
        VALUES ($1, $2, $3, $4, $5, $6)
        ON CONFLICT ON CONSTRAINT templates_pkey DO UPDATE
@@ -65,11 +61,8 @@ export class TemplatesRepository {
   }
 
   /** @returns whether a template was removed */
-  async remove(tx: Tx, { appId, kind, language }: TemplatePlace): Promise<boolean> {
-    const removed = await tx.query(
-      'DELETE FROM mail.templates WHERE app_id = $1 AND kind = $2 AND language = $3 RETURNING language',
-      [appId, kind, language],
-    );
-    return removed.length > 0;
+  async remove({ appId, kind, language }: TemplatePlace): Promise<boolean> {
+    const { affected } = await this.templates.delete({ appId, kind, language });
+    return affected === 1;
   }
 }

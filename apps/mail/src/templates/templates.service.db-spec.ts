@@ -1,8 +1,10 @@
+import type { TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MAIL_KINDS, type MailKind } from '#contracts';
-import { migrate } from '#database';
-import { eventually, newDatabase, unique } from '#testing';
+import { eventually, unique } from '#testing';
+import { mailModule, openMailModule } from '../../test/mail-module.js';
 import { MailDatabase, mailDatabase } from '../mail.database.js';
+import { TemplatesController } from './templates.controller.js';
 import { TemplatesRepository } from './templates.repository.js';
 import { TemplatesService } from './templates.service.js';
 
@@ -16,25 +18,30 @@ const VARIABLES = {
 const ownTemplate = (mark: string) => ({ subject: mark, html: `<p>${mark} {{link}}`, text: `${mark} {{link}}` });
 
 describe('the templates of mails', () => {
+  let module: TestingModule;
   let database: MailDatabase;
   let service: TemplatesService;
+  let controller: TemplatesController;
   let appId: string;
 
-  const newService = () => new TemplatesService(new TemplatesRepository(database), database);
-  const set = (language: string, parts: Partial<ReturnType<typeof ownTemplate>>, kind: MailKind = 'verifyEmail') =>
-    service.set({ appId, kind, language, parts });
+  const newService = () => new TemplatesService(module.get(TemplatesRepository));
+  const set = async (
+    language: string,
+    parts: Partial<ReturnType<typeof ownTemplate>>,
+    kind: MailKind = 'verifyEmail',
+  ) => (await controller.set({ appId, kind, language, parts })).template;
   const render = (languages: string[], of = service, kind: MailKind = 'verifyEmail') =>
     of.render({ appId, kind, languages, variables: VARIABLES });
   const subjectFor = async (...languages: string[]) => (await render(languages)).subject;
 
   beforeAll(async () => {
-    const options = mailDatabase(await newDatabase(), 10);
-    await migrate(options);
-    database = new MailDatabase(options);
+    module = await mailModule(10, TemplatesRepository);
+    database = module.get(MailDatabase);
   });
-  afterAll(() => database.close());
+  afterAll(() => module.close());
   beforeEach(() => {
     [appId, service] = [unique('app'), newService()];
+    controller = new TemplatesController(module.get(TemplatesRepository), service);
   });
 
   it.each(MAIL_KINDS.flatMap((kind) => ['en', 'zh'].map((language) => ({ kind, language }))))(
@@ -78,7 +85,7 @@ describe('the templates of mails', () => {
   it('are listed as own or built-in', async () => {
     await set('zh-cn', ownTemplate('own'), 'resetPassword');
     await set('en', ownTemplate('own'), 'resetPassword');
-    expect(await service.list(appId)).toEqual([
+    expect((await controller.list({ appId })).templates).toEqual([
       { kind: 'verifyEmail', language: 'en', isOwn: false },
       { kind: 'verifyEmail', language: 'zh', isOwn: false },
       { kind: 'resetPassword', language: 'en', isOwn: true },
@@ -101,7 +108,8 @@ describe('the templates of mails', () => {
       set('en', { text: 'T {{link}}' }),
       set('en', { html: 'H {{link}}' }),
     ]);
-    expect(await service.get({ appId, kind: 'verifyEmail', language: 'en' })).toMatchObject({
+    const { template } = await controller.get({ appId, kind: 'verifyEmail', language: 'en' });
+    expect(template).toMatchObject({
       subject: 'S',
       text: 'T {{link}}',
       html: 'H {{link}}',
@@ -127,18 +135,18 @@ describe('the templates of mails', () => {
     [{ subject: '字'.repeat(1_000) }, 'subject: it is longer than 2000 bytes'],
   ])('%j is refused, and nothing changes', async (parts, message) => {
     await expect(set('en', parts)).rejects.toMatchObject({ errorName: 'INCORRECT_TYPE', message });
-    expect((await service.list(appId)).some(({ isOwn }) => isOwn)).toBe(false);
+    expect((await controller.list({ appId })).templates.some(({ isOwn }) => isOwn)).toBe(false);
   });
 
   it('are previewed with sample variables', async () => {
     const wanted = { appId, kind: 'verifyEmail', language: 'zh-CN', applicationName: '<店>' } as const;
-    expect(await service.preview(wanted)).toMatchObject({
+    expect((await controller.preview(wanted)).mail).toMatchObject({
       language: 'zh',
       isOwn: false,
       subject: '验证您在 <店> 的邮箱地址',
     });
     await set('zh', ownTemplate('own'));
-    expect(await service.preview(wanted)).toMatchObject({
+    expect((await controller.preview(wanted)).mail).toMatchObject({
       isOwn: true,
       text: expect.stringMatching(/^own https/) as string,
     });
@@ -147,9 +155,9 @@ describe('the templates of mails', () => {
   it('are the built-in ones again after a reset, which fails the second time', async () => {
     await set('en', ownTemplate('own'));
     const place = { appId, kind: 'verifyEmail', language: 'EN' } as const;
-    await service.reset(place);
+    await controller.reset(place);
     expect(await subjectFor('en')).toBe('Verify your email address for Shop');
-    await expect(service.reset(place)).rejects.toMatchObject({ errorName: 'NOT_FOUND', status: 404 });
+    await expect(controller.reset(place)).rejects.toMatchObject({ errorName: 'NOT_FOUND', status: 404 });
   });
 
   it('are at most one second old in other processes', async () => {
@@ -163,7 +171,7 @@ describe('the templates of mails', () => {
         expect(await subjectThere()).toBe(mark);
       }, 2_000);
     }
-    await service.reset({ appId, kind: 'verifyEmail', language: 'en' });
+    await controller.reset({ appId, kind: 'verifyEmail', language: 'en' });
     expect(await subjectThere()).toMatch(/^(?:second|Verify your email address for Shop)$/);
     await eventually(async () => {
       expect(await subjectThere()).toBe('Verify your email address for Shop');
@@ -180,9 +188,12 @@ describe('the templates of mails', () => {
   });
 
   it('in an unavailable database are an error, never the built-in ones', async () => {
-    const closed = new MailDatabase(mailDatabase('postgres://user@127.0.0.1:1/nowhere', 1));
-    const away = new TemplatesService(new TemplatesRepository(closed), closed);
+    const unavailable = await openMailModule(
+      mailDatabase('postgres://user@127.0.0.1:1/nowhere', 1),
+      TemplatesRepository,
+    );
+    const away = new TemplatesService(unavailable.get(TemplatesRepository));
     await expect(render(['en'], away)).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
-    await closed.close();
+    await unavailable.close();
   });
 });

@@ -9,9 +9,11 @@ export class TextMessageProviderEntity {
   @Column('text')
   kind!: string;
 
+  /** The fields that are not secret. */
   @Column('jsonb')
-  shown!: unknown;
+  shown!: Readonly<Record<string, string>>;
 
+  /** The sealed JSON of the secret fields. */
   @Column('text', { name: 'sealed_secrets' })
   sealedSecrets!: string;
 

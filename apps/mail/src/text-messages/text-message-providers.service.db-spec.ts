@@ -1,9 +1,10 @@
+import type { TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TextMessageProviderKind } from '#contracts';
-import { migrate } from '#database';
 import { Sealer } from '#security';
-import { eventually, newDatabase, unique } from '#testing';
-import { MailDatabase, mailDatabase } from '../mail.database.js';
+import { eventually, unique } from '#testing';
+import { mailModule } from '../../test/mail-module.js';
+import { MailDatabase } from '../mail.database.js';
 import { TextMessageProvidersRepository } from './text-message-providers.repository.js';
 import { TextMessageProvidersService } from './text-message-providers.service.js';
 
@@ -13,20 +14,20 @@ const WEBHOOK = { url: 'https://shop.example/sms', secret: HUSH };
 const SID = `AC${'a1'.repeat(16)}`;
 
 describe('text message providers', () => {
+  let module: TestingModule;
   let database: MailDatabase;
   let service: TextMessageProvidersService;
   let appId: string;
 
   const newService = (secret = DEPLOYMENT_SECRET) =>
-    new TextMessageProvidersService(new TextMessageProvidersRepository(database), database, new Sealer(secret));
+    new TextMessageProvidersService(module.get(TextMessageProvidersRepository), new Sealer(secret));
   const set = (kind: TextMessageProviderKind, fields: Record<string, string>) => service.set({ appId, kind, fields });
 
   beforeAll(async () => {
-    const options = mailDatabase(await newDatabase(), 10);
-    await migrate(options);
-    database = new MailDatabase(options);
+    module = await mailModule(10, TextMessageProvidersRepository);
+    database = module.get(MailDatabase);
   });
-  afterAll(() => database.close());
+  afterAll(() => module.close());
   beforeEach(() => {
     [appId, service] = [unique('app'), newService()];
   });

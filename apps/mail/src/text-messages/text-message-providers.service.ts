@@ -3,7 +3,6 @@ import { TtlCache } from '#bootstrap';
 import type { RpcData, ShownTextMessageProvider, textMessageProvidersRpc } from '#contracts';
 import { appError, messageOf } from '#errors';
 import { Sealer } from '#security';
-import { MailDatabase } from '../mail.database.js';
 import { type TextMessageProviderRow, TextMessageProvidersRepository } from './text-message-providers.repository.js';
 import { joinProvider, parseProvider, type ProviderSettings } from './text-message.rules.js';
 
@@ -17,7 +16,6 @@ export class TextMessageProvidersService {
 
   constructor(
     private readonly repository: TextMessageProvidersRepository,
-    private readonly database: MailDatabase,
     private readonly sealer: Sealer,
   ) {}
 
@@ -46,14 +44,14 @@ export class TextMessageProvidersService {
       shown,
       sealedSecrets: this.sealer.seal(JSON.stringify(secrets), providerContext(appId)),
     };
-    await this.database.transaction((tx) => this.repository.put(tx, row));
+    await this.repository.put(row);
     this.#rows.forget(appId);
     return this.shown(row);
   }
 
   /** @throws AppError NOT_FOUND if none is set */
   async remove(appId: string): Promise<void> {
-    const isRemoved = await this.database.transaction((tx) => this.repository.remove(tx, appId));
+    const isRemoved = await this.repository.remove(appId);
     this.#rows.forget(appId);
     if (!isRemoved) throw appError('NOT_FOUND', { message: `Application "${appId}" has no text message provider.` });
   }

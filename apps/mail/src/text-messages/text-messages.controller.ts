@@ -1,18 +1,48 @@
 import { Controller } from '@nestjs/common';
-import { events, type RpcData, type RpcReply, textMessageProvidersRpc } from '#contracts';
+import { events, type RpcData, type RpcReply, sealedCodeContext, textMessageProvidersRpc } from '#contracts';
+import { Inbox } from '#database';
 import { EventHandler, type ReceivedEvent, RpcHandler } from '#messaging';
+import { Sealer } from '#security';
+import { DeliveriesService } from '../deliveries/deliveries.service.js';
+import { textOf } from './text-message.rules.js';
 import { TextMessageProvidersService } from './text-message-providers.service.js';
-import { TextMessagesService } from './text-messages.service.js';
 
 type Rpc = typeof textMessageProvidersRpc;
 
+/** Queues the text messages that other services request. */
 @Controller()
 export class TextMessagesController {
-  constructor(private readonly messages: TextMessagesService) {}
+  constructor(
+    private readonly inbox: Inbox,
+    private readonly deliveries: DeliveriesService,
+    private readonly sealer: Sealer,
+  ) {}
 
+  /**
+   * The id of the event becomes the id of the message.
+   * @throws Error if the code was sealed with another secret
+   */
   @EventHandler(events.smsRequested)
-  async request({ id, payload }: ReceivedEvent<typeof events.smsRequested>): Promise<void> {
-    await this.messages.request(id, payload);
+  async request({ id, payload: request }: ReceivedEvent<typeof events.smsRequested>): Promise<void> {
+    const { appId, mobilePhoneNumber: recipient, purpose, smsType, expiresAt } = request;
+    const code = this.sealer.open(request.sealedCode, sealedCodeContext(request));
+    const { template = null, sign = null, variables = null } = request;
+    const given = Object.fromEntries(
+      Object.entries({ template, sign, variables }).filter(([, value]) => value !== null),
+    );
+    await this.inbox.once(id, (tx) =>
+      this.deliveries.add(tx, {
+        id,
+        appId,
+        channel: 'sms',
+        kind: purpose,
+        recipient,
+        userId: null,
+        asOf: null,
+        content: { text: textOf(request, code), code, smsType, ...given },
+        expiresAt: new Date(expiresAt),
+      }),
+    );
   }
 }
 

@@ -6,7 +6,6 @@ import { FileTextMessageProvider, ProviderHttp, SmsChannel, TwilioProvider, Webh
 import { TextMessageProvidersRepository } from './text-message-providers.repository.js';
 import { TextMessageProvidersService } from './text-message-providers.service.js';
 import { TextMessageProvidersController, TextMessagesController } from './text-messages.controller.js';
-import { TextMessagesService } from './text-messages.service.js';
 
 /** Text messages, and the providers that operators set for applications. */
 @Module({
@@ -18,7 +17,6 @@ import { TextMessagesService } from './text-messages.service.js';
     SmsChannel,
     TextMessageProvidersRepository,
     TextMessageProvidersService,
-    TextMessagesService,
     TwilioProvider,
     WebhookProvider,
   ],

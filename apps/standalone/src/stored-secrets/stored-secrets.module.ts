@@ -1,17 +1,72 @@
-import { type DynamicModule, Module } from '@nestjs/common';
-import type { DataFolder } from '../data-folder.js';
-import { StoredSecretsController } from './stored-secrets.controller.js';
-import { StoredSecretsService } from './stored-secrets.service.js';
+import { Controller, type DynamicModule, Inject, Module } from '@nestjs/common';
+import { keptSecretsRpc, type RpcData, type RpcReply } from '#contracts';
+import { type AppError, appError } from '#errors';
+import { RpcHandler } from '#messaging';
+import { DataFolder } from '../data-folder.js';
+
+/** DI token: whether the environment sets the secret, so that none is stored. */
+const IS_FROM_ENVIRONMENT = Symbol('IsSecretFromEnvironment');
+
+/** Replaces the secret in the data folder, in two steps that both take effect at the next start. */
+@Controller()
+export class StoredSecretsController {
+  /** The secret with which this process seals; undefined if the environment sets it. */
+  readonly #current: string | undefined;
+
+  constructor(
+    private readonly folder: DataFolder,
+    @Inject(IS_FROM_ENVIRONMENT) isFromEnvironment: boolean,
+  ) {
+    this.#current = isFromEnvironment ? undefined : folder.secret();
+  }
+
+  /** @throws AppError NO_EFFECT if the environment sets the secret, or the previous one is not forgotten yet */
+  @RpcHandler(keptSecretsRpc.swap)
+  swap(_: RpcData<typeof keptSecretsRpc.swap>): Promise<RpcReply<typeof keptSecretsRpc.swap>> {
+    this.assertStored();
+    if (this.folder.acceptedSecrets().length > 0)
+      throw refusal('The secret was swapped before: run "secrets rotate", then "secrets forget".');
+    this.folder.swapSecret();
+    return Promise.resolve({});
+  }
+
+  /**
+   * @throws AppError NO_EFFECT if the environment sets the secret, there is none to forget, or this process still seals with
+   * the one to forget: its values could never be opened again
+   */
+  @RpcHandler(keptSecretsRpc.forget)
+  forget(_: RpcData<typeof keptSecretsRpc.forget>): Promise<RpcReply<typeof keptSecretsRpc.forget>> {
+    this.assertStored();
+    if (this.folder.acceptedSecrets().length === 0) throw refusal('No secret was swapped: there is none to forget.');
+    if (this.folder.secret() !== this.#current)
+      throw refusal('The old secret is still in use: restart the server, and run "secrets rotate" first.');
+    this.folder.forgetAcceptedSecrets();
+    return Promise.resolve({});
+  }
+
+  private assertStored(): void {
+    if (this.#current === undefined)
+      throw refusal(
+        'The secret is not stored in the data folder: change GATEPOST_SECRET and GATEPOST_ACCEPTED_SECRETS.',
+      );
+  }
+}
+
+function refusal(message: string): AppError {
+  return appError('NO_EFFECT', { message });
+}
 
 /** Lets operators replace the secret in the data folder. */
 @Module({})
 export class StoredSecretsModule {
-  /** @param isFromEnvironment whether the environment sets the secret, so that none is stored */
   static forRoot(folder: DataFolder, isFromEnvironment: boolean): DynamicModule {
     return {
       module: StoredSecretsModule,
       controllers: [StoredSecretsController],
-      providers: [{ provide: StoredSecretsService, useValue: new StoredSecretsService(folder, isFromEnvironment) }],
+      providers: [
+        { provide: DataFolder, useValue: folder },
+        { provide: IS_FROM_ENVIRONMENT, useValue: isFromEnvironment },
+      ],
     };
   }
 }

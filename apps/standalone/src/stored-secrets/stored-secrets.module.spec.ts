@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DataFolder } from '../data-folder.js';
-import { StoredSecretsService } from './stored-secrets.service.js';
+import { StoredSecretsController } from './stored-secrets.module.js';
 
-describe('StoredSecretsService', () => {
+describe('StoredSecretsController', () => {
   let path: string;
 
   beforeEach(() => {
@@ -19,19 +19,19 @@ describe('StoredSecretsService', () => {
   it('does not forget a secret with which the process still seals', () => {
     const folder = new DataFolder(path);
     const before = folder.secret();
-    const service = new StoredSecretsService(folder, false);
-    service.swap();
+    const controller = new StoredSecretsController(folder, false);
+    void controller.swap({});
 
     expect(() => {
-      service.forget();
+      void controller.forget({});
     }).toThrow(/still in use: restart the server/);
     expect(folder.acceptedSecrets()).toEqual([before]);
   });
 
   it('forgets it after the next start', () => {
     const folder = new DataFolder(path);
-    new StoredSecretsService(folder, false).swap();
-    new StoredSecretsService(folder, false).forget();
+    void new StoredSecretsController(folder, false).swap({});
+    void new StoredSecretsController(folder, false).forget({});
 
     expect(folder.acceptedSecrets()).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import type { Response } from 'light-my-request';
 import { describe, expect, it } from 'vitest';
 import { appError } from '#errors';
-import { BatchResponse } from './batch.service.js';
+import { BatchResponse } from './batch-run.js';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 

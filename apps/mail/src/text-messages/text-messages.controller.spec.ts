@@ -4,7 +4,7 @@ import type { Inbox, Tx } from '#database';
 import { Sealer } from '#security';
 import type { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { NewDelivery } from '../deliveries/delivery.rules.js';
-import { TextMessagesService } from './text-messages.service.js';
+import { TextMessagesController } from './text-messages.controller.js';
 
 const ID = 'b6f0f6a2-6a34-4a53-9a57-2f2b0e0f7a11';
 const sealer = new Sealer('a secret of thirty-two characters, or more');
@@ -23,7 +23,7 @@ function request(changes: Partial<TextMessageRequest> = {}): TextMessageRequest 
   };
 }
 
-describe('TextMessagesService', () => {
+describe('TextMessagesController', () => {
   const handled = new Set<string>();
   const queued: NewDelivery[] = [];
   const inbox = {
@@ -35,12 +35,12 @@ describe('TextMessagesService', () => {
   const queue = {
     add: (_: Tx, delivery: NewDelivery) => Promise.resolve(queued.push(delivery)),
   } as unknown as DeliveriesService;
-  const messages = new TextMessagesService(inbox, queue, sealer);
+  const messages = new TextMessagesController(inbox, queue, sealer);
 
   it('opens the code and queues the message once, under the id of the event', async () => {
     const options = { template: 'welcome', sign: 'us', variables: { color: 'red' } };
-    await messages.request(ID, request(options));
-    await messages.request(ID, request(options));
+    await messages.request({ id: ID, payload: request(options) });
+    await messages.request({ id: ID, payload: request(options) });
     expect(queued.splice(0)).toEqual([
       {
         id: ID,
@@ -62,9 +62,13 @@ describe('TextMessagesService', () => {
   });
 
   it('rejects a sealed code for another number, and one that was sealed with another secret', async () => {
-    await expect(messages.request(ID, request({ mobilePhoneNumber: '+8613812345679' }))).rejects.toThrow();
+    await expect(
+      messages.request({ id: ID, payload: request({ mobilePhoneNumber: '+8613812345679' }) }),
+    ).rejects.toThrow();
     const foreign = new Sealer('another secret of thirty-two characters').seal('012345', sealedCodeContext(to));
-    await expect(messages.request(ID, request({ sealedCode: foreign }))).rejects.toThrow(/another GATEPOST_SECRET/);
+    await expect(messages.request({ id: ID, payload: request({ sealedCode: foreign }) })).rejects.toThrow(
+      /another GATEPOST_SECRET/,
+    );
     expect(queued).toEqual([]);
   });
 });

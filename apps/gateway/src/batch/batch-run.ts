@@ -1,0 +1,124 @@
+import type { FastifyRequest } from 'fastify';
+import type { Response } from 'light-my-request';
+import type { JsonValue } from '#contracts';
+import { AppError, appError } from '#errors';
+import { MAX_MESSAGE_BYTES } from '#messaging';
+import { errorBody } from '../http/error.filter.js';
+import { asJsonObject } from '../http/json-body.js';
+import { dispatch, isMethod, originsOf, type SubRequest } from '../http/sub-request.js';
+import { isObject, malformed, requestsOf } from './batch-save.js';
+
+/** A path of the API. Without tabs, line breaks and backslashes: URL parsers remove the first two, and treat the last as a slash. */
+const API_PATH = /^\/1\.1\/[^\s\\]*$/;
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
+const MAX_ENTRIES = 100;
+
+/**
+ * Runs the requests one after the other, until the client disconnects or the batch times out. The request that runs at that
+ * time may still complete; the following requests are not run.
+ * @returns the response as JSON: a list of `{success}` or `{error}`, in the order of the requests
+ * @throws AppError MALFORMED_JSON where the body is no batch
+ */
+export async function runBatch(request: FastifyRequest, timeoutMs: number): Promise<string> {
+  const batchResponse = new BatchResponse();
+  const endsAt = performance.now() + timeoutMs;
+  let isOver = false;
+  for (const entry of requestsOf(asJsonObject(request.body), MAX_ENTRIES)) {
+    if (isClientGone(request)) break;
+    const leftMs: number = isOver ? 0 : Math.ceil(endsAt - performance.now());
+    if (leftMs > 0) isOver = !(await runEntry(request, entry, batchResponse, leftMs));
+    else batchResponse.addError(appError('BATCH_NOT_RUN'));
+  }
+  return batchResponse.toString();
+}
+
+/** @returns whether the response came in time */
+async function runEntry(
+  request: FastifyRequest,
+  entry: JsonValue,
+  batchResponse: BatchResponse,
+  leftMs: number,
+): Promise<boolean> {
+  try {
+    const subRequest = parseEntry(entry);
+    const response = await within(leftMs, dispatch(request, subRequest));
+    if (response === undefined) batchResponse.addError(appError('BATCH_OUTCOME_UNKNOWN'));
+    else batchResponse.add(subRequest.method, response);
+    return response !== undefined;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    batchResponse.addError(error);
+    return true;
+  }
+}
+
+/** @returns undefined after a timeout; the work continues */
+async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, milliseconds, undefined);
+  });
+  try {
+    return await Promise.race([work, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function isClientGone(request: FastifyRequest): boolean {
+  const sentByClient = originsOf(request).at(-1) ?? request;
+  return sentByClient.raw.socket.destroyed;
+}
+
+/** @throws AppError MALFORMED_JSON where the entry describes no request of this API */
+function parseEntry(entry: JsonValue): SubRequest {
+  if (!isObject(entry)) throw malformed('A request of a batch must be an object.');
+  const { method, path } = entry;
+  const params = entry['params'] ?? {};
+  if (!isMethod(method)) throw malformed('The method of a request must be GET, POST, PUT or DELETE.');
+  if (!isApiPath(path)) throw malformed('The path of a request must be a path below /1.1/.');
+  if (!isObject(params)) throw malformed('The params of a request must be an object.');
+  return { method, url: path, params, body: entry['body'] ?? {} };
+}
+
+function isApiPath(path: JsonValue | undefined): path is string {
+  if (typeof path !== 'string' || path.includes('#')) return false;
+  const [pathname = ''] = path.split('?', 1);
+  return API_PATH.test(pathname) && !DOT_SEGMENT.test(pathname);
+}
+
+/** The response to a batch, joined from the JSON texts of the single responses without parsing them. */
+export class BatchResponse {
+  readonly #entries: string[] = [];
+  #bytes = 0;
+
+  add(method: string, response: Response): void {
+    if (response.statusCode >= 400) this.#entries.push(`{"error":${response.payload}}`);
+    else this.#addSuccess(successText(method, response));
+  }
+
+  addError(error: AppError): void {
+    this.#entries.push(`{"error":${JSON.stringify(errorBody(error))}}`);
+  }
+
+  toString(): string {
+    return `[${this.#entries.join(',')}]`;
+  }
+
+  #addSuccess(text: string): void {
+    const bytes = Buffer.byteLength(text);
+    // The limit of a response is the same as for any other request.
+    if (this.#bytes + bytes > MAX_MESSAGE_BYTES) {
+      this.addError(appError('OBJECT_TOO_LARGE', { message: 'The responses of the batch are too large in total.' }));
+      return;
+    }
+    this.#bytes += bytes;
+    this.#entries.push(`{"success":${text}}`);
+  }
+}
+
+/** SDKs expect `null` for a missing object within a batch, and `{}` otherwise. */
+function successText(method: string, { headers, payload }: Response): string {
+  if (!String(headers['content-type']).startsWith('application/json')) return JSON.stringify(payload);
+  return method === 'GET' && payload === '{}' ? 'null' : payload;
+}
