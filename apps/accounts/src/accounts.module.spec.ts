@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RedisModule } from '#redis';
-import { contractedEvents, contractedRpcs, NO_DATABASE_URL, TestService } from '#testing';
+import { contractedEvents, contractedRpcs, NO_DATABASE_URL, START_TIMEOUT_MS, TestService } from '#testing';
 import { accountsConfig, accountsEnvironment } from './accounts.config.js';
 import { AccountsModule } from './accounts.module.js';
 
@@ -27,7 +27,7 @@ describe('AccountsModule, composed as at its start', () => {
         AccountsModule.forRoot(config, { lockouts: 'redis' }),
       ],
     });
-  });
+  }, START_TIMEOUT_MS);
   afterAll(() => service.stop());
 
   it('handles each RPC of its contract once, and no other', () => {

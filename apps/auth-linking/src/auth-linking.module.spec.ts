@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { contractedEvents, contractedRpcs, NO_DATABASE_URL, TestService } from '#testing';
+import { contractedEvents, contractedRpcs, NO_DATABASE_URL, START_TIMEOUT_MS, TestService } from '#testing';
 import { authLinkingConfig, authLinkingEnvironment } from './auth-linking.config.js';
 import { AuthLinkingModule } from './auth-linking.module.js';
 
@@ -18,7 +18,7 @@ describe('AuthLinkingModule, composed as at its start', () => {
       serves: ['auth-linking'],
       imports: [AuthLinkingModule.forRoot(config)],
     });
-  });
+  }, START_TIMEOUT_MS);
   afterAll(() => service.stop());
 
   it('handles each RPC of its contract once, and no other', () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RedisModule } from '#redis';
-import { contractedEvents, contractedRpcs, TestService } from '#testing';
+import { contractedEvents, contractedRpcs, START_TIMEOUT_MS, TestService } from '#testing';
 import { gatewayConfig, gatewayEnvironment } from './gateway.config.js';
 import { GatewayModule } from './gateway.module.js';
 import { createHttpServer, prepareHttpServer } from './http-server.js';
@@ -25,7 +25,7 @@ describe('GatewayModule, composed as at its start', () => {
       http: createHttpServer(config),
       prepare: prepareHttpServer,
     });
-  });
+  }, START_TIMEOUT_MS);
   afterAll(() => service.stop());
 
   it('handles each RPC of its contract once, and no other', () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { contractedEvents, contractedRpcs, NO_DATABASE_URL, TestService } from '#testing';
+import { contractedEvents, contractedRpcs, NO_DATABASE_URL, START_TIMEOUT_MS, TestService } from '#testing';
 import { mailConfig, mailEnvironment } from './mail.config.js';
 import { MailModule } from './mail.module.js';
 
@@ -18,7 +18,7 @@ describe('MailModule, composed as at its start', () => {
       serves: ['mail'],
       imports: [MailModule.forRoot(config)],
     });
-  });
+  }, START_TIMEOUT_MS);
   afterAll(() => service.stop());
 
   it('handles each RPC of its contract once, and no other', () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RedisModule } from '#redis';
-import { contractedEvents, contractedRpcs, NO_DATABASE_URL, TestService } from '#testing';
+import { contractedEvents, contractedRpcs, NO_DATABASE_URL, START_TIMEOUT_MS, TestService } from '#testing';
 import { pushDeliveryConfig, pushDeliveryEnvironment } from './push-delivery.config.js';
 import { PushDeliveryModule } from './push-delivery.module.js';
 
@@ -22,7 +22,7 @@ describe('PushDeliveryModule, composed as at its start', () => {
         PushDeliveryModule.forRoot(config, { deviceQueues: 'redis' }),
       ],
     });
-  });
+  }, START_TIMEOUT_MS);
   afterAll(() => service.stop());
 
   it('handles each RPC of its contract once, and no other', () => {

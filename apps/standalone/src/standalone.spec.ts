@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { contractedEvents, contractedRpcs, NO_DATABASE_URL, TestService } from '#testing';
+import { contractedEvents, contractedRpcs, NO_DATABASE_URL, START_TIMEOUT_MS, TestService } from '#testing';
 import { DataFolder } from './data-folder.js';
 import { standaloneEnvironment } from './standalone.config.js';
 import { standaloneService } from './standalone.js';
@@ -16,7 +16,7 @@ describe('the standalone server, composed as at its start', () => {
   beforeAll(async () => {
     const env = standaloneEnvironment.parse({ GATEPOST_DATA_DIR: path });
     service = await TestService.start(standaloneService(env, new DataFolder(path), NO_DATABASE_URL));
-  });
+  }, START_TIMEOUT_MS);
   afterAll(async () => {
     await service.stop();
     rmSync(path, { recursive: true });

@@ -30,7 +30,14 @@ export { codeSentBy, type SentMessage, sentMessages } from './text-messages.js';
 export { TcpProxy } from './tcp-proxy.js';
 export { type CollectedSpan, useTraceCollector } from './trace-collector.js';
 export { isAlive, TestProcess } from './test-process.js';
-export { contractedEvents, contractedRpcs, NO_DATABASE_URL, serveOver, TestService } from './test-service.js';
+export {
+  contractedEvents,
+  contractedRpcs,
+  NO_DATABASE_URL,
+  serveOver,
+  START_TIMEOUT_MS,
+  TestService,
+} from './test-service.js';
 export {
   isProvided,
   kubectlProgram,

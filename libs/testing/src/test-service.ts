@@ -17,6 +17,9 @@ import { FakeTransport } from './fake-transport.js';
 /** The address of a PostgreSQL that refuses every connection. */
 export const NO_DATABASE_URL = 'postgres://127.0.0.1:1/none';
 
+/** Timeout for `TestService.start`, in milliseconds. It composes up to 40 Nest modules, on cores that other test files share. */
+export const START_TIMEOUT_MS = 30_000;
+
 type TestServiceOptions = Pick<ServiceOptions, 'name' | 'serves' | 'imports' | 'http' | 'prepare'>;
 
 /** A Redis that is never connected. */
