@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
-import { APPLICATION, FakeAccounts } from './fake-accounts.js';
+import { accountsRpc, authLinkingRpc, objectsRpc } from '#contracts';
+import type { FakeTransport } from '#testing';
+import { APPLICATION, fakeServices } from './fake-services.js';
 import { GATEWAY_CONFIG, startGateway } from './start-gateway.js';
 
 const ID = 'a'.repeat(24);
@@ -23,19 +25,18 @@ const FIELDS: [Record<string, unknown>, boolean][] = [
 ];
 
 describe('authData at the gateway', () => {
-  let services: FakeAccounts;
+  let services: FakeTransport;
   let gateway: RunningService;
   const send = (method: string, path: string, body: unknown) =>
     fetch(`http://127.0.0.1:${gateway.port}/1.1/${path}`, { method, headers: SIGNED, body: JSON.stringify(body) });
 
   beforeEach(async () => {
-    services = new FakeAccounts();
-    for (const pattern of ['auth-linking.signUpOrLogIn', 'accounts.signUp'])
-      services.answer(pattern, () => ({ user, isNew: true }));
-    for (const service of ['auth-linking', 'accounts']) {
-      services.answer(`${service}.updateUser`, () => ({ result: {} }));
-      services.answer(`${service}.saveAll`, () => ({ results: [{ internalId: ID, result: {} }] }));
-    }
+    services = fakeServices();
+    for (const { updateUser } of [authLinkingRpc, accountsRpc]) services.answer(updateUser, () => ({ result: {} }));
+    for (const signUp of [authLinkingRpc.signUpOrLogIn, accountsRpc.signUp])
+      services.answer(signUp, () => ({ user, isNew: true }));
+    for (const { saveAll } of [authLinkingRpc, objectsRpc])
+      services.answer(saveAll, () => ({ results: [{ internalId: ID, result: {} }] }));
     gateway = await startGateway(services);
   });
   afterEach(() => gateway.stop());
@@ -58,7 +59,7 @@ describe('authData at the gateway', () => {
     [true, 201],
     [false, 200],
   ])('a user by an account, new: %s, gets %i and its location', async (isNew, status) => {
-    services.answer('auth-linking.signUpOrLogIn', () => ({ user, isNew }));
+    services.answer(authLinkingRpc.signUpOrLogIn, () => ({ user, isNew }));
     const response = await send('POST', 'users', { authData: { github: { uid: '1' } } });
     expect([response.status, await response.json()]).toEqual([status, user]);
     expect(response.headers.get('location')).toBe(`${GATEWAY_CONFIG.baseUrl}/1.1/users/${ID}`);
@@ -71,6 +72,6 @@ describe('authData at the gateway', () => {
     ['', false],
   ])('users%s asks for an error if no user has the account: %s', async (query, failOnNotExist) => {
     await send('POST', `users${query}`, { authData: { github: { uid: '1' } } });
-    expect(services.calls.at(-1)?.data).toMatchObject({ failOnNotExist });
+    expect(services.requestsOf(authLinkingRpc.signUpOrLogIn)).toMatchObject([{ failOnNotExist }]);
   });
 });

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
+import { objectsRpc } from '#contracts';
 import { appError, type ErrorName, ERRORS } from '#errors';
+import type { FakeTransport } from '#testing';
 import type { RateLimits } from '../src/rate-limits/request-limits.js';
-import { APPLICATION, FakeAccounts } from './fake-accounts.js';
+import { APPLICATION, fakeServices } from './fake-services.js';
 import { startGateway } from './start-gateway.js';
 
 const ID = 'a'.repeat(24);
@@ -17,7 +19,7 @@ const signUp = (internalId: string) => ({
 const change = { method: 'PUT', path: `/1.1/users/${ID}`, body: { __internalId: ID, level: 1 } };
 
 describe('POST /1.1/batch/save', () => {
-  let accounts: FakeAccounts;
+  let accounts: FakeTransport;
   let service: RunningService;
   const start = async (rateLimits: Partial<RateLimits> = {}) => {
     service = await startGateway(accounts, [], {
@@ -36,9 +38,9 @@ describe('POST /1.1/batch/save', () => {
   const save = (...requests: unknown[]) => post('/1.1/batch/save', { requests });
 
   beforeEach(() => {
-    accounts = new FakeAccounts();
-    accounts.answer('accounts.saveAll', ({ writes }) => ({
-      results: (writes as { internalId: string }[]).map(({ internalId }) => ({ internalId, result: { level: 1 } })),
+    accounts = fakeServices();
+    accounts.answer(objectsRpc.saveAll, ({ writes }) => ({
+      results: writes.map(({ internalId }) => ({ internalId, result: { level: 1 } })),
     }));
   });
   afterEach(() => service.stop());
@@ -81,9 +83,7 @@ describe('POST /1.1/batch/save', () => {
     'answers %s of accounts as a whole',
     async (name) => {
       await start();
-      accounts.answer('accounts.saveAll', () => {
-        throw appError(name);
-      });
+      accounts.fail(objectsRpc.saveAll, appError(name));
       const { status, code, message } = ERRORS[name];
       expect(await save(change)).toEqual({ status, body: { code, error: message } });
     },

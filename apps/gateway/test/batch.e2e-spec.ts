@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
+import { accountsRpc, objectsRpc } from '#contracts';
 import { appError, type ErrorName, ERRORS } from '#errors';
-import { eventually } from '#testing';
-import { APPLICATION, FakeAccounts } from './fake-accounts.js';
+import { eventually, type FakeTransport } from '#testing';
+import { APPLICATION, fakeServices } from './fake-services.js';
 import { startGateway } from './start-gateway.js';
 
 const ID = 'a'.repeat(24);
@@ -22,7 +23,7 @@ interface Entry {
 }
 
 describe('POST /1.1/batch', () => {
-  let accounts: FakeAccounts;
+  let accounts: FakeTransport;
   let service: RunningService;
   const url = (path: string) => `http://127.0.0.1:${service.port}${path}`;
   const post = (body: unknown, headers: Record<string, string> = {}) =>
@@ -52,21 +53,21 @@ describe('POST /1.1/batch', () => {
   };
 
   beforeAll(async () => {
-    accounts = new FakeAccounts();
+    accounts = fakeServices();
     service = await startGateway(accounts, [], { bodyLimitBytes: 1_048_576 });
   });
   afterAll(() => service.stop());
   beforeEach(() => {
     accounts.calls.length = 0;
-    accounts.answer('accounts.signUp', () => ({ user }));
-    accounts.answer('accounts.logIn', () => ({ user }));
-    accounts.answer('accounts.getUser', () => ({ user }));
-    accounts.answer('accounts.getCurrentUser', () => ({ user }));
-    accounts.answer('accounts.listUsers', () => ({ users: [user], count: 1 }));
-    accounts.answer('accounts.updateUser', () => ({ result: { updatedAt: user.updatedAt } }));
-    accounts.answer('accounts.refreshSessionToken', () => ({ user }));
-    accounts.answer('accounts.updatePassword', () => ({ result: { updatedAt: user.updatedAt } }));
-    accounts.answer('accounts.removeUser', () => ({}));
+    accounts.answer(accountsRpc.signUp, () => ({ user, isNew: true }));
+    accounts.answer(accountsRpc.logIn, () => ({ user }));
+    accounts.answer(accountsRpc.getUser, () => ({ user }));
+    accounts.answer(accountsRpc.getCurrentUser, () => ({ user }));
+    accounts.answer(objectsRpc.find, () => ({ results: [user], count: 1 }));
+    accounts.answer(accountsRpc.updateUser, () => ({ result: { updatedAt: user.updatedAt } }));
+    accounts.answer(accountsRpc.refreshSessionToken, () => ({ user }));
+    accounts.answer(accountsRpc.updatePassword, () => ({ result: { updatedAt: user.updatedAt } }));
+    accounts.answer(accountsRpc.removeUsers, () => ({}));
   });
 
   const requests: [string, Entry][] = [
@@ -110,9 +111,7 @@ describe('POST /1.1/batch', () => {
 
   it.each(Object.keys(ERRORS) as ErrorName[])('answers an entry with the error %s of accounts', async (name) => {
     const entry = { method: 'PUT', path: `/1.1/users/${ID}`, body: {} };
-    accounts.answer('accounts.updateUser', () => {
-      throw appError(name);
-    });
+    accounts.fail(accountsRpc.updateUser, appError(name));
     const { body } = await alone(entry);
     expect(await batch(entry)).toEqual([{ error: body }]);
     expect(body).toEqual({ code: ERRORS[name].code, error: ERRORS[name].message });
@@ -120,13 +119,13 @@ describe('POST /1.1/batch', () => {
 
   it('runs one request after the other, and goes on after a failure', async () => {
     const running: string[] = [];
-    accounts.answer('accounts.signUp', async ({ fields }) => {
+    accounts.answer(accountsRpc.signUp, async ({ fields }) => {
       const { username } = fields as { username: string };
       running.push(`${username} begins`);
       await new Promise((resolve) => setTimeout(resolve, username === 'first' ? 50 : 1));
       running.push(`${username} ends`);
       if (username === 'second') throw appError('USERNAME_TAKEN');
-      return { user: { ...user, username } };
+      return { user: { ...user, username }, isNew: true };
     });
     const signUp = (username: string) => ({ method: 'POST', path: '/1.1/users', body: { username } });
     expect(await batch(signUp('first'), signUp('second'), signUp('third'))).toMatchObject([
@@ -144,11 +143,11 @@ describe('POST /1.1/batch', () => {
       release = resolve;
     });
     const signedUp: string[] = [];
-    accounts.answer('accounts.signUp', async ({ fields }) => {
+    accounts.answer(accountsRpc.signUp, async ({ fields }) => {
       const { username } = fields as { username: string };
       if (username !== 'first') await released;
       signedUp.push(username);
-      return { user: { ...user, username } };
+      return { user: { ...user, username }, isNew: true };
     });
     const signUp = (username: string) => ({ method: 'POST', path: '/1.1/users', body: { username } });
     const response = await fetch(`http://127.0.0.1:${hurried.port}/1.1/batch`, {
@@ -293,7 +292,7 @@ describe('POST /1.1/batch', () => {
 
   it('drops the answers that would make it longer than other answers, and keeps those that fit', async () => {
     const long = 'x'.repeat(5 * 1_024 * 1_024);
-    accounts.answer('accounts.getUser', () => ({ user: { ...user, long } }));
+    accounts.answer(accountsRpc.getUser, () => ({ user: { ...user, long } }));
     const get = { method: 'GET', path: `/1.1/users/${ID}` };
     const answers = await batch(get, get, get, get, { method: 'GET', path: '/1.1/ping' });
     expect(answers).toEqual([
@@ -307,7 +306,7 @@ describe('POST /1.1/batch', () => {
 
   it('stops where the client is gone', async () => {
     const client = new AbortController();
-    accounts.answer('accounts.getUser', async () => {
+    accounts.answer(accountsRpc.getUser, async () => {
       if (accounts.calledPatterns.length === 2) client.abort();
       await new Promise((resolve) => setTimeout(resolve, 50));
       return { user };
@@ -324,7 +323,7 @@ describe('POST /1.1/batch', () => {
   it('is finished while the server stops', async () => {
     const draining = await startGateway(accounts, [], { bodyLimitBytes: 1_048_576 });
     let isStopping: Promise<void> | undefined;
-    accounts.answer('accounts.getUser', async () => {
+    accounts.answer(accountsRpc.getUser, async () => {
       isStopping ??= draining.stop();
       await new Promise((resolve) => setTimeout(resolve, 100));
       return { user };
@@ -342,7 +341,7 @@ describe('POST /1.1/batch', () => {
 });
 
 /** A call other than the look-up of the application, without the id of its request. */
-function withoutRequestId({ pattern, data }: FakeAccounts['calls'][number]): unknown[] {
+function withoutRequestId({ pattern, data }: FakeTransport['calls'][number]): unknown[] {
   if (pattern === 'accounts.findApplication') return [];
   return [{ pattern, data: { ...data, caller: { ...(data['caller'] as object), requestId: 'any' } } }];
 }

@@ -3,8 +3,10 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
+import { accountsRpc } from '#contracts';
 import { appError, ERRORS, type ErrorName } from '#errors';
-import { APPLICATION, FakeAccounts } from './fake-accounts.js';
+import type { FakeTransport } from '#testing';
+import { APPLICATION, fakeServices } from './fake-services.js';
 import { GATEWAY_CONFIG as config, startGateway } from './start-gateway.js';
 
 const signed = { 'x-lc-id': APPLICATION.id, 'x-lc-key': APPLICATION.appKey };
@@ -22,7 +24,7 @@ interface Sent {
 }
 
 describe('the gateway with a fake accounts service', () => {
-  let accounts: FakeAccounts;
+  let accounts: FakeTransport;
   let service: RunningService;
   const send = (path: string, init: Sent = {}) =>
     fetch(`http://127.0.0.1:${service.port}${path}`, { ...init, headers: { ...signed, ...init.headers } });
@@ -42,15 +44,15 @@ describe('the gateway with a fake accounts service', () => {
   };
 
   beforeAll(async () => {
-    accounts = new FakeAccounts();
+    accounts = fakeServices();
     service = await startGateway(accounts);
   });
   afterAll(() => service.stop());
   beforeEach(() => {
     accounts.calls.length = 0;
-    accounts.answer('accounts.signUp', () => ({ user }));
-    accounts.answer('accounts.logIn', () => ({ user }));
-    accounts.answer('accounts.getUser', () => ({ user }));
+    accounts.answer(accountsRpc.signUp, () => ({ user, isNew: true }));
+    accounts.answer(accountsRpc.logIn, () => ({ user }));
+    accounts.answer(accountsRpc.getUser, () => ({ user }));
   });
 
   it.each(['/\\', 'http://['])('answers 400 to a text/plain form for the URL %s, which is none', async (url) => {
@@ -85,7 +87,7 @@ describe('the gateway with a fake accounts service', () => {
     const headers = { 'accept-language': 'zh-CN,zh;q=0.9,"><script>;q=0.8,en;q=0.5' };
     await post('/1.1/users', {}, headers);
     await post('/1.1/batch', { requests: [{ method: 'POST', path: '/1.1/users', body: {} }] }, headers);
-    const callers = accounts.calls.filter(({ pattern }) => pattern === 'accounts.signUp').map(({ data }) => data);
+    const callers = accounts.requestsOf(accountsRpc.signUp);
     const languages = ['zh-CN', 'zh', 'en'];
     expect(callers).toMatchObject([{ caller: { languages } }, { caller: { languages } }]);
   });
@@ -110,7 +112,7 @@ describe('the gateway with a fake accounts service', () => {
 
   it('caches an application for a second, so that a request needs one call', async () => {
     await Promise.all(Array.from({ length: 20 }, () => send(`/1.1/users/${user.objectId}`)));
-    const lookUps = accounts.calls.filter(({ pattern }) => pattern === 'accounts.findApplication');
+    const lookUps = accounts.requestsOf(accountsRpc.findApplication);
     expect(lookUps.length).toBeLessThanOrEqual(2);
     expect(accounts.calledPatterns).toHaveLength(20);
   });
@@ -147,9 +149,7 @@ describe('the gateway with a fake accounts service', () => {
 
   const rows = (Object.keys(ERRORS) as ErrorName[]).filter((name) => name !== 'INTERNAL');
   it.each(rows)('answers the error %s with its status, code and text', async (name) => {
-    accounts.answer('accounts.logIn', () => {
-      throw appError(name);
-    });
+    accounts.fail(accountsRpc.logIn, appError(name));
     const response = await post('/1.1/login', {});
     const { status, code, message, retryAfterSeconds } = ERRORS[name];
     expect([response.status, await response.json()]).toEqual([status, { code, error: message }]);
@@ -159,15 +159,9 @@ describe('the gateway with a fake accounts service', () => {
   });
 
   it('answers an error of a newer accounts service with its own status and code', async () => {
-    accounts.answer('accounts.logIn', () => undefined);
-    accounts.request = () =>
-      Promise.resolve(
-        JSON.stringify({
-          error: { kind: 'AppError', name: 'LOCKED', code: 219, status: 400, message: 'locked', retryAfterSeconds: 9 },
-        }),
-      );
+    const error = { kind: 'AppError', name: 'LOCKED', code: 219, status: 400, message: 'locked', retryAfterSeconds: 9 };
+    accounts.answerText(accountsRpc.logIn, JSON.stringify({ error }));
     const response = await post('/1.1/login', {});
-    Reflect.deleteProperty(accounts, 'request');
     expect([response.status, await response.json(), response.headers.get('retry-after')]).toEqual([
       400,
       { code: 219, error: 'locked' },
@@ -176,15 +170,10 @@ describe('the gateway with a fake accounts service', () => {
   });
 
   it.each<[string, () => unknown]>([
-    [
-      'throws a TypeError',
-      () => {
-        throw new TypeError('secret text');
-      },
-    ],
-    ['answers nonsense', () => ({ nonsense: 'secret text' })],
-  ])('answers 500 with a fixed text where accounts %s', async (_, answer) => {
-    accounts.answer('accounts.logIn', answer);
+    ['throws a TypeError', () => accounts.fail(accountsRpc.logIn, new TypeError('secret text'))],
+    ['answers nonsense', () => accounts.answerText(accountsRpc.logIn, '{"data":{"nonsense":"secret text"}}')],
+  ])('answers 500 with a fixed text where accounts %s', async (_, plan) => {
+    plan();
     const response = await post('/1.1/login', {});
     expect([response.status, await response.json()]).toEqual([500, { code: 1, error: ERRORS.INTERNAL.message }]);
   });

@@ -1,15 +1,23 @@
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
+import { emailsRpc, type MailLink } from '#contracts';
 import { appError, type ErrorName } from '#errors';
+import type { FakeTransport } from '#testing';
 import type { RateLimits } from '../src/rate-limits/request-limits.js';
-import { APPLICATION, FakeAccounts } from './fake-accounts.js';
+import { APPLICATION, fakeServices } from './fake-services.js';
 import { startGateway } from './start-gateway.js';
 
 const OFF: RateLimits = { requests: undefined, logins: undefined, signUps: undefined, messages: undefined };
 const ONCE = { count: 1, windowSeconds: 60 };
 const SIGNED = { 'x-lc-id': APPLICATION.id, 'x-lc-key': APPLICATION.appKey };
-const LINK = { state: 'open', applicationName: 'Demo', email: 'a@b.co', username: 'ada', canBeRenewed: false };
+const LINK: MailLink = {
+  state: 'open',
+  applicationName: 'Demo',
+  email: 'a@b.co',
+  username: 'ada',
+  canBeRenewed: false,
+};
 
 interface Sent {
   readonly method?: string;
@@ -18,7 +26,7 @@ interface Sent {
 }
 
 describe('mails and their links at the gateway', () => {
-  let accounts: FakeAccounts;
+  let accounts: FakeTransport;
   let service: RunningService;
   const start = async (limits: Partial<RateLimits> = {}) => {
     service = await startGateway(accounts, [], { rateLimits: { ...OFF, ...limits }, trustedProxies: [] });
@@ -29,25 +37,20 @@ describe('mails and their links at the gateway', () => {
       headers: { 'content-type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-  const fail = (pattern: string, name: ErrorName) => {
-    accounts.answer(pattern, () => {
-      throw appError(name);
-    });
-  };
 
   beforeEach(() => {
-    accounts = new FakeAccounts();
-    accounts.answer('accounts.requestEmailVerification', () => ({}));
-    accounts.answer('accounts.requestPasswordReset', () => ({}));
-    accounts.answer('accounts.verifyEmail', () => ({ link: LINK }));
-    accounts.answer('accounts.resetPasswordByMail', () => ({}));
+    accounts = fakeServices();
+    accounts.answer(emailsRpc.requestVerification, () => ({}));
+    accounts.answer(emailsRpc.requestPasswordReset, () => ({}));
+    accounts.answer(emailsRpc.verify, () => ({ link: LINK }));
+    accounts.answer(emailsRpc.resetPassword, () => ({}));
   });
   afterEach(() => service.stop());
 
   describe.each([
-    ['requestEmailVerify', 'accounts.requestEmailVerification'],
-    ['requestPasswordReset', 'accounts.requestPasswordReset'],
-  ])('POST /1.1/%s', (path, pattern) => {
+    ['requestEmailVerify', emailsRpc.requestVerification],
+    ['requestPasswordReset', emailsRpc.requestPasswordReset],
+  ])('POST /1.1/%s', (path, { pattern }) => {
     it('calls accounts once, with the body and the languages of the client', async () => {
       await start();
       const response = await send(path, {
@@ -71,9 +74,10 @@ describe('mails and their links at the gateway', () => {
   });
 
   describe.each([
-    ['verifyEmail', 'accounts.verifyEmail', undefined, { token: 'abc' }],
-    ['resetPassword', 'accounts.resetPasswordByMail', { password: 'new' }, { token: 'abc', password: 'new' }],
-  ])('/1.1/%s/:token', (path, pattern, body, expected) => {
+    ['verifyEmail', emailsRpc.verify, undefined, { token: 'abc' }],
+    ['resetPassword', emailsRpc.resetPassword, { password: 'new' }, { token: 'abc', password: 'new' }],
+  ])('/1.1/%s/:token', (path, contract, body, expected) => {
+    const { pattern } = contract;
     const search = new URLSearchParams(body).toString();
     const script = (callback: string, token = 'abc') =>
       send(`${path}/${token}?${search}&callback=${encodeURIComponent(callback)}`, { method: 'GET' });
@@ -86,7 +90,7 @@ describe('mails and their links at the gateway', () => {
     });
 
     it('answers an expired link as such', async () => {
-      fail(pattern, 'LINK_EXPIRED');
+      accounts.fail(contract, appError('LINK_EXPIRED'));
       await start();
       const response = await send(`${path}/abc`, { body });
       expect([response.status, await response.json()]).toMatchObject([400, { code: 1 }]);
@@ -127,7 +131,7 @@ describe('mails and their links at the gateway', () => {
       ['SERVICE_UNAVAILABLE', 503],
       ['INTERNAL', 1],
     ])('sends %s to a script with status 200 and its code', async (name, code) => {
-      fail(pattern, name);
+      accounts.fail(contract, appError(name));
       await start();
       const response = await script('done');
       const answers: { code: number }[] = [];
@@ -182,9 +186,7 @@ describe('mails and their links at the gateway', () => {
   });
 
   it('keeps texts of errors from ending the script, or its element', async () => {
-    accounts.answer('accounts.verifyEmail', () => {
-      throw appError('LINK_EXPIRED', { message: '</script><!--\u2028\u2029' });
-    });
+    accounts.fail(emailsRpc.verify, appError('LINK_EXPIRED', { message: '</script><!--\u2028\u2029' }));
     await start();
     const text = await (await send('verifyEmail/abc?callback=cb', { method: 'GET' })).text();
     expect(text).toBe(

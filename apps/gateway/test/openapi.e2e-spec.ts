@@ -3,7 +3,7 @@ import { Controller, type DynamicModule, Get, Module, Post } from '@nestjs/commo
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
 import type { OpenApiDocument } from '../src/openapi/openapi.types.js';
-import { FakeAccounts } from './fake-accounts.js';
+import { fakeServices } from './fake-services.js';
 import { GATEWAY_CONFIG, startGateway } from './start-gateway.js';
 
 function moduleOf(controller: new () => object): DynamicModule {
@@ -18,7 +18,7 @@ describe('the description of the API', () => {
     fetch(`http://127.0.0.1:${service.port}${path}`, { headers });
 
   beforeAll(async () => {
-    service = await startGateway(new FakeAccounts());
+    service = await startGateway(fakeServices());
   });
   afterAll(() => service.stop());
 
@@ -91,6 +91,6 @@ describe('the description of the API', () => {
     [UndescribedController, /GET \/1\.1\/secret-door/],
     [UndescribedElsewhere, /POST \/other/],
   ])('does not start with a route that has no description: %o', async (controller, reason) => {
-    await expect(startGateway(new FakeAccounts(), [moduleOf(controller)])).rejects.toThrow(reason);
+    await expect(startGateway(fakeServices(), [moduleOf(controller)])).rejects.toThrow(reason);
   });
 });

@@ -1,25 +1,34 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
+import { emailsRpc, type MailLink, type RpcContract } from '#contracts';
 import { appError, type ErrorName } from '#errors';
+import type { FakeTransport } from '#testing';
 import type { RateLimits } from '../src/rate-limits/request-limits.js';
-import { FakeAccounts } from './fake-accounts.js';
+import { fakeServices } from './fake-services.js';
 import { startGateway } from './start-gateway.js';
 
 const OFF: RateLimits = { requests: undefined, logins: undefined, signUps: undefined, messages: undefined };
 const ONCE = { count: 1, windowSeconds: 60 };
 const FORM = 'application/x-www-form-urlencoded';
 const HOSTILE = `"><script>alert('x')</script>&amp;`;
-const OPEN = { state: 'open', applicationName: 'Demo', email: 'a@b.co', username: 'ada', canBeRenewed: false };
-const EXPIRED = { ...OPEN, state: 'expired', canBeRenewed: true };
-const UNKNOWN = { state: 'expired', applicationName: null, email: null, username: null, canBeRenewed: false };
+const OPEN: MailLink = {
+  state: 'open',
+  applicationName: 'Demo',
+  email: 'a@b.co',
+  username: 'ada',
+  canBeRenewed: false,
+};
+const DONE: MailLink = { ...OPEN, state: 'done' };
+const EXPIRED: MailLink = { ...OPEN, state: 'expired', canBeRenewed: true };
+const UNKNOWN: MailLink = { state: 'expired', applicationName: null, email: null, username: null, canBeRenewed: false };
 const PASSWORDS = { password: 'correct horse', repeat: 'correct horse' };
 
 type Fields = Readonly<Record<string, string>>;
 type Headers = Readonly<Record<string, string>>;
 
 describe('the pages of mailed links', () => {
-  let accounts: FakeAccounts;
+  let accounts: FakeTransport;
   let service: RunningService;
   const start = async (limits: Partial<RateLimits> = {}) => {
     service = await startGateway(accounts, [], { rateLimits: { ...OFF, ...limits }, trustedProxies: [] });
@@ -30,21 +39,19 @@ describe('the pages of mailed links', () => {
     send(path, { method: 'POST', headers, body: new URLSearchParams(fields) });
   const postText = (path: string, body: string, type = FORM) =>
     send(path, { method: 'POST', headers: { 'content-type': type }, body });
-  const answerLink = (link: object) => {
-    accounts.answer('accounts.inspectMailLink', () => ({ link }));
+  const answerLink = (link: MailLink) => {
+    accounts.answer(emailsRpc.inspectLink, () => ({ link }));
   };
-  const fail = (pattern: string, name: ErrorName) => {
-    accounts.answer(pattern, () => {
-      throw appError(name);
-    });
+  const fail = (contract: RpcContract, name: ErrorName) => {
+    accounts.fail(contract, appError(name));
   };
 
   beforeEach(() => {
-    accounts = new FakeAccounts();
+    accounts = fakeServices();
     answerLink(OPEN);
-    accounts.answer('accounts.verifyEmail', () => ({ link: OPEN }));
-    accounts.answer('accounts.resetPasswordByMail', () => ({}));
-    accounts.answer('accounts.renewMailLink', () => ({}));
+    accounts.answer(emailsRpc.verify, () => ({ link: OPEN }));
+    accounts.answer(emailsRpc.resetPassword, () => ({}));
+    accounts.answer(emailsRpc.renewLink, () => ({}));
   });
   afterEach(() => service.stop());
 
@@ -112,7 +119,7 @@ describe('the pages of mailed links', () => {
     });
 
     it('asks to wait after too many mails', async () => {
-      fail('accounts.renewMailLink', 'TOO_MANY_EMAILS');
+      fail(emailsRpc.renewLink, 'TOO_MANY_EMAILS');
       await start();
       const response = await post(`${page}/renew`, { token: 'abc' });
       expect([response.status, response.headers.get('retry-after')]).toEqual([429, '60']);
@@ -120,7 +127,7 @@ describe('the pages of mailed links', () => {
     });
 
     it('says where a link cannot be renewed', async () => {
-      fail('accounts.renewMailLink', 'LINK_EXPIRED');
+      fail(emailsRpc.renewLink, 'LINK_EXPIRED');
       answerLink(EXPIRED);
       await start();
       const response = await post(`${page}/renew`, { token: 'abc' });
@@ -132,7 +139,7 @@ describe('the pages of mailed links', () => {
       ['SERVICE_UNAVAILABLE', 503],
       ['INTERNAL', 500],
     ])('shows %s as a page', async (name, status) => {
-      for (const pattern of ['inspectMailLink', 'renewMailLink', 'verifyEmail']) fail(`accounts.${pattern}`, name);
+      for (const contract of [emailsRpc.inspectLink, emailsRpc.renewLink, emailsRpc.verify]) fail(contract, name);
       await start();
       for (const response of [
         await open(`${page}?token=abc`),
@@ -224,7 +231,7 @@ describe('the pages of mailed links', () => {
   });
 
   it('gives every page the same strict headers', async () => {
-    fail('accounts.renewMailLink', 'SERVICE_UNAVAILABLE');
+    fail(emailsRpc.renewLink, 'SERVICE_UNAVAILABLE');
     await start();
     for (const response of [
       await open('verify-email?token=a'),
@@ -277,15 +284,15 @@ describe('the pages of mailed links', () => {
     });
 
     it('says where it was done before', async () => {
-      answerLink({ ...OPEN, state: 'done' });
-      accounts.answer('accounts.verifyEmail', () => ({ link: { ...OPEN, state: 'done' } }));
+      answerLink(DONE);
+      accounts.answer(emailsRpc.verify, () => ({ link: DONE }));
       await start();
       for (const response of [await open('verify-email?token=a'), await post('verify-email', { token: 'a' })])
         expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Already verified')]);
     });
 
     it('says where the link expired meanwhile', async () => {
-      fail('accounts.verifyEmail', 'LINK_EXPIRED');
+      fail(emailsRpc.verify, 'LINK_EXPIRED');
       answerLink(EXPIRED);
       await start();
       const response = await post('verify-email', { token: 'a' });
@@ -336,7 +343,7 @@ describe('the pages of mailed links', () => {
     });
 
     it('says beside the field what accounts refuses', async () => {
-      fail('accounts.resetPasswordByMail', 'INVALID_PASSWORD');
+      fail(emailsRpc.resetPassword, 'INVALID_PASSWORD');
       await start();
       const response = await reset(PASSWORDS);
       expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('cannot be used')]);
@@ -351,7 +358,7 @@ describe('the pages of mailed links', () => {
 
     it.each(['before', 'meanwhile'])('says where the link expired %s', async (when) => {
       if (when === 'before') answerLink(EXPIRED);
-      fail('accounts.resetPasswordByMail', 'LINK_EXPIRED');
+      fail(emailsRpc.resetPassword, 'LINK_EXPIRED');
       await start();
       expect((await reset(PASSWORDS)).status).toBe(410);
     });

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
+import { phoneNumbersRpc } from '#contracts';
+import type { FakeTransport } from '#testing';
 import type { RateLimits } from '../src/rate-limits/request-limits.js';
-import { APPLICATION, FakeAccounts } from './fake-accounts.js';
+import { APPLICATION, fakeServices } from './fake-services.js';
 import { GATEWAY_CONFIG, startGateway } from './start-gateway.js';
 
 const OFF: RateLimits = { requests: undefined, logins: undefined, signUps: undefined, messages: undefined };
@@ -26,8 +28,20 @@ const ROUTES: [string, string, string, string | undefined, 'messages' | 'logins'
   ['POST', 'changePhoneNumber', 'changePhone', undefined, 'logins'],
 ];
 
+/** The RPCs whose reply is empty. */
+const WITHOUT_REPLY = [
+  phoneNumbersRpc.requestCode,
+  phoneNumbersRpc.verifyCode,
+  phoneNumbersRpc.requestLoginCode,
+  phoneNumbersRpc.requestVerification,
+  phoneNumbersRpc.requestPasswordReset,
+  phoneNumbersRpc.resetPassword,
+  phoneNumbersRpc.requestChange,
+  phoneNumbersRpc.change,
+];
+
 describe('phone numbers at the gateway', () => {
-  let accounts: FakeAccounts;
+  let accounts: FakeTransport;
   let service: RunningService;
   const start = async (limits: Partial<RateLimits> = {}) => {
     service = await startGateway(accounts, [], { rateLimits: { ...OFF, ...limits }, trustedProxies: [] });
@@ -40,10 +54,10 @@ describe('phone numbers at the gateway', () => {
     });
 
   beforeEach(() => {
-    accounts = new FakeAccounts();
-    for (const [, , rpc] of ROUTES) accounts.answer(`accounts.${rpc}`, () => ({}));
-    accounts.answer('accounts.verifyPhone', () => ({ result: { ...user } }));
-    accounts.answer('accounts.signUpOrLogInByPhone', () => ({ user, isNew: false }));
+    accounts = fakeServices();
+    for (const contract of WITHOUT_REPLY) accounts.answer(contract, () => ({}));
+    accounts.answer(phoneNumbersRpc.verify, () => ({ result: { ...user } }));
+    accounts.answer(phoneNumbersRpc.enter, () => ({ user, isNew: false }));
   });
   afterEach(() => service.stop());
 
@@ -73,7 +87,7 @@ describe('phone numbers at the gateway', () => {
     [true, 201],
     [false, 200],
   ])('a user by a phone number, new: %s, gets %i and its location', async (isNew, status) => {
-    accounts.answer('accounts.signUpOrLogInByPhone', () => ({ user, isNew }));
+    accounts.answer(phoneNumbersRpc.enter, () => ({ user, isNew }));
     await start();
     const response = await send('POST', 'usersByMobilePhone');
     expect([response.status, await response.json()]).toEqual([status, user]);

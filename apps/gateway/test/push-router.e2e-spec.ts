@@ -1,18 +1,18 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
+import { pushRpc } from '#contracts';
 import { appError } from '#errors';
+import type { FakeTransport } from '#testing';
 import type { GatewayConfig } from '../src/gateway.config.js';
-import { APPLICATION, FakeAccounts } from './fake-accounts.js';
+import { APPLICATION, fakeServices } from './fake-services.js';
 import { startGateway } from './start-gateway.js';
 
-const CONNECTORS = 'push-delivery.findConnectors';
-
 describe('GET /v1/route', () => {
-  let services: FakeAccounts;
+  let services: FakeTransport;
   let gateway: RunningService;
 
   const start = async (config: Partial<GatewayConfig> = {}) => {
-    services = new FakeAccounts();
+    services = fakeServices();
     gateway = await startGateway(services, [], config);
   };
   const ask = async (query: string, headers: Record<string, string> = {}) => {
@@ -43,7 +43,7 @@ describe('GET /v1/route', () => {
 
   it('without configured addresses, returns the running connectors in turn, with TLS if the API uses it', async () => {
     await start({ pushUrls: undefined, baseUrl: 'https://api.example.com' });
-    services.answer(CONNECTORS, () => ({ ports: [7001, 7002] }));
+    services.answer(pushRpc.findConnectors, () => ({ ports: [7001, 7002] }));
     const first = await ask(`?appId=${APPLICATION.id}`);
     const second = await ask(`?appId=${APPLICATION.id}`);
     const [one, two] = ['wss://api.example.com:7001/push', 'wss://api.example.com:7002/push'];
@@ -54,12 +54,10 @@ describe('GET /v1/route', () => {
 
   it('returns 503 when no connector is running, or none can be found', async () => {
     await start({ pushUrls: undefined });
-    services.answer(CONNECTORS, () => ({ ports: [] }));
+    services.answer(pushRpc.findConnectors, () => ({ ports: [] }));
     const { response, status, body } = await ask(`?appId=${APPLICATION.id}`);
     expect([status, body['code'], response.headers.get('retry-after')]).toEqual([503, 503, '1']);
-    services.answer(CONNECTORS, () => {
-      throw appError('SERVICE_UNAVAILABLE');
-    });
+    services.fail(pushRpc.findConnectors, appError('SERVICE_UNAVAILABLE'));
     expect((await ask(`?appId=${APPLICATION.id}`)).status).toBe(503);
   });
 

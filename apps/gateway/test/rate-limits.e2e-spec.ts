@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
+import { accountsRpc, phoneNumbersRpc } from '#contracts';
+import type { FakeTransport } from '#testing';
 import type { RateLimits } from '../src/rate-limits/request-limits.js';
-import { APPLICATION, FakeAccounts } from './fake-accounts.js';
+import { APPLICATION, fakeServices } from './fake-services.js';
 import { startGateway } from './start-gateway.js';
 
 const OFF: RateLimits = { requests: undefined, logins: undefined, signUps: undefined, messages: undefined };
@@ -21,7 +23,7 @@ interface Sent {
 }
 
 describe('limits of requests', () => {
-  let accounts: FakeAccounts;
+  let accounts: FakeTransport;
   let service: RunningService;
   const start = async (limits: Partial<RateLimits>, trustedProxies: string[] = []) => {
     service = await startGateway(accounts, [], { rateLimits: { ...OFF, ...limits }, trustedProxies });
@@ -42,13 +44,13 @@ describe('limits of requests', () => {
   };
 
   beforeEach(() => {
-    accounts = new FakeAccounts();
-    accounts.answer('accounts.logIn', () => ({ user }));
-    accounts.answer('accounts.signUp', () => ({ user }));
-    accounts.answer('accounts.getUser', () => ({ user }));
-    accounts.answer('accounts.signUpOrLogInByPhone', () => ({ user, isNew: true }));
-    accounts.answer('accounts.updatePassword', () => ({ result: {} }));
-    accounts.answer('accounts.findApplication', ({ appId }) => ({
+    accounts = fakeServices();
+    accounts.answer(accountsRpc.logIn, () => ({ user }));
+    accounts.answer(accountsRpc.signUp, () => ({ user, isNew: true }));
+    accounts.answer(accountsRpc.getUser, () => ({ user }));
+    accounts.answer(phoneNumbersRpc.enter, () => ({ user, isNew: true }));
+    accounts.answer(accountsRpc.updatePassword, () => ({ result: {} }));
+    accounts.answer(accountsRpc.findApplication, ({ appId }) => ({
       application: [APPLICATION, OTHER].find(({ id }) => id === appId) ?? null,
     }));
   });

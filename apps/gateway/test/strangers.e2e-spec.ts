@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
-import { broadcastHints } from '#contracts';
-import { unique } from '#testing';
-import { APPLICATION, FakeAccounts } from './fake-accounts.js';
+import { accountsRpc, broadcastHints } from '#contracts';
+import { type FakeTransport, unique } from '#testing';
+import { APPLICATION, fakeServices } from './fake-services.js';
 import { startGateway } from './start-gateway.js';
 
 const LIMIT = 5;
@@ -17,7 +17,7 @@ const TOO_MANY = {
 };
 
 describe('requests with a wrong application id or key', () => {
-  let accounts: FakeAccounts;
+  let accounts: FakeTransport;
   let gateway: RunningService;
 
   const start = async (windowSeconds = 60) => {
@@ -38,12 +38,12 @@ describe('requests with a wrong application id or key', () => {
   const use = async (count: number, act: () => Promise<unknown>) => {
     for (let done = 0; done < count; done += 1) await act();
   };
-  const lookUps = () => accounts.calls.filter(({ pattern }) => pattern === 'accounts.findApplication').length;
-  const lists = () => accounts.calls.filter(({ pattern }) => pattern === 'accounts.listApplicationIds').length;
+  const lookUps = () => accounts.requestsOf(accountsRpc.findApplication).length;
+  const lists = () => accounts.requestsOf(accountsRpc.listApplicationIds).length;
 
   beforeEach(() => {
-    accounts = new FakeAccounts();
-    accounts.answer('accounts.getUser', () => ({ user }));
+    accounts = fakeServices();
+    accounts.answer(accountsRpc.getUser, () => ({ user }));
   });
   afterEach(() => gateway.stop());
 
@@ -106,7 +106,7 @@ describe('requests with a wrong application id or key', () => {
     await start();
     await use(LIMIT + 10, () => send('/1.1/users', strangerId()));
     expect(await statusOf({ ...SIGNED, 'x-lc-id': OTHER.id })).toBe(429);
-    accounts.answer('accounts.findApplication', ({ appId }) => ({ application: appId === OTHER.id ? OTHER : null }));
+    accounts.answer(accountsRpc.findApplication, ({ appId }) => ({ application: appId === OTHER.id ? OTHER : null }));
     accounts.broadcast(broadcastHints.applicationChanged.pattern, JSON.stringify({ appId: OTHER.id }));
     await expect.poll(() => statusOf({ ...SIGNED, 'x-lc-id': OTHER.id })).toBe(200);
   });
@@ -142,7 +142,7 @@ describe('requests with a wrong application id or key', () => {
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     expect(await statusOf(headers, '203.0.113.3')).toBe(401);
     expect(lookUps()).toBe(1);
-    accounts.answer('accounts.findApplication', () => ({ application: OTHER }));
+    accounts.answer(accountsRpc.findApplication, () => ({ application: OTHER }));
     accounts.broadcast(broadcastHints.applicationChanged.pattern, JSON.stringify({ appId: OTHER.id }));
     await expect.poll(() => statusOf(headers, '203.0.113.3')).toBe(200);
   });
@@ -150,9 +150,7 @@ describe('requests with a wrong application id or key', () => {
   it('are refused as well where accounts lists no applications; those that were met are served', async () => {
     await start();
     expect(await statusOf(SIGNED)).toBe(200);
-    accounts.answer('accounts.listApplicationIds', () => {
-      throw new Error('away');
-    });
+    accounts.fail(accountsRpc.listApplicationIds, new Error('away'));
     await use(LIMIT, () => send('/1.1/users', strangerId()));
     expect(await statusOf(strangerId())).toBe(429);
     expect(await statusOf(SIGNED)).toBe(200);

@@ -1,6 +1,13 @@
 import { createServer } from 'node:net';
 import type { z } from 'zod';
-import { type RunningProcess, type RunningService, Secret, StartError, startService } from '#bootstrap';
+import {
+  type RunningProcess,
+  type RunningService,
+  Secret,
+  type ServiceOptions,
+  StartError,
+  startService,
+} from '#bootstrap';
 import type { Application } from '#contracts';
 import { migrate } from '#database';
 import { InProcessTransport } from '#messaging';
@@ -58,7 +65,7 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
     await postgres.start();
     for (const database of [accountsDatabase, authLinkingDatabase, mailDatabase, pushDatabase])
       await migrate(database(postgres.url, 1));
-    service = await startServices(env, folder, postgres.url, transport);
+    service = await startService({ ...standaloneService(env, folder, postgres.url), transport: () => transport });
     await welcome(service, baseUrl);
     return { stop, lost: postgres.lost };
   } catch (error) {
@@ -92,12 +99,12 @@ function embeddedPostgres(folder: DataFolder): EmbeddedPostgres {
   });
 }
 
-function startServices(
+/** The process with the modules of all services, over the database at `databaseUrl`. */
+export function standaloneService(
   env: Environment,
   folder: DataFolder,
   databaseUrl: string,
-  transport: InProcessTransport,
-): Promise<RunningService> {
+): Omit<ServiceOptions, 'transport'> {
   const gateway = servingDevices(gatewayConfig(env));
   const secrets = secretsOf(env, folder);
   const accounts = accountsConfig({ ...env, ...secrets, DATABASE_URL: databaseUrl });
@@ -119,7 +126,7 @@ function startServices(
     appKey: env.GATEPOST_APP_KEY,
     masterKey: env.GATEPOST_MASTER_KEY,
   };
-  return startService({
+  return {
     name: 'standalone',
     // One receiver handles the messages for all modules of the process: a second one would handle each event again.
     serves: ['standalone'],
@@ -132,10 +139,9 @@ function startServices(
       PushDeliveryModule.forRoot({ ...push, databasePool: PUSH_POOL }, { deviceQueues: 'postgresql' }),
     ],
     env,
-    transport: () => transport,
     http: createHttpServer(gateway),
     prepare: prepareHttpServer,
-  });
+  };
 }
 
 /** The secrets of the environment, or else those stored in the folder. */

@@ -8,8 +8,12 @@ export { run, type RunningProcess, StartError } from './run.js';
 export {
   ARRIVAL_TIMES,
   brokerEnvironment,
+  connect,
   overRabbit,
   type RunningService,
+  serve,
   serviceEnvironment,
+  serviceModule,
+  type ServiceOptions,
   startService,
 } from './start-service.js';

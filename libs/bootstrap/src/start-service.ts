@@ -66,7 +66,7 @@ export function overRabbit(
   return (metrics) => new RabbitTransport({ ...options, metrics });
 }
 
-interface ServiceOptions {
+export interface ServiceOptions {
   /** The name in logs and metrics. */
   readonly name: string;
   /** The services whose RPCs and events this process receives. */
@@ -91,26 +91,48 @@ export interface RunningService extends RunningProcess {
 const READY_WITHIN_MS = 5_000;
 const READY_POLL_MS = 50;
 
-/**
- * Starts a process's HTTP server and its receivers. The process first waits until it is ready, because load balancers and the broker send
- * work as soon as it listens. Where databases or the broker are unavailable, it starts after five seconds all the same, and /readyz reports
- * the problem.
- */
+/** Starts a process with its modules, HTTP server and receivers. */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { env } = options;
   await startTracing({ name: options.name, version: packageVersion() }, env);
-  const metrics = new Metrics();
-  metrics.buildInfo.set({ component: options.name, version: packageVersion() }, 1);
   const http = options.http ?? new FastifyAdapter({ ...ARRIVAL_TIMES, return503OnClosing: false });
-  const app = await NestFactory.create<NestFastifyApplication>(rootModule(options, metrics), http, {
+  const app = await NestFactory.create<NestFastifyApplication>(serviceModule(options), http, {
     logger: new JsonLogger(options.name, env.GATEPOST_LOG_LEVEL),
     bodyParser: false,
     abortOnError: false,
   });
-  ignoreExpectations(app.getHttpServer());
-  options.prepare?.(app);
-  const transport = app.get<Transport>(TRANSPORT);
-  for (const service of options.serves) app.connectMicroservice({ strategy: transport.createServer(service) });
+  return serve(app, options);
+}
+
+/** The modules of a process: its own, and those that every process has. */
+export function serviceModule({ name, serves, imports, env, transport }: ServiceOptions): DynamicModule {
+  @Module({})
+  class RootModule {}
+  const metrics = new Metrics();
+  metrics.buildInfo.set({ component: name, version: packageVersion() }, 1);
+  return {
+    module: RootModule,
+    imports: [
+      ObservabilityModule.forRoot(metrics),
+      MessagingModule.forRoot(transport(metrics)),
+      DiagnosticsModule.forServices(serves, {
+        service: name,
+        version: packageVersion(),
+        isProduction: env.NODE_ENV === 'production',
+      }),
+      ...imports,
+    ],
+  };
+}
+
+/**
+ * Starts the HTTP server and the receivers of an application. The process first waits until it is ready, because load balancers and the
+ * broker send work as soon as it listens. Where databases or the broker are unavailable, it starts after five seconds all the same, and
+ * /readyz reports the problem.
+ */
+export async function serve(app: NestFastifyApplication, options: ServiceOptions): Promise<RunningService> {
+  const { env } = options;
+  connect(app, options);
   try {
     // The dependencies of the handlers start before the first message arrives.
     await app.init();
@@ -124,6 +146,14 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { port } = app.getHttpServer().address() as { port: number };
   new Logger('Service').log(`${options.name} listens on port ${port}`);
   return { app, port, stop: () => drain(app, options) };
+}
+
+/** Connects an application to its HTTP server and its transport. Neither receives anything yet. */
+export function connect(app: NestFastifyApplication, { serves, prepare }: ServiceOptions): void {
+  ignoreExpectations(app.getHttpServer());
+  prepare?.(app);
+  const transport = app.get<Transport>(TRANSPORT);
+  for (const service of serves) app.connectMicroservice({ strategy: transport.createServer(service) });
 }
 
 /**
@@ -141,24 +171,6 @@ async function untilReady(app: NestFastifyApplication, { serves }: ServiceOption
   const deadline = performance.now() + READY_WITHIN_MS;
   while (performance.now() < deadline && (await readiness.problems()).length > 0)
     await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
-}
-
-function rootModule({ name, serves, imports, env, transport }: ServiceOptions, metrics: Metrics): DynamicModule {
-  @Module({})
-  class RootModule {}
-  return {
-    module: RootModule,
-    imports: [
-      ObservabilityModule.forRoot(metrics),
-      MessagingModule.forRoot(transport(metrics)),
-      DiagnosticsModule.forServices(serves, {
-        service: name,
-        version: packageVersion(),
-        isProduction: env.NODE_ENV === 'production',
-      }),
-      ...imports,
-    ],
-  };
 }
 
 async function drain(app: NestFastifyApplication, { env, http }: ServiceOptions): Promise<void> {

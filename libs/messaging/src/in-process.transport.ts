@@ -77,7 +77,7 @@ export class InProcessTransport implements Transport {
     receiver.connected();
   }
 
-  problem(): undefined {
+  problem(): string | undefined {
     return undefined;
   }
 

@@ -1,6 +1,7 @@
 export { ApiClient, type ApiReply, type AppKeys, type Json } from './api-client.js';
 export { useBrowser, type Visit } from './browser.js';
 export { eventually } from './eventually.js';
+export { FakeTransport } from './fake-transport.js';
 export { countUsers, createApplication, setSetting, signUp, type TestUser, unique, uniquePhone } from './fixtures.js';
 export {
   appClient,
@@ -29,6 +30,14 @@ export { codeSentBy, type SentMessage, sentMessages } from './text-messages.js';
 export { TcpProxy } from './tcp-proxy.js';
 export { type CollectedSpan, useTraceCollector } from './trace-collector.js';
 export { isAlive, TestProcess } from './test-process.js';
+export {
+  contractedEvents,
+  contractedRpcs,
+  NO_DATABASE_URL,
+  serveOver,
+  START_TIMEOUT_MS,
+  TestService,
+} from './test-service.js';
 export {
   isProvided,
   kubectlProgram,

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RedisModule } from '#redis';
+import { contractedEvents, contractedRpcs, NO_DATABASE_URL, START_TIMEOUT_MS, TestService } from '#testing';
+import { accountsConfig, accountsEnvironment } from './accounts.config.js';
+import { AccountsModule } from './accounts.module.js';
+
+describe('AccountsModule, composed as at its start', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    const config = accountsConfig(
+      accountsEnvironment.parse({
+        DATABASE_URL: NO_DATABASE_URL,
+        GATEPOST_SECRET: 'a secret of thirty-two characters, or more',
+      }),
+    );
+    service = await TestService.start({
+      name: 'accounts',
+      serves: ['accounts'],
+      imports: [
+        RedisModule.forRoot({
+          url: 'redis://127.0.0.1:1',
+          namespace: 'unit',
+          connectionName: 'unit',
+          isRequired: true,
+        }),
+        AccountsModule.forRoot(config, { lockouts: 'redis' }),
+      ],
+    });
+  }, START_TIMEOUT_MS);
+  afterAll(() => service.stop());
+
+  it('handles each RPC of its contract once, and no other', () => {
+    expect(service.handledRpcs).toEqual(contractedRpcs('accounts'));
+  });
+
+  it('handles each event that names it as a subscriber once, and no other', () => {
+    expect(service.handledEvents).toEqual(contractedEvents('accounts'));
+  });
+
+  it('reports each part that it needs while no server is available', async () => {
+    expect(await service.unavailableParts()).toEqual(['message broker', 'postgresql (accounts)', 'redis', 'secret']);
+  });
+});

@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { contractedEvents, contractedRpcs, NO_DATABASE_URL, START_TIMEOUT_MS, TestService } from '#testing';
+import { DataFolder } from './data-folder.js';
+import { standaloneEnvironment } from './standalone.config.js';
+import { standaloneService } from './standalone.js';
+
+const SERVICES = ['gateway', 'accounts', 'auth-linking', 'mail', 'push-delivery'];
+
+describe('the standalone server, composed as at its start', () => {
+  const path = mkdtempSync(join(tmpdir(), 'gatepost-standalone-'));
+  let service: TestService;
+
+  beforeAll(async () => {
+    const env = standaloneEnvironment.parse({ GATEPOST_DATA_DIR: path });
+    service = await TestService.start(standaloneService(env, new DataFolder(path), NO_DATABASE_URL));
+  }, START_TIMEOUT_MS);
+  afterAll(async () => {
+    await service.stop();
+    rmSync(path, { recursive: true });
+  });
+
+  it('handles each RPC of every service once, and no other', () => {
+    // One process has one report of itself.
+    const ofServices = SERVICES.flatMap(contractedRpcs).filter((pattern) => !pattern.endsWith('.examine'));
+    expect(service.handledRpcs).toEqual([...ofServices, ...contractedRpcs('standalone')].sort());
+  });
+
+  it('handles each event that names one of the services as a subscriber once, and no other', () => {
+    expect(service.handledEvents).toEqual(SERVICES.flatMap(contractedEvents).sort());
+  });
+
+  it('reports each part that it needs while no server is available', async () => {
+    expect(await service.unavailableParts()).toEqual([
+      'accounts',
+      'first application',
+      'message broker',
+      'postgresql (accounts)',
+      'postgresql (auth_linking)',
+      'postgresql (mail)',
+      'postgresql (push)',
+      'secret',
+      'secret (auth_linking)',
+      'secret (mail)',
+      'secret (text message providers)',
+    ]);
+  });
+});
