@@ -1,7 +1,7 @@
 import type { Channel, ConsumeMessage, Message, MessageProperties, Options } from 'amqplib';
 import { appError } from '#errors';
 import type { Metrics } from '#observability';
-import { assertFits } from '../transport.js';
+import { assertFits, type Requester } from '../transport.js';
 import type { Publisher } from './publisher.js';
 import type { Topology } from './topology.js';
 
@@ -55,7 +55,7 @@ const unavailable = (reason: string) => appError('SERVICE_UNAVAILABLE', { cause:
  * service works for a caller that has given up. A lost channel fails all pending requests at once; so does a broker that accepts no
  * messages, because services cannot publish their replies either.
  */
-export class RpcChannel {
+export class RpcChannel implements Requester {
   readonly #pending = new Map<string, PendingRequest>();
   #channel: Channel | undefined;
   #lastId = 0;
