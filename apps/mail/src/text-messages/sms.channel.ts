@@ -173,7 +173,7 @@ export class SmsChannel extends DeliveryChannel {
   }
 
   async send({ id, appId, recipient: to, content }: Delivery): Promise<void> {
-    // `TextMessagesService` queues this content.
+    // `TextMessagesController` queues this content.
     const { text, code, ...options } = content as unknown as TextMessageContent;
     const message = { id, appId, to, text, code, ...options };
     // Applications have separate servers: one that does not respond is no reason to pause the channel.
