@@ -81,13 +81,18 @@ function resolve(from: string, specifier: string): string | undefined {
 function definingFile(file: string, name: string): string {
   if (!file.endsWith('/index.ts')) return file;
   const { statements } = ts.createSourceFile(file, readFileSync(join(ROOT, file), 'utf8'), ts.ScriptTarget.Latest);
-  const exported = statements.filter(ts.isExportDeclaration).find(({ exportClause }) => exports(exportClause, name));
-  const target = exported?.moduleSpecifier && resolve(file, textOf(exported.moduleSpecifier));
-  return target === undefined ? file : definingFile(target, name);
+  for (const { exportClause, moduleSpecifier } of statements.filter(ts.isExportDeclaration)) {
+    const target = moduleSpecifier && resolve(file, textOf(moduleSpecifier));
+    if (target !== undefined && exports(exportClause, target, name)) return definingFile(target, name);
+  }
+  return file;
 }
 
-function exports(clause: ts.NamedExportBindings | undefined, name: string): boolean {
-  return clause !== undefined && ts.isNamedExports(clause) && clause.elements.some((one) => one.name.text === name);
+/** Whether the clause exports the name of the target; `export *` has no clause. */
+function exports(clause: ts.NamedExportBindings | undefined, target: string, name: string): boolean {
+  if (clause !== undefined) return ts.isNamedExports(clause) && clause.elements.some((one) => one.name.text === name);
+  const declared = new RegExp(String.raw`^export (?:const|type|interface|function|class) ${name}\b`, 'm');
+  return declared.test(readFileSync(join(ROOT, target), 'utf8'));
 }
 
 function textOf(node: ts.Node): string {
