@@ -8,17 +8,17 @@ import type { ConnectionHost, DeviceConnection } from './device-connection.js';
 import { FRAMING_NAMES } from './framings/framings.js';
 import { ConcurrencyLimiter, QueuePages } from './queue-pages.js';
 import { isUnavailable, QueueWrites } from './queue-writes.js';
-import { CLOSE, toldCode } from './session-effects.js';
+import { CLOSE, closeCodeLabel } from './session-effects.js';
 
-/** Logins under way, and pages. */
+/** Limit of concurrent logins, and of concurrent pages. */
 const CONCURRENCY = 256;
-/** For so long, hints to a device that was here before may be of what it has had. */
+/** For this time after a reconnect, a wake-up may refer to a message that the device already has. */
 const DISTRUST_MS = 10_000;
 
-/** Does for connections what they cannot do alone. */
+/** Carries out the effects of connections that need the store. */
 @Injectable()
 export class ConnectorService implements ConnectionHost {
-  /** Apart: where applications cannot be looked up, devices that are connected go on. */
+  /** Separate from pages: if applications cannot be looked up, connected devices still get messages. */
   readonly #newcomers = new ConcurrencyLimiter<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
   readonly #pages = new ConcurrencyLimiter<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
 
@@ -49,9 +49,9 @@ export class ConnectorService implements ConnectionHost {
     this.#pages.add(connection);
   }
 
-  acknowledge({ session }: DeviceConnection, refs: readonly MessageRef[], droppedTold: number): void {
+  acknowledge({ session }: DeviceConnection, refs: readonly MessageRef[], droppedReported: number): void {
     if (session.device === undefined) return;
-    this.writes.acknowledge({ device: session.device, refs, droppedTold });
+    this.writes.acknowledge({ device: session.device, refs, droppedReported });
     this.metrics.pushAcknowledgements.inc({ outcome: 'received' }, refs.length);
   }
 
@@ -61,7 +61,7 @@ export class ConnectorService implements ConnectionHost {
 
   closed(connection: DeviceConnection, code: number): void {
     this.metrics.pushConnections.dec({ framing: connection.framing.name });
-    this.metrics.pushConnectionsClosed.inc({ code: toldCode(code) });
+    this.metrics.pushConnectionsClosed.inc({ code: closeCodeLabel(code) });
     this.#newcomers.forget(connection);
     this.#pages.forget(connection);
     const { device, id } = connection.session;
@@ -80,13 +80,13 @@ export class ConnectorService implements ConnectionHost {
       if (device !== undefined && isConnecting) await this.#admit(connection, device);
       else if (isOpen) await this.pages.bringNext(connection);
     } catch (error) {
-      // What is away is asked again, as if nothing had happened.
+      // The limiter repeats the work when the dependency is available again.
       if (!isUnavailable(error)) this.#failed(connection);
       throw error;
     }
   }
 
-  /** By a mistake of ours. A device that waits for the answer to its login would wait for ever. */
+  /** After an internal error. Without an answer the device would wait for its login forever. */
   #failed(connection: DeviceConnection): void {
     const { session } = connection;
     if (session.isConnecting) connection.perform(session.refuse(CLOSE.internal, 'Internal server error.'));
@@ -104,7 +104,7 @@ export class ConnectorService implements ConnectionHost {
     }
     setTimeout(() => {
       this.#open(connection, device, outcome);
-      // By now the page is old.
+      // The page is outdated by now.
       connection.session.pageFailed();
       connection.perform(connection.session.resync());
     }, delayMs);

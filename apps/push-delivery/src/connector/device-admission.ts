@@ -17,7 +17,7 @@ import { PAGE_LENGTH } from './queue-pages.js';
 import { QueueWrites } from './queue-writes.js';
 import { CLOSE, type Effect, UNKNOWN_APPLICATION } from './session-effects.js';
 
-/** Who knows an installation's id is the device: too many logins from one client are guesses. */
+/** The id of an installation is its credential, so many logins from one client network may be guesses. */
 @Injectable()
 export class LoginLimit {
   readonly #limit: RateLimit | undefined;
@@ -41,10 +41,10 @@ export class LoginLimit {
 }
 
 const GENERATION_MS = 10_000;
-/** Where so many leave at once, the rest is forgotten: a hint that comes late may then show a message twice. */
+/** Further departures are not recorded: a late wake-up may then repeat a message. */
 const MAX_DEVICES = 200_000;
 
-/** The devices whose connections have ended here lately: hints that were meant for those may still be on their way. */
+/** The devices whose connections have ended recently: wake-ups for those connections may still arrive. */
 export class RecentDepartures {
   #young = new Set<string>();
   #old = new Set<string>();
@@ -74,13 +74,13 @@ function keyOf({ appId, installationId }: DeviceAddress): string {
   return `${appId}:${installationId}`;
 }
 
-/** Makes a connection its device's only one, on this connector and on all others. */
+/** Makes a connection the only one of its device, on this connector and on all others. */
 @Injectable()
 export class DeviceAdmission {
   readonly #departures = new RecentDepartures();
 
   constructor(
-    private readonly strangers: FailedCredentialLimit,
+    private readonly credentials: FailedCredentialLimit,
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
     private readonly identity: ConnectorIdentity,
     private readonly connections: Connections,
@@ -89,8 +89,8 @@ export class DeviceAdmission {
   ) {}
 
   /**
-   * @returns what the store says of the device; undefined where the connection has ended
-   * @throws AppError SERVICE_UNAVAILABLE; it may be asked for again
+   * @returns the outcome in the store; undefined if the connection has ended
+   * @throws AppError SERVICE_UNAVAILABLE; the call can be repeated
    */
   async admit(connection: DeviceConnection, device: DeviceAddress): Promise<ConnectOutcome | undefined> {
     const { session } = connection;
@@ -102,23 +102,23 @@ export class DeviceAdmission {
     const outcome = await this.queues.connect(device, ref, PAGE_LENGTH);
     this.#evict(device, outcome);
     if (!session.hasEnded()) return outcome;
-    // It has ended while the store was asked: what it said then came too early.
+    // The connection has ended during `connect`, so its `disconnect` may have come before it.
     this.writes.disconnect(device, ref);
     return undefined;
   }
 
-  /** Whether the device had another session here until a moment ago. */
+  /** Whether the device had another session on this connector recently. */
   wasHere(device: DeviceAddress, { previous }: ConnectOutcome): boolean {
     return previous?.node === this.identity.node || this.#departures.has(device, performance.now());
   }
 
-  /** The device's session is over. */
+  /** Reports that the device's session has ended. */
   left(device: DeviceAddress, session: string): void {
     this.#departures.add(device, performance.now());
     this.writes.disconnect(device, this.identity.sessionRef(session));
   }
 
-  /** Ends the device's session if it is the one that another connector means. */
+  /** Ends the session that another connector has replaced. */
   evicted(device: DeviceAddress, session: string): void {
     const connection = this.connections.find(device);
     if (connection?.session.id === session) endSession(connection);
@@ -126,7 +126,7 @@ export class DeviceAdmission {
 
   async #refusal({ session, network }: DeviceConnection, { appId }: DeviceAddress): Promise<readonly Effect[]> {
     try {
-      const exists = await this.strangers.exists(appId, network);
+      const exists = await this.credentials.exists(appId, network);
       return exists ? [] : session.refuse(CLOSE.unknownApplication, UNKNOWN_APPLICATION);
     } catch (error) {
       if (!(error instanceof AppError && error.is('TOO_MANY_REQUESTS'))) throw error;
@@ -134,7 +134,7 @@ export class DeviceAdmission {
     }
   }
 
-  /** Where the other connector does not hear of it, that finds out by itself when it next says where its devices are. */
+  /** If this message is lost, the other connector ends the session at its next reassertion. */
   #evict({ appId, installationId }: DeviceAddress, { previous }: ConnectOutcome): void {
     if (previous === undefined || previous.node === this.identity.node) return;
     const { node, session } = previous;
@@ -144,7 +144,7 @@ export class DeviceAdmission {
   }
 }
 
-/** Ends a session because its device has another one. */
+/** Ends a session because its device has a newer one. */
 export function endSession(connection: DeviceConnection | undefined): void {
   connection?.perform(connection.session.refuse(CLOSE.conflict, 'The device has logged in on another connection.'));
 }

@@ -5,9 +5,9 @@ import { DEVICE_QUEUES, type DeviceQueues, type MessageRef } from '../device-que
 import type { Deliverable } from './device-session.js';
 import type { DeliveredMessage } from './framings/framing.js';
 
-/** A message with its bodies, one for each platform that has its own. */
+/** A message with a common body and bodies for single platforms. */
 class CachedMessage {
-  /** Of all bodies. */
+  /** The size of all bodies. */
   readonly bytes: number;
   readonly #expiresAt: number;
   readonly #byPlatform: ReadonlyMap<string, DeliveredMessage>;
@@ -31,7 +31,7 @@ class CachedMessage {
 }
 
 const MAX_MESSAGES = 10_000;
-/** Of all bodies together; frames made of them take about as much again. */
+/** Limit of all bodies together; their frames use about the same again. */
 const MAX_BYTES = 33_554_432;
 
 interface CommonRead {
@@ -39,7 +39,7 @@ interface CommonRead {
   readonly answer: Promise<ReadonlyMap<string, CachedMessage>>;
 }
 
-/** The messages that devices get now, each read once and kept in bounded memory. */
+/** The current messages, each read once for all devices, in bounded memory. */
 @Injectable()
 export class MessageCache {
   readonly #kept = new LRUCache<string, CachedMessage>({
@@ -47,7 +47,7 @@ export class MessageCache {
     maxSize: MAX_BYTES,
     sizeCalculation: (message) => message.bytes,
   });
-  /** What is asked for together. */
+  /** The next read, which collects ids. */
   #wanted: CommonRead | undefined;
 
   constructor(@Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues) {}
@@ -79,7 +79,7 @@ export class MessageCache {
     });
   }
 
-  /** Thousands of devices that come back at once want the same few messages. */
+  /** Thousands of devices that reconnect at once need the same few messages. */
   #read(ids: readonly string[]): Promise<ReadonlyMap<string, CachedMessage>> {
     const wanted = (this.#wanted ??= this.#nextRead());
     for (const id of ids) wanted.ids.add(id);

@@ -8,8 +8,8 @@ import { isUnavailable, QueueWrites } from './queue-writes.js';
 const PAUSE_MS = 500;
 
 /**
- * Does one kind of work for many, so many at once, first come first served. While what it needs is away it rests, and then goes
- * on with those that it had begun: it is away for all of them.
+ * Limits the concurrency of one kind of work, first come, first served. If a dependency is unavailable, all work pauses and then
+ * continues, including the failed items.
  */
 export class ConcurrencyLimiter<Item> {
   private readonly logger = new Logger('ConcurrencyLimiter');
@@ -23,7 +23,7 @@ export class ConcurrencyLimiter<Item> {
     private readonly concurrency: number,
   ) {}
 
-  /** An item that waits already keeps its place. */
+  /** An item that already waits keeps its position. */
   add(item: Item): void {
     this.#waiting.add(item);
     this.#next();
@@ -71,10 +71,10 @@ export class ConcurrencyLimiter<Item> {
   }
 }
 
-/** Messages that are looked at together; more than a device's window takes. */
+/** Messages per page: more than fit into the window of a device. */
 export const PAGE_LENGTH = 64;
 
-/** Brings devices what waits for them. */
+/** Delivers the queued messages of devices. */
 @Injectable()
 export class QueuePages {
   constructor(
@@ -84,9 +84,9 @@ export class QueuePages {
     private readonly clock: Clock,
   ) {}
 
-  /** @throws AppError SERVICE_UNAVAILABLE; it may be asked for again */
+  /** @throws AppError SERVICE_UNAVAILABLE; the call can be repeated */
   async bringNext(connection: DeviceConnection): Promise<void> {
-    // What the device has acknowledged would stand on the page again.
+    // Otherwise the page would contain messages that the device has acknowledged.
     await this.writes.acknowledged();
     const { device } = connection.session;
     if (device === undefined || connection.session.hasEnded()) return;

@@ -12,12 +12,12 @@ import type {
   EnqueuedDevice,
   MessageRef,
   QueuePage,
-  QueueTally,
+  QueueStatistics,
   SessionRef,
 } from './device-queues.js';
 import * as sql from './queue-statements.js';
 
-/** Runs pieces of work one after the other, in the order in which they came. */
+/** Runs tasks one after the other, in the order of their calls. */
 class SerialExecutor {
   #last: Promise<unknown> = Promise.resolve();
 
@@ -30,11 +30,11 @@ class SerialExecutor {
 
 interface KnownSession extends SessionRef {
   readonly conflicts: number;
-  /** When the last conflict was, in milliseconds; 0 where there was none. */
+  /** The time of the last conflict, in milliseconds; 0 if there was none. */
   readonly conflictAtMs: number;
 }
 
-/** Where devices are connected, in the memory of the process that holds all connections. */
+/** The sessions of devices, in the memory of the process that holds all connections. */
 class Sessions {
   readonly #byApp = new Map<string, Map<string, KnownSession>>();
 
@@ -51,7 +51,7 @@ class Sessions {
     return { previous: { node: known.node, session: known.session }, conflicts };
   }
 
-  /** @returns whether the device is where it is said to be now */
+  /** @returns false if the device has a session on another connector */
   reassert({ device, session }: DevicePresence): boolean {
     const known = this.#of(device);
     if (known !== undefined && known.node !== session.node) return false;
@@ -72,7 +72,7 @@ class Sessions {
     return this.#byApp.get(appId)?.size ?? 0;
   }
 
-  endThoseOf(nodes: ReadonlySet<string>): void {
+  endSessionsOf(nodes: ReadonlySet<string>): void {
     for (const [appId, sessions] of this.#byApp) {
       const ended = [...sessions].filter(([, { node }]) => nodes.has(node));
       for (const [installationId] of ended) this.#remove({ appId, installationId });
@@ -102,12 +102,12 @@ function isSame(one: SessionRef, other: SessionRef): boolean {
 type MessageId = Pick<PushMessage, 'id' | 'appId'>;
 
 /**
- * The queues of the standalone server: rows in its database, which a restart leaves, and sessions in its memory, which end with
- * it anyway. Moves follow one another, so counts need no locks and no move waits for another one's in a circle.
+ * The queues of the standalone server: rows in its database, which survive a restart, and sessions in its memory, which end with the
+ * process. Writes run one after the other, so counts need no locks and writes cannot deadlock.
  */
 export class PostgresDeviceQueues implements DeviceQueues {
   readonly #sessions: Sessions;
-  readonly #moves = new SerialExecutor();
+  readonly #writes = new SerialExecutor();
 
   constructor(
     private readonly database: Database,
@@ -118,8 +118,8 @@ export class PostgresDeviceQueues implements DeviceQueues {
 
   async enqueue(batch: EnqueueBatch): Promise<ConnectedDevice[]> {
     if (batch.devices.length === 0) return [];
-    await this.#moves.run(() => this.database.transaction((tx) => this.#enqueue(tx, batch)));
-    // After the commit: who connects before it finds the message on the page, who connects later is found here.
+    await this.#writes.run(() => this.database.transaction((tx) => this.#enqueue(tx, batch)));
+    // After the commit: a device that connects earlier finds the message on its page, one that connects later is found here.
     return this.#connectedOf(batch);
   }
 
@@ -146,15 +146,15 @@ export class PostgresDeviceQueues implements DeviceQueues {
   }
 
   async acknowledge(acknowledgements: readonly Acknowledgement[]): Promise<void> {
-    const told = acknowledgements.filter(({ droppedTold }) => droppedTold > 0);
+    const reported = acknowledgements.filter(({ droppedReported }) => droppedReported > 0);
     const refs = acknowledgements.flatMap(({ device, refs }) => refs.map(({ id }) => ({ device, id })));
-    await this.#moves.run(() =>
+    await this.#writes.run(() =>
       this.database.transaction(async (tx) => {
         const ids = refs.map(({ id }) => id);
         await tx.query(sql.ACKNOWLEDGE, [...addressColumns(refs), ids], 'queues.acknowledge');
-        if (told.length === 0) return;
-        const counts = told.map(({ droppedTold }) => droppedTold);
-        await tx.query(sql.TELL_DROPPED, [...addressColumns(told), counts], 'queues.tellDropped');
+        if (reported.length === 0) return;
+        const counts = reported.map(({ droppedReported }) => droppedReported);
+        await tx.query(sql.REPORT_DROPPED, [...addressColumns(reported), counts], 'queues.reportDropped');
       }),
     );
   }
@@ -165,16 +165,20 @@ export class PostgresDeviceQueues implements DeviceQueues {
 
   async clear(devices: readonly DeviceAddress[]): Promise<void> {
     const columns = addressColumns(devices.map((device) => ({ device })));
-    await this.#moves.run(() => this.database.query(sql.CLEAR, columns, 'queues.clear'));
+    await this.#writes.run(() => this.database.query(sql.CLEAR, columns, 'queues.clear'));
   }
 
-  async tally({ appId, id }: MessageId): Promise<ReadonlyMap<string, QueueTally>> {
-    const rows = await this.database.query<QueueTally & { platform: string }>(sql.TALLY, [appId, id], 'queues.tally');
-    return new Map(rows.map(({ platform, ...tally }) => [platform, tally]));
+  async statistics({ appId, id }: MessageId): Promise<ReadonlyMap<string, QueueStatistics>> {
+    const rows = await this.database.query<QueueStatistics & { platform: string }>(
+      sql.STATISTICS,
+      [appId, id],
+      'queues.statistics',
+    );
+    return new Map(rows.map(({ platform, ...statistics }) => [platform, statistics]));
   }
 
   async forget({ appId, id }: MessageId): Promise<void> {
-    await this.#moves.run(() => this.database.query(sql.FORGET, [appId, id], 'queues.forget'));
+    await this.#writes.run(() => this.database.query(sql.FORGET, [appId, id], 'queues.forget'));
   }
 
   countConnected(appId: string): Promise<number> {
@@ -182,15 +186,15 @@ export class PostgresDeviceQueues implements DeviceQueues {
   }
 
   endSessionsOf(nodes: readonly string[]): Promise<void> {
-    this.#sessions.endThoseOf(new Set(nodes));
+    this.#sessions.endSessionsOf(new Set(nodes));
     return Promise.resolve();
   }
 
   async removeExpired(): Promise<boolean> {
     let isMore = false;
     for (const statement of sql.REMOVE_EXPIRED) {
-      const removed = await this.#moves.run(() => this.database.query(statement));
-      isMore ||= removed.length === sql.BITE;
+      const removed = await this.#writes.run(() => this.database.query(statement));
+      isMore ||= removed.length === sql.BATCH_SIZE;
     }
     return isMore;
   }
@@ -211,7 +215,7 @@ export class PostgresDeviceQueues implements DeviceQueues {
     await this.#dropOldest(tx, message, fresh);
   }
 
-  /** Of queues that hold too many. What has expired goes first, and is not counted as dropped. */
+  /** Drops the oldest messages of full queues. Expired messages are removed first and do not count as dropped. */
   async #dropOldest(tx: Tx, { appId, expiresAt }: PushMessage, devices: readonly EnqueuedDevice[]): Promise<void> {
     const values = [appId, idsOf(devices), this.limits.queueLimit];
     const full = await tx.query<{ installationId: string }>(sql.FIND_FULL, values, 'queues.findFull');

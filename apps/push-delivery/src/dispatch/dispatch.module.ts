@@ -6,7 +6,7 @@ import { PushDispatcher } from './push-dispatcher.js';
 import { PushJobsRepository, DeliveryStatisticsRepository } from './push-jobs.repository.js';
 import { PushGauge, PushLeases } from './push-worker.js';
 
-/** Finds the devices that a push is for, puts it into their queues, and keeps count. */
+/** Finds the devices of a push, adds it to their queues, and counts the results. */
 @Module({
   providers: [
     WakeUpNotifications,

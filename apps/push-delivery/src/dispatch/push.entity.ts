@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Generated, Index, PrimaryColumn, Unique } from 'typeorm';
 
-/** A push with its lease and its place in the scan of installations. */
+/** A push with its lease and its position in the scan of installations. */
 @Entity('notifications')
 @Unique('notifications_seq_key', ['seq'])
 @Check(
@@ -9,7 +9,7 @@ import { Check, Column, Entity, Generated, Index, PrimaryColumn, Unique } from '
 )
 @Index('notifications_newest_idx', ['appId', 'createdAt', 'objectId'])
 @Index('notifications_over_idx', ['dueAt'], { where: "status = ANY (ARRAY['done'::text, 'error'::text])" })
-@Index('notifications_untallied_idx', ['nextTallyAt'], { where: 'next_tally_at IS NOT NULL' })
+@Index('notifications_untallied_idx', ['nextStatisticsAt'], { where: 'next_tally_at IS NOT NULL' })
 @Index('notifications_waiting_idx', ['isBulk', 'dueAt', 'seq'], {
   where: "status = ANY (ARRAY['scheduled'::text, 'in-queue'::text])",
 })
@@ -80,7 +80,7 @@ export class NotificationEntity {
   counts!: unknown;
 
   @Column({ type: 'timestamptz', name: 'next_tally_at', precision: 3, nullable: true })
-  nextTallyAt!: Date | null;
+  nextStatisticsAt!: Date | null;
 
   @Column('text', { nullable: true })
   error!: string | null;

@@ -21,9 +21,9 @@ export class InstallationsController {
   async register({
     fields,
     returnNew,
-    ...asker
+    ...requester
   }: RpcData<Installations['register']>): Promise<RpcReply<Installations['register']>> {
-    return this.registrations.register(asker, fields, returnNew);
+    return this.registrations.register(requester, fields, returnNew);
   }
 
   @RpcHandler(installationsRpc.get)
@@ -56,14 +56,17 @@ export class InstallationsController {
   async remove({
     objectIds,
     where,
-    ...asker
+    ...requester
   }: RpcData<Installations['remove']>): Promise<RpcReply<Installations['remove']>> {
-    await this.changes.remove(asker, objectIds, where);
+    await this.changes.remove(requester, objectIds, where);
     return {};
   }
 
   @RpcHandler(installationsRpc.saveAll)
-  async saveAll({ writes, ...asker }: RpcData<Installations['saveAll']>): Promise<RpcReply<Installations['saveAll']>> {
-    return { results: await this.changes.saveAll(asker, writes) };
+  async saveAll({
+    writes,
+    ...requester
+  }: RpcData<Installations['saveAll']>): Promise<RpcReply<Installations['saveAll']>> {
+    return { results: await this.changes.saveAll(requester, writes) };
   }
 }

@@ -16,7 +16,7 @@ import {
 import { ALWAYS_MET, FieldIndexes, SlowQueries, type UpdateCondition, updateCondition } from '#objects/store';
 import { InstallationWriter, type PreparedWrite } from './installation-writer.js';
 import {
-  type Asker,
+  type Requester,
   INSTALLATION_QUERY_CLASS,
   InstallationAccess,
   InstallationAccesses,
@@ -34,17 +34,17 @@ export class ReadInstallationsService {
     private readonly installations: InstallationsRepository,
     private readonly queries: PushQueryDatabase,
     private readonly indexes: FieldIndexes,
-    private readonly slowQuestions: SlowQueries,
+    private readonly slowQueries: SlowQueries,
   ) {}
 
-  /** @returns undefined where there is none, or where its ACL hides it. @throws AppError FORBIDDEN by class permission, INVALID_QUERY */
+  /** @returns undefined if it does not exist or its ACL hides it. @throws AppError FORBIDDEN by class permission, INVALID_QUERY */
   async get(
-    asker: Asker,
+    requester: Requester,
     objectId: string,
     { keys, include, returnAcl }: ObjectReadOptions,
   ): Promise<JsonObject | undefined> {
     assertNoInclude(include);
-    const access = await this.accesses.of(asker);
+    const access = await this.accesses.of(requester);
     access.assertMay('get');
     const installation = await this.installations.find(access.scope.appId, objectId);
     if (installation === undefined || !access.mayRead(installation)) return undefined;
@@ -52,9 +52,9 @@ export class ReadInstallationsService {
   }
 
   /** @throws AppError FORBIDDEN by class permission, INVALID_QUERY, QUERY_TIMED_OUT */
-  async find(asker: Asker, list: ObjectListQuery): Promise<{ results: JsonObject[]; count?: number }> {
+  async find(requester: Requester, list: ObjectListQuery): Promise<{ results: JsonObject[]; count?: number }> {
     assertNoInclude(list.include);
-    const access = await this.accesses.of(asker);
+    const access = await this.accesses.of(requester);
     const { scope } = access;
     const queryClass = scope.classOf('_Installation');
     const query: ObjectQuery = {
@@ -65,7 +65,7 @@ export class ReadInstallationsService {
     };
     const { appId } = scope;
     const indexes = await this.indexes.of(appId, '_Installation');
-    const timed = <T>(work: () => Promise<T>) => this.slowQuestions.timed({ appId, queryClass, query }, work);
+    const timed = <T>(work: () => Promise<T>) => this.slowQueries.timed({ appId, queryClass, query }, work);
     const find = compileFind(query, queryClass, scope, indexes);
     const found = list.limit === 0 ? [] : await timed(() => this.installations.list(this.queries.for(find), find));
     const showsAcl = access.isMaster || list.returnAcl;
@@ -77,10 +77,10 @@ export class ReadInstallationsService {
   }
 }
 
-/** What an installation points to is kept by other services. An answer that leaves it out in silence would look complete. */
+/** Other services store the objects that an installation points to. A response without them would look complete. */
 function assertNoInclude(include: string | undefined): void {
   if (include !== undefined)
-    throw appError('INVALID_QUERY', { message: 'Installations are answered without include.' });
+    throw appError('INVALID_QUERY', { message: '`include` is not supported for `_Installation`.' });
 }
 
 interface Registration {
@@ -89,7 +89,7 @@ interface Registration {
   readonly result: JsonObject;
 }
 
-/** POST /1.1/installations: apps register at every start, so it finds the installation where it is there already. */
+/** POST /1.1/installations. Apps register at every start, so it updates an existing installation. */
 @Injectable()
 export class RegisterInstallationService {
   constructor(
@@ -97,13 +97,13 @@ export class RegisterInstallationService {
     private readonly writer: InstallationWriter,
   ) {}
 
-  async register(asker: Asker, fields: JsonObject, returnNew: boolean): Promise<Registration> {
-    return this.writer.run(asker.caller.appId, await this.prepare(asker, fields, returnNew));
+  async register(requester: Requester, fields: JsonObject, returnNew: boolean): Promise<Registration> {
+    return this.writer.run(requester.caller.appId, await this.prepare(requester, fields, returnNew));
   }
 
-  async prepare(asker: Asker, fields: JsonObject, returnNew: boolean): Promise<PreparedWrite<Registration>> {
+  async prepare(requester: Requester, fields: JsonObject, returnNew: boolean): Promise<PreparedWrite<Registration>> {
     const { objectId, changes } = parseRegistration(fields);
-    const access = await this.accesses.of(asker);
+    const access = await this.accesses.of(requester);
     const identity = { ...changes, objectId };
     const run: PreparedWrite<Registration>['run'] = async (tx) => {
       const known = await this.writer.lockRegistered(tx, access.scope.appId, identity);
@@ -117,7 +117,7 @@ export class RegisterInstallationService {
   }
 }
 
-/** Of one that was there already, what the request named: more is for whom its ACL lets read. */
+/** For an existing installation, only the fields that the request names: reading others requires the ACL. */
 function answer(
   saved: InstallationRow,
   { isNew, returnNew, fields }: { isNew: boolean; returnNew: boolean; fields: JsonObject },
@@ -132,7 +132,7 @@ interface SavedInstallation {
   readonly result: JsonObject;
 }
 
-/** Changes of installations that are known by their object ids, and several writes together. */
+/** Changes of installations by object id, and batches of writes. */
 @Injectable()
 export class ChangeInstallationsService {
   constructor(
@@ -142,16 +142,21 @@ export class ChangeInstallationsService {
   ) {}
 
   /**
-   * PUT /1.1/installations/<objectId>. SDKs keep an id for good and never fall back to POST: where no installation has it, and the
-   * body names a device, the request registers that device, under this id where it is new.
+   * PUT /1.1/installations/<objectId>. SDKs store an id permanently and never fall back to POST. If no installation has the id and
+   * the body names a device, the request registers the device; a new installation gets this id.
    */
-  async update(asker: Asker, objectId: string, fields: JsonObject, options: ObjectWriteOptions): Promise<JsonObject> {
-    return this.writer.run(asker.caller.appId, await this.prepareUpdate(asker, objectId, fields, options));
+  async update(
+    requester: Requester,
+    objectId: string,
+    fields: JsonObject,
+    options: ObjectWriteOptions,
+  ): Promise<JsonObject> {
+    return this.writer.run(requester.caller.appId, await this.prepareUpdate(requester, objectId, fields, options));
   }
 
-  /** DELETE /1.1/installations/<objectId>[,…]: all of them or none. */
-  async remove(asker: Asker, objectIds: readonly string[], where: unknown): Promise<void> {
-    const access = await this.accesses.of(asker);
+  /** DELETE /1.1/installations/<objectId>[,…]: all or none. */
+  async remove(requester: Requester, objectIds: readonly string[], where: unknown): Promise<void> {
+    const access = await this.accesses.of(requester);
     access.assertMay('delete');
     const condition = conditionOf(where, access);
     const { appId } = access.scope;
@@ -166,28 +171,28 @@ export class ChangeInstallationsService {
     await this.writer.runAll(appId, removals);
   }
 
-  /** POST /1.1/batch/save: all writes or none. @throws AppError the first write's that cannot be done */
-  async saveAll(asker: Asker, writes: readonly InstallationWrite[]): Promise<SavedInstallation[]> {
+  /** POST /1.1/batch/save: all writes or none. @throws AppError of the first write that fails */
+  async saveAll(requester: Requester, writes: readonly InstallationWrite[]): Promise<SavedInstallation[]> {
     const prepared: PreparedWrite<JsonObject>[] = [];
-    for (const write of writes) prepared.push(await this.prepare(asker, write));
-    const results = await this.writer.runAll(asker.caller.appId, prepared);
+    for (const write of writes) prepared.push(await this.prepare(requester, write));
+    const results = await this.writer.runAll(requester.caller.appId, prepared);
     return writes.map(({ internalId }, index) => ({ internalId, result: results[index] ?? {} }));
   }
 
-  private async prepare(asker: Asker, write: InstallationWrite): Promise<PreparedWrite<JsonObject>> {
-    if (write.objectId !== undefined) return this.prepareUpdate(asker, write.objectId, write.fields, write);
-    const registration = await this.registrations.prepare(asker, write.fields, write.returnNew);
+  private async prepare(requester: Requester, write: InstallationWrite): Promise<PreparedWrite<JsonObject>> {
+    if (write.objectId !== undefined) return this.prepareUpdate(requester, write.objectId, write.fields, write);
+    const registration = await this.registrations.prepare(requester, write.fields, write.returnNew);
     return { identity: registration.identity, run: async (tx) => (await registration.run(tx)).result };
   }
 
   private async prepareUpdate(
-    asker: Asker,
+    requester: Requester,
     objectId: string,
     fields: JsonObject,
     { where, returnNew }: ObjectWriteOptions,
   ): Promise<PreparedWrite<JsonObject>> {
     const changes = parseInstallationChanges(fields);
-    const access = await this.accesses.of(asker);
+    const access = await this.accesses.of(requester);
     const isRegistration = namesDevice(changes);
     if (!isRegistration) access.assertMay('update');
     const condition = conditionOf(where, access);
@@ -207,7 +212,7 @@ export class ChangeInstallationsService {
     return { identity, run };
   }
 
-  /** The installation with the id; else, for a registration, the one that the device has already. */
+  /** The installation with the id; else, for a registration, the existing installation of the device. */
   private async lockKnown(
     tx: Tx,
     appId: string,
@@ -219,7 +224,7 @@ export class ChangeInstallationsService {
   }
 }
 
-/** What a condition may name is what may be asked of this one object: finding others is another permission. */
+/** A condition sees only the object that it belongs to: finding other objects needs another permission. */
 function conditionOf(where: unknown, access: InstallationAccess): UpdateCondition {
   return where === undefined ? ALWAYS_MET : updateCondition(where, INSTALLATION_QUERY_CLASS, access.scope);
 }

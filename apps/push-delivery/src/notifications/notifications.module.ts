@@ -16,7 +16,7 @@ import { SendPushService } from './send-push.service.js';
 
 const INTERVAL_MS = 60_000;
 
-/** Deletes old pushes and request ids. Replicas pass over the rows that another one deletes. */
+/** Deletes old pushes and request ids. Replicas skip rows that another replica has locked. */
 @Injectable()
 class RetentionJob extends PeriodicJob {
   constructor(
@@ -31,7 +31,7 @@ class RetentionJob extends PeriodicJob {
   }
 }
 
-/** Pushes as applications ask for them, and what became of them. */
+/** Accepting pushes, and reading their records. */
 @Module({
   imports: [DispatchModule, InstallationsModule],
   controllers: [ConnectorsController, NotificationsController, PushOperationsController],

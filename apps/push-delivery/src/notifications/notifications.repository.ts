@@ -17,13 +17,13 @@ const LISTED = {
   size: 'octet_length(target::text) + octet_length(data::text)',
 };
 
-/** A part of a list. */
+/** A page of a list. */
 export interface Page {
   readonly limit: number;
   readonly skip: number;
 }
 
-/** Pushes as applications see them. Who sends them: `dispatch`. */
+/** Pushes as applications read them. `dispatch` delivers them. */
 @Injectable()
 export class NotificationsRepository {
   constructor(private readonly database: PushDatabase) {}
@@ -79,15 +79,15 @@ export class NotificationsRepository {
     return (await this.database.query<NotificationRow>(sql, [appId, seq]))[0];
   }
 
-  /** Who works on it notices that it is gone, and stops. @returns whether it was there */
+  /** The worker of the push notices the removal and stops. @returns whether the push existed */
   async remove(appId: string, objectId: string): Promise<boolean> {
     const sql = 'DELETE FROM push.notifications WHERE app_id = $1 AND object_id = $2 RETURNING 1';
     return (await this.database.query(sql, [appId, objectId])).length > 0;
   }
 
   /**
-   * Removes a push that has not begun. Who begins one says so in the row, under its lock: of the two, one finds the row as the
-   * other has left it. @returns whether it was there
+   * Removes a push that has not begun. A worker that begins a push changes the status under the row's lock, so only one of the two
+   * succeeds. @returns whether the push existed
    */
   async removeScheduled(appId: string, seq: number): Promise<boolean> {
     const sql = `DELETE FROM push.notifications WHERE app_id = $1 AND seq = $2 AND status = 'scheduled' RETURNING 1`;
@@ -95,21 +95,21 @@ export class NotificationsRepository {
   }
 }
 
-/** The answer to a push. */
+/** The response to a push. */
 interface AcceptedPush {
   readonly objectId: string;
   readonly createdAt: Date;
 }
 
-/** For how long a request with the same id is the same request (the API's rule). */
+/** A request with the same id within this time is a repetition (rule of the API). */
 const MEMORY = `interval '5 minutes'`;
 
-/** Requests for pushes that may be sent again. */
+/** Ids that identify repeated requests. */
 @Injectable()
 export class RequestIdsRepository {
   /**
-   * Notes the answer to a request. Of requests that come at once the second waits until the first one's transaction is over.
-   * @returns the answer that the request got before; undefined where it is the first
+   * Records the response to a request. Of two concurrent requests the second waits for the end of the first transaction.
+   * @returns the response to the earlier request; undefined for the first request
    */
   async claim(
     tx: Tx,
@@ -128,22 +128,22 @@ export class RequestIdsRepository {
       `SELECT object_id AS "objectId", created_at AS "createdAt" FROM push.request_ids WHERE app_id = $1 AND req_id = $2`,
       [appId, reqId],
     );
-    // Retention may have taken it between the two statements.
+    // The retention job may have deleted the row between the two statements.
     return first;
   }
 }
 
-/** Rows that one statement deletes: few enough that no request waits long for their locks. */
+/** Rows per statement: requests wait only briefly for the locks of this many rows. */
 const BATCH_SIZE = 500;
 
-/** A week after it was sent (the API's rule), once its message has expired and its last counts are in the row. */
+/** A push is deleted a week after it was sent (rule of the API), once its message has expired and its last counts are in the row. */
 const OLD_NOTIFICATIONS = `
   DELETE FROM push.notifications WHERE (app_id, object_id) IN (
     SELECT app_id, object_id FROM push.notifications
      WHERE status IN ('done', 'error') AND due_at < now() - interval '7 days' AND expires_at < now() AND next_tally_at IS NULL
      ORDER BY due_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
 
-/** They count for five minutes, by clocks that may differ. */
+/** Request ids apply for five minutes; clocks may differ. */
 const OLD_REQUEST_IDS = `
   DELETE FROM push.request_ids WHERE (app_id, req_id) IN (
     SELECT app_id, req_id FROM push.request_ids WHERE created_at < now() - interval '1 hour'
@@ -153,12 +153,12 @@ const OLD_REQUEST_IDS = `
 export class RetentionRepository {
   constructor(private readonly database: PushDatabase) {}
 
-  /** Deletes a batch of each kind. @returns whether more may be left */
+  /** Deletes a batch of each kind. @returns whether more rows may remain */
   async processBatch(): Promise<boolean> {
     let isMore = false;
     for (const statement of [OLD_NOTIFICATIONS, OLD_REQUEST_IDS]) {
-      const taken = await this.database.query(statement);
-      isMore ||= taken.length === BATCH_SIZE;
+      const deleted = await this.database.query(statement);
+      isMore ||= deleted.length === BATCH_SIZE;
     }
     return isMore;
   }
@@ -167,7 +167,7 @@ export class RetentionRepository {
 interface DeviceCount {
   readonly platform: string;
   readonly installations: number;
-  /** Of them, those that a push to all would be for. */
+  /** Those that a push to all devices would target. */
   readonly targeted: number;
 }
 

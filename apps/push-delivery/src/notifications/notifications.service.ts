@@ -9,7 +9,7 @@ import { PushQueryDatabase } from '../installations/installations.repository.js'
 import { NOTIFICATION_QUERY_CLASS, presentNotification, presentScheduled } from './notification.presenter.js';
 import { DeviceCountsRepository, NotificationsRepository, type Page } from './notifications.repository.js';
 
-/** How many devices an application could reach, for operators. */
+/** The number of devices that an application can reach, for operators. */
 @Injectable()
 export class DeviceReportService {
   constructor(
@@ -17,7 +17,7 @@ export class DeviceReportService {
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
   ) {}
 
-  /** @throws AppError SERVICE_UNAVAILABLE where the queues do not answer */
+  /** @throws AppError SERVICE_UNAVAILABLE if the queues do not respond */
   async count(appId: string): Promise<RpcReply<typeof pushOperationsRpc.devices>> {
     const [counts, connected] = await Promise.all([this.devices.count(appId), this.queues.countConnected(appId)]);
     const platforms = Object.fromEntries(counts.map(({ platform, ...count }) => [platform, count]));
@@ -25,10 +25,10 @@ export class DeviceReportService {
   }
 }
 
-/** The newest first: whoever lists pushes asks what became of those just sent. */
+/** Newest first: callers usually look for the pushes that they have just sent. */
 const DEFAULT_ORDER = '-createdAt';
 
-/** What applications ask about their pushes. */
+/** Reads and cancels pushes. */
 @Injectable()
 export class NotificationsService {
   constructor(
@@ -62,7 +62,7 @@ export class NotificationsService {
     return row;
   }
 
-  /** @throws AppError FORBIDDEN without the master key; INVALID_QUERY and what else `parseWhere` throws; QUERY_TIMED_OUT */
+  /** @throws AppError FORBIDDEN without the master key; INVALID_QUERY and the other errors of `parseWhere`; QUERY_TIMED_OUT */
   async find(caller: Caller, list: ObjectListQuery): Promise<{ results: JsonObject[]; count?: number }> {
     assertMaster(caller);
     const scope = notificationScope(caller.appId);
@@ -91,7 +91,7 @@ export class NotificationsService {
     return (await this.notifications.listScheduled(caller.appId, page)).map(presentScheduled);
   }
 
-  /** @throws AppError FORBIDDEN without the master key, NOT_FOUND where it has begun, or never was */
+  /** @throws AppError FORBIDDEN without the master key; NOT_FOUND if the push has begun or does not exist */
   async getScheduled(caller: Caller, id: number): Promise<JsonObject> {
     assertMaster(caller);
     const row = await this.notifications.findScheduled(caller.appId, id);
@@ -99,7 +99,7 @@ export class NotificationsService {
     return presentScheduled(row);
   }
 
-  /** @throws AppError FORBIDDEN without the master key, NOT_FOUND where it has begun, or never was */
+  /** @throws AppError FORBIDDEN without the master key; NOT_FOUND if the push has begun or does not exist */
   async cancelScheduled(caller: Caller, id: number): Promise<void> {
     assertMaster(caller);
     if (!(await this.notifications.removeScheduled(caller.appId, id))) throw noLongerScheduled(id);
@@ -115,11 +115,11 @@ function assertMaster({ isMaster }: Caller): void {
 }
 
 function missing(objectId: string): AppError {
-  return appError('NOT_FOUND', { message: `There is no push ${objectId}; they are forgotten after a week.` });
+  return appError('NOT_FOUND', { message: `There is no push ${objectId}. Pushes are deleted after a week.` });
 }
 
 function noLongerScheduled(id: number): AppError {
-  return appError('NOT_FOUND', { message: `There is no push ${id} that has not begun.` });
+  return appError('NOT_FOUND', { message: `There is no scheduled push ${id}. It has begun, or it does not exist.` });
 }
 
 function notificationScope(appId: string): QueryScope {
@@ -127,7 +127,7 @@ function notificationScope(appId: string): QueryScope {
     appId,
     grantees: 'master',
     classOf: () => {
-      throw appError('INVALID_QUERY', { message: 'A query of pushes can look into no other class.' });
+      throw appError('INVALID_QUERY', { message: 'A query of pushes cannot contain a sub-query of another class.' });
     },
   };
 }
