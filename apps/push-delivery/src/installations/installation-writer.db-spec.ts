@@ -6,7 +6,7 @@ import { eventually, newDatabase, unique } from '#testing';
 import { type DeviceAddress, type DeviceQueues, partitionOf } from '../device-queues/device-queues.js';
 import type { PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { AbandonedQueues, InstallationWriter } from './installation-writer.js';
+import { InstallationWriter } from './installation-writer.js';
 import { InstallationAccess } from './installation.presenter.js';
 import type { InstallationIdentity, InstallationRow } from './installation.row.js';
 import { InstallationsRepository } from './installations.repository.js';
@@ -38,7 +38,7 @@ describe('installations in PostgreSQL', () => {
       cleared.push(...devices);
       return failure === undefined ? Promise.resolve() : Promise.reject(failure);
     };
-    const queues = new AbandonedQueues({ clear } as unknown as DeviceQueues);
+    const queues = { clear } as unknown as DeviceQueues;
     const config = { objectLimitBytes: 1_000 } as PushDeliveryConfig;
     writer = new InstallationWriter(installations, queues, database, new Clock(), config);
   });

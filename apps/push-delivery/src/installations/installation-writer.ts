@@ -11,39 +11,6 @@ import type { InstallationIdentity, InstallationRow } from './installation.row.j
 import { duplicatesAmong, newInstallation, registeredAmong } from './installation.rules.js';
 import { InstallationsRepository } from './installations.repository.js';
 
-/** Deletes the queues of devices whose installations were removed. */
-@Injectable()
-export class AbandonedQueues {
-  readonly #logger = new Logger('Installations');
-
-  constructor(@Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues) {}
-
-  /**
-   * Runs after the commit. The request does not wait for it, and a failure is only logged: messages that remain expire, and a
-   * device that registers under the same id is the device that they were sent to.
-   * @param kept installations whose queues stay, even if their id has changed
-   */
-  forgetAfterCommit(
-    tx: Tx,
-    appId: string,
-    gone: readonly InstallationRow[],
-    kept: readonly InstallationRow[] = [],
-  ): void {
-    const keptIds = new Set(kept.map(({ installationId }) => installationId));
-    const devices = gone.flatMap(({ installationId }) =>
-      installationId === null || keptIds.has(installationId) ? [] : [{ appId, installationId }],
-    );
-    if (devices.length === 0) return;
-    tx.afterCommit(() => {
-      this.queues.clear(devices).catch((error: unknown) => {
-        this.#logger.warn(
-          `the queues of ${devices.length} removed installations were not deleted and will expire: ${messageOf(error)}`,
-        );
-      });
-    });
-  }
-}
-
 /**
  * A write whose checks that need no stored installation have passed. The remaining checks run in a transaction, with or without
  * other writes, that has locked the identity.
@@ -57,9 +24,11 @@ export interface PreparedWrite<T> {
 /** Makes every change of an installation. */
 @Injectable()
 export class InstallationWriter {
+  readonly #logger = new Logger('Installations');
+
   constructor(
     private readonly installations: InstallationsRepository,
-    private readonly queues: AbandonedQueues,
+    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
     private readonly database: PushDatabase,
     private readonly clock: Clock,
     @Inject(PUSH_DELIVERY_CONFIG) private readonly config: PushDeliveryConfig,
@@ -116,14 +85,39 @@ export class InstallationWriter {
     if (duplicates.length > 0) await this.installations.remove(tx, appId, idsOf(duplicates));
     if (before === undefined) await this.installations.insert(tx, appId, saved);
     else await this.installations.update(tx, appId, saved);
-    this.queues.forgetAfterCommit(tx, appId, [...duplicates, ...(before === undefined ? [] : [before])], [saved]);
+    this.#clearQueuesAfterCommit(tx, appId, [...duplicates, ...(before === undefined ? [] : [before])], [saved]);
     return saved;
   }
 
   /** Removes installations whose rows are locked. */
   async remove(tx: Tx, appId: string, removed: readonly InstallationRow[]): Promise<void> {
     await this.installations.remove(tx, appId, idsOf(removed));
-    this.queues.forgetAfterCommit(tx, appId, removed);
+    this.#clearQueuesAfterCommit(tx, appId, removed);
+  }
+
+  /**
+   * Deletes the queues of removed installations after the commit. The request does not wait for it, and a failure is only logged:
+   * messages that remain expire, and a device that registers under the same id is the device that they were sent to.
+   * @param kept installations whose queues stay, even if their id has changed
+   */
+  #clearQueuesAfterCommit(
+    tx: Tx,
+    appId: string,
+    gone: readonly InstallationRow[],
+    kept: readonly InstallationRow[] = [],
+  ): void {
+    const keptIds = new Set(kept.map(({ installationId }) => installationId));
+    const devices = gone.flatMap(({ installationId }) =>
+      installationId === null || keptIds.has(installationId) ? [] : [{ appId, installationId }],
+    );
+    if (devices.length === 0) return;
+    tx.afterCommit(() => {
+      this.queues.clear(devices).catch((error: unknown) => {
+        this.#logger.warn(
+          `the queues of ${devices.length} removed installations were not deleted and will expire: ${messageOf(error)}`,
+        );
+      });
+    });
   }
 }
 

@@ -1,5 +1,4 @@
-import { Injectable } from '@nestjs/common';
-import { ApplicationDirectory } from '#admission';
+import type { ApplicationDirectory } from '#admission';
 import {
   type Caller,
   CLASS_NAMES,
@@ -125,15 +124,12 @@ export class InstallationAccess {
   }
 }
 
-/** Looks up class permissions. Call it before a transaction, because a transaction must not wait for another service. */
-@Injectable()
-export class InstallationAccesses {
-  constructor(private readonly applications: ApplicationDirectory) {}
-
-  /** @throws AppError UNAUTHORIZED if the application no longer exists */
-  async of(requester: Requester): Promise<InstallationAccess> {
-    const application = await this.applications.find(requester.caller.appId);
-    if (application === null) throw appError('UNAUTHORIZED');
-    return new InstallationAccess(requester, application.classPermissions._Installation);
-  }
+/**
+ * Looks up the class permissions. Call it before a transaction, because a transaction must not wait for another service.
+ * @throws AppError UNAUTHORIZED if the application no longer exists
+ */
+export async function accessOf(requester: Requester, applications: ApplicationDirectory): Promise<InstallationAccess> {
+  const application = await applications.find(requester.caller.appId);
+  if (application === null) throw appError('UNAUTHORIZED');
+  return new InstallationAccess(requester, application.classPermissions._Installation);
 }
