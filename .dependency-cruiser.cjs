@@ -95,9 +95,9 @@ module.exports = {
     },
     {
       name: 'controllers-skip-no-layer',
-      comment: 'A controller calls a service (or, in the gateway, RpcClient), never a repository or the database.',
+      comment: 'A controller of the gateway calls a service or RpcClient, never a repository or the database.',
       severity: 'error',
-      from: { path: String.raw`\.controller\.ts$` },
+      from: { path: String.raw`^apps/gateway/.*\.controller\.ts$` },
       to: { path: [String.raw`\.(?:repository|store)\.ts$`, '^libs/database/', SQL_DRIVERS] },
     },
     {

@@ -14,7 +14,6 @@ import { InstallationScanRepository } from '../src/dispatch/installation-scan.re
 import { WakeUpNotifications, messageOfPush, PushDelivery } from '../src/dispatch/push-delivery.js';
 import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
 import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
-import { PushLeases } from '../src/dispatch/push-worker.js';
 import { PushDatabase, pushDatabase } from '../src/push-delivery.database.js';
 
 const DEVICES = 300;
@@ -66,7 +65,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
       expect(await statusOf(objectId)).toBe('done');
     }, 20_000);
   /** The installations that wake-ups of the push named, with repetitions. */
-  const told = (objectId: string) =>
+  const notified = (objectId: string) =>
     wakeUps.filter(({ message }) => message.id === objectId).flatMap(({ targets }) => targets.map(([id]) => id));
 
   beforeAll(async () => {
@@ -104,7 +103,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     const jobs = new PushJobsRepository(database);
     const delivery = new PushDelivery(queues, new WakeUpNotifications(new DirectMessages(sending), connectors));
     const scan = new InstallationScanRepository(database);
-    dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics(), new PushLeases(jobs));
+    dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics());
     dispatcher.onApplicationBootstrap();
   });
   afterEach(async () => {
@@ -117,7 +116,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     const objectId = await push();
     await isDone(objectId);
     await eventually(() => {
-      expect(told(objectId).sort()).toEqual(Array.from({ length: 100 }, (_, index) => idOf(index)).sort());
+      expect(notified(objectId).sort()).toEqual(Array.from({ length: 100 }, (_, index) => idOf(index)).sort());
     });
     expect(wakeUps.length).toBeLessThanOrEqual(2);
     expect(wakeUps.every(({ isRepeated }) => !isRepeated)).toBe(true);
@@ -138,11 +137,11 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     await eventually(async () => {
       expect((await queues.statistics({ appId, id: objectId })).get('web')?.enqueued).toBeGreaterThan(0);
     });
-    expect([await statusOf(objectId), told(objectId)]).toEqual(['in-queue', []]);
+    expect([await statusOf(objectId), notified(objectId)]).toEqual(['in-queue', []]);
     broker.bringBack();
     await isDone(objectId);
     await eventually(() => {
-      expect(new Set(told(objectId)).size).toBe(100);
+      expect(new Set(notified(objectId)).size).toBe(100);
     });
     expect((await queues.statistics({ appId, id: objectId })).get('web')?.enqueued).toBe(DEVICES);
   });
@@ -158,11 +157,11 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     const notifier = new WakeUpNotifications(new DirectMessages(sending), new RedisConnectorNodes(redis, 60_000));
     const delivery = new PushDelivery(queues, notifier);
     const scan = new InstallationScanRepository(database);
-    dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics(), new PushLeases(jobs));
+    dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics());
     dispatcher.onApplicationBootstrap();
     await isDone(objectId);
     await eventually(() => {
-      expect(told(objectId)).toContain(idOf(0));
+      expect(notified(objectId)).toContain(idOf(0));
     });
     expect(wakeUps.find(({ targets }) => targets.some(([id]) => id === idOf(0)))?.isRepeated).toBe(true);
     expect((await queues.peek({ appId, installationId: idOf(0) }, 10)).refs).toHaveLength(1);

@@ -12,5 +12,6 @@ export {
   Outbox,
   OutboxModule,
 } from './outbox.js';
+export { selectList } from './select-list.js';
 export { combineStatements, type Statement } from './statement.js';
 export { InboxMessageEntity, OUTBOX_ENTITIES } from './outbox.entity.js';

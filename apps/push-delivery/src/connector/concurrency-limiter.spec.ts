@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { appError } from '#errors';
-import { ConcurrencyLimiter } from './queue-pages.js';
+import { ConcurrencyLimiter } from './concurrency-limiter.js';
 
 describe('the concurrency limiter', () => {
   let begun: string[];

@@ -1,78 +1,21 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { MemoryRequestCounter, parseRateLimit, type RateLimit, FailedCredentialLimit } from '#admission';
+import { FailedCredentialLimit } from '#admission';
 import { connectorMessages } from '#contracts';
 import { AppError } from '#errors';
 import { DirectMessages } from '#messaging';
-import { Metrics } from '#observability';
 import {
   type ConnectOutcome,
   DEVICE_QUEUES,
   type DeviceAddress,
   type DeviceQueues,
 } from '../device-queues/device-queues.js';
-import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { Connections, ConnectorIdentity } from './connections.js';
 import type { DeviceConnection } from './device-connection.js';
-import { PAGE_LENGTH } from './queue-pages.js';
 import { QueueWrites } from './queue-writes.js';
 import { CLOSE, type Effect, UNKNOWN_APPLICATION } from './session-effects.js';
 
-/** The id of an installation is its credential, so many logins from one client network may be guesses. */
-@Injectable()
-export class LoginLimit {
-  readonly #limit: RateLimit | undefined;
-  readonly #counter = new MemoryRequestCounter();
-
-  constructor(
-    @Inject(PUSH_DELIVERY_CONFIG) { connector }: PushDeliveryConfig,
-    private readonly metrics: Metrics,
-  ) {
-    this.#limit = parseRateLimit(connector.loginLimit);
-  }
-
-  /** Counts a login. @returns whether it is within the limit */
-  async count(network: string): Promise<boolean> {
-    if (this.#limit === undefined) return true;
-    const { count } = await this.#counter.count(network, this.#limit.windowSeconds);
-    if (count <= this.#limit.count) return true;
-    this.metrics.pushLogins.inc({ outcome: 'limited' });
-    return false;
-  }
-}
-
-const GENERATION_MS = 10_000;
-/** Further departures are not recorded: a late wake-up may then repeat a message. */
-const MAX_DEVICES = 200_000;
-
-/** The devices whose connections have ended recently: wake-ups for those connections may still arrive. */
-export class RecentDepartures {
-  #young = new Set<string>();
-  #old = new Set<string>();
-  #bornMs = 0;
-
-  add(device: DeviceAddress, nowMs: number): void {
-    this.#age(nowMs);
-    if (this.#young.size < MAX_DEVICES) this.#young.add(keyOf(device));
-  }
-
-  has(device: DeviceAddress, nowMs: number): boolean {
-    this.#age(nowMs);
-    const key = keyOf(device);
-    return this.#young.has(key) || this.#old.has(key);
-  }
-
-  #age(nowMs: number): void {
-    const age = nowMs - this.#bornMs;
-    if (age < GENERATION_MS) return;
-    this.#old = age < 2 * GENERATION_MS ? this.#young : new Set();
-    this.#young = new Set();
-    this.#bornMs = nowMs;
-  }
-}
-
-function keyOf({ appId, installationId }: DeviceAddress): string {
-  return `${appId}:${installationId}`;
-}
+/** Messages per page: more than fit into the window of a device. */
+export const PAGE_LENGTH = 64;
 
 /** Makes a connection the only one of its device, on this connector and on all others. */
 @Injectable()
@@ -147,4 +90,38 @@ export class DeviceAdmission {
 /** Ends a session because its device has a newer one. */
 export function endSession(connection: DeviceConnection | undefined): void {
   connection?.perform(connection.session.refuse(CLOSE.conflict, 'The device has logged in on another connection.'));
+}
+
+const GENERATION_MS = 10_000;
+/** Further departures are not recorded: a late wake-up may then repeat a message. */
+const MAX_DEVICES = 200_000;
+
+/** The devices whose connections have ended recently: wake-ups for those connections may still arrive. */
+export class RecentDepartures {
+  #young = new Set<string>();
+  #old = new Set<string>();
+  #bornMs = 0;
+
+  add(device: DeviceAddress, nowMs: number): void {
+    this.#age(nowMs);
+    if (this.#young.size < MAX_DEVICES) this.#young.add(keyOf(device));
+  }
+
+  has(device: DeviceAddress, nowMs: number): boolean {
+    this.#age(nowMs);
+    const key = keyOf(device);
+    return this.#young.has(key) || this.#old.has(key);
+  }
+
+  #age(nowMs: number): void {
+    const age = nowMs - this.#bornMs;
+    if (age < GENERATION_MS) return;
+    this.#old = age < 2 * GENERATION_MS ? this.#young : new Set();
+    this.#young = new Set();
+    this.#bornMs = nowMs;
+  }
+}
+
+function keyOf({ appId, installationId }: DeviceAddress): string {
+  return `${appId}:${installationId}`;
 }

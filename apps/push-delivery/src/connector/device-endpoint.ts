@@ -14,27 +14,6 @@ import { DeviceSession } from './device-session.js';
 import { DeviceSocket } from './device-socket.js';
 import { chooseProtocol, framingOf } from './framings/framings.js';
 
-const UPGRADE_HEADERS = new Set(['connection', 'upgrade', 'http2-settings']);
-
-function isWebSocketRequest({ headers }: IncomingMessage): boolean {
-  return headers.upgrade?.toLowerCase() === 'websocket';
-}
-
-/**
- * Returns a request to the HTTP server that offers another protocol, such as h2c, the default of Java clients. A server may ignore
- * such an offer (RFC 9110 §7.8), but Node does not support that while a listener for upgrades exists.
- */
-function serveWithoutUpgrade(server: Server, request: IncomingMessage, stream: Duplex, rest: Buffer): void {
-  const lines = [`${request.method ?? 'GET'} ${request.url ?? '/'} HTTP/1.1`];
-  for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    const [name = '', value = ''] = request.rawHeaders.slice(index, index + 2);
-    if (!UPGRADE_HEADERS.has(name.toLowerCase())) lines.push(`${name}: ${value}`);
-  }
-  if (/\bclose\b/i.test(request.headers.connection ?? '')) lines.push('Connection: close');
-  stream.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), rest]));
-  server.emit('connection', stream);
-}
-
 const PATHS = new Set(['/push', '/']);
 /** Enough for 200 ids, and for the other commands of the SDKs. */
 const MAX_FRAME_BYTES = 16_384;
@@ -112,6 +91,27 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
     const host = this.connector;
     this.connector.opened(new DeviceConnection(socket, stream, { session, framing, network, host }));
   }
+}
+
+const UPGRADE_HEADERS = new Set(['connection', 'upgrade', 'http2-settings']);
+
+function isWebSocketRequest({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+/**
+ * Returns a request to the HTTP server that offers another protocol, such as h2c, the default of Java clients. A server may ignore
+ * such an offer (RFC 9110 §7.8), but Node does not support that while a listener for upgrades exists.
+ */
+function serveWithoutUpgrade(server: Server, request: IncomingMessage, stream: Duplex, rest: Buffer): void {
+  const lines = [`${request.method ?? 'GET'} ${request.url ?? '/'} HTTP/1.1`];
+  for (let index = 0; index < request.rawHeaders.length; index += 2) {
+    const [name = '', value = ''] = request.rawHeaders.slice(index, index + 2);
+    if (!UPGRADE_HEADERS.has(name.toLowerCase())) lines.push(`${name}: ${value}`);
+  }
+  if (/\bclose\b/i.test(request.headers.connection ?? '')) lines.push('Connection: close');
+  stream.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), rest]));
+  server.emit('connection', stream);
 }
 
 /** Refuses an upgrade request. */

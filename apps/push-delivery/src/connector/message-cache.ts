@@ -5,31 +5,6 @@ import { DEVICE_QUEUES, type DeviceQueues, type MessageRef } from '../device-que
 import type { Deliverable } from './device-session.js';
 import type { DeliveredMessage } from './framings/framing.js';
 
-/** A message with a common body and bodies for single platforms. */
-class CachedMessage {
-  /** The size of all bodies. */
-  readonly bytes: number;
-  readonly #expiresAt: number;
-  readonly #byPlatform: ReadonlyMap<string, DeliveredMessage>;
-  readonly #common: DeliveredMessage;
-
-  constructor({ id, expiresAt, bodies, body }: PushMessage) {
-    const delivered = (text: string) => ({ id, body: text, bytes: Buffer.byteLength(text) });
-    this.#expiresAt = expiresAt;
-    this.#common = delivered(body);
-    this.#byPlatform = new Map(Object.entries(bodies).map(([platform, text]) => [platform, delivered(text)]));
-    this.bytes = [this.#common, ...this.#byPlatform.values()].reduce((sum, { bytes }) => sum + bytes, 0);
-  }
-
-  hasExpired(now: Date): boolean {
-    return this.#expiresAt <= now.getTime();
-  }
-
-  deliverable(ref: MessageRef): Deliverable {
-    return { ref, message: this.#byPlatform.get(ref.platform) ?? this.#common };
-  }
-}
-
 const MAX_MESSAGES = 10_000;
 /** Limit of all bodies together; their frames use about the same again. */
 const MAX_BYTES = 33_554_432;
@@ -94,5 +69,30 @@ export class MessageCache {
       return new Map(messages.map((message) => [message.id, this.add(message)]));
     });
     return { ids, answer };
+  }
+}
+
+/** A message with a common body and bodies for single platforms. */
+class CachedMessage {
+  /** The size of all bodies. */
+  readonly bytes: number;
+  readonly #expiresAt: number;
+  readonly #byPlatform: ReadonlyMap<string, DeliveredMessage>;
+  readonly #common: DeliveredMessage;
+
+  constructor({ id, expiresAt, bodies, body }: PushMessage) {
+    const delivered = (text: string) => ({ id, body: text, bytes: Buffer.byteLength(text) });
+    this.#expiresAt = expiresAt;
+    this.#common = delivered(body);
+    this.#byPlatform = new Map(Object.entries(bodies).map(([platform, text]) => [platform, delivered(text)]));
+    this.bytes = [this.#common, ...this.#byPlatform.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  hasExpired(now: Date): boolean {
+    return this.#expiresAt <= now.getTime();
+  }
+
+  deliverable(ref: MessageRef): Deliverable {
+    return { ref, message: this.#byPlatform.get(ref.platform) ?? this.#common };
   }
 }

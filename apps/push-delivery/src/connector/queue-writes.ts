@@ -10,6 +10,52 @@ import {
   type SessionRef,
 } from '../device-queues/device-queues.js';
 
+/** About 30 MB. Messages of dropped acknowledgements are sent again. */
+const MAX_ACKNOWLEDGEMENTS = 100_000;
+/** A dropped departure is overwritten when the device reconnects. */
+const MAX_DEPARTURES = 100_000;
+const CLOSE_LIMIT_MS = 3_000;
+
+/** Writes acknowledgements and departures to the store in the background. */
+@Injectable()
+export class QueueWrites {
+  readonly #acknowledgements: RetryingBatchWriter<Acknowledgement>;
+  readonly #departures: RetryingBatchWriter<DevicePresence>;
+
+  constructor(@Inject(DEVICE_QUEUES) queues: DeviceQueues, metrics: Metrics) {
+    this.#acknowledgements = new RetryingBatchWriter({
+      name: 'acknowledgements',
+      write: (items) => queues.acknowledge(items),
+      limit: MAX_ACKNOWLEDGEMENTS,
+      dropped: () => {
+        metrics.pushAcknowledgements.inc({ outcome: 'dropped' });
+      },
+    });
+    this.#departures = new RetryingBatchWriter({
+      name: 'departures',
+      write: (items) => queues.disconnect(items),
+      limit: MAX_DEPARTURES,
+    });
+  }
+
+  acknowledge(acknowledgement: Acknowledgement): void {
+    this.#acknowledgements.add(acknowledgement);
+  }
+
+  /** Resolves once the store has recorded all acknowledgements until now, so that its pages take them into account. */
+  acknowledged(): Promise<void> {
+    return this.#acknowledgements.settled();
+  }
+
+  disconnect(device: DeviceAddress, session: SessionRef): void {
+    this.#departures.add({ device, session });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#acknowledgements.close(CLOSE_LIMIT_MS), this.#departures.close(CLOSE_LIMIT_MS)]);
+  }
+}
+
 /** Whether a retry may succeed. */
 export function isUnavailable(error: unknown): boolean {
   return error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
@@ -98,51 +144,5 @@ export class RetryingBatchWriter<Item> {
   #resolveWatchers(): void {
     while (this.#watchers[0] !== undefined && this.#watchers[0].until <= this.#written)
       this.#watchers.shift()?.resolve();
-  }
-}
-
-/** About 30 MB. Messages of dropped acknowledgements are sent again. */
-const MAX_ACKNOWLEDGEMENTS = 100_000;
-/** A dropped departure is overwritten when the device reconnects. */
-const MAX_DEPARTURES = 100_000;
-const CLOSE_LIMIT_MS = 3_000;
-
-/** Writes acknowledgements and departures to the store in the background. */
-@Injectable()
-export class QueueWrites {
-  readonly #acknowledgements: RetryingBatchWriter<Acknowledgement>;
-  readonly #departures: RetryingBatchWriter<DevicePresence>;
-
-  constructor(@Inject(DEVICE_QUEUES) queues: DeviceQueues, metrics: Metrics) {
-    this.#acknowledgements = new RetryingBatchWriter({
-      name: 'acknowledgements',
-      write: (items) => queues.acknowledge(items),
-      limit: MAX_ACKNOWLEDGEMENTS,
-      dropped: () => {
-        metrics.pushAcknowledgements.inc({ outcome: 'dropped' });
-      },
-    });
-    this.#departures = new RetryingBatchWriter({
-      name: 'departures',
-      write: (items) => queues.disconnect(items),
-      limit: MAX_DEPARTURES,
-    });
-  }
-
-  acknowledge(acknowledgement: Acknowledgement): void {
-    this.#acknowledgements.add(acknowledgement);
-  }
-
-  /** Resolves once the store has recorded all acknowledgements until now, so that its pages take them into account. */
-  acknowledged(): Promise<void> {
-    return this.#acknowledgements.settled();
-  }
-
-  disconnect(device: DeviceAddress, session: SessionRef): void {
-    this.#departures.add({ device, session });
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([this.#acknowledgements.close(CLOSE_LIMIT_MS), this.#departures.close(CLOSE_LIMIT_MS)]);
   }
 }

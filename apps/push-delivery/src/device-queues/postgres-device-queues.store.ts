@@ -17,88 +17,6 @@ import type {
 } from './device-queues.js';
 import * as sql from './queue-statements.js';
 
-/** Runs tasks one after the other, in the order of their calls. */
-class SerialExecutor {
-  #last: Promise<unknown> = Promise.resolve();
-
-  run<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work);
-    this.#last = result.catch(() => undefined);
-    return result;
-  }
-}
-
-interface KnownSession extends SessionRef {
-  readonly conflicts: number;
-  /** The time of the last conflict, in milliseconds; 0 if there was none. */
-  readonly conflictAtMs: number;
-}
-
-/** The sessions of devices, in the memory of the process that holds all connections. */
-class Sessions {
-  readonly #byApp = new Map<string, Map<string, KnownSession>>();
-
-  constructor(private readonly conflictMs: number) {}
-
-  connect(device: DeviceAddress, session: SessionRef, nowMs: number): Omit<ConnectOutcome, 'page'> {
-    const known = this.#of(device);
-    if (known === undefined || isSame(known, session)) {
-      this.#set(device, { ...session, conflicts: known?.conflicts ?? 0, conflictAtMs: known?.conflictAtMs ?? 0 });
-      return { previous: undefined, conflicts: known?.conflicts ?? 0 };
-    }
-    const conflicts = known.conflictAtMs + this.conflictMs > nowMs ? known.conflicts + 1 : 1;
-    this.#set(device, { ...session, conflicts, conflictAtMs: nowMs });
-    return { previous: { node: known.node, session: known.session }, conflicts };
-  }
-
-  /** @returns false if the device has a session on another connector */
-  reassert({ device, session }: DevicePresence): boolean {
-    const known = this.#of(device);
-    if (known !== undefined && known.node !== session.node) return false;
-    if (known?.session !== session.session) this.#set(device, { ...session, conflicts: 0, conflictAtMs: 0 });
-    return true;
-  }
-
-  disconnect({ device, session }: DevicePresence): void {
-    const known = this.#of(device);
-    if (known !== undefined && isSame(known, session)) this.#remove(device);
-  }
-
-  nodeOf(device: DeviceAddress): string | undefined {
-    return this.#of(device)?.node;
-  }
-
-  count(appId: string): number {
-    return this.#byApp.get(appId)?.size ?? 0;
-  }
-
-  endSessionsOf(nodes: ReadonlySet<string>): void {
-    for (const [appId, sessions] of this.#byApp) {
-      const ended = [...sessions].filter(([, { node }]) => nodes.has(node));
-      for (const [installationId] of ended) this.#remove({ appId, installationId });
-    }
-  }
-
-  #of({ appId, installationId }: DeviceAddress): KnownSession | undefined {
-    return this.#byApp.get(appId)?.get(installationId);
-  }
-
-  #set({ appId, installationId }: DeviceAddress, session: KnownSession): void {
-    const sessions = this.#byApp.get(appId) ?? new Map<string, KnownSession>();
-    this.#byApp.set(appId, sessions.set(installationId, session));
-  }
-
-  #remove({ appId, installationId }: DeviceAddress): void {
-    const sessions = this.#byApp.get(appId);
-    sessions?.delete(installationId);
-    if (sessions?.size === 0) this.#byApp.delete(appId);
-  }
-}
-
-function isSame(one: SessionRef, other: SessionRef): boolean {
-  return one.node === other.node && one.session === other.session;
-}
-
 type MessageId = Pick<PushMessage, 'id' | 'appId'>;
 
 /**
@@ -245,4 +163,86 @@ function idsOf(devices: readonly { readonly installationId: string }[]): string[
 /** Application ids and installation ids, for `unnest`. */
 function addressColumns(items: readonly { readonly device: DeviceAddress }[]): [string[], string[]] {
   return [items.map(({ device }) => device.appId), items.map(({ device }) => device.installationId)];
+}
+
+interface KnownSession extends SessionRef {
+  readonly conflicts: number;
+  /** The time of the last conflict, in milliseconds; 0 if there was none. */
+  readonly conflictAtMs: number;
+}
+
+/** The sessions of devices, in the memory of the process that holds all connections. */
+class Sessions {
+  readonly #byApp = new Map<string, Map<string, KnownSession>>();
+
+  constructor(private readonly conflictMs: number) {}
+
+  connect(device: DeviceAddress, session: SessionRef, nowMs: number): Omit<ConnectOutcome, 'page'> {
+    const known = this.#of(device);
+    if (known === undefined || isSame(known, session)) {
+      this.#set(device, { ...session, conflicts: known?.conflicts ?? 0, conflictAtMs: known?.conflictAtMs ?? 0 });
+      return { previous: undefined, conflicts: known?.conflicts ?? 0 };
+    }
+    const conflicts = known.conflictAtMs + this.conflictMs > nowMs ? known.conflicts + 1 : 1;
+    this.#set(device, { ...session, conflicts, conflictAtMs: nowMs });
+    return { previous: { node: known.node, session: known.session }, conflicts };
+  }
+
+  /** @returns false if the device has a session on another connector */
+  reassert({ device, session }: DevicePresence): boolean {
+    const known = this.#of(device);
+    if (known !== undefined && known.node !== session.node) return false;
+    if (known?.session !== session.session) this.#set(device, { ...session, conflicts: 0, conflictAtMs: 0 });
+    return true;
+  }
+
+  disconnect({ device, session }: DevicePresence): void {
+    const known = this.#of(device);
+    if (known !== undefined && isSame(known, session)) this.#remove(device);
+  }
+
+  nodeOf(device: DeviceAddress): string | undefined {
+    return this.#of(device)?.node;
+  }
+
+  count(appId: string): number {
+    return this.#byApp.get(appId)?.size ?? 0;
+  }
+
+  endSessionsOf(nodes: ReadonlySet<string>): void {
+    for (const [appId, sessions] of this.#byApp) {
+      const ended = [...sessions].filter(([, { node }]) => nodes.has(node));
+      for (const [installationId] of ended) this.#remove({ appId, installationId });
+    }
+  }
+
+  #of({ appId, installationId }: DeviceAddress): KnownSession | undefined {
+    return this.#byApp.get(appId)?.get(installationId);
+  }
+
+  #set({ appId, installationId }: DeviceAddress, session: KnownSession): void {
+    const sessions = this.#byApp.get(appId) ?? new Map<string, KnownSession>();
+    this.#byApp.set(appId, sessions.set(installationId, session));
+  }
+
+  #remove({ appId, installationId }: DeviceAddress): void {
+    const sessions = this.#byApp.get(appId);
+    sessions?.delete(installationId);
+    if (sessions?.size === 0) this.#byApp.delete(appId);
+  }
+}
+
+function isSame(one: SessionRef, other: SessionRef): boolean {
+  return one.node === other.node && one.session === other.session;
+}
+
+/** Runs tasks one after the other, in the order of their calls. */
+class SerialExecutor {
+  #last: Promise<unknown> = Promise.resolve();
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
 }

@@ -35,59 +35,6 @@ import {
   STATISTICS,
 } from './redis-queue-scripts.store.js';
 
-type PageReply = [hasMore: number, dropped: number, members: string[]];
-type ConnectReply = [node: string | null, session: string | null, conflicts: number, ...page: PageReply];
-
-const NOTHING: QueueStatistics = { enqueued: 0, acknowledged: 0, overflowed: 0 };
-
-/** The reply lists the index, from one, and the node of each connected device. */
-function connectedFrom(reply: readonly (number | string)[], devices: readonly EnqueuedDevice[]): ConnectedDevice[] {
-  const found: ConnectedDevice[] = [];
-  for (let index = 0; index < reply.length; index += 2) {
-    const device = devices[Number(reply[index]) - 1];
-    if (device === undefined) continue;
-    const { installationId, platform } = device;
-    found.push({ installationId, platform, node: String(reply[index + 1]) });
-  }
-  return found;
-}
-
-function outcomeFrom([node, session, conflicts, ...page]: ConnectReply): ConnectOutcome {
-  const previous = node === null || session === null ? undefined : { node, session };
-  return { page: pageFrom(page), previous, conflicts };
-}
-
-function pageFrom([hasMore, dropped, members]: PageReply): QueuePage {
-  return { refs: members.map(refFrom), hasMore: hasMore === 1, dropped };
-}
-
-/** Parses `id expiry platform`. */
-function refFrom(member: string): MessageRef {
-  const [id = ''] = member.split(' ', 1);
-  return { id, platform: member.slice(member.indexOf(' ', id.length + 1) + 1) };
-}
-
-/** Adds up the replies of the partitions: names such as `enqueued:android`, each followed by its number. */
-function statisticsFrom(replies: readonly (readonly string[])[]): Map<string, QueueStatistics> {
-  const byPlatform = new Map<string, QueueStatistics>();
-  for (const [name, value] of replies.flatMap(pairsOf)) {
-    const [kind = ''] = name.split(':', 1);
-    if (!isCounted(kind)) continue;
-    const platform = name.slice(kind.length + 1);
-    const statistics = byPlatform.get(platform) ?? NOTHING;
-    byPlatform.set(platform, { ...statistics, [kind]: statistics[kind] + Number(value) });
-  }
-  return byPlatform;
-}
-
-function pairsOf(reply: readonly string[]): [string, string][] {
-  return Array.from({ length: reply.length / 2 }, (_, index) => [reply[index * 2] ?? '', reply[index * 2 + 1] ?? '']);
-}
-
-function isCounted(kind: string): kind is keyof QueueStatistics {
-  return Object.hasOwn(NOTHING, kind);
-}
-
 /** Devices per script: it blocks Redis for a few milliseconds. */
 const SCRIPT_DEVICES = 500;
 /** Statistics are kept after the expiry as long as notifications are, because the dispatchers that copy them may be down. */
@@ -97,6 +44,12 @@ const MARK_KEPT_MS = 60 * 60 * 1_000;
 const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, partition) => partition);
 /** The common prefix of a partition's keys, which is no key itself, and one of the keys (RedisScript). */
 const PARTITION_KEYS = ALL_PARTITIONS.map((partition) => [`push:{${partition}}`, `push:{${partition}}:apps`]);
+
+type PageReply = [hasMore: number, dropped: number, members: string[]];
+
+type ConnectReply = [node: string | null, session: string | null, conflicts: number, ...page: PageReply];
+
+const NOTHING: QueueStatistics = { enqueued: 0, acknowledged: 0, overflowed: 0 };
 
 /** The queues of the services, in Redis. */
 export class RedisDeviceQueues implements DeviceQueues {
@@ -233,6 +186,54 @@ export class RedisDeviceQueues implements DeviceQueues {
     );
     return Promise.all(runs);
   }
+}
+
+/** The reply lists the index, from one, and the node of each connected device. */
+function connectedFrom(reply: readonly (number | string)[], devices: readonly EnqueuedDevice[]): ConnectedDevice[] {
+  const found: ConnectedDevice[] = [];
+  for (let index = 0; index < reply.length; index += 2) {
+    const device = devices[Number(reply[index]) - 1];
+    if (device === undefined) continue;
+    const { installationId, platform } = device;
+    found.push({ installationId, platform, node: String(reply[index + 1]) });
+  }
+  return found;
+}
+
+function outcomeFrom([node, session, conflicts, ...page]: ConnectReply): ConnectOutcome {
+  const previous = node === null || session === null ? undefined : { node, session };
+  return { page: pageFrom(page), previous, conflicts };
+}
+
+function pageFrom([hasMore, dropped, members]: PageReply): QueuePage {
+  return { refs: members.map(refFrom), hasMore: hasMore === 1, dropped };
+}
+
+/** Parses `id expiry platform`. */
+function refFrom(member: string): MessageRef {
+  const [id = ''] = member.split(' ', 1);
+  return { id, platform: member.slice(member.indexOf(' ', id.length + 1) + 1) };
+}
+
+/** Adds up the replies of the partitions: names such as `enqueued:android`, each followed by its number. */
+function statisticsFrom(replies: readonly (readonly string[])[]): Map<string, QueueStatistics> {
+  const byPlatform = new Map<string, QueueStatistics>();
+  for (const [name, value] of replies.flatMap(pairsOf)) {
+    const [kind = ''] = name.split(':', 1);
+    if (!isCounted(kind)) continue;
+    const platform = name.slice(kind.length + 1);
+    const statistics = byPlatform.get(platform) ?? NOTHING;
+    byPlatform.set(platform, { ...statistics, [kind]: statistics[kind] + Number(value) });
+  }
+  return byPlatform;
+}
+
+function pairsOf(reply: readonly string[]): [string, string][] {
+  return Array.from({ length: reply.length / 2 }, (_, index) => [reply[index * 2] ?? '', reply[index * 2 + 1] ?? '']);
+}
+
+function isCounted(kind: string): kind is keyof QueueStatistics {
+  return Object.hasOwn(NOTHING, kind);
 }
 
 function chunksOf<T>(items: readonly T[], size: number): (readonly T[])[] {

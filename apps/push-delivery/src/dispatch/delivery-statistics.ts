@@ -1,42 +1,9 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Clock, PeriodicJob } from '#bootstrap';
-import type { DeliveryCounts } from '#contracts';
-import { messageOf } from '#errors';
 import { Metrics } from '#observability';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
-import { deliveryCountsOf, growthOf, isSettled, nextStatisticsAt, withStatistics } from './delivery-counts.rules.js';
+import { growthOf, isSettled, nextStatisticsAt, withStatistics } from './delivery-counts.rules.js';
 import { DeliveryStatisticsRepository, type UnsettledPush } from './push-jobs.repository.js';
-import type { NotificationRow } from './push.row.js';
-
-/** The current delivery counts of pushes. */
-@Injectable()
-export class PushCounts {
-  private readonly logger = new Logger('Pushes');
-
-  constructor(
-    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
-    private readonly clock: Clock,
-  ) {}
-
-  /** The current counts by platform; those of the record while the queues are unavailable. */
-  async of(
-    push: Pick<NotificationRow, 'appId' | 'objectId' | 'counts' | 'expiresAt'>,
-  ): Promise<Record<string, DeliveryCounts>> {
-    const { appId, objectId, counts, expiresAt } = push;
-    const statistics = await this.queues.statistics({ appId, id: objectId }).catch((error: unknown) => {
-      this.logger.debug(`push ${objectId}: ${messageOf(error)}`);
-      return new Map<string, never>();
-    });
-    return deliveryCountsOf(withStatistics(counts, statistics), expiresAt <= this.clock.now());
-  }
-
-  /** Deletes the statistics of a removed push from the queues. While the queues are unavailable, the statistics stay until they expire. */
-  async forget(appId: string, objectId: string): Promise<void> {
-    await this.queues.forget({ appId, id: objectId }).catch((error: unknown) => {
-      this.logger.debug(`push ${objectId}: ${messageOf(error)}`);
-    });
-  }
-}
 
 const INTERVAL_MS = 5_000;
 const BATCH_SIZE = 20;

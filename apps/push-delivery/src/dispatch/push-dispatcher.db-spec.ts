@@ -12,7 +12,7 @@ import { InstallationScanRepository } from './installation-scan.repository.js';
 import { type WakeUpNotifications, type WakeUp, PushDelivery } from './push-delivery.js';
 import { PushDispatcher } from './push-dispatcher.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
-import { PushGauge, PushLeases } from './push-worker.js';
+import { PushGauge } from './push-worker.js';
 import type { PlatformCounts } from './push.row.js';
 
 /** Queues that record batches, skip repeated devices, and fail or wait on request. */
@@ -50,10 +50,10 @@ describe('the dispatcher', () => {
 
   const start = (own: Pick<DeviceQueues, 'enqueue'> = queues) => {
     const jobs = new PushJobsRepository(database);
-    const noted = { tell: (wakeUp: WakeUp) => Promise.resolve(void wakeUps.push(wakeUp)) };
+    const noted = { send: (wakeUp: WakeUp) => Promise.resolve(void wakeUps.push(wakeUp)) };
     const delivery = new PushDelivery(own as DeviceQueues, noted as unknown as WakeUpNotifications);
     const scan = new InstallationScanRepository(database);
-    const dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), metrics, new PushLeases(jobs));
+    const dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), metrics);
     dispatcher.onApplicationBootstrap();
     dispatchers.push(dispatcher);
     return dispatcher;
@@ -180,13 +180,13 @@ describe('the dispatcher', () => {
 
   it('reports how many pushes are due, and how long those without flow control have been due', async () => {
     new PushGauge(new PushJobsRepository(database), metrics);
-    const told = async () => {
+    const waiting = async () => {
       const text = await metrics.expose();
       return ['', '_oldest'].map((which) =>
         Number(new RegExp(`^gatepost_push${which}_waiting(?:_seconds)? ([\\d.]+)$`, 'm').exec(text)?.[1]),
       );
     };
-    expect(await told()).toEqual([0, 0]);
+    expect(await waiting()).toEqual([0, 0]);
     const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000);
     await push({ due_at: ago(2) });
     await push({ due_at: ago(30), flow_control: 1_000 });
@@ -194,7 +194,7 @@ describe('the dispatcher', () => {
     await push({ due_at: ago(1), status: 'scheduled', is_bulk: false });
     await push({ due_at: ago(-1), status: 'scheduled' });
     await eventually(async () => {
-      expect(await told()).toEqual([3, expect.closeTo(120, -2)]);
+      expect(await waiting()).toEqual([3, expect.closeTo(120, -2)]);
     });
   });
 
@@ -342,6 +342,6 @@ describe('the dispatcher', () => {
       });
       await database.query('UPDATE push.notifications SET lease_until = now()');
     }
-    expect((await ended(objectId, 'error')).error).toBe('The server made a mistake; its log says which.');
+    expect((await ended(objectId, 'error')).error).toBe('Internal server error. See the server log for details.');
   });
 });

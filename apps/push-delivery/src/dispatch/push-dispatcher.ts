@@ -15,6 +15,7 @@ const SINGLE_SLOTS = 32;
 export class PushDispatcher implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly bulk: PushWorker;
   private readonly single: PushWorker;
+  private readonly leases: PushLeases;
 
   constructor(
     jobs: PushJobsRepository,
@@ -22,9 +23,10 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
     delivery: PushDelivery,
     clock: Clock,
     private readonly metrics: Metrics,
-    private readonly leases: PushLeases,
   ) {
+    this.leases = new PushLeases(jobs);
     const tools = { jobs, installations, delivery, clock, metrics, logger: new Logger('Pushes') };
+    const { leases } = this;
     const workerFor = (isBulk: boolean, slots: number) => {
       const kind = isBulk ? 'bulk' : 'single';
       const onEnd = (outcome: string) => {

@@ -8,84 +8,6 @@ import { abortableSleep, Backoff, messageOfPush, type PushDelivery } from './pus
 import type { PushJobsRepository } from './push-jobs.repository.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from './push.row.js';
 
-/** Limit of the pages per second. It also decides the number of devices in a page. */
-const PAGES_A_SECOND = 10;
-
-/** Limits the devices per second: a token bucket of the size of one page. */
-class FlowControl {
-  /** Devices of one page. */
-  readonly pageSize: number;
-  #nextAt = 0;
-
-  constructor(private readonly devicesASecond: number) {
-    this.pageSize = Math.ceil(devicesASecond / PAGES_A_SECOND);
-  }
-
-  /** Resolves when the next page may begin, or when the signal is aborted. */
-  async turn(signal: AbortSignal): Promise<void> {
-    const waitMs = this.#nextAt - performance.now();
-    if (waitMs > 0) await abortableSleep(waitMs, signal);
-  }
-
-  /** Counts devices that were processed. */
-  passed(count: number): void {
-    this.#nextAt = Math.max(this.#nextAt, performance.now()) + (count / this.devicesASecond) * 1_000;
-  }
-}
-
-/** A part of the target installations of a push. */
-interface ScanPage {
-  readonly installations: readonly TargetedInstallation[];
-  /** All installations up to this position were examined. */
-  readonly position: ScanPosition;
-  readonly isLast: boolean;
-}
-
-/** Installations that one statement examines after the first and after the second timeout. */
-const SPANS = [2_000, 200];
-
-/**
- * Scans the installations of a push. While statements finish in time, each finds as many targets as requested. After a timeout,
- * each examines a limited number of installations.
- */
-export class InstallationScan {
-  #span: number | undefined;
-
-  constructor(
-    private readonly repository: InstallationScanRepository,
-    private readonly job: PushJob,
-  ) {}
-
-  /** @throws AppError QUERY_TIMED_OUT if even the smallest range takes too long */
-  async next(after: ScanPosition, limit: number): Promise<ScanPage> {
-    try {
-      return this.#span === undefined ? await this.#wanted(after, limit) : await this.#spanned(after, this.#span);
-    } catch (error) {
-      if (!(error instanceof AppError && error.is('QUERY_TIMED_OUT')) || !this.#narrow()) throw error;
-      return this.next(after, limit);
-    }
-  }
-
-  async #wanted(after: ScanPosition, limit: number): Promise<ScanPage> {
-    const installations = await this.repository.find(this.job, { after, limit });
-    return { installations, position: installations.at(-1) ?? after, isLast: installations.length < limit };
-  }
-
-  async #spanned(after: ScanPosition, span: number): Promise<ScanPage> {
-    const until = await this.repository.positionAfter(this.job.appId, after, span);
-    const installations = await this.repository.find(this.job, { after, until, limit: span });
-    return { installations, position: until ?? installations.at(-1) ?? after, isLast: until === undefined };
-  }
-
-  /** @returns false if the range is already the smallest */
-  #narrow(): boolean {
-    const next = this.#span === undefined ? 0 : SPANS.indexOf(this.#span) + 1;
-    if (next === SPANS.length) return false;
-    this.#span = SPANS[next];
-    return true;
-  }
-}
-
 /** The first page is small, so that the first devices get the push early. */
 const FIRST_PAGE = 200;
 const PAGE = 2_000;
@@ -185,5 +107,83 @@ export class PushRun {
     this.tools.logger.debug(`push ${this.#job.objectId} waits ${pauseMs} ms: ${messageOf(error)}`);
     await abortableSleep(pauseMs, this.signal);
     return undefined;
+  }
+}
+
+/** A part of the target installations of a push. */
+interface ScanPage {
+  readonly installations: readonly TargetedInstallation[];
+  /** All installations up to this position were examined. */
+  readonly position: ScanPosition;
+  readonly isLast: boolean;
+}
+
+/** Installations that one statement examines after the first and after the second timeout. */
+const SPANS = [2_000, 200];
+
+/**
+ * Scans the installations of a push. While statements finish in time, each finds as many targets as requested. After a timeout,
+ * each examines a limited number of installations.
+ */
+export class InstallationScan {
+  #span: number | undefined;
+
+  constructor(
+    private readonly repository: InstallationScanRepository,
+    private readonly job: PushJob,
+  ) {}
+
+  /** @throws AppError QUERY_TIMED_OUT if even the smallest range takes too long */
+  async next(after: ScanPosition, limit: number): Promise<ScanPage> {
+    try {
+      return this.#span === undefined ? await this.#wanted(after, limit) : await this.#spanned(after, this.#span);
+    } catch (error) {
+      if (!(error instanceof AppError && error.is('QUERY_TIMED_OUT')) || !this.#narrow()) throw error;
+      return this.next(after, limit);
+    }
+  }
+
+  async #wanted(after: ScanPosition, limit: number): Promise<ScanPage> {
+    const installations = await this.repository.find(this.job, { after, limit });
+    return { installations, position: installations.at(-1) ?? after, isLast: installations.length < limit };
+  }
+
+  async #spanned(after: ScanPosition, span: number): Promise<ScanPage> {
+    const until = await this.repository.positionAfter(this.job.appId, after, span);
+    const installations = await this.repository.find(this.job, { after, until, limit: span });
+    return { installations, position: until ?? installations.at(-1) ?? after, isLast: until === undefined };
+  }
+
+  /** @returns false if the range is already the smallest */
+  #narrow(): boolean {
+    const next = this.#span === undefined ? 0 : SPANS.indexOf(this.#span) + 1;
+    if (next === SPANS.length) return false;
+    this.#span = SPANS[next];
+    return true;
+  }
+}
+
+/** Limit of the pages per second. It also decides the number of devices in a page. */
+const PAGES_A_SECOND = 10;
+
+/** Limits the devices per second: a token bucket of the size of one page. */
+class FlowControl {
+  /** Devices of one page. */
+  readonly pageSize: number;
+  #nextAt = 0;
+
+  constructor(private readonly devicesASecond: number) {
+    this.pageSize = Math.ceil(devicesASecond / PAGES_A_SECOND);
+  }
+
+  /** Resolves when the next page may begin, or when the signal is aborted. */
+  async turn(signal: AbortSignal): Promise<void> {
+    const waitMs = this.#nextAt - performance.now();
+    if (waitMs > 0) await abortableSleep(waitMs, signal);
+  }
+
+  /** Counts devices that were processed. */
+  passed(count: number): void {
+    this.#nextAt = Math.max(this.#nextAt, performance.now()) + (count / this.devicesASecond) * 1_000;
   }
 }

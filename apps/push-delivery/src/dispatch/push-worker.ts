@@ -22,7 +22,6 @@ interface Holding extends HeldPush {
 }
 
 /** The leases of this process, which it renews. */
-@Injectable()
 export class PushLeases {
   private readonly logger = new Logger('Pushes');
   readonly #held = new Set<Holding>();

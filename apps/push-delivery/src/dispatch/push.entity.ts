@@ -1,4 +1,6 @@
 import { Check, Column, Entity, Generated, Index, PrimaryColumn, Unique } from 'typeorm';
+import type { JsonObject } from '#contracts';
+import type { MessageBodies, NotificationCounts, NotificationStatus, PushTarget } from './push.row.js';
 
 /** A push with its lease and its position in the scan of installations. */
 @Entity('notifications')
@@ -29,22 +31,22 @@ export class NotificationEntity {
   notificationId!: string | null;
 
   @Column('text')
-  status!: string;
+  status!: NotificationStatus;
 
   @Column('boolean', { name: 'is_bulk' })
   isBulk!: boolean;
 
   @Column('jsonb')
-  target!: unknown;
+  target!: PushTarget;
 
   @Column('jsonb')
-  data!: unknown;
+  data!: JsonObject;
 
   @Column('jsonb')
-  message!: unknown;
+  message!: MessageBodies;
 
   @Column('text')
-  prod!: string;
+  prod!: 'dev' | 'prod';
 
   @Column('integer', { name: 'flow_control', nullable: true })
   flowControl!: number | null;
@@ -77,7 +79,7 @@ export class NotificationEntity {
   cursorObjectId!: string;
 
   @Column('jsonb', { default: {} })
-  counts!: unknown;
+  counts!: NotificationCounts;
 
   @Column({ type: 'timestamptz', name: 'next_tally_at', precision: 3, nullable: true })
   nextStatisticsAt!: Date | null;

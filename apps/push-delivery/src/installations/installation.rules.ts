@@ -13,85 +13,6 @@ import {
 } from '#objects';
 import type { InstallationIdentity, InstallationRow } from './installation.row.js';
 
-/** Letters, digits, `_ - =` and Chinese characters (specification, Installation); the empty name addresses all devices. */
-const CHANNEL = /^[A-Za-z0-9_=\-\p{Script=Han}]*$/u;
-
-/** The names of channels in a list. @throws AppError INVALID_CHANNEL for an invalid name */
-export function parseChannels(names: readonly JsonValue[]): string[] {
-  return names.map((name) => {
-    if (typeof name !== 'string' || !CHANNEL.test(name)) throw appError('INVALID_CHANNEL');
-    return name;
-  });
-}
-
-/** A new installation, before the values of its registration are applied. */
-export function newInstallation(objectId: string, now: Date): InstallationRow {
-  return {
-    objectId,
-    installationId: null,
-    deviceType: null,
-    deviceToken: null,
-    valid: true,
-    acl: null,
-    fields: {},
-    createdAt: now,
-    updatedAt: now,
-  };
-}
-
-/** Whether the identity names a device, by its id or its token. */
-export function namesDevice({ installationId, deviceToken }: InstallationIdentity): boolean {
-  return typeof installationId === 'string' || typeof deviceToken === 'string';
-}
-
-/**
- * The installation that a registration refers to: the one with its `installationId`; else the one with its `objectId`, unless
- * that one belongs to another device by now; else the one with its device token.
- */
-export function registeredAmong(
-  found: readonly InstallationRow[],
-  identity: InstallationIdentity,
-): InstallationRow | undefined {
-  return (
-    found.find(({ installationId }) => installationId !== null && installationId === identity.installationId) ??
-    found.find((row) => row.objectId === identity.objectId && !isOtherDevice(row, identity)) ??
-    found.find((row) => isSameToken(row, identity))
-  );
-}
-
-/** The other installations of the same device: a device has one installation. */
-export function duplicatesAmong(found: readonly InstallationRow[], installation: InstallationRow): InstallationRow[] {
-  return found.filter(({ objectId }) => objectId !== installation.objectId);
-}
-
-/**
- * The installation with the changes applied.
- * @throws AppError KEY_REQUIRED if neither an id nor a token would identify the device; INCORRECT_TYPE if an operation does not
- *   fit the stored value
- */
-export function applyChanges(
-  installation: InstallationRow,
-  { fields, ...changes }: InstallationChanges,
-): InstallationRow {
-  const changed = { ...installation, ...changes, fields: applyFieldChanges(installation.fields, fields) };
-  if (changed.installationId === null && changed.deviceToken === null) throw required('installationId');
-  if (changed.deviceToken !== null && changed.deviceType === null) throw required('deviceType');
-  return changed;
-}
-
-/** An object id can move to another device: a restored backup contains it. */
-function isOtherDevice(row: InstallationRow, { installationId }: InstallationIdentity): boolean {
-  return row.installationId !== null && typeof installationId === 'string' && row.installationId !== installationId;
-}
-
-function isSameToken(row: InstallationRow, { deviceType, deviceToken }: InstallationIdentity): boolean {
-  return row.deviceToken !== null && row.deviceToken === deviceToken && row.deviceType === deviceType;
-}
-
-function required(key: string) {
-  return appError('KEY_REQUIRED', { message: `Key is required: ${key}.` });
-}
-
 /** The requested changes: valid in themselves, not yet compared with the stored installation. An absent field does not change. */
 interface InstallationChanges {
   readonly installationId?: string | null;
@@ -104,13 +25,17 @@ interface InstallationChanges {
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
 type Draft = Mutable<Omit<InstallationChanges, 'fields'>>;
+
 type FieldParser = (draft: Draft, value: JsonValue) => void;
 
 /** A device type is a short name such as `ios`. */
 export const DEVICE_TYPE = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
 /** The format of a token belongs to its provider. No provider uses spaces or more than 1,024 characters. */
 const DEVICE_TOKEN = /^[\x21-\x7e]{1,1024}$/;
+/** Letters, digits, `_ - =` and Chinese characters (specification, Installation); the empty name addresses all devices. */
+const CHANNEL = /^[A-Za-z0-9_=\-\p{Script=Han}]*$/u;
 const SERVER_OWNED = new Set(['objectId', 'createdAt', 'updatedAt', 'className']);
 
 const parsers = new Map<string, FieldParser>([
@@ -174,6 +99,82 @@ export function parseInstallationChanges(fields: JsonObject): InstallationChange
     else parser(draft, value);
   }
   return { ...draft, fields: parseFields(Object.fromEntries(others)) };
+}
+
+/**
+ * The installation with the changes applied.
+ * @throws AppError KEY_REQUIRED if neither an id nor a token would identify the device; INCORRECT_TYPE if an operation does not
+ *   fit the stored value
+ */
+export function applyChanges(
+  installation: InstallationRow,
+  { fields, ...changes }: InstallationChanges,
+): InstallationRow {
+  const changed = { ...installation, ...changes, fields: applyFieldChanges(installation.fields, fields) };
+  if (changed.installationId === null && changed.deviceToken === null) throw required('installationId');
+  if (changed.deviceToken !== null && changed.deviceType === null) throw required('deviceType');
+  return changed;
+}
+
+/** A new installation, before the values of its registration are applied. */
+export function newInstallation(objectId: string, now: Date): InstallationRow {
+  return {
+    objectId,
+    installationId: null,
+    deviceType: null,
+    deviceToken: null,
+    valid: true,
+    acl: null,
+    fields: {},
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+/** Whether the identity names a device, by its id or its token. */
+export function namesDevice({ installationId, deviceToken }: InstallationIdentity): boolean {
+  return typeof installationId === 'string' || typeof deviceToken === 'string';
+}
+
+/**
+ * The installation that a registration refers to: the one with its `installationId`; else the one with its `objectId`, unless
+ * that one belongs to another device by now; else the one with its device token.
+ */
+export function registeredAmong(
+  found: readonly InstallationRow[],
+  identity: InstallationIdentity,
+): InstallationRow | undefined {
+  return (
+    found.find(({ installationId }) => installationId !== null && installationId === identity.installationId) ??
+    found.find((row) => row.objectId === identity.objectId && !isOtherDevice(row, identity)) ??
+    found.find((row) => isSameToken(row, identity))
+  );
+}
+
+/** The other installations of the same device: a device has one installation. */
+export function duplicatesAmong(found: readonly InstallationRow[], installation: InstallationRow): InstallationRow[] {
+  return found.filter(({ objectId }) => objectId !== installation.objectId);
+}
+
+/** The names of channels in a list. @throws AppError INVALID_CHANNEL for an invalid name */
+export function parseChannels(names: readonly JsonValue[]): string[] {
+  return names.map((name) => {
+    if (typeof name !== 'string' || !CHANNEL.test(name)) throw appError('INVALID_CHANNEL');
+    return name;
+  });
+}
+
+/** An object id can move to another device: a restored backup contains it. */
+function isOtherDevice(row: InstallationRow, { installationId }: InstallationIdentity): boolean {
+  return row.installationId !== null && typeof installationId === 'string' && row.installationId !== installationId;
+}
+
+function isSameToken(row: InstallationRow, { deviceType, deviceToken }: InstallationIdentity): boolean {
+  return row.deviceToken !== null && row.deviceToken === deviceToken && row.deviceType === deviceType;
+}
+
+function required(key: string) {
+  return appError('KEY_REQUIRED', { message: `Key is required: ${key}.` });
 }
 
 function parseFields(fields: JsonObject): readonly FieldChange[] {

@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { type Queryable, registerPoolMetrics, type Tx, violatedUniqueConstraint } from '#database';
+import { type Queryable, registerPoolMetrics, selectList, type Tx, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import type { CompiledCount, CompiledFind } from '#objects';
 import { countRows, listBounded, QueryDatabase } from '#objects/store';
@@ -7,6 +7,7 @@ import { Metrics } from '#observability';
 import { partitionOf } from '../device-queues/device-queues.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { pushDatabase, PushDatabase } from '../push-delivery.database.js';
+import { InstallationEntity } from './installation.entity.js';
 import type { InstallationIdentity, InstallationRow } from './installation.row.js';
 
 /** Connections for queries of clients, separate from those of registrations and pushes. */
@@ -26,9 +27,7 @@ export class PushQueryDatabase extends QueryDatabase implements OnApplicationShu
   }
 }
 
-const COLUMNS = `
-  object_id AS "objectId", installation_id AS "installationId", device_type AS "deviceType", device_token AS "deviceToken",
-  valid, acl, fields, created_at AS "createdAt", updated_at AS "updatedAt"`;
+const COLUMNS = selectList(InstallationEntity, { except: ['appId', 'partition'] });
 
 /** Every statement is restricted to one application. */
 @Injectable()

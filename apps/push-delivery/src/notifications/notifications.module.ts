@@ -4,13 +4,8 @@ import { Metrics } from '#observability';
 import { DispatchModule } from '../dispatch/dispatch.module.js';
 import { InstallationsModule } from '../installations/installations.module.js';
 import { NotificationsController } from './notifications.controller.js';
-import {
-  DeviceCountsRepository,
-  NotificationsRepository,
-  RequestIdsRepository,
-  RetentionRepository,
-} from './notifications.repository.js';
-import { DeviceReportService, NotificationsService } from './notifications.service.js';
+import { NotificationsRepository } from './notifications.repository.js';
+import { NotificationsService } from './notifications.service.js';
 import { ConnectorsController, PushOperationsController } from './push-operations.controller.js';
 import { SendPushService } from './send-push.service.js';
 
@@ -20,14 +15,14 @@ const INTERVAL_MS = 60_000;
 @Injectable()
 class RetentionJob extends PeriodicJob {
   constructor(
-    private readonly retention: RetentionRepository,
+    private readonly notifications: NotificationsRepository,
     metrics: Metrics,
   ) {
     super({ name: 'push-cleanup', intervalMs: INTERVAL_MS, metrics });
   }
 
   processBatch(): Promise<boolean> {
-    return this.retention.processBatch();
+    return this.notifications.deleteOld();
   }
 }
 
@@ -35,15 +30,6 @@ class RetentionJob extends PeriodicJob {
 @Module({
   imports: [DispatchModule, InstallationsModule],
   controllers: [ConnectorsController, NotificationsController, PushOperationsController],
-  providers: [
-    DeviceCountsRepository,
-    DeviceReportService,
-    NotificationsRepository,
-    NotificationsService,
-    RequestIdsRepository,
-    RetentionJob,
-    RetentionRepository,
-    SendPushService,
-  ],
+  providers: [NotificationsRepository, NotificationsService, RetentionJob, SendPushService],
 })
 export class NotificationsModule {}

@@ -13,47 +13,6 @@ import {
   shortName,
 } from './push-target.rules.js';
 
-/** A push that is due within this time is sent at once (rule of the API). */
-const AT_ONCE_MS = 60_000;
-const DEFAULT_LIFE_MS = 7 * 24 * 3_600_000;
-const LONGEST_AHEAD_SECONDS = 10 * 365 * 24 * 3_600;
-
-interface PushTimes {
-  readonly dueAt: Date;
-  readonly expiresAt: Date;
-}
-
-/** The time of sending, and the time after which no device gets the push. @throws AppError INCORRECT_TYPE */
-function parseTimes(body: JsonObject, now: Date): PushTimes {
-  const dueAt = parseDue(body['push_time'], now);
-  const expiresAt = parseExpiry(body, dueAt);
-  if (expiresAt <= dueAt) throw incorrect('A push must expire after the time at which it is sent.');
-  if (expiresAt.getTime() - now.getTime() > LONGEST_AHEAD_SECONDS * 1_000)
-    throw incorrect('A push must expire within ten years.');
-  return { dueAt, expiresAt };
-}
-
-function parseDue(value: JsonValue | undefined, now: Date): Date {
-  if (isLeftOut(value)) return now;
-  const time = parseTime('push_time', value);
-  return time.getTime() - now.getTime() < AT_ONCE_MS ? now : time;
-}
-
-function parseExpiry({ expiration_time: time, expiration_interval: seconds }: JsonObject, dueAt: Date): Date {
-  if (!isLeftOut(time) && !isLeftOut(seconds)) throw incorrect('Set expiration_time or expiration_interval, not both.');
-  if (!isLeftOut(time)) return parseTime('expiration_time', time);
-  if (isLeftOut(seconds)) return new Date(dueAt.getTime() + DEFAULT_LIFE_MS);
-  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds > LONGEST_AHEAD_SECONDS)
-    throw incorrect('expiration_interval must be a whole number of seconds, at most ten years.');
-  return new Date(dueAt.getTime() + seconds * 1_000);
-}
-
-function parseTime(name: string, value: JsonValue): Date {
-  const time = dateOf(value);
-  if (time === undefined) throw incorrect(`${name} must be an ISO 8601 time.`);
-  return time;
-}
-
 /** Limit of a push as JSON, without the ids of `POST /1.1/push/devices` (rule of the API). */
 const MAX_BODY_BYTES = 4_095;
 /** The API raises lower values to this one, including 0 and negative numbers. In devices per second. */
@@ -143,4 +102,45 @@ function parseFlow(value: JsonValue | undefined): number | null {
   if (typeof value !== 'number' || value > MOST_FLOW)
     throw incorrect('flow_control must be a number of devices per second, at most 1,000,000,000.');
   return Math.max(Math.floor(value), LEAST_FLOW);
+}
+
+/** A push that is due within this time is sent at once (rule of the API). */
+const AT_ONCE_MS = 60_000;
+const DEFAULT_LIFE_MS = 7 * 24 * 3_600_000;
+const LONGEST_AHEAD_SECONDS = 10 * 365 * 24 * 3_600;
+
+interface PushTimes {
+  readonly dueAt: Date;
+  readonly expiresAt: Date;
+}
+
+/** The time of sending, and the time after which no device gets the push. @throws AppError INCORRECT_TYPE */
+function parseTimes(body: JsonObject, now: Date): PushTimes {
+  const dueAt = parseDue(body['push_time'], now);
+  const expiresAt = parseExpiry(body, dueAt);
+  if (expiresAt <= dueAt) throw incorrect('A push must expire after the time at which it is sent.');
+  if (expiresAt.getTime() - now.getTime() > LONGEST_AHEAD_SECONDS * 1_000)
+    throw incorrect('A push must expire within ten years.');
+  return { dueAt, expiresAt };
+}
+
+function parseDue(value: JsonValue | undefined, now: Date): Date {
+  if (isLeftOut(value)) return now;
+  const time = parseTime('push_time', value);
+  return time.getTime() - now.getTime() < AT_ONCE_MS ? now : time;
+}
+
+function parseExpiry({ expiration_time: time, expiration_interval: seconds }: JsonObject, dueAt: Date): Date {
+  if (!isLeftOut(time) && !isLeftOut(seconds)) throw incorrect('Set expiration_time or expiration_interval, not both.');
+  if (!isLeftOut(time)) return parseTime('expiration_time', time);
+  if (isLeftOut(seconds)) return new Date(dueAt.getTime() + DEFAULT_LIFE_MS);
+  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds > LONGEST_AHEAD_SECONDS)
+    throw incorrect('expiration_interval must be a whole number of seconds, at most ten years.');
+  return new Date(dueAt.getTime() + seconds * 1_000);
+}
+
+function parseTime(name: string, value: JsonValue): Date {
+  const time = dateOf(value);
+  if (time === undefined) throw incorrect(`${name} must be an ISO 8601 time.`);
+  return time;
 }

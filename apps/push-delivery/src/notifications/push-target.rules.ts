@@ -4,7 +4,38 @@ import { isJsonObject, isStorableText } from '#objects';
 import type { PushTarget } from '../dispatch/push.row.js';
 import { DEVICE_TYPE, parseChannels } from '../installations/installation.rules.js';
 
+/** Limit of `POST /1.1/push/devices` (rule of the API). */
+const MAX_DEVICE_IDS = 500;
+const MAX_DEVICE_ID_LENGTH = 256;
+/** Fields whose value identifies at most one installation. */
+const UNIQUE_FIELDS = ['objectId', 'installationId'];
 const SHORT_NAME = /^[A-Za-z0-9]{1,16}$/;
+
+/** The conditions of `POST /1.1/push`. No condition selects all installations. @throws AppError INVALID_QUERY, INVALID_CHANNEL, NOT_SUPPORTED */
+export function parseConditions({ where, channels, cql }: JsonObject): JsonObject[] {
+  if (!isLeftOut(cql)) throw appError('NOT_SUPPORTED', { message: 'This server does not support cql. Use where.' });
+  return [...parseWhereMember(where), ...parseChannelNames(channels)];
+}
+
+/** The conditions of `POST /1.1/push/devices`. @throws AppError KEY_REQUIRED, INCORRECT_TYPE */
+export function parseDevices({ device_type: type, device_ids: ids, vendor }: JsonObject): JsonObject[] {
+  if (isLeftOut(type) || isLeftOut(ids))
+    throw appError('KEY_REQUIRED', { message: 'device_type and device_ids are required.' });
+  if (typeof type !== 'string' || !DEVICE_TYPE.test(type)) throw incorrect('device_type must be a name such as ios.');
+  return [{ deviceType: type, [idField(type, vendor)]: oneOf(parseDeviceIds(ids)) }];
+}
+
+/** Whether a push may target more than one device. */
+export function isBulk({ where }: PushTarget): boolean {
+  return !where.some((condition) => UNIQUE_FIELDS.some((field) => typeof condition[field] === 'string'));
+}
+
+/** The target as one `where`, for responses. */
+export function shownWhere({ where, platforms }: PushTarget): JsonObject {
+  const all = [...where, ...(platforms === undefined ? [] : [{ deviceType: { $in: [...platforms] } }])];
+  const [only = {}] = all;
+  return all.length > 1 ? { $and: all } : only;
+}
 
 /** Whether a request omits a member: SDKs send `null` for an omitted one. An empty string is a value, usually an invalid one. */
 export function isLeftOut(value: JsonValue | undefined): value is undefined | null {
@@ -33,38 +64,6 @@ export function assertStorable(value: JsonValue): void {
       assertStorable(key);
       assertStorable(member);
     }
-}
-
-/** Limit of `POST /1.1/push/devices` (rule of the API). */
-const MAX_DEVICE_IDS = 500;
-const MAX_DEVICE_ID_LENGTH = 256;
-/** Fields whose value identifies at most one installation. */
-const UNIQUE_FIELDS = ['objectId', 'installationId'];
-
-/** The conditions of `POST /1.1/push`. No condition selects all installations. @throws AppError INVALID_QUERY, INVALID_CHANNEL, NOT_SUPPORTED */
-export function parseConditions({ where, channels, cql }: JsonObject): JsonObject[] {
-  if (!isLeftOut(cql)) throw appError('NOT_SUPPORTED', { message: 'This server does not support cql. Use where.' });
-  return [...parseWhereMember(where), ...parseChannelNames(channels)];
-}
-
-/** The conditions of `POST /1.1/push/devices`. @throws AppError KEY_REQUIRED, INCORRECT_TYPE */
-export function parseDevices({ device_type: type, device_ids: ids, vendor }: JsonObject): JsonObject[] {
-  if (isLeftOut(type) || isLeftOut(ids))
-    throw appError('KEY_REQUIRED', { message: 'device_type and device_ids are required.' });
-  if (typeof type !== 'string' || !DEVICE_TYPE.test(type)) throw incorrect('device_type must be a name such as ios.');
-  return [{ deviceType: type, [idField(type, vendor)]: oneOf(parseDeviceIds(ids)) }];
-}
-
-/** Whether a push may target more than one device. */
-export function isBulk({ where }: PushTarget): boolean {
-  return !where.some((condition) => UNIQUE_FIELDS.some((field) => typeof condition[field] === 'string'));
-}
-
-/** The target as one `where`, for responses. */
-export function shownWhere({ where, platforms }: PushTarget): JsonObject {
-  const all = [...where, ...(platforms === undefined ? [] : [{ deviceType: { $in: [...platforms] } }])];
-  const [only = {}] = all;
-  return all.length > 1 ? { $and: all } : only;
 }
 
 /**

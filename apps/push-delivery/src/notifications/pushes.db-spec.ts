@@ -1,18 +1,18 @@
+import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ApplicationDirectory } from '#admission';
 import type { Clock } from '#bootstrap';
 import type { Caller, JsonObject } from '#contracts';
-import { migrate } from '#database';
+import { DatabaseModule, migrate } from '#database';
 import { appError } from '#errors';
-import { Metrics } from '#observability';
+import { Metrics, ObservabilityModule } from '#observability';
 import { newDatabase, unique } from '#testing';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
-import { PushCounts } from '../dispatch/delivery-statistics.js';
 import type { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { PushQueryDatabase } from '../installations/installations.repository.js';
 import type { PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { NotificationsRepository, RequestIdsRepository, RetentionRepository } from './notifications.repository.js';
+import { NotificationsRepository } from './notifications.repository.js';
 import { NotificationsService } from './notifications.service.js';
 import { SendPushService } from './send-push.service.js';
 
@@ -25,7 +25,9 @@ const client: Caller = { ...master, isMaster: false };
 const refused = (errorName: string) => expect.objectContaining({ errorName }) as Error;
 
 describe('pushes', () => {
+  let module: TestingModule;
   let database: PushDatabase;
+  let repository: NotificationsRepository;
   let queries: PushQueryDatabase;
   let [now, allowClientPush] = [NOW, false];
   let statistics: DeviceQueues['statistics'];
@@ -44,10 +46,14 @@ describe('pushes', () => {
   beforeAll(async () => {
     const options = pushDatabase(await newDatabase(), 10);
     await migrate(options);
-    database = new PushDatabase(options);
+    module = await Test.createTestingModule({
+      imports: [ObservabilityModule.forRoot(new Metrics()), DatabaseModule.forRoot(options, PushDatabase)],
+      providers: [NotificationsRepository],
+    }).compile();
+    database = module.get(PushDatabase);
+    repository = module.get(NotificationsRepository);
     const clock = { now: () => now } satisfies Clock;
     const applications = { find: () => Promise.resolve({ settings: { allowClientPush } }) };
-    const repository = new NotificationsRepository(database);
     const queues = {
       statistics: (...args: Parameters<DeviceQueues['statistics']>) => statistics(...args),
       forget: ({ id }: { id: string }) => {
@@ -55,21 +61,24 @@ describe('pushes', () => {
         return Promise.reject(appError('SERVICE_UNAVAILABLE'));
       },
     };
-    const counts = new PushCounts(queues as Partial<DeviceQueues> as DeviceQueues, clock);
     const dispatcher = { accepted: (push: object, isDue: boolean) => (isDue ? woken.push(push) : 0) };
     pushes = new SendPushService(
       applications as unknown as ApplicationDirectory,
       repository,
-      new RequestIdsRepository(),
       database,
       clock,
       dispatcher as unknown as PushDispatcher,
     );
     queries = new PushQueryDatabase({ databaseUrl: options.url, databasePool: 4 } as PushDeliveryConfig, new Metrics());
-    notifications = new NotificationsService(repository, counts, queries);
+    notifications = new NotificationsService(
+      repository,
+      queues as Partial<DeviceQueues> as DeviceQueues,
+      queries,
+      clock,
+    );
   });
   afterAll(async () => {
-    await Promise.all([database.close(), queries.close()]);
+    await Promise.all([module.close(), queries.close()]);
   });
   beforeEach(async () => {
     [now, allowClientPush, woken, forgotten] = [NOW, false, [], []];
@@ -247,19 +256,18 @@ describe('pushes', () => {
     const keep = async (changes: string) => {
       const { objectId } = await send({});
       await settle(changes, objectId);
-      const retention = new RetentionRepository(database);
-      while (await retention.processBatch());
+      while (await repository.deleteOld());
       return (await list()).count === 1;
     };
     const over = `status = 'done', due_at = now() - interval '8 days', expires_at = now() - interval '1 day'`;
 
     it.each<[string, string, boolean]>([
       ['a week after they were sent', over, false],
-      ['where they failed, too', `${over}, status = 'error'`.replace(`status = 'done', `, ''), false],
+      ['if they failed, too', `${over}, status = 'error'`.replace(`status = 'done', `, ''), false],
       ['not earlier', over.replace('8 days', '6 days'), true],
       ['not while a device may get them', over.replace("- interval '1 day'", "+ interval '1 day'"), true],
-      ['not while their counts are kept elsewhere', `${over}, next_tally_at = now()`, true],
-      ['not while they are under way', over.replace('done', 'in-queue'), true],
+      ['not while the queues hold their statistics', `${over}, next_tally_at = now()`, true],
+      ['not while they are being processed', over.replace('done', 'in-queue'), true],
     ])('%s', async (_, changes, isKept) => {
       expect(await keep(changes)).toBe(isKept);
     });
@@ -269,7 +277,7 @@ describe('pushes', () => {
       await send({ req_id: 'young' });
       now = new Date(Date.now() - 3_610_000);
       await send({ req_id: 'old' });
-      await new RetentionRepository(database).processBatch();
+      await repository.deleteOld();
       expect(await database.query('SELECT req_id FROM push.request_ids')).toEqual([{ req_id: 'young' }]);
     });
   });

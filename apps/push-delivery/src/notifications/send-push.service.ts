@@ -8,7 +8,7 @@ import { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import type { NewNotification, PushTarget } from '../dispatch/push.row.js';
 import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/installation.presenter.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import { NotificationsRepository, RequestIdsRepository } from './notifications.repository.js';
+import { NotificationsRepository } from './notifications.repository.js';
 import { type ParsedPush, parsePush, parsePushToDevices } from './push-request.rules.js';
 
 type PushRequest = RpcData<typeof pushRpc.send>;
@@ -21,7 +21,6 @@ export class SendPushService {
   constructor(
     private readonly applications: ApplicationDirectory,
     private readonly notifications: NotificationsRepository,
-    private readonly requestIds: RequestIdsRepository,
     private readonly database: PushDatabase,
     private readonly clock: Clock,
     private readonly dispatcher: PushDispatcher,
@@ -52,7 +51,7 @@ export class SendPushService {
     assertFindable(appId, notification.target);
     const row = { ...notification, appId, requestId, objectId: newObjectId(notification.createdAt) };
     const accepted = await this.database.transaction(async (tx) => {
-      const first = reqId === null ? undefined : await this.requestIds.claim(tx, { ...row, reqId });
+      const first = reqId === null ? undefined : await this.notifications.claimRequestId(tx, { ...row, reqId });
       if (first !== undefined) return first;
       const status = statusOf(row);
       await this.notifications.add(tx, row, status);

@@ -1,9 +1,5 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
-import { Clock } from '#bootstrap';
-import { DEVICE_QUEUES, type DeviceQueues, type QueuePage } from '../device-queues/device-queues.js';
-import type { DeviceConnection } from './device-connection.js';
-import { MessageCache } from './message-cache.js';
-import { isUnavailable, QueueWrites } from './queue-writes.js';
+import { Logger } from '@nestjs/common';
+import { isUnavailable } from './queue-writes.js';
 
 const PAUSE_MS = 500;
 
@@ -68,35 +64,5 @@ export class ConcurrencyLimiter<Item> {
       this.#pause = undefined;
       this.#next();
     }, PAUSE_MS);
-  }
-}
-
-/** Messages per page: more than fit into the window of a device. */
-export const PAGE_LENGTH = 64;
-
-/** Delivers the queued messages of devices. */
-@Injectable()
-export class QueuePages {
-  constructor(
-    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
-    private readonly messages: MessageCache,
-    private readonly writes: QueueWrites,
-    private readonly clock: Clock,
-  ) {}
-
-  /** @throws AppError SERVICE_UNAVAILABLE; the call can be repeated */
-  async bringNext(connection: DeviceConnection): Promise<void> {
-    // Otherwise the page would contain messages that the device has acknowledged.
-    await this.writes.acknowledged();
-    const { device } = connection.session;
-    if (device === undefined || connection.session.hasEnded()) return;
-    await this.bring(connection, await this.queues.peek(device, PAGE_LENGTH));
-  }
-
-  async bring(connection: DeviceConnection, page: QueuePage): Promise<void> {
-    const { wanted, effects } = connection.session.wanted(page);
-    connection.perform(effects);
-    const messages = await this.messages.load(wanted, this.clock.now());
-    connection.perform(connection.session.deliverPage(messages, page, performance.now()));
   }
 }
