@@ -68,7 +68,7 @@ describe('on a cluster of Redis', () => {
     expect(await nodes.live()).toEqual([node]);
     await nodes.leave(node.id);
     expect(await nodes.reapExpired()).toEqual([node.id]);
-    await nodes.acknowledgeDropped([node.id]);
+    await nodes.acknowledgeReaped([node.id]);
   });
 
   describe('the services', () => {

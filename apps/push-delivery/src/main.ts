@@ -24,14 +24,14 @@ await run(() => {
   const config = pushDeliveryConfig(env);
   return startService({
     name: 'push-delivery',
-    // Connectors answer devices, not services.
+    // Connectors serve devices, not services.
     serves: config.roles.has('dispatcher') ? ['push-delivery'] : [],
     imports: [
       RedisModule.forRoot({
         url: env.REDIS_URL,
         namespace: env.GATEPOST_NAMESPACE,
         connectionName: 'gatepost-push-delivery',
-        // Pushes are taken without it, and delivered later.
+        // Dispatchers accept pushes without Redis and deliver them later.
         isRequired: config.roles.has('connector'),
       }),
       PushDeliveryModule.forRoot(config, { deviceQueues: 'redis' }),

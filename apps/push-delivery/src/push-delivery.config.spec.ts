@@ -5,13 +5,13 @@ import { connectorEnvironment, pushDeliveryConfig, pushDeliveryEnvironment } fro
 const PRODUCTION = { NODE_ENV: 'production' };
 
 describe('the environment of push-delivery', () => {
-  it('names a database in production', () => {
+  it('must name a database in production', () => {
     expect(() => loadConfig(pushDeliveryEnvironment, PRODUCTION)).toThrow(
       new ConfigError(['DATABASE_URL: must be set in production']),
     );
   });
 
-  it('names none where the process only holds connections', () => {
+  it('needs no database in a process that is only a connector', () => {
     const env = loadConfig(connectorEnvironment, { ...PRODUCTION, GATEPOST_PUSH_ROLES: 'connector' });
     expect(pushDeliveryConfig(env).roles).toEqual(new Set(['connector']));
   });

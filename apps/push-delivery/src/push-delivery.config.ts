@@ -17,7 +17,7 @@ export const pushDeliveryEnvironment = environment.pick({
   GATEPOST_TRUSTED_PROXIES: true,
 });
 
-/** Those of a process that only holds connections: it opens no database, so nobody has to name one. */
+/** The variables of a process that is only a connector: it opens no database, so `DATABASE_URL` is optional. */
 export const connectorEnvironment = pushDeliveryEnvironment.extend({
   DATABASE_URL: z
     .string()
@@ -25,32 +25,32 @@ export const connectorEnvironment = pushDeliveryEnvironment.extend({
     .transform((url) => url ?? ''),
 });
 
-/** What a process does: take pushes and find their devices, or hold the devices' connections. */
+/** A dispatcher accepts pushes and finds their devices; a connector holds the connections of devices. */
 type PushRole = 'dispatcher' | 'connector';
 
 export interface PushDeliveryConfig {
-  /** May be empty where the process opens none. */
+  /** Empty if the process opens no database. */
   readonly databaseUrl: string;
   readonly databasePool: number;
   readonly roles: ReadonlySet<PushRole>;
-  /** Largest custom fields of an installation. */
+  /** Limit of the custom fields of an installation. */
   readonly objectLimitBytes: number;
-  /** Messages that wait for one device. */
+  /** Limit of the messages that wait for one device. */
   readonly queueLimit: number;
   readonly connector: ConnectorConfig;
 }
 
 interface ConnectorConfig {
-  /** Devices at once. */
+  /** Limit of the devices connected at once. */
   readonly connectionLimit: number;
   readonly pingSeconds: number;
-  /** Over which a connector that stops spreads the return of its devices. */
+  /** Devices of a stopping connector reconnect spread over this time. */
   readonly reconnectSeconds: number;
   /** `6000/60` or `off`. */
   readonly loginLimit: string;
   /** Logins with an unknown application: `1000/60` or `off`. */
   readonly failedCredentials: string;
-  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
 }
 

@@ -15,10 +15,10 @@ import { SearchFieldsAtOnce1796500100000 } from './migrations/1796500100000-sear
 import { ScanInByteOrder1796700100000 } from './migrations/1796700100000-scan-in-byte-order.js';
 import { CreateFieldIndexes1796710100000 } from './migrations/1796710100000-create-field-indexes.js';
 
-/** The database of push-delivery, beside those of other services where one process runs them all. */
+/** The database of push-delivery. The standalone server has one `Database` per service. */
 export class PushDatabase extends Database {}
 
-/** Where push-delivery keeps its data; `gatepost migrate` and the service itself use it. */
+/** The options of the database, for the service and for `gatepost migrate`. */
 export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
   return {
     url,

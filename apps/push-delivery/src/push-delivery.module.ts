@@ -10,7 +10,7 @@ import { NotificationsModule } from './notifications/notifications.module.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from './push-delivery.config.js';
 import { PushDatabase, pushDatabase } from './push-delivery.database.js';
 
-/** What of the service depends on the process that runs it. */
+/** The parts of the service that depend on the process that runs it. */
 interface PushDeliveryAdapters {
   readonly deviceQueues: DeviceQueueStorage;
 }

@@ -8,12 +8,12 @@ import { TestDevice } from './test-device.js';
 
 const JSON_TEXT = { protocols: [] };
 
-describe('a connector whose Redis is away for a while', () => {
+describe('a connector during an outage of Redis', () => {
   let connectors: Connectors;
   let proxy: TcpProxy;
   beforeEach(async () => {
     connectors = new Connectors();
-    // The first reaches Redis in any case: by it the test looks into queues, and pushes.
+    // The first connector always reaches Redis: the test uses it to read queues and to push.
     await connectors.start();
     proxy = await TcpProxy.to(new URL(testRun().redisUrl), 6379);
   });
@@ -24,7 +24,7 @@ describe('a connector whose Redis is away for a while', () => {
 
   const behindProxy = () => connectors.start(proxy.urlFor(testRun().redisUrl));
 
-  it('notes acknowledgements once it is back, and sends nothing twice', async () => {
+  it('records acknowledgements after the outage, and sends nothing twice', async () => {
     const connector = await behindProxy();
     const address = connectors.newAddress();
     const device = await connectors.logIn(address, {}, connector);
@@ -38,7 +38,7 @@ describe('a connector whose Redis is away for a while', () => {
     expect(device.ids).toEqual([id]);
   });
 
-  it('answers logins once it is back', async () => {
+  it('answers logins after the outage', async () => {
     const connector = await behindProxy();
     proxy.takeAway();
     const address = connectors.newAddress();
@@ -61,7 +61,7 @@ describe('a connector', () => {
     return connectors.start();
   };
 
-  it('asks the queues for what it was not told, when its broker is back', async () => {
+  it('asks the queues for messages whose wake-ups were lost, after a reconnect to the broker', async () => {
     await started();
     const address = connectors.newAddress();
     const device = await connectors.logIn(address);
@@ -75,7 +75,7 @@ describe('a connector', () => {
     await connectors.untilEmpty(address);
   });
 
-  it('ends a session whose device has gone elsewhere, though nobody told it', async () => {
+  it('ends a session whose device is connected elsewhere, even if the eviction was lost', async () => {
     const connector = await started();
     const other = await connectors.start();
     const address = connectors.newAddress();
@@ -83,12 +83,12 @@ describe('a connector', () => {
     connectors.transport.losesHints = true;
     await connectors.logIn(address, {}, other);
     await older.roundTrip();
-    // Its lease is over: at its next beat it says anew where its devices are.
+    // The lease is over: at its next heartbeat the connector reasserts its sessions.
     await other.app.get<ConnectorNodes>(CONNECTOR_NODES).leave(connector.app.get(ConnectorIdentity).node);
     expect((await older.closed).code).toBe(4111);
   });
 
-  it('answers two devices with one id later and later', async () => {
+  it('answers two devices with one id with growing delays', async () => {
     await started();
     const address = connectors.newAddress();
     await connectors.logIn(address);
@@ -100,7 +100,7 @@ describe('a connector', () => {
     expect(await third.untilReceived(1)).toEqual([id]);
   });
 
-  it('asks its devices whether they are there, in a way that scripts see too', async () => {
+  it('sends its devices pings, and heartbeats that scripts can see', async () => {
     await started({ pingSeconds: 1 });
     const device = await connectors.logIn(connectors.newAddress());
     await eventually(() => {
@@ -109,7 +109,7 @@ describe('a connector', () => {
     }, 20_000);
   });
 
-  it('refuses logins that are too many from one address', async () => {
+  it('refuses logins over the limit of one address', async () => {
     await started({ loginLimit: '2/3600' });
     for (let count = 0; count < 2; count += 1) await connectors.logIn(connectors.newAddress());
     const device = await connectors.open();
@@ -152,7 +152,7 @@ describe('a connector', () => {
     expect(connectors.transport.lookedUp).toEqual(['unknown-1', connectors.appId]);
   });
 
-  it('takes no more connections than it should, and none elsewhere than where devices are told to go', async () => {
+  it('accepts connections up to its limit, and only on its paths', async () => {
     const { port } = await started({ connectionLimit: 1, reconnectSeconds: 7 });
     await connectors.open();
     await expect(connectors.open()).rejects.toThrow('503');
@@ -160,7 +160,7 @@ describe('a connector', () => {
     expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
   });
 
-  it('answers requests that offer another protocol as if they did not', async () => {
+  it('ignores offers of other protocols in requests', async () => {
     const { port } = await started();
     const headers = {
       connection: 'Upgrade, HTTP2-Settings',
@@ -180,7 +180,7 @@ describe('a connector', () => {
     expect(await statusOf('POST', '/nothing', 'a body')).toBe(404);
   });
 
-  it('sends its devices away when it stops, with what they have said noted', async () => {
+  it('closes its connections when it stops, after recording acknowledgements', async () => {
     const connector = await started({ reconnectSeconds: 7 });
     const other = await connectors.start();
     const [address, plainAddress] = [connectors.newAddress(), connectors.newAddress()];
@@ -204,11 +204,11 @@ describe('a connector', () => {
     await again.roundTrip();
   });
 
-  it('refuses connections while it sends its devices away, so that an entrance turns to another', async () => {
+  it('refuses connections while it stops, so that a load balancer uses another connector', async () => {
     await started();
     const other = await connectors.start();
     const device = await connectors.logIn(connectors.newAddress(), {}, other);
-    // It holds the end up, as it does not hear of it.
+    // This device delays the stop, because it does not read the close frame.
     device.pause();
     const stopping = other.stop();
     await eventually(() => expect(connectors.open({}, other)).rejects.toThrow('ECONNREFUSED'));

@@ -15,7 +15,7 @@ describe('a connector', () => {
   });
   afterAll(() => connectors.stop());
 
-  it('hands over what waited, in the order of the pushes, and forgets it once it is acknowledged', async () => {
+  it('delivers waiting messages in the order of the pushes, and deletes them once they are acknowledged', async () => {
     const address = connectors.newAddress();
     const pushes = [
       await connectors.push([address]),
@@ -28,7 +28,7 @@ describe('a connector', () => {
     await connectors.untilEmpty(address);
   });
 
-  it('hands over a push as it comes', async () => {
+  it('delivers a new push at once', async () => {
     const address = connectors.newAddress();
     const device = await connectors.logIn(address);
     const { id, body } = await connectors.push([address]);
@@ -45,7 +45,7 @@ describe('a connector', () => {
     expect(device.bodies).toEqual([{ for: 'web' }]);
   });
 
-  it('keeps what was not acknowledged for the next login', async () => {
+  it('keeps unacknowledged messages for the next login', async () => {
     const address = connectors.newAddress();
     const deaf = await connectors.logIn(address, { acknowledges: false });
     const { id } = await connectors.push([address]);
@@ -56,7 +56,7 @@ describe('a connector', () => {
     await connectors.untilEmpty(address);
   });
 
-  it('never sends on one socket twice what is not acknowledged, whatever hints come', async () => {
+  it('never sends an unacknowledged message twice on one socket, for any wake-ups', async () => {
     const address = connectors.newAddress();
     const device = await connectors.logIn(address, { acknowledges: false });
     await connectors.push([address]);
@@ -67,7 +67,7 @@ describe('a connector', () => {
     expect(new Set(device.ids).size).toBe(device.ids.length);
   });
 
-  it('does not send what a device says to have seen, and acknowledges it', async () => {
+  it('does not send messages that the login names, and acknowledges them', async () => {
     const address = connectors.newAddress();
     const [seen, fresh] = [await connectors.push([address]), await connectors.push([address])];
     const device = await connectors.open();
@@ -76,7 +76,7 @@ describe('a connector', () => {
     await connectors.untilEmpty(address);
   });
 
-  it('gives a slow device no more than a window, and the rest as it acknowledges', async () => {
+  it('sends a slow device one window, and the rest as it acknowledges', async () => {
     const address = connectors.newAddress();
     const pushes = [];
     for (let count = 0; count < 80; count += 1) pushes.push((await connectors.push([address])).id);
@@ -93,7 +93,7 @@ describe('a connector', () => {
     await connectors.untilEmpty(address);
   });
 
-  it('tells a device of ours what a full queue has dropped, until it knows', async () => {
+  it('reports the drops of a full queue in gatepost.push.v1, until the device acknowledges', async () => {
     const address = connectors.newAddress();
     for (let count = 0; count < 103; count += 1) await connectors.push([address]);
     const forgetful = await connectors.logIn(address, { acknowledges: false });
@@ -109,7 +109,7 @@ describe('a connector', () => {
     });
   });
 
-  it('takes no acknowledgement of what it did not send, nor one for another device', async () => {
+  it('accepts no acknowledgement of a message that it did not send, or of another device', async () => {
     const [address, other] = [connectors.newAddress(), connectors.newAddress()];
     const { id } = await connectors.push([address]);
     const stranger = await connectors.logIn(other);
@@ -130,7 +130,7 @@ describe('a connector', () => {
     expect(await newest.untilReceived(1)).toEqual([id]);
   });
 
-  it('speaks to leancloud-push as that expects it', async () => {
+  it('uses the protocol of leancloud-push', async () => {
     const address = connectors.newAddress();
     const { id, body } = await connectors.push([address]);
     const device = await connectors.open(JSON_TEXT);

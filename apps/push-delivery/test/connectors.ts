@@ -18,13 +18,13 @@ import { TestDevice, type TestDeviceOptions } from './test-device.js';
 
 const HOUR_MS = 3_600_000;
 
-/** Carries messages between the processes of a test, and knows every application but those whose id begins with `unknown`. */
+/** Carries messages between the processes of a test. Every application exists but those whose id begins with `unknown`. */
 class OneProcess extends InProcessTransport {
-  /** Hints that are lost on the way. */
+  /** Wake-ups that are lost. */
   losesHints = false;
   readonly #receivers: Parameters<InProcessTransport['receiveAsNode']>[1][] = [];
 
-  /** Ids that were asked for. */
+  /** Ids that were looked up. */
   readonly lookedUp: string[] = [];
   /** The ids that accounts lists. */
   listed: readonly string[] = [];
@@ -46,7 +46,7 @@ class OneProcess extends InProcessTransport {
     super.receiveAsNode(node, receiver);
   }
 
-  /** As if all processes had lost the broker and found it again. */
+  /** Simulates a reconnect of all processes to the broker. */
   reconnect(): void {
     for (const receiver of this.#receivers) receiver.connected();
   }
@@ -62,7 +62,7 @@ export interface TestPush {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Connectors over the run's Redis, and what a dispatcher would do with pushes. */
+/** Connectors over the run's Redis, and the pushes of a dispatcher. */
 export class Connectors {
   readonly transport = new OneProcess();
   readonly appId = unique('app');
@@ -73,7 +73,7 @@ export class Connectors {
 
   constructor(private readonly given: Partial<PushDeliveryConfig['connector']> = {}) {}
 
-  /** Starts one. */
+  /** Starts a connector. */
   async start(redisUrl = testRun().redisUrl): Promise<RunningService> {
     const config = pushDeliveryConfig(pushDeliveryEnvironment.parse({ GATEPOST_PUSH_ROLES: 'connector' }));
     const service = await startService({
@@ -132,7 +132,7 @@ export class Connectors {
     return device;
   }
 
-  /** Puts a push into queues of devices of one application, and tells the connectors as a dispatcher does. */
+  /** Adds a push to the queues of devices of one application, and wakes the connectors like a dispatcher. */
   async push(
     devices: readonly DeviceAddress[],
     change: Partial<PushMessage> = {},
@@ -165,7 +165,7 @@ export class Connectors {
     return { id, body: JSON.parse(message.body) as TestPush['body'] };
   }
 
-  /** Waits until nothing waits for a device any more. */
+  /** Waits until the queue of a device is empty. */
   untilEmpty(address: DeviceAddress): Promise<void> {
     return eventually(async () => {
       const { refs } = await this.queues.peek(address, 100);

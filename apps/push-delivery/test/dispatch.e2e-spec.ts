@@ -14,7 +14,6 @@ import { InstallationScanRepository } from '../src/dispatch/installation-scan.re
 import { WakeUpNotifications, messageOfPush, PushDelivery } from '../src/dispatch/push-delivery.js';
 import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
 import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
-import { PushLeases } from '../src/dispatch/push-worker.js';
 import { PushDatabase, pushDatabase } from '../src/push-delivery.database.js';
 
 const DEVICES = 300;
@@ -29,7 +28,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
   let dispatcher: PushDispatcher;
   let appId: string;
   let node: string;
-  let hints: DirectMessagePayload<typeof connectorMessages.deliver>[];
+  let wakeUps: DirectMessagePayload<typeof connectorMessages.deliver>[];
 
   const idOf = (index: number) => `device-${index}`;
   const install = () =>
@@ -65,9 +64,9 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     eventually(async () => {
       expect(await statusOf(objectId)).toBe('done');
     }, 20_000);
-  /** Who was told of the push, how often. */
-  const told = (objectId: string) =>
-    hints.filter(({ message }) => message.id === objectId).flatMap(({ targets }) => targets.map(([id]) => id));
+  /** The installations that wake-ups of the push named, with repetitions. */
+  const notified = (objectId: string) =>
+    wakeUps.filter(({ message }) => message.id === objectId).flatMap(({ targets }) => targets.map(([id]) => id));
 
   beforeAll(async () => {
     const namespace = newNamespace();
@@ -90,11 +89,11 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     await database.close();
   });
   beforeEach(async () => {
-    [appId, node, hints] = [randomUUID(), randomUUID(), []];
+    [appId, node, wakeUps] = [randomUUID(), randomUUID(), []];
     await install();
     const connectors = new RedisConnectorNodes(redis, 60_000);
     await connectors.beat({ id: node, port: 1 });
-    const hear = nodeMessageHandler(connectorMessages.deliver, (hint) => void hints.push(hint));
+    const hear = nodeMessageHandler(connectorMessages.deliver, (wakeUp) => void wakeUps.push(wakeUp));
     new DirectMessages(receiving).receiveAs(node, [hear], () => undefined);
     await eventually(() => {
       expect([sending.isConnected(), receiving.isConnected()]).toEqual([true, true]);
@@ -104,7 +103,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     const jobs = new PushJobsRepository(database);
     const delivery = new PushDelivery(queues, new WakeUpNotifications(new DirectMessages(sending), connectors));
     const scan = new InstallationScanRepository(database);
-    dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics(), new PushLeases(jobs));
+    dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics());
     dispatcher.onApplicationBootstrap();
   });
   afterEach(async () => {
@@ -113,41 +112,41 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     await database.query('TRUNCATE push.installations, push.notifications');
   });
 
-  it('puts a push into every queue, and tells the connector of those that are connected, by one message a page', async () => {
+  it('adds a push to every queue, and wakes the connector with one message per page', async () => {
     const objectId = await push();
     await isDone(objectId);
     await eventually(() => {
-      expect(told(objectId).sort()).toEqual(Array.from({ length: 100 }, (_, index) => idOf(index)).sort());
+      expect(notified(objectId).sort()).toEqual(Array.from({ length: 100 }, (_, index) => idOf(index)).sort());
     });
-    expect(hints.length).toBeLessThanOrEqual(2);
-    expect(hints.every(({ isRepeated }) => !isRepeated)).toBe(true);
+    expect(wakeUps.length).toBeLessThanOrEqual(2);
+    expect(wakeUps.every(({ isRepeated }) => !isRepeated)).toBe(true);
     for (const index of [0, 99, 100, 299]) {
       const { refs } = await queues.peek({ appId, installationId: idOf(index) }, 10);
       expect(refs).toEqual([{ id: objectId, platform: 'web' }]);
     }
-    const tally = await queues.tally({ appId, id: objectId });
-    expect(tally.get('web')).toEqual({ enqueued: DEVICES, acknowledged: 0, overflowed: 0 });
+    const statistics = await queues.statistics({ appId, id: objectId });
+    expect(statistics.get('web')).toEqual({ enqueued: DEVICES, acknowledged: 0, overflowed: 0 });
   });
 
-  it('waits while the broker is away, though the queues have the push, and tells everybody when it is back', async () => {
+  it('waits while the broker is unavailable, and then notifies all devices', async () => {
     broker.takeAway();
     await eventually(() => {
       expect(sending.isConnected()).toBe(false);
     });
     const objectId = await push();
     await eventually(async () => {
-      expect((await queues.tally({ appId, id: objectId })).get('web')?.enqueued).toBeGreaterThan(0);
+      expect((await queues.statistics({ appId, id: objectId })).get('web')?.enqueued).toBeGreaterThan(0);
     });
-    expect([await statusOf(objectId), told(objectId)]).toEqual(['in-queue', []]);
+    expect([await statusOf(objectId), notified(objectId)]).toEqual(['in-queue', []]);
     broker.bringBack();
     await isDone(objectId);
     await eventually(() => {
-      expect(new Set(told(objectId)).size).toBe(100);
+      expect(new Set(notified(objectId)).size).toBe(100);
     });
-    expect((await queues.tally({ appId, id: objectId })).get('web')?.enqueued).toBe(DEVICES);
+    expect((await queues.statistics({ appId, id: objectId })).get('web')?.enqueued).toBe(DEVICES);
   });
 
-  it('tells of what a dispatcher had put into queues that died before it could tell, and puts nothing there twice', async () => {
+  it('notifies devices that a dead dispatcher had enqueued but not notified, and enqueues nothing twice', async () => {
     await dispatcher.beforeApplicationShutdown();
     const objectId = await push();
     const jobs = new PushJobsRepository(database);
@@ -155,16 +154,16 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     const { partition } = placeOf(0);
     const devices = [{ installationId: idOf(0), platform: 'web', position: idOf(0) }];
     await queues.enqueue({ message: messageOfPush(job!), partition, devices });
-    const hinting = new WakeUpNotifications(new DirectMessages(sending), new RedisConnectorNodes(redis, 60_000));
-    const delivery = new PushDelivery(queues, hinting);
+    const notifier = new WakeUpNotifications(new DirectMessages(sending), new RedisConnectorNodes(redis, 60_000));
+    const delivery = new PushDelivery(queues, notifier);
     const scan = new InstallationScanRepository(database);
-    dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics(), new PushLeases(jobs));
+    dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics());
     dispatcher.onApplicationBootstrap();
     await isDone(objectId);
     await eventually(() => {
-      expect(told(objectId)).toContain(idOf(0));
+      expect(notified(objectId)).toContain(idOf(0));
     });
-    expect(hints.find(({ targets }) => targets.some(([id]) => id === idOf(0)))?.isRepeated).toBe(true);
+    expect(wakeUps.find(({ targets }) => targets.some(([id]) => id === idOf(0)))?.isRepeated).toBe(true);
     expect((await queues.peek({ appId, installationId: idOf(0) }, 10)).refs).toHaveLength(1);
   });
 });

@@ -8,12 +8,12 @@ import { PostgresDeviceQueues } from '../src/device-queues/postgres-device-queue
 import { RedisDeviceQueues } from '../src/device-queues/redis-device-queues.store.js';
 import { PushDatabase, pushDatabase } from '../src/push-delivery.database.js';
 
-/** A store as one process has it. */
+/** The store of one process. */
 export interface QueueStore {
   readonly name: string;
-  /** What a process opens when it starts. */
+  /** Opens the store as a process does at its start. */
   readonly open: (limits?: Partial<DeviceQueueLimits>) => DeviceQueues;
-  /** How much there is of an application's queues and messages. */
+  /** The number of an application's queue entries and messages. */
   readonly left: (appId: string) => Promise<number>;
 }
 

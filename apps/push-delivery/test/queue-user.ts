@@ -7,16 +7,16 @@ import {
   type DeviceQueues,
   type EnqueuedDevice,
   partitionOf,
-  type QueueTally,
+  type QueueStatistics,
   type SessionRef,
 } from '../src/device-queues/device-queues.js';
 
 const HOUR_MS = 3_600_000;
 const PAGE = 50;
-/** Pushes of all applications have one order. */
+/** All applications share one order of pushes. */
 let order = 0;
 
-/** An application of its own that works with queues as dispatchers and connectors do. */
+/** A separate application whose queues are used like dispatchers and connectors use them. */
 export class QueueUser {
   readonly appId = unique('app');
   #positions = 0;
@@ -48,7 +48,7 @@ export class QueueUser {
     };
   }
 
-  /** So many devices of one partition, in the order of their positions. */
+  /** A number of devices of one partition, in the order of their positions. */
   manyDevices(count: number): { partition: number; devices: EnqueuedDevice[] } {
     const partition = partitionOf(this.newDevice());
     const devices: EnqueuedDevice[] = [];
@@ -59,7 +59,7 @@ export class QueueUser {
     return { partition, devices };
   }
 
-  /** @returns those that are connected */
+  /** @returns the connected devices */
   async enqueue(
     message: PushMessage,
     devices: readonly DeviceAddress[],
@@ -73,17 +73,17 @@ export class QueueUser {
     return connected;
   }
 
-  async acknowledge(device: DeviceAddress, ids: readonly string[], droppedTold = 0): Promise<void> {
+  async acknowledge(device: DeviceAddress, ids: readonly string[], droppedReported = 0): Promise<void> {
     const refs = ids.map((id) => ({ id, platform: 'android' }));
-    await this.queues.acknowledge([{ device, refs, droppedTold }]);
+    await this.queues.acknowledge([{ device, refs, droppedReported }]);
   }
 
   async idsIn(device: DeviceAddress): Promise<string[]> {
     return (await this.queues.peek(device, PAGE)).refs.map(({ id }) => id);
   }
 
-  async tallyOf(message: PushMessage): Promise<QueueTally | undefined> {
-    return (await this.queues.tally(message)).get('android');
+  async statisticsOf(message: PushMessage): Promise<QueueStatistics | undefined> {
+    return (await this.queues.statistics(message)).get('android');
   }
 
   #target({ installationId }: DeviceAddress, platform: string): EnqueuedDevice {

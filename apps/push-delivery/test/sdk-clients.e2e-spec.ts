@@ -46,7 +46,7 @@ describe('clients of LeanCloud', () => {
   afterAll(() => connectors.stop());
   const url = () => `ws://127.0.0.1:${connectors.first.port}/push`;
 
-  /** One push that waits, and one that comes when the device is there. */
+  /** One push before the login, and one after it. */
   const pushTwice = async (address: DeviceAddress, logIn: () => Promise<void>, received: () => number) => {
     const waited = await connectors.push([address]);
     await logIn();
@@ -61,18 +61,18 @@ describe('clients of LeanCloud', () => {
     return [waited, came];
   };
 
-  it('leancloud-push 1.0.1 gets what waited and what comes', async () => {
+  it('leancloud-push 1.0.1 gets waiting and new pushes', async () => {
     const address = connectors.newAddress();
     const LeanCloudPush = require('leancloud-push') as new (options: unknown) => LeanCloudPush;
     const client = new LeanCloudPush({ ...address, appKey: 'key', heartbeatsTime: 50 });
     client.server = { server: url(), expires: new Date(8.64e15) };
-    // Its installation is saved elsewhere.
+    // The SDK saves its installation on another server.
     client.request = (_, done) => {
       done(null, {}, {});
     };
     const messages: unknown[] = [];
     client.on('message', (message) => messages.push(message));
-    // The timer of its heartbeats outlives its socket.
+    // The SDK's heartbeat timer outlives its socket.
     client.on('error', () => undefined);
     const logIn = () =>
       new Promise<void>((resolve, reject) => {
@@ -94,7 +94,7 @@ describe('clients of LeanCloud', () => {
     ],
   ])('%s', (_, load) => {
     it.each([false, true])('gets pushes through a plugin (noBinary: %s)', async (noBinary) => {
-      // It refuses to know an application twice.
+      // The SDK refuses a second application with the same id.
       const address = { ...connectors.newAddress(), appId: unique('app') };
       const { Realtime, Protocals } = load();
       const { GenericCommand, AckCommand, SessionCommand } = Protocals;
@@ -170,7 +170,7 @@ describe('clients of LeanCloud', () => {
   });
 });
 
-/** As the Java SDK writes them: field 3 or 6 of a GenericCommand, and field 10 of its field 105. */
+/** Encoding of the Java SDK: field 3 or 6 of a GenericCommand, and field 10 of its field 105. */
 const text = (field: number, value: string) =>
   Buffer.concat([Buffer.from([(field << 3) | 2, value.length]), Buffer.from(value)]);
 

@@ -6,7 +6,7 @@ import { QueueUser } from './queue-user.js';
 
 const PAGE = 50;
 
-/** What every store of sessions promises. */
+/** The contract of every store of sessions. */
 export function describeSessions({ name, open }: QueueStore): void {
   describe(`the sessions of devices in ${name}`, () => {
     let user: QueueUser;
@@ -20,13 +20,13 @@ export function describeSessions({ name, open }: QueueStore): void {
     });
 
     const connect = (session = user.newSession()) => queues.connect(device, session, PAGE);
-    /** Where an enqueued message finds the device. */
+    /** The connector that an enqueued message finds for the device. */
     const nodeOf = async (one = device) => {
       const [found] = await user.enqueue(user.newMessage(), [one]);
       return found?.node;
     };
 
-    it('are one for each device: the newest, which learns of the one before', async () => {
+    it('are one per device: the newest, which learns of the previous one', async () => {
       const [first, second] = [user.newSession('node-1'), user.newSession('node-2')];
       expect((await connect(first)).previous).toBeUndefined();
       expect((await connect(second)).previous).toEqual(first);
@@ -41,7 +41,7 @@ export function describeSessions({ name, open }: QueueStore): void {
       expect(await connect(session)).toMatchObject({ conflicts: 1, previous: undefined });
     });
 
-    it('end when they are said to, and not when a newer one has come', async () => {
+    it('end on request, unless a newer one exists', async () => {
       const [first, second] = [user.newSession(), user.newSession('node-2')];
       await connect(first);
       await connect(second);
@@ -54,7 +54,7 @@ export function describeSessions({ name, open }: QueueStore): void {
       expect([await nodeOf(), await queues.countConnected(user.appId)]).toEqual([undefined, 0]);
     });
 
-    it('add up their conflicts, until one has ended in peace', async () => {
+    it('add up their conflicts, until one ends without a conflict', async () => {
       const conflicts = [];
       for (let count = 0; count < 4; count += 1) conflicts.push((await connect()).conflicts);
       const last = user.newSession();
@@ -65,7 +65,7 @@ export function describeSessions({ name, open }: QueueStore): void {
       expect((await connect()).conflicts).toBe(1);
     });
 
-    it('start to count conflicts again when the last one is long ago', async () => {
+    it('restart the count of conflicts after a long time', async () => {
       queues = open({ conflictMs: 1 });
       await connect();
       await connect();
@@ -74,7 +74,7 @@ export function describeSessions({ name, open }: QueueStore): void {
       });
     });
 
-    it('follow one another where many connect at once: each ends another one', async () => {
+    it('replace each other one by one if many connect at once', async () => {
       const sessions = Array.from({ length: 20 }, () => user.newSession(unique('node')));
       const outcomes = await Promise.all(sessions.map((session) => connect(session)));
       const ended = outcomes.flatMap(({ previous }) => previous?.session ?? []);
@@ -101,14 +101,14 @@ export function describeSessions({ name, open }: QueueStore): void {
       }
     });
 
-    it('can be said again: those that were forgotten are back, those elsewhere stay there', async () => {
+    it('can be reasserted: lost ones are restored, those on other connectors stay', async () => {
       const [mine, moved] = [user.newDevice(), user.newDevice()];
       const sessions = [mine, moved, device].map((one) => ({ device: one, session: user.newSession('node-1') }));
       await queues.connect(moved, user.newSession('node-2'), PAGE);
       await queues.connect(device, user.newSession('node-1'), PAGE);
       expect(await queues.reassert(sessions)).toEqual([moved]);
       expect([await nodeOf(mine), await nodeOf(moved), await nodeOf(device)]).toEqual(['node-1', 'node-2', 'node-1']);
-      // The device's older session at the same node was the one that was forgotten.
+      // The store had lost an older session of the device on the same node.
       await queues.disconnect(sessions);
       expect(await queues.countConnected(user.appId)).toBe(1);
       expect(await queues.reassert([])).toEqual([]);
@@ -134,7 +134,7 @@ export function describeSessions({ name, open }: QueueStore): void {
       expect(await queues.countConnected(user.appId)).toBe(0);
     });
 
-    it.each(['a b', '1 2 3', '', '%d', '名前'])('are known by whatever they are called: %j', async (name) => {
+    it.each(['a b', '1 2 3', '', '%d', '名前'])('can have any name: %j', async (name) => {
       const session = { node: 'node-1', session: name };
       await connect(session);
       expect((await connect()).previous).toEqual(session);

@@ -4,14 +4,14 @@ import { eventually } from '#testing';
 type Frame = Readonly<Record<string, unknown>>;
 
 export interface TestDeviceOptions {
-  /** The sub-protocols that it offers; ours unless given. */
+  /** The sub-protocols that it offers. Default: `gatepost.push.v1`. */
   readonly protocols?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether it acknowledges what it gets. It does unless told otherwise. */
+  /** Whether it acknowledges messages. Default: true. */
   readonly acknowledges?: boolean;
 }
 
-/** A device that speaks JSON, and keeps what it is told. */
+/** A device that uses JSON and records the frames that it receives. */
 export class TestDevice {
   readonly frames: Frame[] = [];
   /** Ids of messages in the order in which they came, repeated ones included. */
@@ -52,7 +52,7 @@ export class TestDevice {
     this.socket.send(JSON.stringify(frame));
   }
 
-  /** Sends what no frame of ours is. */
+  /** Sends a raw payload. */
   sendRaw(payload: string | Buffer): void {
     this.socket.send(payload);
   }
@@ -69,7 +69,7 @@ export class TestDevice {
     });
   }
 
-  /** Waits for as many messages, and returns all ids. */
+  /** Waits for this number of messages, and returns all ids. */
   untilReceived(count: number): Promise<string[]> {
     return eventually(() => {
       if (this.ids.length < count) throw new Error(`${this.ids.length} messages of ${count}`);
@@ -77,7 +77,7 @@ export class TestDevice {
     });
   }
 
-  /** An answer has come to what was said until now: so has everything that was on its way before. */
+  /** Waits for the answer to a heartbeat: all earlier frames have then arrived too. */
   async roundTrip(): Promise<void> {
     const before = this.#heartbeats();
     this.say({});
@@ -86,7 +86,7 @@ export class TestDevice {
     });
   }
 
-  /** Stops reading, as a device that hangs. */
+  /** Stops reading, like a device that hangs. */
   pause(): void {
     this.socket.pause();
   }

@@ -1,9 +1,9 @@
 import { Logger } from '@nestjs/common';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { appError } from '#errors';
-import { ConcurrencyLimiter } from './queue-pages.js';
+import { ConcurrencyLimiter } from './concurrency-limiter.js';
 
-describe('bounded work', () => {
+describe('the concurrency limiter', () => {
   let begun: string[];
   let ends: { readonly done: () => void; readonly fail: (error: Error) => void }[];
   let work: ConcurrencyLimiter<string>;
@@ -20,7 +20,7 @@ describe('bounded work', () => {
   });
   const settle = () => vi.advanceTimersByTimeAsync(0);
 
-  it('is done for so many at once, first come first served', async () => {
+  it('runs up to the limit at once, first come, first served', async () => {
     for (const item of ['a', 'b', 'c', 'd']) work.add(item);
     expect(begun).toEqual(['a', 'b']);
     ends[0]!.done();
@@ -28,7 +28,7 @@ describe('bounded work', () => {
     expect(begun).toEqual(['a', 'b', 'c']);
   });
 
-  it('is done once for what waits twice, and not for what went away', async () => {
+  it('runs an item once if it was added twice, and not if it was removed', async () => {
     for (const item of ['a', 'b', 'c', 'c', 'd']) work.add(item);
     work.forget('d');
     for (const { done } of ends) done();
@@ -36,7 +36,7 @@ describe('bounded work', () => {
     expect(begun).toEqual(['a', 'b', 'c']);
   });
 
-  it('rests while what it needs is away, and then does it again', async () => {
+  it('pauses while a dependency is unavailable, and then repeats the item', async () => {
     work.add('a');
     ends[0]!.fail(appError('SERVICE_UNAVAILABLE'));
     await settle();
@@ -46,14 +46,14 @@ describe('bounded work', () => {
     expect(begun).toEqual(['a', 'a', 'b']);
   });
 
-  it('gives up what fails otherwise, and goes on', async () => {
+  it('gives up an item that fails for another reason, and continues', async () => {
     for (const item of ['a', 'b', 'c']) work.add(item);
     ends[0]!.fail(new Error('a mistake of ours'));
     await settle();
     expect(begun).toEqual(['a', 'b', 'c']);
   });
 
-  it('ends at once where it is closed', async () => {
+  it('stops at once when it is closed', async () => {
     for (const item of ['a', 'b', 'c']) work.add(item);
     ends[0]!.fail(appError('SERVICE_UNAVAILABLE'));
     work.close();

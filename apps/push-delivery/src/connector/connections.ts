@@ -4,7 +4,7 @@ import type { DeviceAddress, SessionRef } from '../device-queues/device-queues.j
 import type { DeviceConnection } from './device-connection.js';
 import { VISIT_MS } from './device-session.js';
 
-/** How this process and its sessions are called, by the store and by other processes. */
+/** The names of this process and of its sessions, for the store and for other processes. */
 @Injectable()
 export class ConnectorIdentity {
   /** Unique for each start. */
@@ -21,7 +21,7 @@ export class ConnectorIdentity {
   }
 }
 
-/** All connections of this process, and which one is whose. */
+/** All connections of this process, by device. */
 @Injectable()
 export class Connections {
   readonly #all = new Set<DeviceConnection>();
@@ -39,7 +39,7 @@ export class Connections {
     this.#all.add(connection);
   }
 
-  /** Makes the connection the device's. @returns the one that was it until now */
+  /** Assigns the connection to the device. @returns the device's previous connection */
   claim(device: DeviceAddress, connection: DeviceConnection): DeviceConnection | undefined {
     const devices = this.#byApp.get(device.appId) ?? new Map<string, DeviceConnection>();
     const previous = devices.get(device.installationId);
@@ -60,7 +60,7 @@ export class Connections {
     if (devices?.size === 0) this.#byApp.delete(device.appId);
   }
 
-  /** Has the queues of all devices asked for what these may have missed. */
+  /** Makes every session read its queue again. */
   resyncAll(): void {
     for (const connection of this.#all) connection.perform(connection.session.resync());
   }

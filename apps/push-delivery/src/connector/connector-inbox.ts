@@ -7,12 +7,12 @@ import { Connections, ConnectorIdentity } from './connections.js';
 import { DeviceAdmission } from './device-admission.js';
 import { MessageCache } from './message-cache.js';
 
-type DeliverHint = DirectMessagePayload<typeof connectorMessages.deliver>;
+type WakeUp = DirectMessagePayload<typeof connectorMessages.deliver>;
 
-/** After so many devices, others get their turn. */
+/** The event loop runs other work after this number of devices. */
 const DEVICES_AT_ONCE = 250;
 
-/** What dispatchers and other connectors tell this one. */
+/** Handles the direct messages of dispatchers and of other connectors. */
 @Injectable()
 export class ConnectorInbox implements OnApplicationBootstrap {
   #last: Promise<void> = Promise.resolve();
@@ -28,7 +28,7 @@ export class ConnectorInbox implements OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     const handlers = [
-      nodeMessageHandler(connectorMessages.deliver, (hint) => this.#deliver(hint)),
+      nodeMessageHandler(connectorMessages.deliver, (wakeUp) => this.#deliver(wakeUp)),
       nodeMessageHandler(connectorMessages.evict, ({ session, ...device }) => {
         this.admission.evicted(device, session);
       }),
@@ -38,20 +38,20 @@ export class ConnectorInbox implements OnApplicationBootstrap {
     });
   }
 
-  /** Messages to many go one after the other, so that each device gets them in their order; one to a single device may overtake. */
-  async #deliver(hint: DeliverHint): Promise<void> {
-    if (hint.targets.length === 1) return this.#handOver(hint);
-    const handedOver = this.#last.then(() => this.#handOver(hint));
+  /** Messages to several devices are handled one after the other, which keeps their order; a message to one device may overtake. */
+  async #deliver(wakeUp: WakeUp): Promise<void> {
+    if (wakeUp.targets.length === 1) return this.#handOver(wakeUp);
+    const handedOver = this.#last.then(() => this.#handOver(wakeUp));
     this.#last = handedOver.catch(() => undefined);
     return handedOver;
   }
 
-  #handOver(hint: DeliverHint): Promise<void> {
-    const attributes = { 'gatepost.push.id': hint.message.id, 'gatepost.push.devices': hint.targets.length };
-    return inSpan({ name: 'push frames', attributes }, () => this.#writeFrames(hint));
+  #handOver(wakeUp: WakeUp): Promise<void> {
+    const attributes = { 'gatepost.push.id': wakeUp.message.id, 'gatepost.push.devices': wakeUp.targets.length };
+    return inSpan({ name: 'push frames', attributes }, () => this.#writeFrames(wakeUp));
   }
 
-  async #writeFrames({ message, targets, isRepeated }: DeliverHint): Promise<void> {
+  async #writeFrames({ message, targets, isRepeated }: WakeUp): Promise<void> {
     const cached = this.messages.add(message);
     if (cached.hasExpired(this.clock.now())) return;
     let frames = 0;
@@ -60,11 +60,11 @@ export class ConnectorInbox implements OnApplicationBootstrap {
       const connection = this.connections.find({ appId: message.appId, installationId });
       const deliverable = cached.deliverable({ id: message.id, platform });
       if (connection === undefined) continue;
-      const effects = connection.session.hinted(deliverable, isRepeated, performance.now());
+      const effects = connection.session.wakeUp(deliverable, isRepeated, performance.now());
       connection.perform(effects);
       if (effects.some(({ kind }) => kind === 'send')) frames += 1;
     }
-    // The others are behind, and fetch the message from their queues.
+    // The other devices are behind, and get the message from their queues.
     noteInSpan({ 'gatepost.push.frames': frames });
   }
 }

@@ -9,16 +9,16 @@ import { endSession } from './device-admission.js';
 import type { DeviceConnection } from './device-connection.js';
 
 const BEAT_MS = 2_000;
-/** So often devices are said to be here, whatever happens: a session that is over elsewhere ends by it at last. */
+/** Longest interval between reassertions, which also end sessions whose device has moved to another connector. */
 const REASSERT_MS = 60_000;
 const REASSERTED_AT_ONCE = 500;
 
-/** Says that this connector lives, and where its devices are when the store may have lost that. */
+/** Sends this connector's heartbeats, and reasserts its sessions when the store may have lost them. */
 @Injectable()
 export class ConnectorPresence implements OnApplicationBootstrap {
   private readonly logger = new Logger('ConnectorPresence');
   #epoch: string | undefined;
-  /** How often the store was away, or has lost its memory; and how many of these the devices were reasserted after. */
+  /** Counts outages and data losses of the store; `#settledDoubts` counts those followed by a reassertion. */
   #doubts = 0;
   #settledDoubts = 0;
   #isAway = false;
@@ -41,11 +41,11 @@ export class ConnectorPresence implements OnApplicationBootstrap {
     else server.once('listening', () => void this.#beat(server));
   }
 
-  /** No device shall be sent here any more. */
+  /** Withdraws this connector, so that no device is directed to it. */
   async leave(): Promise<void> {
     this.#isOver = true;
     clearTimeout(this.#timer);
-    // Where the store is away, it learns it from our silence.
+    // An unavailable store drops the connector when its lease expires.
     await this.nodes.leave(this.identity.node).catch(() => undefined);
   }
 
@@ -56,10 +56,10 @@ export class ConnectorPresence implements OnApplicationBootstrap {
       if (this.#isAway || (this.#epoch !== undefined && this.#epoch !== epoch)) this.#doubts += 1;
       this.#isAway = false;
       this.#epoch = epoch;
-      // It may take longer than a beat may wait.
+      // Not awaited: it may take longer than the interval of heartbeats.
       void this.#reassert();
     } catch (error) {
-      if (!this.#isAway) this.logger.warn(`the store of queues is away: ${messageOf(error)}`);
+      if (!this.#isAway) this.logger.warn(`the store of the queues is unavailable: ${messageOf(error)}`);
       this.#isAway = true;
     }
     if (!this.#isOver) this.#timer = setTimeout(() => void this.#beat(server), BEAT_MS);
@@ -76,7 +76,7 @@ export class ConnectorPresence implements OnApplicationBootstrap {
       this.#settledDoubts = doubts;
       this.#reassertedMs = nowMs;
     } catch (error) {
-      this.logger.warn(`devices could not be reasserted: ${messageOf(error)}`);
+      this.logger.warn(`sessions could not be reasserted: ${messageOf(error)}`);
     } finally {
       this.#isReasserting = false;
     }
@@ -95,7 +95,7 @@ export class ConnectorPresence implements OnApplicationBootstrap {
     const lost = await this.queues.reassert(sessions);
     for (const device of lost) {
       const connection = this.connections.find(device);
-      // One that has come since then is not meant.
+      // A connection opened after the reassertion stays.
       if (connection !== undefined && connections.includes(connection)) endSession(connection);
     }
   }

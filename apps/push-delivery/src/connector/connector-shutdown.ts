@@ -8,14 +8,14 @@ import type { DeviceConnection } from './device-connection.js';
 import { DeviceEndpoint } from './device-endpoint.js';
 import { QueueWrites } from './queue-writes.js';
 
-/** Devices that cannot be told when to come back are sent away one after the other. */
+/** Closes per second of devices whose protocol has no reconnect time. */
 const CLOSED_PER_SECOND = 1_000;
 const STEP_MS = 100;
-/** How long a socket's farewell may take. */
-const FAREWELL_LIMIT_MS = 2_000;
+/** Limit of the closing handshake of a socket. */
+const CLOSE_LIMIT_MS = 2_000;
 const POLL_MS = 20;
 
-/** Ends a connector so that its devices come back spread over time, to others, and without losing what they said. */
+/** Stops a connector: its devices reconnect to others, spread over time, and their acknowledgements are recorded. */
 @Injectable()
 export class ConnectorShutdown implements BeforeApplicationShutdown {
   readonly #reconnectMs: number;
@@ -31,7 +31,7 @@ export class ConnectorShutdown implements BeforeApplicationShutdown {
     this.#reconnectMs = config.connector.reconnectSeconds * 1_000;
   }
 
-  /** Before the HTTP server closes: it waits for every socket. */
+  /** Runs before the HTTP server closes, because the server waits for every socket. */
   async beforeApplicationShutdown(): Promise<void> {
     this.endpoint.close();
     await this.presence.leave();
@@ -59,10 +59,10 @@ export class ConnectorShutdown implements BeforeApplicationShutdown {
   }
 
   async #untilGone(): Promise<void> {
-    const deadline = performance.now() + FAREWELL_LIMIT_MS;
+    const deadline = performance.now() + CLOSE_LIMIT_MS;
     while (this.connections.count > 0 && performance.now() < deadline) await sleep(POLL_MS);
     for (const connection of this.connections.all()) connection.terminate();
-    // Their ends are told in the next turns of the loop.
-    while (this.connections.count > 0 && performance.now() < deadline + FAREWELL_LIMIT_MS) await sleep(POLL_MS);
+    // The close events follow in the next turns of the event loop.
+    while (this.connections.count > 0 && performance.now() < deadline + CLOSE_LIMIT_MS) await sleep(POLL_MS);
   }
 }

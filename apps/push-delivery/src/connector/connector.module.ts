@@ -11,10 +11,9 @@ import { ConnectorInbox } from './connector-inbox.js';
 import { ConnectorPresence } from './connector-presence.js';
 import { ConnectorShutdown } from './connector-shutdown.js';
 import { ConnectorService } from './connector.service.js';
-import { DeviceAdmission, LoginLimit } from './device-admission.js';
+import { DeviceAdmission } from './device-admission.js';
 import { DeviceEndpoint } from './device-endpoint.js';
 import { MessageCache } from './message-cache.js';
-import { QueuePages } from './queue-pages.js';
 import { QueueWrites } from './queue-writes.js';
 
 /** The connections of devices. */
@@ -28,9 +27,7 @@ import { QueueWrites } from './queue-writes.js';
     Connections,
     DeviceAdmission,
     DeviceEndpoint,
-    LoginLimit,
     MessageCache,
-    QueuePages,
     QueueWrites,
     FailedCredentialLimit,
     {

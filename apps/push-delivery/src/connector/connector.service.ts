@@ -1,35 +1,51 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import { MemoryRequestCounter, parseRateLimit, type RateLimit } from '#admission';
+import { Clock } from '#bootstrap';
 import { Metrics } from '#observability';
-import type { ConnectOutcome, DeviceAddress, MessageRef } from '../device-queues/device-queues.js';
+import {
+  type ConnectOutcome,
+  DEVICE_QUEUES,
+  type DeviceAddress,
+  type DeviceQueues,
+  type MessageRef,
+  type QueuePage,
+} from '../device-queues/device-queues.js';
+import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
+import { ConcurrencyLimiter } from './concurrency-limiter.js';
 import { Connections } from './connections.js';
 import { conflictDelayMs } from './delivery-window.js';
-import { DeviceAdmission, LoginLimit } from './device-admission.js';
+import { DeviceAdmission, PAGE_LENGTH } from './device-admission.js';
 import type { ConnectionHost, DeviceConnection } from './device-connection.js';
 import { FRAMING_NAMES } from './framings/framings.js';
-import { ConcurrencyLimiter, QueuePages } from './queue-pages.js';
+import { MessageCache } from './message-cache.js';
 import { isUnavailable, QueueWrites } from './queue-writes.js';
-import { CLOSE, toldCode } from './session-effects.js';
+import { CLOSE, closeCodeLabel } from './session-effects.js';
 
-/** Logins under way, and pages. */
+/** Limit of concurrent logins, and of concurrent pages. */
 const CONCURRENCY = 256;
-/** For so long, hints to a device that was here before may be of what it has had. */
+/** For this time after a reconnect, a wake-up may refer to a message that the device already has. */
 const DISTRUST_MS = 10_000;
 
-/** Does for connections what they cannot do alone. */
+/** Carries out the effects of connections that need the store. */
 @Injectable()
 export class ConnectorService implements ConnectionHost {
-  /** Apart: where applications cannot be looked up, devices that are connected go on. */
+  /** Separate from pages: if applications cannot be looked up, connected devices still get messages. */
   readonly #newcomers = new ConcurrencyLimiter<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
   readonly #pages = new ConcurrencyLimiter<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
+  readonly #loginLimit: RateLimit | undefined;
+  readonly #logins = new MemoryRequestCounter();
 
   constructor(
     private readonly connections: Connections,
     private readonly admission: DeviceAdmission,
-    private readonly pages: QueuePages,
+    private readonly messages: MessageCache,
     private readonly writes: QueueWrites,
-    private readonly logins: LoginLimit,
+    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
+    private readonly clock: Clock,
     private readonly metrics: Metrics,
+    @Inject(PUSH_DELIVERY_CONFIG) { connector }: PushDeliveryConfig,
   ) {
+    this.#loginLimit = parseRateLimit(connector.loginLimit);
     for (const framing of FRAMING_NAMES) metrics.pushConnections.set({ framing }, 0);
   }
 
@@ -39,7 +55,7 @@ export class ConnectorService implements ConnectionHost {
   }
 
   connect(connection: DeviceConnection): void {
-    void this.logins.count(connection.network).then((isWithinLimit) => {
+    void this.#isWithinLoginLimit(connection.network).then((isWithinLimit) => {
       if (isWithinLimit) this.#newcomers.add(connection);
       else connection.perform(connection.session.refuse(CLOSE.tooFast, 'Too many logins.'));
     });
@@ -49,9 +65,9 @@ export class ConnectorService implements ConnectionHost {
     this.#pages.add(connection);
   }
 
-  acknowledge({ session }: DeviceConnection, refs: readonly MessageRef[], droppedTold: number): void {
+  acknowledge({ session }: DeviceConnection, refs: readonly MessageRef[], droppedReported: number): void {
     if (session.device === undefined) return;
-    this.writes.acknowledge({ device: session.device, refs, droppedTold });
+    this.writes.acknowledge({ device: session.device, refs, droppedReported });
     this.metrics.pushAcknowledgements.inc({ outcome: 'received' }, refs.length);
   }
 
@@ -61,7 +77,7 @@ export class ConnectorService implements ConnectionHost {
 
   closed(connection: DeviceConnection, code: number): void {
     this.metrics.pushConnections.dec({ framing: connection.framing.name });
-    this.metrics.pushConnectionsClosed.inc({ code: toldCode(code) });
+    this.metrics.pushConnectionsClosed.inc({ code: closeCodeLabel(code) });
     this.#newcomers.forget(connection);
     this.#pages.forget(connection);
     const { device, id } = connection.session;
@@ -74,19 +90,28 @@ export class ConnectorService implements ConnectionHost {
     this.#pages.close();
   }
 
+  /** Counts a login. The id of an installation is its credential, so many logins from one client network may be guesses. */
+  async #isWithinLoginLimit(network: string): Promise<boolean> {
+    if (this.#loginLimit === undefined) return true;
+    const { count } = await this.#logins.count(network, this.#loginLimit.windowSeconds);
+    if (count <= this.#loginLimit.count) return true;
+    this.metrics.pushLogins.inc({ outcome: 'limited' });
+    return false;
+  }
+
   async #serve(connection: DeviceConnection): Promise<void> {
     const { device, isConnecting, isOpen } = connection.session;
     try {
       if (device !== undefined && isConnecting) await this.#admit(connection, device);
-      else if (isOpen) await this.pages.bringNext(connection);
+      else if (isOpen) await this.#deliverNextPage(connection);
     } catch (error) {
-      // What is away is asked again, as if nothing had happened.
+      // The limiter repeats the work when the dependency is available again.
       if (!isUnavailable(error)) this.#failed(connection);
       throw error;
     }
   }
 
-  /** By a mistake of ours. A device that waits for the answer to its login would wait for ever. */
+  /** After an internal error. Without an answer the device would wait for its login forever. */
   #failed(connection: DeviceConnection): void {
     const { session } = connection;
     if (session.isConnecting) connection.perform(session.refuse(CLOSE.internal, 'Internal server error.'));
@@ -99,12 +124,12 @@ export class ConnectorService implements ConnectionHost {
     const delayMs = conflictDelayMs(outcome.conflicts);
     if (delayMs === 0) {
       this.#open(connection, device, outcome);
-      await this.pages.bring(connection, outcome.page);
+      await this.#deliverPage(connection, outcome.page);
       return;
     }
     setTimeout(() => {
       this.#open(connection, device, outcome);
-      // By now the page is old.
+      // The page is outdated by now.
       connection.session.pageFailed();
       connection.perform(connection.session.resync());
     }, delayMs);
@@ -114,5 +139,21 @@ export class ConnectorService implements ConnectionHost {
     const wasHere = this.admission.wasHere(device, outcome);
     connection.perform(connection.session.connected(wasHere ? performance.now() + DISTRUST_MS : 0));
     this.metrics.pushLogins.inc({ outcome: 'ok' });
+  }
+
+  /** @throws AppError SERVICE_UNAVAILABLE; the call can be repeated */
+  async #deliverNextPage(connection: DeviceConnection): Promise<void> {
+    // Otherwise the page would contain messages that the device has acknowledged.
+    await this.writes.acknowledged();
+    const { device } = connection.session;
+    if (device === undefined || connection.session.hasEnded()) return;
+    await this.#deliverPage(connection, await this.queues.peek(device, PAGE_LENGTH));
+  }
+
+  async #deliverPage(connection: DeviceConnection, page: QueuePage): Promise<void> {
+    const { wanted, effects } = connection.session.wanted(page);
+    connection.perform(effects);
+    const messages = await this.messages.load(wanted, this.clock.now());
+    connection.perform(connection.session.deliverPage(messages, page, performance.now()));
   }
 }

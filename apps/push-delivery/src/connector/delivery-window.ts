@@ -3,10 +3,10 @@ import { isStorableText } from '#objects';
 import type { DeviceAddress, MessageRef } from '../device-queues/device-queues.js';
 import { CLOSE, UNKNOWN_APPLICATION } from './session-effects.js';
 
-/** Messages, and bytes of their bodies, that a device may have without having acknowledged them. */
+/** Limits of the unacknowledged messages of a device, and of the bytes of their bodies. */
 const MAX_MESSAGES = 32;
 const MAX_BYTES = 65_536;
-/** Acknowledged ids that are remembered: more than a queue holds messages, and a login names. */
+/** Limit of the remembered acknowledged ids: more than a queue holds or a login names. */
 const MAX_KNOWN = 256;
 
 interface Delivery {
@@ -14,14 +14,14 @@ interface Delivery {
   readonly bytes: number;
 }
 
-/** What a device has had on its socket. It takes memory only while messages come. */
+/** The messages sent on the socket of a device. It uses memory only while messages are sent. */
 export class DeliveryWindow {
   #inFlight: Map<string, Delivery> | undefined;
   #bytes = 0;
   /** Oldest first. */
   #known: Set<string> | undefined;
 
-  /** A message that is larger than the window goes alone. */
+  /** A message that is larger than the window is sent alone. */
   hasRoomFor(bytes: number): boolean {
     const count = this.#inFlight?.size ?? 0;
     return count === 0 || (count < MAX_MESSAGES && this.#bytes + bytes <= MAX_BYTES);
@@ -31,12 +31,12 @@ export class DeliveryWindow {
     return (this.#inFlight?.size ?? 0) <= MAX_MESSAGES / 2 && this.#bytes <= MAX_BYTES / 2;
   }
 
-  /** Whether the message was sent on this socket and is not acknowledged. */
+  /** Whether the message was sent on this socket and is not acknowledged yet. */
   isInFlight(id: string): boolean {
     return this.#inFlight?.has(id) ?? false;
   }
 
-  /** Whether the device has said that it has the message. */
+  /** Whether the device has reported that it has the message. */
   isKnown(id: string): boolean {
     return this.#known?.has(id) ?? false;
   }
@@ -46,7 +46,7 @@ export class DeliveryWindow {
     this.#bytes += bytes;
   }
 
-  /** @returns undefined where it was not in flight */
+  /** @returns undefined if the message was not in flight */
   acknowledged(id: string): MessageRef | undefined {
     const delivery = this.#inFlight?.get(id);
     if (delivery === undefined) return undefined;
@@ -56,7 +56,7 @@ export class DeliveryWindow {
     return delivery.ref;
   }
 
-  /** The device has this message, and shall not get it again. */
+  /** Records that the device has the message, which is then not sent again. */
   remember(id: string): void {
     const known = (this.#known ??= new Set());
     known.add(id);
@@ -65,23 +65,23 @@ export class DeliveryWindow {
     if (oldest !== undefined) known.delete(oldest);
   }
 
-  /** Gives back what memory it can. */
+  /** Frees memory. */
   forgetKnown(): void {
     this.#known = undefined;
     if (this.#inFlight?.size === 0) this.#inFlight = undefined;
   }
 }
 
-/** Frames that a device may send at once, and each second after that, beside one for each message frame that it got. */
+/** Frames that a device may send at once, and per second after that, plus one for each message frame sent to it. */
 const BURST = 100;
 const PER_SECOND = 10;
 
-/** Tells a device that floods us from one that acknowledges what it gets. */
+/** Limits the frames of a device, with one more for each frame that it has to acknowledge. */
 export class FrameAllowance {
   #left = BURST;
   #countedAt = 0;
 
-  /** @returns whether this frame is still within it */
+  /** @returns whether this frame is within the allowance */
   take(nowMs: number): boolean {
     const earned = ((nowMs - this.#countedAt) / 1_000) * PER_SECOND;
     this.#left = Math.min(Math.max(BURST, this.#left), this.#left + earned) - 1;
@@ -89,22 +89,22 @@ export class FrameAllowance {
     return this.#left >= 0;
   }
 
-  /** A frame was sent that asks for an answer. */
+  /** Call it for each sent frame that requires an answer. */
   earn(): void {
     this.#left += 1;
   }
 }
 
-/** Why a login cannot be good, whatever the store says. @param device whom the connection belongs to already */
+/** The reason to refuse a login without asking the store. @param device the device that the connection already belongs to */
 export function loginProblem(
   appId: string,
   installationId: string,
   device: DeviceAddress | undefined,
 ): { readonly code: number; readonly reason: string } | undefined {
   if (!appIdSchema.safeParse(appId).success) return { code: CLOSE.unknownApplication, reason: UNKNOWN_APPLICATION };
-  // What no installation can have, no store has to be asked for.
+  // No installation can have such an id.
   if (!installationIdSchema.safeParse(installationId).success || !isStorableText(installationId))
-    return { code: CLOSE.invalidLogin, reason: 'The installationId must be a text of 1 to 128 characters.' };
+    return { code: CLOSE.invalidLogin, reason: 'The installationId must be a string of 1 to 128 characters.' };
   if (device !== undefined && (device.appId !== appId || device.installationId !== installationId))
     return { code: CLOSE.invalidLogin, reason: 'Another device has logged in on this connection.' };
   return undefined;
@@ -114,8 +114,8 @@ const FIRST_MS = 1_000;
 const LONGEST_MS = 30_000;
 
 /**
- * How long a login waits for its answer. One device that comes back while its old connection still seems to live has one
- * conflict; two that have the same id end each other again and again, later and later.
+ * The delay of the answer to a login. A device that reconnects before its old connection is closed has one conflict. Two devices
+ * with the same id disconnect each other repeatedly, with growing delays.
  */
 export function conflictDelayMs(conflicts: number): number {
   return conflicts <= 1 ? 0 : Math.min(LONGEST_MS, FIRST_MS * 2 ** (conflicts - 2));

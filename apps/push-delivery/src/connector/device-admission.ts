@@ -1,50 +1,102 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { MemoryRequestCounter, parseRateLimit, type RateLimit, FailedCredentialLimit } from '#admission';
+import { FailedCredentialLimit } from '#admission';
 import { connectorMessages } from '#contracts';
 import { AppError } from '#errors';
 import { DirectMessages } from '#messaging';
-import { Metrics } from '#observability';
 import {
   type ConnectOutcome,
   DEVICE_QUEUES,
   type DeviceAddress,
   type DeviceQueues,
 } from '../device-queues/device-queues.js';
-import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { Connections, ConnectorIdentity } from './connections.js';
 import type { DeviceConnection } from './device-connection.js';
-import { PAGE_LENGTH } from './queue-pages.js';
 import { QueueWrites } from './queue-writes.js';
 import { CLOSE, type Effect, UNKNOWN_APPLICATION } from './session-effects.js';
 
-/** Who knows an installation's id is the device: too many logins from one client are guesses. */
+/** Messages per page: more than fit into the window of a device. */
+export const PAGE_LENGTH = 64;
+
+/** Makes a connection the only one of its device, on this connector and on all others. */
 @Injectable()
-export class LoginLimit {
-  readonly #limit: RateLimit | undefined;
-  readonly #counter = new MemoryRequestCounter();
+export class DeviceAdmission {
+  readonly #departures = new RecentDepartures();
 
   constructor(
-    @Inject(PUSH_DELIVERY_CONFIG) { connector }: PushDeliveryConfig,
-    private readonly metrics: Metrics,
-  ) {
-    this.#limit = parseRateLimit(connector.loginLimit);
+    private readonly credentials: FailedCredentialLimit,
+    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
+    private readonly identity: ConnectorIdentity,
+    private readonly connections: Connections,
+    private readonly directMessages: DirectMessages,
+    private readonly writes: QueueWrites,
+  ) {}
+
+  /**
+   * @returns the outcome in the store; undefined if the connection has ended
+   * @throws AppError SERVICE_UNAVAILABLE; the call can be repeated
+   */
+  async admit(connection: DeviceConnection, device: DeviceAddress): Promise<ConnectOutcome | undefined> {
+    const { session } = connection;
+    connection.perform(await this.#refusal(connection, device));
+    if (session.hasEnded()) return undefined;
+    endSession(this.connections.claim(device, connection));
+    await this.writes.acknowledged();
+    const ref = this.identity.sessionRef(session.id);
+    const outcome = await this.queues.connect(device, ref, PAGE_LENGTH);
+    this.#evict(device, outcome);
+    if (!session.hasEnded()) return outcome;
+    // The connection has ended during `connect`, so its `disconnect` may have come before it.
+    this.writes.disconnect(device, ref);
+    return undefined;
   }
 
-  /** Counts a login. @returns whether it is within the limit */
-  async count(network: string): Promise<boolean> {
-    if (this.#limit === undefined) return true;
-    const { count } = await this.#counter.count(network, this.#limit.windowSeconds);
-    if (count <= this.#limit.count) return true;
-    this.metrics.pushLogins.inc({ outcome: 'limited' });
-    return false;
+  /** Whether the device had another session on this connector recently. */
+  wasHere(device: DeviceAddress, { previous }: ConnectOutcome): boolean {
+    return previous?.node === this.identity.node || this.#departures.has(device, performance.now());
+  }
+
+  /** Reports that the device's session has ended. */
+  left(device: DeviceAddress, session: string): void {
+    this.#departures.add(device, performance.now());
+    this.writes.disconnect(device, this.identity.sessionRef(session));
+  }
+
+  /** Ends the session that another connector has replaced. */
+  evicted(device: DeviceAddress, session: string): void {
+    const connection = this.connections.find(device);
+    if (connection?.session.id === session) endSession(connection);
+  }
+
+  async #refusal({ session, network }: DeviceConnection, { appId }: DeviceAddress): Promise<readonly Effect[]> {
+    try {
+      const exists = await this.credentials.exists(appId, network);
+      return exists ? [] : session.refuse(CLOSE.unknownApplication, UNKNOWN_APPLICATION);
+    } catch (error) {
+      if (!(error instanceof AppError && error.is('TOO_MANY_REQUESTS'))) throw error;
+      return session.refuse(CLOSE.tooFast, error.message);
+    }
+  }
+
+  /** If this message is lost, the other connector ends the session at its next reassertion. */
+  #evict({ appId, installationId }: DeviceAddress, { previous }: ConnectOutcome): void {
+    if (previous === undefined || previous.node === this.identity.node) return;
+    const { node, session } = previous;
+    void this.directMessages
+      .send(node, connectorMessages.evict, { appId, installationId, session })
+      .catch(() => undefined);
   }
 }
 
+/** Ends a session because its device has a newer one. */
+export function endSession(connection: DeviceConnection | undefined): void {
+  connection?.perform(connection.session.refuse(CLOSE.conflict, 'The device has logged in on another connection.'));
+}
+
 const GENERATION_MS = 10_000;
-/** Where so many leave at once, the rest is forgotten: a hint that comes late may then show a message twice. */
+/** Further departures are not recorded: a late wake-up may then repeat a message. */
 const MAX_DEVICES = 200_000;
 
-/** The devices whose connections have ended here lately: hints that were meant for those may still be on their way. */
+/** The devices whose connections have ended recently: wake-ups for those connections may still arrive. */
 export class RecentDepartures {
   #young = new Set<string>();
   #old = new Set<string>();
@@ -72,79 +124,4 @@ export class RecentDepartures {
 
 function keyOf({ appId, installationId }: DeviceAddress): string {
   return `${appId}:${installationId}`;
-}
-
-/** Makes a connection its device's only one, on this connector and on all others. */
-@Injectable()
-export class DeviceAdmission {
-  readonly #departures = new RecentDepartures();
-
-  constructor(
-    private readonly strangers: FailedCredentialLimit,
-    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
-    private readonly identity: ConnectorIdentity,
-    private readonly connections: Connections,
-    private readonly directMessages: DirectMessages,
-    private readonly writes: QueueWrites,
-  ) {}
-
-  /**
-   * @returns what the store says of the device; undefined where the connection has ended
-   * @throws AppError SERVICE_UNAVAILABLE; it may be asked for again
-   */
-  async admit(connection: DeviceConnection, device: DeviceAddress): Promise<ConnectOutcome | undefined> {
-    const { session } = connection;
-    connection.perform(await this.#refusal(connection, device));
-    if (session.hasEnded()) return undefined;
-    endSession(this.connections.claim(device, connection));
-    await this.writes.acknowledged();
-    const ref = this.identity.sessionRef(session.id);
-    const outcome = await this.queues.connect(device, ref, PAGE_LENGTH);
-    this.#evict(device, outcome);
-    if (!session.hasEnded()) return outcome;
-    // It has ended while the store was asked: what it said then came too early.
-    this.writes.disconnect(device, ref);
-    return undefined;
-  }
-
-  /** Whether the device had another session here until a moment ago. */
-  wasHere(device: DeviceAddress, { previous }: ConnectOutcome): boolean {
-    return previous?.node === this.identity.node || this.#departures.has(device, performance.now());
-  }
-
-  /** The device's session is over. */
-  left(device: DeviceAddress, session: string): void {
-    this.#departures.add(device, performance.now());
-    this.writes.disconnect(device, this.identity.sessionRef(session));
-  }
-
-  /** Ends the device's session if it is the one that another connector means. */
-  evicted(device: DeviceAddress, session: string): void {
-    const connection = this.connections.find(device);
-    if (connection?.session.id === session) endSession(connection);
-  }
-
-  async #refusal({ session, network }: DeviceConnection, { appId }: DeviceAddress): Promise<readonly Effect[]> {
-    try {
-      const exists = await this.strangers.exists(appId, network);
-      return exists ? [] : session.refuse(CLOSE.unknownApplication, UNKNOWN_APPLICATION);
-    } catch (error) {
-      if (!(error instanceof AppError && error.is('TOO_MANY_REQUESTS'))) throw error;
-      return session.refuse(CLOSE.tooFast, error.message);
-    }
-  }
-
-  /** Where the other connector does not hear of it, that finds out by itself when it next says where its devices are. */
-  #evict({ appId, installationId }: DeviceAddress, { previous }: ConnectOutcome): void {
-    if (previous === undefined || previous.node === this.identity.node) return;
-    const { node, session } = previous;
-    void this.directMessages
-      .send(node, connectorMessages.evict, { appId, installationId, session })
-      .catch(() => undefined);
-  }
-}
-
-/** Ends a session because its device has another one. */
-export function endSession(connection: DeviceConnection | undefined): void {
-  connection?.perform(connection.session.refuse(CLOSE.conflict, 'The device has logged in on another connection.'));
 }

@@ -6,16 +6,16 @@ import { type DeviceSocket, PING_FRAME, wireFrame } from './device-socket.js';
 import { type Framing, MalformedFrame } from './framings/framing.js';
 import { CLOSE, type Effect } from './session-effects.js';
 
-/** What a device does not read waits here, up to so much. Its window of messages is smaller. */
+/** Limit of the bytes that the device has not read. The window of messages is smaller. */
 const MAX_UNREAD_BYTES = 262_144;
 
 const logger = new Logger('DeviceConnection');
 
-/** What connections leave to others. */
+/** Carries out the effects that need more than the socket. */
 export interface ConnectionHost {
   connect(connection: DeviceConnection): void;
   peek(connection: DeviceConnection): void;
-  acknowledge(connection: DeviceConnection, refs: readonly MessageRef[], droppedTold: number): void;
+  acknowledge(connection: DeviceConnection, refs: readonly MessageRef[], droppedReported: number): void;
   sent(frame: { readonly messages: number }): void;
   closed(connection: DeviceConnection, code: number): void;
 }
@@ -23,12 +23,12 @@ export interface ConnectionHost {
 interface ConnectionOptions {
   readonly session: DeviceSession;
   readonly framing: Framing;
-  /** What counts as one client. */
+  /** The client network that limits are counted by. */
   readonly network: string;
   readonly host: ConnectionHost;
 }
 
-/** A device's socket and its session: carries what comes to the session, and does what that wants. */
+/** Connects a socket with its session: passes frames to the session, and carries out its effects. */
 export class DeviceConnection {
   readonly session: DeviceSession;
   readonly framing: Framing;
@@ -48,7 +48,7 @@ export class DeviceConnection {
   }
 
   received(payload: Buffer): void {
-    // What comes behind the end is not even read.
+    // Frames after the end are ignored.
     if (this.session.hasEnded()) return;
     const nowMs = performance.now();
     try {
@@ -62,7 +62,7 @@ export class DeviceConnection {
     this.perform(this.session.heard(performance.now()));
   }
 
-  /** The socket is gone. */
+  /** The socket is closed. */
   ended(code: number): void {
     this.session.ended();
     this.#host.closed(this, code);
@@ -72,12 +72,12 @@ export class DeviceConnection {
     for (const effect of effects) this.#do(effect);
   }
 
-  /** Gives the device no more time. */
+  /** Closes the socket without a handshake. */
   terminate(): void {
     this.socket.terminate();
   }
 
-  /** One device's failure must not end the others' process. */
+  /** An error of one connection must not end the process. */
   #failed(error: unknown): void {
     const isMalformed = error instanceof MalformedFrame;
     if (!isMalformed) logger.error(error);
@@ -107,11 +107,11 @@ export class DeviceConnection {
         this.#host.peek(this);
         return;
       case 'acknowledge':
-        this.#host.acknowledge(this, effect.refs, effect.droppedTold);
+        this.#host.acknowledge(this, effect.refs, effect.droppedReported);
     }
   }
 
-  /** Whole frames may pass ws by: it writes whole ones itself, and compresses nothing. */
+  /** Writing past ws is safe for complete frames: ws also writes complete frames, without compression. */
   #write(frame: Buffer | undefined): void {
     if (frame === undefined || !this.stream.writable) return;
     this.stream.write(frame);

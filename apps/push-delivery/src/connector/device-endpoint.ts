@@ -14,38 +14,17 @@ import { DeviceSession } from './device-session.js';
 import { DeviceSocket } from './device-socket.js';
 import { chooseProtocol, framingOf } from './framings/framings.js';
 
-const UPGRADE_HEADERS = new Set(['connection', 'upgrade', 'http2-settings']);
-
-function isWebSocketRequest({ headers }: IncomingMessage): boolean {
-  return headers.upgrade?.toLowerCase() === 'websocket';
-}
-
-/**
- * Gives the HTTP server a request back that offers another protocol, such as h2c, which clients in Java do by default. A server
- * may ignore such an offer (RFC 9110 §7.8), but Node lets nobody do that once somebody listens for upgrades.
- */
-function serveWithoutUpgrade(server: Server, request: IncomingMessage, stream: Duplex, rest: Buffer): void {
-  const lines = [`${request.method ?? 'GET'} ${request.url ?? '/'} HTTP/1.1`];
-  for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    const [name = '', value = ''] = request.rawHeaders.slice(index, index + 2);
-    if (!UPGRADE_HEADERS.has(name.toLowerCase())) lines.push(`${name}: ${value}`);
-  }
-  if (/\bclose\b/i.test(request.headers.connection ?? '')) lines.push('Connection: close');
-  stream.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), rest]));
-  server.emit('connection', stream);
-}
-
 const PATHS = new Set(['/push', '/']);
-/** Room for 200 ids, and for what the SDKs say of other things. */
+/** Enough for 200 ids, and for the other commands of the SDKs. */
 const MAX_FRAME_BYTES = 16_384;
 const MAX_FRAGMENTS = 16;
 
-/** Where devices connect: WebSockets on the process's HTTP server. */
+/** The WebSocket endpoint of devices, on the process's HTTP server. */
 @Injectable()
 export class DeviceEndpoint implements OnApplicationBootstrap {
   readonly #sockets = new WebSocketServer({
     noServer: true,
-    // Deflate would cost 100 kB a connection.
+    // Deflate would use 100 kB per connection.
     perMessageDeflate: false,
     clientTracking: false,
     maxPayload: MAX_FRAME_BYTES,
@@ -79,7 +58,7 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
     this.#rounds.start();
   }
 
-  /** Takes no more devices. */
+  /** Refuses new connections. */
   close(): void {
     this.#isDraining = true;
     this.#rounds.stop();
@@ -114,7 +93,28 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
   }
 }
 
-/** Answers a request that becomes no WebSocket. */
+const UPGRADE_HEADERS = new Set(['connection', 'upgrade', 'http2-settings']);
+
+function isWebSocketRequest({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+/**
+ * Returns a request to the HTTP server that offers another protocol, such as h2c, the default of Java clients. A server may ignore
+ * such an offer (RFC 9110 §7.8), but Node does not support that while a listener for upgrades exists.
+ */
+function serveWithoutUpgrade(server: Server, request: IncomingMessage, stream: Duplex, rest: Buffer): void {
+  const lines = [`${request.method ?? 'GET'} ${request.url ?? '/'} HTTP/1.1`];
+  for (let index = 0; index < request.rawHeaders.length; index += 2) {
+    const [name = '', value = ''] = request.rawHeaders.slice(index, index + 2);
+    if (!UPGRADE_HEADERS.has(name.toLowerCase())) lines.push(`${name}: ${value}`);
+  }
+  if (/\bclose\b/i.test(request.headers.connection ?? '')) lines.push('Connection: close');
+  stream.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), rest]));
+  server.emit('connection', stream);
+}
+
+/** Refuses an upgrade request. */
 function refuse(stream: Duplex, status: string, retryAfterSeconds?: number): void {
   const retryAfter = retryAfterSeconds === undefined ? '' : `Retry-After: ${retryAfterSeconds}\r\n`;
   stream.on('error', () => undefined);

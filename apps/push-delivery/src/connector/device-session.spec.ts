@@ -38,8 +38,8 @@ describe('a session', () => {
   const newSession = (isOurs = true) => new DeviceSession({ id: 's1', isOurs, pingSeconds: 60, nowMs });
 
   const receive = (command: ClientCommand) => session.receive(command, nowMs);
-  const hint = (id: string, mustAsk = false) => session.hinted(message(id), mustAsk, nowMs);
-  /** Brings a page as the service does. */
+  const wakeUp = (id: string, mustAsk = false) => session.wakeUp(message(id), mustAsk, nowMs);
+  /** Delivers a page as the service does. */
   const bring = (answer: QueuePage) => {
     const { wanted, effects } = session.wanted(answer);
     return [
@@ -51,21 +51,21 @@ describe('a session', () => {
       ),
     ];
   };
-  /** Logs in, with this waiting. */
+  /** Logs in with these messages in the queue. */
   const open = (answer = page([]), distrustUntilMs = 0) => {
     receive(LOGIN);
     return [...session.connected(distrustUntilMs), ...bring(answer)];
   };
 
   describe('at its login', () => {
-    it('asks for the store, and says that it is logged in before anything else', () => {
+    it('registers in the store, and confirms the login before any other frame', () => {
       expect(receive(LOGIN)).toEqual([{ kind: 'connect' }]);
       expect(kinds([...session.connected(0), ...bring(page(['a']))])).toEqual(['loggedIn', 'data']);
     });
 
     it.each([
-      ['of no application that can be', { appId: 'a\0' }, 4100],
-      ['of another class of names', { appId: '../x' }, 4100],
+      ['with an impossible application id', { appId: 'a\0' }, 4100],
+      ['with an application id of another format', { appId: '../x' }, 4100],
       ['without an id', { installationId: '' }, 4103],
       ['with an id that is too long', { installationId: 'i'.repeat(129) }, 4103],
       ['with an id that no store can keep', { installationId: 'a\0b' }, 4103],
@@ -74,14 +74,14 @@ describe('a session', () => {
       expect(receive({ ...LOGIN, ...change })).toContainEqual(expect.objectContaining({ kind: 'close', code }));
     });
 
-    it('answers a repeated login by its new number, and asks nothing again', () => {
+    it('answers a repeated login with its new number, without another request to the store', () => {
       open();
       expect(receive({ ...LOGIN, i: 5 })).toEqual([
         { kind: 'send', frame: { kind: 'loggedIn', installationId: 'device', i: 5, heartbeatSeconds: 60 } },
       ]);
     });
 
-    it('answers once where the login is repeated before its answer', () => {
+    it('answers once if the login is repeated before its answer', () => {
       receive(LOGIN);
       expect(receive({ ...LOGIN, i: 2 })).toEqual([]);
       expect(session.connected(0)).toMatchObject([{ frame: { i: 2 } }]);
@@ -92,64 +92,64 @@ describe('a session', () => {
       receive({ ...LOGIN, seen: ['a'] });
       session.connected(0);
       const effects = bring(page(['a', 'b']));
-      expect(effects[0]).toEqual({ kind: 'acknowledge', refs: [ref('a')], droppedTold: 0 });
+      expect(effects[0]).toEqual({ kind: 'acknowledge', refs: [ref('a')], droppedReported: 0 });
       expect(sentIds(effects)).toEqual(['b']);
     });
 
-    it('does not lose what comes while the store is asked', () => {
+    it('does not lose a message that arrives during the login', () => {
       receive(LOGIN);
-      expect(hint('late')).toEqual([]);
+      expect(wakeUp('late')).toEqual([]);
       session.connected(0);
       expect(kinds(bring(page([])))).toEqual(['peek']);
       expect(sentIds(bring(page(['late'])))).toEqual(['late']);
     });
   });
 
-  describe('of what comes', () => {
-    it('sends at once where the device has all before it', () => {
+  describe('with new messages', () => {
+    it('sends at once if the device has all earlier messages', () => {
       open();
-      expect(sentIds(hint('a'))).toEqual(['a']);
+      expect(sentIds(wakeUp('a'))).toEqual(['a']);
     });
 
-    it('sends nothing again that is on its way, or was acknowledged', () => {
+    it('never resends a message that is in flight or acknowledged', () => {
       open();
-      hint('a');
-      expect(hint('a')).toEqual([]);
+      wakeUp('a');
+      expect(wakeUp('a')).toEqual([]);
       receive(ack('a'));
-      expect(hint('a')).toEqual([]);
+      expect(wakeUp('a')).toEqual([]);
       expect(sentIds(bring(page(['a'])))).toEqual([]);
     });
 
-    it('acknowledges once more what the store still has', () => {
+    it('acknowledges again what the store still holds', () => {
       open(page(['a']));
       receive(ack('a'));
-      expect(bring(page(['a']))).toEqual([{ kind: 'acknowledge', refs: [ref('a')], droppedTold: 0 }]);
+      expect(bring(page(['a']))).toEqual([{ kind: 'acknowledge', refs: [ref('a')], droppedReported: 0 }]);
     });
 
-    it('asks the queue where a hint may be an old one', () => {
+    it('asks the queue if a wake-up may be a repetition', () => {
       open();
-      expect(hint('a', true)).toEqual([{ kind: 'peek' }]);
+      expect(wakeUp('a', true)).toEqual([{ kind: 'peek' }]);
     });
 
-    it('asks the queue for a while where the device was here before', () => {
+    it('asks the queue for a while after a reconnect', () => {
       open(page([]), nowMs + 10);
-      expect(hint('a')).toEqual([{ kind: 'peek' }]);
+      expect(wakeUp('a')).toEqual([{ kind: 'peek' }]);
       bring(page(['a']));
       nowMs += 20;
-      expect(sentIds(hint('b'))).toEqual(['b']);
+      expect(sentIds(wakeUp('b'))).toEqual(['b']);
     });
 
-    it('asks once at a time, and again for what came meanwhile', () => {
+    it('has one request at a time, and repeats it for messages that arrived meanwhile', () => {
       open();
       expect(session.resync()).toEqual([{ kind: 'peek' }]);
       expect(session.resync()).toEqual([]);
-      expect(hint('b')).toEqual([]);
+      expect(wakeUp('b')).toEqual([]);
       const effects = bring(page(['a']));
       expect(sentIds(effects)).toEqual(['a']);
       expect(kinds(effects).at(-1)).toBe('peek');
     });
 
-    it('does not ask again and again for what nobody can find', () => {
+    it('does not repeat requests for a message that is missing', () => {
       receive(LOGIN);
       session.connected(0);
       expect(session.deliverPage([], page(['lost'], { hasMore: true }), nowMs)).toEqual([]);
@@ -159,30 +159,30 @@ describe('a session', () => {
   });
 
   describe('with a window', () => {
-    it('sends no more than 32 messages, and goes on once half of them are acknowledged', () => {
+    it('sends at most 32 messages, and continues once half of them are acknowledged', () => {
       expect(sentIds(open(page(numbered(40))))).toEqual(numbered(32));
-      expect(hint('later')).toEqual([]);
+      expect(wakeUp('later')).toEqual([]);
       expect(kinds(receive(ack(...numbered(15))))).toEqual(['acknowledge']);
       expect(kinds(receive(ack('m15')))).toEqual(['acknowledge', 'peek']);
       expect(sentIds(bring(page([...numbered(24, 16), 'later'])))).toEqual([...numbered(8, 32), 'later']);
     });
 
-    it('sends no more than 64 kB, but always one', () => {
+    it('sends at most 64 kB, but always one message', () => {
       open();
-      expect(sentIds(session.hinted(message('large', 70_000), false, nowMs))).toEqual(['large']);
-      expect(session.hinted(message('small', 1), false, nowMs)).toEqual([]);
+      expect(sentIds(session.wakeUp(message('large', 70_000), false, nowMs))).toEqual(['large']);
+      expect(session.wakeUp(message('small', 1), false, nowMs)).toEqual([]);
     });
 
-    it('closes where it is full for a minute, and not where the device goes on', () => {
+    it('closes if the window is full for a minute, and not while the device acknowledges', () => {
       open(page(numbered(40)));
       nowMs += 50_000;
       receive(ack('m0'));
       nowMs += 20_000;
       expect(kinds(session.visit(nowMs))).not.toContain('close');
-      hint('more');
+      wakeUp('more');
       expect(receive(ack('unknown'))).toEqual([]);
     });
-    it('closes where nothing is acknowledged', () => {
+    it('closes if nothing is acknowledged', () => {
       open(page(numbered(40)));
       nowMs += 61_000;
       receive({ kind: 'heartbeat' });
@@ -190,30 +190,30 @@ describe('a session', () => {
     });
   });
 
-  describe('of gaps', () => {
-    it('tells once, until the device and then the store know', () => {
+  describe('with dropped messages', () => {
+    it('reports them once, until the device and then the store have acknowledged', () => {
       const gap = open(page([], { dropped: 3 })).at(-1);
       expect(gap).toEqual({ kind: 'send', frame: { kind: 'gap', id: 'gap-s1-3', dropped: 3 } });
       expect(bring(page([], { dropped: 3 }))).toEqual([]);
-      expect(receive(ack('gap-s1-3'))).toEqual([{ kind: 'acknowledge', refs: [], droppedTold: 3 }]);
+      expect(receive(ack('gap-s1-3'))).toEqual([{ kind: 'acknowledge', refs: [], droppedReported: 3 }]);
       expect(receive(ack('gap-s1-3'))).toEqual([]);
       session.resync();
       expect(kinds(bring(page([], { dropped: 2 })))).toEqual(['gap']);
     });
 
-    it('says nothing to devices that do not know the word', () => {
+    it('does not report them in other protocols', () => {
       session = newSession(false);
       expect(kinds(open(page([], { dropped: 3 })))).toEqual(['loggedIn']);
     });
   });
 
   describe('as time passes', () => {
-    it('closes where no login comes', () => {
+    it('closes if the login is missing', () => {
       nowMs += 16_000;
       expect(session.visit(nowMs)).toMatchObject([{}, { kind: 'close', code: 4108 }]);
     });
 
-    it('asks whether the device is there, also in a way that scripts see', () => {
+    it('sends pings, and heartbeats that scripts can see', () => {
       open();
       nowMs += 30_000;
       expect(session.visit(nowMs)).toEqual([]);
@@ -222,7 +222,7 @@ describe('a session', () => {
       expect(session.visit(nowMs)).toEqual([]);
     });
 
-    it('cuts off a device that says nothing to pings', () => {
+    it('terminates a device that does not respond to pings', () => {
       open();
       nowMs += 140_000;
       session.heard(nowMs);
@@ -233,10 +233,10 @@ describe('a session', () => {
     });
   });
 
-  it('closes where a device floods it, and not where it acknowledges what it gets', () => {
+  it('closes for a device that floods it, and not for one that acknowledges its messages', () => {
     open();
     for (let count = 0; count < 1_000; count += 1) {
-      hint(`m${count}`);
+      wakeUp(`m${count}`);
       expect(kinds(receive(ack(`m${count}`)))).toEqual(['acknowledge']);
     }
     const answers = Array.from({ length: 120 }, () => receive({ kind: 'heartbeat' }));
@@ -244,22 +244,22 @@ describe('a session', () => {
     expect(receive({ kind: 'heartbeat' })).toEqual([]);
   });
 
-  it('counts pings and pongs too, which nobody else would', () => {
+  it('counts pings and pongs as frames', () => {
     open();
     const answers = Array.from({ length: 120 }, () => session.heard(nowMs));
     expect(answers.flat()).toContainEqual(expect.objectContaining({ kind: 'close', code: 4116 }));
     expect(session.heard(nowMs)).toEqual([]);
   });
 
-  it('answers what it does not offer under its number, and leaves the rest', () => {
+  it('answers unsupported commands that have a number, and ignores the others', () => {
     expect(receive({ kind: 'unsupported', i: 7 })).toMatchObject([{ frame: { kind: 'error', i: 7 } }]);
     expect(receive({ kind: 'unsupported', i: undefined })).toEqual([]);
   });
 
-  it('does nothing any more once it has ended', () => {
+  it('has no effects after its end', () => {
     open(page(numbered(40)));
     session.ended();
-    expect([...receive(ack('m0')), ...hint('a'), ...session.resync(), ...session.visit(nowMs)]).toEqual([]);
+    expect([...receive(ack('m0')), ...wakeUp('a'), ...session.resync(), ...session.visit(nowMs)]).toEqual([]);
     expect(session.deliverPage([message('a')], page(['a']), nowMs)).toEqual([]);
     expect([...session.refuse(4111, ''), ...session.goAway(1)]).toEqual([]);
   });

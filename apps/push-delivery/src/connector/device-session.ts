@@ -3,45 +3,45 @@ import { DeliveryWindow, FrameAllowance, loginProblem } from './delivery-window.
 import type { ClientCommand, DeliveredMessage } from './framings/framing.js';
 import { CLOSE, type Effect } from './session-effects.js';
 
-/** A message that may go to a device, and how the queue knows it. */
+/** A message for a device, and its reference in the queue. */
 export interface Deliverable {
   readonly ref: MessageRef;
   readonly message: DeliveredMessage;
 }
 
-/** What a session knows of its connection. */
+/** The properties of the connection. */
 interface SessionOptions {
-  /** What the store and the other connectors call it. */
+  /** The id in the store and on other connectors. */
   readonly id: string;
-  /** Whether the device knows gaps, and when to come back. */
+  /** Whether the protocol has the frames `gap` and `goaway`. */
   readonly isOurs: boolean;
   readonly pingSeconds: number;
   readonly nowMs: number;
 }
 
-/** How often a session is visited. */
+/** Interval between the visits of a session. */
 export const VISIT_MS = 5_000;
-/** Ids that a device may name at its login. */
+/** Limit of the ids that a login may name. */
 const MAX_SEEN = 200;
 const LOGIN_TIMEOUT_MS = 15_000;
-/** How long a device may leave its window full. */
+/** Limit of the time with a full window. */
 const STUCK_TIMEOUT_MS = 60_000;
-/** How long acknowledged ids are remembered after the latest: late hints of them have come by then. */
+/** Acknowledged ids are remembered for this time after the latest one: late wake-ups for them arrive earlier. */
 const MEMORY_MS = 120_000;
-/** Silence of so many pings is the end. */
+/** A connection ends after this number of ping intervals without a frame. */
 const SILENT_PINGS = 2.5;
-/** Less than this is no sign of anything. */
+/** Shortest silence that ends a connection. */
 const LEAST_SILENCE_MS = 10_000;
 const UNSUPPORTED = 'This server offers neither instant messaging nor live queries.';
 const NONE: readonly Effect[] = [];
 
 /**
- * One device's connection as a state machine: what comes from the device, the queue and the clock goes in, what is to be done
- * comes out. It knows no socket and no store.
+ * The connection of one device as a state machine: its inputs are frames, pages of the queue and the time, its outputs are effects.
+ * It uses neither socket nor store.
  */
 export class DeviceSession {
   readonly id: string;
-  /** Whom the device says it is; undefined before it does. */
+  /** The device named by the login; undefined before the login. */
   device: DeviceAddress | undefined;
   #state: 'new' | 'connecting' | 'open' | 'closed' = 'new';
   readonly #isOurs: boolean;
@@ -51,15 +51,15 @@ export class DeviceSession {
   #pingedMs: number;
   #fullSinceMs = 0;
   #deliveredMs = 0;
-  /** Hints before this moment may be of messages that the device had from its last session. */
+  /** Wake-ups before this time may be for messages that the last session has delivered. */
   #distrustUntilMs = 0;
   #loginNumber: number | undefined;
   #isPeeking = false;
-  /** There may be more in the queue than was sent. */
+  /** The queue may hold messages that were not sent. */
   #isBehind = false;
   readonly #window = new DeliveryWindow();
   readonly #allowance = new FrameAllowance();
-  /** What the device was told of dropped messages; until the store has heard that it knows. */
+  /** The reported number of dropped messages, until the store has recorded its acknowledgement. */
   #gap: { readonly id: string; readonly dropped: number; isAcknowledged: boolean } | undefined;
 
   constructor({ id, isOurs, pingSeconds, nowMs }: SessionOptions) {
@@ -83,14 +83,14 @@ export class DeviceSession {
     return this.#state === 'closed';
   }
 
-  /** Something came that says no more than that the device is there. */
+  /** Handles a ping or pong of the device. */
   heard(nowMs: number): readonly Effect[] {
     if (this.hasEnded()) return NONE;
     this.#heardMs = nowMs;
     return this.#allowance.take(nowMs) ? NONE : this.refuse(CLOSE.tooFast, 'Too many frames.');
   }
 
-  /** The device says something. */
+  /** Handles a command of the device. */
   receive(command: ClientCommand, nowMs: number): readonly Effect[] {
     if (this.hasEnded()) return NONE;
     this.#heardMs = nowMs;
@@ -115,44 +115,44 @@ export class DeviceSession {
     }
   }
 
-  /** The device is connected by this session now. @param distrustHintsUntilMs hints before it may be of what its last session had */
-  connected(distrustHintsUntilMs: number): readonly Effect[] {
+  /** The store has registered the session. @param distrustUntilMs earlier wake-ups may be for messages of the last session */
+  connected(distrustUntilMs: number): readonly Effect[] {
     if (!this.isConnecting) return NONE;
     this.#state = 'open';
-    this.#distrustUntilMs = distrustHintsUntilMs;
+    this.#distrustUntilMs = distrustUntilMs;
     this.#isPeeking = true;
     return [this.#loggedIn()];
   }
 
-  /** Which messages of a page the device does not have. What it has already is acknowledged once more. */
+  /** The messages of a page that the device does not have. Those that it has are acknowledged again. */
   wanted({ refs }: QueuePage): { readonly wanted: readonly MessageRef[]; readonly effects: readonly Effect[] } {
     const known = refs.filter(({ id }) => this.#window.isKnown(id));
     const wanted = refs.filter(({ id }) => !this.#window.isKnown(id) && !this.#window.isInFlight(id));
-    return { wanted, effects: known.length === 0 ? NONE : [{ kind: 'acknowledge', refs: known, droppedTold: 0 }] };
+    return { wanted, effects: known.length === 0 ? NONE : [{ kind: 'acknowledge', refs: known, droppedReported: 0 }] };
   }
 
-  /** The wanted messages of a page. Those that the window has no room for are asked for again later. */
+  /** Sends the wanted messages of a page. Messages that do not fit into the window are requested again later. */
   deliverPage(messages: readonly Deliverable[], page: QueuePage, nowMs: number): readonly Effect[] {
     this.#isPeeking = false;
     if (!this.isOpen) return NONE;
-    const effects = this.#tellGap(page.dropped);
+    const effects = this.#reportGap(page.dropped);
     const fitting = this.#take(messages, nowMs);
     if (fitting.length > 0) effects.push(this.#data(fitting));
-    const wasHinted = this.#isBehind;
+    const wasBehind = this.#isBehind;
     this.#isBehind ||= page.hasMore || fitting.length < messages.length;
-    // A page that brought nothing would bring nothing again: the next one waits for news.
-    const isWorthwhile = wasHinted || fitting.length > 0;
+    // After a page without new messages, the next page waits for a wake-up.
+    const isWorthwhile = wasBehind || fitting.length > 0;
     return isWorthwhile ? [...effects, ...this.#catchUp()] : effects;
   }
 
-  /** The page could not be had: it is asked for again at the next visit. */
+  /** The page could not be read: the next visit requests it again. */
   pageFailed(): void {
     this.#isPeeking = false;
     this.#isBehind = true;
   }
 
-  /** A message has come into the device's queue. @param mustAsk it may have come before */
-  hinted(message: Deliverable, mustAsk: boolean, nowMs: number): readonly Effect[] {
+  /** A message was added to the device's queue. @param mustAsk it may have been sent before, so only the queue decides */
+  wakeUp(message: Deliverable, mustAsk: boolean, nowMs: number): readonly Effect[] {
     const { id } = message.ref;
     if (this.#window.isInFlight(id) || this.#window.isKnown(id)) return NONE;
     const mustWait = !this.isOpen || this.#isPeeking || this.#isBehind || mustAsk || nowMs < this.#distrustUntilMs;
@@ -161,17 +161,17 @@ export class DeviceSession {
     return this.#catchUp();
   }
 
-  /** Something may have been lost on the way here: the queue is asked again. */
+  /** Wake-ups may have been lost: requests the queue again. */
   resync(): readonly Effect[] {
     this.#isBehind = true;
     return this.#catchUp();
   }
 
-  /** To be called every VISIT_MS. */
+  /** Handles timeouts. Call it every VISIT_MS. */
   visit(nowMs: number): readonly Effect[] {
     if (this.hasEnded()) return NONE;
     if (this.#state === 'new' && nowMs - this.#startedMs > LOGIN_TIMEOUT_MS)
-      return this.refuse(CLOSE.loginTimeout, 'No login came.');
+      return this.refuse(CLOSE.loginTimeout, 'The login is missing.');
     if (this.#fullSinceMs > 0 && nowMs - this.#fullSinceMs > STUCK_TIMEOUT_MS)
       return this.refuse(CLOSE.readTimeout, 'Messages are not acknowledged.');
     if (nowMs - this.#heardMs > Math.max(LEAST_SILENCE_MS, this.#pingMs * SILENT_PINGS)) {
@@ -182,7 +182,7 @@ export class DeviceSession {
     return [...this.#ping(nowMs), ...this.#catchUp()];
   }
 
-  /** Ends the session, and tells the device why where its framing can. */
+  /** Ends the session with an error frame, if the framing has one. */
   refuse(code: number, reason: string): readonly Effect[] {
     if (this.hasEnded()) return NONE;
     this.#state = 'closed';
@@ -203,7 +203,7 @@ export class DeviceSession {
     ];
   }
 
-  /** The socket is gone. */
+  /** The socket is closed. */
   ended(): void {
     this.#state = 'closed';
   }
@@ -222,11 +222,11 @@ export class DeviceSession {
 
   #acknowledge(ids: readonly string[], nowMs: number): readonly Effect[] {
     const refs = ids.map((id) => this.#window.acknowledged(id)).filter((ref) => ref !== undefined);
-    const droppedTold = this.#acknowledgeGap(ids);
-    if (refs.length === 0 && droppedTold === 0) return NONE;
+    const droppedReported = this.#acknowledgeGap(ids);
+    if (refs.length === 0 && droppedReported === 0) return NONE;
     this.#fullSinceMs = 0;
     this.#deliveredMs = nowMs;
-    return [{ kind: 'acknowledge', refs, droppedTold }, ...this.#catchUp()];
+    return [{ kind: 'acknowledge', refs, droppedReported }, ...this.#catchUp()];
   }
 
   #acknowledgeGap(ids: readonly string[]): number {
@@ -235,14 +235,14 @@ export class DeviceSession {
     return this.#gap.dropped;
   }
 
-  #tellGap(dropped: number): Effect[] {
+  #reportGap(dropped: number): Effect[] {
     if (!this.#isOurs || dropped === 0 || this.#gap !== undefined) return [];
     const id = `gap-${this.id}-${dropped}`;
     this.#gap = { id, dropped, isAcknowledged: false };
     return [{ kind: 'send', frame: { kind: 'gap', id, dropped } }];
   }
 
-  /** Takes the first messages that the window has room for. */
+  /** Takes the first messages that fit into the window. */
   #take(messages: readonly Deliverable[], nowMs: number): readonly Deliverable[] {
     let count = 0;
     for (const { ref, message } of messages) {
@@ -254,7 +254,7 @@ export class DeviceSession {
     return messages.slice(0, count);
   }
 
-  /** Asks for what is next, once the device has dealt with half of what it got. */
+  /** Requests the next page once half of the window is acknowledged. */
   #catchUp(): readonly Effect[] {
     if (!this.isOpen || !this.#isBehind || this.#isPeeking || !this.#window.isHalfEmpty()) return NONE;
     this.#isBehind = false;
@@ -279,7 +279,7 @@ export class DeviceSession {
   #ping(nowMs: number): readonly Effect[] {
     if (nowMs - this.#pingedMs < this.#pingMs - VISIT_MS) return NONE;
     this.#pingedMs = nowMs;
-    // Where scripts do not see the ping, they see the heartbeat.
+    // Scripts in browsers cannot see pings, so they also get a heartbeat.
     return this.#isOurs ? [{ kind: 'ping' }, { kind: 'send', frame: { kind: 'heartbeat' } }] : [{ kind: 'ping' }];
   }
 }

@@ -11,7 +11,7 @@ const MAX_2_BYTE_LENGTH = 0xffff;
 /** A WebSocket's ping without a payload. */
 export const PING_FRAME = Buffer.from([0x89, 0]);
 
-/** A whole frame in one buffer, as a server sends it (RFC 6455 §5.2): made once, written to any number of sockets. */
+/** A complete server frame (RFC 6455 §5.2) in one buffer, which can be written to any number of sockets. */
 export function webSocketFrame(payload: string | Uint8Array, isBinary: boolean): Buffer {
   const length = Buffer.byteLength(payload);
   const header = headerLength(length);
@@ -36,16 +36,16 @@ function headerLength(length: number): number {
   return length <= MAX_2_BYTE_LENGTH ? 4 : 10;
 }
 
-/** Who hears what comes over a socket. */
+/** Receives the events of a socket. */
 interface SocketListener {
   received(payload: Buffer): void;
-  /** Something came that has no content. */
+  /** A ping or pong arrived. */
   heard(): void;
-  /** The socket is gone. */
+  /** The socket is closed. */
   ended(code: number): void;
 }
 
-/** A socket that knows who listens, so that all sockets share their listeners: a closure each would be felt at 100,000. */
+/** A socket with a reference to its listener, so that all sockets share the event handlers: 100,000 closures would use much memory. */
 export class DeviceSocket extends WebSocket {
   #listener: SocketListener | undefined;
 
@@ -59,7 +59,7 @@ export class DeviceSocket extends WebSocket {
   }
 
   static #onMessage(this: WebSocket, data: RawData): void {
-    // Frames are small: ws gives each as one buffer.
+    // Frames are small, so ws delivers each as one buffer.
     if (this instanceof DeviceSocket && Buffer.isBuffer(data)) this.#listener?.received(data);
   }
 
@@ -68,7 +68,7 @@ export class DeviceSocket extends WebSocket {
   }
 
   static #onError(this: WebSocket): void {
-    // ws closes the socket, with the code that says why.
+    // ws closes the socket with the matching code.
   }
 
   static #onClose(this: WebSocket, code: number): void {
@@ -76,10 +76,10 @@ export class DeviceSocket extends WebSocket {
   }
 }
 
-/** Frames of single messages, for as long as somebody holds the message. */
+/** Frames of single messages, as long as the message is referenced. */
 const shared = new WeakMap<DeliveredMessage, Map<Framing, Buffer>>();
 
-/** A frame as it goes over the wire. What many devices get is made once. @returns undefined where the framing has no word for it */
+/** The bytes of a frame. The frame of a message is built once for all devices. @returns undefined if the framing has no such frame */
 export function wireFrame(framing: Framing, frame: ServerFrame): Buffer | undefined {
   if (frame.kind !== 'data' || frame.messages.length !== 1) return newFrame(framing, frame);
   const [message] = frame.messages;

@@ -5,33 +5,8 @@ import { DEVICE_QUEUES, type DeviceQueues, type MessageRef } from '../device-que
 import type { Deliverable } from './device-session.js';
 import type { DeliveredMessage } from './framings/framing.js';
 
-/** A message with its bodies, one for each platform that has its own. */
-class CachedMessage {
-  /** Of all bodies. */
-  readonly bytes: number;
-  readonly #expiresAt: number;
-  readonly #byPlatform: ReadonlyMap<string, DeliveredMessage>;
-  readonly #common: DeliveredMessage;
-
-  constructor({ id, expiresAt, bodies, body }: PushMessage) {
-    const delivered = (text: string) => ({ id, body: text, bytes: Buffer.byteLength(text) });
-    this.#expiresAt = expiresAt;
-    this.#common = delivered(body);
-    this.#byPlatform = new Map(Object.entries(bodies).map(([platform, text]) => [platform, delivered(text)]));
-    this.bytes = [this.#common, ...this.#byPlatform.values()].reduce((sum, { bytes }) => sum + bytes, 0);
-  }
-
-  hasExpired(now: Date): boolean {
-    return this.#expiresAt <= now.getTime();
-  }
-
-  deliverable(ref: MessageRef): Deliverable {
-    return { ref, message: this.#byPlatform.get(ref.platform) ?? this.#common };
-  }
-}
-
 const MAX_MESSAGES = 10_000;
-/** Of all bodies together; frames made of them take about as much again. */
+/** Limit of all bodies together; their frames use about the same again. */
 const MAX_BYTES = 33_554_432;
 
 interface CommonRead {
@@ -39,7 +14,7 @@ interface CommonRead {
   readonly answer: Promise<ReadonlyMap<string, CachedMessage>>;
 }
 
-/** The messages that devices get now, each read once and kept in bounded memory. */
+/** The current messages, each read once for all devices, in bounded memory. */
 @Injectable()
 export class MessageCache {
   readonly #kept = new LRUCache<string, CachedMessage>({
@@ -47,7 +22,7 @@ export class MessageCache {
     maxSize: MAX_BYTES,
     sizeCalculation: (message) => message.bytes,
   });
-  /** What is asked for together. */
+  /** The next read, which collects ids. */
   #wanted: CommonRead | undefined;
 
   constructor(@Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues) {}
@@ -79,7 +54,7 @@ export class MessageCache {
     });
   }
 
-  /** Thousands of devices that come back at once want the same few messages. */
+  /** Thousands of devices that reconnect at once need the same few messages. */
   #read(ids: readonly string[]): Promise<ReadonlyMap<string, CachedMessage>> {
     const wanted = (this.#wanted ??= this.#nextRead());
     for (const id of ids) wanted.ids.add(id);
@@ -94,5 +69,30 @@ export class MessageCache {
       return new Map(messages.map((message) => [message.id, this.add(message)]));
     });
     return { ids, answer };
+  }
+}
+
+/** A message with a common body and bodies for single platforms. */
+class CachedMessage {
+  /** The size of all bodies. */
+  readonly bytes: number;
+  readonly #expiresAt: number;
+  readonly #byPlatform: ReadonlyMap<string, DeliveredMessage>;
+  readonly #common: DeliveredMessage;
+
+  constructor({ id, expiresAt, bodies, body }: PushMessage) {
+    const delivered = (text: string) => ({ id, body: text, bytes: Buffer.byteLength(text) });
+    this.#expiresAt = expiresAt;
+    this.#common = delivered(body);
+    this.#byPlatform = new Map(Object.entries(bodies).map(([platform, text]) => [platform, delivered(text)]));
+    this.bytes = [this.#common, ...this.#byPlatform.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  hasExpired(now: Date): boolean {
+    return this.#expiresAt <= now.getTime();
+  }
+
+  deliverable(ref: MessageRef): Deliverable {
+    return { ref, message: this.#byPlatform.get(ref.platform) ?? this.#common };
   }
 }

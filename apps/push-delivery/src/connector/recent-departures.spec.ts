@@ -4,7 +4,7 @@ import { RecentDepartures } from './device-admission.js';
 describe('recent departures', () => {
   const device = { appId: 'app', installationId: 'device' };
 
-  it('are known for ten seconds at least, and twenty at most', () => {
+  it('are remembered for at least ten and at most twenty seconds', () => {
     const departures = new RecentDepartures();
     departures.add(device, 20_000);
     expect(departures.has(device, 29_999)).toBe(true);
@@ -12,13 +12,13 @@ describe('recent departures', () => {
     expect(departures.has(device, 40_000)).toBe(false);
   });
 
-  it('are those of that device alone', () => {
+  it('belong to one device only', () => {
     const departures = new RecentDepartures();
     departures.add(device, 20_000);
     expect(departures.has({ ...device, appId: 'other' }, 20_001)).toBe(false);
   });
 
-  it('are forgotten where nobody left for long', () => {
+  it('are forgotten after a long time without departures', () => {
     const departures = new RecentDepartures();
     departures.add(device, 20_000);
     expect(departures.has(device, 90_000)).toBe(false);

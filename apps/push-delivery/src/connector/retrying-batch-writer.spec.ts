@@ -5,7 +5,7 @@ import { RetryingBatchWriter } from './queue-writes.js';
 
 const away = () => appError('SERVICE_UNAVAILABLE');
 
-describe('writes that are repeated', () => {
+describe('the retrying batch writer', () => {
   let batches: (readonly number[])[];
   let problems: Error[];
   let dropped: number;
@@ -29,7 +29,7 @@ describe('writes that are repeated', () => {
     return () => vi.useRealTimers();
   });
 
-  it('go together where they come together, in their order', async () => {
+  it('writes items added together in one batch, in order', async () => {
     for (const item of [1, 2, 3]) writes.add(item);
     await vi.runAllTimersAsync();
     writes.add(4);
@@ -37,7 +37,7 @@ describe('writes that are repeated', () => {
     expect(batches).toEqual([[1, 2, 3], [4]]);
   });
 
-  it('are tried until the store takes them, before those that came later', async () => {
+  it('repeats a batch until the store accepts it, before later items', async () => {
     problems = [away(), away()];
     writes.add(1);
     await vi.advanceTimersByTimeAsync(10);
@@ -46,7 +46,7 @@ describe('writes that are repeated', () => {
     expect(batches).toEqual([[1], [2]]);
   });
 
-  it('are settled once the store has them, and not before', async () => {
+  it('settles once the store has the items, and not before', async () => {
     problems = [away()];
     writes.add(1);
     let isSettled = false;
@@ -58,7 +58,7 @@ describe('writes that are repeated', () => {
     await writes.settled();
   });
 
-  it('give up what can never be written, and go on', async () => {
+  it('gives up a batch that can never be written, and continues', async () => {
     problems = [new Error('a mistake of ours')];
     writes.add(1);
     await vi.advanceTimersByTimeAsync(10);
@@ -68,14 +68,14 @@ describe('writes that are repeated', () => {
     expect(batches).toEqual([[2]]);
   });
 
-  it('are dropped where too many wait', async () => {
+  it('drops items over its limit', async () => {
     for (const item of [1, 2, 3, 4]) writes.add(item);
     await vi.runAllTimersAsync();
     expect(batches).toEqual([[1, 2, 3]]);
     expect(dropped).toBe(1);
   });
 
-  it('end at a limit where the store stays away', async () => {
+  it('stops at a time limit while the store is unavailable', async () => {
     problems = Array.from({ length: 1_000 }, away);
     writes.add(1);
     const closed = writes.close(2_000);

@@ -1,20 +1,20 @@
 import type { MessageRef } from '../device-queues/device-queues.js';
 import type { ServerFrame } from './framings/framing.js';
 
-/** What a session wants done, in this order. */
+/** An effect of a session. Effects are carried out in order. */
 export type Effect =
   | { readonly kind: 'send'; readonly frame: ServerFrame }
   | { readonly kind: 'ping' }
   | { readonly kind: 'close'; readonly code: number; readonly reason: string }
-  /** Without a farewell: nobody is there. */
+  /** Close without a handshake: the device no longer responds. */
   | { readonly kind: 'terminate' }
-  /** The session shall become the device's only one. */
+  /** Make the session the only one of its device. */
   | { readonly kind: 'connect' }
-  /** The beginning of the device's queue is wanted. */
+  /** Read the beginning of the device's queue. */
   | { readonly kind: 'peek' }
-  | { readonly kind: 'acknowledge'; readonly refs: readonly MessageRef[]; readonly droppedTold: number };
+  | { readonly kind: 'acknowledge'; readonly refs: readonly MessageRef[]; readonly droppedReported: number };
 
-/** Why we close a socket: codes of RFC 6455 and those that clients know. 4100 and 4103 tell leancloud-realtime not to come back. */
+/** Close codes: those of RFC 6455, and those of the SDKs. leancloud-realtime does not reconnect after 4100 and 4103. */
 export const CLOSE = {
   restart: 1012,
   malformed: 1007,
@@ -27,13 +27,13 @@ export const CLOSE = {
   tooFast: 4116,
 } as const;
 
-/** Codes that clients, browsers and the network end connections with: they left, went to another page, said nothing, sent too much. */
+/** Codes set by clients, browsers and the network: normal, going away, no status, abnormal, too large. */
 const CLOSED_BY_OTHERS = [1000, 1001, 1005, 1006, 1009];
-const TOLD: ReadonlySet<number> = new Set([...CLOSED_BY_OTHERS, ...Object.values(CLOSE)]);
+const LABELLED: ReadonlySet<number> = new Set([...CLOSED_BY_OTHERS, ...Object.values(CLOSE)]);
 
-/** How a code is called in metrics. A client can close with any of some thousand codes, which would be as many series. */
-export function toldCode(code: number): string {
-  return TOLD.has(code) ? String(code) : 'other';
+/** The label of a code in metrics. Clients can close with thousands of codes, which would create as many series. */
+export function closeCodeLabel(code: number): string {
+  return LABELLED.has(code) ? String(code) : 'other';
 }
 
 export const UNKNOWN_APPLICATION = 'There is no such application.';

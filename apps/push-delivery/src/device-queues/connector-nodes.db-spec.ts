@@ -34,7 +34,7 @@ const STORES: { name: string; parts: Part[]; open: (leaseMs: number) => Connecto
 ];
 
 describe.each(STORES.filter(({ parts }) => isProvided(...parts)))('connectors in $name', ({ open }) => {
-  it('live as long as they say so, and hear the same of their memory', async () => {
+  it('live while they renew their lease, and get the same name of the data', async () => {
     const [nodes, node, other] = [open(LONG_MS), newNode(), { ...newNode(), port: 4_002 }];
     const memory = await nodes.beat(node);
     await nodes.beat(other);
@@ -42,7 +42,7 @@ describe.each(STORES.filter(({ parts }) => isProvided(...parts)))('connectors in
     expect(await nodes.beat(node)).toBe(memory);
   });
 
-  it('are gone when they say so', async () => {
+  it('are gone after they leave', async () => {
     const [nodes, node] = [open(LONG_MS), newNode()];
     await nodes.beat(node);
     await nodes.leave(node.id);
@@ -50,7 +50,7 @@ describe.each(STORES.filter(({ parts }) => isProvided(...parts)))('connectors in
     expect(await isLive(nodes, node)).toBe(false);
   });
 
-  it('are gone when they say nothing, until they do again', async () => {
+  it('are gone after their lease expires, until they renew it', async () => {
     const [nodes, node] = [open(SHORT_MS), newNode()];
     await nodes.beat(node);
     await eventually(async () => {
@@ -63,7 +63,7 @@ describe.each(STORES.filter(({ parts }) => isProvided(...parts)))('connectors in
 describe.runIf(isProvided('redis'))('connectors in Redis', () => {
   let nodes: RedisConnectorNodes;
   let node: ConnectorNode;
-  /** A node that says nothing for long enough. */
+  /** A node whose lease has expired. */
   const die = async () => {
     const memory = await new RedisConnectorNodes(redis, SHORT_MS).beat(node);
     await eventually(async () => {
@@ -77,36 +77,36 @@ describe.runIf(isProvided('redis'))('connectors in Redis', () => {
     node = newNode();
   });
 
-  it('are told when their memory was lost with the server', async () => {
+  it('learn that the server has lost its data', async () => {
     const memory = await nodes.beat(node);
     await client.del(await client.keys(`${namespace}:push:*`));
     expect(await nodes.beat(node)).not.toBe(memory);
   });
 
-  it('are told when they were taken for dead', async () => {
+  it('learn that their lease had expired', async () => {
     const memory = await die();
     expect(await nodes.beat(node)).not.toBe(memory);
     expect(await nodes.reapExpired()).not.toContain(node.id);
   });
 
-  it('are dead until their sessions are ended, whoever does it', async () => {
+  it('are dead until any process has ended their sessions', async () => {
     await die();
     expect(await nodes.reapExpired()).toContain(node.id);
     expect(await nodes.reapExpired()).toContain(node.id);
-    await nodes.acknowledgeDropped([node.id]);
+    await nodes.acknowledgeReaped([node.id]);
     expect(await nodes.reapExpired()).not.toContain(node.id);
     await nodes.beat(node);
     await nodes.leave(node.id);
     expect(await nodes.reapExpired()).toContain(node.id);
-    await nodes.acknowledgeDropped([]);
+    await nodes.acknowledgeReaped([]);
   });
 
-  it('that come back while their sessions are being ended say them again once that is over', async () => {
+  it('that return while their sessions are being ended reassert them afterwards', async () => {
     await die();
     await nodes.reapExpired();
     const [first, second] = [await nodes.beat(node), await nodes.beat(node)];
     expect(first).not.toBe(second);
-    await nodes.acknowledgeDropped([node.id]);
+    await nodes.acknowledgeReaped([node.id]);
     const after = await nodes.beat(node);
     expect([first, second]).not.toContain(after);
     expect(await nodes.beat(node)).toBe(after);

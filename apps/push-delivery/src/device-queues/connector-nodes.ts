@@ -2,28 +2,28 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '#bootstrap';
 import type { SessionRef } from './device-queues.js';
 
-/** A connector process that lives. */
+/** A live connector process. */
 export interface ConnectorNode {
   /** Unique for each start of a process. */
   readonly id: SessionRef['node'];
-  /** Where devices reach it, on the host it runs on. */
+  /** The port for devices on its host. */
   readonly port: number;
 }
 
-/** The connectors that live. One that says nothing for 10 seconds is gone. A store that cannot be reached says SERVICE_UNAVAILABLE. */
+/** The live connectors. The lease of a connector expires 10 seconds after its last heartbeat. All methods throw SERVICE_UNAVAILABLE if the store is unavailable. */
 export interface ConnectorNodes {
   /**
-   * Says that the node lives; every two seconds.
-   * @returns the name of the memory that the queues have now: another one than before means that it was lost, and with it where devices are
+   * Renews the lease of the node, every two seconds.
+   * @returns the name of the data that the store holds now; a new name means that the store has lost data, sessions included
    */
   beat(node: ConnectorNode): Promise<string>;
-  /** Says that the node is gone. */
+  /** Ends the lease of the node. */
   leave(nodeId: string): Promise<void>;
   live(): Promise<ConnectorNode[]>;
-  /** Nodes that are gone and whose sessions are still to be ended; the same ones again until they are buried. */
+  /** Expired nodes whose sessions must still be ended. Returns each node until `acknowledgeReaped`. */
   reapExpired(): Promise<string[]>;
-  /** Says that the sessions of nodes that were dead are ended. One that came to life meanwhile finds that its memory was lost. */
-  acknowledgeDropped(nodeIds: readonly string[]): Promise<void>;
+  /** Records that the sessions of expired nodes are ended. A node that has returned since gets a new name of the data. */
+  acknowledgeReaped(nodeIds: readonly string[]): Promise<void>;
 }
 
 /** DI token of the process's `ConnectorNodes`. */
@@ -34,7 +34,7 @@ interface Lease {
   readonly endsAtMs: number;
 }
 
-/** The connectors of the standalone server: itself. What it knows of its sessions is lost with it. */
+/** The only connector of the standalone server, the process itself. Its sessions end with the process. */
 export class MemoryConnectorNodes implements ConnectorNodes {
   readonly #memory = randomUUID();
   readonly #leases = new Map<string, Lease>();
@@ -60,12 +60,12 @@ export class MemoryConnectorNodes implements ConnectorNodes {
     return Promise.resolve(live.map(({ node }) => node));
   }
 
-  /** A connector in the same process is never dead, however late it beats. */
+  /** A connector in the same process cannot be dead, even if its heartbeat is late. */
   reapExpired(): Promise<string[]> {
     return Promise.resolve([]);
   }
 
-  acknowledgeDropped(): Promise<void> {
+  acknowledgeReaped(): Promise<void> {
     return Promise.resolve();
   }
 }

@@ -11,7 +11,7 @@ import { RedisDeviceQueues } from './redis-device-queues.store.js';
 
 const INTERVAL_MS = 10_000;
 
-/** Ends the sessions of connectors that are dead, and deletes expired messages. Every process does it; none disturbs another. */
+/** Ends the sessions of dead connectors, and deletes expired data. Every process runs it; concurrent runs are safe. */
 @Injectable()
 export class QueueCleanupJob extends PeriodicJob {
   constructor(
@@ -25,18 +25,18 @@ export class QueueCleanupJob extends PeriodicJob {
   async processBatch(): Promise<boolean> {
     const dead = await this.nodes.reapExpired();
     await this.queues.endSessionsOf(dead);
-    await this.nodes.acknowledgeDropped(dead);
+    await this.nodes.acknowledgeReaped(dead);
     return this.queues.removeExpired();
   }
 }
 
-/** Where queues and connectors are known: Redis serves many processes, the database one alone. */
+/** The store of queues and connectors: Redis for several processes, PostgreSQL for one. */
 export type DeviceQueueStorage = 'redis' | 'postgresql';
 
 const LEASE_MS = 10_000;
 const CONFLICT_MS = 60_000;
 
-/** The queues of devices, and the connectors that live. */
+/** The queues of devices, and the live connectors. */
 @Module({})
 export class DeviceQueuesModule {
   static forRoot(storage: DeviceQueueStorage, queueLimit: number): DynamicModule {

@@ -1,24 +1,24 @@
 import { crc32 } from 'node:zlib';
 import type { PushMessage } from '#contracts';
 
-/** A device, as connections and queues know it. */
+/** The address of a device in connections and queues. */
 export interface DeviceAddress {
   readonly appId: string;
   readonly installationId: string;
 }
 
 /**
- * Devices are spread over so many partitions. Everything that Redis keeps of a device carries the hash tag of its
- * partition, so one script may move many devices of one partition, on a cluster too (ADR 21).
+ * The number of partitions of devices. All Redis keys of a device carry the hash tag of its partition, so one script can process many
+ * devices of a partition, in a cluster too (ADR 21).
  */
 export const PARTITIONS = 64;
 
-/** Stays the same for ever: queues and the column `partition` are found by it. */
+/** The function must never change: queues and the column `partition` depend on it. */
 export function partitionOf({ appId, installationId }: DeviceAddress): number {
   return crc32(`${appId}:${installationId}`) % PARTITIONS;
 }
 
-/** Stands behind every position in a partition: object ids are letters, digits, `-` and `_`, and are compared by their bytes. */
+/** Sorts after every position in a partition: object ids consist of letters, digits, `-` and `_`, and are compared in byte order. */
 export const BEHIND_ALL = '~';
 
 /** A message in the queue of a device: the push's id and the device's platform, which chooses the body. */
@@ -27,23 +27,23 @@ export interface MessageRef {
   readonly platform: string;
 }
 
-/** Which session a device is connected by: the connector's name, which holds no space, and what that calls the session. */
+/** A session: the name of its connector, which contains no space, and the connector's id of the session. */
 export interface SessionRef {
   readonly node: string;
   readonly session: string;
 }
 
-/** A device and the session that it is connected by. */
+/** A device and its session. */
 export interface DevicePresence {
   readonly device: DeviceAddress;
   readonly session: SessionRef;
 }
 
-/** One device that a push is for. */
+/** A target device of a push. */
 export interface EnqueuedDevice {
   readonly installationId: string;
   readonly platform: string;
-  /** The installation's object id: its place in the order in which a push goes through a partition. */
+  /** The installation's object id: its position in the scan of a partition. */
   readonly position: string;
 }
 
@@ -61,83 +61,82 @@ export interface ConnectedDevice {
   readonly node: string;
 }
 
-/** The oldest messages of a queue, as far as they have not expired. */
+/** The oldest messages of a queue that have not expired. */
 export interface QueuePage {
   readonly refs: readonly MessageRef[];
-  /** There are more behind them. */
+  /** The queue holds more messages. */
   readonly hasMore: boolean;
-  /** Messages that a full queue has dropped, and that the device was not told of. */
+  /** The number of messages that a full queue has dropped and that the device does not know of yet. */
   readonly dropped: number;
 }
 
 export interface ConnectOutcome {
   readonly page: QueuePage;
-  /** The session that the device had until now, wherever it was. */
+  /** The previous session of the device, on any connector. */
   readonly previous: SessionRef | undefined;
-  /** How often in a row, within a minute each, sessions of this device have ended each other. */
+  /** How many times in a row, within a minute each, sessions of this device have ended each other. */
   readonly conflicts: number;
 }
 
 export interface Acknowledgement {
   readonly device: DeviceAddress;
   readonly refs: readonly MessageRef[];
-  /** Of `dropped`, how many the device was told of. */
-  readonly droppedTold: number;
+  /** The part of `dropped` that the device has acknowledged. */
+  readonly droppedReported: number;
 }
 
-/** What became of a push on one platform, as the queues know it. */
-export interface QueueTally {
+/** The queues' delivery statistics of a push on one platform. */
+export interface QueueStatistics {
   readonly enqueued: number;
   readonly acknowledged: number;
   readonly overflowed: number;
 }
 
 export interface DeviceQueueLimits {
-  /** Messages that wait for one device; of more, the oldest are dropped. */
+  /** Limit of the messages in one queue; the oldest are dropped. */
   readonly queueLimit: number;
-  /** Sessions of one device that end each other within so many milliseconds are in conflict. */
+  /** Sessions of one device that end each other within this time are in conflict. */
   readonly conflictMs: number;
 }
 
 /**
- * The queues of messages that devices have not acknowledged, and where devices are connected (ADR 20). A message is in the
- * queue of each device that it is for until the device acknowledges it, whether the device is connected or not; what goes
- * from process to process are hints. Every move is atomic for each device. A store that cannot be reached says
- * SERVICE_UNAVAILABLE; every move may be made again after it.
+ * The queues of unacknowledged messages, and the sessions of devices (ADR 20). A message is in the queue of each target device until
+ * the device acknowledges it, whether the device is connected or not; messages between processes only wake connectors. Every
+ * operation is atomic for each device, can be repeated, and throws SERVICE_UNAVAILABLE if the store is unavailable.
  */
 export interface DeviceQueues {
   /**
-   * Puts a message into the queues, and drops the oldest of what is over the limit (counted for that message's push). Devices
-   * up to the last position of an earlier call for the same push and partition are passed over, so a batch may come again.
-   * @returns the devices that are connected and have the message in their queue, those passed over included
+   * Adds a message to the queues, and drops the oldest messages over the limit, counted for their own push. Devices up to the last
+   * position of an earlier call for the same push and partition are skipped, so a batch can be repeated.
+   * @returns the connected devices that have the message in their queue, including skipped ones
    */
   enqueue(batch: EnqueueBatch): Promise<ConnectedDevice[]>;
-  /** Makes the session the device's only one; a message is on the page, or its enqueuing finds the session. */
+  /** Makes the session the only one of the device. A message is either on the page, or its `enqueue` finds the session. */
   connect(device: DeviceAddress, session: SessionRef, limit: number): Promise<ConnectOutcome>;
   /**
-   * Says again where devices are, after the store may have forgotten it. A device that is known to be elsewhere stays there.
-   * @returns the devices that are no longer ours
+   * Registers sessions again after a possible data loss of the store. A device with a session on another connector keeps that session.
+   * @returns the devices whose session is on another connector
    */
   reassert(sessions: readonly DevicePresence[]): Promise<DeviceAddress[]>;
-  /** Ends the session, if it is still the device's. */
+  /** Ends the sessions that are still the current ones of their devices. */
   disconnect(sessions: readonly DevicePresence[]): Promise<void>;
-  /** The queue's beginning, messages on their way to the device included. */
+  /** The beginning of the queue, including messages in flight. */
   peek(device: DeviceAddress, limit: number): Promise<QueuePage>;
-  /** Takes acknowledged messages out; counts each once, and those that are no longer there not at all. */
+  /** Removes acknowledged messages, and counts each removal once. */
   acknowledge(acknowledgements: readonly Acknowledgement[]): Promise<void>;
-  /** The messages with these ids, as far as they are there and have not expired. */
+  /** The messages with these ids that exist and have not expired. */
   messages(ids: readonly string[]): Promise<PushMessage[]>;
-  /** Forgets what waits for a device. */
+  /** Deletes the queues of devices. */
   clear(devices: readonly DeviceAddress[]): Promise<void>;
-  /** How a push stands, by platform. Sums that only grow. */
-  tally(message: Pick<PushMessage, 'id' | 'appId'>): Promise<ReadonlyMap<string, QueueTally>>;
-  /** Forgets the tally; once the push is over. A batch that comes within an hour after it is passed over. */
+  /** The delivery statistics of a push by platform. The values only grow. */
+  statistics(message: Pick<PushMessage, 'id' | 'appId'>): Promise<ReadonlyMap<string, QueueStatistics>>;
+  /** Deletes the statistics of a finished push. A batch that arrives within the next hour is skipped. */
   forget(message: Pick<PushMessage, 'id' | 'appId'>): Promise<void>;
-  /** How many devices of an application are connected. */
+  /** The number of connected devices of an application. */
   countConnected(appId: string): Promise<number>;
-  /** Ends all sessions of connectors that are dead. */
+  /** Ends all sessions of dead connectors. */
   endSessionsOf(nodes: readonly string[]): Promise<void>;
-  /** Takes a bite of what has expired, where the store does not do so by itself. @returns whether there may be more */
+  /** Deletes a batch of expired data, if the store does not expire data itself. @returns whether more may remain */
   removeExpired(): Promise<boolean>;
 }
 

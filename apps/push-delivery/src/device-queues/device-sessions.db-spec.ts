@@ -9,7 +9,7 @@ const { stores } = useQueueStores();
 for (const store of stores) describeSessions(store);
 
 describe('the queues of a standalone server', () => {
-  it('outlive a restart, and its sessions do not', async () => {
+  it('survive a restart, and its sessions do not', async () => {
     const open = stores.find(({ name }) => name === 'PostgreSQL')!.open;
     const before = new QueueUser(open());
     const [device, message] = [before.newDevice(), before.newMessage()];

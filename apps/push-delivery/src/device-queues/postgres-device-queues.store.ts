@@ -12,102 +12,20 @@ import type {
   EnqueuedDevice,
   MessageRef,
   QueuePage,
-  QueueTally,
+  QueueStatistics,
   SessionRef,
 } from './device-queues.js';
 import * as sql from './queue-statements.js';
 
-/** Runs pieces of work one after the other, in the order in which they came. */
-class SerialExecutor {
-  #last: Promise<unknown> = Promise.resolve();
-
-  run<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work);
-    this.#last = result.catch(() => undefined);
-    return result;
-  }
-}
-
-interface KnownSession extends SessionRef {
-  readonly conflicts: number;
-  /** When the last conflict was, in milliseconds; 0 where there was none. */
-  readonly conflictAtMs: number;
-}
-
-/** Where devices are connected, in the memory of the process that holds all connections. */
-class Sessions {
-  readonly #byApp = new Map<string, Map<string, KnownSession>>();
-
-  constructor(private readonly conflictMs: number) {}
-
-  connect(device: DeviceAddress, session: SessionRef, nowMs: number): Omit<ConnectOutcome, 'page'> {
-    const known = this.#of(device);
-    if (known === undefined || isSame(known, session)) {
-      this.#set(device, { ...session, conflicts: known?.conflicts ?? 0, conflictAtMs: known?.conflictAtMs ?? 0 });
-      return { previous: undefined, conflicts: known?.conflicts ?? 0 };
-    }
-    const conflicts = known.conflictAtMs + this.conflictMs > nowMs ? known.conflicts + 1 : 1;
-    this.#set(device, { ...session, conflicts, conflictAtMs: nowMs });
-    return { previous: { node: known.node, session: known.session }, conflicts };
-  }
-
-  /** @returns whether the device is where it is said to be now */
-  reassert({ device, session }: DevicePresence): boolean {
-    const known = this.#of(device);
-    if (known !== undefined && known.node !== session.node) return false;
-    if (known?.session !== session.session) this.#set(device, { ...session, conflicts: 0, conflictAtMs: 0 });
-    return true;
-  }
-
-  disconnect({ device, session }: DevicePresence): void {
-    const known = this.#of(device);
-    if (known !== undefined && isSame(known, session)) this.#remove(device);
-  }
-
-  nodeOf(device: DeviceAddress): string | undefined {
-    return this.#of(device)?.node;
-  }
-
-  count(appId: string): number {
-    return this.#byApp.get(appId)?.size ?? 0;
-  }
-
-  endThoseOf(nodes: ReadonlySet<string>): void {
-    for (const [appId, sessions] of this.#byApp) {
-      const ended = [...sessions].filter(([, { node }]) => nodes.has(node));
-      for (const [installationId] of ended) this.#remove({ appId, installationId });
-    }
-  }
-
-  #of({ appId, installationId }: DeviceAddress): KnownSession | undefined {
-    return this.#byApp.get(appId)?.get(installationId);
-  }
-
-  #set({ appId, installationId }: DeviceAddress, session: KnownSession): void {
-    const sessions = this.#byApp.get(appId) ?? new Map<string, KnownSession>();
-    this.#byApp.set(appId, sessions.set(installationId, session));
-  }
-
-  #remove({ appId, installationId }: DeviceAddress): void {
-    const sessions = this.#byApp.get(appId);
-    sessions?.delete(installationId);
-    if (sessions?.size === 0) this.#byApp.delete(appId);
-  }
-}
-
-function isSame(one: SessionRef, other: SessionRef): boolean {
-  return one.node === other.node && one.session === other.session;
-}
-
 type MessageId = Pick<PushMessage, 'id' | 'appId'>;
 
 /**
- * The queues of the standalone server: rows in its database, which a restart leaves, and sessions in its memory, which end with
- * it anyway. Moves follow one another, so counts need no locks and no move waits for another one's in a circle.
+ * The queues of the standalone server: rows in its database, which survive a restart, and sessions in its memory, which end with the
+ * process. Writes run one after the other, so counts need no locks and writes cannot deadlock.
  */
 export class PostgresDeviceQueues implements DeviceQueues {
   readonly #sessions: Sessions;
-  readonly #moves = new SerialExecutor();
+  readonly #writes = new SerialExecutor();
 
   constructor(
     private readonly database: Database,
@@ -118,8 +36,8 @@ export class PostgresDeviceQueues implements DeviceQueues {
 
   async enqueue(batch: EnqueueBatch): Promise<ConnectedDevice[]> {
     if (batch.devices.length === 0) return [];
-    await this.#moves.run(() => this.database.transaction((tx) => this.#enqueue(tx, batch)));
-    // After the commit: who connects before it finds the message on the page, who connects later is found here.
+    await this.#writes.run(() => this.database.transaction((tx) => this.#enqueue(tx, batch)));
+    // After the commit: a device that connects earlier finds the message on its page, one that connects later is found here.
     return this.#connectedOf(batch);
   }
 
@@ -146,15 +64,15 @@ export class PostgresDeviceQueues implements DeviceQueues {
   }
 
   async acknowledge(acknowledgements: readonly Acknowledgement[]): Promise<void> {
-    const told = acknowledgements.filter(({ droppedTold }) => droppedTold > 0);
+    const reported = acknowledgements.filter(({ droppedReported }) => droppedReported > 0);
     const refs = acknowledgements.flatMap(({ device, refs }) => refs.map(({ id }) => ({ device, id })));
-    await this.#moves.run(() =>
+    await this.#writes.run(() =>
       this.database.transaction(async (tx) => {
         const ids = refs.map(({ id }) => id);
         await tx.query(sql.ACKNOWLEDGE, [...addressColumns(refs), ids], 'queues.acknowledge');
-        if (told.length === 0) return;
-        const counts = told.map(({ droppedTold }) => droppedTold);
-        await tx.query(sql.TELL_DROPPED, [...addressColumns(told), counts], 'queues.tellDropped');
+        if (reported.length === 0) return;
+        const counts = reported.map(({ droppedReported }) => droppedReported);
+        await tx.query(sql.REPORT_DROPPED, [...addressColumns(reported), counts], 'queues.reportDropped');
       }),
     );
   }
@@ -165,16 +83,20 @@ export class PostgresDeviceQueues implements DeviceQueues {
 
   async clear(devices: readonly DeviceAddress[]): Promise<void> {
     const columns = addressColumns(devices.map((device) => ({ device })));
-    await this.#moves.run(() => this.database.query(sql.CLEAR, columns, 'queues.clear'));
+    await this.#writes.run(() => this.database.query(sql.CLEAR, columns, 'queues.clear'));
   }
 
-  async tally({ appId, id }: MessageId): Promise<ReadonlyMap<string, QueueTally>> {
-    const rows = await this.database.query<QueueTally & { platform: string }>(sql.TALLY, [appId, id], 'queues.tally');
-    return new Map(rows.map(({ platform, ...tally }) => [platform, tally]));
+  async statistics({ appId, id }: MessageId): Promise<ReadonlyMap<string, QueueStatistics>> {
+    const rows = await this.database.query<QueueStatistics & { platform: string }>(
+      sql.STATISTICS,
+      [appId, id],
+      'queues.statistics',
+    );
+    return new Map(rows.map(({ platform, ...statistics }) => [platform, statistics]));
   }
 
   async forget({ appId, id }: MessageId): Promise<void> {
-    await this.#moves.run(() => this.database.query(sql.FORGET, [appId, id], 'queues.forget'));
+    await this.#writes.run(() => this.database.query(sql.FORGET, [appId, id], 'queues.forget'));
   }
 
   countConnected(appId: string): Promise<number> {
@@ -182,15 +104,15 @@ export class PostgresDeviceQueues implements DeviceQueues {
   }
 
   endSessionsOf(nodes: readonly string[]): Promise<void> {
-    this.#sessions.endThoseOf(new Set(nodes));
+    this.#sessions.endSessionsOf(new Set(nodes));
     return Promise.resolve();
   }
 
   async removeExpired(): Promise<boolean> {
     let isMore = false;
     for (const statement of sql.REMOVE_EXPIRED) {
-      const removed = await this.#moves.run(() => this.database.query(statement));
-      isMore ||= removed.length === sql.BITE;
+      const removed = await this.#writes.run(() => this.database.query(statement));
+      isMore ||= removed.length === sql.BATCH_SIZE;
     }
     return isMore;
   }
@@ -211,7 +133,7 @@ export class PostgresDeviceQueues implements DeviceQueues {
     await this.#dropOldest(tx, message, fresh);
   }
 
-  /** Of queues that hold too many. What has expired goes first, and is not counted as dropped. */
+  /** Drops the oldest messages of full queues. Expired messages are removed first and do not count as dropped. */
   async #dropOldest(tx: Tx, { appId, expiresAt }: PushMessage, devices: readonly EnqueuedDevice[]): Promise<void> {
     const values = [appId, idsOf(devices), this.limits.queueLimit];
     const full = await tx.query<{ installationId: string }>(sql.FIND_FULL, values, 'queues.findFull');
@@ -241,4 +163,86 @@ function idsOf(devices: readonly { readonly installationId: string }[]): string[
 /** Application ids and installation ids, for `unnest`. */
 function addressColumns(items: readonly { readonly device: DeviceAddress }[]): [string[], string[]] {
   return [items.map(({ device }) => device.appId), items.map(({ device }) => device.installationId)];
+}
+
+interface KnownSession extends SessionRef {
+  readonly conflicts: number;
+  /** The time of the last conflict, in milliseconds; 0 if there was none. */
+  readonly conflictAtMs: number;
+}
+
+/** The sessions of devices, in the memory of the process that holds all connections. */
+class Sessions {
+  readonly #byApp = new Map<string, Map<string, KnownSession>>();
+
+  constructor(private readonly conflictMs: number) {}
+
+  connect(device: DeviceAddress, session: SessionRef, nowMs: number): Omit<ConnectOutcome, 'page'> {
+    const known = this.#of(device);
+    if (known === undefined || isSame(known, session)) {
+      this.#set(device, { ...session, conflicts: known?.conflicts ?? 0, conflictAtMs: known?.conflictAtMs ?? 0 });
+      return { previous: undefined, conflicts: known?.conflicts ?? 0 };
+    }
+    const conflicts = known.conflictAtMs + this.conflictMs > nowMs ? known.conflicts + 1 : 1;
+    this.#set(device, { ...session, conflicts, conflictAtMs: nowMs });
+    return { previous: { node: known.node, session: known.session }, conflicts };
+  }
+
+  /** @returns false if the device has a session on another connector */
+  reassert({ device, session }: DevicePresence): boolean {
+    const known = this.#of(device);
+    if (known !== undefined && known.node !== session.node) return false;
+    if (known?.session !== session.session) this.#set(device, { ...session, conflicts: 0, conflictAtMs: 0 });
+    return true;
+  }
+
+  disconnect({ device, session }: DevicePresence): void {
+    const known = this.#of(device);
+    if (known !== undefined && isSame(known, session)) this.#remove(device);
+  }
+
+  nodeOf(device: DeviceAddress): string | undefined {
+    return this.#of(device)?.node;
+  }
+
+  count(appId: string): number {
+    return this.#byApp.get(appId)?.size ?? 0;
+  }
+
+  endSessionsOf(nodes: ReadonlySet<string>): void {
+    for (const [appId, sessions] of this.#byApp) {
+      const ended = [...sessions].filter(([, { node }]) => nodes.has(node));
+      for (const [installationId] of ended) this.#remove({ appId, installationId });
+    }
+  }
+
+  #of({ appId, installationId }: DeviceAddress): KnownSession | undefined {
+    return this.#byApp.get(appId)?.get(installationId);
+  }
+
+  #set({ appId, installationId }: DeviceAddress, session: KnownSession): void {
+    const sessions = this.#byApp.get(appId) ?? new Map<string, KnownSession>();
+    this.#byApp.set(appId, sessions.set(installationId, session));
+  }
+
+  #remove({ appId, installationId }: DeviceAddress): void {
+    const sessions = this.#byApp.get(appId);
+    sessions?.delete(installationId);
+    if (sessions?.size === 0) this.#byApp.delete(appId);
+  }
+}
+
+function isSame(one: SessionRef, other: SessionRef): boolean {
+  return one.node === other.node && one.session === other.session;
+}
+
+/** Runs tasks one after the other, in the order of their calls. */
+class SerialExecutor {
+  #last: Promise<unknown> = Promise.resolve();
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
 }

@@ -12,14 +12,14 @@ import { RedisConnectorNodes } from './redis-connector-nodes.store.js';
 const LEASE_MS = 10_000;
 const { stores, redis } = useQueueStores();
 
-describe('the upkeep of queues', () => {
+describe('the cleanup of queues', () => {
   const storeOf = (wanted: string) => stores.find(({ name }) => name === wanted)!;
   const processAll = async (queues: DeviceQueues, nodes: ConnectorNodes) => {
     const job = new QueueCleanupJob(queues, nodes, new Metrics());
     while (await job.processBatch());
   };
 
-  it.runIf(isProvided('redis'))('ends the sessions of connectors that are dead, and of no others', async () => {
+  it.runIf(isProvided('redis'))('ends the sessions of dead connectors only', async () => {
     const user = new QueueUser(storeOf('Redis').open());
     const nodes = new RedisConnectorNodes(redis(), LEASE_MS * 10);
     for (const id of ['dead', 'alive']) {
@@ -33,7 +33,7 @@ describe('the upkeep of queues', () => {
     expect(await nodes.live()).toEqual([{ id: 'alive', port: 1 }]);
   });
 
-  it('takes away what has expired', async () => {
+  it('deletes expired data', async () => {
     const { open, left } = storeOf('PostgreSQL');
     const user = new QueueUser(open());
     await user.enqueue(user.newMessage({ expiresAt: Date.now() - 1 }), [user.newDevice()]);

@@ -1,8 +1,8 @@
 import { BEHIND_ALL } from './device-queues.js';
 
-/** Rows that one statement takes away: few enough that no move waits long for it. */
-export const BITE = 1_000;
-/** Counts outlive the message by the time for which notifications are kept: who should fetch them may be away. */
+/** Rows per statement: other writes wait only briefly for this many. */
+export const BATCH_SIZE = 1_000;
+/** Statistics are kept after the expiry as long as notifications are, because the dispatchers that copy them may be down. */
 const KEPT = "interval '7 days'";
 
 export const FIND_MARK = `SELECT position FROM push.marks WHERE app_id = $1 AND message_id = $2 AND partition = $3`;
@@ -36,7 +36,7 @@ export const REMOVE_EXPIRED_OF = `
    WHERE queued.app_id = $1 AND queued.installation_id = ANY ($2) AND message.seq = queued.seq
      AND message.expires_at <= clock_timestamp()`;
 
-/** What is dropped is counted for its own push, and kept to be told to the device. */
+/** Each dropped message is counted for its own push, and for the gap that is reported to the device. */
 export const DROP_OLDEST = `
   WITH placed AS (
     SELECT installation_id, seq, row_number() OVER (PARTITION BY installation_id ORDER BY seq DESC) AS place
@@ -85,7 +85,7 @@ export const ACKNOWLEDGE = `
     FROM (SELECT app_id, id, platform, count(*) AS count FROM acknowledged GROUP BY 1, 2, 3) arrived
    WHERE tallies.app_id = arrived.app_id AND tallies.message_id = arrived.id AND tallies.platform = arrived.platform`;
 
-export const TELL_DROPPED = `
+export const REPORT_DROPPED = `
   WITH told AS (
     SELECT app_id, installation_id, sum(count) AS count
       FROM unnest($1::text[], $2::text[], $3::integer[]) AS told(app_id, installation_id, count) GROUP BY 1, 2
@@ -110,10 +110,10 @@ export const CLEAR = `
   DELETE FROM push.queued_messages USING device
    WHERE queued_messages.app_id = device.app_id AND queued_messages.installation_id = device.installation_id`;
 
-export const TALLY = `
+export const STATISTICS = `
   SELECT platform, enqueued, acknowledged, overflowed FROM push.tallies WHERE app_id = $1 AND message_id = $2`;
 
-/** The marks stay a while, behind all positions: a batch may come late. */
+/** The marks stay for an hour, after all positions, because a batch may arrive late. */
 export const FORGET = `
   WITH marks AS (
     UPDATE push.marks SET position = '${BEHIND_ALL}', kept_until = clock_timestamp() + interval '1 hour'
@@ -121,24 +121,24 @@ export const FORGET = `
   )
   DELETE FROM push.tallies WHERE app_id = $1 AND message_id = $2`;
 
-/** In this order: a message goes when no queue holds it any more. */
+/** In this order: a message is deleted once no queue holds it. */
 export const REMOVE_EXPIRED: readonly string[] = [
   `DELETE FROM push.queued_messages WHERE (app_id, installation_id, seq) IN (
      SELECT queued.app_id, queued.installation_id, queued.seq
        FROM push.messages message JOIN push.queued_messages queued ON queued.seq = message.seq
-      WHERE message.expires_at <= clock_timestamp() LIMIT ${BITE}) RETURNING 1`,
+      WHERE message.expires_at <= clock_timestamp() LIMIT ${BATCH_SIZE}) RETURNING 1`,
   `DELETE FROM push.messages WHERE seq IN (
      SELECT seq FROM push.messages message
       WHERE expires_at <= clock_timestamp()
         AND NOT EXISTS (SELECT 1 FROM push.queued_messages queued WHERE queued.seq = message.seq)
-      LIMIT ${BITE}) RETURNING 1`,
+      LIMIT ${BATCH_SIZE}) RETURNING 1`,
   `DELETE FROM push.dropped_messages WHERE (app_id, installation_id) IN (
-     SELECT app_id, installation_id FROM push.dropped_messages WHERE expires_at <= clock_timestamp() LIMIT ${BITE})
+     SELECT app_id, installation_id FROM push.dropped_messages WHERE expires_at <= clock_timestamp() LIMIT ${BATCH_SIZE})
    RETURNING 1`,
   `DELETE FROM push.marks WHERE (app_id, message_id, partition) IN (
-     SELECT app_id, message_id, partition FROM push.marks WHERE kept_until <= clock_timestamp() LIMIT ${BITE})
+     SELECT app_id, message_id, partition FROM push.marks WHERE kept_until <= clock_timestamp() LIMIT ${BATCH_SIZE})
    RETURNING 1`,
   `DELETE FROM push.tallies WHERE (app_id, message_id, platform) IN (
-     SELECT app_id, message_id, platform FROM push.tallies WHERE kept_until <= clock_timestamp() LIMIT ${BITE})
+     SELECT app_id, message_id, platform FROM push.tallies WHERE kept_until <= clock_timestamp() LIMIT ${BATCH_SIZE})
    RETURNING 1`,
 ];

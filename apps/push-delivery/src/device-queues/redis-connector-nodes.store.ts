@@ -2,8 +2,8 @@ import { type Redis, RedisScript } from '#redis';
 import type { ConnectorNode, ConnectorNodes } from './connector-nodes.js';
 
 /**
- * Leases by node, what is known of each, and when nodes were found dead whose sessions are not all ended yet. Behind them a
- * key that is never there (RedisScript).
+ * Leases by node, the port and data name of each node, and the times at which nodes with remaining sessions were found dead. The last
+ * key never exists (RedisScript).
  */
 const KEYS = ['push:{nodes}:leases', 'push:{nodes}:known', 'push:{nodes}:dead', 'push:{nodes}'];
 
@@ -16,8 +16,8 @@ local function portAndName(node) return string.match(redis.call('HGET', known, n
 `;
 
 /**
- * Removing first, which needs no memory, lets the rest pass where Redis has none: a full Redis does not make nodes dead.
- * The reply is the name of the node's lease, which changes where it had run out or its sessions are being ended.
+ * The removal comes first because it needs no memory, so the script also works on a Redis out of memory: nodes stay alive. The reply is
+ * the name of the node's lease, which changes after the lease has expired or while its sessions are being ended.
  */
 const BEAT = new RedisScript(`${BEGIN}
 local node, port, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -30,7 +30,7 @@ redis.call('HSET', known, node, port .. ' ' .. name)
 return name
 `);
 
-/** The lease ends; that there is something to end is noted by whoever looks next. */
+/** Ends the lease. The next reaping moves the node to the dead ones. */
 const LEAVE = new RedisScript(`${BEGIN}
 if redis.call('ZSCORE', leases, ARGV[1]) then redis.call('ZADD', leases, 0, ARGV[1]) end
 `);
@@ -44,7 +44,7 @@ end
 return found
 `);
 
-const TAKE_DEAD = new RedisScript(`${BEGIN}
+const REAP_EXPIRED = new RedisScript(`${BEGIN}
 for _, node in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', now)) do
   redis.call('ZREM', leases, node)
   redis.call('HDEL', known, node)
@@ -53,8 +53,8 @@ end
 return redis.call('ZRANGE', dead, 0, -1)
 `);
 
-/** A node that has come back in the meantime gets another name once more: what it said of its sessions may be gone. */
-const BURY = new RedisScript(`${BEGIN}
+/** A node that has returned since gets a new name, because sessions that it has registered may be gone. */
+const ACKNOWLEDGE_REAPED = new RedisScript(`${BEGIN}
 for _, node in ipairs(ARGV) do
   redis.call('ZREM', dead, node)
   local port = portAndName(node)
@@ -62,14 +62,14 @@ for _, node in ipairs(ARGV) do
 end
 `);
 
-/** The connectors of the services. */
+/** The connectors of the services, in Redis. */
 export class RedisConnectorNodes implements ConnectorNodes {
   constructor(
     private readonly redis: Redis,
     private readonly leaseMs: number,
   ) {}
 
-  /** The lease's name alone would not tell that another master of a cluster has lost sessions. */
+  /** The name of the lease alone would not show that another master of a cluster has lost sessions. */
   async beat({ id, port }: ConnectorNode): Promise<string> {
     const [lease, memory] = await Promise.all([
       this.redis.run<string>(BEAT, KEYS, [id, port, this.leaseMs]),
@@ -91,10 +91,10 @@ export class RedisConnectorNodes implements ConnectorNodes {
   }
 
   reapExpired(): Promise<string[]> {
-    return this.redis.run<string[]>(TAKE_DEAD, KEYS, []);
+    return this.redis.run<string[]>(REAP_EXPIRED, KEYS, []);
   }
 
-  async acknowledgeDropped(nodeIds: readonly string[]): Promise<void> {
-    if (nodeIds.length > 0) await this.redis.run(BURY, KEYS, nodeIds);
+  async acknowledgeReaped(nodeIds: readonly string[]): Promise<void> {
+    if (nodeIds.length > 0) await this.redis.run(ACKNOWLEDGE_REAPED, KEYS, nodeIds);
   }
 }

@@ -15,7 +15,7 @@ import {
   partitionOf,
   PARTITIONS,
   type QueuePage,
-  type QueueTally,
+  type QueueStatistics,
   type SessionRef,
 } from './device-queues.js';
 import {
@@ -32,73 +32,26 @@ import {
   PEEK,
   PUT_MESSAGE,
   REASSERT,
-  TALLY,
+  STATISTICS,
 } from './redis-queue-scripts.store.js';
 
-type PageReply = [hasMore: number, dropped: number, members: string[]];
-type ConnectReply = [node: string | null, session: string | null, conflicts: number, ...page: PageReply];
-
-const NOTHING: QueueTally = { enqueued: 0, acknowledged: 0, overflowed: 0 };
-
-/** From the place, counted from one, and the node of each connected device. */
-function connectedFrom(reply: readonly (number | string)[], devices: readonly EnqueuedDevice[]): ConnectedDevice[] {
-  const found: ConnectedDevice[] = [];
-  for (let index = 0; index < reply.length; index += 2) {
-    const device = devices[Number(reply[index]) - 1];
-    if (device === undefined) continue;
-    const { installationId, platform } = device;
-    found.push({ installationId, platform, node: String(reply[index + 1]) });
-  }
-  return found;
-}
-
-function outcomeFrom([node, session, conflicts, ...page]: ConnectReply): ConnectOutcome {
-  const previous = node === null || session === null ? undefined : { node, session };
-  return { page: pageFrom(page), previous, conflicts };
-}
-
-function pageFrom([hasMore, dropped, members]: PageReply): QueuePage {
-  return { refs: members.map(refFrom), hasMore: hasMore === 1, dropped };
-}
-
-/** From `id expiry platform`. */
-function refFrom(member: string): MessageRef {
-  const [id = ''] = member.split(' ', 1);
-  return { id, platform: member.slice(member.indexOf(' ', id.length + 1) + 1) };
-}
-
-/** Adds up what partitions say: names such as `enqueued:android`, each followed by its number. */
-function tallyFrom(replies: readonly (readonly string[])[]): Map<string, QueueTally> {
-  const tallies = new Map<string, QueueTally>();
-  for (const [name, value] of replies.flatMap(pairsOf)) {
-    const [kind = ''] = name.split(':', 1);
-    if (!isCounted(kind)) continue;
-    const platform = name.slice(kind.length + 1);
-    const tally = tallies.get(platform) ?? NOTHING;
-    tallies.set(platform, { ...tally, [kind]: tally[kind] + Number(value) });
-  }
-  return tallies;
-}
-
-function pairsOf(reply: readonly string[]): [string, string][] {
-  return Array.from({ length: reply.length / 2 }, (_, index) => [reply[index * 2] ?? '', reply[index * 2 + 1] ?? '']);
-}
-
-function isCounted(kind: string): kind is keyof QueueTally {
-  return Object.hasOwn(NOTHING, kind);
-}
-
-/** Devices that one script moves: a few milliseconds, for which everybody else waits. */
+/** Devices per script: it blocks Redis for a few milliseconds. */
 const SCRIPT_DEVICES = 500;
-/** Counts outlive the message by the time for which notifications are kept: who should fetch them may be away. */
-const TALLY_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
-/** How long a forgotten push is known to be over. */
+/** Statistics are kept after the expiry as long as notifications are, because the dispatchers that copy them may be down. */
+const STATISTICS_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
+/** The mark of a finished push stays this long. */
 const MARK_KEPT_MS = 60 * 60 * 1_000;
 const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, partition) => partition);
-/** What the names of a partition's keys begin with, which is no key itself, and one of them (RedisScript). */
+/** The common prefix of a partition's keys, which is no key itself, and one of the keys (RedisScript). */
 const PARTITION_KEYS = ALL_PARTITIONS.map((partition) => [`push:{${partition}}`, `push:{${partition}}:apps`]);
 
-/** The queues of the services. */
+type PageReply = [hasMore: number, dropped: number, members: string[]];
+
+type ConnectReply = [node: string | null, session: string | null, conflicts: number, ...page: PageReply];
+
+const NOTHING: QueueStatistics = { enqueued: 0, acknowledged: 0, overflowed: 0 };
+
+/** The queues of the services, in Redis. */
 export class RedisDeviceQueues implements DeviceQueues {
   constructor(
     private readonly redis: Redis,
@@ -109,9 +62,9 @@ export class RedisDeviceQueues implements DeviceQueues {
     if (devices.length === 0) return [];
     await this.redis.run(PUT_MESSAGE, [messageKey(message.id)], [JSON.stringify(message), message.expiresAt]);
     const { appId, id, order, expiresAt } = message;
-    const push = [appId, id, order, expiresAt, this.limits.queueLimit, TALLY_KEPT_MS];
+    const push = [appId, id, order, expiresAt, this.limits.queueLimit, STATISTICS_KEPT_MS];
     const connected: ConnectedDevice[] = [];
-    // One after the other: each moves the mark.
+    // In sequence, because each script moves the mark.
     for (const some of chunksOf(devices, SCRIPT_DEVICES)) {
       const values = some.flatMap(({ installationId, platform, position }) => [installationId, platform, position]);
       connected.push(...connectedFrom(await this.#run(ENQUEUE, partition, [...push, ...values]), some));
@@ -175,9 +128,9 @@ export class RedisDeviceQueues implements DeviceQueues {
     );
   }
 
-  async tally({ appId, id }: Pick<PushMessage, 'id' | 'appId'>): Promise<ReadonlyMap<string, QueueTally>> {
-    const replies = await this.#runInAll<string[]>(TALLY, [appId, id]);
-    return tallyFrom(replies);
+  async statistics({ appId, id }: Pick<PushMessage, 'id' | 'appId'>): Promise<ReadonlyMap<string, QueueStatistics>> {
+    const replies = await this.#runInAll<string[]>(STATISTICS, [appId, id]);
+    return statisticsFrom(replies);
   }
 
   async forget({ appId, id }: Pick<PushMessage, 'id' | 'appId'>): Promise<void> {
@@ -215,7 +168,7 @@ export class RedisDeviceQueues implements DeviceQueues {
     return Promise.all(ALL_PARTITIONS.map((partition) => this.#run<Reply>(script, partition, values)));
   }
 
-  /** Hands on what belongs to one partition together, in pieces that Redis moves at once. */
+  /** Groups items by partition, and runs each group in chunks of one script. */
   #runForEach<Item, Result>(
     items: readonly Item[],
     deviceOf: (item: Item) => DeviceAddress,
@@ -235,6 +188,54 @@ export class RedisDeviceQueues implements DeviceQueues {
   }
 }
 
+/** The reply lists the index, from one, and the node of each connected device. */
+function connectedFrom(reply: readonly (number | string)[], devices: readonly EnqueuedDevice[]): ConnectedDevice[] {
+  const found: ConnectedDevice[] = [];
+  for (let index = 0; index < reply.length; index += 2) {
+    const device = devices[Number(reply[index]) - 1];
+    if (device === undefined) continue;
+    const { installationId, platform } = device;
+    found.push({ installationId, platform, node: String(reply[index + 1]) });
+  }
+  return found;
+}
+
+function outcomeFrom([node, session, conflicts, ...page]: ConnectReply): ConnectOutcome {
+  const previous = node === null || session === null ? undefined : { node, session };
+  return { page: pageFrom(page), previous, conflicts };
+}
+
+function pageFrom([hasMore, dropped, members]: PageReply): QueuePage {
+  return { refs: members.map(refFrom), hasMore: hasMore === 1, dropped };
+}
+
+/** Parses `id expiry platform`. */
+function refFrom(member: string): MessageRef {
+  const [id = ''] = member.split(' ', 1);
+  return { id, platform: member.slice(member.indexOf(' ', id.length + 1) + 1) };
+}
+
+/** Adds up the replies of the partitions: names such as `enqueued:android`, each followed by its number. */
+function statisticsFrom(replies: readonly (readonly string[])[]): Map<string, QueueStatistics> {
+  const byPlatform = new Map<string, QueueStatistics>();
+  for (const [name, value] of replies.flatMap(pairsOf)) {
+    const [kind = ''] = name.split(':', 1);
+    if (!isCounted(kind)) continue;
+    const platform = name.slice(kind.length + 1);
+    const statistics = byPlatform.get(platform) ?? NOTHING;
+    byPlatform.set(platform, { ...statistics, [kind]: statistics[kind] + Number(value) });
+  }
+  return byPlatform;
+}
+
+function pairsOf(reply: readonly string[]): [string, string][] {
+  return Array.from({ length: reply.length / 2 }, (_, index) => [reply[index * 2] ?? '', reply[index * 2 + 1] ?? '']);
+}
+
+function isCounted(kind: string): kind is keyof QueueStatistics {
+  return Object.hasOwn(NOTHING, kind);
+}
+
 function chunksOf<T>(items: readonly T[], size: number): (readonly T[])[] {
   const count = Math.ceil(items.length / size);
   return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));
@@ -248,6 +249,6 @@ function sessionValues({ device, session }: DevicePresence): string[] {
   return [device.appId, device.installationId, session.node, session.session];
 }
 
-function acknowledgementValues({ device, refs, droppedTold }: Acknowledgement): (string | number)[] {
-  return [device.appId, device.installationId, droppedTold, refs.length, ...refs.map(({ id }) => id)];
+function acknowledgementValues({ device, refs, droppedReported }: Acknowledgement): (string | number)[] {
+  return [device.appId, device.installationId, droppedReported, refs.length, ...refs.map(({ id }) => id)];
 }

@@ -1,8 +1,8 @@
 import { IS_BEHIND, RedisScript } from '#redis';
 
 /**
- * Every script but those of messages works in one partition, which KEYS[1] names; what stands in Redis begins with it, so it
- * lies together on a cluster too (README: Keys). A queue's member is `id expiry platform`; its score is the order.
+ * Every script but those of messages works in the partition named by KEYS[1]. All its keys begin with this name, so a cluster keeps
+ * them on one node (README: Keys). The member of a queue is `id expiry platform`, its score the order.
  */
 const BEGIN = `
 local base = KEYS[1]
@@ -15,14 +15,14 @@ local function isExpired(member) return tonumber(string.match(member, '^%S+ (%d+
 `;
 
 /**
- * Redis that is out of memory refuses the first write of a script if it needs any, and lets pass what comes after one that
- * needs none. So devices can still log in and acknowledge, which is what makes room.
+ * Redis out of memory refuses a script whose first write needs memory, and allows all writes after one that needs none. Devices can
+ * therefore still log in and acknowledge, which frees memory.
  */
 const NEEDS_NO_ROOM = `
 redis.call('DEL', base)
 `;
 
-/** Takes members out of a queue whose messages have expired, and puts those that have not into \`found\`. */
+/** Removes the expired members of a queue, and returns the others in `found`. */
 const UNEXPIRED = `
 local function unexpired(queue, members)
   local found, expired = {}, {}
@@ -32,7 +32,7 @@ local function unexpired(queue, members)
 end
 `;
 
-/** Counts for pushes that are still counted. */
+/** Counts for a push that still has statistics. */
 const COUNT_FOR = `
 local function countFor(app, id, kind, platform)
   local tally = tallyOf(app, id)
@@ -40,7 +40,7 @@ local function countFor(app, id, kind, platform)
 end
 `;
 
-/** What is said of the oldest messages: whether there are more, how many were dropped, and their members. */
+/** A page: whether the queue holds more messages, the number of dropped ones, and the members. */
 const PAGE = `
 ${UNEXPIRED}
 local function pageOf(queue, limit)
@@ -54,7 +54,7 @@ local function pageOf(queue, limit)
 end
 `;
 
-/** A session is known as \`node conflicts since session\`; \`since\` is when the last conflict was. */
+/** The value of a session is `node conflicts since session`; `since` is the time of the last conflict. */
 const SESSION = `
 local function ownerOf(value)
   local node, session = string.match(value, '^(%S+) %d+ %d+ (.*)$')
@@ -63,9 +63,9 @@ end
 `;
 
 /**
- * The mark moves first: it needs memory, so a script that Redis has no room for does nothing at all. ARGV: the push (application,
- * id, order, expiry, limit of a queue, how long its tally is kept after the expiry), then for each device the installation, its
- * platform and its position. Replies with the places of connected devices and their nodes.
+ * The mark moves first: this write needs memory, so Redis out of memory refuses the whole script. ARGV: the push (application, id,
+ * order, expiry, limit of a queue, the time to keep its statistics after the expiry), then for each device the installation, the
+ * platform and the position. The reply lists the indexes of connected devices and their nodes.
  */
 export const ENQUEUE = new RedisScript(`${BEGIN}${IS_BEHIND}${UNEXPIRED}${COUNT_FOR}${SESSION}
 local app, id, order, expiresAt, limit, keepMs =
@@ -129,7 +129,7 @@ end
 return connected
 `);
 
-/** A session that a device had before is in conflict with the new one; conflicts that follow within a minute add up. */
+/** A previous session of the device conflicts with the new one; conflicts within a minute of each other add up. */
 export const CONNECT = new RedisScript(`${BEGIN}${PAGE}${SESSION}${NEEDS_NO_ROOM}
 local app, installation, node, session, limit, conflictMs =
   ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -152,7 +152,7 @@ local hasMore, dropped, members = pageOf(queueOf(app, installation), limit)
 return { beforeNode, beforeSession, tonumber(conflicts), hasMore, dropped, members }
 `);
 
-/** Replies with the places of the devices that are elsewhere. */
+/** The reply lists the indexes of the devices whose session is on another connector. */
 export const REASSERT = new RedisScript(`${BEGIN}${SESSION}${NEEDS_NO_ROOM}
 local elsewhere = {}
 for place = 1, #ARGV, 4 do
@@ -186,7 +186,7 @@ local hasMore, dropped, members = pageOf(queueOf(ARGV[1], ARGV[2]), tonumber(ARG
 return { hasMore, dropped, members }
 `);
 
-/** ARGV: for each device the application, the installation, how many drops it was told of, how many ids follow, the ids. */
+/** ARGV: for each device the application, the installation, the number of drops reported to it, the number of ids, the ids. */
 export const ACKNOWLEDGE = new RedisScript(`${BEGIN}${COUNT_FOR}${NEEDS_NO_ROOM}
 local function take(app, queue, ids)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', queue, '(0', '+inf')) do
@@ -215,16 +215,16 @@ while place <= #ARGV do
 end
 `);
 
-/** ARGV: application and installation of each device. */
+/** ARGV: the application and the installation of each device. */
 export const CLEAR = new RedisScript(`${BEGIN}
 for place = 1, #ARGV, 2 do redis.call('DEL', queueOf(ARGV[place], ARGV[place + 1])) end
 `);
 
-export const TALLY = new RedisScript(`${BEGIN}
+export const STATISTICS = new RedisScript(`${BEGIN}
 return redis.call('HGETALL', tallyOf(ARGV[1], ARGV[2]))
 `);
 
-/** The mark stays a while, behind all positions: who lost his lease long ago may still be at work. */
+/** The mark stays for a while, after all positions: a dispatcher that lost its lease may still be working. */
 export const FORGET = new RedisScript(`${BEGIN}
 local tally = tallyOf(ARGV[1], ARGV[2])
 if redis.call('DEL', tally) == 1 then
@@ -241,7 +241,7 @@ export const FIND_APPS = new RedisScript(`${BEGIN}
 return redis.call('SMEMBERS', base .. ':apps')
 `);
 
-/** Takes a bite of the sessions of nodes that are dead. Replies with the cursor of the next one. */
+/** Ends a batch of the sessions of dead nodes. The reply is the cursor of the next batch. */
 export const END_SESSIONS = new RedisScript(`${BEGIN}${SESSION}
 local app, cursor = ARGV[1], ARGV[2]
 local dead = {}
@@ -254,7 +254,7 @@ if redis.call('EXISTS', sessionsOf(app)) == 0 then redis.call('SREM', base .. ':
 return scanned[1]
 `);
 
-/** A message is the same for all partitions. It is written before anything refers to it. */
+/** All partitions share one message. It is written before any reference to it. */
 export const PUT_MESSAGE = new RedisScript(`
 if redis.call('SET', KEYS[1], ARGV[1], 'NX') then redis.call('PEXPIREAT', KEYS[1], ARGV[2]) end
 `);

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { deliveryCountsOf, isSettled, withFewPlatforms, withTally, withTargeted } from './delivery-counts.rules.js';
+import {
+  deliveryCountsOf,
+  isSettled,
+  withFewPlatforms,
+  withStatistics,
+  withTargeted,
+} from './delivery-counts.rules.js';
 
 const installation = (deviceType: string | null, installationId: string | null = 'id') => ({
   objectId: 'o',
@@ -21,7 +27,7 @@ const shown = (given: object) => ({
 });
 
 describe('the counts of a push', () => {
-  it('hold every installation by its platform, also one that is called like a part of the language', () => {
+  it('hold every installation by its platform, including names of JavaScript properties', () => {
     const page = [installation('web'), installation('ios', null), installation(null), installation('__proto__')];
     const found = withTargeted(withTargeted({}, page), [installation('web')]);
     expect(
@@ -34,7 +40,7 @@ describe('the counts of a push', () => {
     ]);
   });
 
-  it('name few platforms, however many names are made up, and those with bodies always', () => {
+  it('name a limited number of platforms, and always those with bodies', () => {
     const madeUp = Array.from({ length: 1_000 }, (_, index) => installation(`p${index}`));
     const first = withTargeted({}, withFewPlatforms({}, madeUp));
     expect([Object.keys(first).length, first['other']?.targeted]).toEqual([33, 968]);
@@ -45,11 +51,11 @@ describe('the counts of a push', () => {
     expect(withFewPlatforms(first, next)).toEqual(withFewPlatforms(first, next));
   });
 
-  it('never shrink when the queues have forgotten', () => {
-    const tally = new Map([['web', { enqueued: 5, acknowledged: 3, overflowed: 1 }]]);
-    const known = withTally(counts({ targeted: 5 }), tally);
-    expect(withTally(known, new Map([['web', { enqueued: 0, acknowledged: 0, overflowed: 0 }]]))).toEqual(known);
-    expect(withTally(known, new Map())).toEqual(known);
+  it('never shrink after the queues have deleted their statistics', () => {
+    const statistics = new Map([['web', { enqueued: 5, acknowledged: 3, overflowed: 1 }]]);
+    const known = withStatistics(counts({ targeted: 5 }), statistics);
+    expect(withStatistics(known, new Map([['web', { enqueued: 0, acknowledged: 0, overflowed: 0 }]]))).toEqual(known);
+    expect(withStatistics(known, new Map())).toEqual(known);
   });
 
   it.each([
@@ -62,14 +68,14 @@ describe('the counts of a push', () => {
     });
   });
 
-  it('add up where the queues are ahead of the scan, or behind it', () => {
+  it('add up if the queues are ahead of the scan or behind it', () => {
     expect(deliveryCountsOf(counts({ targeted: 3, unreachable: 1, enqueued: 6, acknowledged: 6 }), false)).toEqual({
       web: shown({ targeted: 7, delivered: 6, unreachable: 1 }),
     });
     expect(deliveryCountsOf(counts({ targeted: 3 }), false)).toEqual({ web: shown({ targeted: 3, queued: 3 }) });
   });
 
-  it('are settled when every reachable device has it, or dropped it', () => {
+  it('are settled when every reachable device has received or dropped the message', () => {
     const known = { targeted: 4, unreachable: 1, enqueued: 3, acknowledged: 2, overflowed: 1 };
     expect(isSettled(counts(known))).toBe(true);
     expect(isSettled(counts({ ...known, acknowledged: 1 }))).toBe(false);

@@ -4,25 +4,25 @@ import type { NotificationCounts, PlatformCounts, TargetedInstallation } from '.
 
 const NONE: PlatformCounts = { targeted: 0, unreachable: 0, enqueued: 0, acknowledged: 0, overflowed: 0 };
 
-/** What the queues count of a push. */
+/** The delivery statistics of the queues. */
 type QueueSums = Pick<PlatformCounts, 'enqueued' | 'acknowledged' | 'overflowed'>;
 
-/** The platform of an installation that does not say. */
+/** The platform of an installation without `deviceType`. */
 export const UNKNOWN_PLATFORM = 'unknown';
 
-/** Where too many other names are counted already. */
+/** The platform of further names once a push has MAX_PLATFORMS. */
 const OTHER_PLATFORM = 'other';
-/** Anybody with the application key makes up names; what is counted of a push stays small. */
+/** Any client with the application key can invent platform names, so their number per push is limited. */
 const MAX_PLATFORMS = 32;
 
-/** By what an installation is counted, and its body of a message chosen. */
+/** The platform that an installation is counted under, and that selects its body of a message. */
 export function platformOf({ deviceType }: Pick<TargetedInstallation, 'deviceType'>): string {
   return deviceType ?? UNKNOWN_PLATFORM;
 }
 
 /**
- * The installations, by platforms that can be counted beside those that are counted already. Those that messages have bodies
- * for keep their names. A page that is worked on again gives the same names.
+ * The installations, with further platform names replaced once the push has MAX_PLATFORMS. Platforms with bodies of their own
+ * keep their names. A repeated page gives the same names.
  */
 export function withFewPlatforms(
   counts: NotificationCounts,
@@ -38,7 +38,7 @@ export function withFewPlatforms(
   });
 }
 
-/** The counts, with the installations of one more page. */
+/** The counts including the installations of one more page. */
 export function withTargeted(
   counts: NotificationCounts,
   installations: readonly TargetedInstallation[],
@@ -53,10 +53,13 @@ export function withTargeted(
   return Object.fromEntries(platforms);
 }
 
-/** The counts, with the queues' sums where these have grown: the queues forget a push some time, the counts do not. */
-export function withTally(counts: NotificationCounts, tally: ReadonlyMap<string, QueueSums>): NotificationCounts {
+/** The counts, with the larger values of the queues' statistics: the queues delete their statistics in the end, the push keeps them. */
+export function withStatistics(
+  counts: NotificationCounts,
+  statistics: ReadonlyMap<string, QueueSums>,
+): NotificationCounts {
   const platforms = new Map(Object.entries(counts));
-  for (const [platform, sums] of tally) {
+  for (const [platform, sums] of statistics) {
     const known = platforms.get(platform) ?? NONE;
     platforms.set(platform, {
       ...known,
@@ -68,18 +71,18 @@ export function withTally(counts: NotificationCounts, tally: ReadonlyMap<string,
   return Object.fromEntries(platforms);
 }
 
-/** What became of a push on each platform. What is not settled when the message expires has expired. */
+/** The results of a push by platform. Deliveries that are open when the message expires count as expired. */
 export function deliveryCountsOf(counts: NotificationCounts, isExpired: boolean): Record<string, DeliveryCounts> {
   const entries = Object.entries(counts).map(([platform, known]) => [platform, settled(known, isExpired)]);
   return Object.fromEntries(entries) as Record<string, DeliveryCounts>;
 }
 
-/** Whether nothing can change any more of a push whose devices were all found. */
+/** Whether the counts of a completely dispatched push are final. */
 export function isSettled(counts: NotificationCounts): boolean {
   return Object.values(deliveryCountsOf(counts, false)).every(({ queued }) => queued === 0);
 }
 
-/** For how many devices it is decided what became of the push, that it was not before. */
+/** The number of devices whose result has become final since `before`. */
 export function growthOf(
   before: NotificationCounts,
   counts: NotificationCounts,
@@ -100,7 +103,7 @@ function sumOf(counts: Record<string, DeliveryCounts>) {
   return { delivered: sum('delivered'), overflowed: sum('overflowed'), expired: sum('expired') };
 }
 
-/** The scan and the queues are read one after the other: what the queues have more was enqueued between them. */
+/** The scan and the queues are read one after the other: a surplus in the queues was enqueued in between. */
 function settled({ targeted, unreachable, enqueued, ...queue }: PlatformCounts, isExpired: boolean): DeliveryCounts {
   const reachable = Math.max(targeted - unreachable, enqueued);
   const open = Math.max(0, reachable - queue.acknowledged - queue.overflowed);
@@ -116,11 +119,14 @@ function settled({ targeted, unreachable, enqueued, ...queue }: PlatformCounts, 
 
 const SHORTEST_MS = 60_000;
 const LONGEST_MS = 6 * 3_600_000;
-/** Acknowledgements of messages that left in time may come a little after the expiry. */
+/** Acknowledgements of messages sent in time may arrive shortly after the expiry. */
 const GRACE_MS = 60_000;
 
-/** When a push is tallied next: ever more seldom, and for the last time soon after its expiry. @returns undefined after that */
-export function nextTallyAt(push: { readonly createdAt: Date; readonly expiresAt: Date }, now: Date): Date | undefined {
+/** The time of the next copy of the statistics: at growing intervals, the last one soon after the expiry. @returns undefined after that */
+export function nextStatisticsAt(
+  push: { readonly createdAt: Date; readonly expiresAt: Date },
+  now: Date,
+): Date | undefined {
   const last = push.expiresAt.getTime() + GRACE_MS;
   if (now.getTime() >= last) return undefined;
   const age = now.getTime() - push.createdAt.getTime();

@@ -5,20 +5,20 @@ import { migrate } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { newDatabase } from '#testing';
-import type { DeviceQueues, QueueTally } from '../device-queues/device-queues.js';
+import type { DeviceQueues, QueueStatistics } from '../device-queues/device-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { DeliveryStatisticsWriter } from './delivery-statistics.js';
 import { DeliveryStatisticsRepository } from './push-jobs.repository.js';
 
 const MINUTE_MS = 60_000;
 
-describe('the tally keeper', () => {
+describe('the delivery statistics writer', () => {
   let database: PushDatabase;
-  let tallies: Map<string, QueueTally>;
+  let statistics: Map<string, QueueStatistics>;
   let isAway: boolean;
   let forgotten: string[];
   let metrics: Metrics;
-  let keeper: DeliveryStatisticsWriter;
+  let writer: DeliveryStatisticsWriter;
 
   const add = async ({ expiresInMs = 60 * MINUTE_MS, dueMs = 0, reachable = 2 } = {}) => {
     const objectId: string = randomUUID();
@@ -38,8 +38,8 @@ describe('the tally keeper', () => {
     );
     return row!;
   };
-  const tally = (objectId: string, acknowledged: number) =>
-    tallies.set(objectId, { enqueued: 2, acknowledged, overflowed: 0 });
+  const setStatistics = (objectId: string, acknowledged: number) =>
+    statistics.set(objectId, { enqueued: 2, acknowledged, overflowed: 0 });
 
   beforeAll(async () => {
     const options = pushDatabase(await newDatabase(), 2);
@@ -49,17 +49,17 @@ describe('the tally keeper', () => {
   afterAll(() => database.close());
   beforeEach(async () => {
     await database.query('TRUNCATE push.notifications');
-    [tallies, isAway, forgotten] = [new Map<string, QueueTally>(), false, []];
-    const queues: Pick<DeviceQueues, 'tally' | 'forget'> = {
-      tally: ({ id }) => {
-        const found = tallies.get(id);
+    [statistics, isAway, forgotten] = [new Map<string, QueueStatistics>(), false, []];
+    const queues: Pick<DeviceQueues, 'statistics' | 'forget'> = {
+      statistics: ({ id }) => {
+        const found = statistics.get(id);
         if (isAway) return Promise.reject(appError('SERVICE_UNAVAILABLE'));
         return Promise.resolve(new Map(found === undefined ? [] : [['web', found]]));
       },
       forget: ({ id }) => Promise.resolve(void forgotten.push(id)),
     };
     metrics = new Metrics();
-    keeper = new DeliveryStatisticsWriter(
+    writer = new DeliveryStatisticsWriter(
       new DeliveryStatisticsRepository(database),
       queues as DeviceQueues,
       new Clock(),
@@ -67,11 +67,11 @@ describe('the tally keeper', () => {
     );
   });
 
-  it('copies counts that are due, and comes again while they can grow', async () => {
+  it('copies statistics that are due, and repeats it while they can grow', async () => {
     const due = await add();
     const later = await add({ dueMs: MINUTE_MS });
-    for (const id of [due, later]) tally(id, 1);
-    await keeper.processBatch();
+    for (const id of [due, later]) setStatistics(id, 1);
+    await writer.processBatch();
     expect(await stored(due)).toMatchObject({ counts: { web: { targeted: 2, enqueued: 2, acknowledged: 1 } } });
     expect((await stored(due)).nextAt!.getTime()).toBeGreaterThan(Date.now());
     expect(await stored(later)).toMatchObject({ counts: { web: { enqueued: 0 } } });
@@ -83,39 +83,39 @@ describe('the tally keeper', () => {
     ['the expiry is over', { acknowledged: 1, expiresInMs: -2 * MINUTE_MS }],
   ])('lets the queues forget when %s, and comes no more', async (_, { acknowledged, expiresInMs }) => {
     const objectId = await add({ expiresInMs });
-    tally(objectId, acknowledged);
-    await keeper.processBatch();
+    setStatistics(objectId, acknowledged);
+    await writer.processBatch();
     expect(forgotten).toEqual([objectId]);
     expect(await stored(objectId)).toMatchObject({ counts: { web: { acknowledged } }, nextAt: null });
-    await keeper.processBatch();
+    await writer.processBatch();
     expect(forgotten).toEqual([objectId]);
   });
 
-  it('keeps what it knows where the queues have forgotten already: the last time went wrong behind that', async () => {
+  it('keeps the stored counts if the last attempt failed after the queues deleted theirs', async () => {
     const objectId = await add();
-    tally(objectId, 1);
-    await keeper.processBatch();
+    setStatistics(objectId, 1);
+    await writer.processBatch();
     await database.query(
       `UPDATE push.notifications SET next_tally_at = now(), expires_at = now() - interval '2 minutes'`,
     );
-    tallies.clear();
-    await keeper.processBatch();
+    statistics.clear();
+    await writer.processBatch();
     expect(await stored(objectId)).toMatchObject({ counts: { web: { enqueued: 2, acknowledged: 1 } }, nextAt: null });
   });
 
-  it('counts what became of devices once, however often it comes', async () => {
+  it('counts the result of each device once, even in repeated runs', async () => {
     const outcomes = async () => {
       const { values } = await metrics.pushDevices.get();
       return Object.fromEntries(values.map(({ labels, value }) => [String(labels.outcome), value] as const));
     };
     const objectId = await add({ reachable: 5 });
-    const comeAgain = async (counted: QueueTally, expiresIn = '1 hour') => {
-      tallies.set(objectId, counted);
+    const comeAgain = async (counted: QueueStatistics, expiresIn = '1 hour') => {
+      statistics.set(objectId, counted);
       await database.query(
         `UPDATE push.notifications SET next_tally_at = now(), expires_at = now() + $1::interval WHERE next_tally_at IS NOT NULL`,
         [expiresIn],
       );
-      await keeper.processBatch();
+      await writer.processBatch();
       return outcomes();
     };
     expect(await comeAgain({ enqueued: 5, acknowledged: 1, overflowed: 0 })).toMatchObject({
@@ -131,16 +131,16 @@ describe('the tally keeper', () => {
       expect(await comeAgain({ enqueued: 5, acknowledged: 2, overflowed: 1 }, '-2 minutes')).toEqual(last);
   });
 
-  it('comes again soon where the queues are away', async () => {
+  it('retries soon while the queues are unavailable', async () => {
     const objectId = await add({ expiresInMs: -2 * MINUTE_MS });
     isAway = true;
-    await expect(keeper.processBatch()).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    await expect(writer.processBatch()).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
     expect((await stored(objectId)).nextAt).not.toBeNull();
     expect(forgotten).toEqual([]);
   });
 
-  it('takes pushes in bites', async () => {
+  it('processes pushes in batches', async () => {
     for (let index = 0; index < 25; index += 1) await add();
-    expect([await keeper.processBatch(), await keeper.processBatch()]).toEqual([true, false]);
+    expect([await writer.processBatch(), await writer.processBatch()]).toEqual([true, false]);
   });
 });

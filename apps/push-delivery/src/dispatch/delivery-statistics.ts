@@ -1,54 +1,21 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Clock, PeriodicJob } from '#bootstrap';
-import type { DeliveryCounts } from '#contracts';
-import { messageOf } from '#errors';
 import { Metrics } from '#observability';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
-import { deliveryCountsOf, growthOf, isSettled, nextTallyAt, withTally } from './delivery-counts.rules.js';
-import { DeliveryStatisticsRepository, type UntalliedPush } from './push-jobs.repository.js';
-import type { NotificationRow } from './push.row.js';
-
-/** How pushes stand. */
-@Injectable()
-export class PushCounts {
-  private readonly logger = new Logger('Pushes');
-
-  constructor(
-    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
-    private readonly clock: Clock,
-  ) {}
-
-  /** What has become of a push by now, by platform; what its record says where the queues are away. */
-  async of(
-    push: Pick<NotificationRow, 'appId' | 'objectId' | 'counts' | 'expiresAt'>,
-  ): Promise<Record<string, DeliveryCounts>> {
-    const { appId, objectId, counts, expiresAt } = push;
-    const tally = await this.queues.tally({ appId, id: objectId }).catch((error: unknown) => {
-      this.logger.debug(`push ${objectId}: ${messageOf(error)}`);
-      return new Map<string, never>();
-    });
-    return deliveryCountsOf(withTally(counts, tally), expiresAt <= this.clock.now());
-  }
-
-  /** Drops what the queues count of a push that is gone. Where they are away, its counts end by themselves with its expiry. */
-  async forget(appId: string, objectId: string): Promise<void> {
-    await this.queues.forget({ appId, id: objectId }).catch((error: unknown) => {
-      this.logger.debug(`push ${objectId}: ${messageOf(error)}`);
-    });
-  }
-}
+import { growthOf, isSettled, nextStatisticsAt, withStatistics } from './delivery-counts.rules.js';
+import { DeliveryStatisticsRepository, type UnsettledPush } from './push-jobs.repository.js';
 
 const INTERVAL_MS = 5_000;
 const BATCH_SIZE = 20;
 
 /**
- * Copies what the queues count into the records of pushes, now and then, and for the last time when nothing can change
- * any more. Then the queues forget the push.
+ * Copies the statistics of the queues into the records of pushes, for the last time when they are final. The queues then delete
+ * their statistics.
  */
 @Injectable()
 export class DeliveryStatisticsWriter extends PeriodicJob {
   constructor(
-    private readonly tallies: DeliveryStatisticsRepository,
+    private readonly statistics: DeliveryStatisticsRepository,
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
     private readonly clock: Clock,
     private readonly metrics: Metrics,
@@ -56,20 +23,20 @@ export class DeliveryStatisticsWriter extends PeriodicJob {
     super({ name: 'delivery-statistics', intervalMs: INTERVAL_MS, metrics });
   }
 
-  /** Tallies some of the pushes whose time has come. @returns whether more may be left */
+  /** Copies the statistics of some pushes that are due. @returns whether more may be due */
   async processBatch(): Promise<boolean> {
-    const pushes = await this.tallies.take(BATCH_SIZE);
-    for (const push of pushes) await this.#tally(push);
+    const pushes = await this.statistics.claim(BATCH_SIZE);
+    for (const push of pushes) await this.#copy(push);
     return pushes.length === BATCH_SIZE;
   }
 
-  async #tally(push: UntalliedPush): Promise<void> {
+  async #copy(push: UnsettledPush): Promise<void> {
     const message = { appId: push.appId, id: push.objectId };
-    const counts = withTally(push.counts, await this.queues.tally(message));
-    const nextAt = isSettled(counts) ? undefined : nextTallyAt(push, this.clock.now());
-    // Counts never shrink: it may fail after this, and come again.
+    const counts = withStatistics(push.counts, await this.queues.statistics(message));
+    const nextAt = isSettled(counts) ? undefined : nextStatisticsAt(push, this.clock.now());
+    // Counts never shrink, so a failure after this statement can be retried.
     if (nextAt === undefined) await this.queues.forget(message);
-    const before = await this.tallies.note(push, counts, nextAt);
+    const before = await this.statistics.record(push, counts, nextAt);
     if (before === undefined) return;
     for (const [outcome, devices] of Object.entries(growthOf(before, counts, nextAt === undefined)))
       this.metrics.pushDevices.inc({ outcome }, devices);

@@ -6,7 +6,7 @@ import { InstallationScanRepository } from './installation-scan.repository.js';
 import type { ScanPosition } from './push.row.js';
 
 const START: ScanPosition = { partition: -1, objectId: '' };
-/** As bytes order them; a collation of words orders them otherwise. */
+/** In byte order; a linguistic collation orders them differently. */
 const IDS = ['-a', '0', '09', 'A', 'Z', '_b', 'a', 'aB', 'a_', 'ab', 'constructor', 'z'];
 const MANY = 20_000;
 
@@ -20,7 +20,7 @@ describe('the scan of installations in PostgreSQL', () => {
     await migrate(options);
     database = new PushDatabase(options);
     scan = new InstallationScanRepository(database);
-    // A column takes the collation of its database; with this one, words are compared as in a dictionary.
+    // A column inherits the collation of its database; this one is linguistic.
     await database.query('ALTER TABLE push.installations ALTER COLUMN object_id TYPE text COLLATE "en-x-icu"');
     await insert(app, IDS);
     await insert(
@@ -39,7 +39,7 @@ describe('the scan of installations in PostgreSQL', () => {
     );
   const job = { appId: app, target: { where: [] } };
 
-  it('goes by the bytes of ids, page by page, whatever the collation of the database', async () => {
+  it('uses the byte order of ids on every page, for any collation of the database', async () => {
     const found: string[] = [];
     let after = START;
     for (let page = await scan.find(job, { after, limit: 5 }); page.length > 0;) {
@@ -51,13 +51,13 @@ describe('the scan of installations in PostgreSQL', () => {
     expect([...IDS].sort()).toEqual(IDS);
   });
 
-  it('knows the position so many installations further in the same order', async () => {
+  it('finds the position a number of installations further in the same order', async () => {
     expect(await scan.positionAfter(app, START, 6)).toEqual({ partition: 7, objectId: '_b' });
     const range = { after: { partition: 7, objectId: 'Z' }, until: { partition: 7, objectId: 'aB' }, limit: 100 };
     expect((await scan.find(job, range)).map(({ objectId }) => objectId)).toEqual(['_b', 'a', 'aB']);
   });
 
-  it('is answered by its index', async () => {
+  it('uses its index', async () => {
     const { indexes } = await quickestPlan(database, (within) =>
       new InstallationScanRepository(within as PushDatabase).find(job, { after: START, limit: 100 }),
     );

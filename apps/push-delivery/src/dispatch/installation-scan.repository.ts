@@ -5,21 +5,21 @@ import { INSTALLATION_QUERY_CLASS, IS_TARGET, pushScope } from '../installations
 import { PushDatabase } from '../push-delivery.database.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from './push.row.js';
 
-/** Where a look begins, behind `after`; and where it ends, `until` included. */
+/** A range of the scan: it excludes `after` and includes `until`. */
 export interface ScanRange {
   readonly after: ScanPosition;
   readonly until?: ScanPosition | undefined;
   readonly limit: number;
 }
 
-/** Finds installations for pushes, in the order of their positions. */
+/** Finds the installations of pushes in the order of their positions. */
 @Injectable()
 export class InstallationScanRepository {
   constructor(private readonly database: PushDatabase) {}
 
   /**
-   * The next installations that a push is for.
-   * @throws AppError QUERY_TIMED_OUT; INVALID_QUERY where PostgreSQL refuses a regular expression
+   * The next target installations of a push.
+   * @throws AppError QUERY_TIMED_OUT; INVALID_QUERY if PostgreSQL refuses a regular expression
    */
   async find({ appId, target }: Pick<PushJob, 'appId' | 'target'>, range: ScanRange): Promise<TargetedInstallation[]> {
     const { after, until, limit } = range;
@@ -37,7 +37,7 @@ export class InstallationScanRepository {
     }
   }
 
-  /** The position so many installations further, whether a push is for them or not; undefined where there are not so many. */
+  /** The position `count` installations further, including those that are no target; undefined if fewer remain. */
   async positionAfter(
     appId: string,
     { partition, objectId }: ScanPosition,
@@ -53,7 +53,7 @@ export class InstallationScanRepository {
   }
 }
 
-/** By bytes, as the marks of a push are compared in Redis and in JavaScript: the database's own collation may order ids otherwise. */
+/** Byte order, in which Redis and JavaScript compare the marks of a push: the database's collation may differ. */
 const POSITION = '(partition, object_id COLLATE "C")';
 const FIND = `
   SELECT object_id AS "objectId", partition, installation_id AS "installationId", device_type AS "deviceType"

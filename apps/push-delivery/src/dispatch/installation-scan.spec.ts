@@ -5,7 +5,7 @@ import { InstallationScan } from './push-run.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from './push.row.js';
 
 const START: ScanPosition = { partition: 0, objectId: '' };
-/** Every tenth of 4,500 installations is one that the push is for. */
+/** Every tenth of 4,500 installations is a target of the push. */
 const ALL = Array.from({ length: 4_500 }, (_, index) => String(index).padStart(5, '0'));
 const WANTED = ALL.filter((_, index) => index % 10 === 0);
 
@@ -16,7 +16,7 @@ const installation = (objectId: string): TargetedInstallation => ({
   deviceType: 'web',
 });
 
-/** A table where looking at more than so many installations takes too long. */
+/** A table in which examining more than this number of installations takes too long. */
 class SlowTable implements Pick<InstallationScanRepository, 'find' | 'positionAfter'> {
   readonly looks: number[] = [];
 
@@ -59,13 +59,13 @@ describe('the scan of installations', () => {
     expect(await scanAll(new SlowTable(quick), limit)).toEqual(WANTED);
   });
 
-  it('looks at no more at once than was quick, once something was too slow', async () => {
+  it('examines no more at once than was fast, after a timeout', async () => {
     const table = new SlowTable(200);
     await scanAll(table, 1_000);
     expect(table.looks.filter((looked) => looked > 200)).toEqual([4_500, 2_000]);
   });
 
-  it('gives up where even a few take too long', async () => {
+  it('gives up if even the smallest range takes too long', async () => {
     await expect(scanAll(new SlowTable(100), 1_000)).rejects.toMatchObject({ errorName: 'QUERY_TIMED_OUT' });
   });
 });

@@ -13,7 +13,7 @@ import {
 import { platformOf } from './delivery-counts.rules.js';
 import type { PushJob, TargetedInstallation } from './push.row.js';
 
-/** Resolves after the time, or at once when the signal comes. */
+/** Resolves after the time, or at once when the signal is aborted. */
 export async function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
@@ -21,7 +21,7 @@ export async function abortableSleep(ms: number, signal: AbortSignal): Promise<v
 const FIRST_MS = 100;
 const LONGEST_MS = 5_000;
 
-/** Waiting times between attempts: each twice the last, 5 seconds at most. */
+/** Waiting times between attempts: each twice the last, at most 5 seconds. */
 export class Backoff {
   #lastMs = 0;
 
@@ -30,20 +30,20 @@ export class Backoff {
     return this.#lastMs;
   }
 
-  /** An attempt went well. */
+  /** Call it after a successful attempt. */
   reset(): void {
     this.#lastMs = 0;
   }
 }
 
-export interface Hint {
+export interface WakeUp {
   readonly message: PushMessage;
   readonly devices: readonly ConnectedDevice[];
-  /** The devices may have been told of the message before. */
+  /** The devices may have been notified of the message before. */
   readonly isRepeated: boolean;
 }
 
-/** Tells connectors that a message has come into the queues of devices that they hold: one message for each connector. */
+/** Notifies connectors of a new message in the queues of their devices: one direct message for each connector. */
 @Injectable()
 export class WakeUpNotifications {
   private readonly logger = new Logger('Pushes');
@@ -54,28 +54,28 @@ export class WakeUpNotifications {
   ) {}
 
   /**
-   * Resolves when every connector is told that still lives. One that is too far behind holds the push up, and so does a broker
-   * that is away: while a connector lives, nobody else would tell its devices.
+   * Resolves when every live connector is notified. A connector that is too far behind delays the push, and so does an unavailable
+   * broker: only this notification wakes the devices of a live connector.
    */
-  async tell({ devices, ...hint }: Hint, signal: AbortSignal): Promise<void> {
-    let untold = byNode(devices);
+  async send({ devices, ...wakeUp }: WakeUp, signal: AbortSignal): Promise<void> {
+    let pending = byNode(devices);
     const backoff = new Backoff();
     for (;;) {
-      untold = await this.#attempt(untold, hint);
-      if (untold.size === 0 || signal.aborted) return;
+      pending = await this.#attempt(pending, wakeUp);
+      if (pending.size === 0 || signal.aborted) return;
       await abortableSleep(backoff.next(), signal);
-      untold = await this.#living(untold);
+      pending = await this.#living(pending);
     }
   }
 
-  /** @returns whom the broker did not take the message for */
-  async #attempt(devices: DevicesByNode, { message, isRepeated }: Omit<Hint, 'devices'>): Promise<DevicesByNode> {
+  /** @returns the connectors for which the broker did not accept the message */
+  async #attempt(devices: DevicesByNode, { message, isRepeated }: Omit<WakeUp, 'devices'>): Promise<DevicesByNode> {
     const failed: DevicesByNode = new Map();
     const attempts = [...devices].map(async ([node, targets]) => {
       await this.nodes
         .send(node, connectorMessages.deliver, { message, targets, isRepeated })
         .catch((error: unknown) => {
-          this.logger.debug(`connector ${node} could not be told: ${messageOf(error)}`);
+          this.logger.debug(`connector ${node} could not be notified: ${messageOf(error)}`);
           failed.set(node, targets);
         });
     });
@@ -102,20 +102,20 @@ function byNode(devices: readonly ConnectedDevice[]): DevicesByNode {
   return grouped;
 }
 
-/** Moves of the queues under way at once for one page. */
-const PARALLEL_MOVES = 16;
+/** Concurrent operations on the queues for one page. */
+const PARALLEL_OPERATIONS = 16;
 
-/** Puts a push into the queues of devices, and has those that are connected told. */
+/** Adds a push to the queues of devices and wakes the connected ones. */
 @Injectable()
 export class PushDelivery {
   constructor(
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
-    private readonly hints: WakeUpNotifications,
+    private readonly wakeUps: WakeUpNotifications,
   ) {}
 
   /**
-   * @param isRepeated it may have been done before, in whole or in part
-   * @throws AppError SERVICE_UNAVAILABLE; all of it can be done again
+   * @param isRepeated the page may have been delivered before, completely or in part
+   * @throws AppError SERVICE_UNAVAILABLE; the call can be repeated
    */
   async deliver(
     message: PushMessage,
@@ -124,15 +124,15 @@ export class PushDelivery {
   ): Promise<void> {
     const batches = batchesOf(message, installations);
     const devices: ConnectedDevice[] = [];
-    for (let start = 0; start < batches.length; start += PARALLEL_MOVES) {
-      const moves = batches.slice(start, start + PARALLEL_MOVES).map((batch) => this.queues.enqueue(batch));
-      devices.push(...(await Promise.all(moves)).flat());
+    for (let start = 0; start < batches.length; start += PARALLEL_OPERATIONS) {
+      const operations = batches.slice(start, start + PARALLEL_OPERATIONS).map((batch) => this.queues.enqueue(batch));
+      devices.push(...(await Promise.all(operations)).flat());
     }
-    await this.hints.tell({ message, devices, isRepeated }, signal);
+    await this.wakeUps.send({ message, devices, isRepeated }, signal);
   }
 }
 
-/** The message that devices get by a push. */
+/** The message of a push for its devices. */
 export function messageOfPush({ objectId, appId, seq, expiresAt, message }: PushJob): PushMessage {
   return {
     id: objectId,

@@ -9,13 +9,13 @@ import { eventually, newDatabase } from '#testing';
 import { type DeviceQueues, type EnqueueBatch, partitionOf } from '../device-queues/device-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { InstallationScanRepository } from './installation-scan.repository.js';
-import { type WakeUpNotifications, type Hint, PushDelivery } from './push-delivery.js';
+import { type WakeUpNotifications, type WakeUp, PushDelivery } from './push-delivery.js';
 import { PushDispatcher } from './push-dispatcher.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
-import { PushGauge, PushLeases } from './push-worker.js';
+import { PushGauge } from './push-worker.js';
 import type { PlatformCounts } from './push.row.js';
 
-/** Queues that note what comes, pass over what they had, and fail or wait when a test wants it. */
+/** Queues that record batches, skip repeated devices, and fail or wait on request. */
 class NotedQueues {
   readonly received: string[] = [];
   readonly #marks = new Map<string, string>();
@@ -44,16 +44,16 @@ describe('the dispatcher', () => {
   let database: PushDatabase;
   let appId: string;
   let queues: NotedQueues;
-  let hints: Hint[];
+  let wakeUps: WakeUp[];
   let dispatchers: PushDispatcher[];
   let metrics: Metrics;
 
   const start = (own: Pick<DeviceQueues, 'enqueue'> = queues) => {
     const jobs = new PushJobsRepository(database);
-    const noted = { tell: (hint: Hint) => Promise.resolve(void hints.push(hint)) };
+    const noted = { send: (wakeUp: WakeUp) => Promise.resolve(void wakeUps.push(wakeUp)) };
     const delivery = new PushDelivery(own as DeviceQueues, noted as unknown as WakeUpNotifications);
     const scan = new InstallationScanRepository(database);
-    const dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), metrics, new PushLeases(jobs));
+    const dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), metrics);
     dispatcher.onApplicationBootstrap();
     dispatchers.push(dispatcher);
     return dispatcher;
@@ -128,7 +128,7 @@ describe('the dispatcher', () => {
   });
   afterAll(() => database.close());
   beforeEach(() => {
-    [appId, queues, hints, dispatchers] = [randomUUID(), new NotedQueues(), [], []];
+    [appId, queues, wakeUps, dispatchers] = [randomUUID(), new NotedQueues(), [], []];
     metrics = new Metrics();
   });
   afterEach(async () => {
@@ -136,7 +136,7 @@ describe('the dispatcher', () => {
     await database.query('TRUNCATE push.installations, push.notifications');
   });
 
-  it('puts a push into the queue of each installation once, over many pages, and counts them', async () => {
+  it('adds a push to the queue of each installation once, over many pages, and counts them', async () => {
     const ids = await install(4_700);
     const web = await push();
     start();
@@ -145,11 +145,11 @@ describe('the dispatcher', () => {
     expect(counts).toEqual({
       web: { targeted: 4_700, unreachable: 0, enqueued: 0, acknowledged: 0, overflowed: 0 },
     });
-    expect(hints.every(({ isRepeated }) => !isRepeated)).toBe(true);
-    expect(hints.flatMap(({ devices }) => devices)).toHaveLength(4_700);
+    expect(wakeUps.every(({ isRepeated }) => !isRepeated)).toBe(true);
+    expect(wakeUps.flatMap(({ devices }) => devices)).toHaveLength(4_700);
   });
 
-  it('leaves out what is not valid, is too old, is of another platform or does not meet the conditions', async () => {
+  it('skips installations that are invalid, too old, of another platform, or do not meet the conditions', async () => {
     const fields = { channels: ['news'], level: 5 };
     const wanted = await install(3, { fields });
     await install(3, { prefix: 'invalid', fields, valid: false });
@@ -165,7 +165,7 @@ describe('the dispatcher', () => {
     expect([...queues.received].sort()).toEqual(wanted);
   });
 
-  it('counts devices that no way leads to', async () => {
+  it('counts unreachable devices', async () => {
     await install(2);
     await install(3, { installation_id: null, device_type: 'ios' });
     const objectId = await push();
@@ -178,15 +178,15 @@ describe('the dispatcher', () => {
     );
   });
 
-  it('tells how many pushes are due, and for how long those that nothing slows', async () => {
+  it('reports how many pushes are due, and how long those without flow control have been due', async () => {
     new PushGauge(new PushJobsRepository(database), metrics);
-    const told = async () => {
+    const waiting = async () => {
       const text = await metrics.expose();
       return ['', '_oldest'].map((which) =>
         Number(new RegExp(`^gatepost_push${which}_waiting(?:_seconds)? ([\\d.]+)$`, 'm').exec(text)?.[1]),
       );
     };
-    expect(await told()).toEqual([0, 0]);
+    expect(await waiting()).toEqual([0, 0]);
     const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000);
     await push({ due_at: ago(2) });
     await push({ due_at: ago(30), flow_control: 1_000 });
@@ -194,11 +194,11 @@ describe('the dispatcher', () => {
     await push({ due_at: ago(1), status: 'scheduled', is_bulk: false });
     await push({ due_at: ago(-1), status: 'scheduled' });
     await eventually(async () => {
-      expect(await told()).toEqual([3, expect.closeTo(120, -2)]);
+      expect(await waiting()).toEqual([3, expect.closeTo(120, -2)]);
     });
   });
 
-  it('shares pushes with another one, and does each once', async () => {
+  it('shares pushes with another dispatcher, and processes each once', async () => {
     const [id] = await install(1);
     const pushes = await Promise.all(
       Array.from({ length: 100 }, () => push({ is_bulk: false }, [{ installationId: id! }])),
@@ -207,10 +207,10 @@ describe('the dispatcher', () => {
     start();
     for (const objectId of pushes) await ended(objectId, 'done');
     expect(queues.received).toHaveLength(100);
-    expect(hints.some(({ isRepeated }) => isRepeated)).toBe(false);
+    expect(wakeUps.some(({ isRepeated }) => isRepeated)).toBe(false);
   });
 
-  it('begins a push when its time has come, and not before', async () => {
+  it('begins a scheduled push at its time, and not before', async () => {
     await install(1);
     const later = await push({ status: 'scheduled', due_at: new Date(Date.now() + 3_600_000) });
     const soon = await push({ status: 'scheduled', due_at: new Date(Date.now() + 300) });
@@ -219,7 +219,7 @@ describe('the dispatcher', () => {
     expect((await stored(later)).status).toBe('scheduled');
   });
 
-  it('does a push to one device while large ones keep all its other places busy', async () => {
+  it('processes a push to one device while large ones use all other slots', async () => {
     await install(1);
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
@@ -235,7 +235,7 @@ describe('the dispatcher', () => {
     for (const objectId of large) await ended(objectId, 'done');
   });
 
-  it('waits while the queues are away, and goes on where it was', async () => {
+  it('waits while the queues are unavailable, and then continues', async () => {
     const ids = await install(3_000);
     let failures = 3;
     queues.before = () => {
@@ -247,11 +247,11 @@ describe('the dispatcher', () => {
     const row = await ended(objectId, 'done');
     expect(row.counts['web']).toMatchObject({ targeted: 3_000 });
     expect([...queues.received].sort()).toEqual([...ids].sort());
-    expect(hints[0]!.isRepeated).toBe(true);
-    expect(hints.at(-1)!.isRepeated).toBe(false);
+    expect(wakeUps[0]!.isRepeated).toBe(true);
+    expect(wakeUps.at(-1)!.isRepeated).toBe(false);
   });
 
-  it('gives a push back when it stops, and another one goes on from there at once', async () => {
+  it('releases a push when it stops, and another dispatcher continues it at once', async () => {
     const ids = await install(2_500);
     let pages = 0;
     const objectId = await push({ flow_control: 1_000 });
@@ -272,7 +272,7 @@ describe('the dispatcher', () => {
     expect([...queues.received].sort()).toEqual([...ids].sort());
   });
 
-  it('takes over from one that died, and what that one does later changes nothing', async () => {
+  it('takes over from a dead dispatcher, whose later changes have no effect', async () => {
     const ids = await install(50);
     const objectId = await push();
     let release: () => void = () => undefined;
@@ -299,7 +299,7 @@ describe('the dispatcher', () => {
     expect((await stored(objectId)).counts).toEqual(counts);
     expect(counts['web']).toMatchObject({ targeted: 50 });
     expect([...queues.received].sort()).toEqual([...ids].sort());
-    expect(hints[0]!.isRepeated).toBe(true);
+    expect(wakeUps[0]!.isRepeated).toBe(true);
   });
 
   it('stops when the push is removed', async () => {
@@ -316,7 +316,7 @@ describe('the dispatcher', () => {
     expect(queues.received).toHaveLength(200);
   });
 
-  it('ends a push whose time is over before it could begin, and says so', async () => {
+  it('ends a push that expires before it begins, with the reason', async () => {
     await install(1);
     const objectId = await push({ expires_at: new Date(Date.now() - 1) });
     start();
@@ -324,14 +324,14 @@ describe('the dispatcher', () => {
     expect(queues.received).toEqual([]);
   });
 
-  it('ends a push that can never work, and says why', async () => {
+  it('ends an impossible push, with the reason', async () => {
     await install(1, { fields: { name: 'a' } });
     const objectId = await push({}, [{ name: { $regex: '(' } }]);
     start();
     expect((await ended(objectId, 'error')).error).not.toBe('');
   });
 
-  it('tries again what goes wrong for another reason, and gives it up after five times', async () => {
+  it('retries after other errors, and gives up after five attempts', async () => {
     await install(1);
     queues.before = () => Promise.reject(new TypeError('a mistake of ours'));
     const objectId = await push();
@@ -342,6 +342,6 @@ describe('the dispatcher', () => {
       });
       await database.query('UPDATE push.notifications SET lease_until = now()');
     }
-    expect((await ended(objectId, 'error')).error).toBe('The server made a mistake; its log says which.');
+    expect((await ended(objectId, 'error')).error).toBe('Internal server error. See the server log for details.');
   });
 });

@@ -6,15 +6,16 @@ import { PushDelivery } from './push-delivery.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { PushLeases, PushWorker } from './push-worker.js';
 
-/** Pushes to many devices under way at once in one process; each keeps a database connection busy. */
+/** Concurrent pushes to many devices per process; each uses a database connection. */
 const BULK_SLOTS = 3;
 const SINGLE_SLOTS = 32;
 
-/** Works on pushes that are due. Those to a single device have places of their own: no large push holds them up. */
+/** Processes the pushes that are due. Pushes to a single device have their own slots, so large pushes do not delay them. */
 @Injectable()
 export class PushDispatcher implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly bulk: PushWorker;
   private readonly single: PushWorker;
+  private readonly leases: PushLeases;
 
   constructor(
     jobs: PushJobsRepository,
@@ -22,9 +23,10 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
     delivery: PushDelivery,
     clock: Clock,
     private readonly metrics: Metrics,
-    private readonly leases: PushLeases,
   ) {
+    this.leases = new PushLeases(jobs);
     const tools = { jobs, installations, delivery, clock, metrics, logger: new Logger('Pushes') };
+    const { leases } = this;
     const workerFor = (isBulk: boolean, slots: number) => {
       const kind = isBulk ? 'bulk' : 'single';
       const onEnd = (outcome: string) => {
@@ -48,13 +50,13 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
     this.leases.close();
   }
 
-  /** Tells that a push was accepted. One that is not due yet is found when it is. */
+  /** Reports an accepted push. The workers find a scheduled push when it is due. */
   accepted({ isBulk }: { readonly isBulk: boolean }, isDue: boolean): void {
     this.metrics.pushesAccepted.inc({ kind: isBulk ? 'bulk' : 'single' });
     if (isDue) this.wake({ isBulk });
   }
 
-  /** Tells that a push is due. */
+  /** Reports a push that is due. */
   wake({ isBulk }: { readonly isBulk: boolean }): void {
     (isBulk ? this.bulk : this.single).wake();
   }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { NotificationCounts, Progress, PushJob } from './push.row.js';
 
-/** Which push, and under which lease. */
+/** A push and the lease that it is held under. */
 type HeldJob = Pick<PushJob, 'appId' | 'objectId' | 'lease'>;
 
 interface JobClaim {
@@ -12,29 +12,29 @@ interface JobClaim {
   readonly leaseSeconds: number;
 }
 
-/** Pushes as work: every change names the lease, so that whoever has lost it changes nothing. */
+/** Pushes as jobs. Every change names the lease, so a process that has lost the lease changes nothing. */
 @Injectable()
 export class PushJobsRepository {
   constructor(private readonly database: PushDatabase) {}
 
-  /** Takes pushes that are due. Until the lease is over, nobody else gets them. */
+  /** Claims pushes that are due. No other process gets them before the lease expires. */
   claim({ isBulk, limit, lease, leaseSeconds }: JobClaim): Promise<PushJob[]> {
     return this.database.query<PushJob>(CLAIM, [isBulk, limit, lease, leaseSeconds], 'pushJobs.claim');
   }
 
-  /** @returns how many pushes are due and not finished, and for how many seconds the oldest without flow control has been due */
+  /** @returns the number of pushes that are due and not finished, and for how many seconds the oldest without flow control has been due */
   async waiting(): Promise<{ count: number; seconds: number }> {
     const [row] = await this.database.query<{ count: number; seconds: number }>(WAITING, [COUNTED], 'pushJobs.waiting');
     return row ?? { count: 0, seconds: 0 };
   }
 
-  /** @returns the object ids of those whose leases were still ours */
+  /** @returns the object ids of the pushes whose leases this process still held */
   async renew(jobs: readonly HeldJob[], leaseSeconds: number): Promise<string[]> {
     const rows = await this.database.query<{ objectId: string }>(RENEW, [keysOf(jobs), leaseSeconds]);
     return rows.map(({ objectId }) => objectId);
   }
 
-  /** Notes how far a push has come. @returns false where the lease is lost, or the push was removed */
+  /** Records the progress of a push. @returns false if the lease is lost or the push was removed */
   async advance({ appId, objectId, lease }: HeldJob, { position, counts, isDone }: Progress): Promise<boolean> {
     const rows = await this.database.query(
       ADVANCE,
@@ -44,17 +44,17 @@ export class PushJobsRepository {
     return rows.length > 0;
   }
 
-  /** Ends a push that cannot be finished. */
+  /** Ends a push that cannot be completed. */
   async fail({ appId, objectId, lease }: HeldJob, reason: string): Promise<void> {
     await this.database.query(
       `UPDATE push.notifications
-          SET status = 'error', error = $4, next_tally_at = now() + ${FIRST_TALLY}, lease_until = NULL, updated_at = now()
+          SET status = 'error', error = $4, next_tally_at = now() + ${FIRST_STATISTICS}, lease_until = NULL, updated_at = now()
         WHERE app_id = $1 AND object_id = $2 AND lease_owner = $3 AND status = 'in-queue'`,
       [appId, objectId, lease, reason],
     );
   }
 
-  /** Gives a push to whoever takes it after the delay. */
+  /** Releases a push; any process can claim it after the delay. */
   async release({ appId, objectId, lease }: HeldJob, failures: number, delaySeconds: number): Promise<void> {
     await this.database.query(
       `UPDATE push.notifications SET failures = $4, lease_until = now() + make_interval(secs => $5)
@@ -68,12 +68,12 @@ function keysOf(jobs: readonly HeldJob[]): string {
   return JSON.stringify(jobs.map(({ appId, objectId, lease }) => ({ appId, objectId, lease })));
 }
 
-/** Until then the queues are asked by whoever wants to know. */
-const FIRST_TALLY = `interval '10 minutes'`;
+/** Until then, requests read the statistics from the queues. */
+const FIRST_STATISTICS = `interval '10 minutes'`;
 
 /**
- * What was accepted for at once does not wait for a clock that is behind. `lease_owner` stays when a lease ends: so the next
- * one knows that somebody was there before.
+ * A push accepted for immediate delivery does not wait for a clock that is behind. `lease_owner` stays when a lease ends: the next
+ * holder sees that the push was worked on before.
  */
 const CLAIM = `
   WITH due AS (
@@ -92,7 +92,7 @@ const CLAIM = `
             due.lease_owner IS NOT NULL AS "isResumed",
             json_build_object('partition', cursor_partition, 'objectId', cursor_object_id) AS position`;
 
-/** What is counted of many: by then they are too many. */
+/** Limit of the count: its exact value does not matter above this. */
 const COUNTED = 10_000;
 
 const WAITING = `
@@ -113,16 +113,16 @@ const ADVANCE = `
      SET cursor_partition = $4, cursor_object_id = $5, counts = $6, failures = 0,
          status = CASE WHEN $7 THEN 'done' ELSE status END,
          lease_until = CASE WHEN $7 THEN NULL ELSE lease_until END,
-         next_tally_at = CASE WHEN $7 THEN now() + ${FIRST_TALLY} END,
+         next_tally_at = CASE WHEN $7 THEN now() + ${FIRST_STATISTICS} END,
          updated_at = CASE WHEN $7 THEN now() ELSE updated_at END
    WHERE app_id = $1 AND object_id = $2 AND lease_owner = $3 AND status = 'in-queue'
   RETURNING 1`;
 
-/** Whoever takes a push to tally it has so long; then another may. */
-const TURN = `interval '1 minute'`;
+/** A process that claims a push for its statistics has this time; then another process may claim it. */
+const CLAIM_TIME = `interval '1 minute'`;
 
-/** A push whose devices were found, and whose counts in the queues may still grow. */
-export interface UntalliedPush {
+/** A completely dispatched push whose statistics may still grow. */
+export interface UnsettledPush {
   readonly appId: string;
   readonly objectId: string;
   readonly counts: NotificationCounts;
@@ -130,40 +130,44 @@ export interface UntalliedPush {
   readonly expiresAt: Date;
 }
 
-/** The copies of the queues' counts. */
+/** The records' copies of the statistics of the queues. */
 @Injectable()
 export class DeliveryStatisticsRepository {
   constructor(private readonly database: PushDatabase) {}
 
-  /** Takes pushes that are to be tallied now. */
-  take(limit: number): Promise<UntalliedPush[]> {
-    return this.database.query<UntalliedPush>(TAKE, [limit], 'tallies.take');
+  /** Claims pushes whose statistics are due. */
+  claim(limit: number): Promise<UnsettledPush[]> {
+    return this.database.query<UnsettledPush>(CLAIM_DUE, [limit], 'deliveryStatistics.claim');
   }
 
   /**
-   * @param nextAt undefined where these counts are the last
-   * @returns the counts that these have replaced; undefined where the push is settled or gone already
+   * @param nextAt undefined if these counts are final
+   * @returns the replaced counts; undefined if the push is already settled or removed
    */
-  async note(
-    { appId, objectId }: UntalliedPush,
+  async record(
+    { appId, objectId }: UnsettledPush,
     counts: NotificationCounts,
     nextAt: Date | undefined,
   ): Promise<NotificationCounts | undefined> {
     const values = [appId, objectId, JSON.stringify(counts), nextAt];
-    const [replaced] = await this.database.query<{ counts: NotificationCounts }>(NOTE, values, 'tallies.note');
+    const [replaced] = await this.database.query<{ counts: NotificationCounts }>(
+      RECORD,
+      values,
+      'deliveryStatistics.record',
+    );
     return replaced?.counts;
   }
 }
 
-const NOTE = `
+const RECORD = `
   UPDATE push.notifications AS n SET counts = $3, next_tally_at = $4
     FROM (SELECT app_id, object_id, counts FROM push.notifications
            WHERE app_id = $1 AND object_id = $2 AND next_tally_at IS NOT NULL FOR UPDATE) AS before
    WHERE n.app_id = before.app_id AND n.object_id = before.object_id
   RETURNING before.counts`;
 
-const TAKE = `
-  UPDATE push.notifications AS n SET next_tally_at = now() + ${TURN}
+const CLAIM_DUE = `
+  UPDATE push.notifications AS n SET next_tally_at = now() + ${CLAIM_TIME}
     FROM (SELECT app_id, object_id FROM push.notifications WHERE next_tally_at <= now()
            ORDER BY next_tally_at LIMIT $1 FOR UPDATE SKIP LOCKED) AS due
    WHERE n.app_id = due.app_id AND n.object_id = due.object_id

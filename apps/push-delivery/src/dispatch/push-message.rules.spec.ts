@@ -12,19 +12,19 @@ function read(data: JsonObject, added: JsonObject = {}) {
 }
 
 describe('messageOf', () => {
-  it('passes everything through, with the expiry', () => {
+  it('keeps all members, and adds the expiry', () => {
     const data = { alert: { title: 't' }, silent: true, 'thread-id': 'x', 'a.b': [null, { $c: 1 }] };
     expect(read(data)).toEqual({ body: { ...data, _expiration_time }, bodies: {}, platforms: undefined });
   });
 
-  it('has its own expiry, whatever the message says', () => {
+  it('replaces an expiry in the message', () => {
     expect(read({ _expiration_time: '1999', android: { _expiration_time: '1999' } })).toMatchObject({
       body: { _expiration_time },
       bodies: { android: { _expiration_time } },
     });
   });
 
-  it('lays the block of a platform over what stands beside it', () => {
+  it('overrides common members by the block of a platform', () => {
     expect(read({ alert: 'all', n: 1, android: { alert: 'android' }, ios: { badge: 1 }, mi: { alert: 'mi' } })).toEqual(
       {
         body: { alert: 'all', n: 1, _expiration_time },
@@ -37,7 +37,7 @@ describe('messageOf', () => {
     );
   });
 
-  it('is for the platforms that it has something for', () => {
+  it('is for the platforms that it has content for', () => {
     expect(read({ android: { alert: 'a' }, web: { alert: 'w' } }, { _notificationChannel: 'c' })).toEqual({
       body: { _notificationChannel: 'c', _expiration_time },
       bodies: {
@@ -48,7 +48,7 @@ describe('messageOf', () => {
     });
   });
 
-  it('takes a platform for an ordinary name where no object stands there', () => {
+  it('treats the name of a platform as an ordinary member if its value is no object', () => {
     expect(read({ web: 'https://example.com', mi: 5 }).body).toEqual({
       web: 'https://example.com',
       mi: 5,
@@ -56,7 +56,7 @@ describe('messageOf', () => {
     });
   });
 
-  it('copies the channel beside the message, but not over the one in it', () => {
+  it('copies the channel beside the message, unless the message has one', () => {
     expect(read({ _notificationChannel: 'inner' }, { _notificationChannel: 'outer' }).body).toMatchObject({
       _notificationChannel: 'inner',
     });

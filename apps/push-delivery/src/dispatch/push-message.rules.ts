@@ -2,20 +2,20 @@ import type { JsonObject, JsonValue } from '#contracts';
 import { isJsonObject } from '#objects';
 import type { MessageBodies } from './push.row.js';
 
-/** A member of `data` with one of these names that is an object is for devices of that platform alone. */
+/** An object in `data` under one of these names is for devices of that platform only. */
 export const PLATFORMS: readonly string[] = ['android', 'ios', 'macos', 'tvos', 'watchos', 'web', 'wp'];
-/** Blocks for the push services of makers of phones. None of them carries our messages. */
+/** Blocks for the push services of phone vendors, which this server does not use. */
 const VENDORS = ['mi', 'hms', 'mz', 'vivo', 'oppo', 'fcm'];
 
 interface PushMessageParts {
   readonly message: MessageBodies;
-  /** The platforms that the message has something for; undefined: all. */
+  /** The platforms that the message has content for; undefined: all. */
   readonly platforms: readonly string[] | undefined;
 }
 
 /**
- * What devices get: the members of `data`, those of a platform's block over those beside it. What the server adds stands in
- * each: the expiry, by which devices drop a message, with the milliseconds that they insist on.
+ * The message for devices: the members of `data`, overridden by the block of the platform. The server adds the expiry to each
+ * body; devices drop expired messages and require milliseconds in this time.
  */
 export function messageOf(data: JsonObject, added: JsonObject, expiresAt: Date): PushMessageParts {
   const blocks = new Map(PLATFORMS.flatMap((platform) => blockOf(data, platform)));

@@ -8,45 +8,122 @@ import { abortableSleep, Backoff, messageOfPush, type PushDelivery } from './pus
 import type { PushJobsRepository } from './push-jobs.repository.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from './push.row.js';
 
-/** So many pages a second at most, and so many devices in each at least. */
-const PAGES_A_SECOND = 10;
+/** The first page is small, so that the first devices get the push early. */
+const FIRST_PAGE = 200;
+const PAGE = 2_000;
+/** An earlier attempt at a page can reach into the next page if installations were added in between. */
+const REPEATED_PAGES = 2;
 
-/** Lets so many devices a second pass: a token bucket that holds what one page takes. */
-class FlowControl {
-  /** Devices of one page. */
-  readonly pageSize: number;
-  #nextAt = 0;
+/** The dependencies of a run. */
+export interface PushTools {
+  readonly jobs: PushJobsRepository;
+  readonly installations: InstallationScanRepository;
+  readonly delivery: PushDelivery;
+  readonly clock: Clock;
+  readonly metrics: Pick<Metrics, 'pushDevices'>;
+  readonly logger: Logger;
+}
 
-  constructor(private readonly devicesASecond: number) {
-    this.pageSize = Math.ceil(devicesASecond / PAGES_A_SECOND);
+/**
+ * The end of a run: `done`: all devices found; `expired`: the push expired before; `lost`: another process holds it, or it was
+ * removed; `stopped`: the process stops.
+ */
+export type RunEnd = 'done' | 'expired' | 'lost' | 'stopped';
+
+/** Processes one push page by page: finds devices, enqueues the message, wakes connected devices, records the progress. */
+export class PushRun {
+  readonly #scan: InstallationScan;
+  readonly #flow: FlowControl | undefined;
+  readonly #backoff = new Backoff();
+  #job: PushJob;
+  /** The number of following pages that an earlier run may have processed in part. */
+  #repeatedPages: number;
+  #pageSize: number;
+
+  constructor(
+    job: PushJob,
+    private readonly tools: PushTools,
+    private readonly signal: AbortSignal,
+  ) {
+    this.#job = job;
+    this.#repeatedPages = job.isResumed ? REPEATED_PAGES : 0;
+    this.#scan = new InstallationScan(tools.installations, job);
+    this.#flow = job.flowControl === null ? undefined : new FlowControl(job.flowControl);
+    // A resumed run begins with a page that covers the page of the earlier run.
+    this.#pageSize = job.isResumed ? PAGE : FIRST_PAGE;
   }
 
-  /** Resolves when the next page may begin, or when the work is given up. */
-  async turn(signal: AbortSignal): Promise<void> {
-    const waitMs = this.#nextAt - performance.now();
-    if (waitMs > 0) await abortableSleep(waitMs, signal);
+  /** @throws every error but SERVICE_UNAVAILABLE, which it waits out */
+  async run(): Promise<RunEnd> {
+    let end: RunEnd | undefined;
+    while (end === undefined && !this.#isStopping()) {
+      end = await this.#page().catch((error: unknown) => this.#rest(error));
+    }
+    return end ?? 'stopped';
   }
 
-  /** Notes that so many devices have passed. */
-  passed(count: number): void {
-    this.#nextAt = Math.max(this.#nextAt, performance.now()) + (count / this.devicesASecond) * 1_000;
+  #isStopping(): boolean {
+    return this.signal.aborted;
+  }
+
+  /** @returns the end of the run, or undefined if there are more pages */
+  async #page(): Promise<RunEnd | undefined> {
+    await this.#flow?.turn(this.signal);
+    if (this.tools.clock.now() >= this.#job.expiresAt) return 'expired';
+    const page = await this.#scan.next(this.#job.position, Math.min(this.#pageSize, this.#flow?.pageSize ?? PAGE));
+    if (this.#isStopping()) return 'stopped';
+    const installations = withFewPlatforms(this.#job.counts, page.installations);
+    const how = { isRepeated: this.#repeatedPages > 0, signal: this.signal };
+    const span = { name: 'push page', attributes: { 'gatepost.push.devices': installations.length } };
+    await inSpan(span, () => this.tools.delivery.deliver(messageOfPush(this.#job), installations, how));
+    // After a stop some connectors may not be notified: the next holder repeats the page.
+    return this.#isStopping() ? 'stopped' : this.#advance({ ...page, installations });
+  }
+
+  async #advance({ installations, position, isLast }: ScanPage): Promise<RunEnd | undefined> {
+    const progress = { position, counts: withTargeted(this.#job.counts, installations), isDone: isLast };
+    if (!(await this.tools.jobs.advance(this.#job, progress))) return 'lost';
+    this.#job = { ...this.#job, ...progress };
+    this.#count(installations);
+    this.#flow?.passed(installations.length);
+    this.#repeatedPages = Math.max(0, this.#repeatedPages - 1);
+    this.#pageSize = PAGE;
+    this.#backoff.reset();
+    return isLast ? 'done' : undefined;
+  }
+
+  /** Runs after the progress is recorded, so no page is counted twice. */
+  #count(installations: readonly TargetedInstallation[]): void {
+    const unreachable = installations.filter(({ installationId }) => installationId === null).length;
+    this.tools.metrics.pushDevices.inc({ outcome: 'unreachable' }, unreachable);
+    this.tools.metrics.pushDevices.inc({ outcome: 'queued' }, installations.length - unreachable);
+  }
+
+  /** Waits while a dependency is unavailable. */
+  async #rest(error: unknown): Promise<undefined> {
+    if (!(error instanceof AppError && error.is('SERVICE_UNAVAILABLE'))) throw error;
+    this.#repeatedPages = REPEATED_PAGES;
+    const pauseMs = this.#backoff.next();
+    this.tools.logger.debug(`push ${this.#job.objectId} waits ${pauseMs} ms: ${messageOf(error)}`);
+    await abortableSleep(pauseMs, this.signal);
+    return undefined;
   }
 }
 
-/** Some of the installations that a push is for. */
+/** A part of the target installations of a push. */
 interface ScanPage {
   readonly installations: readonly TargetedInstallation[];
-  /** Up to where everything was looked at. */
+  /** All installations up to this position were examined. */
   readonly position: ScanPosition;
   readonly isLast: boolean;
 }
 
-/** Installations that are looked at in one statement where a question is slow, each time that it was too slow. */
+/** Installations that one statement examines after the first and after the second timeout. */
 const SPANS = [2_000, 200];
 
 /**
- * Goes through the installations of a push. As long as PostgreSQL finds the next ones in time, it is asked for so many as are
- * wanted; then for those among the next few.
+ * Scans the installations of a push. While statements finish in time, each finds as many targets as requested. After a timeout,
+ * each examines a limited number of installations.
  */
 export class InstallationScan {
   #span: number | undefined;
@@ -56,7 +133,7 @@ export class InstallationScan {
     private readonly job: PushJob,
   ) {}
 
-  /** @throws AppError QUERY_TIMED_OUT where even a few take too long */
+  /** @throws AppError QUERY_TIMED_OUT if even the smallest range takes too long */
   async next(after: ScanPosition, limit: number): Promise<ScanPage> {
     try {
       return this.#span === undefined ? await this.#wanted(after, limit) : await this.#spanned(after, this.#span);
@@ -77,7 +154,7 @@ export class InstallationScan {
     return { installations, position: until ?? installations.at(-1) ?? after, isLast: until === undefined };
   }
 
-  /** @returns whether that can help */
+  /** @returns false if the range is already the smallest */
   #narrow(): boolean {
     const next = this.#span === undefined ? 0 : SPANS.indexOf(this.#span) + 1;
     if (next === SPANS.length) return false;
@@ -86,104 +163,27 @@ export class InstallationScan {
   }
 }
 
-/** The first devices of a push shall not wait until many are found. */
-const FIRST_PAGE = 200;
-const PAGE = 2_000;
-/** What somebody did of a page before reaches into the next one where installations have come meanwhile. */
-const REPEATED_PAGES = 2;
+/** Limit of the pages per second. It also decides the number of devices in a page. */
+const PAGES_A_SECOND = 10;
 
-/** What a push is worked on with. */
-export interface PushTools {
-  readonly jobs: PushJobsRepository;
-  readonly installations: InstallationScanRepository;
-  readonly delivery: PushDelivery;
-  readonly clock: Clock;
-  readonly metrics: Pick<Metrics, 'pushDevices'>;
-  readonly logger: Logger;
-}
+/** Limits the devices per second: a token bucket of the size of one page. */
+class FlowControl {
+  /** Devices of one page. */
+  readonly pageSize: number;
+  #nextAt = 0;
 
-/**
- * How work on a push ended: all devices found; its time was over before; somebody else has it, or it is gone; we were told
- * to stop.
- */
-export type RunEnd = 'done' | 'expired' | 'lost' | 'stopped';
-
-/** Works on one push, page after page: find devices, put the message into their queues, tell those connected, note how far it came. */
-export class PushRun {
-  readonly #scan: InstallationScan;
-  readonly #flow: FlowControl | undefined;
-  readonly #backoff = new Backoff();
-  #job: PushJob;
-  /** Pages to come of which something may have been done already. */
-  #repeatedPages: number;
-  #pageSize: number;
-
-  constructor(
-    job: PushJob,
-    private readonly tools: PushTools,
-    private readonly signal: AbortSignal,
-  ) {
-    this.#job = job;
-    this.#repeatedPages = job.isResumed ? REPEATED_PAGES : 0;
-    this.#scan = new InstallationScan(tools.installations, job);
-    this.#flow = job.flowControl === null ? undefined : new FlowControl(job.flowControl);
-    // A page that covers what was done before, whoever did it.
-    this.#pageSize = job.isResumed ? PAGE : FIRST_PAGE;
+  constructor(private readonly devicesASecond: number) {
+    this.pageSize = Math.ceil(devicesASecond / PAGES_A_SECOND);
   }
 
-  /** @throws whatever will not be mended by waiting */
-  async run(): Promise<RunEnd> {
-    let end: RunEnd | undefined;
-    while (end === undefined && !this.#isStopping()) {
-      end = await this.#page().catch((error: unknown) => this.#rest(error));
-    }
-    return end ?? 'stopped';
+  /** Resolves when the next page may begin, or when the signal is aborted. */
+  async turn(signal: AbortSignal): Promise<void> {
+    const waitMs = this.#nextAt - performance.now();
+    if (waitMs > 0) await abortableSleep(waitMs, signal);
   }
 
-  #isStopping(): boolean {
-    return this.signal.aborted;
-  }
-
-  /** @returns how it ended, or undefined where there is more to do */
-  async #page(): Promise<RunEnd | undefined> {
-    await this.#flow?.turn(this.signal);
-    if (this.tools.clock.now() >= this.#job.expiresAt) return 'expired';
-    const page = await this.#scan.next(this.#job.position, Math.min(this.#pageSize, this.#flow?.pageSize ?? PAGE));
-    if (this.#isStopping()) return 'stopped';
-    const installations = withFewPlatforms(this.#job.counts, page.installations);
-    const how = { isRepeated: this.#repeatedPages > 0, signal: this.signal };
-    const span = { name: 'push page', attributes: { 'gatepost.push.devices': installations.length } };
-    await inSpan(span, () => this.tools.delivery.deliver(messageOfPush(this.#job), installations, how));
-    // Told to stop, it may not have told every connector: the page is another's.
-    return this.#isStopping() ? 'stopped' : this.#advance({ ...page, installations });
-  }
-
-  async #advance({ installations, position, isLast }: ScanPage): Promise<RunEnd | undefined> {
-    const progress = { position, counts: withTargeted(this.#job.counts, installations), isDone: isLast };
-    if (!(await this.tools.jobs.advance(this.#job, progress))) return 'lost';
-    this.#job = { ...this.#job, ...progress };
-    this.#count(installations);
-    this.#flow?.passed(installations.length);
-    this.#repeatedPages = Math.max(0, this.#repeatedPages - 1);
-    this.#pageSize = PAGE;
-    this.#backoff.reset();
-    return isLast ? 'done' : undefined;
-  }
-
-  /** Once the page is noted: nobody works on it again. */
-  #count(installations: readonly TargetedInstallation[]): void {
-    const unreachable = installations.filter(({ installationId }) => installationId === null).length;
-    this.tools.metrics.pushDevices.inc({ outcome: 'unreachable' }, unreachable);
-    this.tools.metrics.pushDevices.inc({ outcome: 'queued' }, installations.length - unreachable);
-  }
-
-  /** Waits where something is away that will come back. */
-  async #rest(error: unknown): Promise<undefined> {
-    if (!(error instanceof AppError && error.is('SERVICE_UNAVAILABLE'))) throw error;
-    this.#repeatedPages = REPEATED_PAGES;
-    const pauseMs = this.#backoff.next();
-    this.tools.logger.debug(`push ${this.#job.objectId} waits ${pauseMs} ms: ${messageOf(error)}`);
-    await abortableSleep(pauseMs, this.signal);
-    return undefined;
+  /** Counts devices that were processed. */
+  passed(count: number): void {
+    this.#nextAt = Math.max(this.#nextAt, performance.now()) + (count / this.devicesASecond) * 1_000;
   }
 }

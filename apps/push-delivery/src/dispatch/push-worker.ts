@@ -9,20 +9,19 @@ import type { PushJob } from './push.row.js';
 const LEASE_SECONDS = 30;
 const RENEW_INTERVAL_MS = 10_000;
 
-/** A push that this process works on. */
+/** A push that this process holds. */
 interface HeldPush {
   readonly job: PushJob;
-  /** Says that the lease is lost, or that the process stops. */
+  /** Aborted when the lease is lost or the process stops. */
   readonly stop: AbortController;
 }
 
 interface Holding extends HeldPush {
-  /** On the clock of `performance.now()`: from then on somebody else may have it. */
+  /** In `performance.now()` time: afterwards another process may claim the push. */
   heldUntil: number;
 }
 
-/** The leases that this process holds, kept up while it works. */
-@Injectable()
+/** The leases of this process, which it renews. */
 export class PushLeases {
   private readonly logger = new Logger('Pushes');
   readonly #held = new Set<Holding>();
@@ -34,7 +33,7 @@ export class PushLeases {
     this.#timer = setInterval(() => void this.#renew(), RENEW_INTERVAL_MS);
   }
 
-  /** Ends all work that is under way at its next step. */
+  /** Stops every run at its next step. */
   stopAll(): void {
     for (const { stop } of this.#held) stop.abort();
   }
@@ -44,18 +43,18 @@ export class PushLeases {
   }
 
   async take(isBulk: boolean, limit: number): Promise<HeldPush[]> {
-    const askedAt = performance.now();
+    const claimedAt = performance.now();
     const claim = { isBulk, limit, lease: randomUUID(), leaseSeconds: LEASE_SECONDS };
     const held = (await this.jobs.claim(claim)).map((job) => ({
       job,
       stop: new AbortController(),
-      heldUntil: askedAt + LEASE_SECONDS * 1_000,
+      heldUntil: claimedAt + LEASE_SECONDS * 1_000,
     }));
     for (const holding of held) this.#held.add(holding);
     return held;
   }
 
-  letGo(push: HeldPush): void {
+  release(push: HeldPush): void {
     this.#held.delete(push as Holding);
   }
 
@@ -74,7 +73,7 @@ export class PushLeases {
   }
 }
 
-/** Tells how many pushes are due and not finished, and for how long the oldest has been. */
+/** Reports how many pushes are due and not finished, and how long the oldest has been due. */
 @Injectable()
 export class PushGauge {
   constructor(jobs: PushJobsRepository, metrics: Metrics) {
@@ -89,22 +88,22 @@ export class PushGauge {
   }
 }
 
-/** Pushes of other processes, and those that wait for their time, are found this late at most, in milliseconds. */
+/** Longest delay until a worker finds scheduled pushes and those accepted by other processes. */
 const POLL_INTERVAL_MS = 1_000;
-/** So often a push may go wrong for reasons that waiting does not mend. */
+/** Limit of attempts that fail with an error other than SERVICE_UNAVAILABLE. */
 const MAX_FAILURES = 5;
 const FAILURE_DELAY_SECONDS = 10;
 
 interface WorkerOptions {
   readonly isBulk: boolean;
-  /** Pushes at once. */
+  /** Limit of concurrent pushes. */
   readonly slots: number;
   readonly leases: PushLeases;
   readonly tools: PushTools;
   readonly onEnd: (outcome: RunEnd | 'failed') => void;
 }
 
-/** Works on the pushes of one kind, so many at once as it has slots. */
+/** Processes the pushes of one kind, up to `slots` at once. */
 export class PushWorker {
   readonly #runs = new Set<Promise<void>>();
   #isStopping = false;
@@ -119,7 +118,7 @@ export class PushWorker {
     this.#loop = this.#run();
   }
 
-  /** Takes nothing more, and ends when what it has in hand was given back. */
+  /** Claims no more pushes, and resolves when the running ones are released. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.wake();
@@ -149,7 +148,7 @@ export class PushWorker {
       return pushes.length === limit;
     } catch (error) {
       const isAway = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
-      this.options.tools.logger[isAway ? 'debug' : 'warn'](`no push could be taken: ${messageOf(error)}`);
+      this.options.tools.logger[isAway ? 'debug' : 'warn'](`no push could be claimed: ${messageOf(error)}`);
       return false;
     }
   }
@@ -170,10 +169,10 @@ export class PushWorker {
       const outcome = await continueTrace(traceparent, { name: 'push', attributes }, () => this.#outcomeOf(push));
       onEnd(outcome);
     } catch (error) {
-      // Its lease runs out, and whoever takes it then goes on with it.
-      tools.logger.warn(`push ${objectId} is left to itself: ${messageOf(error)}`, { requestId });
+      // The lease expires, and the next process that claims the push continues it.
+      tools.logger.warn(`push ${objectId} is abandoned until its lease expires: ${messageOf(error)}`, { requestId });
     } finally {
-      leases.letGo(push);
+      leases.release(push);
     }
   }
 
@@ -182,15 +181,15 @@ export class PushWorker {
     try {
       const end = await new PushRun(job, this.options.tools, stop.signal).run();
       if (end === 'stopped') await jobs.release(job, job.failures, 0);
-      if (end === 'expired') await jobs.fail(job, 'The push expired before it had reached all devices.');
+      if (end === 'expired') await jobs.fail(job, 'The push expired before all its devices were found.');
       return end;
     } catch (error) {
-      await this.#noteFailure({ job, stop }, error);
+      await this.#recordFailure({ job, stop }, error);
       return 'failed';
     }
   }
 
-  async #noteFailure({ job }: HeldPush, error: unknown): Promise<void> {
+  async #recordFailure({ job }: HeldPush, error: unknown): Promise<void> {
     const { jobs, logger } = this.options.tools;
     const failures = job.failures + 1;
     logger.warn(`push ${job.objectId} failed, attempt ${failures}: ${messageOf(error)}`, { requestId: job.requestId });
@@ -198,7 +197,7 @@ export class PushWorker {
     else
       await jobs.fail(
         job,
-        error instanceof AppError ? error.message : 'The server made a mistake; its log says which.',
+        error instanceof AppError ? error.message : 'Internal server error. See the server log for details.',
       );
   }
 
@@ -217,7 +216,7 @@ export class PushWorker {
   }
 }
 
-/** What the application asked for cannot be done; a query that was too slow may be quicker another time. */
+/** The request itself is invalid. A query that timed out may succeed later. */
 function isFinal(error: unknown): boolean {
   return error instanceof AppError && error.status < 500 && !error.is('QUERY_TIMED_OUT');
 }

@@ -1,6 +1,8 @@
 import { Check, Column, Entity, Generated, Index, PrimaryColumn, Unique } from 'typeorm';
+import type { JsonObject } from '#contracts';
+import type { MessageBodies, NotificationCounts, NotificationStatus, PushTarget } from './push.row.js';
 
-/** A push with its lease and its place in the scan of installations. */
+/** A push with its lease and its position in the scan of installations. */
 @Entity('notifications')
 @Unique('notifications_seq_key', ['seq'])
 @Check(
@@ -9,7 +11,7 @@ import { Check, Column, Entity, Generated, Index, PrimaryColumn, Unique } from '
 )
 @Index('notifications_newest_idx', ['appId', 'createdAt', 'objectId'])
 @Index('notifications_over_idx', ['dueAt'], { where: "status = ANY (ARRAY['done'::text, 'error'::text])" })
-@Index('notifications_untallied_idx', ['nextTallyAt'], { where: 'next_tally_at IS NOT NULL' })
+@Index('notifications_untallied_idx', ['nextStatisticsAt'], { where: 'next_tally_at IS NOT NULL' })
 @Index('notifications_waiting_idx', ['isBulk', 'dueAt', 'seq'], {
   where: "status = ANY (ARRAY['scheduled'::text, 'in-queue'::text])",
 })
@@ -29,22 +31,22 @@ export class NotificationEntity {
   notificationId!: string | null;
 
   @Column('text')
-  status!: string;
+  status!: NotificationStatus;
 
   @Column('boolean', { name: 'is_bulk' })
   isBulk!: boolean;
 
   @Column('jsonb')
-  target!: unknown;
+  target!: PushTarget;
 
   @Column('jsonb')
-  data!: unknown;
+  data!: JsonObject;
 
   @Column('jsonb')
-  message!: unknown;
+  message!: MessageBodies;
 
   @Column('text')
-  prod!: string;
+  prod!: 'dev' | 'prod';
 
   @Column('integer', { name: 'flow_control', nullable: true })
   flowControl!: number | null;
@@ -77,10 +79,10 @@ export class NotificationEntity {
   cursorObjectId!: string;
 
   @Column('jsonb', { default: {} })
-  counts!: unknown;
+  counts!: NotificationCounts;
 
   @Column({ type: 'timestamptz', name: 'next_tally_at', precision: 3, nullable: true })
-  nextTallyAt!: Date | null;
+  nextStatisticsAt!: Date | null;
 
   @Column('text', { nullable: true })
   error!: string | null;

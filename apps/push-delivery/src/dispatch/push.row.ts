@@ -1,21 +1,21 @@
 import type { JsonObject, NOTIFICATION_STATUSES, PushMessage } from '#contracts';
 
 /**
- * Which installations a push is for: those of its application that meet all conditions. They were parsed when the push was
- * accepted; `valid` and the age of installations are the scan's business.
+ * The target of a push: the installations of its application that meet all conditions. The conditions were checked when the push
+ * was accepted; the scan adds those on `valid` and the age.
  */
 export interface PushTarget {
-  /** What the request asks for: its `where`, its channels, its ids of devices. */
+  /** The conditions of the request: `where`, channels, device ids. */
   readonly where: readonly JsonObject[];
-  /** Only devices of these platforms: the message has nothing for others. Absent: all. */
+  /** Only devices of these platforms: the message has no content for others. Absent: all. */
   readonly platforms?: readonly string[];
 }
 
 export type NotificationStatus = (typeof NOTIFICATION_STATUSES)[number];
 
 /**
- * How a push stands on one platform. `targeted` and `unreachable` are counted by the scan, together with its cursor; the others
- * are copies of the queues' sums (`QueueTally`). `enqueued` counts neither who is unreachable nor anybody twice.
+ * The counts of a push on one platform. The scan updates `targeted` and `unreachable` together with its cursor; the others are
+ * copies of the queues' statistics (`QueueStatistics`). `enqueued` counts each reachable device once.
  */
 export interface PlatformCounts {
   readonly targeted: number;
@@ -28,43 +28,43 @@ export interface PlatformCounts {
 /** By platform: an installation's `deviceType`, or `unknown`. The column `counts`. */
 export type NotificationCounts = Readonly<Record<string, PlatformCounts>>;
 
-/** What devices get, as JSON texts. The column `message`. */
+/** The bodies for devices as JSON texts. The column `message`. */
 export type MessageBodies = Pick<PushMessage, 'body' | 'bodies'>;
 
-/** A push as it is accepted: the columns that never change. */
+/** An accepted push: the columns that never change. */
 export interface NewNotification {
-  /** The HTTP request that it was sent by; null where an operator did. */
+  /** The id of the HTTP request; null for a push sent by an operator. */
   readonly requestId: string | null;
   readonly appId: string;
   readonly objectId: string;
-  /** The name that the application gives it. */
+  /** The application's own name for the push. */
   readonly notificationId: string | null;
-  /** It may be for more than one device. */
+  /** Whether the push may target more than one device. */
   readonly isBulk: boolean;
   readonly target: PushTarget;
-  /** The member `data` of the request, as it was sent. */
+  /** The member `data` of the request, unchanged. */
   readonly data: JsonObject;
   readonly message: MessageBodies;
   readonly prod: 'dev' | 'prod';
-  /** Devices a second; null: as fast as it goes. */
+  /** Devices per second; null: no limit. */
   readonly flowControl: number | null;
   readonly dueAt: Date;
   readonly expiresAt: Date;
   readonly createdAt: Date;
 }
 
-/** A push as it is shown. */
+/** A push as responses show it. */
 export interface NotificationRow extends Omit<NewNotification, 'requestId'> {
-  /** In the order in which pushes were accepted; the number of a scheduled one. */
+  /** Ascends in the order of acceptance; also the number of a scheduled push. */
   readonly seq: number;
   readonly status: NotificationStatus;
   readonly counts: NotificationCounts;
-  /** Why the status is `error`. */
+  /** The reason of the status `error`. */
   readonly error: string | null;
   readonly updatedAt: Date;
 }
 
-/** A place in the order in which a push goes through installations: by partition, then by object id. */
+/** A position in the scan of installations: by partition, then by object id. */
 export interface ScanPosition {
   readonly partition: number;
   readonly objectId: string;
@@ -75,29 +75,29 @@ export interface PushJob extends Pick<
   NotificationRow,
   'appId' | 'objectId' | 'isBulk' | 'seq' | 'target' | 'message' | 'flowControl' | 'expiresAt' | 'counts'
 > {
-  /** The HTTP request that it was sent by, and the span; null where there was none. */
+  /** The id of the HTTP request, and its span; null if there was none. */
   readonly requestId: string | null;
   readonly traceparent: string | null;
-  /** The last installation that is done. */
+  /** The last installation that was processed. */
   readonly position: ScanPosition;
-  /** Who works on it, as one claim named them. Nobody else's changes count. */
+  /** The name that a claim gave to the lease. Changes under another lease have no effect. */
   readonly lease: string;
-  /** Somebody has worked on it before, and may have done more than the position says. */
+  /** An earlier run exists, and may have processed more than the position shows. */
   readonly isResumed: boolean;
-  /** How often working on it went wrong. */
+  /** The number of failed attempts. */
   readonly failures: number;
 }
 
-/** How far a push has come, and how it ended if it did. */
+/** The progress of a push. */
 export interface Progress extends Pick<PushJob, 'position' | 'counts'> {
   readonly isDone: boolean;
 }
 
-/** An installation that a push is for. */
+/** A target installation of a push. */
 export interface TargetedInstallation {
   readonly objectId: string;
   readonly partition: number;
-  /** Null where no device has named itself: no way of delivery leads to it. */
+  /** Null for a device without an id: no connection can reach it. */
   readonly installationId: string | null;
   readonly deviceType: string | null;
 }

@@ -3,7 +3,7 @@ import type { JsonValue } from '#contracts';
 import { parseChannels } from './installation.rules.js';
 
 describe('parseChannels', () => {
-  it('takes letters, digits, _ - = and Chinese characters, and the empty name', () => {
+  it('accepts letters, digits, _ - = and Chinese characters, and the empty name', () => {
     const names = ['', 'news', 'News_1', 'a-b=c', '体育', '新闻-2026', '𠀀'];
     expect(parseChannels(names)).toEqual(names);
   });

@@ -5,7 +5,7 @@ import { parseInstallationChanges, parseRegistration } from './installation.rule
 const refusal = (errorName: string) => expect.objectContaining({ errorName }) as Error;
 
 describe('parseInstallationChanges', () => {
-  it('tells identity, state and ACL from the other fields', () => {
+  it('separates identity, state and ACL from the other fields', () => {
     const ACL = { '*': { read: true } };
     const fields = { installationId: 'i', deviceType: 'ios', deviceToken: 't', valid: false, ACL, level: 1 };
     expect(parseInstallationChanges(fields)).toEqual({
@@ -18,12 +18,12 @@ describe('parseInstallationChanges', () => {
     });
   });
 
-  it.each([null, '', { __op: 'Delete' }])('takes %j for none', (nothing) => {
+  it.each([null, '', { __op: 'Delete' }])('reads %j as no value', (nothing) => {
     const changes = parseInstallationChanges({ installationId: nothing, deviceType: nothing, deviceToken: nothing });
     expect(changes).toEqual({ installationId: null, deviceType: null, deviceToken: null, fields: [] });
   });
 
-  it('lets several operations on channels happen one after the other', () => {
+  it('applies several operations on channels in order', () => {
     const ops = [
       { __op: 'AddUnique', objects: ['a'] },
       { __op: 'Remove', objects: ['b'] },

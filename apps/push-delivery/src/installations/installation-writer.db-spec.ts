@@ -6,7 +6,7 @@ import { eventually, newDatabase, unique } from '#testing';
 import { type DeviceAddress, type DeviceQueues, partitionOf } from '../device-queues/device-queues.js';
 import type { PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { AbandonedQueues, InstallationWriter } from './installation-writer.js';
+import { InstallationWriter } from './installation-writer.js';
 import { InstallationAccess } from './installation.presenter.js';
 import type { InstallationIdentity, InstallationRow } from './installation.row.js';
 import { InstallationsRepository } from './installations.repository.js';
@@ -38,7 +38,7 @@ describe('installations in PostgreSQL', () => {
       cleared.push(...devices);
       return failure === undefined ? Promise.resolve() : Promise.reject(failure);
     };
-    const queues = new AbandonedQueues({ clear } as unknown as DeviceQueues);
+    const queues = { clear } as unknown as DeviceQueues;
     const config = { objectLimitBytes: 1_000 } as PushDeliveryConfig;
     writer = new InstallationWriter(installations, queues, database, new Clock(), config);
   });
@@ -53,7 +53,7 @@ describe('installations in PostgreSQL', () => {
   };
   const addresses = (...names: string[]) => names.map((installationId) => ({ appId: app, installationId }));
 
-  it('come back as they were stored, in the partition of their name', async () => {
+  it('are read as they were stored, in the partition of their id', async () => {
     const saved = await register({ installationId: 'device' });
     expect(await installations.find(app, saved.objectId)).toEqual(saved);
     const [row] = await database.query<{ partition: number }>(
@@ -64,7 +64,7 @@ describe('installations in PostgreSQL', () => {
     expect(await installations.find(unique('app'), saved.objectId)).toBeUndefined();
   });
 
-  it('keep others waiting for identities that do not exist yet', async () => {
+  it('lock identities that do not exist yet', async () => {
     const steps: string[] = [];
     const slow = database.transaction(async (tx) => {
       await installations.lockIdentities(tx, app, [{ installationId: 'one' }, { deviceToken: 'two' }]);
@@ -89,7 +89,7 @@ describe('installations in PostgreSQL', () => {
     expect(steps).toEqual(['locked', 'done', 'after', 'after']);
   });
 
-  it('that take an identity unlocked fail as what may be tried again', async () => {
+  it('that take an unlocked identity fail with a retryable error', async () => {
     const { objectId, ...row } = await register({ installationId: 'taken' });
     const copy = { ...row, objectId: randomBytes(12).toString('hex') };
     const insert = database.transaction((tx) => installations.insert(tx, app, copy));
@@ -100,7 +100,7 @@ describe('installations in PostgreSQL', () => {
     expect(await installations.find(app, objectId)).toBeDefined();
   });
 
-  it('leave the queue of a name that nobody has any more', async () => {
+  it('delete the queue of an id that no installation has any more', async () => {
     const token = { deviceType: 'ios', deviceToken: 't' };
     const first = await register({ installationId: 'first', ...token });
     expect((await register({ installationId: 'second', ...token })).objectId).toBe(first.objectId);
@@ -116,7 +116,7 @@ describe('installations in PostgreSQL', () => {
     expect([cleared.at(-1), await installations.find(app, kept.objectId)]).toEqual([...addresses('third'), undefined]);
   });
 
-  it('leave no queue where the change is not made', async () => {
+  it('keep the queue if the change is rolled back', async () => {
     const { objectId } = await register({ installationId: 'stays' });
     const change = database.transaction(async (tx) => {
       const current = await writer.lock(tx, app, objectId);

@@ -11,59 +11,30 @@ import type { InstallationIdentity, InstallationRow } from './installation.row.j
 import { duplicatesAmong, newInstallation, registeredAmong } from './installation.rules.js';
 import { InstallationsRepository } from './installations.repository.js';
 
-/** Forgets what waits for devices whose installations are gone. */
-@Injectable()
-export class AbandonedQueues {
-  readonly #logger = new Logger('Installations');
-
-  constructor(@Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues) {}
-
-  /**
-   * Once the transaction is committed. Nobody waits for it, and a failure is only logged: what is left then expires, and a
-   * device that comes back under the same name is the one that it was meant for.
-   * @param kept installations whose queues stay, whatever they were called before
-   */
-  forgetAfterCommit(
-    tx: Tx,
-    appId: string,
-    gone: readonly InstallationRow[],
-    kept: readonly InstallationRow[] = [],
-  ): void {
-    const keptIds = new Set(kept.map(({ installationId }) => installationId));
-    const devices = gone.flatMap(({ installationId }) =>
-      installationId === null || keptIds.has(installationId) ? [] : [{ appId, installationId }],
-    );
-    if (devices.length === 0) return;
-    tx.afterCommit(() => {
-      this.queues.clear(devices).catch((error: unknown) => {
-        this.#logger.warn(`queues of ${devices.length} removed installations were left to expire: ${messageOf(error)}`);
-      });
-    });
-  }
-}
-
 /**
- * A write that is checked as far as it can be without its installation. What is left belongs into a transaction, its own or
- * one with other writes, in which the identity is locked.
+ * A write whose checks that need no stored installation have passed. The remaining checks run in a transaction, with or without
+ * other writes, that has locked the identity.
  */
 export interface PreparedWrite<T> {
   readonly identity: InstallationIdentity;
-  /** @throws AppError where the installation's state or its ACL refuses; then the transaction must not be committed */
+  /** @throws AppError if the installation's state or its ACL refuses the write; the transaction must then be rolled back */
   run(tx: Tx): Promise<T>;
 }
 
-/** The one place that changes installations. */
+/** Makes every change of an installation. */
 @Injectable()
 export class InstallationWriter {
+  readonly #logger = new Logger('Installations');
+
   constructor(
     private readonly installations: InstallationsRepository,
-    private readonly queues: AbandonedQueues,
+    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
     private readonly database: PushDatabase,
     private readonly clock: Clock,
     @Inject(PUSH_DELIVERY_CONFIG) private readonly config: PushDeliveryConfig,
   ) {}
 
-  /** Runs the writes in their order, in one transaction: all of them, or none. */
+  /** Runs the writes in order and in one transaction: all or none. */
   runAll<T>(appId: string, writes: readonly PreparedWrite<T>[]): Promise<T[]> {
     return this.database.transaction(async (tx) => {
       await this.installations.lockIdentities(
@@ -86,16 +57,17 @@ export class InstallationWriter {
     return (await this.installations.lockMatching(tx, appId, { objectId }))[0];
   }
 
-  /** The installation that a registration means, if it is there already. */
+  /** The stored installation that a registration refers to. */
   async lockRegistered(tx: Tx, appId: string, identity: InstallationIdentity): Promise<InstallationRow | undefined> {
     return registeredAmong(await this.installations.lockMatching(tx, appId, identity), identity);
   }
 
   /**
-   * Makes the installation, or changes it. Others that are the same device go: it has one queue, and gets a push once.
-   * @param before undefined where it is new
+   * Creates or changes the installation, and removes the other installations of the same device: a device has one queue and gets
+   * a push once.
+   * @param before undefined for a new installation
    * @returns the installation as it is stored
-   * @throws AppError OBJECT_TOO_LARGE; FORBIDDEN where the ACL of one that has to go refuses
+   * @throws AppError OBJECT_TOO_LARGE; FORBIDDEN if the ACL of an installation to be removed refuses
    */
   async save(
     tx: Tx,
@@ -113,14 +85,39 @@ export class InstallationWriter {
     if (duplicates.length > 0) await this.installations.remove(tx, appId, idsOf(duplicates));
     if (before === undefined) await this.installations.insert(tx, appId, saved);
     else await this.installations.update(tx, appId, saved);
-    this.queues.forgetAfterCommit(tx, appId, [...duplicates, ...(before === undefined ? [] : [before])], [saved]);
+    this.#clearQueuesAfterCommit(tx, appId, [...duplicates, ...(before === undefined ? [] : [before])], [saved]);
     return saved;
   }
 
   /** Removes installations whose rows are locked. */
   async remove(tx: Tx, appId: string, removed: readonly InstallationRow[]): Promise<void> {
     await this.installations.remove(tx, appId, idsOf(removed));
-    this.queues.forgetAfterCommit(tx, appId, removed);
+    this.#clearQueuesAfterCommit(tx, appId, removed);
+  }
+
+  /**
+   * Deletes the queues of removed installations after the commit. The request does not wait for it, and a failure is only logged:
+   * messages that remain expire, and a device that registers under the same id is the device that they were sent to.
+   * @param kept installations whose queues stay, even if their id has changed
+   */
+  #clearQueuesAfterCommit(
+    tx: Tx,
+    appId: string,
+    gone: readonly InstallationRow[],
+    kept: readonly InstallationRow[] = [],
+  ): void {
+    const keptIds = new Set(kept.map(({ installationId }) => installationId));
+    const devices = gone.flatMap(({ installationId }) =>
+      installationId === null || keptIds.has(installationId) ? [] : [{ appId, installationId }],
+    );
+    if (devices.length === 0) return;
+    tx.afterCommit(() => {
+      this.queues.clear(devices).catch((error: unknown) => {
+        this.#logger.warn(
+          `the queues of ${devices.length} removed installations were not deleted and will expire: ${messageOf(error)}`,
+        );
+      });
+    });
   }
 }
 

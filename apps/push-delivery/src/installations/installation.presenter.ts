@@ -1,5 +1,4 @@
-import { Injectable } from '@nestjs/common';
-import { ApplicationDirectory } from '#admission';
+import type { ApplicationDirectory } from '#admission';
 import {
   type Caller,
   CLASS_NAMES,
@@ -20,7 +19,7 @@ import {
 } from '#objects';
 import type { InstallationRow } from './installation.row.js';
 
-/** What a query, or a push, may name of installations. */
+/** The fields of installations that a query or a push may name. */
 export const INSTALLATION_QUERY_CLASS: QueryClass = {
   className: '_Installation',
   table: 'push.installations',
@@ -42,22 +41,24 @@ export const INSTALLATION_QUERY_CLASS: QueryClass = {
   defaultOrderColumn: 'created_at',
 };
 
-/** Which installations pushes are for: those that are valid, and were saved within the last 90 days (the API's rule). */
+/** Pushes go to installations that are valid and were saved within the last 90 days (rule of the API). */
 export const IS_TARGET = `valid AND updated_at > now() - interval '90 days'`;
 
-/** How a push looks at the installations of its application: it finds all, whatever their ACLs say. */
+/** A push finds all installations of its application, regardless of their ACLs. */
 export function pushScope(appId: string): QueryScope {
   return { appId, grantees: 'master', classOf: installationClass };
 }
 
-/** @throws AppError NOT_FOUND where there is no such class; INVALID_QUERY where another service keeps its objects */
+/** @throws AppError NOT_FOUND for an unknown class; INVALID_QUERY for a class that another service stores */
 function installationClass(className: string): QueryClass {
   if (className === INSTALLATION_QUERY_CLASS.className) return INSTALLATION_QUERY_CLASS;
   if (!CLASS_NAMES.some((name) => name === className)) throw appError('NOT_FOUND');
-  throw appError('INVALID_QUERY', { message: `A query of installations cannot look into the class ${className}.` });
+  throw appError('INVALID_QUERY', {
+    message: `A query of installations cannot contain a sub-query of the class ${className}.`,
+  });
 }
 
-/** The public JSON of an installation. An allow-list, but for the custom fields. */
+/** The public JSON of an installation: an allow-list, apart from the custom fields. */
 export function presentInstallation(
   { fields, ...row }: InstallationRow,
   { showsAcl }: { readonly showsAcl: boolean },
@@ -75,22 +76,22 @@ export function presentInstallation(
   };
 }
 
-/** Who asks, as the gateway has found out. */
-export interface Asker {
+/** The caller of a request, as the gateway has resolved it. */
+export interface Requester {
   readonly caller: Caller;
   readonly principal: Principal;
 }
 
-/** What one caller may do with the installations of its application. */
+/** The permissions of one caller on the installations of its application. */
 export class InstallationAccess {
-  /** What the caller can find; a sub-query needs the permission too. */
+  /** The installations that the caller can find; a sub-query also needs the permission. */
   readonly scope: QueryScope;
 
   constructor(
-    private readonly asker: Asker,
+    private readonly requester: Requester,
     private readonly permissions: ClassPermissions['_Installation'],
   ) {
-    const { caller, principal } = asker;
+    const { caller, principal } = requester;
     this.scope = {
       appId: caller.appId,
       grantees: caller.isMaster ? 'master' : granteesOf(principal),
@@ -103,35 +104,32 @@ export class InstallationAccess {
   }
 
   get isMaster(): boolean {
-    return this.asker.caller.isMaster;
+    return this.requester.caller.isMaster;
   }
 
   /** @throws AppError FORBIDDEN by class permission */
   assertMay(operation: ClassOperation): void {
-    const { caller, principal } = this.asker;
+    const { caller, principal } = this.requester;
     if (caller.isMaster || isGranted(this.permissions[operation], principal)) return;
     throw classForbidden(operation, '_Installation');
   }
 
   /** @throws AppError FORBIDDEN by the object's ACL */
   assertMayWrite({ acl }: InstallationRow): void {
-    if (!this.isMaster && !grants(acl, 'write', granteesOf(this.asker.principal))) throw writeForbidden();
+    if (!this.isMaster && !grants(acl, 'write', granteesOf(this.requester.principal))) throw writeForbidden();
   }
 
   mayRead({ acl }: InstallationRow): boolean {
-    return this.isMaster || grants(acl, 'read', granteesOf(this.asker.principal));
+    return this.isMaster || grants(acl, 'read', granteesOf(this.requester.principal));
   }
 }
 
-/** Looks up class permissions; before a transaction, which must not wait for another service. */
-@Injectable()
-export class InstallationAccesses {
-  constructor(private readonly applications: ApplicationDirectory) {}
-
-  /** @throws AppError UNAUTHORIZED where the application is gone */
-  async of(asker: Asker): Promise<InstallationAccess> {
-    const application = await this.applications.find(asker.caller.appId);
-    if (application === null) throw appError('UNAUTHORIZED');
-    return new InstallationAccess(asker, application.classPermissions._Installation);
-  }
+/**
+ * Looks up the class permissions. Call it before a transaction, because a transaction must not wait for another service.
+ * @throws AppError UNAUTHORIZED if the application no longer exists
+ */
+export async function accessOf(requester: Requester, applications: ApplicationDirectory): Promise<InstallationAccess> {
+  const application = await applications.find(requester.caller.appId);
+  if (application === null) throw appError('UNAUTHORIZED');
+  return new InstallationAccess(requester, application.classPermissions._Installation);
 }

@@ -4,11 +4,11 @@ import type { Acl } from '#objects';
 /** An installation as it is stored, without its application. */
 export interface InstallationRow {
   readonly objectId: string;
-  /** The name that the device gives itself; null where only `deviceToken` leads to it. */
+  /** The id that the device has chosen; null for a device known only by its `deviceToken`. */
   readonly installationId: string | null;
   readonly deviceType: string | null;
   readonly deviceToken: string | null;
-  /** Pushes leave out what is not valid. */
+  /** Pushes skip installations that are not valid. */
   readonly valid: boolean;
   readonly acl: Acl | null;
   /** `channels` and the custom fields. */
@@ -17,7 +17,7 @@ export interface InstallationRow {
   readonly updatedAt: Date;
 }
 
-/** By what a device is known again. What is absent is not asked about. */
+/** The values that identify a device. An absent value is not compared. */
 export interface InstallationIdentity {
   readonly objectId?: string | undefined;
   readonly installationId?: string | null | undefined;

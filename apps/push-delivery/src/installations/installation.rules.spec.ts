@@ -27,14 +27,9 @@ describe('registeredAmong', () => {
     ['the one of the token, under a new name', [reinstalled], { installationId: 'new', ...token }, reinstalled],
     ['the one of the id', [named], { objectId: 'named', ...token }, named],
     ['the one of the id before the one of the token', [byToken, named], { objectId: 'named', ...token }, named],
-    [
-      'nobody else by an id that a backup has brought',
-      [named],
-      { objectId: 'named', installationId: 'new' },
-      undefined,
-    ],
-    ['nobody by the token of another type', [byToken], { deviceType: 'tvos', deviceToken: 't' }, undefined],
-    ['nobody by no token', [named], { deviceType: null, deviceToken: null }, undefined],
+    ['no other device by an id from a backup', [named], { objectId: 'named', installationId: 'new' }, undefined],
+    ['none by the token of another type', [byToken], { deviceType: 'tvos', deviceToken: 't' }, undefined],
+    ['none without a token', [named], { deviceType: null, deviceToken: null }, undefined],
   ])('finds %s', (_, found, identity, expected) => {
     expect(registeredAmong(found, identity)).toBe(expected);
   });
@@ -43,7 +38,7 @@ describe('registeredAmong', () => {
 describe('applyChanges', () => {
   const current = row('a', { installationId: 'i', fields: { level: 1 } });
 
-  it('changes what is named, and nothing else', () => {
+  it('changes only the named fields', () => {
     const fields = [{ path: ['level'], operation: { kind: 'increment', amount: 2 } }] as const;
     expect(applyChanges(current, { valid: false, fields })).toEqual({ ...current, valid: false, fields: { level: 3 } });
   });

@@ -13,85 +13,7 @@ import {
 } from '#objects';
 import type { InstallationIdentity, InstallationRow } from './installation.row.js';
 
-/** Letters, digits, `_ - =` and Chinese characters (specification, Installation); the empty name is everybody's channel. */
-const CHANNEL = /^[A-Za-z0-9_=\-\p{Script=Han}]*$/u;
-
-/** The names of channels in a list. @throws AppError INVALID_CHANNEL where one of them is none */
-export function parseChannels(names: readonly JsonValue[]): string[] {
-  return names.map((name) => {
-    if (typeof name !== 'string' || !CHANNEL.test(name)) throw appError('INVALID_CHANNEL');
-    return name;
-  });
-}
-
-/** An installation as it is before a registration says anything about it. */
-export function newInstallation(objectId: string, now: Date): InstallationRow {
-  return {
-    objectId,
-    installationId: null,
-    deviceType: null,
-    deviceToken: null,
-    valid: true,
-    acl: null,
-    fields: {},
-    createdAt: now,
-    updatedAt: now,
-  };
-}
-
-/** Whether a device is named by which it is known again. */
-export function namesDevice({ installationId, deviceToken }: InstallationIdentity): boolean {
-  return typeof installationId === 'string' || typeof deviceToken === 'string';
-}
-
-/**
- * Which of the installations a registration means: the one with its `installationId`; else the one that it names, unless
- * that has become another device's; else the one with its device token.
- */
-export function registeredAmong(
-  found: readonly InstallationRow[],
-  identity: InstallationIdentity,
-): InstallationRow | undefined {
-  return (
-    found.find(({ installationId }) => installationId !== null && installationId === identity.installationId) ??
-    found.find((row) => row.objectId === identity.objectId && !isOtherDevice(row, identity)) ??
-    found.find((row) => isSameToken(row, identity))
-  );
-}
-
-/** The installations that are the given one under another id: a device is one installation. */
-export function duplicatesAmong(found: readonly InstallationRow[], installation: InstallationRow): InstallationRow[] {
-  return found.filter(({ objectId }) => objectId !== installation.objectId);
-}
-
-/**
- * The installation with the changes applied.
- * @throws AppError KEY_REQUIRED where nothing would lead to the device any more; INCORRECT_TYPE where an operation does not fit
- */
-export function applyChanges(
-  installation: InstallationRow,
-  { fields, ...changes }: InstallationChanges,
-): InstallationRow {
-  const changed = { ...installation, ...changes, fields: applyFieldChanges(installation.fields, fields) };
-  if (changed.installationId === null && changed.deviceToken === null) throw required('installationId');
-  if (changed.deviceToken !== null && changed.deviceType === null) throw required('deviceType');
-  return changed;
-}
-
-/** Object ids outlive devices: a backup that is restored on another one brings them along. */
-function isOtherDevice(row: InstallationRow, { installationId }: InstallationIdentity): boolean {
-  return row.installationId !== null && typeof installationId === 'string' && row.installationId !== installationId;
-}
-
-function isSameToken(row: InstallationRow, { deviceType, deviceToken }: InstallationIdentity): boolean {
-  return row.deviceToken !== null && row.deviceToken === deviceToken && row.deviceType === deviceType;
-}
-
-function required(key: string) {
-  return appError('KEY_REQUIRED', { message: `Key is required: ${key}.` });
-}
-
-/** What a request wants of an installation: checked, but not yet compared with the stored one. Absent: stays as it is. */
+/** The requested changes: valid in themselves, not yet compared with the stored installation. An absent field does not change. */
 interface InstallationChanges {
   readonly installationId?: string | null;
   readonly deviceType?: string | null;
@@ -103,13 +25,17 @@ interface InstallationChanges {
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
 type Draft = Mutable<Omit<InstallationChanges, 'fields'>>;
+
 type FieldParser = (draft: Draft, value: JsonValue) => void;
 
-/** What a device may be called: a short name such as `ios`. */
+/** A device type is a short name such as `ios`. */
 export const DEVICE_TYPE = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
-/** Tokens are their makers' business; what has spaces or is longer than any of theirs is none. */
+/** The format of a token belongs to its provider. No provider uses spaces or more than 1,024 characters. */
 const DEVICE_TOKEN = /^[\x21-\x7e]{1,1024}$/;
+/** Letters, digits, `_ - =` and Chinese characters (specification, Installation); the empty name addresses all devices. */
+const CHANNEL = /^[A-Za-z0-9_=\-\p{Script=Han}]*$/u;
 const SERVER_OWNED = new Set(['objectId', 'createdAt', 'updatedAt', 'className']);
 
 const parsers = new Map<string, FieldParser>([
@@ -134,7 +60,7 @@ const parsers = new Map<string, FieldParser>([
   [
     'valid',
     (draft, value) => {
-      if (typeof value !== 'boolean') throw incorrect('valid', 'The value is true or false.');
+      if (typeof value !== 'boolean') throw incorrect('valid', 'The value must be true or false.');
       draft.valid = value;
     },
   ],
@@ -147,7 +73,7 @@ const parsers = new Map<string, FieldParser>([
 ]);
 
 /**
- * Reads the fields of a registration. Swift's library names the object in the body, since it never sends PUT.
+ * Reads the fields of a registration. The Swift SDK sends the object id in the body, because it never sends PUT.
  * @throws AppError as `parseInstallationChanges`
  */
 export function parseRegistration({ objectId, ...fields }: JsonObject): {
@@ -162,7 +88,7 @@ export function parseRegistration({ objectId, ...fields }: JsonObject): {
 
 /**
  * Reads the fields of a change.
- * @throws AppError with the code of the first field that cannot be accepted, channels and custom fields coming last
+ * @throws AppError with the code of the first invalid field; channels and custom fields are checked last
  */
 export function parseInstallationChanges(fields: JsonObject): InstallationChanges {
   const draft: Draft = {};
@@ -175,24 +101,100 @@ export function parseInstallationChanges(fields: JsonObject): InstallationChange
   return { ...draft, fields: parseFields(Object.fromEntries(others)) };
 }
 
+/**
+ * The installation with the changes applied.
+ * @throws AppError KEY_REQUIRED if neither an id nor a token would identify the device; INCORRECT_TYPE if an operation does not
+ *   fit the stored value
+ */
+export function applyChanges(
+  installation: InstallationRow,
+  { fields, ...changes }: InstallationChanges,
+): InstallationRow {
+  const changed = { ...installation, ...changes, fields: applyFieldChanges(installation.fields, fields) };
+  if (changed.installationId === null && changed.deviceToken === null) throw required('installationId');
+  if (changed.deviceToken !== null && changed.deviceType === null) throw required('deviceType');
+  return changed;
+}
+
+/** A new installation, before the values of its registration are applied. */
+export function newInstallation(objectId: string, now: Date): InstallationRow {
+  return {
+    objectId,
+    installationId: null,
+    deviceType: null,
+    deviceToken: null,
+    valid: true,
+    acl: null,
+    fields: {},
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+/** Whether the identity names a device, by its id or its token. */
+export function namesDevice({ installationId, deviceToken }: InstallationIdentity): boolean {
+  return typeof installationId === 'string' || typeof deviceToken === 'string';
+}
+
+/**
+ * The installation that a registration refers to: the one with its `installationId`; else the one with its `objectId`, unless
+ * that one belongs to another device by now; else the one with its device token.
+ */
+export function registeredAmong(
+  found: readonly InstallationRow[],
+  identity: InstallationIdentity,
+): InstallationRow | undefined {
+  return (
+    found.find(({ installationId }) => installationId !== null && installationId === identity.installationId) ??
+    found.find((row) => row.objectId === identity.objectId && !isOtherDevice(row, identity)) ??
+    found.find((row) => isSameToken(row, identity))
+  );
+}
+
+/** The other installations of the same device: a device has one installation. */
+export function duplicatesAmong(found: readonly InstallationRow[], installation: InstallationRow): InstallationRow[] {
+  return found.filter(({ objectId }) => objectId !== installation.objectId);
+}
+
+/** The names of channels in a list. @throws AppError INVALID_CHANNEL for an invalid name */
+export function parseChannels(names: readonly JsonValue[]): string[] {
+  return names.map((name) => {
+    if (typeof name !== 'string' || !CHANNEL.test(name)) throw appError('INVALID_CHANNEL');
+    return name;
+  });
+}
+
+/** An object id can move to another device: a restored backup contains it. */
+function isOtherDevice(row: InstallationRow, { installationId }: InstallationIdentity): boolean {
+  return row.installationId !== null && typeof installationId === 'string' && row.installationId !== installationId;
+}
+
+function isSameToken(row: InstallationRow, { deviceType, deviceToken }: InstallationIdentity): boolean {
+  return row.deviceToken !== null && row.deviceToken === deviceToken && row.deviceType === deviceType;
+}
+
+function required(key: string) {
+  return appError('KEY_REQUIRED', { message: `Key is required: ${key}.` });
+}
+
 function parseFields(fields: JsonObject): readonly FieldChange[] {
   for (const key of Object.keys(fields)) assertCustom(key);
   const { values, relations } = parseChanges(fields);
   const [relation] = relations;
-  if (relation !== undefined) throw incorrect(relation.field, 'Installations have no relations.');
+  if (relation !== undefined) throw incorrect(relation.field, 'Relations are not supported for _Installation.');
   return values.map((change) => (change.path[0] === 'channels' ? parseChannelChange(change) : change));
 }
 
-/** A key such as `ACL.x` names a part of what is ours. */
+/** A key such as `ACL.x` names a part of a built-in field. */
 function assertCustom(key: string): void {
   const [field = ''] = key.split('.', 1);
   if (SERVER_OWNED.has(field)) throw readOnlyKey(field);
-  if (parsers.has(field)) throw appError('INVALID_KEY_NAME', { message: `${field} is changed as a whole only.` });
+  if (parsers.has(field)) throw appError('INVALID_KEY_NAME', { message: `${field} can only be changed as a whole.` });
 }
 
-/** Channels are a list of names, whatever is done to them. */
+/** Every operation on channels takes a list of valid names. */
 function parseChannelChange({ path, operation }: FieldChange): FieldChange {
-  if (path.length > 1) throw appError('INVALID_KEY_NAME', { message: 'channels is changed as a whole only.' });
+  if (path.length > 1) throw appError('INVALID_KEY_NAME', { message: 'channels can only be changed as a whole.' });
   switch (operation.kind) {
     case 'delete':
       return { path, operation };
@@ -210,20 +212,20 @@ function parseChannelChange({ path, operation }: FieldChange): FieldChange {
 
 function parseChannelList(value: JsonValue): FieldChange['operation'] {
   if (value === null) return { kind: 'delete' };
-  if (!Array.isArray(value)) throw incorrect('channels', 'The value is a list of names.');
+  if (!Array.isArray(value)) throw incorrect('channels', 'The value must be a list of names.');
   return { kind: 'set', value: parseChannels(value) };
 }
 
 function parseInstallationId(value: JsonValue): string {
   const { success, data } = installationId.safeParse(value);
   if (!success || data.trim() === '' || !isStorableText(data))
-    throw incorrect('installationId', 'The value is a text of 1 to 128 characters, not all of them blanks.');
+    throw incorrect('installationId', 'The value must be a string of 1 to 128 characters that are not all spaces.');
   return data;
 }
 
 function parseDeviceType(value: JsonValue): string {
   if (typeof value !== 'string' || !DEVICE_TYPE.test(value))
-    throw incorrect('deviceType', 'The value is a short name such as "android".');
+    throw incorrect('deviceType', 'The value must be a short name such as "android".');
   return value;
 }
 
@@ -232,12 +234,12 @@ function parseDeviceToken(value: JsonValue): string {
   return value;
 }
 
-/** null, the empty string and the Delete operation all mean that there shall be none. */
+/** null, the empty string and the Delete operation remove the value. */
 function isNothing(value: JsonValue): boolean {
   return value === null || value === '' || isDelete(value);
 }
 
-/** The value of a field that knows no operations. */
+/** The value of a field that supports no operations. */
 function plain(key: string, value: JsonValue): JsonValue {
   if (isOperation(value)) throw incorrect(key, 'The operation cannot be used on this field.');
   return value;

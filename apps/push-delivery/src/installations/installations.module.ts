@@ -3,15 +3,11 @@ import { pushIndexesRpc } from '#contracts';
 import { FieldIndexesModule } from '#objects/store';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { AbandonedQueues, InstallationWriter } from './installation-writer.js';
-import { INSTALLATION_QUERY_CLASS, InstallationAccesses } from './installation.presenter.js';
+import { InstallationQueriesController } from './installation-queries.controller.js';
+import { InstallationWriter } from './installation-writer.js';
+import { INSTALLATION_QUERY_CLASS } from './installation.presenter.js';
 import { InstallationsController } from './installations.controller.js';
 import { InstallationsRepository, PushQueryDatabase } from './installations.repository.js';
-import {
-  ChangeInstallationsService,
-  ReadInstallationsService,
-  RegisterInstallationService,
-} from './installations.service.js';
 
 const indexes = FieldIndexesModule.forService({
   classes: new Map([['_Installation', INSTALLATION_QUERY_CLASS]]),
@@ -26,17 +22,8 @@ const indexes = FieldIndexesModule.forService({
 /** The class `_Installation`. */
 @Module({
   imports: [indexes],
-  controllers: [InstallationsController],
-  providers: [
-    AbandonedQueues,
-    ChangeInstallationsService,
-    InstallationAccesses,
-    InstallationWriter,
-    InstallationsRepository,
-    PushQueryDatabase,
-    ReadInstallationsService,
-    RegisterInstallationService,
-  ],
+  controllers: [InstallationQueriesController, InstallationsController],
+  providers: [InstallationWriter, InstallationsRepository, PushQueryDatabase],
   exports: [PushQueryDatabase],
 })
 export class InstallationsModule {}

@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { type Queryable, registerPoolMetrics, type Tx, violatedUniqueConstraint } from '#database';
+import { type Queryable, registerPoolMetrics, selectList, type Tx, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import type { CompiledCount, CompiledFind } from '#objects';
 import { countRows, listBounded, QueryDatabase } from '#objects/store';
@@ -7,9 +7,10 @@ import { Metrics } from '#observability';
 import { partitionOf } from '../device-queues/device-queues.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { pushDatabase, PushDatabase } from '../push-delivery.database.js';
+import { InstallationEntity } from './installation.entity.js';
 import type { InstallationIdentity, InstallationRow } from './installation.row.js';
 
-/** Connections for queries of installations, besides those that registrations and pushes need. */
+/** Connections for queries of clients, separate from those of registrations and pushes. */
 @Injectable()
 export class PushQueryDatabase extends QueryDatabase implements OnApplicationShutdown {
   constructor(@Inject(PUSH_DELIVERY_CONFIG) { databaseUrl, databasePool }: PushDeliveryConfig, metrics: Metrics) {
@@ -26,11 +27,9 @@ export class PushQueryDatabase extends QueryDatabase implements OnApplicationShu
   }
 }
 
-const COLUMNS = `
-  object_id AS "objectId", installation_id AS "installationId", device_type AS "deviceType", device_token AS "deviceToken",
-  valid, acl, fields, created_at AS "createdAt", updated_at AS "updatedAt"`;
+const COLUMNS = selectList(InstallationEntity, { except: ['appId', 'partition'] });
 
-/** Installations of one application at a time: every statement is bound to it. */
+/** Every statement is restricted to one application. */
 @Injectable()
 export class InstallationsRepository {
   constructor(private readonly database: PushDatabase) {}
@@ -49,9 +48,9 @@ export class InstallationsRepository {
   }
 
   /**
-   * Keeps others from writing installations of the same identities until the transaction ends, also such as do not exist yet. All that
-   * a transaction needs are taken at once and in one order, together with those that its installations have by now: so no two
-   * wait for each other, nor, later, for each other's rows.
+   * Locks identities, including those of installations that do not exist yet, until the transaction ends. One statement takes all
+   * locks of a transaction in one order, including the identities that its installations have now. Transactions therefore cannot
+   * deadlock on these locks, or later on rows.
    */
   async lockIdentities(tx: Tx, appId: string, identities: readonly InstallationIdentity[]): Promise<void> {
     const present = await this.presentIdentities(tx, appId, identities);
@@ -63,7 +62,7 @@ export class InstallationsRepository {
     );
   }
 
-  /** The installations that have one of the ids, or the type and token together; nobody else changes them until the transaction ends. */
+  /** Locks the installations that have one of the ids, or both the type and the token, until the transaction ends. */
   lockMatching(tx: Tx, appId: string, identity: InstallationIdentity): Promise<InstallationRow[]> {
     const { objectId, installationId, deviceType, deviceToken } = identity;
     return tx.query<InstallationRow>(
@@ -74,7 +73,7 @@ export class InstallationsRepository {
     );
   }
 
-  /** @throws AppError SERVICE_UNAVAILABLE where another one has taken an identity meanwhile */
+  /** @throws AppError SERVICE_UNAVAILABLE if a concurrent transaction has taken an identity */
   async insert(tx: Tx, appId: string, installation: InstallationRow): Promise<void> {
     await mapUniqueViolation(
       tx.query(
@@ -86,7 +85,7 @@ export class InstallationsRepository {
     );
   }
 
-  /** @throws AppError SERVICE_UNAVAILABLE where another one has taken an identity meanwhile */
+  /** @throws AppError SERVICE_UNAVAILABLE if a concurrent transaction has taken an identity */
   async update(tx: Tx, appId: string, installation: InstallationRow): Promise<void> {
     await mapUniqueViolation(
       tx.query(
@@ -131,7 +130,7 @@ function valuesOf(appId: string, row: InstallationRow): unknown[] {
   return [
     appId,
     row.objectId,
-    // Without a name of its own nothing waits for the device: any place in the scan will do.
+    // A device without an id has no queue, so its partition only decides its place in the scan.
     partitionOf({ appId, installationId: row.installationId ?? row.objectId }),
     row.installationId,
     row.deviceType,
@@ -143,7 +142,10 @@ function valuesOf(appId: string, row: InstallationRow): unknown[] {
   ];
 }
 
-/** Identities are locked before they are looked at, so only one that a change leads to by the way can be taken. The next try sees it. */
+/**
+ * Identities are locked before they are read, so a conflict is only possible with an identity that the stored row adds. A retry
+ * reads that identity.
+ */
 async function mapUniqueViolation(work: Promise<unknown>): Promise<void> {
   try {
     await work;

@@ -3,7 +3,7 @@ import type { QueryClass } from '#objects';
 import type { NotificationRow } from '../dispatch/push.row.js';
 import { shownWhere } from './push-target.rules.js';
 
-/** What a query may name of pushes. Of what is sent to devices: `msg` and what stands in it. */
+/** The fields of pushes that a query may name. `msg` is the content sent to devices. */
 export const NOTIFICATION_QUERY_CLASS: QueryClass = {
   className: '_Notification',
   table: 'push.notifications',
@@ -20,14 +20,14 @@ export const NOTIFICATION_QUERY_CLASS: QueryClass = {
   appColumn: 'app_id',
   idColumn: 'object_id',
   jsonColumn: `jsonb_build_object('msg', data)`,
-  // Only the master key asks, and that asks for no ACL.
+  // Queries need the master key, to which ACLs do not apply.
   aclColumn: 'NULL::jsonb',
   defaultOrderColumn: 'created_at',
 };
 
 /**
- * A push as its application sees it. Devices know the id of a push that they got, and could ask for it with the application
- * key: only the master key sees whom it was for, since that may name the ids of other installations.
+ * The public JSON of a push. A device knows the ids of its pushes and can request them with the application key. Only the master key
+ * sees `where`, because it may contain the ids of other installations.
  */
 export function presentNotification(
   row: NotificationRow,
@@ -56,7 +56,7 @@ export function presentNotification(
   };
 }
 
-/** A push that waits for its time, as the API lists it. */
+/** The public JSON of a scheduled push. */
 export function presentScheduled(row: NotificationRow): JsonObject {
   return {
     id: row.seq,

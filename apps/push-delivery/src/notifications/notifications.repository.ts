@@ -1,32 +1,59 @@
 import { Injectable } from '@nestjs/common';
-import type { Queryable, Tx } from '#database';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
+import { type Queryable, selectList, type Tx } from '#database';
 import type { CompiledCount, CompiledFind } from '#objects';
 import { countRows, listBounded } from '#objects/store';
 import { currentTraceparent } from '#observability';
 import { UNKNOWN_PLATFORM } from '../dispatch/delivery-counts.rules.js';
+import { NotificationEntity } from '../dispatch/push.entity.js';
 import type { NewNotification, NotificationRow, NotificationStatus } from '../dispatch/push.row.js';
 import { IS_TARGET } from '../installations/installation.presenter.js';
 import { PushDatabase } from '../push-delivery.database.js';
 
-const COLUMNS = `app_id AS "appId", object_id AS "objectId", seq::float8 AS seq, notification_id AS "notificationId", status,
-  is_bulk AS "isBulk", target, data, message, prod, flow_control AS "flowControl", due_at AS "dueAt",
-  expires_at AS "expiresAt", counts, error, created_at AS "createdAt", updated_at AS "updatedAt"`;
+/** Columns of the dispatcher, which responses do not show. */
+const INTERNAL = [
+  'leaseOwner',
+  'leaseUntil',
+  'failures',
+  'cursorPartition',
+  'cursorObjectId',
+  'nextStatisticsAt',
+  'requestId',
+  'traceparent',
+] as const;
 const LISTED = {
   table: 'push.notifications',
-  columns: COLUMNS,
+  columns: `${selectList(NotificationEntity, { except: ['seq', ...INTERNAL] })}, seq::float8 AS seq`,
   size: 'octet_length(target::text) + octet_length(data::text)',
 };
 
-/** A part of a list. */
+/** A page of a list. */
 export interface Page {
   readonly limit: number;
   readonly skip: number;
 }
 
-/** Pushes as applications see them. Who sends them: `dispatch`. */
+/** The response to a push. */
+interface AcceptedPush {
+  readonly objectId: string;
+  readonly createdAt: Date;
+}
+
+interface DeviceCount {
+  readonly platform: string;
+  readonly installations: number;
+  /** Those that a push to all devices would target. */
+  readonly targeted: number;
+}
+
+/** Pushes as applications read them. `dispatch` delivers them. */
 @Injectable()
 export class NotificationsRepository {
-  constructor(private readonly database: PushDatabase) {}
+  constructor(
+    private readonly database: PushDatabase,
+    @InjectRepository(NotificationEntity, 'push') private readonly notifications: Repository<NotificationEntity>,
+  ) {}
 
   async add(tx: Tx, row: NewNotification, status: NotificationStatus): Promise<void> {
     await tx.query(
@@ -55,8 +82,8 @@ export class NotificationsRepository {
   }
 
   async find(appId: string, objectId: string): Promise<NotificationRow | undefined> {
-    const sql = `SELECT ${COLUMNS} FROM push.notifications WHERE app_id = $1 AND object_id = $2`;
-    return (await this.database.query<NotificationRow>(sql, [appId, objectId], 'notifications.find'))[0];
+    const found = await this.notifications.findOneBy({ appId, objectId });
+    return found === null ? undefined : rowOf(found);
   }
 
   list(within: Queryable, query: CompiledFind): Promise<NotificationRow[]> {
@@ -67,51 +94,37 @@ export class NotificationsRepository {
     return countRows(within, query);
   }
 
-  listScheduled(appId: string, { limit, skip }: Page): Promise<NotificationRow[]> {
-    return this.database.query<NotificationRow>(
-      `SELECT ${COLUMNS} FROM push.notifications WHERE app_id = $1 AND status = 'scheduled' ORDER BY seq LIMIT $2 OFFSET $3`,
-      [appId, limit, skip],
-    );
+  async listScheduled(appId: string, { limit, skip }: Page): Promise<NotificationRow[]> {
+    const where = { appId, status: 'scheduled' } as const;
+    const found = await this.notifications.find({ where, order: { seq: 'ASC' }, take: limit, skip });
+    return found.map(rowOf);
   }
 
   async findScheduled(appId: string, seq: number): Promise<NotificationRow | undefined> {
-    const sql = `SELECT ${COLUMNS} FROM push.notifications WHERE app_id = $1 AND seq = $2 AND status = 'scheduled'`;
-    return (await this.database.query<NotificationRow>(sql, [appId, seq]))[0];
+    const found = await this.notifications.findOneBy({ appId, seq: String(seq), status: 'scheduled' });
+    return found === null ? undefined : rowOf(found);
   }
 
-  /** Who works on it notices that it is gone, and stops. @returns whether it was there */
+  /** The worker of the push notices the removal and stops. @returns whether the push existed */
   async remove(appId: string, objectId: string): Promise<boolean> {
     const sql = 'DELETE FROM push.notifications WHERE app_id = $1 AND object_id = $2 RETURNING 1';
     return (await this.database.query(sql, [appId, objectId])).length > 0;
   }
 
   /**
-   * Removes a push that has not begun. Who begins one says so in the row, under its lock: of the two, one finds the row as the
-   * other has left it. @returns whether it was there
+   * Removes a push that has not begun. A worker that begins a push changes the status under the row's lock, so only one of the two
+   * succeeds. @returns whether the push existed
    */
   async removeScheduled(appId: string, seq: number): Promise<boolean> {
     const sql = `DELETE FROM push.notifications WHERE app_id = $1 AND seq = $2 AND status = 'scheduled' RETURNING 1`;
     return (await this.database.query(sql, [appId, seq])).length > 0;
   }
-}
 
-/** The answer to a push. */
-interface AcceptedPush {
-  readonly objectId: string;
-  readonly createdAt: Date;
-}
-
-/** For how long a request with the same id is the same request (the API's rule). */
-const MEMORY = `interval '5 minutes'`;
-
-/** Requests for pushes that may be sent again. */
-@Injectable()
-export class RequestIdsRepository {
   /**
-   * Notes the answer to a request. Of requests that come at once the second waits until the first one's transaction is over.
-   * @returns the answer that the request got before; undefined where it is the first
+   * Records the response to a request. Of two concurrent requests the second waits for the end of the first transaction.
+   * @returns the response to the earlier request; undefined for the first request
    */
-  async claim(
+  async claimRequestId(
     tx: Tx,
     { appId, reqId, objectId, createdAt }: AcceptedPush & { readonly appId: string; readonly reqId: string },
   ): Promise<AcceptedPush | undefined> {
@@ -128,55 +141,22 @@ export class RequestIdsRepository {
       `SELECT object_id AS "objectId", created_at AS "createdAt" FROM push.request_ids WHERE app_id = $1 AND req_id = $2`,
       [appId, reqId],
     );
-    // Retention may have taken it between the two statements.
+    // The retention job may have deleted the row between the two statements.
     return first;
   }
-}
 
-/** Rows that one statement deletes: few enough that no request waits long for their locks. */
-const BATCH_SIZE = 500;
-
-/** A week after it was sent (the API's rule), once its message has expired and its last counts are in the row. */
-const OLD_NOTIFICATIONS = `
-  DELETE FROM push.notifications WHERE (app_id, object_id) IN (
-    SELECT app_id, object_id FROM push.notifications
-     WHERE status IN ('done', 'error') AND due_at < now() - interval '7 days' AND expires_at < now() AND next_tally_at IS NULL
-     ORDER BY due_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
-
-/** They count for five minutes, by clocks that may differ. */
-const OLD_REQUEST_IDS = `
-  DELETE FROM push.request_ids WHERE (app_id, req_id) IN (
-    SELECT app_id, req_id FROM push.request_ids WHERE created_at < now() - interval '1 hour'
-     ORDER BY created_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
-
-@Injectable()
-export class RetentionRepository {
-  constructor(private readonly database: PushDatabase) {}
-
-  /** Deletes a batch of each kind. @returns whether more may be left */
-  async processBatch(): Promise<boolean> {
+  /** Deletes a batch of each kind. @returns whether more rows may remain */
+  async deleteOld(): Promise<boolean> {
     let isMore = false;
     for (const statement of [OLD_NOTIFICATIONS, OLD_REQUEST_IDS]) {
-      const taken = await this.database.query(statement);
-      isMore ||= taken.length === BATCH_SIZE;
+      const deleted = await this.database.query(statement);
+      isMore ||= deleted.length === BATCH_SIZE;
     }
     return isMore;
   }
-}
 
-interface DeviceCount {
-  readonly platform: string;
-  readonly installations: number;
-  /** Of them, those that a push to all would be for. */
-  readonly targeted: number;
-}
-
-/** Counts installations. */
-@Injectable()
-export class DeviceCountsRepository {
-  constructor(private readonly database: PushDatabase) {}
-
-  count(appId: string): Promise<DeviceCount[]> {
+  /** Counts the installations of an application by platform. */
+  countDevices(appId: string): Promise<DeviceCount[]> {
     return this.database.query<DeviceCount>(
       `SELECT COALESCE(device_type, $2) AS platform, count(*)::float8 AS installations,
               (count(*) FILTER (WHERE ${IS_TARGET}))::float8 AS targeted
@@ -185,3 +165,27 @@ export class DeviceCountsRepository {
     );
   }
 }
+
+/** TypeORM reads a bigint as a string. */
+function rowOf({ seq, ...columns }: NotificationEntity): NotificationRow {
+  return { ...columns, seq: Number(seq) };
+}
+
+/** A request with the same id within this time is a repetition (rule of the API). */
+const MEMORY = `interval '5 minutes'`;
+
+/** Rows per statement: requests wait only briefly for the locks of this many rows. */
+const BATCH_SIZE = 500;
+
+/** A push is deleted a week after it was sent (rule of the API), once its message has expired and its last counts are in the row. */
+const OLD_NOTIFICATIONS = `
+  DELETE FROM push.notifications WHERE (app_id, object_id) IN (
+    SELECT app_id, object_id FROM push.notifications
+     WHERE status IN ('done', 'error') AND due_at < now() - interval '7 days' AND expires_at < now() AND next_tally_at IS NULL
+     ORDER BY due_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+
+/** Request ids apply for five minutes; clocks may differ. */
+const OLD_REQUEST_IDS = `
+  DELETE FROM push.request_ids WHERE (app_id, req_id) IN (
+    SELECT app_id, req_id FROM push.request_ids WHERE created_at < now() - interval '1 hour'
+     ORDER BY created_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;

@@ -1,40 +1,28 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type { Caller, JsonObject, ObjectListQuery, pushOperationsRpc, RpcReply } from '#contracts';
-import { type AppError, appError } from '#errors';
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Clock } from '#bootstrap';
+import type { Caller, DeliveryCounts, JsonObject, ObjectListQuery, pushOperationsRpc, RpcReply } from '#contracts';
+import { type AppError, appError, messageOf } from '#errors';
 import { compileCount, compileFind, parseOrder, parseWhere, pickKeys, type QueryScope } from '#objects';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
-import { PushCounts } from '../dispatch/delivery-statistics.js';
+import { deliveryCountsOf, withStatistics } from '../dispatch/delivery-counts.rules.js';
 import type { NotificationRow } from '../dispatch/push.row.js';
 import { PushQueryDatabase } from '../installations/installations.repository.js';
 import { NOTIFICATION_QUERY_CLASS, presentNotification, presentScheduled } from './notification.presenter.js';
-import { DeviceCountsRepository, NotificationsRepository, type Page } from './notifications.repository.js';
+import { NotificationsRepository, type Page } from './notifications.repository.js';
 
-/** How many devices an application could reach, for operators. */
-@Injectable()
-export class DeviceReportService {
-  constructor(
-    private readonly devices: DeviceCountsRepository,
-    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
-  ) {}
-
-  /** @throws AppError SERVICE_UNAVAILABLE where the queues do not answer */
-  async count(appId: string): Promise<RpcReply<typeof pushOperationsRpc.devices>> {
-    const [counts, connected] = await Promise.all([this.devices.count(appId), this.queues.countConnected(appId)]);
-    const platforms = Object.fromEntries(counts.map(({ platform, ...count }) => [platform, count]));
-    return { platforms, connected };
-  }
-}
-
-/** The newest first: whoever lists pushes asks what became of those just sent. */
+/** Newest first: callers usually look for the pushes that they have just sent. */
 const DEFAULT_ORDER = '-createdAt';
 
-/** What applications ask about their pushes. */
+/** Reads and cancels pushes. */
 @Injectable()
 export class NotificationsService {
+  readonly #logger = new Logger('Pushes');
+
   constructor(
     private readonly notifications: NotificationsRepository,
-    private readonly counts: PushCounts,
+    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
     private readonly database: PushQueryDatabase,
+    private readonly clock: Clock,
   ) {}
 
   /** @throws AppError NOT_FOUND */
@@ -52,8 +40,18 @@ export class NotificationsService {
       error,
       createdAt: createdAt.toISOString(),
       expiresAt: expiresAt.toISOString(),
-      platforms: await this.counts.of(row),
+      platforms: await this.#countsOf(row),
     };
+  }
+
+  /** The number of devices that an application can reach, for operators. @throws AppError SERVICE_UNAVAILABLE if the queues do not respond */
+  async countDevices(appId: string): Promise<RpcReply<typeof pushOperationsRpc.devices>> {
+    const [counts, connected] = await Promise.all([
+      this.notifications.countDevices(appId),
+      this.queues.countConnected(appId),
+    ]);
+    const platforms = Object.fromEntries(counts.map(({ platform, ...count }) => [platform, count]));
+    return { platforms, connected };
   }
 
   async #row(appId: string, objectId: string): Promise<NotificationRow> {
@@ -62,7 +60,7 @@ export class NotificationsService {
     return row;
   }
 
-  /** @throws AppError FORBIDDEN without the master key; INVALID_QUERY and what else `parseWhere` throws; QUERY_TIMED_OUT */
+  /** @throws AppError FORBIDDEN without the master key; INVALID_QUERY and the other errors of `parseWhere`; QUERY_TIMED_OUT */
   async find(caller: Caller, list: ObjectListQuery): Promise<{ results: JsonObject[]; count?: number }> {
     assertMaster(caller);
     const scope = notificationScope(caller.appId);
@@ -82,7 +80,7 @@ export class NotificationsService {
   async remove(caller: Caller, objectId: string): Promise<void> {
     assertMaster(caller);
     if (!(await this.notifications.remove(caller.appId, objectId))) throw missing(objectId);
-    await this.counts.forget(caller.appId, objectId);
+    await this.#deleteStatistics(caller.appId, objectId);
   }
 
   /** @throws AppError FORBIDDEN without the master key */
@@ -91,7 +89,7 @@ export class NotificationsService {
     return (await this.notifications.listScheduled(caller.appId, page)).map(presentScheduled);
   }
 
-  /** @throws AppError FORBIDDEN without the master key, NOT_FOUND where it has begun, or never was */
+  /** @throws AppError FORBIDDEN without the master key; NOT_FOUND if the push has begun or does not exist */
   async getScheduled(caller: Caller, id: number): Promise<JsonObject> {
     assertMaster(caller);
     const row = await this.notifications.findScheduled(caller.appId, id);
@@ -99,14 +97,30 @@ export class NotificationsService {
     return presentScheduled(row);
   }
 
-  /** @throws AppError FORBIDDEN without the master key, NOT_FOUND where it has begun, or never was */
+  /** @throws AppError FORBIDDEN without the master key; NOT_FOUND if the push has begun or does not exist */
   async cancelScheduled(caller: Caller, id: number): Promise<void> {
     assertMaster(caller);
     if (!(await this.notifications.removeScheduled(caller.appId, id))) throw noLongerScheduled(id);
   }
 
   async #present(row: NotificationRow, isMaster: boolean): Promise<JsonObject> {
-    return presentNotification(row, await this.counts.of(row), { isMaster });
+    return presentNotification(row, await this.#countsOf(row), { isMaster });
+  }
+
+  /** The current counts by platform; those of the record while the queues are unavailable. */
+  async #countsOf({ appId, objectId, counts, expiresAt }: NotificationRow): Promise<Record<string, DeliveryCounts>> {
+    const statistics = await this.queues.statistics({ appId, id: objectId }).catch((error: unknown) => {
+      this.#logger.debug(`push ${objectId}: ${messageOf(error)}`);
+      return new Map<string, never>();
+    });
+    return deliveryCountsOf(withStatistics(counts, statistics), expiresAt <= this.clock.now());
+  }
+
+  /** While the queues are unavailable, the statistics of a removed push stay until they expire. */
+  async #deleteStatistics(appId: string, objectId: string): Promise<void> {
+    await this.queues.forget({ appId, id: objectId }).catch((error: unknown) => {
+      this.#logger.debug(`push ${objectId}: ${messageOf(error)}`);
+    });
   }
 }
 
@@ -115,11 +129,11 @@ function assertMaster({ isMaster }: Caller): void {
 }
 
 function missing(objectId: string): AppError {
-  return appError('NOT_FOUND', { message: `There is no push ${objectId}; they are forgotten after a week.` });
+  return appError('NOT_FOUND', { message: `There is no push ${objectId}. Pushes are deleted after a week.` });
 }
 
 function noLongerScheduled(id: number): AppError {
-  return appError('NOT_FOUND', { message: `There is no push ${id} that has not begun.` });
+  return appError('NOT_FOUND', { message: `There is no scheduled push ${id}. It has begun, or it does not exist.` });
 }
 
 function notificationScope(appId: string): QueryScope {
@@ -127,7 +141,7 @@ function notificationScope(appId: string): QueryScope {
     appId,
     grantees: 'master',
     classOf: () => {
-      throw appError('INVALID_QUERY', { message: 'A query of pushes can look into no other class.' });
+      throw appError('INVALID_QUERY', { message: 'A query of pushes cannot contain a sub-query of another class.' });
     },
   };
 }

@@ -2,7 +2,7 @@ import { Controller, Inject } from '@nestjs/common';
 import { pushOperationsRpc, pushRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
-import { DeviceReportService, NotificationsService } from './notifications.service.js';
+import { NotificationsService } from './notifications.service.js';
 import { SendPushService } from './send-push.service.js';
 
 @Controller()
@@ -22,7 +22,6 @@ export class PushOperationsController {
   constructor(
     private readonly pushes: SendPushService,
     private readonly notifications: NotificationsService,
-    private readonly devices: DeviceReportService,
   ) {}
 
   @RpcHandler(pushOperationsRpc.send)
@@ -37,6 +36,6 @@ export class PushOperationsController {
 
   @RpcHandler(pushOperationsRpc.devices)
   count({ appId }: RpcData<Operations['devices']>): Promise<RpcReply<Operations['devices']>> {
-    return this.devices.count(appId);
+    return this.notifications.countDevices(appId);
   }
 }

@@ -26,7 +26,7 @@ describe('parsePush', () => {
     });
   });
 
-  it('takes null for a member that is left out, as SDKs send it', () => {
+  it('reads null as an omitted member, as SDKs send it', () => {
     const names = ['where', 'channels', 'cql', 'push_time', 'expiration_time', 'expiration_interval', 'prod'];
     const others = ['flow_control', 'req_id', 'notification_id', '_notificationChannel'];
     expect(parse(Object.fromEntries([...names, ...others].map((name) => [name, null])))).toEqual(parse({}));
@@ -36,7 +36,7 @@ describe('parsePush', () => {
     ['a where', { where: { city: 'Ulm' } }, [{ city: 'Ulm' }]],
     ['an empty where', { where: {} }, []],
     ['a channel', { channels: 'news' }, [{ channels: { $in: ['news'] } }]],
-    ['the channel of everybody', { channels: '' }, [{ channels: { $in: [''] } }]],
+    ['the channel of all devices', { channels: '' }, [{ channels: { $in: [''] } }]],
     [
       'channels and a where',
       { channels: ['a', '新闻'], where: { city: 'Ulm' } },
@@ -148,14 +148,14 @@ describe('parsePush', () => {
     expect(() => parse(body)).toThrow(refusal(errorName));
   });
 
-  it('takes up to 4095 bytes', () => {
+  it('accepts up to 4095 bytes', () => {
     const whole = { data: { alert: 'ä'.repeat(2037) } };
     expect(Buffer.byteLength(JSON.stringify(whole))).toBe(4095);
     expect(() => parse(whole)).not.toThrow();
     expect(() => parse({ data: { alert: `${whole.data.alert}x` } })).toThrow(refusal('OBJECT_TOO_LARGE'));
   });
 
-  it('raises a low flow, and keeps a high one', () => {
+  it('raises a low flow control, and keeps a high one', () => {
     const flows = [0, -1, 0.5, 1, 999, 1_000, 1_000.9, 5_000, 1_000_000_000];
     expect(flows.map((flow) => parse({ flow_control: flow }).notification.flowControl)).toEqual([
       1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 5_000, 1_000_000_000,
@@ -182,7 +182,7 @@ describe('parsePushToDevices', () => {
     expect(parseDevices(body)).toMatchObject({ target: { where: [condition] }, isBulk });
   });
 
-  it('takes 500 ids, which do not count for the size', () => {
+  it('accepts 500 ids, which do not count towards the size', () => {
     const device_ids = Array.from({ length: 500 }, (_, index) => `installation-${String(index)}`);
     expect(() => parseDevices({ device_type: 'web', device_ids })).not.toThrow();
     expect(() => parseDevices({ device_type: 'web', device_ids: [...device_ids, 'one more'] })).toThrow(

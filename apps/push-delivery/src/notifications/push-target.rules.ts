@@ -4,44 +4,14 @@ import { isJsonObject, isStorableText } from '#objects';
 import type { PushTarget } from '../dispatch/push.row.js';
 import { DEVICE_TYPE, parseChannels } from '../installations/installation.rules.js';
 
-const SHORT_NAME = /^[A-Za-z0-9]{1,16}$/;
-
-/** Whether a request leaves a member out: SDKs send `null` for it too. A blank text is a value, and mostly a wrong one. */
-export function isLeftOut(value: JsonValue | undefined): value is undefined | null {
-  return value === undefined || value === null;
-}
-
-/** The refusal of a member of a push that is not what it should be. */
-export function incorrect(message: string): AppError {
-  return appError('INCORRECT_TYPE', { message });
-}
-
-/** A name that applications give to a push: 1 to 16 letters and digits. @throws AppError INCORRECT_TYPE */
-export function shortName(name: string, value: JsonValue | undefined): string | null {
-  if (isLeftOut(value)) return null;
-  if (typeof value === 'string' && SHORT_NAME.test(value)) return value;
-  throw incorrect(`${name} must be 1 to 16 letters and digits.`);
-}
-
-/** @throws AppError INCORRECT_TYPE where a text is none that PostgreSQL can store; nothing is dropped in silence */
-export function assertStorable(value: JsonValue): void {
-  if (typeof value === 'string' && !isStorableText(value))
-    throw incorrect('Strings must be valid Unicode without NUL characters.');
-  if (Array.isArray(value)) value.forEach(assertStorable);
-  else if (isJsonObject(value))
-    for (const [key, member] of Object.entries(value)) {
-      assertStorable(key);
-      assertStorable(member);
-    }
-}
-
-/** The API's bound of `POST /1.1/push/devices`. */
+/** Limit of `POST /1.1/push/devices` (rule of the API). */
 const MAX_DEVICE_IDS = 500;
 const MAX_DEVICE_ID_LENGTH = 256;
-/** What names one installation at most. */
+/** Fields whose value identifies at most one installation. */
 const UNIQUE_FIELDS = ['objectId', 'installationId'];
+const SHORT_NAME = /^[A-Za-z0-9]{1,16}$/;
 
-/** The conditions of `POST /1.1/push`. None: all installations. @throws AppError INVALID_QUERY, INVALID_CHANNEL, NOT_SUPPORTED */
+/** The conditions of `POST /1.1/push`. No condition selects all installations. @throws AppError INVALID_QUERY, INVALID_CHANNEL, NOT_SUPPORTED */
 export function parseConditions({ where, channels, cql }: JsonObject): JsonObject[] {
   if (!isLeftOut(cql)) throw appError('NOT_SUPPORTED', { message: 'This server does not support cql. Use where.' });
   return [...parseWhereMember(where), ...parseChannelNames(channels)];
@@ -55,20 +25,49 @@ export function parseDevices({ device_type: type, device_ids: ids, vendor }: Jso
   return [{ deviceType: type, [idField(type, vendor)]: oneOf(parseDeviceIds(ids)) }];
 }
 
-/** Whether a push may be for more than one device. */
+/** Whether a push may target more than one device. */
 export function isBulk({ where }: PushTarget): boolean {
   return !where.some((condition) => UNIQUE_FIELDS.some((field) => typeof condition[field] === 'string'));
 }
 
-/** The target as one `where`, as it is shown. */
+/** The target as one `where`, for responses. */
 export function shownWhere({ where, platforms }: PushTarget): JsonObject {
   const all = [...where, ...(platforms === undefined ? [] : [{ deviceType: { $in: [...platforms] } }])];
   const [only = {}] = all;
   return all.length > 1 ? { $and: all } : only;
 }
 
+/** Whether a request omits a member: SDKs send `null` for an omitted one. An empty string is a value, usually an invalid one. */
+export function isLeftOut(value: JsonValue | undefined): value is undefined | null {
+  return value === undefined || value === null;
+}
+
+/** The error for an invalid member of a push. */
+export function incorrect(message: string): AppError {
+  return appError('INCORRECT_TYPE', { message });
+}
+
+/** A name that applications give to a push: 1 to 16 letters and digits. @throws AppError INCORRECT_TYPE */
+export function shortName(name: string, value: JsonValue | undefined): string | null {
+  if (isLeftOut(value)) return null;
+  if (typeof value === 'string' && SHORT_NAME.test(value)) return value;
+  throw incorrect(`${name} must be 1 to 16 letters and digits.`);
+}
+
+/** @throws AppError INCORRECT_TYPE for a string that PostgreSQL cannot store, instead of changing it silently */
+export function assertStorable(value: JsonValue): void {
+  if (typeof value === 'string' && !isStorableText(value))
+    throw incorrect('Strings must be valid Unicode without NUL characters.');
+  if (Array.isArray(value)) value.forEach(assertStorable);
+  else if (isJsonObject(value))
+    for (const [key, member] of Object.entries(value)) {
+      assertStorable(key);
+      assertStorable(member);
+    }
+}
+
 /**
- * Devices of Apple are known by their token, those of a vendor by its registration, all others by their installation's id.
+ * The field that identifies a device: the token for Apple, the registration id for a vendor, the installation id for all others.
  * @throws AppError INCORRECT_TYPE
  */
 function idField(type: string, vendor: JsonValue | undefined): string {
@@ -84,17 +83,17 @@ function parseWhereMember(where: JsonValue | undefined): JsonObject[] {
   return Object.keys(where).length === 0 ? [] : [where];
 }
 
-/** An empty list would mean nobody, or by mistake everybody. */
+/** An empty list is refused: it would select no device or, through a mistake, all devices. */
 function parseChannelNames(channels: JsonValue | undefined): JsonObject[] {
   if (isLeftOut(channels)) return [];
   const names = parseChannels(Array.isArray(channels) ? channels : [channels]);
-  if (names.length === 0) throw appError('INVALID_CHANNEL', { message: 'channels must name a channel.' });
+  if (names.length === 0) throw appError('INVALID_CHANNEL', { message: 'channels must contain at least one channel.' });
   return [{ channels: { $in: names } }];
 }
 
 function parseDeviceIds(ids: JsonValue): string[] {
   if (Array.isArray(ids) && ids.length > 0 && ids.length <= MAX_DEVICE_IDS && ids.every(isDeviceId)) return ids;
-  throw incorrect(`device_ids must be a list of 1 to ${MAX_DEVICE_IDS} texts.`);
+  throw incorrect(`device_ids must be a list of 1 to ${MAX_DEVICE_IDS} strings.`);
 }
 
 function isDeviceId(value: JsonValue): value is string {

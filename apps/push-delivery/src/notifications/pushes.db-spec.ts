@@ -1,18 +1,18 @@
+import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ApplicationDirectory } from '#admission';
 import type { Clock } from '#bootstrap';
 import type { Caller, JsonObject } from '#contracts';
-import { migrate } from '#database';
+import { DatabaseModule, migrate } from '#database';
 import { appError } from '#errors';
-import { Metrics } from '#observability';
+import { Metrics, ObservabilityModule } from '#observability';
 import { newDatabase, unique } from '#testing';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
-import { PushCounts } from '../dispatch/delivery-statistics.js';
 import type { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { PushQueryDatabase } from '../installations/installations.repository.js';
 import type { PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { NotificationsRepository, RequestIdsRepository, RetentionRepository } from './notifications.repository.js';
+import { NotificationsRepository } from './notifications.repository.js';
 import { NotificationsService } from './notifications.service.js';
 import { SendPushService } from './send-push.service.js';
 
@@ -25,10 +25,12 @@ const client: Caller = { ...master, isMaster: false };
 const refused = (errorName: string) => expect.objectContaining({ errorName }) as Error;
 
 describe('pushes', () => {
+  let module: TestingModule;
   let database: PushDatabase;
+  let repository: NotificationsRepository;
   let queries: PushQueryDatabase;
   let [now, allowClientPush] = [NOW, false];
-  let tally: DeviceQueues['tally'];
+  let statistics: DeviceQueues['statistics'];
   let [woken, forgotten]: [object[], string[]] = [[], []];
   let pushes: SendPushService;
   let notifications: NotificationsService;
@@ -44,40 +46,47 @@ describe('pushes', () => {
   beforeAll(async () => {
     const options = pushDatabase(await newDatabase(), 10);
     await migrate(options);
-    database = new PushDatabase(options);
+    module = await Test.createTestingModule({
+      imports: [ObservabilityModule.forRoot(new Metrics()), DatabaseModule.forRoot(options, PushDatabase)],
+      providers: [NotificationsRepository],
+    }).compile();
+    database = module.get(PushDatabase);
+    repository = module.get(NotificationsRepository);
     const clock = { now: () => now } satisfies Clock;
     const applications = { find: () => Promise.resolve({ settings: { allowClientPush } }) };
-    const repository = new NotificationsRepository(database);
     const queues = {
-      tally: (...args: Parameters<DeviceQueues['tally']>) => tally(...args),
+      statistics: (...args: Parameters<DeviceQueues['statistics']>) => statistics(...args),
       forget: ({ id }: { id: string }) => {
         forgotten.push(id);
         return Promise.reject(appError('SERVICE_UNAVAILABLE'));
       },
     };
-    const counts = new PushCounts(queues as Partial<DeviceQueues> as DeviceQueues, clock);
     const dispatcher = { accepted: (push: object, isDue: boolean) => (isDue ? woken.push(push) : 0) };
     pushes = new SendPushService(
       applications as unknown as ApplicationDirectory,
       repository,
-      new RequestIdsRepository(),
       database,
       clock,
       dispatcher as unknown as PushDispatcher,
     );
     queries = new PushQueryDatabase({ databaseUrl: options.url, databasePool: 4 } as PushDeliveryConfig, new Metrics());
-    notifications = new NotificationsService(repository, counts, queries);
+    notifications = new NotificationsService(
+      repository,
+      queues as Partial<DeviceQueues> as DeviceQueues,
+      queries,
+      clock,
+    );
   });
   afterAll(async () => {
-    await Promise.all([database.close(), queries.close()]);
+    await Promise.all([module.close(), queries.close()]);
   });
   beforeEach(async () => {
     [now, allowClientPush, woken, forgotten] = [NOW, false, [], []];
-    tally = () => Promise.resolve(new Map());
+    statistics = () => Promise.resolve(new Map());
     await database.query('TRUNCATE push.notifications, push.request_ids');
   });
 
-  it('are rows once they are accepted, and shown as they were asked for', async () => {
+  it('are stored once they are accepted, and shown as requested', async () => {
     const accepted = await send({ where: { city: 'Ulm' }, channels: ['news'], notification_id: 'n1' });
     expect(accepted.objectId).toMatch(/^[0-9a-f]{24}$/);
     expect(accepted.createdAt).toBe(NOW.toISOString());
@@ -100,7 +109,7 @@ describe('pushes', () => {
     });
   });
 
-  it('begin at once, as soon as they are rows, where their time has come', async () => {
+  it('that are due start once they are stored', async () => {
     await send({ where: { installationId: 'i' } });
     await send(later);
     expect(woken).toMatchObject([{ isBulk: false, target: { where: [{ installationId: 'i' }] } }]);
@@ -119,14 +128,14 @@ describe('pushes', () => {
     await expect(send({}, client)).resolves.toBeDefined();
   });
 
-  it('with one request id are one, however many come at once', async () => {
+  it('with one request id are accepted once, even concurrently', async () => {
     const reqId = unique('r').replaceAll(/\W/g, '').slice(0, 16);
     const answers = await Promise.all(Array.from({ length: PARALLEL }, () => send({ req_id: reqId })));
     expect(new Set(answers.map(({ objectId }) => objectId)).size).toBe(1);
     expect((await list()).count).toBe(1);
   });
 
-  it('with one request id are one for five minutes, and for one application', async () => {
+  it('with one request id are accepted once in five minutes and per application', async () => {
     const first = await send({ req_id: 'again' });
     now = new Date(NOW.getTime() + 299_000);
     expect(await send({ req_id: 'again' })).toEqual(first);
@@ -143,7 +152,7 @@ describe('pushes', () => {
     expect(JSON.stringify(await notifications.get(client, objectId))).not.toContain('secret');
   });
 
-  it('are seen by their own application alone', async () => {
+  it('are visible to their own application only', async () => {
     const { objectId } = await send({});
     const stranger = { ...master, appId: 'other' };
     await expect(notifications.get(stranger, objectId)).rejects.toThrow(refused('NOT_FOUND'));
@@ -151,13 +160,13 @@ describe('pushes', () => {
     await expect(notifications.get(master, objectId)).resolves.toBeDefined();
   });
 
-  it('show what the queues count, or what is known of it while they are away', async () => {
+  it('show the statistics of the queues, or the stored ones while the queues are unavailable', async () => {
     const { objectId } = await send({});
     const counts = { web: { targeted: 3, unreachable: 0, enqueued: 3, acknowledged: 1, overflowed: 0 } };
     await settle(`counts = '${JSON.stringify(counts)}'`, objectId);
-    tally = () => Promise.resolve(new Map([['web', { enqueued: 3, acknowledged: 2, overflowed: 0 }]]));
+    statistics = () => Promise.resolve(new Map([['web', { enqueued: 3, acknowledged: 2, overflowed: 0 }]]));
     expect(await notifications.get(master, objectId)).toMatchObject({ devices: 3, successes: 2 });
-    tally = () => Promise.reject(appError('SERVICE_UNAVAILABLE'));
+    statistics = () => Promise.reject(appError('SERVICE_UNAVAILABLE'));
     expect(await notifications.get(master, objectId)).toMatchObject({ devices: 3, successes: 1 });
     now = new Date('2026-01-08T00:00:00.000Z');
     expect(await notifications.status('app', objectId)).toMatchObject({
@@ -165,14 +174,14 @@ describe('pushes', () => {
     });
   });
 
-  it('are removed, and their counts with them, even where the queues are away', async () => {
+  it('are removed with their statistics, even while the queues are unavailable', async () => {
     const { objectId } = await send({});
     await notifications.remove(master, objectId);
     expect(forgotten).toEqual([objectId]);
     await expect(notifications.remove(master, objectId)).rejects.toThrow(refused('NOT_FOUND'));
   });
 
-  it('are listed, the newest first, by conditions', async () => {
+  it('are listed by conditions, the newest first', async () => {
     const first = await send({ notification_id: 'first' });
     now = new Date(NOW.getTime() + 1);
     const second = await send({ data: { alert: 'second' } });
@@ -190,7 +199,7 @@ describe('pushes', () => {
     );
   });
 
-  it('that wait for their time are listed and cancelled by their number', async () => {
+  it('that are scheduled are listed and cancelled by their number', async () => {
     const { objectId } = await send(later);
     await send({});
     const [only, ...others] = await notifications.findScheduled(master, { limit: 10, skip: 0 });
@@ -211,7 +220,7 @@ describe('pushes', () => {
     await expect(notifications.get(master, objectId)).rejects.toThrow(refused('NOT_FOUND'));
   });
 
-  it('that have begun are not cancelled: of both at once, one wins', async () => {
+  it('are either started or cancelled when both happen at once', async () => {
     for (let round = 0; round < PARALLEL; round += 1) {
       const { objectId } = await send(later);
       const [id = 0] = await scheduledIds();
@@ -230,7 +239,7 @@ describe('pushes', () => {
     }
   });
 
-  it('are the business of the master key, but for one whose id is known', async () => {
+  it('need the master key, except to get one by its id', async () => {
     const { objectId } = await send(later);
     const attempts = [
       () => notifications.find(client, { limit: 1, skip: 0, count: false, returnAcl: false }),
@@ -243,23 +252,22 @@ describe('pushes', () => {
     await expect(notifications.remove(master, objectId)).rejects.toThrow(refused('NOT_FOUND'));
   });
 
-  describe('are forgotten', () => {
+  describe('are deleted', () => {
     const keep = async (changes: string) => {
       const { objectId } = await send({});
       await settle(changes, objectId);
-      const retention = new RetentionRepository(database);
-      while (await retention.processBatch());
+      while (await repository.deleteOld());
       return (await list()).count === 1;
     };
     const over = `status = 'done', due_at = now() - interval '8 days', expires_at = now() - interval '1 day'`;
 
     it.each<[string, string, boolean]>([
       ['a week after they were sent', over, false],
-      ['where they failed, too', `${over}, status = 'error'`.replace(`status = 'done', `, ''), false],
+      ['if they failed, too', `${over}, status = 'error'`.replace(`status = 'done', `, ''), false],
       ['not earlier', over.replace('8 days', '6 days'), true],
       ['not while a device may get them', over.replace("- interval '1 day'", "+ interval '1 day'"), true],
-      ['not while their counts are kept elsewhere', `${over}, next_tally_at = now()`, true],
-      ['not while they are under way', over.replace('done', 'in-queue'), true],
+      ['not while the queues hold their statistics', `${over}, next_tally_at = now()`, true],
+      ['not while they are being processed', over.replace('done', 'in-queue'), true],
     ])('%s', async (_, changes, isKept) => {
       expect(await keep(changes)).toBe(isKept);
     });
@@ -269,7 +277,7 @@ describe('pushes', () => {
       await send({ req_id: 'young' });
       now = new Date(Date.now() - 3_610_000);
       await send({ req_id: 'old' });
-      await new RetentionRepository(database).processBatch();
+      await repository.deleteOld();
       expect(await database.query('SELECT req_id FROM push.request_ids')).toEqual([{ req_id: 'young' }]);
     });
   });

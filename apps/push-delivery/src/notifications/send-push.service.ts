@@ -8,51 +8,50 @@ import { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import type { NewNotification, PushTarget } from '../dispatch/push.row.js';
 import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/installation.presenter.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import { NotificationsRepository, RequestIdsRepository } from './notifications.repository.js';
+import { NotificationsRepository } from './notifications.repository.js';
 import { type ParsedPush, parsePush, parsePushToDevices } from './push-request.rules.js';
 
 type PushRequest = RpcData<typeof pushRpc.send>;
 type Accepted = RpcReply<typeof pushRpc.send>;
 type PushOrigin = Pick<NewNotification, 'appId' | 'requestId'>;
 
-/** POST /1.1/push: a push is accepted once it is a row; from there on it is a job of its own (ADR 22). */
+/** POST /1.1/push. A push is accepted once its row is committed; the row is also its job (ADR 22). */
 @Injectable()
 export class SendPushService {
   constructor(
     private readonly applications: ApplicationDirectory,
     private readonly notifications: NotificationsRepository,
-    private readonly requestIds: RequestIdsRepository,
     private readonly database: PushDatabase,
     private readonly clock: Clock,
     private readonly dispatcher: PushDispatcher,
   ) {}
 
-  /** @throws AppError CLIENT_PUSH_OFF; for the body what `parsePush` and `parseWhere` throw */
+  /** @throws AppError CLIENT_PUSH_OFF, and the errors of `parsePush` and `parseWhere` */
   async send({ caller, body, prod }: PushRequest): Promise<Accepted> {
     await this.#assertMayPush(caller);
     return this.#accept(caller, parsePush(body, { now: this.clock.now(), prod }));
   }
 
-  /** @throws AppError CLIENT_PUSH_OFF; for the body what `parsePushToDevices` throws */
+  /** @throws AppError CLIENT_PUSH_OFF, and the errors of `parsePushToDevices` */
   async sendToDevices({ caller, body, prod }: PushRequest): Promise<Accepted> {
     await this.#assertMayPush(caller);
     return this.#accept(caller, parsePushToDevices(body, { now: this.clock.now(), prod }));
   }
 
-  /** @throws AppError NOT_FOUND where there is no such application; for the body as `send` */
+  /** @throws AppError NOT_FOUND for an unknown application, and the errors of `send` for the body */
   async sendAsOperator(appId: string, body: JsonObject): Promise<Accepted> {
     if ((await this.applications.find(appId)) === null)
       throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
     return this.#accept({ appId, requestId: null }, parsePush(body, { now: this.clock.now(), prod: 'prod' }));
   }
 
-  /** Makes a push safe. One that was accepted under the same request id is not accepted twice. */
+  /** Stores the push. A repeated request gets the response of the first one. */
   async #accept(origin: PushOrigin, { notification, reqId }: ParsedPush): Promise<Accepted> {
     const { appId, requestId } = origin;
     assertFindable(appId, notification.target);
     const row = { ...notification, appId, requestId, objectId: newObjectId(notification.createdAt) };
     const accepted = await this.database.transaction(async (tx) => {
-      const first = reqId === null ? undefined : await this.requestIds.claim(tx, { ...row, reqId });
+      const first = reqId === null ? undefined : await this.notifications.claimRequestId(tx, { ...row, reqId });
       if (first !== undefined) return first;
       const status = statusOf(row);
       await this.notifications.add(tx, row, status);
@@ -71,7 +70,7 @@ export class SendPushService {
   }
 }
 
-/** A target that cannot be searched for is refused while somebody listens. */
+/** An invalid target is refused in the response to the request, not later by the dispatcher. */
 function assertFindable(appId: string, { where }: PushTarget): void {
   compileCount(parseWhere(where), INSTALLATION_QUERY_CLASS, pushScope(appId));
 }

@@ -1,6 +1,6 @@
 import protobuf from 'protobufjs/light.js';
 
-/** What a device says, whatever its framing. `i`: the number under which it expects the answer. */
+/** A command of a device in any framing. `i`: the number that the answer must carry. */
 export type ClientCommand =
   | { readonly kind: 'heartbeat' }
   | { readonly kind: 'echo'; readonly i: number | undefined }
@@ -9,30 +9,30 @@ export type ClientCommand =
       readonly appId: string;
       readonly installationId: string;
       readonly i: number | undefined;
-      /** Messages that the device has had, though perhaps nobody was told. */
+      /** Messages that the device has received, perhaps without acknowledging them. */
       readonly seen: readonly string[];
     }
   | { readonly kind: 'logout'; readonly i: number | undefined }
   | { readonly kind: 'ack'; readonly ids: readonly string[] }
-  /** Of live queries, instant messaging, or nothing that we know. */
+  /** A command of live queries or instant messaging, or an unknown one. */
   | { readonly kind: 'unsupported'; readonly i: number | undefined };
 
-/** A frame that its framing cannot read. */
+/** A frame that the framing cannot parse. */
 export class MalformedFrame extends Error {
   override readonly name = 'MalformedFrame';
 }
 
-/** One way of writing what devices and we say to each other. */
+/** An encoding of commands and frames. */
 export interface Framing {
-  /** As metrics call it. */
+  /** The name in metrics. */
   readonly name: string;
-  /** Whether its frames are binary ones. */
+  /** Whether its frames are binary. */
   readonly isBinary: boolean;
-  /** Whether its devices know gaps, and when to come back: those of `gatepost.push.v1`. */
+  /** Whether it has the frames `gap` and `goaway`, as `gatepost.push.v1` has. */
   readonly isOurs: boolean;
   /** @throws MalformedFrame */
   read(payload: Buffer): ClientCommand;
-  /** @returns undefined where the framing, or its clients, have no use for it */
+  /** @returns undefined if the framing or its clients do not support the frame */
   write(frame: ServerFrame): string | Uint8Array | undefined;
 }
 
@@ -40,11 +40,11 @@ export interface Framing {
 export interface DeliveredMessage {
   readonly id: string;
   readonly body: string;
-  /** Of the body in UTF-8. */
+  /** The size of the body in UTF-8. */
   readonly bytes: number;
 }
 
-/** What we say to a device, whatever its framing. */
+/** A frame for a device in any framing. */
 export type ServerFrame =
   | { readonly kind: 'heartbeat' }
   | { readonly kind: 'echo'; readonly i: number | undefined }
@@ -52,19 +52,19 @@ export type ServerFrame =
       readonly kind: 'loggedIn';
       readonly installationId: string;
       readonly i: number | undefined;
-      /** Something comes at least so often. */
+      /** Longest interval between frames. */
       readonly heartbeatSeconds: number;
     }
   | { readonly kind: 'loggedOut'; readonly i: number | undefined }
   | { readonly kind: 'data'; readonly messages: readonly DeliveredMessage[] }
-  /** So many messages were dropped; it is acknowledged by its id, like a message. */
+  /** The number of dropped messages; the device acknowledges the id like that of a message. */
   | { readonly kind: 'gap'; readonly id: string; readonly dropped: number }
   | { readonly kind: 'goAway'; readonly retryAfterMs: number; readonly reason: string }
   | { readonly kind: 'error'; readonly code: number; readonly reason: string; readonly i: number | undefined };
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Reads a command of either JSON framing. An empty object is a heartbeat, and what nobody knows is let pass. */
+/** Parses a command of either JSON framing. An empty object is a heartbeat; unknown commands are ignored. */
 export function readJsonCommand(payload: Buffer): ClientCommand {
   const fields = parse(payload);
   switch (fields['cmd']) {
@@ -85,7 +85,7 @@ export function readJsonCommand(payload: Buffer): ClientCommand {
   }
 }
 
-/** Bodies are JSON already: they go in as they are. */
+/** Bodies are JSON texts and are inserted unchanged. */
 export function jsonDataFrame(messages: readonly DeliveredMessage[]): string {
   const ids = JSON.stringify(messages.map(({ id }) => id));
   return `{"cmd":"data","ids":${ids},"msg":[${messages.map(({ body }) => body).join(',')}]}`;
@@ -96,10 +96,10 @@ function parse(payload: Buffer): Fields {
   try {
     value = JSON.parse(payload.toString());
   } catch {
-    throw new MalformedFrame('the frame is no JSON');
+    throw new MalformedFrame('the frame is not valid JSON');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new MalformedFrame('the frame is no JSON object');
+    throw new MalformedFrame('the frame is not a JSON object');
   return value as Fields;
 }
 
@@ -111,7 +111,7 @@ function textsOf(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 }
 
-/** `GenericCommand` as far as we know it. */
+/** The fields of `GenericCommand` that pushes use. */
 export interface GenericCommand {
   readonly cmd?: number;
   readonly appId?: string;
@@ -133,10 +133,10 @@ const optional = (type: string, id: number) => ({ type, id });
 const repeated = (type: string, id: number) => ({ rule: 'repeated', type, id });
 const required = (type: string, id: number) => ({ rule: 'required', type, id });
 
-/** proto2: what is set to its default is written too, since Android asks whether it is there. */
+/** proto2 also writes fields that have their default value: Android checks whether they are present. */
 const message = (fields: Record<string, protobuf.IField>) => ({ edition: 'proto2', fields });
 
-/** The fields that pushes need, by the numbers that the SDKs have. Others are skipped. */
+/** The fields that pushes use, with the numbers of the SDKs. Other fields are skipped. */
 const schema = protobuf.Root.fromJSON({
   nested: {
     JsonObjectMessage: message({ data: required('string', 1) }),
@@ -159,9 +159,9 @@ const schema = protobuf.Root.fromJSON({
 });
 const type = schema.lookupType('GenericCommand');
 
-/** @throws Error where the bytes are no such command */
+/** @throws Error if the bytes are not a command */
 export function decodeCommand(payload: Uint8Array): GenericCommand {
-  // Only what is its own was on the wire.
+  // Own properties only: inherited ones are defaults that were not sent.
   return { ...(type.decode(payload) as GenericCommand) };
 }
 

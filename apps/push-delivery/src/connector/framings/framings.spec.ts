@@ -51,7 +51,7 @@ describe('protobuf', () => {
     ['an echo', '080e 2809', { kind: 'echo', i: 9 }],
     ['a logout', '0810 2803 4001', { kind: 'logout', i: 3 }],
     ['the opening of a chat', `0800 1001 ${APP} 2201${textOf('p')} 2805`, { kind: 'unsupported', i: 5 }],
-    ['a command that nobody knows', '0863', { kind: 'unsupported', i: undefined }],
+    ['an unknown command', '0863', { kind: 'unsupported', i: undefined }],
     ['nothing', '', { kind: 'unsupported', i: undefined }],
   ])('reads %s', (_, bytes, command) => {
     expect(framing.read(hex(bytes))).toEqual(command);
@@ -61,7 +61,7 @@ describe('protobuf', () => {
     expect(() => framing.read(hex(bytes))).toThrow(MalformedFrame);
   });
 
-  it('says by the numbers of the SDKs that a device is logged in', () => {
+  it('confirms a login with the numbers of the SDKs', () => {
     const frame = { kind: 'loggedIn', installationId: 'device', heartbeatSeconds: 55 } as const;
     expect(written({ ...frame, i: undefined })).toBe(hex(`080f ${DEVICE} 4000 aa07 02 0800`).toString('hex'));
     expect(written({ ...frame, i: 7 })).toBe(hex(`080f 2807 ${DEVICE} 4000 aa07 02 0800`).toString('hex'));
@@ -73,14 +73,14 @@ describe('protobuf', () => {
     expect(written({ kind: 'data', messages: [MESSAGE] })).toBe(hex(`0809 4000 aa06 16 ${data}`).toString('hex'));
   });
 
-  it('answers echoes, logouts and what it does not offer under their numbers', () => {
+  it('answers echoes, logouts and unsupported commands with their numbers', () => {
     expect(written({ kind: 'echo', i: 9 })).toBe(hex('080e 2809').toString('hex'));
     expect(written({ kind: 'loggedOut', i: 3 })).toBe(hex('0811 2803').toString('hex'));
     const error = { kind: 'error', code: 4100, reason: 'no' } as const;
     expect(written({ ...error, i: 5 })).toBe(hex(`0807 2805 ba06 07 088420 1202${textOf('no')}`).toString('hex'));
   });
 
-  it('leaves unsaid what would harm its clients', () => {
+  it('sends no frame that would harm its clients', () => {
     expect(framing.write({ kind: 'error', code: 4111, reason: '', i: undefined })).toBeUndefined();
     expect(framing.write({ kind: 'goAway', retryAfterMs: 1, reason: '' })).toBeUndefined();
     expect(framing.write({ kind: 'gap', id: 'gap', dropped: 1 })).toBeUndefined();
@@ -129,7 +129,7 @@ describe.each(['', 'gatepost.push.v1'])('JSON (%s)', (protocol) => {
 });
 
 describe('gatepost.push.v1', () => {
-  it('says what the others cannot', () => {
+  it('has the frames that the other framings lack', () => {
     const framing = framingOf('gatepost.push.v1');
     expect(framing.write({ kind: 'gap', id: 'gap-1', dropped: 3 })).toBe('{"cmd":"gap","id":"gap-1","dropped":3}');
     expect(framing.write({ kind: 'goAway', retryAfterMs: 5, reason: 'r' })).toBe(
@@ -140,7 +140,7 @@ describe('gatepost.push.v1', () => {
     );
   });
 
-  it('tells its time at the login, for devices whose clock is wrong', () => {
+  it('sends its time at the login, for devices with a wrong clock', () => {
     vi.useFakeTimers({ now: 1_795_305_600_000 });
     const loggedIn = { kind: 'loggedIn', installationId: 'd', i: undefined, heartbeatSeconds: 55 } as const;
     expect(framingOf('gatepost.push.v1').write(loggedIn)).toBe(

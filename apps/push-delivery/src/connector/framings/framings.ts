@@ -1,7 +1,7 @@
 import { type Framing, jsonDataFrame, readJsonCommand } from './framing.js';
 import { base64Framing, protobufFraming } from './protobuf.framing.js';
 
-/** `gatepost.push.v1`: JSON with what the older framings lack (its frames: `docs/push.md`). */
+/** `gatepost.push.v1`: JSON with frames that the older framings lack (`docs/push.md`). */
 const gatepostFraming: Framing = {
   name: 'gatepost',
   isBinary: false,
@@ -12,7 +12,7 @@ const gatepostFraming: Framing = {
       case 'heartbeat':
         return '{}';
       case 'loggedIn':
-        // Devices whose clock is wrong judge by ours what has expired.
+        // Devices with a wrong clock use the server's time to recognise expired messages.
         return JSON.stringify({ cmd: 'loggedin', heartbeatSeconds: frame.heartbeatSeconds, serverTime: Date.now() });
       case 'data':
         return jsonDataFrame(frame.messages);
@@ -30,8 +30,8 @@ const gatepostFraming: Framing = {
 };
 
 /**
- * JSON texts, as leancloud-push speaks them. It listens for data alone, ends with an exception where a text is no JSON, and
- * sends its next heartbeat only after some answer.
+ * The JSON texts of leancloud-push. That client handles data frames only, throws an exception on invalid JSON, and sends its next
+ * heartbeat only after an answer.
  */
 const jsonFraming: Framing = {
   name: 'json',
@@ -56,7 +56,7 @@ const jsonFraming: Framing = {
   },
 };
 
-/** By the sub-protocol that a client offers. */
+/** By the sub-protocol of the client. */
 const FRAMINGS: ReadonlyMap<string, Framing> = new Map([
   ['gatepost.push.v1', gatepostFraming],
   ['lc.protobuf2.3', protobufFraming],
@@ -65,16 +65,16 @@ const FRAMINGS: ReadonlyMap<string, Framing> = new Map([
   ['lc.proto2base64.1', base64Framing],
 ]);
 
-/** What framings are called in metrics. */
+/** The names of framings in metrics. */
 export const FRAMING_NAMES = [...new Set([jsonFraming, ...FRAMINGS.values()].map(({ name }) => name))];
 
-/** The first offered sub-protocol that we speak. Clients insist on hearing its name again. */
+/** The first supported sub-protocol of those offered. Clients require its name in the response. */
 export function chooseProtocol(offered: Iterable<string>): string | undefined {
   for (const name of offered) if (FRAMINGS.has(name)) return name;
   return undefined;
 }
 
-/** The framing of a sub-protocol; JSON where there is none. */
+/** The framing of a sub-protocol; JSON if there is no sub-protocol. */
 export function framingOf(protocol: string): Framing {
   return FRAMINGS.get(protocol) ?? jsonFraming;
 }

@@ -10,7 +10,7 @@ import {
   SERVICES,
 } from './framing.js';
 
-/** Binary frames of Android, of leancloud-realtime, and of all that open a socket for other things beside pushes. */
+/** Binary frames of Android, of leancloud-realtime, and of other SDKs whose socket is not only for pushes. */
 export const protobufFraming: Framing = {
   name: 'protobuf',
   isBinary: true,
@@ -22,7 +22,7 @@ export const protobufFraming: Framing = {
   },
 };
 
-/** The same in base64 texts. */
+/** The same frames as base64 texts. */
 export const base64Framing: Framing = {
   name: 'base64',
   isBinary: false,
@@ -38,7 +38,7 @@ function decode(payload: Uint8Array): GenericCommand {
   try {
     return decodeCommand(payload);
   } catch {
-    throw new MalformedFrame('the frame is no GenericCommand');
+    throw new MalformedFrame('the frame is not a GenericCommand');
   }
 }
 
@@ -59,7 +59,7 @@ function commandOf(command: GenericCommand): ClientCommand {
   }
 }
 
-/** A login for live queries names an id of its own, which is no device. */
+/** The id in a login for live queries does not identify a device. */
 function loginOf({ i, appId = '', installationId = '', service = SERVICES.push }: GenericCommand): ClientCommand {
   if (service !== SERVICES.push) return { kind: 'unsupported', i };
   return { kind: 'login', appId, installationId, i, seen: [] };
@@ -75,7 +75,7 @@ function genericCommandOf(frame: ServerFrame): GenericCommand | undefined {
           cmd: COMMANDS.loggedin,
           installationId: frame.installationId,
           service: SERVICES.push,
-          // Android would not reconnect by itself any more if it were true.
+          // `true` would stop Android from reconnecting.
           loggedinMessage: { pushDisabled: false },
         },
         frame.i,
@@ -88,7 +88,7 @@ function genericCommandOf(frame: ServerFrame): GenericCommand | undefined {
       return { cmd: COMMANDS.data, service: SERVICES.push, dataMessage: { ids: messages.map(({ id }) => id), msg } };
     }
     case 'error': {
-      // Without a number it would break a healthy connection of leancloud-realtime.
+      // An error frame without a number would break the connection of leancloud-realtime.
       if (frame.i === undefined) return undefined;
       return { cmd: COMMANDS.error, i: frame.i, errorMessage: { code: frame.code, reason: frame.reason } };
     }

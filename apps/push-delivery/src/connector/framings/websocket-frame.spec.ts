@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { webSocketFrame } from '../device-socket.js';
 
-describe('a frame on the wire', () => {
+describe('a WebSocket frame', () => {
   it.each([
     [0, '8100'],
     [125, '817d'],
@@ -18,7 +18,7 @@ describe('a frame on the wire', () => {
     expect(webSocketFrame('你好', false).toString('hex')).toBe('8106e4bda0e5a5bd');
   });
 
-  it('says whether it is binary', () => {
+  it('marks binary payloads', () => {
     expect(webSocketFrame(Buffer.from([8, 14]), true).toString('hex')).toBe('8202080e');
   });
 });

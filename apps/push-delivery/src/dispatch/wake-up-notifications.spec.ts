@@ -9,8 +9,8 @@ import { WakeUpNotifications } from './push-delivery.js';
 const message: PushMessage = { id: 'push', appId: 'app', order: 1, expiresAt: 0, bodies: {}, body: '{}' };
 const device = (installationId: string, node: string) => ({ installationId, platform: 'web', node });
 
-/** Hints over a broker that refuses messages for a connector as often as it is told. */
-function hintsWith({ refusals = {}, live = [] }: { refusals?: Record<string, number>; live?: string[] }) {
+/** Wake-ups over a broker that refuses a number of messages for each connector. */
+function wakeUpsWith({ refusals = {}, live = [] }: { refusals?: Record<string, number>; live?: string[] }) {
   const taken: unknown[] = [];
   const left = new Map(Object.entries(refusals));
   const send = (node: string, _: unknown, payload: unknown) => {
@@ -21,21 +21,24 @@ function hintsWith({ refusals = {}, live = [] }: { refusals?: Record<string, num
     return Promise.resolve();
   };
   const connectors = { live: () => Promise.resolve(live.map((id) => ({ id, port: 1 }))) };
-  const hints = new WakeUpNotifications({ send } as unknown as DirectMessages, connectors as unknown as ConnectorNodes);
-  return { hints, taken };
+  const wakeUps = new WakeUpNotifications(
+    { send } as unknown as DirectMessages,
+    connectors as unknown as ConnectorNodes,
+  );
+  return { wakeUps, taken };
 }
 
-describe('hints to connectors', () => {
+describe('wake-up notifications', () => {
   const { signal } = new AbortController();
 
   beforeAll(() => {
     Logger.overrideLogger(false);
   });
 
-  it('are one message for each connector', async () => {
-    const { hints, taken } = hintsWith({});
+  it('are one direct message for each connector', async () => {
+    const { wakeUps, taken } = wakeUpsWith({});
     const devices = [device('a', 'one'), device('b', 'two'), device('c', 'one')];
-    await hints.tell({ message, devices, isRepeated: false }, signal);
+    await wakeUps.send({ message, devices, isRepeated: false }, signal);
     expect(taken).toEqual([
       [
         'one',
@@ -52,26 +55,26 @@ describe('hints to connectors', () => {
     ]);
   });
 
-  it('come again to a connector that lives and could not take them, and to no other', async () => {
-    const { hints, taken } = hintsWith({ refusals: { one: 2 }, live: ['one', 'two'] });
-    await hints.tell({ message, devices: [device('a', 'one'), device('b', 'two')], isRepeated: true }, signal);
+  it('are repeated for a live connector that could not receive them, and for no other', async () => {
+    const { wakeUps, taken } = wakeUpsWith({ refusals: { one: 2 }, live: ['one', 'two'] });
+    await wakeUps.send({ message, devices: [device('a', 'one'), device('b', 'two')], isRepeated: true }, signal);
     expect(taken).toEqual([
       ['two', { message, targets: [['b', 'web']], isRepeated: true }],
       ['one', { message, targets: [['a', 'web']], isRepeated: true }],
     ]);
   });
 
-  it('are dropped where the connector has gone: its devices log in elsewhere', async () => {
-    const { hints, taken } = hintsWith({ refusals: { gone: Infinity }, live: ['two'] });
-    await hints.tell({ message, devices: [device('a', 'gone')], isRepeated: false }, signal);
+  it('are dropped if the connector is gone: its devices log in elsewhere', async () => {
+    const { wakeUps, taken } = wakeUpsWith({ refusals: { gone: Infinity }, live: ['two'] });
+    await wakeUps.send({ message, devices: [device('a', 'gone')], isRepeated: false }, signal);
     expect(taken).toEqual([]);
   });
 
   it('are given up when the process stops', async () => {
     const stop = new AbortController();
-    const { hints } = hintsWith({ refusals: { one: Infinity }, live: ['one'] });
-    const telling = hints.tell({ message, devices: [device('a', 'one')], isRepeated: false }, stop.signal);
+    const { wakeUps } = wakeUpsWith({ refusals: { one: Infinity }, live: ['one'] });
+    const sending = wakeUps.send({ message, devices: [device('a', 'one')], isRepeated: false }, stop.signal);
     stop.abort();
-    await expect(telling).resolves.toBeUndefined();
+    await expect(sending).resolves.toBeUndefined();
   });
 });

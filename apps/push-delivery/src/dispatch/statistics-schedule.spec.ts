@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { nextTallyAt } from './delivery-counts.rules.js';
+import { nextStatisticsAt } from './delivery-counts.rules.js';
 
 const MINUTE_MS = 60_000;
 const at = (minutes: number) => new Date(minutes * MINUTE_MS);
 
-describe('a push is tallied', () => {
+describe('the statistics of a push are copied', () => {
   it.each([
     { when: 'a minute later while it is new', expires: 10_000, now: 0, next: 1 },
     { when: 'again after as long as it is old', expires: 10_000, now: 20, next: 40 },
     { when: 'every six hours at least', expires: 10_000, now: 1_000, next: 1_360 },
     { when: 'a minute after its expiry at the latest', expires: 30, now: 30.5, next: 31 },
   ])('$when', ({ expires, now, next }) => {
-    expect(nextTallyAt({ createdAt: at(0), expiresAt: at(expires) }, at(now))).toEqual(at(next));
+    expect(nextStatisticsAt({ createdAt: at(0), expiresAt: at(expires) }, at(now))).toEqual(at(next));
   });
 
-  it('no more after that', () => {
-    expect(nextTallyAt({ createdAt: at(0), expiresAt: at(30) }, at(31))).toBeUndefined();
+  it('not again after that', () => {
+    expect(nextStatisticsAt({ createdAt: at(0), expiresAt: at(30) }, at(31))).toBeUndefined();
   });
 });
