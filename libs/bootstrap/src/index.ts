@@ -8,11 +8,14 @@ export { run, type RunningProcess, StartError } from './run.js';
 export {
   ARRIVAL_TIMES,
   brokerEnvironment,
+  /** @internal For libs/testing. */
   connect,
   overRabbit,
   type RunningService,
+  /** @internal For libs/testing. */
   serve,
   serviceEnvironment,
+  /** @internal For libs/testing. */
   serviceModule,
   type ServiceOptions,
   startService,
