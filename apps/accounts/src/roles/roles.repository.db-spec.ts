@@ -1,0 +1,71 @@
+import { Test, type TestingModule } from '@nestjs/testing';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Database, DatabaseModule, migrate } from '#database';
+import { Metrics, ObservabilityModule } from '#observability';
+import { newDatabase } from '#testing';
+import { accountsDatabase } from '../accounts.database.js';
+import { AccountsQueryDatabase } from '../objects/object-classes.js';
+import type { RoleRow } from './role.rules.js';
+import { RolesRepository } from './roles.repository.js';
+
+const APP = 'shop';
+const TIME = new Date('2026-01-01T00:00:00.123Z');
+
+let module: TestingModule;
+let database: Database;
+let roles: RolesRepository;
+
+const roleOf = (objectId: string): RoleRow => ({
+  objectId,
+  name: objectId,
+  acl: { '*': { read: true } },
+  fields: { tags: ['a'], nested: { n: null } },
+  createdAt: TIME,
+  updatedAt: TIME,
+});
+const childrenOf = (objectId: string) =>
+  database.query('SELECT child_id AS id FROM accounts.role_children WHERE role_id = $1', [objectId]);
+
+beforeAll(async () => {
+  const options = accountsDatabase(await newDatabase(), 2);
+  await migrate(options);
+  module = await Test.createTestingModule({
+    imports: [ObservabilityModule.forRoot(new Metrics()), DatabaseModule.forRoot(options)],
+    providers: [RolesRepository, { provide: AccountsQueryDatabase, useValue: {} }],
+  }).compile();
+  database = module.get(Database);
+  roles = module.get(RolesRepository);
+  await database.query(
+    'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
+    [APP],
+  );
+});
+afterAll(() => module.close());
+
+it('inserts, changes and removes roles and their members', async () => {
+  const [parent, child] = [roleOf('parent'), roleOf('child')];
+  await database.transaction(async (tx) => {
+    for (const role of [parent, child]) await roles.insert(tx, APP, role);
+    await roles.addMembers(tx, APP, 'parent', { relation: 'roles', ids: ['child'] });
+  });
+  const changed = { ...parent, acl: {}, fields: { level: 1 }, updatedAt: new Date(TIME.getTime() + 1) };
+  const locked = await database.transaction(async (tx) => {
+    expect(await roles.lock(tx, APP, 'parent')).toEqual(parent);
+    await roles.update(tx, APP, { ...changed, name: 'a role keeps its name' });
+    return roles.lock(tx, APP, 'parent');
+  });
+  expect(locked).toEqual(changed);
+  expect(await childrenOf('parent')).toEqual([{ id: 'child' }]);
+  await database.transaction((tx) => roles.removeMembers(tx, APP, 'parent', { relation: 'roles', ids: ['child'] }));
+  expect(await childrenOf('parent')).toEqual([]);
+  await database.transaction((tx) => roles.remove(tx, APP, 'parent'));
+  expect(await roles.findMany(APP, ['parent', 'child'])).toMatchObject([{ objectId: 'child' }]);
+});
+
+it('refuses a name that is taken, and members that do not exist', async () => {
+  const insertion = database.transaction((tx) => roles.insert(tx, APP, { ...roleOf('other'), name: 'child' }));
+  await expect(insertion).rejects.toMatchObject({ errorName: 'UNIQUE_FIELD_TAKEN' });
+  const unknown = { relation: 'users', ids: ['unknown'] } as const;
+  const addition = database.transaction((tx) => roles.addMembers(tx, APP, 'child', unknown));
+  await expect(addition).rejects.toMatchObject({ errorName: 'INVALID_RELATION' });
+});
