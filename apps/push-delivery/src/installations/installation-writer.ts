@@ -124,3 +124,13 @@ export class InstallationWriter {
 function idsOf(installations: readonly InstallationRow[]): string[] {
   return installations.map(({ objectId }) => objectId);
 }
+
+/** Prepares writes one after the other. @throws AppError of the first write that is refused */
+export async function prepareAll<W, T>(
+  writes: readonly W[],
+  prepare: (write: W) => Promise<PreparedWrite<T>>,
+): Promise<PreparedWrite<T>[]> {
+  const prepared: PreparedWrite<T>[] = [];
+  for (const write of writes) prepared.push(await prepare(write));
+  return prepared;
+}

@@ -13,7 +13,7 @@ import { appError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { changedFields, changedRoots, inLockOrder } from '#objects';
 import { ALWAYS_MET, type UpdateCondition, updateCondition } from '#objects/store';
-import { InstallationWriter, type PreparedWrite } from './installation-writer.js';
+import { InstallationWriter, prepareAll, type PreparedWrite } from './installation-writer.js';
 import {
   accessOf,
   INSTALLATION_QUERY_CLASS,
@@ -86,8 +86,7 @@ export class InstallationsController {
     writes,
     ...requester
   }: RpcData<Installations['saveAll']>): Promise<RpcReply<Installations['saveAll']>> {
-    const prepared: PreparedWrite<JsonObject>[] = [];
-    for (const write of writes) prepared.push(await this.prepare(requester, write));
+    const prepared = await prepareAll(writes, (write) => this.prepare(requester, write));
     const results = await this.writer.runAll(requester.caller.appId, prepared);
     return { results: writes.map(({ internalId }, index) => ({ internalId, result: results[index] ?? {} })) };
   }

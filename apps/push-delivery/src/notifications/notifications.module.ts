@@ -3,10 +3,9 @@ import { PeriodicJob } from '#bootstrap';
 import { Metrics } from '#observability';
 import { DispatchModule } from '../dispatch/dispatch.module.js';
 import { InstallationsModule } from '../installations/installations.module.js';
-import { NotificationsController } from './notifications.controller.js';
+import { ConnectorsController, NotificationsController, PushOperationsController } from './notifications.controller.js';
 import { NotificationsRepository } from './notifications.repository.js';
 import { NotificationsService } from './notifications.service.js';
-import { ConnectorsController, PushOperationsController } from './push-operations.controller.js';
 import { SendPushService } from './send-push.service.js';
 
 const INTERVAL_MS = 60_000;
