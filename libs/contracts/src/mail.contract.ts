@@ -75,8 +75,6 @@ const listedTemplate = z.object({
   isOwn: z.boolean(),
 });
 
-export type ListedTemplate = z.output<typeof listedTemplate>;
-
 const shownTemplate = listedTemplate.extend(sources.shape);
 
 export type ShownTemplate = z.output<typeof shownTemplate>;
