@@ -17,7 +17,7 @@ const LIMITS = {
   libraries: { limit: 12, goal: 12, says: 'libraries, not counting testing' },
   foldersInCircles: { limit: 0, goal: 0, says: 'folders of an app that import each other in a circle' },
   smallSingleImporter: {
-    limit: 130,
+    limit: 15,
     goal: 15,
     says: `files of at most ${SMALL_LINES} lines whose one importer is in the same folder`,
   },

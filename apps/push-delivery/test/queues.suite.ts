@@ -73,8 +73,8 @@ export function describeQueues({ name, open, left }: QueueStore): void {
       for (const one of devices) await queues.connect({ appId, ...one }, user.newSession(), PAGE);
       expect(await queues.enqueue({ message, partition, devices: devices.slice(0, 4) })).toHaveLength(4);
       await user.acknowledge({ appId, ...devices[1]! }, [message.id]);
-      const told = await queues.enqueue({ message, partition, devices });
-      expect(told.map(({ installationId }) => installationId)).toEqual(
+      const reported = await queues.enqueue({ message, partition, devices });
+      expect(reported.map(({ installationId }) => installationId)).toEqual(
         [0, 2, 3, 4, 5].map((place) => devices[place]!.installationId),
       );
       expect(await user.statisticsOf(message)).toEqual({ enqueued: 6, acknowledged: 1, overflowed: 0 });

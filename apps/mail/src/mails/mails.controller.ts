@@ -1,4 +1,5 @@
 import { Controller, Logger } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import { events, type MailRequest, sealedTokenContext } from '#contracts';
 import { Inbox, type Tx } from '#database';
 import { EventHandler, type ReceivedEvent } from '#messaging';
@@ -18,12 +19,13 @@ export class MailsController {
     private readonly recipients: RecipientsRepository,
     private readonly deliveries: DeliveriesService,
     private readonly sealer: Sealer,
+    private readonly clock: Clock,
   ) {}
 
   /** The id of the event becomes the id of the mail. */
   @EventHandler(events.mailRequested)
   async request({ id, payload: request }: ReceivedEvent<typeof events.mailRequested>): Promise<void> {
-    const delivery = { ...this.deliveryOf(id, request), delaySeconds: catchUpSeconds(request, new Date()) };
+    const delivery = { ...this.deliveryOf(id, request), delaySeconds: catchUpSeconds(request, this.clock.now()) };
     await this.inbox.once(id, async (tx) => {
       await this.recipients.lock(tx, request);
       const lastChange = await this.recipients.find(tx, request);

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import { DeliveriesModule } from '../deliveries/deliveries.module.js';
 import { DeliverySender } from '../deliveries/delivery-sender.js';
 import { DeliveryChannel } from '../deliveries/delivery.channel.js';
@@ -15,6 +16,7 @@ import { RecipientsRepository } from './recipients.repository.js';
   imports: [DeliveriesModule],
   controllers: [MailsController, TemplatesController],
   providers: [
+    Clock,
     MailComposer,
     RecipientsRepository,
     TemplatesRepository,

@@ -76,8 +76,8 @@ export const PEEK = `
 export const ACKNOWLEDGE = `
   WITH acknowledged AS (
     DELETE FROM push.queued_messages queued
-     USING unnest($1::text[], $2::text[], $3::text[]) AS told(app_id, installation_id, id), push.messages message
-     WHERE message.id = told.id AND queued.app_id = told.app_id AND queued.installation_id = told.installation_id
+     USING unnest($1::text[], $2::text[], $3::text[]) AS reported(app_id, installation_id, id), push.messages message
+     WHERE message.id = reported.id AND queued.app_id = reported.app_id AND queued.installation_id = reported.installation_id
        AND queued.seq = message.seq
     RETURNING queued.app_id, message.id, queued.platform
   )
@@ -86,16 +86,16 @@ export const ACKNOWLEDGE = `
    WHERE tallies.app_id = arrived.app_id AND tallies.message_id = arrived.id AND tallies.platform = arrived.platform`;
 
 export const REPORT_DROPPED = `
-  WITH told AS (
+  WITH reported AS (
     SELECT app_id, installation_id, sum(count) AS count
-      FROM unnest($1::text[], $2::text[], $3::integer[]) AS told(app_id, installation_id, count) GROUP BY 1, 2
+      FROM unnest($1::text[], $2::text[], $3::integer[]) AS reported(app_id, installation_id, count) GROUP BY 1, 2
   ), all_told AS (
-    DELETE FROM push.dropped_messages dropped USING told
-     WHERE dropped.app_id = told.app_id AND dropped.installation_id = told.installation_id
-       AND dropped.count <= told.count
+    DELETE FROM push.dropped_messages dropped USING reported
+     WHERE dropped.app_id = reported.app_id AND dropped.installation_id = reported.installation_id
+       AND dropped.count <= reported.count
   )
-  UPDATE push.dropped_messages dropped SET count = dropped.count - told.count FROM told
-   WHERE dropped.app_id = told.app_id AND dropped.installation_id = told.installation_id AND dropped.count > told.count`;
+  UPDATE push.dropped_messages dropped SET count = dropped.count - reported.count FROM reported
+   WHERE dropped.app_id = reported.app_id AND dropped.installation_id = reported.installation_id AND dropped.count > reported.count`;
 
 export const FIND_MESSAGES = `
   SELECT id, app_id AS "appId", seq::float8 AS "order",

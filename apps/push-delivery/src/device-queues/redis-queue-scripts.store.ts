@@ -198,18 +198,18 @@ local function take(app, queue, ids)
   end
 end
 
-local function tell(queue, told)
+local function report_dropped(queue, reported)
   local dropped = -(tonumber(redis.call('ZSCORE', queue, 'dropped') or '0'))
   if dropped == 0 then return end
-  if told < dropped then redis.call('ZINCRBY', queue, told, 'dropped') else redis.call('ZREM', queue, 'dropped') end
+  if reported < dropped then redis.call('ZINCRBY', queue, reported, 'dropped') else redis.call('ZREM', queue, 'dropped') end
 end
 
 local place = 1
 while place <= #ARGV do
-  local app, told, count = ARGV[place], tonumber(ARGV[place + 2]), tonumber(ARGV[place + 3])
+  local app, reported, count = ARGV[place], tonumber(ARGV[place + 2]), tonumber(ARGV[place + 3])
   local queue, ids = queueOf(app, ARGV[place + 1]), {}
   for at = place + 4, place + 3 + count do ids[ARGV[at]] = true end
-  if told > 0 then tell(queue, told) end
+  if reported > 0 then report_dropped(queue, reported) end
   if count > 0 then take(app, queue, ids) end
   place = place + 4 + count
 end

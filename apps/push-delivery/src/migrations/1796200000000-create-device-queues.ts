@@ -47,7 +47,7 @@ const createQueuedMessages = `
   )`;
 const indexQueuedMessages = `CREATE INDEX queued_messages_seq_idx ON push.queued_messages (seq)`;
 
-/** What devices are still to be told. */
+/** The dropped messages that devices have not been informed of. */
 const createDroppedMessages = `
   CREATE TABLE push.dropped_messages (
     app_id          text NOT NULL,
