@@ -137,7 +137,7 @@ describe('the life of the standalone server', () => {
     });
     expect(await server.exited).toEqual({ status: 1, signal: null });
     expect(server.stderr.trim().split('\n')).toEqual([
-      expect.stringMatching(new RegExp(`Port ${port} is in use.*GATEPOST_PORT`)),
+      expect.stringMatching(new RegExp(`Port ${port} is already in use.*GATEPOST_PORT`)),
     ]);
     expect(existsSync(join(folder, 'postgres', 'postmaster.pid'))).toBe(false);
     await new Promise((resolve) => blocker.close(resolve));
