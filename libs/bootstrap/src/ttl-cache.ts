@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** The default time to live, in milliseconds (docs/decisions.md). */
+/** The default time to live, in milliseconds. */
 const TTL_MS = 1_000;
 const MAX_ENTRIES = 10_000;
 

@@ -74,7 +74,7 @@ const pageUrl = z.union(
   { error: 'must be a URL such as https://example.com/verify without a user and a fragment, or empty' },
 );
 
-/** Settings of an application with their defaults. `docs/decisions.md` and the API page describe their effect. */
+/** Settings of an application with their defaults. docs/api.md describes their effect. */
 export const applicationSettings = z.object({
   verifyEmailOnSignUp: z.boolean().default(false).describe('A new or changed e-mail address starts as unverified.'),
   forbidUnverifiedEmailLogin: z

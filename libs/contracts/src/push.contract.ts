@@ -12,7 +12,7 @@ import {
   objectWriteOptions,
 } from './objects.contract.js';
 
-/** Status of a push (`docs/decisions.md`). `done`: every targeted device has received the push, or has it in its queue. */
+/** Status of a push (docs/api.md). `done`: every targeted device has received the push, or has it in its queue. */
 export const NOTIFICATION_STATUSES = ['scheduled', 'in-queue', 'done', 'error'] as const;
 
 const count = z.number().int().min(0);

@@ -123,7 +123,7 @@ function kindOf(platform: string, entry: JsonObject): PlatformKind | undefined {
     .find((kind) => kind !== undefined);
 }
 
-/** See docs/decisions.md, the id of an entry. */
+/** docs/decisions.md, "Third-party accounts", states the rules. */
 function readUid(platform: string, kind: PlatformKind | undefined, entry: JsonObject): JsonValue | undefined {
   const { uid, openid, id } = entry;
   if (platform === ANONYMOUS_PLATFORM) return id;
