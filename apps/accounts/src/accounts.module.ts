@@ -8,13 +8,11 @@ import { EmailsModule } from './emails/emails.module.js';
 import { IdentitiesModule } from './identities/identities.module.js';
 import { LockoutModule, type LockoutStorage } from './lockout/lockout.module.js';
 import { LoginModule } from './login/login.module.js';
-import { ObjectsModule } from './objects/objects.module.js';
+import { AccountsObjectsModule } from './objects/objects.module.js';
 import { PhoneNumbersModule } from './phone-numbers/phone-numbers.module.js';
 import { SecretsModule } from './secrets/secrets.module.js';
-import { ROLE_QUERY_CLASS } from './roles/roles.repository.js';
 import { RolesModule } from './roles/roles.module.js';
 import { UsersModule } from './users/users.module.js';
-import { userQueryClass } from './users/user.presenter.js';
 
 /** The parts of the service that depend on the process that runs it. */
 interface AccountsAdapters {
@@ -32,12 +30,7 @@ export class AccountsModule {
         DatabaseModule.forRoot(accountsDatabase(config.databaseUrl, config.databasePool)),
         LockoutModule.forRoot(lockouts),
         ApplicationsModule,
-        ObjectsModule.forRoot(
-          new Map([
-            ['_User', userQueryClass({ hideContact: false })],
-            ['_Role', ROLE_QUERY_CLASS],
-          ]),
-        ),
+        AccountsObjectsModule,
         UsersModule,
         RolesModule,
         LoginModule,

@@ -1,4 +1,4 @@
-import { type DynamicModule, Inject, Module, type Provider } from '@nestjs/common';
+import { type DynamicModule, Inject, Module, type Provider, type Type } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { ApplicationDirectory, FailedCredentialLimit, MemoryRequestCounter, STRANGER_LIMIT_OPTIONS } from '#admission';
 import { accountsRpc } from '#contracts';
@@ -7,19 +7,18 @@ import { Metrics, ProcessInfo, Readiness } from '#observability';
 import { Redis } from '#redis';
 import { EmailsController, MailLinksController } from './accounts/emails.controller.js';
 import { PhoneNumbersController } from './accounts/phone-numbers.controller.js';
-import { RolesController } from './accounts/roles.controller.js';
 import { LoginController, UsersController } from './accounts/users.controller.js';
 import { BatchController, BatchSaveController } from './batch/batch.controller.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from './gateway.config.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { MethodOverrideController } from './http/method-override.js';
+import { InstallationsController, RolesController } from './objects/stored-classes.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
 import { ENDPOINTS, endpointsOf, OPERATIONS_ENDPOINTS, type RoutedEndpoint } from './openapi/routed-endpoints.js';
 import { sendErrorPage } from './pages/page-reply.js';
 import { isForPage } from './pages/page-request.js';
 import { ResetPasswordPageController, VerifyEmailPageController } from './pages/pages.controller.js';
 import { PingController } from './ping/ping.controller.js';
-import { InstallationsController } from './push/installations.controller.js';
 import { Principals } from './push/principals.js';
 import { PushRouterController } from './push/push-router.controller.js';
 import { NotificationsController, PushController, ScheduledPushesController } from './push/push.controller.js';
@@ -63,6 +62,8 @@ const COUNTERS: Readonly<Record<RequestCountStorage, Provider>> = {
 /** The parts that differ between one process and several. */
 interface GatewayAdapters {
   readonly requestCounts: RequestCountStorage;
+  /** The routes of further classes, from `objectsController`. */
+  readonly classes?: readonly Type[];
 }
 
 /** The REST API. */
@@ -78,15 +79,15 @@ export class GatewayModule {
     });
   }
 
-  static forRoot(config: GatewayConfig, { requestCounts }: GatewayAdapters): DynamicModule {
+  static forRoot(config: GatewayConfig, { requestCounts, classes = [] }: GatewayAdapters): DynamicModule {
     return {
       module: GatewayModule,
-      controllers: CONTROLLERS,
+      controllers: [...CONTROLLERS, ...classes],
       providers: [
         { provide: GATEWAY_CONFIG, useValue: config },
         { provide: RATE_LIMITS, useValue: config.rateLimits },
         COUNTERS[requestCounts],
-        { provide: ENDPOINTS, useValue: GatewayModule.endpoints },
+        { provide: ENDPOINTS, useValue: [...GatewayModule.endpoints, ...endpointsOf(classes)] },
         { provide: APP_FILTER, useFactory: () => new ErrorFilter({ isForPage, sendErrorPage }) },
         { provide: STRANGER_LIMIT_OPTIONS, useValue: { limit: config.failedCredentials } },
         ApplicationDirectory,

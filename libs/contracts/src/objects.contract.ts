@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { caller } from './caller.schema.js';
+import { caller, principal } from './caller.schema.js';
 import { jsonObject } from './json.schema.js';
 import { PASSWORD_TIMEOUT_MS, rpc } from './message-kinds.js';
 import { identityChanges } from './user.schema.js';
@@ -11,8 +11,8 @@ export const MAX_REMOVED_OBJECTS = 200;
 /** Maximum number of writes in one `POST /1.1/batch/save`. */
 export const MAX_SAVED_OBJECTS = 100;
 
-/** The classes whose objects accounts stores. */
-const storedClassName = z.enum(['_User', '_Role']);
+/** The name of a class. The service that stores the class refuses an unknown one. */
+const className = z.string().min(1).max(128);
 
 export const objectId = z.string().min(1).max(64);
 /** The parameter `keys`, split at its commas. */
@@ -54,10 +54,10 @@ export const objectRemoval = z.object({ caller, objectIds: z.array(objectId).min
 
 /** One write of `POST /1.1/batch/save`. */
 const objectWrite = objectWriteOptions.extend({
-  className: storedClassName,
+  className,
   /** Identifies the object within request and response. The client generates it for a new object. */
   internalId: z.string().min(1).max(128),
-  /** Absent: the object is new. */
+  /** Absent: the object is new, or for an installation a registration. */
   objectId: objectId.optional(),
   fields: jsonObject,
   /** For a user: identities that auth-linking has proven. */
@@ -70,37 +70,50 @@ const objectWrite = objectWriteOptions.extend({
 
 export type ObjectWrite = z.output<typeof objectWrite>;
 
-/** RPCs that every class has. */
-export const objectsRpc = {
-  find: rpc(
-    'accounts.findObjects',
-    objectListQuery.extend({ caller, className: storedClassName }),
-    z.object({ results: z.array(jsonObject), count: z.number().int().optional() }),
-  ),
-  saveAll: rpc(
-    'accounts.saveAll',
-    z.object({ caller, writes: z.array(objectWrite).min(1).max(MAX_SAVED_OBJECTS) }),
-    z.object({ results: z.array(z.object({ internalId: z.string(), result: jsonObject })) }),
-    PASSWORD_TIMEOUT_MS,
-  ),
-};
+/** The RPCs that every class has, in the service that stores it. */
+export type ObjectsRpc = ReturnType<typeof objectsOf>;
 
-export const rolesRpc = {
-  create: rpc(
-    'accounts.createRole',
-    z.object({ caller, fields: jsonObject, returnNew: z.boolean() }),
-    z.object({ objectId, result: jsonObject }),
-  ),
-  /** `role` is null where the role does not exist, or where the caller cannot read it. */
-  get: rpc(
-    'accounts.getRole',
-    objectReadOptions.extend({ caller, objectId }),
-    z.object({ role: jsonObject.nullable() }),
-  ),
-  update: rpc(
-    'accounts.updateRole',
-    objectWriteOptions.extend({ caller, objectId, changes: jsonObject }),
-    z.object({ result: jsonObject }),
-  ),
-  remove: rpc('accounts.removeRoles', objectRemoval, z.object({})),
-};
+/** @param timeoutMs of a batch save */
+function objectsOf(service: string, timeoutMs?: number) {
+  /** A service without users receives the principal, which the gateway has resolved. */
+  const request = z.object({ caller, principal: principal.optional(), className });
+  return {
+    /** `isNew` is false where a registration has matched an existing installation. */
+    create: rpc(
+      `${service}.createObject`,
+      request.extend({ fields: jsonObject, returnNew: z.boolean() }),
+      z.object({ objectId, isNew: z.boolean(), result: jsonObject }),
+    ),
+    /** `object` is null where it does not exist, or where the caller cannot read it. */
+    get: rpc(
+      `${service}.getObject`,
+      objectReadOptions.extend(request.shape).extend({ objectId }),
+      z.object({ object: jsonObject.nullable() }),
+    ),
+    find: rpc(
+      `${service}.findObjects`,
+      objectListQuery.extend(request.shape),
+      z.object({ results: z.array(jsonObject), count: z.number().int().optional() }),
+    ),
+    /** An installation that does not exist is created under the given id where the request names a device. */
+    update: rpc(
+      `${service}.updateObject`,
+      objectWriteOptions.extend(request.shape).extend({ objectId, changes: jsonObject }),
+      z.object({ result: jsonObject }),
+    ),
+    remove: rpc(`${service}.removeObjects`, objectRemoval.extend(request.shape), z.object({})),
+    /** Saves all objects or none. */
+    saveAll: rpc(
+      `${service}.saveAll`,
+      request.omit({ className: true }).extend({ writes: z.array(objectWrite).min(1).max(MAX_SAVED_OBJECTS) }),
+      z.object({ results: z.array(z.object({ internalId: z.string(), result: jsonObject })) }),
+      timeoutMs,
+    ),
+  };
+}
+
+/** RPCs about the classes that accounts stores. A joint save can hash passwords. */
+export const objectsRpc = objectsOf('accounts', PASSWORD_TIMEOUT_MS);
+
+/** RPCs about the class `_Installation`. */
+export const installationsRpc = objectsOf('push-delivery');

@@ -1,16 +1,9 @@
 import { z } from 'zod';
 import { appId } from './application.schema.js';
-import { caller, principal } from './caller.schema.js';
-import { isObjectId, jsonObject } from './json.schema.js';
+import { caller } from './caller.schema.js';
+import { jsonObject } from './json.schema.js';
 import { directMessage, rpc } from './message-kinds.js';
-import {
-  MAX_SAVED_OBJECTS,
-  objectId,
-  objectListQuery,
-  objectReadOptions,
-  objectRemoval,
-  objectWriteOptions,
-} from './objects.contract.js';
+import { objectId, objectListQuery } from './objects.contract.js';
 
 /** Status of a push (docs/api.md). `done`: every targeted device has received the push, or has it in its queue. */
 export const NOTIFICATION_STATUSES = ['scheduled', 'in-queue', 'done', 'error'] as const;
@@ -103,59 +96,6 @@ export const pushOperationsRpc = {
       /** Sockets of this application's devices. */
       connected: count,
     }),
-  ),
-};
-
-/** The requester of an installation. Push-delivery knows no users, so the gateway first has accounts resolve the session. */
-const requester = z.object({ caller, principal });
-
-/** The id of an installation; clients may choose it. */
-const chosenId = objectId.refine(isObjectId);
-
-/** One write of `POST /1.1/batch/save`. */
-const installationWrite = objectWriteOptions.extend({
-  internalId: z.string().min(1).max(128),
-  /** Absent: a registration, which may match an existing installation. */
-  objectId: chosenId.optional(),
-  fields: jsonObject,
-});
-
-export type InstallationWrite = z.output<typeof installationWrite>;
-
-/** RPCs about the class `_Installation`. */
-export const installationsRpc = {
-  /** Creates the installation, or changes the one with the same `installationId` or device token, because SDKs register repeatedly. */
-  register: rpc(
-    'push-delivery.registerInstallation',
-    requester.extend({ fields: jsonObject, returnNew: z.boolean() }),
-    z.object({ objectId, isNew: z.boolean(), result: jsonObject }),
-  ),
-  /** `installation` is null where it does not exist, or where the caller cannot read it. */
-  get: rpc(
-    'push-delivery.getInstallation',
-    objectReadOptions.extend(requester.shape).extend({ objectId }),
-    z.object({ installation: jsonObject.nullable() }),
-  ),
-  find: rpc(
-    'push-delivery.findInstallations',
-    objectListQuery.extend(requester.shape),
-    z.object({ results: z.array(jsonObject), count: z.number().int().optional() }),
-  ),
-  /**
-   * Creates the installation under the given id where none exists and the request names a device. Fails with NOT_FOUND where it names no
-   * device.
-   */
-  update: rpc(
-    'push-delivery.updateInstallation',
-    objectWriteOptions.extend(requester.shape).extend({ objectId: chosenId, changes: jsonObject }),
-    z.object({ result: jsonObject }),
-  ),
-  remove: rpc('push-delivery.removeInstallations', objectRemoval.extend({ principal }), z.object({})),
-  /** Saves all installations or none. */
-  saveAll: rpc(
-    'push-delivery.saveInstallations',
-    requester.extend({ writes: z.array(installationWrite).min(1).max(MAX_SAVED_OBJECTS) }),
-    z.object({ results: z.array(z.object({ internalId: z.string(), result: jsonObject })) }),
   ),
 };
 

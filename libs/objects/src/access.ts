@@ -1,11 +1,4 @@
-import {
-  type ClassName,
-  type ClassOperation,
-  type ClassPermission,
-  isUserOrRole,
-  type JsonValue,
-  type Principal,
-} from '#contracts';
+import { type ClassOperation, type ClassPermission, isUserOrRole, type JsonValue, type Principal } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { isJsonObject } from './values.js';
 
@@ -57,6 +50,6 @@ export function isGranted(permission: ClassPermission, principal: Principal): bo
 }
 
 /** The error for an operation that a class permission forbids. */
-export function classForbidden(operation: ClassOperation, className: ClassName): AppError {
+export function classForbidden(operation: ClassOperation, className: string): AppError {
   return appError('FORBIDDEN', { message: `Forbidden to ${operation} by class '${className}' permissions.` });
 }

@@ -28,3 +28,38 @@ export {
   touched,
 } from './stored-object.js';
 export { dateOf, invalidFieldName, isFieldName, isJsonObject, isStorableText, reachesPrototype } from './values.js';
+export {
+  aclSchema,
+  type ClassDefinition,
+  defineClass,
+  type FieldDefinitions,
+  incorrect,
+  ObjectClass,
+  type ObjectChanges,
+  objectIdSchema,
+  type ObjectRow,
+  type ObjectView,
+  plain,
+} from './class-definition.js';
+export {
+  DEVICE_TYPE,
+  installationClass,
+  type InstallationChanges,
+  type InstallationRow,
+  parseChannels,
+} from './classes/installation.class.js';
+export { roleClass, type RoleRow } from './classes/role.class.js';
+export {
+  emailSchema,
+  type LoginIdentifier,
+  parseEmail,
+  parsePassword,
+  parsePhoneNumber,
+  parseUsername,
+  passwordSchema,
+  phoneNumberSchema,
+  requirePassword,
+  type UserChanges,
+  userClass,
+  usernameSchema,
+} from './classes/user.class.js';

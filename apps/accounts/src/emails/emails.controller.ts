@@ -4,12 +4,12 @@ import { type Caller, emailsRpc, type MailKind, type MailLink, type RpcData, typ
 import type { Tx } from '#database';
 import { AppError, appError } from '#errors';
 import { RpcHandler } from '#messaging';
+import { requirePassword } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { type MailOrigin, MailSender } from '../messages/mail-sender.js';
 import { type MailToken, MailTokens } from '../messages/mail-tokens.js';
 import { PasswordsService } from '../passwords/passwords.service.js';
-import { requirePassword } from '../users/user-changes.rules.js';
 import { UserWriter } from '../users/user-writer.js';
 import type { UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';

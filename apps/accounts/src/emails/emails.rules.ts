@@ -1,7 +1,6 @@
 import type { JsonObject, MailKind, MailLink } from '#contracts';
 import { appError } from '#errors';
-import { isAbsent } from '#objects';
-import { parseEmail } from '../users/user-changes.rules.js';
+import { isAbsent, parseEmail } from '#objects';
 import type { UserRow } from '../users/user.rules.js';
 
 export type LinkState = Pick<MailLink, 'state' | 'canBeRenewed'>;

@@ -12,7 +12,7 @@ import {
 } from '#contracts';
 import { appError, AppError } from '#errors';
 import { RpcHandler } from '#messaging';
-import { isAbsent } from '#objects';
+import { isAbsent, userClass } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { newUsername } from '../random-ids.js';
@@ -20,10 +20,8 @@ import { SessionTokens } from '../sessions/sessions.service.js';
 import { IdentitiesRepository } from '../users/identities.repository.js';
 import { findOwner, isFirstProof, isLinkedAlready, keysOf, link, type Ownership } from '../users/identity.rules.js';
 import { SignUpService, type NewUserChanges } from '../users/sign-up.service.js';
-import { parseUserChanges } from '../users/user-changes.rules.js';
 import { UserWriter } from '../users/user-writer.js';
-import { presentUser } from '../users/user.presenter.js';
-import { assertMayLogIn, isLoginRecordDue, type UserRow } from '../users/user.rules.js';
+import { assertMayLogIn, isLoginRecordDue, presentUser, type UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 
 type Accounts = typeof accountsRpc;
@@ -159,5 +157,5 @@ function parseSignUp({ username, password, ...others }: JsonObject, isMaster: bo
     ...(isAbsent(username) ? {} : { username }),
     ...(isAbsent(password) ? {} : { password }),
   };
-  return { username: newUsername(), ...parseUserChanges({ ...others, ...credentials }, isMaster) };
+  return { username: newUsername(), ...userClass.parse({ ...others, ...credentials }, isMaster) };
 }

@@ -18,8 +18,7 @@ import { PasswordsService } from '../passwords/passwords.service.js';
 import { PhoneLoginService } from '../phone-numbers/phone-login.service.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
 import { UserWriter } from '../users/user-writer.js';
-import { presentUser } from '../users/user.presenter.js';
-import { assertMayLogIn, type UserRow } from '../users/user.rules.js';
+import { assertMayLogIn, presentUser, type UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { type Credentials, isLoginByCode, parseCredentials } from './login.rules.js';
 

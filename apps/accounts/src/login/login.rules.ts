@@ -1,7 +1,6 @@
 import type { JsonObject } from '#contracts';
 import { appError, type ErrorName } from '#errors';
-import { isAbsent } from '#objects';
-import { type LoginIdentifier, parsePhoneNumber } from '../users/user-changes.rules.js';
+import { isAbsent, type LoginIdentifier, parsePhoneNumber } from '#objects';
 
 export interface Credentials {
   readonly identifier: LoginIdentifier;

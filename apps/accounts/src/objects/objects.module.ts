@@ -1,37 +1,48 @@
-import { type DynamicModule, Module } from '@nestjs/common';
-import { accountsIndexesRpc } from '#contracts';
+import { Injectable } from '@nestjs/common';
+import { accountsIndexesRpc, type ClassPermissions, objectsRpc, type Principal } from '#contracts';
 import { Database } from '#database';
-import type { QueryClass } from '#objects';
-import { FieldIndexesModule } from '#objects/store';
+import { AccessSource, ObjectsModule, type Requester } from '#objects/store';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { accountsDatabase } from '../accounts.database.js';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { PrincipalsService } from '../sessions/sessions.service.js';
 import { SessionsModule } from '../sessions/sessions.module.js';
-import { ObjectAccess } from './object-access.js';
-import { AccountsQueryDatabase, ObjectClasses, type StoredClassName } from './object-classes.js';
-import { ObjectsController } from './objects.controller.js';
-import { ObjectsService } from './objects.service.js';
 
-/** The object engine: queries, includes and joint saves of all registered classes. The modules of classes use it. */
-@Module({})
-export class ObjectsModule {
-  /** @param classes the classes whose custom fields can be indexed */
-  static forRoot(classes: ReadonlyMap<StoredClassName, QueryClass>): DynamicModule {
-    const indexes = FieldIndexesModule.forService({
-      classes,
-      contract: accountsIndexesRpc,
-      databaseOptions: {
-        useFactory: ({ databaseUrl }: AccountsConfig) => accountsDatabase(databaseUrl, 1),
-        inject: [ACCOUNTS_CONFIG],
-      },
-      databaseToken: Database,
-    });
-    return {
-      module: ObjectsModule,
-      global: true,
-      imports: [indexes, SessionsModule],
-      controllers: [ObjectsController],
-      providers: [AccountsQueryDatabase, ObjectAccess, ObjectClasses, ObjectsService],
-      exports: [AccountsQueryDatabase, ObjectAccess, ObjectClasses, ObjectsService],
-    };
+@Injectable()
+class AccountsAccess extends AccessSource {
+  constructor(
+    private readonly applications: ApplicationsService,
+    private readonly principals: PrincipalsService,
+  ) {
+    super();
+  }
+
+  permissionsOf(appId: string): Promise<ClassPermissions> {
+    return this.applications.permissionsOf(appId);
+  }
+
+  principalOf(requester: Requester): Promise<Principal> {
+    return this.principals.of(requester);
+  }
+
+  async hidesContact(appId: string): Promise<boolean> {
+    return (await this.applications.settingsOf(appId)).hideContact;
   }
 }
+
+/** The object engine of accounts. The modules of its classes import it. */
+export const AccountsObjectsModule = ObjectsModule.forService({
+  name: 'accounts',
+  contract: objectsRpc,
+  indexes: accountsIndexesRpc,
+  access: AccountsAccess,
+  imports: [SessionsModule],
+  settings: {
+    useFactory: ({ databaseUrl, databasePool, objectLimitBytes }: AccountsConfig) => ({
+      database: accountsDatabase(databaseUrl, databasePool),
+      limitBytes: objectLimitBytes,
+    }),
+    inject: [ACCOUNTS_CONFIG],
+  },
+  databaseToken: Database,
+});

@@ -6,8 +6,7 @@ import {
   textMessageOptions,
 } from '#contracts';
 import { appError } from '#errors';
-import { isAbsent } from '#objects';
-import { parsePhoneNumber, parseUserChanges, type UserChanges } from '../users/user-changes.rules.js';
+import { isAbsent, parsePhoneNumber, type UserChanges, userClass } from '#objects';
 
 /** ASCII digits only, as codes are generated. */
 const CODE = /^[0-9]{6}$/;
@@ -42,7 +41,7 @@ export function parseSmsCode(value: JsonValue | undefined): string {
   return value;
 }
 
-/** The fields of a user that signs up with a verified number. @throws AppError as `parseUserChanges` */
+/** The fields of a user that signs up with a verified number. @throws AppError as `userClass.parse` */
 export function parsePhoneSignUp(body: JsonObject, mobilePhoneNumber: string, isMaster: boolean): UserChanges {
   const { smsCode: _, username, password, ...others } = body;
   const fields = {
@@ -51,7 +50,7 @@ export function parsePhoneSignUp(body: JsonObject, mobilePhoneNumber: string, is
     ...(isAbsent(username) ? {} : { username }),
     ...(isAbsent(password) ? {} : { password }),
   };
-  return { ...parseUserChanges(fields, isMaster), mobilePhoneVerified: true };
+  return { ...userClass.parse(fields, isMaster), mobilePhoneVerified: true };
 }
 
 /** @throws AppError INCORRECT_TYPE */

@@ -1,11 +1,10 @@
-import { Module } from '@nestjs/common';
-import { SessionsModule } from '../sessions/sessions.module.js';
-import { RolesController } from './roles.controller.js';
-import { RolesRepository } from './roles.repository.js';
+import { roleClass } from '#objects';
+import { ObjectsModule } from '#objects/store';
+import { AccountsObjectsModule } from '../objects/objects.module.js';
+import { RoleEntity } from './role.entity.js';
 
-@Module({
-  imports: [SessionsModule],
-  controllers: [RolesController],
-  providers: [RolesRepository],
-})
-export class RolesModule {}
+/** Roles. The ACL of a role decides which callers may change its members. */
+export const RolesModule = ObjectsModule.forClass(AccountsObjectsModule, {
+  objectClass: roleClass,
+  entity: RoleEntity,
+});

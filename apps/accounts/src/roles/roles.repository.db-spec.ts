@@ -1,19 +1,16 @@
-import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Database, DatabaseModule, migrate } from '#database';
-import { Metrics, ObservabilityModule } from '#observability';
+import { Database, migrate } from '#database';
+import { type RelationChange, roleClass, type RoleRow } from '#objects';
+import { ObjectRepository, type QueryDatabase } from '#objects/store';
 import { newDatabase } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
-import { AccountsQueryDatabase } from '../objects/object-classes.js';
-import type { RoleRow } from './role.rules.js';
-import { RolesRepository } from './roles.repository.js';
+import { RoleEntity } from './role.entity.js';
 
 const APP = 'shop';
 const TIME = new Date('2026-01-01T00:00:00.123Z');
 
-let module: TestingModule;
 let database: Database;
-let roles: RolesRepository;
+let roles: ObjectRepository<RoleRow>;
 
 const roleOf = (objectId: string): RoleRow => ({
   objectId,
@@ -23,30 +20,31 @@ const roleOf = (objectId: string): RoleRow => ({
   createdAt: TIME,
   updatedAt: TIME,
 });
+const member = (kind: RelationChange['kind'], objectId: string): RelationChange => ({
+  field: 'roles',
+  kind,
+  objects: [{ className: '_Role', objectId }],
+});
 const childrenOf = (objectId: string) =>
   database.query('SELECT child_id AS id FROM accounts.role_children WHERE role_id = $1', [objectId]);
 
 beforeAll(async () => {
   const options = accountsDatabase(await newDatabase(), 2);
   await migrate(options);
-  module = await Test.createTestingModule({
-    imports: [ObservabilityModule.forRoot(new Metrics()), DatabaseModule.forRoot(options)],
-    providers: [RolesRepository, { provide: AccountsQueryDatabase, useValue: {} }],
-  }).compile();
-  database = module.get(Database);
-  roles = module.get(RolesRepository);
+  database = new Database(options);
+  roles = new ObjectRepository({ objectClass: roleClass, entity: RoleEntity }, database, {} as QueryDatabase);
   await database.query(
     'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
     [APP],
   );
 });
-afterAll(() => module.close());
+afterAll(() => database.close());
 
 it('inserts, changes and removes roles and their members', async () => {
   const [parent, child] = [roleOf('parent'), roleOf('child')];
   await database.transaction(async (tx) => {
     for (const role of [parent, child]) await roles.insert(tx, APP, role);
-    await roles.addMembers(tx, APP, 'parent', { relation: 'roles', ids: ['child'] });
+    await roles.changeMembers(tx, APP, 'parent', [member('addRelation', 'child')]);
   });
   const changed = { ...parent, acl: {}, fields: { level: 1 }, updatedAt: new Date(TIME.getTime() + 1) };
   const locked = await database.transaction(async (tx) => {
@@ -56,16 +54,16 @@ it('inserts, changes and removes roles and their members', async () => {
   });
   expect(locked).toEqual(changed);
   expect(await childrenOf('parent')).toEqual([{ id: 'child' }]);
-  await database.transaction((tx) => roles.removeMembers(tx, APP, 'parent', { relation: 'roles', ids: ['child'] }));
+  await database.transaction((tx) => roles.changeMembers(tx, APP, 'parent', [member('removeRelation', 'child')]));
   expect(await childrenOf('parent')).toEqual([]);
-  await database.transaction((tx) => roles.remove(tx, APP, 'parent'));
+  await database.transaction((tx) => roles.remove(tx, APP, ['parent']));
   expect(await roles.findMany(APP, ['parent', 'child'])).toMatchObject([{ objectId: 'child' }]);
 });
 
 it('refuses a name that is taken, and members that do not exist', async () => {
   const insertion = database.transaction((tx) => roles.insert(tx, APP, { ...roleOf('other'), name: 'child' }));
   await expect(insertion).rejects.toMatchObject({ errorName: 'UNIQUE_FIELD_TAKEN' });
-  const unknown = { relation: 'users', ids: ['unknown'] } as const;
-  const addition = database.transaction((tx) => roles.addMembers(tx, APP, 'child', unknown));
+  const unknown = member('addRelation', 'unknown');
+  const addition = database.transaction((tx) => roles.changeMembers(tx, APP, 'child', [unknown]));
   await expect(addition).rejects.toMatchObject({ errorName: 'INVALID_RELATION' });
 });

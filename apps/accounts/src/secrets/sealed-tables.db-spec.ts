@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sealedCodeContext, sealedTokenContext } from '#contracts';
 import { Database, DatabaseModule, migrate } from '#database';
 import { Metrics, ObservabilityModule } from '#observability';
+import type { QueryDatabase } from '#objects/store';
 import { SealedRows, Sealer } from '#security';
 import { newDatabase } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
@@ -27,7 +28,7 @@ describe('sealed values of accounts', () => {
   let applications: ApplicationsRepository;
   let tokens: Map<string, string>;
 
-  const usersWith = (sealer: Sealer) => new UsersRepository(database, sealer);
+  const usersWith = (sealer: Sealer) => new UsersRepository(database, {} as QueryDatabase, sealer);
   const rows = (sealer = swapped) => new SealedRows(database, sealer, SEALED_TABLES, 'this process');
   const userRow = (objectId: string, sealer: Sealer): UserRow => {
     const { token, columns } = new SessionTokens(sealer).create(objectId);

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PlatformKind } from '#contracts';
 import { columnsOf, Database, type Statement, type Tx, violatedUniqueConstraint } from '#database';
-import { appError, type ErrorName } from '#errors';
+import { type AppError, appError } from '#errors';
 import { IdentityEntity } from './user.entity.js';
 import type { LinkedIdentities, LinkedIdentity } from './user.rules.js';
 
@@ -121,21 +121,15 @@ function isSameRow(one: LinkedIdentity, other: LinkedIdentity | undefined): bool
   return one.uid === other?.uid && one.kind === other.kind && one.isVerified === other.isVerified;
 }
 
-/** The errors of unique constraints. */
-const UNIQUE_ERRORS: Readonly<Record<string, ErrorName>> = {
-  users_username_key: 'USERNAME_TAKEN',
-  users_email_key: 'EMAIL_TAKEN',
-  users_mobile_phone_number_key: 'PHONE_TAKEN',
-  identities_pkey: 'IDENTITY_TAKEN',
-};
+/** The error of a violated unique constraint of the table. */
+export function identityViolation(constraint: string | undefined): AppError | undefined {
+  return constraint === 'identities_pkey' ? appError('IDENTITY_TAKEN') : undefined;
+}
 
-/** @throws AppError USERNAME_TAKEN, EMAIL_TAKEN, PHONE_TAKEN or IDENTITY_TAKEN where the write violates the unique constraint */
-export async function mapUniqueViolation(write: Promise<unknown>): Promise<void> {
+async function mapUniqueViolation(write: Promise<unknown>): Promise<void> {
   try {
     await write;
   } catch (error) {
-    const constraint = violatedUniqueConstraint(error);
-    const name = constraint === undefined ? undefined : UNIQUE_ERRORS[constraint];
-    throw name === undefined ? error : appError(name);
+    throw identityViolation(violatedUniqueConstraint(error)) ?? error;
   }
 }

@@ -2,16 +2,19 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import type { Caller, JsonObject, VisibleUser } from '#contracts';
 import { appError } from '#errors';
-import { isAbsent, newObjectId } from '#objects';
+import { isAbsent, newObjectId, type UserChanges, userClass } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { ObjectAccess } from '../objects/object-access.js';
-import type { SingleWrite } from '../objects/object-classes.js';
+import { ObjectAccess, type PreparedWrite } from '#objects/store';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
-import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
 import { UserWriter } from './user-writer.js';
-import { presentUser } from './user.presenter.js';
-import { applyChanges, type LinkedIdentities, type UserRow } from './user.rules.js';
+import { applyChanges, type LinkedIdentities, presentUser, type UserRow } from './user.rules.js';
+
+/** A write that can also run alone, with fewer round trips than a transaction where the change allows that. */
+export interface SingleWrite<T> extends PreparedWrite<T> {
+  /** @throws AppError as `run` */
+  runAlone(): Promise<T>;
+}
 
 /** The fields of a new user. */
 export type NewUserChanges = UserChanges & { readonly username: string };
@@ -41,7 +44,7 @@ export class SignUpService {
 
   async prepare(caller: Caller, fields: JsonObject, options: SignUpOptions = {}): Promise<SingleWrite<VisibleUser>> {
     const { username, password } = requireCredentials(fields);
-    const changes = { ...parseUserChanges({ ...fields, username, password }, caller.isMaster), username };
+    const changes = { ...userClass.parse({ ...fields, username, password }, caller.isMaster), username };
     return this.prepareUser(caller, changes, options);
   }
 

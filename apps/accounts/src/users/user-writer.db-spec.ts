@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Clock } from '#bootstrap';
 import { Database, migrate, Outbox } from '#database';
+import type { QueryDatabase } from '#objects/store';
 import { Sealer } from '#security';
 import { newDatabase } from '#testing';
 import type { AccountsConfig } from '../accounts.config.js';
@@ -30,7 +31,10 @@ describe('the events of users', () => {
     // No address of these users needs verification, so no mail is sent.
     const mails = {} as MailSender;
     const config: Pick<AccountsConfig, 'objectLimitBytes'> = { objectLimitBytes: 10_000 };
-    const [users, identities] = [new UsersRepository(database, sealer), new IdentitiesRepository(database)];
+    const [users, identities] = [
+      new UsersRepository(database, {} as QueryDatabase, sealer),
+      new IdentitiesRepository(database),
+    ];
     return new UserWriter(users, identities, database, outbox, mails, new Clock(), config as AccountsConfig);
   };
   const newUser = (objectId: string): UserRow => ({

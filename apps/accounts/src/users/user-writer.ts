@@ -50,7 +50,7 @@ export class UserWriter {
     const additions = this.identities.additions(origin.appId, user.objectId, user.identities);
     const getsMail = user.emailVerified === false;
     if (additions === undefined || getsMail) return this.transaction((tx) => this.create(tx, origin, wanted));
-    await this.users.insert(this.database, origin.appId, user, [...additions, this.registration(origin, user)]);
+    await this.users.insertWith(this.database, origin.appId, user, [...additions, this.registration(origin, user)]);
     return user;
   }
 
@@ -93,7 +93,7 @@ export class UserWriter {
     const current = await this.users.lock(tx, origin.appId, objectId);
     if (current === undefined) return false;
     await check(current);
-    await this.users.remove(tx, origin.appId, objectId);
+    await this.users.remove(tx, origin.appId, [objectId]);
     const deletedAt = touched(current, this.clock.now()).updatedAt.toISOString();
     const event = { appId: origin.appId, userId: objectId, deletedAt };
     await this.outbox.add(tx, events.userDeleted, event, origin);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { applicationSettings } from '#contracts';
-import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
+import { userClass, type UserChanges } from '#objects';
 import {
   applyChanges,
   changesContentOnly,
@@ -112,7 +112,7 @@ describe('a phone number', () => {
 
 describe('applyChanges', () => {
   it('applies operations to custom fields', () => {
-    const { custom } = parseUserChanges(
+    const { custom } = userClass.parse(
       {
         color: 'blue',
         size: { __op: 'Increment', amount: 1 },
@@ -127,7 +127,7 @@ describe('applyChanges', () => {
   });
 
   it('refuses an operation that does not fit', () => {
-    const { custom } = parseUserChanges({ color: { __op: 'Increment', amount: 1 } }, false);
+    const { custom } = userClass.parse({ color: { __op: 'Increment', amount: 1 } }, false);
     expect(() => applyChanges(user, { custom }, off)).toThrow(
       expect.objectContaining({ errorName: 'INCORRECT_TYPE' }) as Error,
     );

@@ -1,7 +1,6 @@
-import type { ApplicationSettings, JsonObject, PlatformKind } from '#contracts';
+import type { ApplicationSettings, JsonObject, PlatformKind, VisibleUser } from '#contracts';
 import { appError } from '#errors';
-import { type Acl, applyChanges as applyFieldChanges } from '#objects';
-import type { UserChanges } from './user-changes.rules.js';
+import { type Acl, applyChanges as applyFieldChanges, type ObjectView, type UserChanges, userClass } from '#objects';
 
 /** A stored user, without its application. */
 export interface UserRow {
@@ -26,6 +25,11 @@ export interface UserRow {
   readonly fields: JsonObject;
   readonly createdAt: Date;
   readonly updatedAt: Date;
+}
+
+/** The public JSON of a user, as the caller of the view sees it. */
+export function presentUser(user: UserRow, view: ObjectView): VisibleUser {
+  return userClass.present(user, view) as VisibleUser;
 }
 
 /** A linked account on a platform. */

@@ -11,18 +11,16 @@ import {
 } from '#contracts';
 import { appError } from '#errors';
 import { RpcHandler } from '#messaging';
-import { changedFields, changedRoots } from '#objects';
+import { changedFields, changedRoots, inLockOrder, type UserChanges, userClass } from '#objects';
+import { ObjectAccess, type ObjectWrites, type PreparedWrite, StoredClasses } from '#objects/store';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { ObjectAccess } from '../objects/object-access.js';
-import { ObjectClasses, type SingleWrite } from '../objects/object-classes.js';
 import { type NewPassword, PasswordsService } from '../passwords/passwords.service.js';
 import { PrincipalsService } from '../sessions/sessions.service.js';
 import { change as changeIdentities } from './identity.rules.js';
-import { SignUpService } from './sign-up.service.js';
-import { parseUserChanges, type UserChanges } from './user-changes.rules.js';
+import { SignUpService, type SingleWrite } from './sign-up.service.js';
 import { UserWriter } from './user-writer.js';
-import { presentUser, UserReader, userQueryClass } from './user.presenter.js';
-import { applyChanges, type UserRow } from './user.rules.js';
+import { applyChanges, presentUser, type UserRow } from './user.rules.js';
+import { UsersRepository } from './users.repository.js';
 import { UsersService } from './users.service.js';
 
 type Accounts = typeof accountsRpc;
@@ -35,8 +33,8 @@ interface UserWriteOptions extends ObjectWriteOptions {
 @Controller()
 export class UsersController {
   constructor(
-    classes: ObjectClasses,
-    reader: UserReader,
+    classes: StoredClasses,
+    private readonly repository: UsersRepository,
     private readonly users: UsersService,
     private readonly signUps: SignUpService,
     private readonly principals: PrincipalsService,
@@ -45,15 +43,25 @@ export class UsersController {
     private readonly applications: ApplicationsService,
     private readonly passwords: PasswordsService,
   ) {
-    classes.register({
-      className: '_User',
-      objects: reader,
-      queryClass: userQueryClass,
-      prepareWrite: (caller, { id, objectId, fields, ...options }) =>
-        objectId === undefined
-          ? this.signUps.prepare(caller, fields, { objectId: id })
-          : this.prepareUpdate(caller, id, fields, options),
-    });
+    classes.register({ objectClass: userClass, objects: repository, writes: this.writes });
+  }
+
+  /** Users as the engine writes them: in joint saves. */
+  private get writes(): ObjectWrites {
+    return {
+      prepareCreate: async (caller, fields, { objectId }) => {
+        const prepared = await this.signUps.prepare(caller, fields, objectId === undefined ? {} : { objectId });
+        return asObjectWrite(prepared, true);
+      },
+      prepareUpdate: async (caller, objectId, fields, options) =>
+        asObjectWrite(await this.prepareUpdate(caller, objectId, fields, options), false),
+      prepareRemove: (caller, objectId, condition) =>
+        Promise.resolve({ objectId, run: (tx) => this.users.removeOne(tx, caller, objectId, condition) }),
+      lock: (tx, appId, writes) => {
+        const ids = writes.map(({ objectId }) => objectId);
+        return this.repository.lockMany(tx, appId, inLockOrder(ids));
+      },
+    };
   }
 
   @RpcHandler(accountsRpc.signUp)
@@ -123,7 +131,7 @@ export class UsersController {
     fields: JsonObject,
     options: UserWriteOptions,
   ): Promise<SingleWrite<JsonObject>> {
-    const changes = parseUserChanges(fields, caller.isMaster);
+    const changes = userClass.parse(fields, caller.isMaster);
     await this.objectAccess.assertMay(caller, 'update', '_User');
     const condition = await this.objectAccess.conditionOf(caller, '_User', options.where);
     const settings = await this.applications.settingsOf(caller.appId);
@@ -177,6 +185,10 @@ export class UsersController {
     }
     return this.passwords.prepare(objectId, password, settings.reloginAfterPasswordChange);
   }
+}
+
+function asObjectWrite({ objectId, run }: PreparedWrite<JsonObject>, isNew: boolean): PreparedWrite {
+  return { objectId, run: async (tx) => ({ objectId, isNew, result: await run(tx) }) };
 }
 
 /** Whether the write changes only custom fields and the ACL, and has no condition. */

@@ -4,18 +4,18 @@ import { ACCOUNTS_SCHEMA } from '../accounts.database.js';
 import { MailSender } from '../messages/mail-sender.js';
 import { MailTokens } from '../messages/mail-tokens.js';
 import { MessageAllowancesRepository } from '../messages/message-allowances.repository.js';
+import { AccountsObjectsModule } from '../objects/objects.module.js';
 import { PasswordsModule } from '../passwords/passwords.module.js';
 import { SessionsModule } from '../sessions/sessions.module.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { SignUpService } from './sign-up.service.js';
 import { UserWriter } from './user-writer.js';
-import { UserReader } from './user.presenter.js';
 import { UsersController } from './users.controller.js';
 import { UsersRepository } from './users.repository.js';
 import { UsersService } from './users.service.js';
 
 @Module({
-  imports: [OutboxModule.forSchema(ACCOUNTS_SCHEMA), PasswordsModule, SessionsModule],
+  imports: [AccountsObjectsModule, OutboxModule.forSchema(ACCOUNTS_SCHEMA), PasswordsModule, SessionsModule],
   controllers: [UsersController],
   providers: [
     IdentitiesRepository,
@@ -23,7 +23,6 @@ import { UsersService } from './users.service.js';
     MailTokens,
     MessageAllowancesRepository,
     SignUpService,
-    UserReader,
     UserWriter,
     UsersRepository,
     UsersService,

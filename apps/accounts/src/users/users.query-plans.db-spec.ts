@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database, migrate, type Queryable } from '#database';
-import { compileCount, compileFind, parseOrder, parseWhere, type QueryScope } from '#objects';
+import { compileCount, compileFind, parseOrder, parseWhere, type QueryScope, userClass } from '#objects';
+import type { QueryDatabase } from '#objects/store';
 import { Sealer } from '#security';
 import { newDatabase, quickestPlan } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
-import { userQueryClass } from './user.presenter.js';
 import { UsersRepository } from './users.repository.js';
 
 /** docs/adr/0016-queries.md has the figures. */
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const options = { ...accountsDatabase(await newDatabase(), 4), statementTimeoutMs: 60_000 };
   await migrate(options);
   database = new Database(options);
-  users = new UsersRepository(database, new Sealer('s'.repeat(32)));
+  users = new UsersRepository(database, {} as QueryDatabase, new Sealer('s'.repeat(32)));
   await database.query(
     'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
     [app],
@@ -61,11 +61,11 @@ describe.each<[string, QueryScope['grantees']]>([
   ['the master key', 'master'],
   ['a user', ['*', 'someone', 'role:staff']],
 ])(`among ${USERS} users, a query by %s`, (_, grantees) => {
-  const queryClass = userQueryClass({ hideContact: false });
+  const queryClass = userClass.queryClass({ hideContact: false });
   const scope: QueryScope = { appId: app, grantees, classOf: () => queryClass };
   const find = (where: object, order = '', limit = 100) => {
     const query = compileFind({ where: parseWhere(where), order: parseOrder(order), limit }, queryClass, scope);
-    return (within: Queryable) => users.list(within, query);
+    return (within: Queryable) => users.list(query, within);
   };
 
   it.each<Case>([
@@ -111,12 +111,12 @@ describe.each<[string, QueryScope['grantees']]>([
 
   it('counts by the index', async () => {
     const condition = compileCount(parseWhere({ level: 77 }), queryClass, scope);
-    await expectQuick('users_fields_idx', (within) => users.count(within, condition));
+    await expectQuick('users_fields_idx', (within) => users.count(condition, within));
   });
 });
 
 describe('a lookup that a client writes', () => {
-  const queryClass = userQueryClass({ hideContact: false });
+  const queryClass = userClass.queryClass({ hideContact: false });
   const scope: QueryScope = { appId: app, grantees: 'master', classOf: () => queryClass };
 
   it.each([
@@ -135,7 +135,7 @@ describe('a lookup that a client writes', () => {
           return Promise.resolve([]);
         },
       };
-      await users.list(catching, find);
+      await users.list(find, catching);
       await tx.query('SET LOCAL plan_cache_mode = force_generic_plan');
       await tx.query(`PREPARE look_up AS ${prepared?.sql ?? ''}`);
       const literals = (prepared?.values ?? []).map((value) => `'${String(value)}'`).join(', ');

@@ -1,24 +1,34 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Database, migrate } from '#database';
-import { compileCount, compileFind, type ObjectQuery, parseOrder, parseWhere, type QueryScope } from '#objects';
+import {
+  compileCount,
+  compileFind,
+  type ObjectQuery,
+  parseOrder,
+  parseWhere,
+  type QueryScope,
+  userClass,
+} from '#objects';
+import { QueryDatabase } from '#objects/store';
 import { Sealer } from '#security';
 import { newDatabase, unique } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
-import { userQueryClass } from './user.presenter.js';
 import type { UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
 let database: Database;
+let queries: QueryDatabase;
 let users: UsersRepository;
 
 beforeAll(async () => {
   const options = accountsDatabase(await newDatabase(), 10);
   await migrate(options);
   database = new Database(options);
-  users = new UsersRepository(database, new Sealer('s'.repeat(32)));
+  queries = new QueryDatabase(options);
+  users = new UsersRepository(database, queries, new Sealer('s'.repeat(32)));
 });
-afterAll(() => database.close());
+afterAll(() => Promise.all([database.close(), queries.close()]));
 
 async function newApp(): Promise<string> {
   const id = unique('app');
@@ -29,12 +39,11 @@ async function newApp(): Promise<string> {
   return id;
 }
 
-const queryClass = userQueryClass({ hideContact: false });
+const queryClass = userClass.queryClass({ hideContact: false });
 const scopeOf = (appId: string): QueryScope => ({ appId, grantees: 'master', classOf: () => queryClass });
-const list = (appId: string, query: ObjectQuery) =>
-  users.list(database, compileFind(query, queryClass, scopeOf(appId)));
+const list = (appId: string, query: ObjectQuery) => users.list(compileFind(query, queryClass, scopeOf(appId)));
 const count = (appId: string, where: unknown) =>
-  users.count(database, compileCount(parseWhere(where), queryClass, scopeOf(appId)));
+  users.count(compileCount(parseWhere(where), queryClass, scopeOf(appId)));
 
 function row(changes: Partial<UserRow> = {}): UserRow {
   const time = new Date('2026-01-01T00:00:00.123Z');
@@ -105,7 +114,7 @@ describe('users in PostgreSQL', () => {
   it('of one application are unknown to another, and may have the same names', async () => {
     const [other, user] = [await newApp(), await insert(row({ email: 'a@b.co' }))];
     await insert(user, other);
-    await database.transaction((tx) => users.remove(tx, other, user.objectId));
+    await database.transaction((tx) => users.remove(tx, other, [user.objectId]));
     expect(await users.find(other, user.objectId)).toBeUndefined();
     expect(await users.find(app, user.objectId)).toEqual(user);
     expect(await users.findBySessionToken(other, [user.sessionTokenHash])).toBeUndefined();

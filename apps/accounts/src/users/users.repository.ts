@@ -1,40 +1,21 @@
 import { Injectable } from '@nestjs/common';
-import {
-  combineStatements,
-  Database,
-  insertStatement,
-  type Queryable,
-  selectList,
-  type SqlExecutor,
-  type Statement,
-  type Tx,
-  updateStatement,
-} from '#database';
-import type { CompiledCount, CompiledFind } from '#objects';
-import { countRows, listBounded } from '#objects/store';
+import { combineStatements, Database, selectList, type SqlExecutor, type Statement, type Tx } from '#database';
+import type { AppError } from '#errors';
+import { type LoginIdentifier, userClass } from '#objects';
+import { ObjectRepository, QueryDatabase } from '#objects/store';
 import { Sealer } from '#security';
 import { sessionTokenLookup } from '../sessions/principals.repository.js';
-import { mapUniqueViolation } from './identities.repository.js';
+import { identityViolation } from './identities.repository.js';
 import type { IdentityKey, OwnedIdentity } from './identity.rules.js';
-import type { LoginIdentifier } from './user-changes.rules.js';
 import { IdentityEntity, UserEntity } from './user.entity.js';
 import type { LinkedIdentities, LinkedIdentity, UserRow } from './user.rules.js';
 
-const TABLE = 'accounts.users';
 const COLUMNS = selectList(UserEntity, { except: ['appId'] });
-const INSERT = insertStatement(UserEntity, TABLE);
-const UPDATE = updateStatement(UserEntity, TABLE, { except: ['createdAt'] });
 
 const IDENTIFIER_COLUMNS: Readonly<Record<LoginIdentifier, string>> = {
   username: 'username',
   email: 'email',
   mobilePhoneNumber: 'mobile_phone_number',
-};
-
-const LISTED = {
-  table: TABLE,
-  columns: COLUMNS,
-  size: 'octet_length(fields::text) + COALESCE(octet_length(sealed_identities), 0)',
 };
 
 /** A row of the table. */
@@ -60,28 +41,21 @@ interface UserVersion {
   readonly rowVersion: string;
 }
 
+const STORAGE = {
+  objectClass: userClass,
+  entity: UserEntity,
+  size: 'octet_length(fields::text) + COALESCE(octet_length(sealed_identities), 0)',
+};
+
 /** Users of one application per call: every statement is restricted to it. */
 @Injectable()
-export class UsersRepository {
+export class UsersRepository extends ObjectRepository<UserRow> {
   constructor(
-    private readonly database: Database,
+    database: Database,
+    queries: QueryDatabase,
     private readonly sealer: Sealer,
-  ) {}
-
-  find(appId: string, objectId: string): Promise<UserRow | undefined> {
-    const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2`;
-    return this.first(this.database.query<StoredUser>(sql, [appId, objectId], 'users.find'));
-  }
-
-  /** Reads the user and locks it until the transaction ends. */
-  lock(tx: Tx, appId: string, objectId: string): Promise<UserRow | undefined> {
-    const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2 FOR UPDATE`;
-    return this.first(tx.query<StoredUser>(sql, [appId, objectId], 'users.lock'));
-  }
-
-  async lockMany(tx: Tx, appId: string, objectIds: readonly string[]): Promise<void> {
-    const sql = 'SELECT FROM accounts.users WHERE app_id = $1 AND object_id = ANY($2) ORDER BY object_id FOR UPDATE';
-    await tx.query(sql, [appId, objectIds]);
+  ) {
+    super(STORAGE, database, queries);
   }
 
   /** @param tokenHashes the result of `SessionTokens.hashes` */
@@ -95,12 +69,6 @@ export class UsersRepository {
     const column = IDENTIFIER_COLUMNS[identifier];
     const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND ${column} = $2`;
     return this.first(this.database.query<StoredUser>(sql, [appId, value], `users.findBy.${column}`));
-  }
-
-  async findMany(appId: string, objectIds: readonly string[]): Promise<UserRow[]> {
-    const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = ANY($2)`;
-    const users = await this.database.query<StoredUser>(sql, [appId, objectIds], 'users.findMany');
-    return users.map((user) => this.open(user));
   }
 
   /**
@@ -135,36 +103,12 @@ export class UsersRepository {
     return new Map(rows.map(({ objectId, username }) => [objectId, username]));
   }
 
-  async list(within: Queryable, query: CompiledFind): Promise<UserRow[]> {
-    const users = await listBounded<StoredUser>(within, LISTED, query);
-    return users.map((user) => this.open(user));
-  }
-
-  count(within: Queryable, query: CompiledCount): Promise<number> {
-    return countRows(within, query);
-  }
-
   /**
    * Inserts the user and runs the additions in the same statement.
-   * @throws AppError USERNAME_TAKEN, EMAIL_TAKEN, PHONE_TAKEN; IDENTITY_TAKEN by an addition
+   * @throws AppError as `insert`; IDENTITY_TAKEN by an addition
    */
-  async insert(within: SqlExecutor, appId: string, user: UserRow, additions: readonly Statement[] = []): Promise<void> {
-    const insertion: Statement = {
-      name: 'users.insert',
-      text: INSERT.text,
-      values: INSERT.values(this.toStored(appId, user)),
-    };
-    await mapUniqueViolation(within.run(combineStatements([insertion, ...additions])));
-  }
-
-  /** Writes all changeable columns. @throws AppError USERNAME_TAKEN, EMAIL_TAKEN or PHONE_TAKEN */
-  async update(tx: Tx, appId: string, user: UserRow): Promise<void> {
-    const update: Statement = {
-      name: 'users.update',
-      text: UPDATE.text,
-      values: UPDATE.values(this.toStored(appId, user)),
-    };
-    await mapUniqueViolation(tx.run(update));
+  async insertWith(within: SqlExecutor, appId: string, user: UserRow, additions: readonly Statement[]): Promise<void> {
+    await this.mapUniqueViolation(within.run(combineStatements([this.insertion(appId, user), ...additions])));
   }
 
   /** The user with the version of its row. */
@@ -213,18 +157,17 @@ export class UsersRepository {
     return row?.updatedAt;
   }
 
-  async remove(tx: Tx, appId: string, objectId: string): Promise<void> {
-    await tx.query('DELETE FROM accounts.users WHERE app_id = $1 AND object_id = $2', [appId, objectId]);
-  }
-
-  private toStored(appId: string, user: UserRow): StoredUser & { readonly appId: string } {
+  protected override toColumns(appId: string, user: UserRow) {
     const { identities: _, ...columns } = user;
     return { ...columns, appId, sealedIdentities: this.seal(user) };
   }
 
-  private async first(rows: Promise<StoredUser[]>): Promise<UserRow | undefined> {
-    const [user] = await rows;
-    return user === undefined ? undefined : this.open(user);
+  protected override toRow(columns: object): UserRow {
+    return this.open(columns as StoredUser);
+  }
+
+  protected override uniqueViolation(constraint: string): AppError | undefined {
+    return super.uniqueViolation(constraint) ?? identityViolation(constraint);
   }
 
   private seal({ objectId, identities }: UserRow): string | null {

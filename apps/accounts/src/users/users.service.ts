@@ -2,16 +2,13 @@ import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, ObjectReadOptions, VisibleUser } from '#contracts';
 import type { Tx } from '#database';
 import { type AppError, appError } from '#errors';
-import { granteesOf, grants, inLockOrder, pickKeys, writeForbidden } from '#objects';
+import { granteesOf, grants, inLockOrder, type ObjectView, parsePassword, pickKeys, writeForbidden } from '#objects';
+import { ObjectAccess, ObjectReader, type UpdateCondition } from '#objects/store';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { ObjectAccess } from '../objects/object-access.js';
-import { ObjectsService } from '../objects/objects.service.js';
 import { PasswordsService } from '../passwords/passwords.service.js';
 import { PrincipalsService, SessionTokens } from '../sessions/sessions.service.js';
-import { parsePassword } from './user-changes.rules.js';
 import { UserWriter } from './user-writer.js';
-import { presentUser, type UserView } from './user.presenter.js';
-import type { UserRow } from './user.rules.js';
+import { presentUser, type UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
 /** Reads users, decides which callers may read and change them, and changes what only their owners change. */
@@ -19,7 +16,7 @@ import { UsersRepository } from './users.repository.js';
 export class UsersService {
   constructor(
     private readonly objectAccess: ObjectAccess,
-    private readonly objects: ObjectsService,
+    private readonly reader: ObjectReader,
     private readonly users: UsersRepository,
     private readonly writer: UserWriter,
     private readonly sessions: SessionTokens,
@@ -101,14 +98,17 @@ export class UsersService {
     await this.objectAccess.assertMay(caller, 'delete', '_User');
     const condition = await this.objectAccess.conditionOf(caller, '_User', where);
     await this.writer.transaction(async (tx) => {
-      for (const objectId of inLockOrder(objectIds)) {
-        const isRemoved = await this.writer.remove(tx, caller, objectId, async (current) => {
-          await this.assertMayWrite(caller, current, tx);
-          await condition.assertMet(tx, objectId);
-        });
-        if (!isRemoved) throw this.missing(caller);
-      }
+      for (const objectId of inLockOrder(objectIds)) await this.removeOne(tx, caller, objectId, condition);
     });
+  }
+
+  /** @throws AppError as `remove` */
+  async removeOne(tx: Tx, caller: Caller, objectId: string, condition: UpdateCondition): Promise<void> {
+    const isRemoved = await this.writer.remove(tx, caller, objectId, async (current) => {
+      await this.assertMayWrite(caller, current, tx);
+      await condition.assertMet(tx, objectId);
+    });
+    if (!isRemoved) throw this.missing(caller);
   }
 
   /**
@@ -138,7 +138,7 @@ export class UsersService {
   }
 
   /** The view of the caller. @throws AppError USER_NOT_FOUND where the ACL hides the user */
-  async viewer(caller: Caller, user: UserRow): Promise<UserView['viewer']> {
+  async viewer(caller: Caller, user: UserRow): Promise<ObjectView['viewer']> {
     if (caller.isMaster) return 'master';
     const viewer = this.isOwner(caller, user) ? 'owner' : 'other';
     if (user.acl !== null && !grants(user.acl, 'read', granteesOf(await this.principals.of(caller))))
@@ -151,7 +151,7 @@ export class UsersService {
   }
 
   private async getWithIncluded(caller: Caller, objectId: string, options: ObjectReadOptions): Promise<VisibleUser> {
-    const user: JsonObject | undefined = await this.objects.get(caller, '_User', objectId, options);
+    const user: JsonObject | undefined = await this.reader.get(caller, '_User', objectId, options);
     if (user === undefined) throw appError('USER_NOT_FOUND');
     return user as VisibleUser;
   }

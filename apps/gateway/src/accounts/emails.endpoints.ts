@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
 import { callbackName } from './script-answer.js';
-import { password } from './user.schemas.js';
+import { passwordSchema as password } from '#objects';
 
 const email = z.looseObject({ email: z.string().describe('The address of a user.') });
 const nothing = z.object({});

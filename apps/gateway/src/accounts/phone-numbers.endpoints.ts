@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { timestamp } from '../objects/object.endpoints.js';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
-import { mobilePhoneNumber, ownUser, password, writableFields } from './user.schemas.js';
+import { passwordSchema as password, phoneNumberSchema as mobilePhoneNumber } from '#objects';
+import { ownUser, writableFields } from './user.schemas.js';
 import { FIELD_ERRORS, LOGIN_ERRORS } from './users.endpoints.js';
 
 const number = z.looseObject({ mobilePhoneNumber });

@@ -2,6 +2,7 @@ import { Controller, Delete, Get, HttpCode, HttpStatus, Inject, Post, Put, Res }
 import type { FastifyReply } from 'fastify';
 import { accountsRpc, authLinkingRpc, type Caller, type JsonObject, objectsRpc, type VisibleUser } from '#contracts';
 import { RpcClient } from '#messaging';
+import { userClass } from '#objects';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { CallerByQuery, JsonBody, QueryParams, RequestCaller, UserId, UserIds } from '../http/request.decorators.js';
 import { isOn, parseCondition, parseListQuery, parseReadOptions, parseWriteOptions } from '../objects/object.params.js';
@@ -81,8 +82,9 @@ export class UsersController {
     @QueryParams() params: Record<string, unknown>,
   ): Promise<JsonObject> {
     const request = { caller, objectId, changes, ...parseWriteOptions(params) };
-    const contract = hasAuthData(changes) ? authLinkingRpc.updateUser : accountsRpc.updateUser;
-    return (await this.rpc.call(contract, request)).result;
+    if (hasAuthData(changes)) return (await this.rpc.call(authLinkingRpc.updateUser, request)).result;
+    userClass.parse(changes, caller.isMaster);
+    return (await this.rpc.call(accountsRpc.updateUser, request)).result;
   }
 
   @Put(':objectId/refreshSessionToken')

@@ -3,12 +3,7 @@ import { type AppError, appError } from '#errors';
 import { queryOf } from '../http/sub-request.js';
 import { parseWriteOptions } from '../objects/object.params.js';
 
-/** One write of a batch save. */
-export interface ParsedWrite extends Omit<ObjectWrite, 'className'> {
-  readonly className: ObjectWrite['className'] | '_Installation';
-}
-
-const CLASS_PATHS = new Map<string, ParsedWrite['className']>([
+const CLASS_PATHS = new Map<string, ObjectWrite['className']>([
   ['/1.1/users', '_User'],
   ['/1.1/classes/_User', '_User'],
   ['/1.1/roles', '_Role'],
@@ -23,7 +18,7 @@ const MAX_ID_LENGTH = 128;
  * Parses the body of POST /1.1/batch/save.
  * @throws AppError MALFORMED_JSON, INVALID_QUERY, or NOT_FOUND where a path names no class that can be saved
  */
-export function parseWrites(body: JsonObject): ParsedWrite[] {
+export function parseWrites(body: JsonObject): ObjectWrite[] {
   const writes = requestsOf(body, MAX_SAVED_OBJECTS).map(parseWrite);
   assertIdsAreClear(writes);
   return writes;
@@ -51,7 +46,7 @@ export function malformed(message: string): AppError {
   return appError('MALFORMED_JSON', { message });
 }
 
-function parseWrite(request: JsonValue): ParsedWrite {
+function parseWrite(request: JsonValue): ObjectWrite {
   if (!isObject(request)) throw malformed('A request of a batch must be an object.');
   if (typeof request['path'] !== 'string') throw malformed('A request of a batch needs a path.');
   const [path = '', query] = request['path'].split('?', 2);
@@ -75,7 +70,7 @@ function memberOf(request: JsonObject, name: 'body' | 'params'): JsonObject {
 }
 
 /** The class, and for PUT the id of the object. */
-function targetOf(method: JsonValue | undefined, path: string): Pick<ParsedWrite, 'className' | 'objectId'> {
+function targetOf(method: JsonValue | undefined, path: string): Pick<ObjectWrite, 'className' | 'objectId'> {
   if (method !== 'POST' && method !== 'PUT') throw malformed('The method of a request must be POST or PUT.');
   const [, classPath, objectId] = (method === 'PUT' ? OBJECT_PATH.exec(path) : [path, path]) ?? [];
   const className = CLASS_PATHS.get(classPath ?? '');
@@ -94,7 +89,7 @@ function parseChildren(children: JsonValue): ObjectWrite['children'] {
 }
 
 /** An object may be changed several times, but two objects need different ids, because the response is keyed by id. */
-function assertIdsAreClear(writes: readonly ParsedWrite[]): void {
+function assertIdsAreClear(writes: readonly ObjectWrite[]): void {
   const objects = new Map<string, string | undefined>();
   for (const { internalId, className, objectId } of writes) {
     const object = objectId === undefined ? undefined : `${className} ${objectId}`;

@@ -10,6 +10,7 @@ import {
 } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
+import { installationClass } from '#objects';
 import { hasAuthData } from '../accounts/user.schemas.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { JsonBody, RequestCaller } from '../http/request.decorators.js';
@@ -18,7 +19,7 @@ import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { Principals } from '../push/principals.js';
 import { RequestLimits } from '../rate-limits/request-limits.js';
 import { runBatch } from './batch-run.js';
-import { type ParsedWrite, parseWrites, resultsById } from './batch-save.js';
+import { parseWrites, resultsById } from './batch-save.js';
 import { batchEndpoints } from './batch.endpoints.js';
 
 const BATCH_ROUTE = '/1.1/batch';
@@ -68,10 +69,10 @@ export class BatchSaveController {
   }
 
   /** @throws AppError NOT_SUPPORTED where the writes belong to several services; else the error of the first write that fails */
-  private saveAll(caller: Caller, writes: readonly ParsedWrite[]): Promise<SavedObject[]> {
-    const objects = writes.filter(isStoredByAccounts);
-    if (objects.length === writes.length) return this.saveObjects(caller, objects);
-    if (objects.length === 0) return this.saveInstallations(caller, writes);
+  private saveAll(caller: Caller, writes: ObjectWrite[]): Promise<SavedObject[]> {
+    const count = writes.filter(isInstallation).length;
+    if (count === 0) return this.saveObjects(caller, writes);
+    if (count === writes.length) return this.saveInstallations(caller, writes);
     throw appError('NOT_SUPPORTED', {
       message: 'A batch save cannot contain installations together with other objects.',
     });
@@ -83,12 +84,11 @@ export class BatchSaveController {
     return (await this.rpc.call(contract, { caller, writes })).results;
   }
 
-  private async saveInstallations(caller: Caller, parsed: readonly ParsedWrite[]): Promise<SavedObject[]> {
-    if (parsed.some(({ children }) => children.length > 0))
+  private async saveInstallations(caller: Caller, writes: ObjectWrite[]): Promise<SavedObject[]> {
+    if (writes.some(({ children }) => children.length > 0))
       throw appError('NOT_SUPPORTED', {
         message: 'In a batch save, an installation cannot reference another object of the same batch.',
       });
-    const writes = parsed.map(({ className: _, children: __, ...write }) => write);
     const request = { caller, principal: await this.principals.of(caller), writes };
     return (await this.rpc.call(installationsRpc.saveAll, request)).results;
   }
@@ -103,11 +103,11 @@ function assertNotWithinBatch(request: FastifyRequest): void {
   if (isWithinBatch) throw appError('NOT_SUPPORTED', { message: 'A batch cannot contain another batch.' });
 }
 
-function isStoredByAccounts(write: ParsedWrite): write is ObjectWrite {
-  return write.className !== '_Installation';
+function isInstallation({ className }: ObjectWrite): boolean {
+  return className === installationClass.name;
 }
 
 /** Each write counts like a single request. */
-function groupsOf({ className, objectId }: ParsedWrite): ['signUps'] | [] {
+function groupsOf({ className, objectId }: ObjectWrite): ['signUps'] | [] {
   return className === '_User' && objectId === undefined ? ['signUps'] : [];
 }

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { ErrorName } from '#errors';
-import { rolesEndpoints } from '../accounts/roles.endpoints.js';
 import { LOGIN_ERRORS, usersEndpoints } from '../accounts/users.endpoints.js';
+import { installationsEndpoints, rolesEndpoints } from '../objects/stored-classes.js';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
-import { installationsEndpoints } from '../push/installations.endpoints.js';
 
 const entry = z
   .looseObject({
@@ -59,7 +58,7 @@ const SAVING_ENDPOINTS = [
   usersEndpoints.update,
   rolesEndpoints.create,
   rolesEndpoints.update,
-  installationsEndpoints.register,
+  installationsEndpoints.create,
   installationsEndpoints.update,
 ];
 

@@ -1,18 +1,10 @@
 import { z } from 'zod';
 import type { ErrorName } from '#errors';
-import { named } from '../openapi/endpoint.decorator.js';
+import { aclSchema, type ObjectClass, objectIdSchema } from '#objects';
+import { describeEndpoints, type EndpointDescription, named, type Topic } from '../openapi/endpoint.decorator.js';
 
 export const timestamp = z.iso.datetime({ precision: 3 });
-export const objectId = z
-  .string()
-  .regex(/^[0-9A-Za-z_-]{1,64}$/)
-  .describe('24 hexadecimal digits if Gatepost created the object; imported objects keep their ids.');
-export const acl = named(
-  'ACL',
-  z
-    .record(z.string(), z.object({ read: z.literal(true).optional(), write: z.literal(true).optional() }))
-    .describe('Read and write access, by user id, `*` for all users, or `role:<name>`.'),
-);
+export const acl = named('ACL', aclSchema);
 
 const on = z.enum(['1', 'true']).optional();
 
@@ -83,3 +75,106 @@ export const listOf = <Shape extends z.ZodType>(
   shape: Shape,
 ): z.ZodObject<{ results: z.ZodArray<Shape>; count: z.ZodOptional<z.ZodNumber> }> =>
   z.object({ results: z.array(shape), count: z.number().int().min(0).optional() });
+
+/** The errors of the fields of every class. */
+const FIELD_ERRORS = [
+  'INVALID_KEY_NAME',
+  'MALFORMED_POINTER',
+  'INCORRECT_TYPE',
+  'OBJECT_TOO_LARGE',
+  'READ_ONLY_KEY',
+  'INVALID_NESTED_KEY',
+  'INVALID_ACL',
+  'INVALID_RELATION',
+] as const satisfies ErrorName[];
+
+/** The endpoints of a class, by the method of its controller. */
+export type ObjectEndpoints = Readonly<Record<'create' | 'list' | 'get' | 'update' | 'remove', EndpointDescription>>;
+
+/** What the definition of a class does not say about its endpoints. */
+interface ObjectTexts {
+  readonly topic: Topic;
+  /** The class in a sentence: `a role`, `roles`. */
+  readonly singular: string;
+  readonly plural: string;
+  /** The errors of its own fields. */
+  readonly fieldErrors: readonly ErrorName[];
+  /** Errors of a new object only. */
+  readonly createErrors?: readonly ErrorName[];
+  /** Differences from the endpoints of other classes. */
+  readonly create?: Partial<EndpointDescription>;
+  readonly descriptions?: Partial<Readonly<Record<keyof ObjectEndpoints, string>>>;
+}
+
+/** Describes the endpoints of a class. Bodies and parameters follow from the definition. */
+export function objectEndpoints(objectClass: ObjectClass, texts: ObjectTexts): ObjectEndpoints {
+  const { topic, singular, plural, descriptions = {} } = texts;
+  const object = objectClass.responseSchema(acl);
+  const hasNoInclude = objectClass.definition.hasNoInclude === true;
+  const fieldErrors = [...new Set<ErrorName>([...FIELD_ERRORS, ...texts.fieldErrors])];
+  const notIncluded = hasNoInclude ? { include: true as const } : {};
+  const one = `The ${singular.replace(/^an? /, '')}`;
+  const location = { Location: `The absolute URL of ${singular.replace(/^an? /, 'the ')}.` };
+  const described = (name: keyof ObjectEndpoints) => {
+    const description = descriptions[name];
+    return description === undefined ? {} : { description };
+  };
+  return describeEndpoints(topic, {
+    create: {
+      summary: `Create ${singular}`,
+      ...described('create'),
+      credentials: 'application',
+      query: writeParams.omit({ where: true }),
+      body: objectClass.requestSchema('create', acl),
+      answers: {
+        201: {
+          description: 'The id and time of the object, or the whole object with `fetchWhenSave`.',
+          body: z.looseObject({ objectId: objectIdSchema, createdAt: timestamp }),
+          headers: location,
+        },
+      },
+      errors: [...fieldErrors, ...(texts.createErrors ?? []), 'FORBIDDEN'],
+      ...texts.create,
+    },
+    list: {
+      summary: `Query ${plural}`,
+      ...described('list'),
+      credentials: 'application',
+      query: listParams.omit(notIncluded),
+      answers: { 200: { description: `The matching ${plural}.`, body: listOf(object) } },
+      errors: [...new Set<ErrorName>([...LIST_ERRORS, 'FORBIDDEN'])],
+    },
+    get: {
+      summary: `Get ${singular}`,
+      ...described('get'),
+      credentials: 'application',
+      query: readParams.omit(notIncluded),
+      answers: {
+        200: { description: `${one}; \`{}\` if it does not exist or its ACL hides it.`, body: object.partial() },
+      },
+      errors: [...READ_ERRORS, 'NOT_FOUND', 'FORBIDDEN'],
+    },
+    update: {
+      summary: `Change ${singular}`,
+      ...described('update'),
+      credentials: 'application',
+      query: writeParams,
+      body: objectClass.requestSchema('change', acl),
+      answers: {
+        200: {
+          description: 'The time of the change.',
+          body: z.looseObject({ objectId: objectIdSchema, updatedAt: timestamp }),
+        },
+      },
+      errors: [...new Set<ErrorName>([...fieldErrors, ...CONDITION_ERRORS]), 'NO_EFFECT', 'FORBIDDEN'],
+    },
+    remove: {
+      summary: `Delete ${plural}`,
+      description: `${descriptions.remove ?? ''} Several ids are separated by commas: all are deleted, or none.`.trim(),
+      credentials: 'application',
+      query: removeParams,
+      answers: { 200: { description: 'Done.', body: z.object({}) } },
+      errors: [...CONDITION_ERRORS, 'NO_EFFECT', 'FORBIDDEN'],
+    },
+  });
+}

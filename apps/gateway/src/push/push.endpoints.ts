@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { ErrorName } from '#errors';
 
-import { CONDITION_ERRORS, listOf, listParams, objectId, timestamp } from '../objects/object.endpoints.js';
+import { objectIdSchema as objectId } from '#objects';
+import { CONDITION_ERRORS, listOf, listParams, timestamp } from '../objects/object.endpoints.js';
 import { describeEndpoints, named } from '../openapi/endpoint.decorator.js';
 
 const shortName = z.string().regex(/^[A-Za-z0-9]{1,16}$/);

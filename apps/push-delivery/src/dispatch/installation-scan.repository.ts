@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { compileCondition, parseWhere } from '#objects';
 import { queryFailure } from '#objects/store';
-import { INSTALLATION_QUERY_CLASS, IS_TARGET, pushScope } from '../installations/installation.presenter.js';
+import { INSTALLATION_QUERY_CLASS, IS_TARGET, pushScope } from '../installations/push-targets.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from './push.row.js';
 

@@ -1,17 +1,30 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Clock } from '#bootstrap';
-import { migrate, type Tx } from '#database';
+import { classPermissions, type JsonObject } from '#contracts';
+import { migrate } from '#database';
+import { ANONYMOUS, type InstallationRow } from '#objects';
+import {
+  type AccessSource,
+  ALWAYS_MET,
+  ObjectAccess,
+  type PreparedWrite,
+  type QueryDatabase,
+  type Requester,
+  StoredClasses,
+} from '#objects/store';
 import { eventually, newDatabase, unique } from '#testing';
 import { type DeviceAddress, type DeviceQueues, partitionOf } from '../device-queues/device-queues.js';
-import type { PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { InstallationWriter } from './installation-writer.js';
-import { InstallationAccess } from './installation.presenter.js';
-import type { InstallationIdentity, InstallationRow } from './installation.row.js';
 import { InstallationsRepository } from './installations.repository.js';
 
-const OPEN = { find: 'everyone', get: 'everyone', create: 'everyone', update: 'everyone', delete: 'everyone' } as const;
+const OPEN = classPermissions.parse({ _Installation: { find: 'everyone', delete: 'everyone' } });
+const ACCESS = {
+  permissionsOf: () => Promise.resolve(OPEN),
+  principalOf: () => Promise.resolve(ANONYMOUS),
+  hidesContact: () => Promise.resolve(false),
+} satisfies AccessSource;
 
 let database: PushDatabase;
 let installations: InstallationsRepository;
@@ -19,37 +32,40 @@ beforeAll(async () => {
   const options = pushDatabase(await newDatabase(), 10);
   await migrate(options);
   database = new PushDatabase(options);
-  installations = new InstallationsRepository(database);
+  installations = new InstallationsRepository(database, {} as QueryDatabase);
 });
 afterAll(() => database.close());
 
 describe('installations in PostgreSQL', () => {
   let app: string;
-  let access: InstallationAccess;
+  let caller: Requester;
   let writer: InstallationWriter;
   let cleared: DeviceAddress[];
   let failure: Error | undefined;
 
   beforeEach(() => {
     [app, cleared, failure] = [unique('app'), [], undefined];
-    const caller = { requestId: 'r', appId: app, isMaster: true };
-    access = new InstallationAccess({ caller, principal: { roles: [] } }, OPEN);
+    caller = { requestId: 'r', appId: app, isMaster: true };
     const clear = (devices: readonly DeviceAddress[]) => {
       cleared.push(...devices);
       return failure === undefined ? Promise.resolve() : Promise.reject(failure);
     };
     const queues = { clear } as unknown as DeviceQueues;
-    const config = { objectLimitBytes: 1_000 } as PushDeliveryConfig;
-    writer = new InstallationWriter(installations, queues, database, new Clock(), config);
+    const classes = new StoredClasses();
+    const access = new ObjectAccess(ACCESS, classes);
+    writer = new InstallationWriter(classes, access, installations, queues, new Clock(), { objectLimitBytes: 1_000 });
   });
 
-  const register = (identity: InstallationIdentity) => {
-    const run = async (tx: Tx) => {
-      const known = await writer.lockRegistered(tx, app, identity);
-      const { objectId: _, ...columns } = identity;
-      return writer.save(tx, access, known, (row) => ({ ...row, ...(columns as Partial<InstallationRow>) }));
-    };
-    return writer.run(app, { identity, run });
+  const run = <T>(write: PreparedWrite<T>) =>
+    database.transaction(async (tx) => {
+      await writer.lock(tx, app, [write]);
+      return write.run(tx);
+    });
+  const register = async (identity: JsonObject): Promise<InstallationRow> => {
+    const { objectId } = await run(await writer.prepareCreate(caller, identity, { returnNew: false }));
+    const [row] = await installations.findMany(app, [objectId]);
+    if (row === undefined) throw new Error('the registration stored nothing');
+    return row;
   };
   const addresses = (...names: string[]) => names.map((installationId) => ({ appId: app, installationId }));
 
@@ -112,20 +128,14 @@ describe('installations in PostgreSQL', () => {
     expect(cleared).toHaveLength(2);
 
     failure = new Error('Redis is away');
-    await database.transaction((tx) => writer.remove(tx, app, [kept]));
+    await run(await writer.prepareRemove(caller, kept.objectId, ALWAYS_MET));
     expect([cleared.at(-1), await installations.find(app, kept.objectId)]).toEqual([...addresses('third'), undefined]);
   });
 
   it('keep the queue if the change is rolled back', async () => {
     const { objectId } = await register({ installationId: 'stays' });
-    const change = database.transaction(async (tx) => {
-      const current = await writer.lock(tx, app, objectId);
-      return writer.save(tx, access, current, (row) => ({
-        ...row,
-        installationId: 'gone',
-        fields: { a: 'x'.repeat(1_000) },
-      }));
-    });
+    const fields = { installationId: 'gone', a: 'x'.repeat(1_000) };
+    const change = run(await writer.prepareUpdate(caller, objectId, fields, { returnNew: false }));
     await expect(change).rejects.toMatchObject({ errorName: 'OBJECT_TOO_LARGE' });
     expect([cleared, (await installations.find(app, objectId))?.installationId]).toEqual([[], 'stays']);
   });

@@ -1,64 +1,146 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { Clock } from '#bootstrap';
+import type { JsonObject, ObjectWriteOptions } from '#contracts';
 import type { Tx } from '#database';
-import { messageOf } from '#errors';
-import { assertObjectSize, newObjectId, touched } from '#objects';
+import { appError, messageOf } from '#errors';
+import {
+  assertObjectSize,
+  changedFields,
+  changedRoots,
+  installationClass,
+  type InstallationRow,
+  newObjectId,
+  touched,
+} from '#objects';
+import {
+  type AccessContext,
+  type CreateOptions,
+  ObjectAccess,
+  type ObjectWrites,
+  type PreparedWrite,
+  type Requester,
+  StoredClasses,
+  type UpdateCondition,
+  type WriteResult,
+} from '#objects/store';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
-import { PushDatabase } from '../push-delivery.database.js';
-import type { InstallationAccess } from './installation.presenter.js';
-import type { InstallationIdentity, InstallationRow } from './installation.row.js';
-import { duplicatesAmong, newInstallation, registeredAmong } from './installation.rules.js';
+import {
+  applyChanges,
+  duplicatesAmong,
+  type InstallationIdentity,
+  namesDevice,
+  newInstallation,
+  registeredAmong,
+} from './installation.rules.js';
 import { InstallationsRepository } from './installations.repository.js';
 
-/**
- * A write whose checks that need no stored installation have passed. The remaining checks run in a transaction, with or without
- * other writes, that has locked the identity.
- */
-export interface PreparedWrite<T> {
+const CLASS = installationClass.name;
+
+/** A write that locks the identity of a device, which may have no installation yet. */
+interface DeviceWrite<T = WriteResult> extends PreparedWrite<T> {
   readonly identity: InstallationIdentity;
-  /** @throws AppError if the installation's state or its ACL refuses the write; the transaction must then be rolled back */
-  run(tx: Tx): Promise<T>;
 }
 
-/** Makes every change of an installation. */
+/** Makes every change of an installation. Unlike other objects, a new one may turn out to be a device that is registered already. */
 @Injectable()
-export class InstallationWriter {
+export class InstallationWriter implements ObjectWrites {
   readonly #logger = new Logger('Installations');
 
   constructor(
+    classes: StoredClasses,
+    private readonly access: ObjectAccess,
     private readonly installations: InstallationsRepository,
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
-    private readonly database: PushDatabase,
     private readonly clock: Clock,
-    @Inject(PUSH_DELIVERY_CONFIG) private readonly config: PushDeliveryConfig,
-  ) {}
-
-  /** Runs the writes in order and in one transaction: all or none. */
-  runAll<T>(appId: string, writes: readonly PreparedWrite<T>[]): Promise<T[]> {
-    return this.database.transaction(async (tx) => {
-      await this.installations.lockIdentities(
-        tx,
-        appId,
-        writes.map(({ identity }) => identity),
-      );
-      const results: T[] = [];
-      for (const write of writes) results.push(await write.run(tx));
-      return results;
-    });
+    @Inject(PUSH_DELIVERY_CONFIG) private readonly config: Pick<PushDeliveryConfig, 'objectLimitBytes'>,
+  ) {
+    classes.register({ objectClass: installationClass, objects: installations, writes: this });
   }
 
-  async run<T>(appId: string, write: PreparedWrite<T>): Promise<T> {
-    const [result] = await this.runAll(appId, [write]);
-    return result as T;
+  /** POST /1.1/installations. Apps register at every start, so it updates an existing installation. */
+  async prepareCreate(requester: Requester, fields: JsonObject, { returnNew }: CreateOptions): Promise<DeviceWrite> {
+    const { objectId, changes } = installationClass.parseNew(fields, requester.isMaster);
+    const context = await this.access.contextOf(requester);
+    const identity = { ...changes, objectId };
+    return {
+      objectId: objectId ?? newObjectId(this.clock.now()),
+      identity,
+      run: async (tx) => {
+        const known = await this.lockRegistered(tx, requester.appId, identity);
+        context.assertMay(known === undefined ? 'create' : 'update', CLASS);
+        if (known !== undefined) context.assertMayWrite(known);
+        const saved = await this.save(tx, context, known, (current) => applyChanges(current, changes));
+        const isNew = known === undefined;
+        return { objectId: saved.objectId, isNew, result: answer(saved, { isNew, returnNew, fields }) };
+      },
+    };
   }
 
-  async lock(tx: Tx, appId: string, objectId: string): Promise<InstallationRow | undefined> {
-    return (await this.installations.lockMatching(tx, appId, { objectId }))[0];
+  /**
+   * PUT /1.1/installations/<objectId>. SDKs store an id permanently and never fall back to POST. If no installation has the id and
+   * the body names a device, the request registers the device; a new installation gets this id.
+   */
+  async prepareUpdate(
+    requester: Requester,
+    objectId: string,
+    fields: JsonObject,
+    { where, returnNew }: ObjectWriteOptions,
+  ): Promise<DeviceWrite> {
+    const changes = installationClass.parse(fields, requester.isMaster);
+    const context = await this.access.contextOf(requester);
+    const isRegistration = namesDevice(changes);
+    if (!isRegistration) context.assertMay('update', CLASS);
+    const condition = await this.access.conditionOf(requester, CLASS, where);
+    const identity = { ...changes, objectId };
+    return {
+      objectId,
+      identity,
+      run: async (tx) => {
+        const known = await this.lockKnown(tx, requester.appId, identity, isRegistration);
+        if (known === undefined && !isRegistration) throw appError('NOT_FOUND');
+        context.assertMay(known === undefined ? 'create' : 'update', CLASS);
+        if (known !== undefined) context.assertMayWrite(known);
+        await condition.assertMet(tx, known?.objectId ?? objectId);
+        const saved = await this.save(tx, context, known, (row) =>
+          applyChanges(known === undefined ? { ...row, objectId } : row, changes),
+        );
+        const whole = installationClass.present(saved, { viewer: 'owner' });
+        const result = changedFields(whole, returnNew ? changedRoots(fields) : []);
+        return { objectId: saved.objectId, isNew: known === undefined, result };
+      },
+    };
+  }
+
+  /** DELETE /1.1/installations/<objectId>: the messages that wait for the device are deleted, too. */
+  async prepareRemove(requester: Requester, objectId: string, condition: UpdateCondition): Promise<DeviceWrite<void>> {
+    const { appId } = requester;
+    const context = await this.access.contextOf(requester);
+    return {
+      objectId,
+      identity: { objectId },
+      run: async (tx) => {
+        const current = await this.installations.lock(tx, appId, objectId);
+        if (current === undefined) throw appError('NOT_FOUND');
+        context.assertMayWrite(current);
+        await condition.assertMet(tx, objectId);
+        await this.installations.remove(tx, appId, [objectId]);
+        this.#clearQueuesAfterCommit(tx, appId, [current]);
+      },
+    };
+  }
+
+  async lock(tx: Tx, appId: string, writes: readonly PreparedWrite<unknown>[]): Promise<void> {
+    const identities = writes.map((write) => (write as DeviceWrite<unknown>).identity);
+    await this.installations.lockIdentities(tx, appId, identities);
   }
 
   /** The stored installation that a registration refers to. */
-  async lockRegistered(tx: Tx, appId: string, identity: InstallationIdentity): Promise<InstallationRow | undefined> {
+  private async lockRegistered(
+    tx: Tx,
+    appId: string,
+    identity: InstallationIdentity,
+  ): Promise<InstallationRow | undefined> {
     return registeredAmong(await this.installations.lockMatching(tx, appId, identity), identity);
   }
 
@@ -69,19 +151,19 @@ export class InstallationWriter {
    * @returns the installation as it is stored
    * @throws AppError OBJECT_TOO_LARGE; FORBIDDEN if the ACL of an installation to be removed refuses
    */
-  async save(
+  private async save(
     tx: Tx,
-    access: InstallationAccess,
+    context: AccessContext,
     before: InstallationRow | undefined,
     change: (current: InstallationRow) => InstallationRow,
   ): Promise<InstallationRow> {
-    const { appId } = access.scope;
+    const { appId } = context.scope;
     const now = this.clock.now();
     const changed = change(before ?? newInstallation(newObjectId(now), now));
     const saved = before === undefined ? changed : { ...changed, ...touched(before, now) };
     assertObjectSize(saved.fields, this.config.objectLimitBytes);
     const duplicates = duplicatesAmong(await this.installations.lockMatching(tx, appId, saved), saved);
-    for (const duplicate of duplicates) access.assertMayWrite(duplicate);
+    for (const duplicate of duplicates) context.assertMayWrite(duplicate);
     if (duplicates.length > 0) await this.installations.remove(tx, appId, idsOf(duplicates));
     if (before === undefined) await this.installations.insert(tx, appId, saved);
     else await this.installations.update(tx, appId, saved);
@@ -89,10 +171,15 @@ export class InstallationWriter {
     return saved;
   }
 
-  /** Removes installations whose rows are locked. */
-  async remove(tx: Tx, appId: string, removed: readonly InstallationRow[]): Promise<void> {
-    await this.installations.remove(tx, appId, idsOf(removed));
-    this.#clearQueuesAfterCommit(tx, appId, removed);
+  /** The installation with the id; else, for a registration, the existing installation of the device. */
+  private async lockKnown(
+    tx: Tx,
+    appId: string,
+    identity: InstallationIdentity & { readonly objectId: string },
+    isRegistration: boolean,
+  ): Promise<InstallationRow | undefined> {
+    const named = await this.installations.lock(tx, appId, identity.objectId);
+    return named === undefined && isRegistration ? this.lockRegistered(tx, appId, identity) : named;
   }
 
   /**
@@ -125,12 +212,12 @@ function idsOf(installations: readonly InstallationRow[]): string[] {
   return installations.map(({ objectId }) => objectId);
 }
 
-/** Prepares writes one after the other. @throws AppError of the first write that is refused */
-export async function prepareAll<W, T>(
-  writes: readonly W[],
-  prepare: (write: W) => Promise<PreparedWrite<T>>,
-): Promise<PreparedWrite<T>[]> {
-  const prepared: PreparedWrite<T>[] = [];
-  for (const write of writes) prepared.push(await prepare(write));
-  return prepared;
+/** For an existing installation, only the fields that the request names: reading others requires the ACL. */
+function answer(
+  saved: InstallationRow,
+  { isNew, returnNew, fields }: { isNew: boolean; returnNew: boolean; fields: JsonObject },
+): JsonObject {
+  const whole = installationClass.present(saved, { viewer: 'owner' });
+  if (isNew) return returnNew ? whole : { objectId: saved.objectId, createdAt: saved.createdAt.toISOString() };
+  return changedFields(whole, ['createdAt', ...(returnNew ? changedRoots(fields) : [])]);
 }

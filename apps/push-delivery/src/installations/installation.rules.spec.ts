@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { applyChanges, newInstallation, registeredAmong } from './installation.rules.js';
-import type { InstallationIdentity, InstallationRow } from './installation.row.js';
+import type { InstallationRow } from '#objects';
+import { applyChanges, type InstallationIdentity, newInstallation, registeredAmong } from './installation.rules.js';
 
 const NOW = new Date('2026-01-01T00:00:00.000Z');
 const row = (objectId: string, fields: Partial<InstallationRow>): InstallationRow => ({
@@ -39,15 +39,15 @@ describe('applyChanges', () => {
   const current = row('a', { installationId: 'i', fields: { level: 1 } });
 
   it('changes only the named fields', () => {
-    const fields = [{ path: ['level'], operation: { kind: 'increment', amount: 2 } }] as const;
-    expect(applyChanges(current, { valid: false, fields })).toEqual({ ...current, valid: false, fields: { level: 3 } });
+    const custom = [{ path: ['level'], operation: { kind: 'increment', amount: 2 } }] as const;
+    expect(applyChanges(current, { valid: false, custom })).toEqual({ ...current, valid: false, fields: { level: 3 } });
   });
 
   it.each([
     ['no way to the device', { installationId: null }],
     ['a token without a type', { deviceToken: 't' }],
   ])('leaves none with %s', (_, changes) => {
-    expect(() => applyChanges(current, { ...changes, fields: [] })).toThrow(
+    expect(() => applyChanges(current, { ...changes, custom: [] })).toThrow(
       expect.objectContaining({ errorName: 'KEY_REQUIRED' }) as Error,
     );
   });

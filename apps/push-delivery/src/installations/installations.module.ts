@@ -1,19 +1,48 @@
-import { Module } from '@nestjs/common';
-import { pushIndexesRpc } from '#contracts';
-import { FieldIndexesModule } from '#objects/store';
+import { Injectable, Module } from '@nestjs/common';
+import { ApplicationDirectory } from '#admission';
+import { type ClassPermissions, installationsRpc, type Principal, pushIndexesRpc } from '#contracts';
+import { appError } from '#errors';
+import { ANONYMOUS } from '#objects';
+import { AccessSource, ObjectsModule, type Requester } from '#objects/store';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { InstallationQueriesController } from './installation-queries.controller.js';
 import { InstallationWriter } from './installation-writer.js';
-import { INSTALLATION_QUERY_CLASS } from './installation.presenter.js';
-import { InstallationsController } from './installations.controller.js';
-import { InstallationsRepository, PushQueryDatabase } from './installations.repository.js';
+import { InstallationsRepository } from './installations.repository.js';
 
-const indexes = FieldIndexesModule.forService({
-  classes: new Map([['_Installation', INSTALLATION_QUERY_CLASS]]),
-  contract: pushIndexesRpc,
-  databaseOptions: {
-    useFactory: ({ databaseUrl }: PushDeliveryConfig) => pushDatabase(databaseUrl, 1),
+/** Push-delivery knows no users: the gateway has accounts resolve the session, and sends the principal with the request. */
+@Injectable()
+class PushAccess extends AccessSource {
+  constructor(private readonly applications: ApplicationDirectory) {
+    super();
+  }
+
+  /** @throws AppError UNAUTHORIZED if the application no longer exists */
+  async permissionsOf(appId: string): Promise<ClassPermissions> {
+    const application = await this.applications.find(appId);
+    if (application === null) throw appError('UNAUTHORIZED');
+    return application.classPermissions;
+  }
+
+  principalOf({ principal = ANONYMOUS }: Requester): Promise<Principal> {
+    return Promise.resolve(principal);
+  }
+
+  hidesContact(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+}
+
+/** The object engine of push-delivery. */
+const PushObjectsModule = ObjectsModule.forService({
+  name: 'push',
+  contract: installationsRpc,
+  indexes: pushIndexesRpc,
+  access: PushAccess,
+  settings: {
+    useFactory: ({ databaseUrl, databasePool, objectLimitBytes }: PushDeliveryConfig) => ({
+      database: pushDatabase(databaseUrl, databasePool),
+      limitBytes: objectLimitBytes,
+    }),
     inject: [PUSH_DELIVERY_CONFIG],
   },
   databaseToken: PushDatabase,
@@ -21,9 +50,8 @@ const indexes = FieldIndexesModule.forService({
 
 /** The class `_Installation`. */
 @Module({
-  imports: [indexes],
-  controllers: [InstallationQueriesController, InstallationsController],
-  providers: [InstallationWriter, InstallationsRepository, PushQueryDatabase],
-  exports: [PushQueryDatabase],
+  imports: [PushObjectsModule],
+  providers: [InstallationWriter, InstallationsRepository],
+  exports: [PushObjectsModule],
 })
 export class InstallationsModule {}

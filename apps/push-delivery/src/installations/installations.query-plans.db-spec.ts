@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrate, type Queryable } from '#database';
 import { compileCount, compileFind, parseOrder, parseWhere } from '#objects';
+import type { QueryDatabase } from '#objects/store';
 import { newDatabase, quickestPlan } from '#testing';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { INSTALLATION_QUERY_CLASS, pushScope } from './installation.presenter.js';
+import { INSTALLATION_QUERY_CLASS, pushScope } from './push-targets.js';
 import { InstallationsRepository } from './installations.repository.js';
 
 const INSTALLATIONS = 100_000;
@@ -18,7 +19,7 @@ beforeAll(async () => {
   const options = { ...pushDatabase(await newDatabase(), 4), statementTimeoutMs: 60_000 };
   await migrate(options);
   database = new PushDatabase(options);
-  installations = new InstallationsRepository(database);
+  installations = new InstallationsRepository(database, {} as QueryDatabase);
   await database.query(
     `INSERT INTO push.installations
        (app_id, object_id, partition, installation_id, device_type, device_token, fields, created_at, updated_at)
@@ -42,7 +43,7 @@ describe(`among ${INSTALLATIONS} installations`, () => {
   const find = (where: object, order = '') => {
     const query = { where: parseWhere(where), order: parseOrder(order), limit: 100 };
     const compiled = compileFind(query, INSTALLATION_QUERY_CLASS, pushScope(app));
-    return (within: Queryable) => installations.list(within, compiled);
+    return (within: Queryable) => installations.list(compiled, within);
   };
 
   it.each<[string, string, object, string?]>([
@@ -63,7 +64,7 @@ describe(`among ${INSTALLATIONS} installations`, () => {
 
   it('counting a channel is fast', async () => {
     const condition = compileCount(parseWhere({ channels: 'c77' }), INSTALLATION_QUERY_CLASS, pushScope(app));
-    await expectQuick(['installations_fields_idx'], (within) => installations.count(within, condition));
+    await expectQuick(['installations_fields_idx'], (within) => installations.count(condition, within));
   });
 
   it('a registration finds its installation by the indexes of its identities', async () => {

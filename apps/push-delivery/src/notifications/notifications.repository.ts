@@ -8,7 +8,7 @@ import { currentTraceparent } from '#observability';
 import { UNKNOWN_PLATFORM } from '../dispatch/delivery-counts.rules.js';
 import { NotificationEntity } from '../dispatch/push.entity.js';
 import type { NewNotification, NotificationRow, NotificationStatus } from '../dispatch/push.row.js';
-import { IS_TARGET } from '../installations/installation.presenter.js';
+import { IS_TARGET } from '../installations/push-targets.js';
 import { PushDatabase } from '../push-delivery.database.js';
 
 /** Columns of the dispatcher, which responses do not show. */

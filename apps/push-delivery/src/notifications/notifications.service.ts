@@ -6,7 +6,7 @@ import { compileCount, compileFind, parseOrder, parseWhere, pickKeys, type Query
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { deliveryCountsOf, withStatistics } from '../dispatch/delivery-counts.rules.js';
 import type { NotificationRow } from '../dispatch/push.row.js';
-import { PushQueryDatabase } from '../installations/installations.repository.js';
+import { QueryDatabase } from '#objects/store';
 import { NOTIFICATION_QUERY_CLASS, presentNotification, presentScheduled } from './notification.presenter.js';
 import { NotificationsRepository, type Page } from './notifications.repository.js';
 
@@ -21,7 +21,7 @@ export class NotificationsService {
   constructor(
     private readonly notifications: NotificationsRepository,
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
-    private readonly database: PushQueryDatabase,
+    private readonly database: QueryDatabase,
     private readonly clock: Clock,
   ) {}
 

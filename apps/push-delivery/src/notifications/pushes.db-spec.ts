@@ -9,8 +9,7 @@ import { Metrics, ObservabilityModule } from '#observability';
 import { newDatabase, unique } from '#testing';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
 import type { PushDispatcher } from '../dispatch/push-dispatcher.js';
-import { PushQueryDatabase } from '../installations/installations.repository.js';
-import type { PushDeliveryConfig } from '../push-delivery.config.js';
+import { QueryDatabase } from '#objects/store';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { NotificationsRepository } from './notifications.repository.js';
 import { NotificationsService } from './notifications.service.js';
@@ -28,7 +27,7 @@ describe('pushes', () => {
   let module: TestingModule;
   let database: PushDatabase;
   let repository: NotificationsRepository;
-  let queries: PushQueryDatabase;
+  let queries: QueryDatabase;
   let [now, allowClientPush] = [NOW, false];
   let statistics: DeviceQueues['statistics'];
   let [woken, forgotten]: [object[], string[]] = [[], []];
@@ -69,7 +68,7 @@ describe('pushes', () => {
       clock,
       dispatcher as unknown as PushDispatcher,
     );
-    queries = new PushQueryDatabase({ databaseUrl: options.url, databasePool: 4 } as PushDeliveryConfig, new Metrics());
+    queries = new QueryDatabase(options);
     notifications = new NotificationsService(
       repository,
       queues as Partial<DeviceQueues> as DeviceQueues,

@@ -6,7 +6,7 @@ import { appError } from '#errors';
 import { compileCount, newObjectId, parseWhere } from '#objects';
 import { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import type { NewNotification, PushTarget } from '../dispatch/push.row.js';
-import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/installation.presenter.js';
+import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/push-targets.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import { NotificationsRepository } from './notifications.repository.js';
 import { type ParsedPush, parsePush, parsePushToDevices } from './push-request.rules.js';

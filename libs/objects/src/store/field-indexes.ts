@@ -1,12 +1,14 @@
 import { TtlCache } from '#bootstrap';
-import type { ClassName, FieldIndexReport } from '#contracts';
+import type { FieldIndexReport } from '#contracts';
 import { appError } from '#errors';
 import { type FieldIndex, fieldIndexDefinition } from '../query/field-index.js';
 import type { QueryClass } from '../query/query.js';
 import type { FieldIndexesRepository, IndexKey } from './field-indexes.repository.js';
 
 /** The classes of a service, as the master key may query them. */
-export type FieldIndexed = ReadonlyMap<ClassName, QueryClass>;
+export interface FieldIndexed {
+  get(className: string): QueryClass | undefined;
+}
 
 /** One cache entry for all applications, because indexes are few. */
 const ALL = 'all';
@@ -24,7 +26,7 @@ export class FieldIndexes {
    * The indexes for queries of the class, at most 1 s old: a statement returns the same rows without its index.
    * @throws AppError SERVICE_UNAVAILABLE
    */
-  async of(appId: string, className: ClassName): Promise<readonly FieldIndex[]> {
+  async of(appId: string, className: string): Promise<readonly FieldIndex[]> {
     const { indexes } = await this.#ready.get(ALL);
     return indexes.filter((index) => index.appId === appId && index.className === className);
   }

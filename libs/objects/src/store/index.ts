@@ -1,7 +1,18 @@
-export { FieldIndexes } from './field-indexes.js';
-export { FieldIndexesModule } from './field-indexes.module.js';
-export { createFieldIndexTables } from './field-indexes.repository.js';
-export { countRows, listBounded, QueryDatabase, queryFailure } from './query-database.js';
-export { SlowQueries } from './slow-queries.js';
-export { ALWAYS_MET, type UpdateCondition, updateCondition } from './update-condition.js';
 export { FIELD_INDEX_ENTITIES } from './field-index.entity.js';
+export { FieldIndexes } from './field-indexes.js';
+export { createFieldIndexTables } from './field-indexes.repository.js';
+export { type AccessContext, AccessSource, ObjectAccess } from './object-access.js';
+export { ObjectReader } from './object-reader.js';
+export { type ObjectEntity, ObjectRepository } from './object.repository.js';
+export { ObjectsModule } from './objects.module.js';
+export { countRows, listBounded, queryFailure, QueryDatabase } from './query-database.js';
+export { SlowQueries } from './slow-queries.js';
+export {
+  type CreateOptions,
+  type ObjectWrites,
+  type PreparedWrite,
+  type Requester,
+  StoredClasses,
+  type WriteResult,
+} from './stored-classes.js';
+export { ALWAYS_MET, type UpdateCondition } from './update-condition.js';

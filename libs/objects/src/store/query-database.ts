@@ -1,3 +1,4 @@
+import type { OnApplicationShutdown } from '@nestjs/common';
 import { Database, type DatabaseOptions, isRefusedPattern, isStatementTimeout, type Queryable } from '#database';
 import { appError } from '#errors';
 import type { CompiledCount, CompiledFind } from '../query/compile.js';
@@ -96,7 +97,7 @@ class ClientQueryDatabase extends Database {
  * service. Give this pool half as many connections as the main pool. Queries that an index of custom fields covers use a second pool of the
  * same size, because a connection plans prepared statements either for each run or once; it stays empty without such indexes.
  */
-export class QueryDatabase extends ClientQueryDatabase {
+export class QueryDatabase extends ClientQueryDatabase implements OnApplicationShutdown {
   /** The pool for statements with one generic plan. */
   readonly indexed: Database;
 
@@ -113,6 +114,10 @@ export class QueryDatabase extends ClientQueryDatabase {
   /** The database for a query. */
   for({ isIndexed }: { readonly isIndexed: boolean }): Queryable {
     return isIndexed ? this.indexed : this;
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.close();
   }
 
   override async close(): Promise<void> {

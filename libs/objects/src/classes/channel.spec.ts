@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonValue } from '#contracts';
-import { parseChannels } from './installation.rules.js';
+import { parseChannels } from './installation.class.js';
 
 describe('parseChannels', () => {
   it('accepts letters, digits, _ - = and Chinese characters, and the empty name', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { presentUser } from './user.presenter.js';
-import type { UserRow } from './user.rules.js';
+import { presentUser, type UserRow } from './user.rules.js';
 
 const TIME = new Date('2026-01-01T00:00:00.123Z');
 const user: UserRow = {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '#contracts';
-import { parseEmail, parsePassword, parsePhoneNumber, parseUserChanges, parseUsername } from './user-changes.rules.js';
+import { parseEmail, parsePassword, parsePhoneNumber, parseUsername, userClass } from './user.class.js';
 
 const ADA = { __type: 'Pointer', className: '_User', objectId: 'a1' };
 const nested = (depth: number): JsonObject => (depth === 0 ? {} : { a: nested(depth - 1) });
 
-describe('parseUserChanges', () => {
+describe('userClass.parse', () => {
   it('separates built-in fields from changes of custom ones', () => {
     const fields = {
       username: 'ada',
@@ -17,7 +17,7 @@ describe('parseUserChanges', () => {
       size: { __op: 'Delete' },
       'stats.wins': { __op: 'Increment', amount: 1 },
     } satisfies JsonObject;
-    expect(parseUserChanges(fields, false)).toEqual({
+    expect(userClass.parse(fields, false)).toEqual({
       username: 'ada',
       password: 'p',
       email: 'ada@example.com',
@@ -32,7 +32,7 @@ describe('parseUserChanges', () => {
   });
 
   it.each([null, '', { __op: 'Delete' }])('reads %j as "no address" and "no number"', (value) => {
-    expect(parseUserChanges({ email: value, mobilePhoneNumber: value }, false)).toMatchObject({
+    expect(userClass.parse({ email: value, mobilePhoneNumber: value }, false)).toMatchObject({
       email: null,
       mobilePhoneNumber: null,
     });
@@ -50,7 +50,7 @@ describe('parseUserChanges', () => {
       h: [[{ x: [1, '2', null] }]],
       i: '😀\u2028',
     };
-    const set = parseUserChanges(values, false).custom.map(({ path, operation }) => [path[0], operation]);
+    const set = userClass.parse(values, false).custom.map(({ path, operation }) => [path[0], operation]);
     expect(set).toEqual(Object.entries(values).map(([key, value]) => [key, { kind: 'set', value }]));
   });
 
@@ -103,34 +103,34 @@ describe('parseUserChanges', () => {
     [{ mobilePhoneNumber: 'abc' }, 'INVALID_PHONE'],
     [{ ACL: 'public' }, 'INVALID_ACL'],
   ])('refuses %j', (fields, errorName) => {
-    expect(() => parseUserChanges(fields, false)).toThrow(expect.objectContaining({ errorName }) as Error);
+    expect(() => userClass.parse(fields, false)).toThrow(expect.objectContaining({ errorName }) as Error);
   });
 
   it('lets the master key set verification states, as true or false only', () => {
-    expect(parseUserChanges({ emailVerified: true, mobilePhoneVerified: false }, true)).toMatchObject({
+    expect(userClass.parse({ emailVerified: true, mobilePhoneVerified: false }, true)).toMatchObject({
       emailVerified: true,
       mobilePhoneVerified: false,
     });
-    expect(() => parseUserChanges({ emailVerified: 'true' }, true)).toThrow(
+    expect(() => userClass.parse({ emailVerified: 'true' }, true)).toThrow(
       expect.objectContaining({ errorName: 'INCORRECT_TYPE' }) as Error,
     );
-    expect(() => parseUserChanges({ objectId: 'x' }, true)).toThrow(
+    expect(() => userClass.parse({ objectId: 'x' }, true)).toThrow(
       expect.objectContaining({ errorName: 'READ_ONLY_KEY' }) as Error,
     );
   });
 
   it('refuses authData, and ignores an empty one', () => {
-    expect(parseUserChanges({ authData: {} }, false)).toEqual({ custom: [] });
-    expect(parseUserChanges({ authData: null }, false)).toEqual({ custom: [] });
+    expect(userClass.parse({ authData: {} }, false)).toEqual({ custom: [] });
+    expect(userClass.parse({ authData: null }, false)).toEqual({ custom: [] });
     for (const authData of ['x', 7, [], [1], { weixin: {} }]) {
-      expect(() => parseUserChanges({ authData }, false)).toThrow();
+      expect(() => userClass.parse({ authData }, false)).toThrow();
     }
   });
 
   it('contains in its text nothing that a terminal or a page could act on', () => {
     const key = `\u001b[31m<script>${'x'.repeat(200)}`;
     try {
-      parseUserChanges({ [key]: 1 }, false);
+      userClass.parse({ [key]: 1 }, false);
       expect.unreachable();
     } catch (error) {
       expect((error as Error).message).not.toContain('\u001b');

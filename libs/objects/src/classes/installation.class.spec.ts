@@ -1,26 +1,29 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
-import { parseInstallationChanges, parseRegistration } from './installation.rules.js';
+import { installationClass } from './installation.class.js';
 
 const refusal = (errorName: string) => expect.objectContaining({ errorName }) as Error;
 
-describe('parseInstallationChanges', () => {
+describe('installationClass.parse', () => {
   it('separates identity, state and ACL from the other fields', () => {
     const ACL = { '*': { read: true } };
     const fields = { installationId: 'i', deviceType: 'ios', deviceToken: 't', valid: false, ACL, level: 1 };
-    expect(parseInstallationChanges(fields)).toEqual({
+    expect(installationClass.parse(fields, false)).toEqual({
       installationId: 'i',
       deviceType: 'ios',
       deviceToken: 't',
       valid: false,
       acl: ACL,
-      fields: [{ path: ['level'], operation: { kind: 'set', value: 1 } }],
+      custom: [{ path: ['level'], operation: { kind: 'set', value: 1 } }],
     });
   });
 
   it.each([null, '', { __op: 'Delete' }])('reads %j as no value', (nothing) => {
-    const changes = parseInstallationChanges({ installationId: nothing, deviceType: nothing, deviceToken: nothing });
-    expect(changes).toEqual({ installationId: null, deviceType: null, deviceToken: null, fields: [] });
+    const changes = installationClass.parse(
+      { installationId: nothing, deviceType: nothing, deviceToken: nothing },
+      false,
+    );
+    expect(changes).toEqual({ installationId: null, deviceType: null, deviceToken: null, custom: [] });
   });
 
   it('applies several operations on channels in order', () => {
@@ -28,7 +31,7 @@ describe('parseInstallationChanges', () => {
       { __op: 'AddUnique', objects: ['a'] },
       { __op: 'Remove', objects: ['b'] },
     ];
-    expect(parseInstallationChanges({ channels: { __op: 'Batch', ops } }).fields).toEqual([
+    expect(installationClass.parse({ channels: { __op: 'Batch', ops } }, false).custom).toEqual([
       { path: ['channels'], operation: { kind: 'addUnique', objects: ['a'] } },
       { path: ['channels'], operation: { kind: 'remove', objects: ['b'] } },
     ]);
@@ -53,15 +56,16 @@ describe('parseInstallationChanges', () => {
       { users: { __op: 'AddRelation', objects: [{ __type: 'Pointer', className: 'A', objectId: 'b' }] } },
     ],
   ])('says %s to %j', (errorName, fields) => {
-    expect(() => parseInstallationChanges(fields)).toThrow(refusal(errorName));
+    expect(() => installationClass.parse(fields, false)).toThrow(refusal(errorName));
   });
 });
 
-describe('parseRegistration', () => {
+describe('installationClass.parseNew', () => {
   it('may name the object, or leave it out', () => {
-    expect(parseRegistration({ objectId: 'a1' })).toEqual({ objectId: 'a1', changes: { fields: [] } });
-    for (const objectId of [null, '']) expect(parseRegistration({ objectId })).toEqual({ changes: { fields: [] } });
+    expect(installationClass.parseNew({ objectId: 'a1' }, false)).toEqual({ objectId: 'a1', changes: { custom: [] } });
+    for (const objectId of [null, ''])
+      expect(installationClass.parseNew({ objectId }, false)).toEqual({ changes: { custom: [] } });
     for (const objectId of [7, 'a!', 'x'.repeat(65), { __op: 'Increment' }])
-      expect(() => parseRegistration({ objectId })).toThrow(refusal('READ_ONLY_KEY'));
+      expect(() => installationClass.parseNew({ objectId }, false)).toThrow(refusal('READ_ONLY_KEY'));
   });
 });

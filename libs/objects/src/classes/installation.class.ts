@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { installationId, type JsonValue } from '#contracts';
+import { appError } from '#errors';
+import { defineClass, incorrect, type ObjectChanges, type ObjectRow, parseFlag } from '../class-definition.js';
+import type { FieldChange } from '../operations/change.js';
+import { isStorableText } from '../values.js';
+
+/** An installation as it is stored, without its application. `fields` holds `channels`, too. */
+export interface InstallationRow extends ObjectRow {
+  /** The id that the device has chosen; null for a device known only by its `deviceToken`. */
+  readonly installationId: string | null;
+  readonly deviceType: string | null;
+  readonly deviceToken: string | null;
+  /** Pushes skip installations that are not valid. */
+  readonly valid: boolean;
+}
+
+/** A device type is a short name such as `ios`. */
+export const DEVICE_TYPE = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
+/** The format of a token belongs to its provider. No provider uses spaces or more than 1,024 characters. */
+const DEVICE_TOKEN = /^[\x21-\x7e]{1,1024}$/;
+/** Letters, digits, `_ - =` and Chinese characters (specification, Installation); the empty name addresses all devices. */
+const CHANNEL = /^[A-Za-z0-9_=\-\p{Script=Han}]*$/u;
+/** The names of channels in a list. @throws AppError INVALID_CHANNEL for an invalid name */
+export function parseChannels(names: readonly JsonValue[]): string[] {
+  return names.map((name) => {
+    if (typeof name !== 'string' || !CHANNEL.test(name)) throw appError('INVALID_CHANNEL');
+    return name;
+  });
+}
+
+/** Every operation on channels takes a list of valid names. */
+function parseChannelChange({ path, operation }: FieldChange): FieldChange {
+  if (path.length > 1) throw appError('INVALID_KEY_NAME', { message: 'channels can only be changed as a whole.' });
+  switch (operation.kind) {
+    case 'delete':
+      return { path, operation };
+    case 'set':
+      return { path, operation: parseChannelList(operation.value) };
+    case 'add':
+    case 'addUnique':
+    case 'remove':
+      return { path, operation: { kind: operation.kind, objects: parseChannels(operation.objects) } };
+    case 'increment':
+    case 'bits':
+      throw incorrect('channels', 'The operation cannot be used on this field.');
+  }
+}
+
+function parseChannelList(value: JsonValue): FieldChange['operation'] {
+  if (value === null) return { kind: 'delete' };
+  if (!Array.isArray(value)) throw incorrect('channels', 'The value must be a list of names.');
+  return { kind: 'set', value: parseChannels(value) };
+}
+
+function parseInstallationId(value: JsonValue): string {
+  const { success, data } = installationId.safeParse(value);
+  if (!success || data.trim() === '' || !isStorableText(data))
+    throw incorrect('installationId', 'The value must be a string of 1 to 128 characters that are not all spaces.');
+  return data;
+}
+
+function parseDeviceType(value: JsonValue): string {
+  if (typeof value !== 'string' || !DEVICE_TYPE.test(value))
+    throw incorrect('deviceType', 'The value must be a short name such as "android".');
+  return value;
+}
+
+function parseDeviceToken(value: JsonValue): string {
+  if (typeof value !== 'string' || !DEVICE_TOKEN.test(value)) throw appError('INVALID_DEVICE_TOKEN');
+  return value;
+}
+
+const channels = z
+  .array(z.string())
+  .describe('Channel names of letters, digits, `_`, `-`, `=` and Chinese characters.');
+const channelChange = z.union([
+  channels,
+  z.looseObject({ __op: z.enum(['Add', 'AddUnique', 'Remove', 'Delete', 'Batch']) }),
+]);
+
+/** Installations: apps on devices (specification, Installation). */
+export const installationClass = defineClass<InstallationRow>()({
+  name: '_Installation',
+  table: 'push.installations',
+  description: 'An app on a device.',
+  fields: {
+    installationId: {
+      schema: installationId.describe('A unique name that the device chooses. It is a secret of the device.'),
+      parse: parseInstallationId,
+      isRemovable: true,
+      query: { type: 'text', isNullable: true, isUnique: true },
+    },
+    deviceType: {
+      schema: z.string().regex(DEVICE_TYPE).describe('`ios`, `android`, `web`, or a name that you choose.'),
+      parse: parseDeviceType,
+      isRemovable: true,
+      query: { type: 'text', isNullable: true },
+    },
+    deviceToken: {
+      schema: z.string().min(1).max(1024).describe('The token of a push provider. Unique for the `deviceType`.'),
+      parse: parseDeviceToken,
+      isRemovable: true,
+      query: { type: 'text', isNullable: true },
+    },
+    valid: {
+      schema: z.boolean().describe('Installations that are not valid receive no push. The default is `true`.'),
+      parse: (value: JsonValue) => parseFlag('valid', value),
+      initial: true,
+      query: { type: 'boolean' },
+    },
+  },
+  hasNoInclude: true,
+  isIdChosen: true,
+  formats: { channels: { schema: channelChange, responseSchema: channels, parse: parseChannelChange } },
+});
+
+/** The requested changes of an installation. */
+export type InstallationChanges = ObjectChanges<(typeof installationClass)['definition']['fields']>;

@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import type { JsonObject, JsonValue } from '#contracts';
+import { appError } from '#errors';
+import {
+  defineClass,
+  type ObjectChanges,
+  type ObjectRow,
+  type ObjectView,
+  parseFlag,
+  plain,
+} from '../class-definition.js';
+import { isJsonObject, isStorableText } from '../values.js';
+
+/** The fields by which a user logs in. */
+export type LoginIdentifier = 'username' | 'email' | 'mobilePhoneNumber';
+
+const MAX_USERNAME_LENGTH = 255;
+/** RFC 5321: 64 before the @, 255 after it, 254 together. */
+const MAX_EMAIL_LENGTH = 254;
+const LOCAL_PART = String.raw`[^\s@<>(),;:"\\[\]]{1,64}`;
+/** A part of a domain's name, in any script. */
+const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]{0,61}[\p{L}\p{N}\p{M}])?`;
+/** The last label contains a letter, so an address never names an IP address. */
+const EMAIL = new RegExp(`^${LOCAL_PART}@(?:${LABEL}\\.){1,10}(?=[^.]*\\p{L})(?=.{2,63}$)${LABEL}$`, 'u');
+/** Control characters of terminals, lines and text direction are not part of an address. */
+const INVISIBLE_CHARACTERS = /[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/u;
+const INTERNATIONAL_PHONE = /^\+[1-9]\d{5,14}$/;
+const NATIONAL_PHONE = /^\d{6,13}$/;
+/** Numbers without a prefix are Chinese, as in the original API. */
+const DEFAULT_PREFIX = '+86';
+
+/** @throws AppError INVALID_USERNAME */
+export function parseUsername(value: JsonValue): string {
+  const isValid =
+    typeof value === 'string' && value.trim() !== '' && value.length <= MAX_USERNAME_LENGTH && isStorableText(value);
+  if (!isValid) throw appError('INVALID_USERNAME');
+  return value;
+}
+
+/** One address, unchanged (RFC 5321, RFC 6531). @throws AppError INVALID_EMAIL */
+export function parseEmail(value: JsonValue): string {
+  if (typeof value !== 'string' || !isEmail(value)) throw appError('INVALID_EMAIL');
+  return value;
+}
+
+/**
+ * Mail servers may normalize an address, and a full-width comma becomes a comma: the normalized text must be one address as well.
+ */
+function isEmail(text: string): boolean {
+  return text.length <= MAX_EMAIL_LENGTH && isStorableText(text) && [text, text.normalize('NFKC')].every(isPlainEmail);
+}
+
+function isPlainEmail(text: string): boolean {
+  return text.length <= MAX_EMAIL_LENGTH && !INVISIBLE_CHARACTERS.test(text) && EMAIL.test(text);
+}
+
+/** The number in international format. @throws AppError INVALID_PHONE */
+export function parsePhoneNumber(value: JsonValue): string {
+  if (typeof value === 'string' && INTERNATIONAL_PHONE.test(value)) return value;
+  if (typeof value === 'string' && NATIONAL_PHONE.test(value)) return DEFAULT_PREFIX + value;
+  throw appError('INVALID_PHONE');
+}
+
+/** A password, unchanged and not blank. @throws AppError INVALID_PASSWORD */
+export function parsePassword(value: unknown): string {
+  if (typeof value !== 'string' || value.trim() === '') throw appError('INVALID_PASSWORD');
+  return value;
+}
+
+/** @throws AppError PASSWORD_MISSING, INVALID_PASSWORD */
+export function requirePassword(value: unknown): string {
+  if (value === undefined || value === null || value === '') throw appError('PASSWORD_MISSING');
+  return parsePassword(value);
+}
+
+/** Empty authData is ignored. Other authData must come through auth-linking as verified identities. */
+function refuseAuthData(value: JsonValue): undefined {
+  const isEmpty = value === null || (isJsonObject(value) && Object.keys(value).length === 0);
+  if (!isEmpty) throw appError('INVALID_IDENTITY');
+  return undefined;
+}
+
+/** The members of a stored user that its public JSON is made of. */
+interface PublicUserRow extends ObjectRow {
+  readonly emailVerified: boolean | null;
+  readonly identities: ReadonlyMap<string, { readonly entry: JsonObject }> | null;
+}
+
+/** The session key of a mini program's platform; its documentation forbids sending it to clients. */
+const SERVER_ONLY = 'session_key';
+
+/** Platform tokens are visible only to the user and the master key. */
+function presentAuthData({ identities }: PublicUserRow, { viewer }: ObjectView): JsonObject | undefined {
+  if (identities === null || viewer === 'other') return undefined;
+  return Object.fromEntries([...identities].map(([platform, { entry }]) => [platform, presentEntry(entry, viewer)]));
+}
+
+function presentEntry(entry: JsonObject, viewer: ObjectView['viewer']): JsonObject {
+  return viewer === 'master'
+    ? entry
+    : Object.fromEntries(Object.entries(entry).filter(([name]) => name !== SERVER_ONLY));
+}
+
+const linkedAuthData = z
+  .record(z.string(), z.looseObject({}).describe('The data that the app sent, with additions of the platform.'))
+  .describe(
+    'Accounts on other platforms, by platform; `_<platform>_unionid` contains a union id. For the user and the master key only.',
+  );
+
+export const passwordSchema = z.string().min(1).describe('Never part of a response.');
+export const phoneNumberSchema = z
+  .string()
+  .describe('`+` and 6 to 15 digits, unique. A number without a prefix is a Chinese one.');
+export const usernameSchema = z.string().min(1).max(MAX_USERNAME_LENGTH).describe('Unique, case-sensitive.');
+export const emailSchema = z.string().max(MAX_EMAIL_LENGTH).describe('Unique, case-sensitive.');
+
+/** Users (specification, User). The session token and the password hash are columns that no request names. */
+export const userClass = defineClass<PublicUserRow>()({
+  name: '_User',
+  table: 'accounts.users',
+  description: 'A user. `keys` and settings can omit fields.',
+  fields: {
+    username: {
+      schema: usernameSchema,
+      parse: (value: JsonValue) => parseUsername(plain('username', value)),
+      takenError: 'USERNAME_TAKEN',
+      query: { type: 'text', isUnique: true },
+    },
+    password: {
+      schema: passwordSchema,
+      parse: (value: JsonValue) => parsePassword(plain('password', value)),
+      present: 'hidden',
+    },
+    email: {
+      schema: emailSchema,
+      parse: (value: JsonValue) => parseEmail(plain('email', value)),
+      isRemovable: true,
+      takenError: 'EMAIL_TAKEN',
+      query: { type: 'text', isNullable: true, isUnique: true },
+      isContact: true,
+    },
+    emailVerified: {
+      schema: z.boolean().nullable(),
+      parse: (value: JsonValue) => parseFlag('emailVerified', value),
+      isForMaster: true,
+      query: { type: 'boolean', isNullable: true },
+      present: ({ emailVerified }: PublicUserRow) => emailVerified,
+    },
+    mobilePhoneNumber: {
+      schema: phoneNumberSchema,
+      parse: (value: JsonValue) => parsePhoneNumber(plain('mobilePhoneNumber', value)),
+      isRemovable: true,
+      takenError: 'PHONE_TAKEN',
+      query: { type: 'text', isNullable: true, isUnique: true },
+      isContact: true,
+    },
+    mobilePhoneVerified: {
+      schema: z.boolean(),
+      parse: (value: JsonValue) => parseFlag('mobilePhoneVerified', value),
+      isForMaster: true,
+      query: { type: 'boolean' },
+    },
+    authData: {
+      schema: linkedAuthData,
+      parse: refuseAuthData,
+      partError: 'INVALID_IDENTITY',
+      present: presentAuthData,
+    },
+  },
+  isPrincipal: true,
+  reserved: ['sessionToken', 'salt'],
+});
+
+/** The requested changes of a user. */
+export type UserChanges = Omit<ObjectChanges<(typeof userClass)['definition']['fields']>, 'authData'>;

@@ -1,0 +1,111 @@
+import type { ClassOperation, ClassPermissions, Principal } from '#contracts';
+import { appError } from '#errors';
+import { classForbidden, granteesOf, grants, isGranted, writeForbidden } from '../access.js';
+import type { ObjectRow } from '../class-definition.js';
+import type { QueryClass, QueryScope } from '../query/query.js';
+import { type Requester, StoredClasses } from './stored-classes.js';
+import { ALWAYS_MET, type UpdateCondition, updateCondition } from './update-condition.js';
+
+/** Where the engine learns of a caller's rights. Each service that stores classes provides one. */
+export abstract class AccessSource {
+  /** @throws AppError UNAUTHORIZED if the application no longer exists */
+  abstract permissionsOf(appId: string): Promise<ClassPermissions>;
+  abstract principalOf(requester: Requester): Promise<Principal>;
+  /** Whether an application hides contact data from other users. */
+  abstract hidesContact(appId: string): Promise<boolean>;
+}
+
+/** The access of one caller: which objects it can find, get and write, and which fields it sees. Resolved once per request. */
+export interface AccessContext {
+  readonly scope: QueryScope;
+  /** Undefined for the master key. */
+  readonly principal: Principal | undefined;
+  /** The caller does not see the contact data of other users. */
+  readonly hideContact: boolean;
+  may(operation: ClassOperation, className: string): boolean;
+  /** @throws AppError FORBIDDEN by class permission */
+  assertMay(operation: ClassOperation, className: string): void;
+  mayRead(object: Pick<ObjectRow, 'acl'>): boolean;
+  /** @throws AppError FORBIDDEN by the object's ACL */
+  assertMayWrite(object: Pick<ObjectRow, 'acl'>): void;
+  /** The fields of a class that conditions may name, whether or not the class permission allows the caller to find. */
+  queryClassOf(className: string): QueryClass;
+}
+
+/** The permission of a class that has no setting. */
+const DEFAULT_PERMISSION = 'everyone';
+
+/** Resolves what a caller may do with objects: by class permissions first, then by ACLs and hidden fields. */
+export class ObjectAccess {
+  constructor(
+    private readonly source: AccessSource,
+    private readonly classes: StoredClasses,
+  ) {}
+
+  /** @throws AppError FORBIDDEN where the class permission refuses the caller */
+  async assertMay(requester: Requester, operation: ClassOperation, className: string): Promise<void> {
+    if (requester.isMaster) return;
+    const permission = permissionOf(await this.source.permissionsOf(requester.appId), className, operation);
+    // The common case costs no lookup.
+    if (permission === 'everyone' || isGranted(permission, await this.source.principalOf(requester))) return;
+    throw classForbidden(operation, className);
+  }
+
+  /** Call it before a transaction, because a transaction must not wait for another connection or service. */
+  async contextOf(requester: Requester): Promise<AccessContext> {
+    const { appId, isMaster } = requester;
+    const permissions = await this.source.permissionsOf(appId);
+    const principal = isMaster ? undefined : await this.source.principalOf(requester);
+    const hideContact = !isMaster && (await this.source.hidesContact(appId));
+    const may = (operation: ClassOperation, className: string) =>
+      principal === undefined || isGranted(permissionOf(permissions, className, operation), principal);
+    const assertMay = (operation: ClassOperation, className: string) => {
+      if (!may(operation, className)) throw classForbidden(operation, className);
+    };
+    const queryClassOf = (className: string) => this.classes.of(className).objectClass.queryClass({ hideContact });
+    const grantees = principal === undefined ? 'master' : granteesOf(principal);
+    const isAllowed = ({ acl }: Pick<ObjectRow, 'acl'>, permission: 'read' | 'write') =>
+      grantees === 'master' || grants(acl, permission, grantees);
+    return {
+      scope: {
+        appId,
+        grantees,
+        classOf: (className) => {
+          this.assertStoredHere(className, permissions);
+          assertMay('find', className);
+          return queryClassOf(className);
+        },
+      },
+      principal,
+      hideContact,
+      may,
+      assertMay,
+      mayRead: (object) => isAllowed(object, 'read'),
+      assertMayWrite: (object) => {
+        if (!isAllowed(object, 'write')) throw writeForbidden();
+      },
+      queryClassOf,
+    };
+  }
+
+  /** Parses the condition of a write. @throws AppError INVALID_QUERY, also for fields that the caller may not query */
+  async conditionOf(requester: Requester, className: string, where: unknown): Promise<UpdateCondition> {
+    if (where === undefined) return ALWAYS_MET;
+    const context = await this.contextOf(requester);
+    return updateCondition(where, context.queryClassOf(className), context.scope);
+  }
+
+  /** @throws AppError NOT_FOUND for an unknown class; INVALID_QUERY for a class that another service stores */
+  private assertStoredHere(className: string, permissions: ClassPermissions): void {
+    if (this.classes.has(className)) return;
+    if (!Object.hasOwn(permissions, className) || className === '_Installation') throw appError('NOT_FOUND');
+    throw appError('INVALID_QUERY', {
+      message: `A query of this class cannot contain a sub-query of the class ${className}.`,
+    });
+  }
+}
+
+function permissionOf(permissions: ClassPermissions, className: string, operation: ClassOperation) {
+  const ofClass = Object.hasOwn(permissions, className) ? permissions[className as keyof ClassPermissions] : undefined;
+  return ofClass?.[operation] ?? DEFAULT_PERMISSION;
+}

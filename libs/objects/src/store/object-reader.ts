@@ -1,0 +1,208 @@
+import type { JsonObject, JsonValue, ObjectListQuery, ObjectReadOptions } from '#contracts';
+import { appError } from '#errors';
+import { MAX_MESSAGE_BYTES } from '#messaging';
+import type { ObjectRow, ObjectView } from '../class-definition.js';
+import { compileCount, compileFind } from '../query/compile.js';
+import { parseOrder } from '../query/parse-values.js';
+import { parseWhere } from '../query/parse.js';
+import type { ObjectQuery } from '../query/query.js';
+import { NameTree, pickKeys } from '../stored-object.js';
+import { isFieldName, isJsonObject } from '../values.js';
+import type { FieldIndexes } from './field-indexes.js';
+import type { AccessContext, ObjectAccess } from './object-access.js';
+import type { SlowQueries } from './slow-queries.js';
+import type { Requester, StoredClass, StoredClasses } from './stored-classes.js';
+
+const MAX_PATHS = 10;
+const MAX_DEPTH = 3;
+/** Includes read objects in batches of this size, and count the bytes of one batch before they read the next. */
+const IDS_AT_ONCE = 100;
+
+/** Reads the objects of all registered classes. */
+export class ObjectReader {
+  constructor(
+    private readonly access: ObjectAccess,
+    private readonly classes: StoredClasses,
+    private readonly indexes: FieldIndexes,
+    private readonly slowQueries: SlowQueries,
+  ) {}
+
+  /**
+   * GET of one object.
+   * @returns undefined where there is none, or where its ACL hides it. @throws AppError FORBIDDEN by class permission
+   */
+  async get(
+    requester: Requester,
+    className: string,
+    objectId: string,
+    { keys, include, returnAcl }: ObjectReadOptions,
+  ): Promise<JsonObject | undefined> {
+    const stored = this.classes.of(className);
+    assertIncludable(stored, include);
+    await this.access.assertMay(requester, 'get', className);
+    const context = await this.access.contextOf(requester);
+    const object = await stored.objects.find(requester.appId, objectId);
+    if (object === undefined || !context.mayRead(object)) return undefined;
+    const reading = { context, returnAcl, addedBytes: 0 };
+    const shown = present(stored, object, reading);
+    await this.includeTree([shown], parseInclude(include), reading);
+    return pickKeys(shown, keys);
+  }
+
+  /** GET of a class. @throws AppError FORBIDDEN by class permission, INVALID_QUERY, QUERY_TIMED_OUT */
+  async find(
+    requester: Requester,
+    className: string,
+    list: ObjectListQuery,
+  ): Promise<{ results: JsonObject[]; count?: number }> {
+    const stored = this.classes.of(className);
+    assertIncludable(stored, list.include);
+    const context = await this.access.contextOf(requester);
+    const { scope } = context;
+    const queryClass = scope.classOf(className);
+    const { limit, skip } = list;
+    const query: ObjectQuery = { where: parseWhere(list.where), order: parseOrder(list.order), limit, skip };
+    const { appId } = requester;
+    const indexes = await this.indexes.of(appId, className);
+    const find = compileFind(query, queryClass, scope, indexes);
+    const timed = <T>(work: () => Promise<T>) => this.slowQueries.timed({ appId, queryClass, query }, work);
+    const found = limit === 0 ? [] : await timed(() => stored.objects.list(find));
+    const reading = { context, returnAcl: list.returnAcl, addedBytes: 0 };
+    const shown = found.map((object) => present(stored, object, reading));
+    await this.includeTree(shown, parseInclude(list.include), reading);
+    const results = shown.map((object) => pickKeys(object, list.keys));
+    if (!list.count) return { results };
+    const counting = compileCount(query.where, queryClass, scope, indexes);
+    return { results, count: await timed(() => stored.objects.count(counting)) };
+  }
+
+  /**
+   * Adds the fields of referenced objects to the Pointers, where the caller may get them.
+   * @param objects the results; they are changed
+   * @throws AppError OBJECT_TOO_LARGE where the response would exceed the limit of a message
+   */
+  private async includeTree(objects: readonly JsonObject[], tree: NameTree, reading: Reading): Promise<void> {
+    for (const [field, below] of tree) {
+      await this.resolve(pointersAt(objects, field), reading);
+      if (below.size > 0) await this.includeTree(objectsAt(objects, field), below, reading);
+    }
+  }
+
+  private async resolve(spots: readonly PointerSpot[], reading: Reading): Promise<void> {
+    const { context } = reading;
+    for (const className of this.classes.names.filter((name) => context.may('get', name))) {
+      const stored = this.classes.of(className);
+      const spotsById = byId(spots.filter((spot) => spot.className === className));
+      for (const ids of inBatches([...spotsById.keys()])) {
+        const objects = await stored.objects.findMany(context.scope.appId, ids);
+        for (const object of objects.filter((found) => context.mayRead(found)))
+          fill(spotsById.get(object.objectId) ?? [], present(stored, object, reading), reading);
+      }
+    }
+  }
+}
+
+/** The reads of one request. */
+interface Reading {
+  readonly context: AccessContext;
+  /** Show ACLs to every caller (`returnACL=true`). */
+  readonly returnAcl: boolean;
+  /** The bytes that includes have added to this response. */
+  addedBytes: number;
+}
+
+/** A Pointer within a response to a stored object. `replace` substitutes it. */
+interface PointerSpot {
+  readonly className: string;
+  readonly objectId: string;
+  readonly replace: (value: JsonObject) => void;
+}
+
+/**
+ * Parses the parameter `include`: paths of fields, separated by commas. A field that several paths share is included once.
+ * @throws AppError INVALID_QUERY, INVALID_KEY_NAME
+ */
+function parseInclude(include: string | undefined): NameTree {
+  const paths = (include ?? '')
+    .split(',')
+    .map((path) => path.trim())
+    .filter((path) => path !== '');
+  const names = paths.map((path) => path.split('.'));
+  if (paths.length > MAX_PATHS || names.some(({ length }) => length > MAX_DEPTH)) {
+    const message = `include may hold ${MAX_PATHS} paths of ${MAX_DEPTH} names at most.`;
+    throw appError('INVALID_QUERY', { message });
+  }
+  if (!names.flat().every(isFieldName)) throw appError('INVALID_KEY_NAME');
+  return NameTree.of(paths);
+}
+
+/** The Pointers to stored objects in the named field of the objects, including those in lists. */
+function pointersAt(objects: readonly JsonObject[], field: string): PointerSpot[] {
+  return objects.flatMap((object) => {
+    const value = valueAt(object, field);
+    if (Array.isArray(value)) return value.flatMap((item, index) => spotOf(item, (found) => (value[index] = found)));
+    return spotOf(value, (found) => (object[field] = found));
+  });
+}
+
+/** The objects in the named field, through which a path continues. */
+function objectsAt(objects: readonly JsonObject[], field: string): JsonObject[] {
+  return objects.flatMap((object) => {
+    const value = valueAt(object, field);
+    return (Array.isArray(value) ? value : [value]).filter(isJsonObject);
+  });
+}
+
+function valueAt(object: JsonObject, field: string): JsonValue | undefined {
+  return Object.hasOwn(object, field) ? object[field] : undefined;
+}
+
+function spotOf(value: JsonValue | undefined, replace: (found: JsonObject) => void): PointerSpot[] {
+  if (!isJsonObject(value) || value['__type'] !== 'Pointer') return [];
+  const { className, objectId } = value;
+  if (typeof className !== 'string' || typeof objectId !== 'string') return [];
+  return [{ className, objectId, replace }];
+}
+
+function byId(spots: readonly PointerSpot[]): ReadonlyMap<string, readonly PointerSpot[]> {
+  const spotsById = new Map<string, PointerSpot[]>();
+  for (const spot of spots) {
+    const same = spotsById.get(spot.objectId);
+    if (same === undefined) spotsById.set(spot.objectId, [spot]);
+    else same.push(spot);
+  }
+  return spotsById;
+}
+
+function inBatches(ids: readonly string[]): (readonly string[])[] {
+  const count = Math.ceil(ids.length / IDS_AT_ONCE);
+  return Array.from({ length: count }, (_, index) => ids.slice(index * IDS_AT_ONCE, (index + 1) * IDS_AT_ONCE));
+}
+
+/** The Pointer keeps its members and gains the fields of its object. @throws AppError OBJECT_TOO_LARGE */
+function fill(spots: readonly PointerSpot[], shown: JsonObject, reading: Reading): void {
+  reading.addedBytes += spots.length * Buffer.byteLength(JSON.stringify(shown));
+  if (reading.addedBytes > MAX_MESSAGE_BYTES) throw appError('OBJECT_TOO_LARGE');
+  for (const { className, replace } of spots) replace({ ...shown, __type: 'Pointer', className });
+}
+
+/** The public JSON of the object as the caller sees it. */
+function present({ objectClass }: StoredClass, object: ObjectRow, { context, returnAcl }: Reading): JsonObject {
+  const { hideContact } = context;
+  return objectClass.present(object, { viewer: viewerOf(objectClass, object, context), hideContact, returnAcl });
+}
+
+function viewerOf(
+  { definition }: StoredClass['objectClass'],
+  { objectId }: ObjectRow,
+  { principal }: AccessContext,
+): ObjectView['viewer'] {
+  if (principal === undefined) return 'master';
+  return definition.isPrincipal === true && principal.userId === objectId ? 'owner' : 'other';
+}
+
+/** Other services store the objects that such a class points to: a response without them would look complete. */
+function assertIncludable({ objectClass }: StoredClass, include: string | undefined): void {
+  if (include !== undefined && objectClass.definition.hasNoInclude === true)
+    throw appError('INVALID_QUERY', { message: `\`include\` is not supported for \`${objectClass.name}\`.` });
+}

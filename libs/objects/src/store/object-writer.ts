@@ -1,0 +1,128 @@
+import { Clock } from '#bootstrap';
+import type { JsonObject, JsonValue, ObjectWriteOptions } from '#contracts';
+import type { Tx } from '#database';
+import { appError } from '#errors';
+import type { FieldDefinitions, ObjectChanges, ObjectClass, ObjectRow } from '../class-definition.js';
+import { applyChanges } from '../operations/apply-changes.js';
+import { changedRoots } from '../operations/change.js';
+import { assertObjectSize, changedFields, inLockOrder, newObjectId, readOnlyKey, touched } from '../stored-object.js';
+import type { ObjectAccess } from './object-access.js';
+import type { ObjectRepository } from './object.repository.js';
+import type { CreateOptions, ObjectWrites, PreparedWrite, Requester } from './stored-classes.js';
+import type { UpdateCondition } from './update-condition.js';
+
+interface WriterParts<Row extends ObjectRow> {
+  readonly objectClass: ObjectClass<FieldDefinitions, Row>;
+  readonly objects: ObjectRepository<Row>;
+  readonly access: ObjectAccess;
+  readonly clock: Clock;
+  /** Maximum size of an object's custom fields. */
+  readonly limitBytes: number;
+}
+
+/** Writes the objects of a class whose rules are its definition: class permissions and ACLs decide which callers may write. */
+export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWrites {
+  constructor(private readonly parts: WriterParts<Row>) {}
+
+  /** @throws AppError of the first invalid field; FORBIDDEN by class permission */
+  async prepareCreate(
+    requester: Requester,
+    fields: JsonObject,
+    { objectId, returnNew }: CreateOptions,
+  ): Promise<PreparedWrite> {
+    const { access, clock, objectClass, objects, limitBytes } = this.parts;
+    const { changes } = objectClass.parseNew(fields, requester.isMaster);
+    await access.assertMay(requester, 'create', objectClass.name);
+    const now = clock.now();
+    const blank = { objectId: objectId ?? newObjectId(now), acl: null, fields: {}, createdAt: now, updatedAt: now };
+    const row = changed({ ...objectClass.blankColumns(), ...blank } as Row, changes);
+    return {
+      objectId: row.objectId,
+      run: async (tx) => {
+        assertObjectSize(row.fields, limitBytes);
+        await objects.insert(tx, requester.appId, row);
+        await objects.changeMembers(tx, requester.appId, row.objectId, changes.members ?? []);
+        const whole = objectClass.present(row, { viewer: 'owner' });
+        const short = { objectId: row.objectId, createdAt: row.createdAt.toISOString() };
+        return { objectId: row.objectId, isNew: true, result: returnNew ? whole : short };
+      },
+    };
+  }
+
+  /** @throws AppError as `prepareCreate`; the write NOT_FOUND, FORBIDDEN, NO_EFFECT */
+  async prepareUpdate(
+    requester: Requester,
+    objectId: string,
+    fields: JsonObject,
+    { where, returnNew }: ObjectWriteOptions,
+  ): Promise<PreparedWrite> {
+    const { access, clock, objectClass, objects, limitBytes } = this.parts;
+    const changes = objectClass.parse(fields, requester.isMaster);
+    await access.assertMay(requester, 'update', objectClass.name);
+    const condition = await access.conditionOf(requester, objectClass.name, where);
+    const context = await access.contextOf(requester);
+    return {
+      objectId,
+      run: async (tx) => {
+        const current = await this.lockOne(tx, requester.appId, objectId);
+        context.assertMayWrite(current);
+        await condition.assertMet(tx, objectId);
+        this.assertImmutable(current, changes);
+        const row = { ...changed(current, changes), ...touched(current, clock.now()) };
+        assertObjectSize(row.fields, limitBytes);
+        await objects.update(tx, requester.appId, row);
+        await objects.changeMembers(tx, requester.appId, objectId, changes.members ?? []);
+        const whole = objectClass.present(row, { viewer: 'owner' });
+        return { objectId, isNew: false, result: changedFields(whole, returnNew ? changedRoots(fields) : []) };
+      },
+    };
+  }
+
+  /** @throws AppError the write NOT_FOUND, FORBIDDEN, NO_EFFECT */
+  async prepareRemove(
+    requester: Requester,
+    objectId: string,
+    condition: UpdateCondition,
+  ): Promise<PreparedWrite<void>> {
+    const context = await this.parts.access.contextOf(requester);
+    return {
+      objectId,
+      run: async (tx) => {
+        context.assertMayWrite(await this.lockOne(tx, requester.appId, objectId));
+        await condition.assertMet(tx, objectId);
+        await this.parts.objects.remove(tx, requester.appId, [objectId]);
+      },
+    };
+  }
+
+  async lock(tx: Tx, appId: string, writes: readonly PreparedWrite<unknown>[]): Promise<void> {
+    await this.parts.objects.lockMany(tx, appId, inLockOrder(writes.map(({ objectId }) => objectId)));
+  }
+
+  private async lockOne(tx: Tx, appId: string, objectId: string): Promise<Row> {
+    const row = await this.parts.objects.lock(tx, appId, objectId);
+    if (row === undefined) throw appError('NOT_FOUND');
+    return row;
+  }
+
+  /** @throws AppError READ_ONLY_KEY where a change would give an immutable field another value */
+  private assertImmutable(current: Row, changes: ObjectChanges): void {
+    const stored = { ...current } as Readonly<Record<string, unknown>>;
+    const wanted: Readonly<Record<string, unknown>> = { ...changes };
+    for (const [name, { isImmutable }] of Object.entries(this.parts.objectClass.definition.fields))
+      if (isImmutable === true && Object.hasOwn(wanted, name) && wanted[name] !== stored[name]) throw readOnlyKey(name);
+  }
+}
+
+/** The object with the changes applied. */
+function changed<Row extends ObjectRow>(
+  row: Row,
+  { custom, members: _, acl, ...columns }: ObjectChanges & Record<string, unknown>,
+): Row {
+  return {
+    ...row,
+    ...(columns as Record<string, JsonValue>),
+    acl: acl === undefined ? row.acl : acl,
+    fields: applyChanges(row.fields, custom),
+  };
+}

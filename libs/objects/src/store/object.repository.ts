@@ -1,0 +1,186 @@
+import {
+  Database,
+  insertStatement,
+  type Queryable,
+  selectList,
+  type SqlExecutor,
+  type Statement,
+  type Tx,
+  updateStatement,
+  violatedForeignKey,
+  violatedUniqueConstraint,
+} from '#database';
+import { type AppError, appError } from '#errors';
+import type { FieldDefinitions, ObjectClass, ObjectRow } from '../class-definition.js';
+import type { RelationChange } from '../operations/change.js';
+import type { CompiledCount, CompiledFind } from '../query/compile.js';
+import { countRows, listBounded, type QueryDatabase } from './query-database.js';
+
+/** The columns of every entity of a class. */
+export interface ObjectEntity {
+  appId: string;
+  objectId: string;
+  acl: unknown;
+  fields: unknown;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** How a class is stored. */
+export interface ObjectStorage {
+  readonly objectClass: ObjectClass<FieldDefinitions, never>;
+  readonly entity: new () => ObjectEntity;
+  /** SQL of a row's size in bytes, for the limit of a list. Default: its custom fields. */
+  readonly size?: string;
+}
+
+interface Statements {
+  readonly table: string;
+  readonly columns: string;
+  readonly insert: ReturnType<typeof insertStatement<ObjectEntity>>;
+  readonly update: ReturnType<typeof updateStatement<ObjectEntity>>;
+}
+
+/**
+ * The objects of one class and their relations, of one application per call. Its statements follow from the definition and the entity.
+ * A class whose columns differ from its row overrides `toColumns` and `toRow`.
+ */
+export class ObjectRepository<Row extends ObjectRow = ObjectRow> {
+  protected readonly statements: Statements;
+
+  constructor(
+    private readonly storage: ObjectStorage,
+    protected readonly database: Database,
+    private readonly queries: QueryDatabase,
+  ) {
+    const { entity, objectClass } = storage;
+    const { fields, table } = objectClass.definition;
+    const immutable = Object.keys(fields).filter((name) => fields[name]?.isImmutable === true);
+    this.statements = {
+      table,
+      columns: selectList(entity, { except: ['appId'] }),
+      insert: insertStatement(entity, table),
+      update: updateStatement(entity, table, { except: ['createdAt', ...immutable] as (keyof ObjectEntity)[] }),
+    };
+  }
+
+  find(appId: string, objectId: string): Promise<Row | undefined> {
+    const { table, columns } = this.statements;
+    const sql = `SELECT ${columns} FROM ${table} WHERE app_id = $1 AND object_id = $2`;
+    return this.first(this.database.query(sql, [appId, objectId], `${table}.find`));
+  }
+
+  async findMany(appId: string, objectIds: readonly string[]): Promise<Row[]> {
+    const { table, columns } = this.statements;
+    const sql = `SELECT ${columns} FROM ${table} WHERE app_id = $1 AND object_id = ANY($2)`;
+    const rows = await this.database.query<object>(sql, [appId, objectIds], `${table}.findMany`);
+    return rows.map((row) => this.toRow(row));
+  }
+
+  /** Queries of clients use connections of their own, unless they look up one object. */
+  async list(
+    query: CompiledFind,
+    within: Queryable = query.isLookUp ? this.database : this.queries.for(query),
+  ): Promise<Row[]> {
+    const { table, columns } = this.statements;
+    const { size } = this.storage;
+    const listed = { table, columns, ...(size === undefined ? {} : { size }) };
+    return (await listBounded<object>(within, listed, query)).map((row) => this.toRow(row));
+  }
+
+  count(query: CompiledCount, within: Queryable = this.queries.for(query)): Promise<number> {
+    return countRows(within, query);
+  }
+
+  /** Reads the object and locks it until the transaction ends. */
+  lock(tx: Tx, appId: string, objectId: string): Promise<Row | undefined> {
+    const { table, columns } = this.statements;
+    const sql = `SELECT ${columns} FROM ${table} WHERE app_id = $1 AND object_id = $2 FOR UPDATE`;
+    return this.first(tx.query(sql, [appId, objectId], `${table}.lock`));
+  }
+
+  /** Locks the objects in the order of their ids until the transaction ends. */
+  async lockMany(tx: Tx, appId: string, objectIds: readonly string[]): Promise<void> {
+    const { table } = this.statements;
+    const sql = `SELECT FROM ${table} WHERE app_id = $1 AND object_id = ANY($2) ORDER BY object_id FOR UPDATE`;
+    await tx.query(sql, [appId, objectIds]);
+  }
+
+  /** @throws AppError of the field whose value another object has */
+  async insert(within: SqlExecutor, appId: string, row: Row): Promise<void> {
+    await this.mapUniqueViolation(within.run(this.insertion(appId, row)));
+  }
+
+  /** Writes all columns but `createdAt` and those of immutable fields. @throws AppError as `insert` */
+  async update(tx: Tx, appId: string, row: Row): Promise<void> {
+    const { table, update } = this.statements;
+    const values = update.values(this.toColumns(appId, row));
+    await this.mapUniqueViolation(tx.run({ name: `${table}.update`, text: update.text, values }));
+  }
+
+  /** Foreign keys remove the object from relations. */
+  async remove(tx: Tx, appId: string, objectIds: readonly string[]): Promise<void> {
+    const { table } = this.statements;
+    await tx.query(`DELETE FROM ${table} WHERE app_id = $1 AND object_id = ANY ($2)`, [appId, objectIds]);
+  }
+
+  /** @throws AppError INVALID_RELATION where one of the members does not exist */
+  async changeMembers(tx: Tx, appId: string, ownerId: string, changes: readonly RelationChange[]): Promise<void> {
+    for (const { field, kind, objects } of changes) {
+      const relation = this.storage.objectClass.definition.relations?.[field];
+      if (relation === undefined) throw new Error(`the relation ${field} is not defined`);
+      const { table, ownerColumn, memberColumn } = relation;
+      const ids = objects.map(({ objectId }) => objectId);
+      // In one order, so that two requests for the same members cannot deadlock.
+      const sql =
+        kind === 'addRelation'
+          ? `INSERT INTO ${table} (app_id, ${ownerColumn}, ${memberColumn})
+             SELECT $1, $2, id FROM unnest($3::text[]) AS id ORDER BY id ON CONFLICT DO NOTHING`
+          : `DELETE FROM ${table} WHERE app_id = $1 AND ${ownerColumn} = $2 AND ${memberColumn} = ANY ($3)`;
+      await mapMissingMember(tx.query(sql, [appId, ownerId, ids]), field);
+    }
+  }
+
+  protected insertion(appId: string, row: Row): Statement {
+    const { table, insert } = this.statements;
+    return { name: `${table}.insert`, text: insert.text, values: insert.values(this.toColumns(appId, row)) };
+  }
+
+  /** The columns of a row. */
+  protected toColumns(appId: string, row: Row): Readonly<Record<keyof ObjectEntity, unknown>> {
+    return { appId, ...row };
+  }
+
+  /** The row of its columns. */
+  protected toRow(columns: object): Row {
+    return columns as Row;
+  }
+
+  protected async first(rows: Promise<object[]>): Promise<Row | undefined> {
+    const [row] = await rows;
+    return row === undefined ? undefined : this.toRow(row);
+  }
+
+  /** The error of a violated constraint `<table>_<column>_key`. */
+  protected uniqueViolation(constraint: string): AppError | undefined {
+    return this.storage.objectClass.uniqueViolation(constraint);
+  }
+
+  protected async mapUniqueViolation<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      const constraint = violatedUniqueConstraint(error);
+      throw (constraint === undefined ? undefined : this.uniqueViolation(constraint)) ?? error;
+    }
+  }
+}
+
+async function mapMissingMember(work: Promise<unknown>, relation: string): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (violatedForeignKey(error) === undefined) throw error;
+    throw appError('INVALID_RELATION', { message: `Some of the ${relation} do not exist.` });
+  }
+}

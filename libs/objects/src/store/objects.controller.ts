@@ -1,0 +1,185 @@
+import { Controller, Inject, type Type } from '@nestjs/common';
+import { Clock } from '#bootstrap';
+import type { JsonObject, ObjectsRpc, ObjectWrite, RpcData, RpcReply } from '#contracts';
+import { Database, type Tx } from '#database';
+import { appError } from '#errors';
+import { RpcHandler } from '#messaging';
+import { inLockOrder, newObjectId } from '../stored-object.js';
+import { ObjectAccess } from './object-access.js';
+import { ObjectReader } from './object-reader.js';
+import { type PreparedWrite, type Requester, StoredClasses, type WriteResult } from './stored-classes.js';
+
+/** Each is hashed before the transaction, within the caller's timeout. */
+const MAX_PASSWORDS = 20;
+
+/** The token of the database in whose transactions objects are written. */
+export const OBJECTS_DATABASE = Symbol('ObjectsDatabase');
+
+/** A write of a joint save, whose object has an id where another object may refer to it. */
+interface IdentifiedWrite extends ObjectWrite {
+  readonly id: string;
+}
+
+/** A controller that serves the classes of one service. */
+export function serving(contract: ObjectsRpc): Type {
+  @Controller()
+  class ObjectsController {
+    constructor(
+      private readonly reader: ObjectReader,
+      private readonly access: ObjectAccess,
+      private readonly classes: StoredClasses,
+      private readonly clock: Clock,
+      @Inject(OBJECTS_DATABASE) private readonly database: Database,
+    ) {}
+
+    @RpcHandler(contract.create)
+    async create({ className, fields, returnNew, ...sender }: RpcData<ObjectsRpc['create']>): Promise<WriteResult> {
+      const requester = requesterOf(sender);
+      const { writes } = this.classes.of(className);
+      const prepared = await writes.prepareCreate(requester, fields, { returnNew });
+      return this.runOne(requester.appId, className, prepared);
+    }
+
+    @RpcHandler(contract.get)
+    async get({
+      caller,
+      principal,
+      className,
+      objectId,
+      ...options
+    }: RpcData<ObjectsRpc['get']>): Promise<RpcReply<ObjectsRpc['get']>> {
+      const object = await this.reader.get(requesterOf({ caller, principal }), className, objectId, options);
+      return { object: object ?? null };
+    }
+
+    @RpcHandler(contract.find)
+    async find({
+      caller,
+      principal,
+      className,
+      ...list
+    }: RpcData<ObjectsRpc['find']>): Promise<RpcReply<ObjectsRpc['find']>> {
+      return this.reader.find(requesterOf({ caller, principal }), className, list);
+    }
+
+    @RpcHandler(contract.update)
+    async update({
+      caller,
+      principal,
+      className,
+      objectId,
+      changes,
+      ...options
+    }: RpcData<ObjectsRpc['update']>): Promise<RpcReply<ObjectsRpc['update']>> {
+      const { writes } = this.classes.of(className);
+      const prepared = await writes.prepareUpdate(requesterOf({ caller, principal }), objectId, changes, options);
+      const { result } = await this.runOne(caller.appId, className, prepared);
+      return { result };
+    }
+
+    /** All of them or none. @throws AppError of the first object that may not be removed */
+    @RpcHandler(contract.remove)
+    async remove({
+      className,
+      objectIds,
+      where,
+      ...sender
+    }: RpcData<ObjectsRpc['remove']>): Promise<RpcReply<ObjectsRpc['remove']>> {
+      const requester = requesterOf(sender);
+      const { writes } = this.classes.of(className);
+      await this.access.assertMay(requester, 'delete', className);
+      const condition = await this.access.conditionOf(requester, className, where);
+      const removals: PreparedWrite<void>[] = [];
+      for (const objectId of inLockOrder(objectIds))
+        removals.push(await writes.prepareRemove(requester, objectId, condition));
+      await this.database.transaction(async (tx) => {
+        await writes.lock(tx, requester.appId, removals);
+        for (const removal of removals) await removal.run(tx);
+      });
+      return {};
+    }
+
+    /** POST /1.1/batch/save: all writes or none. @throws AppError of the first write that is refused */
+    @RpcHandler(contract.saveAll)
+    async saveAll({ writes, ...sender }: RpcData<ObjectsRpc['saveAll']>): Promise<RpcReply<ObjectsRpc['saveAll']>> {
+      assertFewPasswords(writes);
+      const requester = requesterOf(sender);
+      const identified = writes.map((write) => ({ ...write, id: write.objectId ?? newObjectId(this.clock.now()) }));
+      const ids = new Map(identified.map(({ internalId, id }) => [internalId, id]));
+      const prepared: { write: IdentifiedWrite; prepared: PreparedWrite }[] = [];
+      // Sequentially: a hundred passwords at once would displace those of all other callers from the queue.
+      for (const write of identified) {
+        const fields = { ...write.fields, ...pointersToChildren(write, ids) };
+        prepared.push({ write, prepared: await this.prepare(requester, { ...write, fields }) });
+      }
+      return this.database.transaction(async (tx) => {
+        await this.lock(tx, requester.appId, prepared);
+        const results: RpcReply<ObjectsRpc['saveAll']>['results'] = [];
+        for (const { write, prepared: one } of prepared) {
+          const { objectId, result } = await one.run(tx);
+          results.push({ internalId: write.internalId, result: { objectId, ...result } });
+        }
+        return { results };
+      });
+    }
+
+    private prepare(requester: Requester, write: IdentifiedWrite): Promise<PreparedWrite> {
+      const { id, className, objectId, fields, internalId: _, children: __, ...options } = write;
+      const { writes } = this.classes.of(className);
+      return objectId === undefined
+        ? writes.prepareCreate(requester, fields, { objectId: id, returnNew: options.returnNew })
+        : writes.prepareUpdate(requester, id, fields, options);
+    }
+
+    private runOne(appId: string, className: string, write: PreparedWrite): Promise<WriteResult> {
+      return this.database.transaction(async (tx) => {
+        await this.classes.of(className).writes.lock(tx, appId, [write]);
+        return write.run(tx);
+      });
+    }
+
+    /**
+     * Locks the objects in one order, independent of the order of the writes: else two saves of the same objects would
+     * deadlock until PostgreSQL ends one of them.
+     */
+    private async lock(
+      tx: Tx,
+      appId: string,
+      prepared: readonly { write: IdentifiedWrite; prepared: PreparedWrite }[],
+    ): Promise<void> {
+      for (const className of this.classes.names) {
+        const ofClass = prepared.filter(({ write }) => write.className === className);
+        const locked = ofClass.map(({ prepared: one }) => one);
+        if (locked.length > 0) await this.classes.of(className).writes.lock(tx, appId, locked);
+      }
+    }
+  }
+  return ObjectsController;
+}
+
+function requesterOf({ caller, principal }: Pick<RpcData<ObjectsRpc['find']>, 'caller' | 'principal'>): Requester {
+  return principal === undefined ? caller : { ...caller, principal };
+}
+
+/** @throws AppError NOT_SUPPORTED */
+function assertFewPasswords(writes: readonly ObjectWrite[]): void {
+  const count = writes.filter(
+    ({ className, fields }) => className === '_User' && Object.hasOwn(fields, 'password'),
+  ).length;
+  if (count > MAX_PASSWORDS) {
+    const message = `A joint save may set ${MAX_PASSWORDS} passwords at most. A batch may set more.`;
+    throw appError('NOT_SUPPORTED', { message });
+  }
+}
+
+/** @throws AppError MALFORMED_POINTER where a child is not an object of the request */
+function pointersToChildren({ children }: ObjectWrite, ids: ReadonlyMap<string, string>): JsonObject {
+  return Object.fromEntries(
+    children.map(({ key, className, cid }) => {
+      const objectId = ids.get(cid);
+      if (objectId === undefined)
+        throw appError('MALFORMED_POINTER', { message: `${key} points to an object that is not in the request.` });
+      return [key, { __type: 'Pointer', className, objectId }];
+    }),
+  );
+}

@@ -1,0 +1,191 @@
+import {
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  type FactoryProvider,
+  type InjectionToken,
+  Module,
+  type ModuleMetadata,
+  type OnApplicationBootstrap,
+  type Type,
+} from '@nestjs/common';
+import { Clock } from '#bootstrap';
+import type { FieldIndexesRpc, ObjectsRpc } from '#contracts';
+import { Database, type DatabaseOptions, registerPoolMetrics } from '#database';
+import { Metrics } from '#observability';
+import { answering } from './field-indexes.controller.js';
+import { FieldIndexes } from './field-indexes.js';
+import { FieldIndexesRepository } from './field-indexes.repository.js';
+import { IndexBuilder } from './index-builder.js';
+import { AccessSource, ObjectAccess } from './object-access.js';
+import { ObjectReader } from './object-reader.js';
+import { ObjectWriter } from './object-writer.js';
+import { ObjectRepository, type ObjectStorage } from './object.repository.js';
+import { OBJECTS_DATABASE, serving } from './objects.controller.js';
+import { QueryDatabase } from './query-database.js';
+import { SlowQueries } from './slow-queries.js';
+import { StoredClasses } from './stored-classes.js';
+
+/** What the engine needs of a service's configuration. */
+export interface ObjectsSettings {
+  /** The service's database. Queries of clients get half as many connections of their own. */
+  readonly database: DatabaseOptions;
+  /** Maximum size of an object's custom fields. */
+  readonly limitBytes: number;
+}
+
+/** A service that stores classes of objects. */
+interface ObjectsService {
+  /** The name in metrics and in PostgreSQL's list of connections. */
+  readonly name: string;
+  readonly contract: ObjectsRpc;
+  /** The RPCs for operators. */
+  readonly indexes: FieldIndexesRpc;
+  readonly access: Type<AccessSource>;
+  /** The modules that `access` needs. */
+  readonly imports?: NonNullable<ModuleMetadata['imports']>;
+  readonly settings: Pick<FactoryProvider<ObjectsSettings>, 'useFactory' | 'inject'>;
+  /** The token of the service's database. */
+  readonly databaseToken: InjectionToken<Database>;
+}
+
+const SETTINGS = Symbol('ObjectsSettings');
+const REPOSITORY = Symbol('ObjectRepository');
+
+/**
+ * The object engine of one service: reads, queries and writes of the registered classes, and the indexes of custom fields. A module of
+ * a class registers it in `StoredClasses`, or is made by `forClass`.
+ */
+@Module({})
+export class ObjectsModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  constructor(
+    private readonly builder: IndexBuilder,
+    private readonly slowQueries: SlowQueries,
+  ) {}
+
+  static forService(service: ObjectsService): DynamicModule {
+    const inject = [OBJECTS_DATABASE, SETTINGS];
+    return {
+      module: ObjectsModule,
+      imports: service.imports ?? [],
+      controllers: [serving(service.contract), answering(service.indexes)],
+      providers: [
+        Clock,
+        StoredClasses,
+        { provide: AccessSource, useClass: service.access },
+        { provide: SETTINGS, inject: [], ...service.settings },
+        { provide: OBJECTS_DATABASE, useExisting: service.databaseToken },
+        {
+          provide: QueryDatabase,
+          inject: [SETTINGS, Metrics],
+          useFactory: (settings: ObjectsSettings, metrics: Metrics) => queryDatabaseOf(service.name, settings, metrics),
+        },
+        {
+          provide: ObjectAccess,
+          useFactory: (source: AccessSource, classes: StoredClasses) => new ObjectAccess(source, classes),
+          inject: [AccessSource, StoredClasses],
+        },
+        {
+          provide: ObjectReader,
+          useFactory: (...parts: ConstructorParameters<typeof ObjectReader>) => new ObjectReader(...parts),
+          inject: [ObjectAccess, StoredClasses, FieldIndexes, SlowQueries],
+        },
+        {
+          provide: FieldIndexesRepository,
+          useFactory: (database: Database, settings: ObjectsSettings) =>
+            new FieldIndexesRepository(database, settings.database.schema),
+          inject,
+        },
+        {
+          provide: FieldIndexes,
+          useFactory: (repository: FieldIndexesRepository, classes: StoredClasses) =>
+            new FieldIndexes(repository, classes),
+          inject: [FieldIndexesRepository, StoredClasses],
+        },
+        {
+          provide: SlowQueries,
+          useFactory: (database: Database, settings: ObjectsSettings) =>
+            new SlowQueries(database, settings.database.schema),
+          inject,
+        },
+        {
+          provide: IndexBuilder,
+          useFactory: (
+            database: Database,
+            settings: ObjectsSettings,
+            repository: FieldIndexesRepository,
+            classes: StoredClasses,
+          ) => new IndexBuilder(repository, classes, { ...settings.database, poolSize: 1 }, database),
+          inject: [...inject, FieldIndexesRepository, StoredClasses],
+        },
+      ],
+      exports: [
+        FieldIndexes,
+        ObjectAccess,
+        ObjectReader,
+        OBJECTS_DATABASE,
+        QueryDatabase,
+        SETTINGS,
+        SlowQueries,
+        StoredClasses,
+      ],
+    };
+  }
+
+  /** A class without rules of its own: its definition and its entity are all that it needs. */
+  static forClass(
+    service: DynamicModule,
+    storage: ObjectStorage & Pick<RegisteredClass, 'objectClass'>,
+  ): DynamicModule {
+    return {
+      module: ObjectClassModule,
+      imports: [service],
+      providers: [
+        Clock,
+        {
+          provide: REPOSITORY,
+          inject: [StoredClasses, ObjectAccess, OBJECTS_DATABASE, QueryDatabase, SETTINGS, Clock],
+          useFactory: (
+            classes: StoredClasses,
+            access: ObjectAccess,
+            database: Database,
+            queries: QueryDatabase,
+            { limitBytes }: ObjectsSettings,
+            clock: Clock,
+          ) => {
+            const { objectClass } = storage;
+            const objects = new ObjectRepository(storage, database, queries);
+            const writes = new ObjectWriter({ objectClass, objects, access, clock, limitBytes });
+            classes.register({ objectClass, objects, writes });
+            return objects;
+          },
+        },
+      ],
+    };
+  }
+
+  onApplicationBootstrap(): void {
+    this.builder.start();
+    this.slowQueries.start();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all([this.builder.stop(), this.slowQueries.stop()]);
+  }
+}
+
+type RegisteredClass = Parameters<StoredClasses['register']>[0];
+
+/** The module of one class. */
+@Module({})
+class ObjectClassModule {}
+
+function queryDatabaseOf(name: string, { database }: ObjectsSettings, metrics: Metrics): QueryDatabase {
+  const queries = new QueryDatabase({
+    ...database,
+    poolSize: Math.ceil(database.poolSize / 2),
+    applicationName: `gatepost-${name}-queries`,
+  });
+  registerPoolMetrics(queries, `${name}-queries`, metrics);
+  registerPoolMetrics(queries.indexed, `${name}-indexed-queries`, metrics);
+  return queries;
+}

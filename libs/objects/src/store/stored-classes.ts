@@ -1,0 +1,86 @@
+import type { Caller, JsonObject, ObjectWriteOptions, Principal } from '#contracts';
+import type { Tx } from '#database';
+import { appError } from '#errors';
+import type { FieldDefinitions, ObjectClass, ObjectRow } from '../class-definition.js';
+import type { FieldIndexed } from './field-indexes.js';
+import type { ObjectRepository } from './object.repository.js';
+import type { UpdateCondition } from './update-condition.js';
+
+/** The caller of a request. A service without users receives the principal with the request. */
+export type Requester = Caller & { readonly principal?: Principal };
+
+/** The response to a write. */
+export interface WriteResult {
+  readonly objectId: string;
+  readonly isNew: boolean;
+  readonly result: JsonObject;
+}
+
+/**
+ * A write that is validated as far as possible without its object, with passwords hashed. The rest is quick and runs in a
+ * transaction, its own or one shared with other writes.
+ */
+export interface PreparedWrite<T = WriteResult> {
+  /** The objects that the transaction locks before its first write. */
+  readonly objectId: string;
+  /** @throws AppError where the object's state or its ACL refuses; then the transaction must not be committed */
+  run(tx: Tx): Promise<T>;
+}
+
+export interface CreateOptions {
+  /** The id of the new object, if it is chosen already. */
+  readonly objectId?: string | undefined;
+  /** Return the whole object. */
+  readonly returnNew: boolean;
+}
+
+/** The writes of one class. `ObjectWriter` serves classes without rules of their own. */
+export interface ObjectWrites {
+  prepareCreate(requester: Requester, fields: JsonObject, options: CreateOptions): Promise<PreparedWrite>;
+  prepareUpdate(
+    requester: Requester,
+    objectId: string,
+    fields: JsonObject,
+    options: ObjectWriteOptions,
+  ): Promise<PreparedWrite>;
+  prepareRemove(requester: Requester, objectId: string, condition: UpdateCondition): Promise<PreparedWrite<void>>;
+  /** Locks all objects of the writes in one order, so that concurrent transactions cannot deadlock. */
+  lock(tx: Tx, appId: string, writes: readonly PreparedWrite<unknown>[]): Promise<void>;
+}
+
+/** A class as the engine sees it. */
+export interface StoredClass<Row extends ObjectRow = ObjectRow> {
+  readonly objectClass: ObjectClass<FieldDefinitions, Row>;
+  readonly objects: ObjectRepository<Row>;
+  readonly writes: ObjectWrites;
+}
+
+/** The registered classes of a service. Modules register theirs when they are constructed, so the engine imports none of them. */
+export class StoredClasses implements FieldIndexed {
+  readonly #classes = new Map<string, StoredClass<never>>();
+
+  register<Row extends ObjectRow>(stored: StoredClass<Row>): void {
+    this.#classes.set(stored.objectClass.name, stored as unknown as StoredClass<never>);
+  }
+
+  /** @throws AppError NOT_FOUND for a class that this service does not store */
+  of(className: string): StoredClass {
+    const stored = this.#classes.get(className);
+    if (stored === undefined) throw appError('NOT_FOUND');
+    return stored as unknown as StoredClass;
+  }
+
+  /** The names in one order, in which transactions lock their objects: a role before the users that join it. */
+  get names(): readonly string[] {
+    return [...this.#classes.keys()].sort();
+  }
+
+  has(className: string): boolean {
+    return this.#classes.has(className);
+  }
+
+  /** The class as the master key may query it. */
+  get(className: string): ReturnType<ObjectClass['queryClass']> | undefined {
+    return this.#classes.get(className)?.objectClass.queryClass();
+  }
+}
