@@ -1,5 +1,5 @@
 import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
-import { appError } from '#errors';
+import { appError, withTimeout } from '#errors';
 import { answerRequest, deliverEvent } from './handlers.js';
 import {
   assertFits,
@@ -42,14 +42,8 @@ export class InProcessTransport implements Transport {
 
   async request(pattern: string, body: string, timeoutMs: number): Promise<string> {
     assertFits(body);
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        reject(appError('SERVICE_UNAVAILABLE', { cause: new Error(`${pattern} gave no answer in ${timeoutMs} ms`) }));
-      }, timeoutMs);
-    });
-    return Promise.race([this.#answer(body), timeout]).finally(() => {
-      clearTimeout(timer);
+    return withTimeout(this.#answer(body), timeoutMs, () => {
+      throw appError('SERVICE_UNAVAILABLE', { cause: new Error(`${pattern} gave no answer in ${timeoutMs} ms`) });
     });
   }
 

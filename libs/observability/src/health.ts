@@ -1,5 +1,5 @@
 import { Controller, type DynamicModule, Get, Header, HttpStatus, Injectable, Module, Res } from '@nestjs/common';
-import { AppError } from '#errors';
+import { AppError, withTimeout } from '#errors';
 import { Metrics } from './metrics.js';
 import { ProcessInfo } from './process-facts.js';
 
@@ -31,18 +31,12 @@ export class Readiness {
     return outcomes.filter((problem) => problem !== undefined);
   }
 
-  async #problemOf(name: string, check: ReadinessCheck): Promise<string | undefined> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<string>((resolve) => {
-      timer = setTimeout(resolve, CHECK_TIMEOUT_MS, `${name}: no answer`);
-    });
+  #problemOf(name: string, check: ReadinessCheck): Promise<string | undefined> {
     const outcome = Promise.resolve()
       .then(check)
       .then(() => undefined)
       .catch((error: unknown) => `${name}: ${reasonOf(error)}`);
-    return Promise.race([outcome, timeout]).finally(() => {
-      clearTimeout(timer);
-    });
+    return withTimeout(outcome, CHECK_TIMEOUT_MS, () => `${name}: no answer`);
   }
 }
 

@@ -14,7 +14,7 @@ import {
   type ReadableSpan,
   type SpanExporter,
 } from '@opentelemetry/sdk-trace-base';
-import { AppError } from '#errors';
+import { AppError, withTimeout } from '#errors';
 import type { OpenSpan, SpanAttributes, SpanOptions, TracedService, Tracer } from './tracer.types.js';
 
 type Done = Parameters<SpanExporter['export']>[1];
@@ -116,10 +116,8 @@ export class OpenTelemetryTracer implements Tracer {
   }
 
   async stop(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, STOP_TIMEOUT_MS)));
-    await Promise.race([this.provider.shutdown().catch(() => undefined), timeout]);
-    clearTimeout(timer);
+    const shutdown = this.provider.shutdown().catch(() => undefined);
+    await withTimeout(shutdown, STOP_TIMEOUT_MS);
   }
 
   async #run<T>(options: SpanOptions, parent: Context, work: () => Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { messageOf } from '#errors';
+import { messageOf, withTimeout } from '#errors';
 
 /** Properties that a server reports about itself. */
 export interface ServerInfo {
@@ -49,7 +49,7 @@ export class ProcessInfo {
         .flatMap((list) => [...list()])
         .map(async ([name, ask]) => {
           try {
-            return { name, problem: null, facts: await inTime(ask()) };
+            return { name, problem: null, facts: await withTimeout(ask(), ANSWER_TIMEOUT_MS, throwNoAnswer) };
           } catch (error) {
             return { name, problem: messageOf(error), facts: null };
           }
@@ -67,14 +67,6 @@ export function skewOf(at: number, asked: number, answered: number): number {
   return Math.round(at - (asked + answered) / 2);
 }
 
-function inTime<T>(answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new Error('no answer'));
-    }, ANSWER_TIMEOUT_MS);
-  });
-  return Promise.race([answer, timeout]).finally(() => {
-    clearTimeout(timer);
-  });
+function throwNoAnswer(): never {
+  throw new Error('no answer');
 }

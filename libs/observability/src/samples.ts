@@ -1,4 +1,5 @@
 import type { Gauge } from 'prom-client';
+import { withTimeout } from '#errors';
 
 /** Prometheus waits 10 seconds by default, for all samples together. */
 const LIMIT_MS = 2_000;
@@ -38,15 +39,9 @@ class Reading {
   async renew(): Promise<void> {
     if (performance.now() - this.#endedAt < CACHE_MS) return;
     this.#current ??= this.#read();
-    let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<void>((resolve) => {
-      timer = setTimeout(() => {
-        this.#forget();
-        resolve();
-      }, LIMIT_MS);
+    await withTimeout(this.#current, LIMIT_MS, () => {
+      this.#forget();
     });
-    await Promise.race([this.#current, tooLate]);
-    clearTimeout(timer);
   }
 
   async #read(): Promise<void> {

@@ -108,7 +108,10 @@ export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
     return unavailable(this.kind, 'the key set is unusable');
   }
 
-  /** Another request may have started the download of the key set, which may take longer than this deadline. */
+  /**
+   * Another request may have started the download of the key set, which may take longer than this deadline. Not `withTimeout`, because
+   * all steps of a request share one deadline.
+   */
   private withinTime(verification: Promise<Proof>, deadline: AbortSignal): Promise<Proof> {
     const timeout = new Promise<never>((_, reject) => {
       deadline.addEventListener('abort', () => {

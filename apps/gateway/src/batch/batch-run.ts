@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Response } from 'light-my-request';
 import type { JsonValue } from '#contracts';
-import { AppError, appError } from '#errors';
+import { AppError, appError, withTimeout } from '#errors';
 import { MAX_MESSAGE_BYTES } from '#messaging';
 import { errorBody } from '../http/error.filter.js';
 import { asJsonObject } from '../http/json-body.js';
@@ -41,7 +41,7 @@ async function runEntry(
 ): Promise<boolean> {
   try {
     const subRequest = parseEntry(entry);
-    const response = await within(leftMs, dispatch(request, subRequest));
+    const response = await withTimeout(dispatch(request, subRequest), leftMs);
     if (response === undefined) batchResponse.addError(appError('BATCH_OUTCOME_UNKNOWN'));
     else batchResponse.add(subRequest.method, response);
     return response !== undefined;
@@ -49,19 +49,6 @@ async function runEntry(
     if (!(error instanceof AppError)) throw error;
     batchResponse.addError(error);
     return true;
-  }
-}
-
-/** @returns undefined after a timeout; the work continues */
-async function within<T>(milliseconds: number, work: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, milliseconds, undefined);
-  });
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

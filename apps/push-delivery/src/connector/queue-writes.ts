@@ -1,5 +1,5 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { AppError } from '#errors';
+import { AppError, withTimeout } from '#errors';
 import { Metrics } from '#observability';
 import {
   type Acknowledgement,
@@ -108,10 +108,7 @@ export class RetryingBatchWriter<Item> {
 
   /** Writes the remaining items, and gives up after the limit. */
   async close(limitMs: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<void>((resolve) => (timer = setTimeout(resolve, limitMs)));
-    await Promise.race([this.settled(), limit]);
-    clearTimeout(timer);
+    await withTimeout(this.settled(), limitMs);
     this.#isClosed = true;
   }
 

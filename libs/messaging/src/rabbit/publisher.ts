@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { AmqpConnectionManager } from 'amqp-connection-manager';
 import type { Channel, ConfirmChannel, Message, Options } from 'amqplib';
-import { appError } from '#errors';
+import { appError, withTimeout } from '#errors';
 import { failForwarded } from '../handlers.js';
 import { ReconnectingChannel, openConnection, type Setup, socketOf } from './broker-connection.js';
 
@@ -23,18 +23,8 @@ export class InFlight {
 
   /** Resolves when all work has ended, or after the timeout. */
   async settled(timeoutMs: number): Promise<void> {
-    await withTimeout(this.#running, timeoutMs);
+    await withTimeout(Promise.allSettled(this.#running), timeoutMs);
   }
-}
-
-/** Resolves when all work has ended, successfully or not, or after the timeout. */
-export async function withTimeout(work: Iterable<Promise<unknown>>, timeoutMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise((resolve) => {
-    timer = setTimeout(resolve, timeoutMs);
-  });
-  await Promise.race([Promise.allSettled(work), timeout]);
-  clearTimeout(timer);
 }
 
 /** Timeout of a publisher confirm, in milliseconds. */
@@ -229,7 +219,7 @@ export class Publisher {
   }
 
   async close(timeoutMs: number): Promise<void> {
-    await withTimeout([this.#connection.close()], timeoutMs);
+    await withTimeout(Promise.allSettled([this.#connection.close()]), timeoutMs);
     // A blocking broker does not read the close frame, and the open connection would keep the process alive.
     this.#socket?.destroy();
   }

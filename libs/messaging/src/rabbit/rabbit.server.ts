@@ -1,12 +1,13 @@
 import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
 import type { AmqpConnectionManager } from 'amqp-connection-manager';
 import type { Channel, ConsumeMessage, Message } from 'amqplib';
+import { withTimeout } from '#errors';
 import type { Metrics } from '#observability';
 import { answerRequest, refuseRequest } from '../handlers.js';
 import type { Forwarded, NodeReceiver } from '../transport.js';
 import { ConsumingChannel, ReconnectingChannel } from './broker-connection.js';
 import { EventConsumer } from './event-consumer.js';
-import { InFlight, type Publisher, withTimeout } from './publisher.js';
+import { InFlight, type Publisher } from './publisher.js';
 import { expiringAfter, hasCallerGivenUp } from './rpc-channel.js';
 import { originFrom, type Topology } from './topology.js';
 
@@ -68,15 +69,9 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const channels = this.#channels;
     this.#channels = [];
     this.#closing.abort();
-    await withTimeout(
-      channels.map((channel) => channel.stopConsuming()),
-      CLOSE_TIMEOUT_MS,
-    );
+    await withTimeout(Promise.allSettled(channels.map((channel) => channel.stopConsuming())), CLOSE_TIMEOUT_MS);
     await this.#inFlight.settled(DRAIN_TIMEOUT_MS);
-    await withTimeout(
-      channels.map((channel) => channel.close()),
-      CLOSE_TIMEOUT_MS,
-    );
+    await withTimeout(Promise.allSettled(channels.map((channel) => channel.close())), CLOSE_TIMEOUT_MS);
   }
 
   on(): never {

@@ -1,7 +1,7 @@
 import type { AmqpConnectionManager } from 'amqp-connection-manager';
 import type { Channel, Options } from 'amqplib';
 import type { EventContract } from '#contracts';
-import { AppError, appError } from '#errors';
+import { AppError, appError, withTimeout } from '#errors';
 import type { Metrics } from '#observability';
 import {
   assertFits,
@@ -13,7 +13,7 @@ import {
 } from '../transport.js';
 import { ReconnectingChannel, openConnection } from './broker-connection.js';
 import { queueDepths } from './operator-queues.js';
-import { Publisher, type Route, withTimeout } from './publisher.js';
+import { Publisher, type Route } from './publisher.js';
 import { NodeMailbox, RabbitServer } from './rabbit.server.js';
 import { RpcChannel } from './rpc-channel.js';
 import { originHeaders, Topology } from './topology.js';
@@ -122,9 +122,9 @@ export class RabbitTransport implements Transport {
   async close(): Promise<void> {
     // The wait has a timeout: a broker that stops at the same moment, or blocks the connection, never confirms a close.
     const channels = [this.#broadcastChannel, ...this.#inboxes].map((channel) => channel.close());
-    await withTimeout([...channels, this.#publisher.closeChannels()], CLOSE_TIMEOUT_MS);
+    await withTimeout(Promise.allSettled([...channels, this.#publisher.closeChannels()]), CLOSE_TIMEOUT_MS);
     await Promise.all([
-      withTimeout([this.#consuming.close()], CLOSE_TIMEOUT_MS),
+      withTimeout(Promise.allSettled([this.#consuming.close()]), CLOSE_TIMEOUT_MS),
       this.#publisher.close(CLOSE_TIMEOUT_MS),
     ]);
   }
