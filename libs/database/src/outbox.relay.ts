@@ -5,6 +5,7 @@ import { AppError, appError, messageOf, ServerAway } from '#errors';
 import type { EventPublisher } from '#messaging';
 import { continueTrace, currentTraceparent, FailureLog, type Metrics } from '#observability';
 import type { Database } from './database.js';
+import { PollingWorker } from './polling-worker.js';
 import { type Statement, combineStatements } from './statement.js';
 
 /** Longer than a slow read plus the longest confirm. After the crash of a relay, other relays wait this long. */
@@ -60,8 +61,6 @@ class OutboxLease {
 }
 
 const BATCH_SIZE = 100;
-/** The maximum wait of rows whose process crashed before it could relay them, in milliseconds. */
-const POLL_INTERVAL_MS = 1_000;
 /** Interval between the starts of two batches, in milliseconds, so that successive events share a batch. The first batch starts at once. */
 const BATCH_INTERVAL_MS = 20;
 /** Pause while the broker or the database is unavailable, doubled each time up to the second value. */
@@ -103,10 +102,11 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
   private readonly failures = new FailureLog(this.logger, 'relaying events');
   private readonly lease: OutboxLease;
   private readonly stop = new AbortController();
-  private isAwake = false;
-  private endWait: (() => void) | undefined;
+  /** Also finds rows whose process crashed before it could relay them. */
+  private readonly polling = new PollingWorker({ round: () => this.round() });
+  /** The start of the last batch, where it was idle. */
+  private idleBatchAtMs: number | undefined;
   private failuresInARow = 0;
-  private loop: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly database: Database,
@@ -124,34 +124,29 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
       labels: { schema: this.schema },
       read: () => this.tellWaiting(),
     });
-    this.loop = this.run();
+    this.polling.start();
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.stop.abort();
-    this.wake();
-    await this.loop;
+    await this.polling.stop();
+    await this.letOthersRelay();
   }
 
   /** Notifies the relay that rows may be waiting. */
   wake(): void {
-    this.isAwake = true;
-    this.endWait?.();
+    this.polling.wake();
   }
 
-  private get isStopping(): boolean {
-    return this.stop.signal.aborted;
-  }
-
-  private async run(): Promise<void> {
-    while (!this.isStopping) {
-      const startedAt = performance.now();
-      const end = await this.relayBatch().catch((error: unknown) => this.pauseAfter(error));
-      if (end !== 'idle') continue;
-      await this.pause();
-      await sleep(Math.max(0, startedAt + BATCH_INTERVAL_MS - performance.now()));
-    }
-    await this.letOthersRelay();
+  /** @returns whether another batch may be due */
+  private async round(): Promise<boolean> {
+    if (this.idleBatchAtMs !== undefined)
+      await sleep(Math.max(0, this.idleBatchAtMs + BATCH_INTERVAL_MS - performance.now()));
+    if (this.stop.signal.aborted) return false;
+    const startedAtMs = performance.now();
+    const end = await this.relayBatch().catch((error: unknown) => this.pauseAfter(error));
+    this.idleBatchAtMs = end === 'idle' ? startedAtMs : undefined;
+    return end === 'more';
   }
 
   /** Commits do not shorten this pause, because each would send a useless request to an unavailable broker. */
@@ -162,20 +157,6 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     // The sleep rejects when the relay is stopped, which ends the pause.
     await sleep(pauseMs, undefined, { signal: this.stop.signal }).catch(() => undefined);
     return 'more';
-  }
-
-  private async pause(): Promise<void> {
-    if (!this.isAwake) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, POLL_INTERVAL_MS);
-        this.endWait = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    this.isAwake = false;
-    this.endWait = undefined;
   }
 
   /** @throws where the database or the broker is unavailable; the rows are unchanged then */

@@ -7,8 +7,8 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import type { JsonObject } from '#contracts';
-import type { Tx } from '#database';
-import { AppError, messageOf } from '#errors';
+import { ClaimingWorker, type Tx } from '#database';
+import { messageOf } from '#errors';
 import { continueTrace, Metrics } from '#observability';
 import { Sealer } from '#security';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
@@ -25,8 +25,6 @@ import {
   type Settlement,
 } from './delivery.rules.js';
 
-/** The maximum delay after which a worker finds rows of other processes and rows that have become due. */
-const POLL_INTERVAL_MS = 1_000;
 const RENEW_INTERVAL_MS = 20_000;
 const LEASE_SECONDS = 60;
 
@@ -70,14 +68,14 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
    * Claims up to `limit` due deliveries. Expired ones are dropped, and those above the limit of their application are
    * postponed to the next window. @returns the deliveries to send, and whether more may be due
    */
-  async take(channel: ChannelName, limit: number): Promise<{ rows: ClaimedRow[]; isMoreDue: boolean }> {
+  async take(channel: ChannelName, limit: number): Promise<{ items: ClaimedRow[]; isMoreDue: boolean }> {
     const claim = { channel, limit, lease: randomUUID(), leaseSeconds: LEASE_SECONDS };
     return this.database.transaction(async (tx) => {
       const claimed = await this.deliveries.claim(tx, claim);
       await this.dropExpired(tx, channel, claimed);
       const valid = claimed.filter(({ isExpired }) => !isExpired);
-      const rows = channel === 'mail' ? await this.withinLimit(tx, valid) : valid;
-      return { rows, isMoreDue: claimed.length === limit };
+      const items = channel === 'mail' ? await this.withinLimit(tx, valid) : valid;
+      return { items, isMoreDue: claimed.length === limit };
     });
   }
 
@@ -120,23 +118,15 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
   }
 }
 
-/**
- * Sends the deliveries of one channel concurrently and outside any transaction. The worker claims only as many deliveries
- * as it can start at once, so that deliveries dropped in the meantime are never sent.
- */
+/** Sends the deliveries of one channel. It claims none before it can send it, so that deliveries dropped in the meantime are never sent. */
 class ChannelWorker {
   private readonly logger: Logger;
   private readonly pause: ChannelPause;
   private readonly settlements: SettlementWriter;
   /** Claimed deliveries whose results are not stored yet; their leases are renewed. */
   readonly #held = new Map<string, ClaimedRow>();
-  readonly #sends = new Set<Promise<void>>();
-  #isStopping = false;
-  #isAwake = false;
-  #isMoreDue = false;
-  #endWait: (() => void) | undefined;
+  readonly #worker: ClaimingWorker<ClaimedRow>;
   #renewals: NodeJS.Timeout | undefined;
-  #loop: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly channel: DeliveryChannel,
@@ -148,65 +138,42 @@ class ChannelWorker {
       await sender.settle(channel.channel, batch);
       for (const { id } of batch) this.#held.delete(id);
     }, this.logger);
+    this.#worker = new ClaimingWorker({
+      slots: () => this.#slots(),
+      claim: (limit) => sender.take(channel.channel, limit),
+      work: (row) => this.#send(row),
+      maxWaitMs: () => this.pause.remainingMs || Infinity,
+      logger: this.logger,
+      failureText: 'deliveries could not be claimed',
+    });
   }
 
+  /** The renewals are not a `PeriodicJob`, because they go on while the worker stops. */
   start(): void {
     this.#renewals = setInterval(() => void this.#renew(), RENEW_INTERVAL_MS);
-    this.#loop = this.#run();
+    this.#worker.start();
   }
 
   /** Stops claiming, and resolves once all claimed deliveries are sent and their results are stored. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
-    this.wake();
-    await this.#loop;
-    await Promise.all(this.#sends);
+    await this.#worker.stopClaiming();
+    await this.#worker.finished();
     await this.settlements.stop();
     clearInterval(this.#renewals);
   }
 
   wake(): void {
-    this.#isAwake = true;
-    this.#endWait?.();
+    this.#worker.wake();
   }
 
-  async #run(): Promise<void> {
-    while (!this.#isStopping) {
-      const free = this.#free();
-      this.#isMoreDue = free === 0 || (await this.#begin(free));
-      if (free === 0 || !this.#isMoreDue) await this.#wait();
-    }
-  }
-
-  /** How many sends may start now: after a pause a single one, to probe whether the server is back. */
-  #free(): number {
-    if (this.pause.isOver) return Math.max(0, (this.pause.isProbing ? 1 : this.channel.parallel) - this.#sends.size);
-    return 0;
-  }
-
-  /** @returns whether more may be due */
-  async #begin(limit: number): Promise<boolean> {
-    try {
-      const { rows, isMoreDue } = await this.sender.take(this.channel.channel, limit);
-      for (const row of rows) this.#track(row);
-      return isMoreDue;
-    } catch (error) {
-      const isUnavailable = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
-      this.logger[isUnavailable ? 'debug' : 'warn'](`deliveries could not be claimed: ${messageOf(error)}`);
-      return false;
-    }
-  }
-
-  #track(row: ClaimedRow): void {
-    this.#held.set(row.id, row);
-    const send = this.#send(row).finally(() => {
-      this.#sends.delete(send);
-      if (this.#isMoreDue) this.wake();
-    });
-    this.#sends.add(send);
+  /** How many sends may run now: after a pause a single one, to probe whether the server is back. */
+  #slots(): number {
+    if (!this.pause.isOver) return 0;
+    return this.pause.isProbing ? 1 : this.channel.parallel;
   }
 
   async #send(row: ClaimedRow): Promise<void> {
+    this.#held.set(row.id, row);
     const thrown = await this.#attempt(row);
     const settlement = settlementOf(row, thrown);
     if (settlement.outcome === 'released') this.pause.begin(settlement.error ?? '');
@@ -238,20 +205,6 @@ class ChannelWorker {
     await this.sender.renew([...this.#held.values()]).catch((error: unknown) => {
       this.logger.debug(`leases could not be renewed: ${messageOf(error)}`);
     });
-  }
-
-  async #wait(): Promise<void> {
-    if (!this.#isAwake) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, Math.min(POLL_INTERVAL_MS, this.pause.remainingMs || POLL_INTERVAL_MS));
-        this.#endWait = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    this.#isAwake = false;
-    this.#endWait = undefined;
   }
 }
 

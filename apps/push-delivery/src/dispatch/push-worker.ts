@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
+import { ClaimingWorker } from '#database';
 import { AppError, messageOf } from '#errors';
 import { continueTrace, Metrics } from '#observability';
 import { PushJobsRepository } from './push-jobs.repository.js';
@@ -21,7 +22,7 @@ interface Holding extends HeldPush {
   heldUntil: number;
 }
 
-/** The leases of this process, which it renews. */
+/** The leases of this process. Their renewal is not a `PeriodicJob`, because it goes on while the workers stop. */
 export class PushLeases {
   private readonly logger = new Logger('Pushes');
   readonly #held = new Set<Holding>();
@@ -88,8 +89,6 @@ export class PushGauge {
   }
 }
 
-/** Longest delay until a worker finds scheduled pushes and those accepted by other processes. */
-const POLL_INTERVAL_MS = 1_000;
 /** Limit of attempts that fail with an error other than SERVICE_UNAVAILABLE. */
 const MAX_FAILURES = 5;
 const FAILURE_DELAY_SECONDS = 10;
@@ -105,60 +104,35 @@ interface WorkerOptions {
 
 /** Processes the pushes of one kind, up to `slots` at once. */
 export class PushWorker {
-  readonly #runs = new Set<Promise<void>>();
-  #isStopping = false;
-  #isAwake = false;
-  #isMoreDue = false;
-  #endWait: (() => void) | undefined;
-  #loop: Promise<void> = Promise.resolve();
+  readonly #worker: ClaimingWorker<HeldPush>;
 
-  constructor(private readonly options: WorkerOptions) {}
+  constructor(private readonly options: WorkerOptions) {
+    const { isBulk, slots, leases, tools } = options;
+    this.#worker = new ClaimingWorker({
+      slots: () => slots,
+      claim: async (limit) => {
+        const items = await leases.take(isBulk, limit);
+        return { items, isMoreDue: items.length === limit };
+      },
+      work: (push) => this.#workOn(push),
+      logger: tools.logger,
+      failureText: 'no push could be claimed',
+    });
+  }
 
   start(): void {
-    this.#loop = this.#run();
+    this.#worker.start();
   }
 
   /** Claims no more pushes, and resolves when the running ones are released. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
-    this.wake();
-    await this.#loop;
+    await this.#worker.stopClaiming();
     this.options.leases.stopAll();
-    await Promise.all(this.#runs);
+    await this.#worker.finished();
   }
 
   wake(): void {
-    this.#isAwake = true;
-    this.#endWait?.();
-  }
-
-  async #run(): Promise<void> {
-    while (!this.#isStopping) {
-      const free = this.options.slots - this.#runs.size;
-      this.#isMoreDue = free === 0 || (await this.#begin(free));
-      if (free === 0 || !this.#isMoreDue) await this.#wait();
-    }
-  }
-
-  /** @returns whether more may be due */
-  async #begin(limit: number): Promise<boolean> {
-    try {
-      const pushes = await this.options.leases.take(this.options.isBulk, limit);
-      for (const push of pushes) this.#track(push);
-      return pushes.length === limit;
-    } catch (error) {
-      const isAway = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
-      this.options.tools.logger[isAway ? 'debug' : 'warn'](`no push could be claimed: ${messageOf(error)}`);
-      return false;
-    }
-  }
-
-  #track(push: HeldPush): void {
-    const run = this.#workOn(push).finally(() => {
-      this.#runs.delete(run);
-      if (this.#isMoreDue) this.wake();
-    });
-    this.#runs.add(run);
+    this.#worker.wake();
   }
 
   async #workOn(push: HeldPush): Promise<void> {
@@ -199,20 +173,6 @@ export class PushWorker {
         job,
         error instanceof AppError ? error.message : 'Internal server error. See the server log for details.',
       );
-  }
-
-  async #wait(): Promise<void> {
-    if (!this.#isAwake) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, POLL_INTERVAL_MS);
-        this.#endWait = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-    this.#isAwake = false;
-    this.#endWait = undefined;
   }
 }
 

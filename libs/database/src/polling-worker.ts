@@ -1,0 +1,135 @@
+import type { Logger } from '@nestjs/common';
+import { AppError, messageOf } from '#errors';
+
+/** The longest delay until a worker finds rows of other processes and rows that have become due, in milliseconds. */
+const POLL_INTERVAL_MS = 1_000;
+
+interface PollingOptions {
+  /** Does the work that is due, and logs its failures. @returns whether more may be due at once */
+  readonly round: () => Promise<boolean>;
+  /** Shortens the wait after a round that found no more work, which otherwise takes one second. */
+  readonly maxWaitMs?: () => number;
+}
+
+/** Repeats rounds of work on rows that are due: at once while there is more, else after one second or `wake`. Rounds never overlap. */
+export class PollingWorker {
+  readonly #options: PollingOptions;
+  #isStopping = false;
+  #isAwake = false;
+  #endWait: (() => void) | undefined;
+  #loop: Promise<void> = Promise.resolve();
+
+  constructor(options: PollingOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
+  /** Begins no further round, and resolves when the current one has ended. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.wake();
+    await this.#loop;
+  }
+
+  /** Call it when rows may have become due: it ends the wait, or omits the next one. */
+  wake(): void {
+    this.#isAwake = true;
+    this.#endWait?.();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopping) if (!(await this.#options.round())) await this.#wait();
+  }
+
+  async #wait(): Promise<void> {
+    if (!this.#isAwake) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, Math.min(POLL_INTERVAL_MS, this.#options.maxWaitMs?.() ?? Infinity));
+        this.#endWait = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#isAwake = false;
+    this.#endWait = undefined;
+  }
+}
+
+interface ClaimOptions<Item> {
+  /** How many items may be in progress now, those that already are included. */
+  readonly slots: () => number;
+  /** Claims up to `limit` due items under a lease. @returns the items, and whether more may be due */
+  readonly claim: (limit: number) => Promise<{ readonly items: readonly Item[]; readonly isMoreDue: boolean }>;
+  /** Works on one item outside any transaction; it must not reject. */
+  readonly work: (item: Item) => Promise<void>;
+  readonly maxWaitMs?: PollingOptions['maxWaitMs'];
+  readonly logger: Pick<Logger, 'debug' | 'warn'>;
+  /** What the log says of a failed claim, before the reason. */
+  readonly failureText: string;
+}
+
+/** Claims rows and works on them concurrently. It claims only as many as it can start at once, so that other processes get the rest. */
+export class ClaimingWorker<Item> {
+  readonly #options: ClaimOptions<Item>;
+  readonly #polling: PollingWorker;
+  readonly #running = new Set<Promise<void>>();
+  #isMoreDue = false;
+
+  constructor(options: ClaimOptions<Item>) {
+    this.#options = options;
+    this.#polling = new PollingWorker({
+      round: () => this.#round(),
+      maxWaitMs: () => options.maxWaitMs?.() ?? Infinity,
+    });
+  }
+
+  start(): void {
+    this.#polling.start();
+  }
+
+  wake(): void {
+    this.#polling.wake();
+  }
+
+  /** Claims no further item; those in progress continue. */
+  stopClaiming(): Promise<void> {
+    return this.#polling.stop();
+  }
+
+  /** Resolves when no item is in progress. Call it after `stopClaiming`. */
+  async finished(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  /** @returns false without a free slot: the end of an item wakes the worker */
+  async #round(): Promise<boolean> {
+    const free = Math.max(0, this.#options.slots() - this.#running.size);
+    this.#isMoreDue = free === 0 || (await this.#begin(free));
+    return free > 0 && this.#isMoreDue;
+  }
+
+  async #begin(limit: number): Promise<boolean> {
+    const { claim, logger, failureText } = this.#options;
+    try {
+      const { items, isMoreDue } = await claim(limit);
+      for (const item of items) this.#track(item);
+      return isMoreDue;
+    } catch (error) {
+      const isUnavailable = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
+      logger[isUnavailable ? 'debug' : 'warn'](`${failureText}: ${messageOf(error)}`);
+      return false;
+    }
+  }
+
+  #track(item: Item): void {
+    const run = this.#options.work(item).finally(() => {
+      this.#running.delete(run);
+      if (this.#isMoreDue) this.wake();
+    });
+    this.#running.add(run);
+  }
+}
