@@ -1,4 +1,5 @@
 export { Clock } from './clock.js';
+export { ConcurrencyLimiter } from './concurrency-limiter.js';
 export { parseRedisUrl, type RedisServers, Secret } from './environment-values.js';
 export { environment } from './environment.js';
 export { ConfigError, isSocketPathTooLong, loadConfig, operatorSocketPath } from './load-config.js';

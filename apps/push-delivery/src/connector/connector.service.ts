@@ -11,7 +11,6 @@ import {
   type QueuePage,
 } from '../device-queues/device-queues.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
-import { ConcurrencyLimiter } from './concurrency-limiter.js';
 import { Connections } from './connections.js';
 import { conflictDelayMs } from './delivery-window.js';
 import { DeviceAdmission, PAGE_LENGTH } from './device-admission.js';
@@ -19,6 +18,7 @@ import type { ConnectionHost, DeviceConnection } from './device-connection.js';
 import { FRAMING_NAMES } from './framings/framings.js';
 import { MessageCache } from './message-cache.js';
 import { isUnavailable, QueueWrites } from './queue-writes.js';
+import { RetryingWorkQueue } from './retrying-work-queue.js';
 import { CLOSE, closeCodeLabel } from './session-effects.js';
 
 /** Limit of concurrent logins, and of concurrent pages. */
@@ -30,8 +30,8 @@ const DISTRUST_MS = 10_000;
 @Injectable()
 export class ConnectorService implements ConnectionHost {
   /** Separate from pages: if applications cannot be looked up, connected devices still get messages. */
-  readonly #newcomers = new ConcurrencyLimiter<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
-  readonly #pages = new ConcurrencyLimiter<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
+  readonly #newcomers = new RetryingWorkQueue<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
+  readonly #pages = new RetryingWorkQueue<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
   readonly #loginLimit: RateLimit | undefined;
   readonly #logins = new MemoryRequestCounter();
 
@@ -105,7 +105,7 @@ export class ConnectorService implements ConnectionHost {
       if (device !== undefined && isConnecting) await this.#admit(connection, device);
       else if (isOpen) await this.#deliverNextPage(connection);
     } catch (error) {
-      // The limiter repeats the work when the dependency is available again.
+      // The queue repeats the work when the dependency is available again.
       if (!isUnavailable(error)) this.#failed(connection);
       throw error;
     }

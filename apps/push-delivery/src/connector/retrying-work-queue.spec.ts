@@ -1,18 +1,18 @@
 import { Logger } from '@nestjs/common';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { appError } from '#errors';
-import { ConcurrencyLimiter } from './concurrency-limiter.js';
+import { RetryingWorkQueue } from './retrying-work-queue.js';
 
-describe('the concurrency limiter', () => {
+describe('the retrying work queue', () => {
   let begun: string[];
   let ends: { readonly done: () => void; readonly fail: (error: Error) => void }[];
-  let work: ConcurrencyLimiter<string>;
+  let work: RetryingWorkQueue<string>;
 
   beforeEach(() => {
     vi.useFakeTimers();
     Logger.overrideLogger(false);
     [begun, ends] = [[], []];
-    work = new ConcurrencyLimiter((item) => {
+    work = new RetryingWorkQueue((item) => {
       begun.push(item);
       return new Promise((done, fail) => ends.push({ done, fail }));
     }, 2);

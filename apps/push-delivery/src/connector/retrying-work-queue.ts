@@ -1,68 +1,48 @@
 import { Logger } from '@nestjs/common';
+import { ConcurrencyLimiter } from '#bootstrap';
 import { isUnavailable } from './queue-writes.js';
 
 const PAUSE_MS = 500;
 
 /**
- * Limits the concurrency of one kind of work, first come, first served. If a dependency is unavailable, all work pauses and then
- * continues, including the failed items.
+ * Does one kind of work for many items, a limited number at once, first come, first served. If a dependency is unavailable, all work
+ * pauses and then continues, including the failed items.
  */
-export class ConcurrencyLimiter<Item> {
-  private readonly logger = new Logger('ConcurrencyLimiter');
-  readonly #waiting = new Set<Item>();
-  #running = 0;
-  #pause: NodeJS.Timeout | undefined;
-  #isClosed = false;
+export class RetryingWorkQueue<Item extends object | string> {
+  private readonly logger = new Logger('RetryingWorkQueue');
+  readonly #limiter: ConcurrencyLimiter;
 
   constructor(
     private readonly work: (item: Item) => Promise<void>,
-    private readonly concurrency: number,
-  ) {}
+    concurrency: number,
+  ) {
+    this.#limiter = new ConcurrencyLimiter({ concurrency });
+  }
 
   /** An item that already waits keeps its position. */
   add(item: Item): void {
-    this.#waiting.add(item);
-    this.#next();
+    this.#limiter.add(item, () => this.#do(item));
   }
 
   forget(item: Item): void {
-    this.#waiting.delete(item);
+    this.#limiter.forget(item);
   }
 
   close(): void {
-    this.#isClosed = true;
-    clearTimeout(this.#pause);
-    this.#waiting.clear();
-  }
-
-  #next(): void {
-    while (this.#running < this.concurrency && this.#pause === undefined && !this.#isClosed) {
-      const [item] = this.#waiting;
-      if (item === undefined) return;
-      this.#waiting.delete(item);
-      this.#running += 1;
-      void this.#do(item);
-    }
+    this.#limiter.close();
   }
 
   async #do(item: Item): Promise<void> {
     try {
       await this.work(item);
     } catch (error) {
-      if (isUnavailable(error)) this.#rest(item);
+      if (isUnavailable(error)) this.#retry(item);
       else this.logger.error(error);
-    } finally {
-      this.#running -= 1;
-      this.#next();
     }
   }
 
-  #rest(item: Item): void {
-    if (this.#isClosed) return;
-    this.#waiting.add(item);
-    this.#pause ??= setTimeout(() => {
-      this.#pause = undefined;
-      this.#next();
-    }, PAUSE_MS);
+  #retry(item: Item): void {
+    this.#limiter.pause(PAUSE_MS);
+    this.add(item);
   }
 }

@@ -6,7 +6,7 @@ import { appError, withTimeout } from '#errors';
 import { failForwarded } from '../handlers.js';
 import { ReconnectingChannel, openConnection, type Setup, socketOf } from './broker-connection.js';
 
-/** Counts work in progress, and waits for its end. */
+/** Counts work in progress, and waits for its end. Not `ConcurrencyLimiter`, because nothing waits for a turn: the server refuses instead. */
 export class InFlight {
   readonly #running = new Set<Promise<unknown>>();
 
