@@ -23,6 +23,7 @@ const RULES = [
   { files: /^libs\/messaging\//, needs: ['rabbitmq'] },
 
   { files: /^apps\/gateway\/test\/request-counters\./, needs: ['redis'] },
+  { files: /^apps\/gateway\/test\/openapi\./, needs: [], uses: ['browser'] },
   { files: /^apps\/(gateway|auth-linking)\//, needs: [] },
   { files: /^apps\/mail\/test\/(smtp-utf8|text-message-providers)\./, needs: [] },
   { files: /^apps\/push-delivery\/test\/(connector|connector-faults|sdk-clients)\./, needs: ['redis'] },

@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Controller, type DynamicModule, Get, Module, Post } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
+import { isProvided, useBrowser } from '#testing';
 import type { OpenApiDocument } from '../src/openapi/openapi.types.js';
 import { fakeServices } from './fake-services.js';
 import { GATEWAY_CONFIG, startGateway } from './start-gateway.js';
@@ -51,6 +53,8 @@ describe('the description of the API', () => {
   it.each([
     ['/openapi.json', 'application/json; charset=utf-8'],
     ['/docs', 'text/html; charset=utf-8'],
+    ['/docs/swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+    ['/docs/swagger-ui.css', 'text/css; charset=utf-8'],
   ])('%s needs no credentials, can be cached, and is not sent again for a matching ETag', async (path, type) => {
     const response = await get(path);
     expect([response.status, response.headers.get('content-type')]).toEqual([200, type]);
@@ -61,16 +65,46 @@ describe('the description of the API', () => {
     expect((await get(path, { 'if-none-match': '"other"' })).status).toBe(200);
   });
 
-  it('the page may run no script, load nothing, send no form and stand in no frame', async () => {
+  it('the page may load only from the gateway, send no form and stand in no frame', async () => {
     const policy = (await get('/docs')).headers.get('content-security-policy') ?? '';
-    expect(policy.split('; ').map((directive) => directive.split(' ')[0])).toEqual([
-      'default-src',
-      'style-src',
-      'base-uri',
-      'form-action',
-      'frame-ancestors',
+    expect(policy.replaceAll(/'sha256-[\w+/=]+'/g, 'HASH').split('; ')).toEqual([
+      "default-src 'none'",
+      "script-src 'self' HASH",
+      "style-src 'self' HASH",
+      'img-src data:',
+      "connect-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
     ]);
-    expect(policy.replace(/'sha256-[\w+/=]+'/, "'none'").match(/'none'/g)).toHaveLength(5);
+  });
+
+  it('the policy allows the inline script and style of the page by their hashes', async () => {
+    const response = await get('/docs');
+    const page = await response.text();
+    const policy = response.headers.get('content-security-policy');
+    for (const element of ['script', 'style']) {
+      const [, content = ''] = new RegExp(`<${element}>([^]*?)</${element}>`).exec(page) ?? [];
+      expect(policy).toContain(`'sha256-${createHash('sha256').update(content).digest('base64')}'`);
+    }
+  });
+
+  describe.runIf(isProvided('browser'))('in a browser', () => {
+    const visit = useBrowser();
+
+    it.each([390, 1280])('fits a window of %i pixels, and loads nothing from another host', async (width) => {
+      const { page, requests, complaints } = await visit({ viewport: { width, height: 800 } });
+      const base = `http://127.0.0.1:${service.port}/`;
+      await page.goto(`${base}docs`);
+      await page.getByText('Log in with a password or a code').click();
+      await page.getByText('Responses', { exact: true }).waitFor();
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+      expect(
+        requests.map((request) => request.url()).filter((url) => !url.startsWith('data:') && !url.startsWith(base)),
+      ).toEqual([]);
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    });
   });
 
   @Controller('1.1')

@@ -19,9 +19,15 @@ export function describeServiceRoutes(server: () => GatepostServer): void {
     });
 
     it('/docs and /openapi.json describe the API, and are not sent twice', async () => {
-      for (const path of ['/docs', '/openapi.json']) {
+      const published = {
+        '/docs': '/docs/swagger-ui-bundle.js',
+        '/docs/swagger-ui-bundle.js': 'SwaggerUIBundle',
+        '/docs/swagger-ui.css': '.swagger-ui',
+        '/openapi.json': 'updatePassword',
+      };
+      for (const [path, content] of Object.entries(published)) {
         const { status, headers, text } = await open().get(path);
-        expect([status, text.includes('updatePassword')]).toEqual([200, true]);
+        expect([status, text.includes(content)]).toEqual([200, true]);
         const again = await open().get(path, { headers: { 'if-none-match': headers.get('etag') ?? '' } });
         expect([again.status, again.text]).toEqual([304, '']);
       }

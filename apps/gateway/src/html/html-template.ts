@@ -1,27 +1,16 @@
 import { createHash } from 'node:crypto';
 import Handlebars from 'handlebars';
 
-/** The target of the forms of a page. */
-type FormTarget = "'none'" | "'self'";
-
-/**
- * Compiles an HTML template, which escapes every value in `{{…}}`. Rendering throws for a value that the view does not have.
- * @param partials templates that the source includes with `{{> name}}`
- */
-export function compileTemplate(
-  source: string,
-  partials: Readonly<Record<string, string>> = {},
-): (view: object) => string {
-  const engine = Handlebars.create();
-  engine.registerPartial(partials);
-  const render = engine.compile<object>(source, { strict: true, knownHelpersOnly: true });
+/** Compiles an HTML template, which escapes every value in `{{…}}`. Rendering throws for a value that the view does not have. */
+export function compileTemplate(source: string): (view: object) => string {
+  const render = Handlebars.create().compile<object>(source, { strict: true, knownHelpersOnly: true });
   return (view) => render(view);
 }
 
-/** The policy of a page that runs no script and loads nothing; its one style is allowed by its hash. */
-export function contentSecurityPolicy(style: string, formTarget: FormTarget): string {
+/** The policy of a page that runs no script and loads nothing, and sends its forms to this server; its one style is allowed by its hash. */
+export function contentSecurityPolicy(style: string): string {
   const hash = createHash('sha256').update(style).digest('base64');
-  return `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action ${formTarget}; frame-ancestors 'none'`;
+  return `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`;
 }
 
 /** The colours of every page in the light and the dark scheme. Text on `--paper` and `--sheet` has the contrast of WCAG AA. */

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { contentSecurityPolicy } from '../html/html-template.js';
 import { openApiDocument } from './document.js';
 import { describeEndpoints, Endpoint } from './endpoint.decorator.js';
-import { renderPage } from './page.js';
-import { STYLE } from './page.template.js';
 import { ENDPOINTS, type RoutedEndpoint } from './routed-endpoints.js';
 
 const headers = { ETag: 'Changes with the content; send it as `If-None-Match`.' };
@@ -29,6 +28,18 @@ const openapiEndpoints = describeEndpoints('Service', {
     answers: { 200: { description: 'A page.', mediaType: 'text/html', headers }, 304: unchanged },
     errors: [],
   },
+  getScript: {
+    summary: 'Get the script of the HTML page',
+    credentials: 'none',
+    answers: { 200: { description: 'The script.', mediaType: 'text/javascript', headers }, 304: unchanged },
+    errors: [],
+  },
+  getStyle: {
+    summary: 'Get the style sheet of the HTML page',
+    credentials: 'none',
+    answers: { 200: { description: 'The style sheet.', mediaType: 'text/css', headers }, 304: unchanged },
+    errors: [],
+  },
 });
 
 /** A response that never changes while the process runs. */
@@ -41,10 +52,63 @@ interface StaticContent {
 interface Publication {
   readonly document: StaticContent;
   readonly page: StaticContent;
+  readonly script: StaticContent;
+  readonly style: StaticContent;
 }
 
 /** Clients may cache it for five minutes, and revalidate it with the ETag then. */
 const CACHE_CONTROL = 'public, max-age=300';
+
+/** The page only describes the API: it sends no request to it and asks no validator on the internet. */
+const START_SCRIPT = `SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#reference',
+  deepLinking: true,
+  supportedSubmitMethods: [],
+  validatorUrl: null,
+  persistAuthorization: false,
+  showExtensions: true,
+  defaultModelsExpandDepth: 0,
+});`;
+
+/** The dialog of credentials is for reading, and the column of links, which no response has, takes the width of a phone. */
+const OWN_STYLE = `body { margin: 0; }
+.swagger-ui .auth-container input, .swagger-ui .auth-container label, .swagger-ui .auth-container .auth-btn-wrapper { display: none; }
+.swagger-ui .response-col_links { display: none; }
+.swagger-ui table { table-layout: fixed; }
+.swagger-ui .response-col_status { width: 4.5em; }
+.swagger-ui .responses-inner { overflow-wrap: anywhere; }`;
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Gatepost API</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+<style>${OWN_STYLE}</style>
+</head>
+<body>
+<div id="reference"></div>
+<noscript>This page needs JavaScript. The same description for programs: <a href="/openapi.json">openapi.json</a></noscript>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script>${START_SCRIPT}</script>
+</body>
+</html>
+`;
+
+/** The page runs the script of the package and its own, and loads nothing from another host. Swagger UI has its icons in `data:` addresses. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  `script-src 'self' '${sourceHash(START_SCRIPT)}'`,
+  `style-src 'self' '${sourceHash(OWN_STYLE)}'`,
+  'img-src data:',
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
 
 /** The description of the API; it needs no credentials. */
 @Controller()
@@ -69,6 +133,18 @@ export class OpenApiController {
   getPage(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     send(request, reply, this.publication.page);
   }
+
+  @Get('docs/swagger-ui-bundle.js')
+  @Endpoint(openapiEndpoints.getScript)
+  getScript(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    send(request, reply, this.publication.script);
+  }
+
+  @Get('docs/swagger-ui.css')
+  @Endpoint(openapiEndpoints.getStyle)
+  getStyle(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    send(request, reply, this.publication.style);
+  }
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, { body, headers }: StaticContent): void {
@@ -82,10 +158,12 @@ function publish(endpoints: readonly RoutedEndpoint[], baseUrl: string): Publica
   const document = openApiDocument(endpoints, baseUrl);
   return {
     document: staticContent(JSON.stringify(document), 'application/json; charset=utf-8'),
-    page: staticContent(renderPage(document), 'text/html; charset=utf-8', {
-      'content-security-policy': contentSecurityPolicy(STYLE, "'none'"),
+    page: staticContent(PAGE, 'text/html; charset=utf-8', {
+      'content-security-policy': PAGE_POLICY,
       'referrer-policy': 'no-referrer',
     }),
+    script: staticContent(packageFile('swagger-ui-bundle.js'), 'text/javascript; charset=utf-8'),
+    style: staticContent(packageFile('swagger-ui.css'), 'text/css; charset=utf-8'),
   };
 }
 
@@ -100,4 +178,14 @@ function staticContent(body: string, type: string, headers: Readonly<Record<stri
       ...headers,
     },
   };
+}
+
+/** Reads a file of Swagger UI, which the gateway serves as it is. */
+function packageFile(name: string): string {
+  return readFileSync(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`), 'utf8');
+}
+
+/** The source expression that allows an inline script or style. */
+function sourceHash(content: string): string {
+  return `sha256-${createHash('sha256').update(content).digest('base64')}`;
 }

@@ -10,7 +10,7 @@ import { messageView, type PageView } from './page-views.js';
 /** Pages contain a token: they are not cached, not shown in frames, and send no referrer. */
 const HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': contentSecurityPolicy(PAGE_STYLE, "'self'"),
+  'content-security-policy': contentSecurityPolicy(PAGE_STYLE),
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
