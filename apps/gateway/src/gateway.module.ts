@@ -19,7 +19,7 @@ import { sendErrorPage } from './pages/page-reply.js';
 import { isForPage } from './pages/page-request.js';
 import { ResetPasswordPageController, VerifyEmailPageController } from './pages/pages.controller.js';
 import { PingController } from './ping/ping.controller.js';
-import { Principals } from './push/principals.js';
+import { Principals } from './objects/principals.js';
 import { PushRouterController } from './push/push-router.controller.js';
 import { NotificationsController, PushController, ScheduledPushesController } from './push/push.controller.js';
 import { FallbackRequestCounter, RedisRequestCounter } from './rate-limits/redis-request-counter.store.js';

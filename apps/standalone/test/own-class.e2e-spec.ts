@@ -6,7 +6,7 @@ import { type JsonValue, objectsRpc } from '#contracts';
 import { migrate } from '#database';
 import { appError } from '#errors';
 import { InProcessTransport } from '#messaging';
-import { defineClass, type ObjectClass, type ObjectRow } from '#objects';
+import { defineClass, type ObjectRow } from '#objects';
 import { type ObjectEntity, ObjectsModule } from '#objects/store';
 import { ApiClient, newDatabase } from '#testing';
 import { accountsDatabase } from '../../accounts/src/accounts.database.js';
@@ -138,7 +138,7 @@ describe('a class of one definition, one entity and one migration', () => {
       imports: [
         GatewayModule.forRoot(gateway, { requestCounts: 'memory', classes: [notes] }),
         AccountsModule.forRoot(accounts, { lockouts: 'postgresql' }),
-        ObjectsModule.forClass(AccountsObjectsModule, { objectClass: noteClass as ObjectClass, entity: NoteEntity }),
+        ObjectsModule.forClass(AccountsObjectsModule, { objectClass: noteClass, entity: NoteEntity }),
       ],
       env: {
         GATEPOST_DRAIN_SECONDS: 0,

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Database, migrate } from '#database';
-import { type RelationChange, roleClass, type RoleRow } from '#objects';
+import { type ObjectRow, roleClass } from '#objects';
 import { ObjectRepository, type QueryDatabase } from '#objects/store';
 import { newDatabase } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
 import { RoleEntity } from './role.entity.js';
+
+type RoleRow = ObjectRow & { readonly name: string };
+type RelationChange = Parameters<ObjectRepository['changeMembers']>[3][number];
 
 const APP = 'shop';
 const TIME = new Date('2026-01-01T00:00:00.123Z');

@@ -187,8 +187,9 @@ export class UsersController {
   }
 }
 
-function asObjectWrite({ objectId, run }: PreparedWrite<JsonObject>, isNew: boolean): PreparedWrite {
-  return { objectId, run: async (tx) => ({ objectId, isNew, result: await run(tx) }) };
+function asObjectWrite(write: PreparedWrite<JsonObject>, isNew: boolean): PreparedWrite {
+  const { objectId } = write;
+  return { objectId, run: async (tx) => ({ objectId, isNew, result: await write.run(tx) }) };
 }
 
 /** Whether the write changes only custom fields and the ACL, and has no condition. */

@@ -1,15 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Database, migrate } from '#database';
-import {
-  compileCount,
-  compileFind,
-  type ObjectQuery,
-  parseOrder,
-  parseWhere,
-  type QueryScope,
-  userClass,
-} from '#objects';
+import { compileCount, compileFind, parseOrder, parseWhere, type QueryScope, userClass } from '#objects';
 import { QueryDatabase } from '#objects/store';
 import { Sealer } from '#security';
 import { newDatabase, unique } from '#testing';
@@ -41,7 +33,8 @@ async function newApp(): Promise<string> {
 
 const queryClass = userClass.queryClass({ hideContact: false });
 const scopeOf = (appId: string): QueryScope => ({ appId, grantees: 'master', classOf: () => queryClass });
-const list = (appId: string, query: ObjectQuery) => users.list(compileFind(query, queryClass, scopeOf(appId)));
+const list = (appId: string, query: Parameters<typeof compileFind>[0]) =>
+  users.list(compileFind(query, queryClass, scopeOf(appId)));
 const count = (appId: string, where: unknown) =>
   users.count(compileCount(parseWhere(where), queryClass, scopeOf(appId)));
 

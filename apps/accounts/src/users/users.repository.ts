@@ -157,7 +157,7 @@ export class UsersRepository extends ObjectRepository<UserRow> {
     return row?.updatedAt;
   }
 
-  protected override toColumns(appId: string, user: UserRow) {
+  protected override toColumns(appId: string, user: UserRow): Readonly<Record<keyof UserEntity, unknown>> {
     const { identities: _, ...columns } = user;
     return { ...columns, appId, sealedIdentities: this.seal(user) };
   }

@@ -6,6 +6,8 @@ import {
   objectIdSchema,
   passwordSchema,
   phoneNumberSchema,
+  requestSchema,
+  responseSchema,
   userClass,
   usernameSchema,
 } from '#objects';
@@ -37,7 +39,7 @@ const authData = named(
 );
 
 /** A user in responses to others. */
-export const user = named('User', userClass.responseSchema(acl));
+export const user = named('User', responseSchema(userClass, acl));
 
 /** A user in responses to itself. */
 export const ownUser = named(
@@ -47,8 +49,7 @@ export const ownUser = named(
 
 export const writableFields = named(
   'UserFields',
-  userClass
-    .requestSchema('change', acl)
+  requestSchema(userClass, 'change', acl)
     .extend({ authData: authData.nullable().optional() })
     .describe('Fields of a user; any other member is a custom field.'),
 );

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { ErrorName } from '#errors';
-import { aclSchema, type ObjectClass, objectIdSchema } from '#objects';
+import { aclSchema, type ObjectClass, objectIdSchema, requestSchema, responseSchema, timestampSchema } from '#objects';
 import { describeEndpoints, type EndpointDescription, named, type Topic } from '../openapi/endpoint.decorator.js';
 
-export const timestamp = z.iso.datetime({ precision: 3 });
+export const timestamp = timestampSchema;
 export const acl = named('ACL', aclSchema);
 
 const on = z.enum(['1', 'true']).optional();
@@ -108,73 +108,102 @@ interface ObjectTexts {
 
 /** Describes the endpoints of a class. Bodies and parameters follow from the definition. */
 export function objectEndpoints(objectClass: ObjectClass, texts: ObjectTexts): ObjectEndpoints {
-  const { topic, singular, plural, descriptions = {} } = texts;
-  const object = objectClass.responseSchema(acl);
-  const hasNoInclude = objectClass.definition.hasNoInclude === true;
-  const fieldErrors = [...new Set<ErrorName>([...FIELD_ERRORS, ...texts.fieldErrors])];
-  const notIncluded = hasNoInclude ? { include: true as const } : {};
-  const one = `The ${singular.replace(/^an? /, '')}`;
-  const location = { Location: `The absolute URL of ${singular.replace(/^an? /, 'the ')}.` };
-  const described = (name: keyof ObjectEndpoints) => {
+  const { create: differences, descriptions = {}, topic } = texts;
+  const described = (name: keyof ObjectEndpoints): { description?: string } => {
     const description = descriptions[name];
     return description === undefined ? {} : { description };
   };
+  const { create, update } = writeEndpoints(objectClass, texts);
+  const { get, list } = readEndpoints(objectClass, texts);
   return describeEndpoints(topic, {
+    create: { ...create, ...described('create'), ...differences },
+    list: { ...list, ...described('list') },
+    get: { ...get, ...described('get') },
+    update: { ...update, ...described('update') },
+    remove: removeEndpoint(texts),
+  });
+}
+
+type Described = Omit<EndpointDescription, 'topic'>;
+
+function writeEndpoints(
+  objectClass: ObjectClass,
+  texts: ObjectTexts,
+): Readonly<Record<'create' | 'update', Described>> {
+  const { singular, fieldErrors, createErrors = [] } = texts;
+  const errors = [...new Set<ErrorName>([...FIELD_ERRORS, ...fieldErrors])];
+  return {
     create: {
       summary: `Create ${singular}`,
-      ...described('create'),
       credentials: 'application',
       query: writeParams.omit({ where: true }),
-      body: objectClass.requestSchema('create', acl),
+      body: requestSchema(objectClass, 'create', acl),
       answers: {
         201: {
           description: 'The id and time of the object, or the whole object with `fetchWhenSave`.',
           body: z.looseObject({ objectId: objectIdSchema, createdAt: timestamp }),
-          headers: location,
+          headers: { Location: `The absolute URL of ${theOne(singular)}.` },
         },
       },
-      errors: [...fieldErrors, ...(texts.createErrors ?? []), 'FORBIDDEN'],
-      ...texts.create,
-    },
-    list: {
-      summary: `Query ${plural}`,
-      ...described('list'),
-      credentials: 'application',
-      query: listParams.omit(notIncluded),
-      answers: { 200: { description: `The matching ${plural}.`, body: listOf(object) } },
-      errors: [...new Set<ErrorName>([...LIST_ERRORS, 'FORBIDDEN'])],
-    },
-    get: {
-      summary: `Get ${singular}`,
-      ...described('get'),
-      credentials: 'application',
-      query: readParams.omit(notIncluded),
-      answers: {
-        200: { description: `${one}; \`{}\` if it does not exist or its ACL hides it.`, body: object.partial() },
-      },
-      errors: [...READ_ERRORS, 'NOT_FOUND', 'FORBIDDEN'],
+      errors: [...errors, ...createErrors, 'FORBIDDEN'],
     },
     update: {
       summary: `Change ${singular}`,
-      ...described('update'),
       credentials: 'application',
       query: writeParams,
-      body: objectClass.requestSchema('change', acl),
+      body: requestSchema(objectClass, 'change', acl),
       answers: {
         200: {
           description: 'The time of the change.',
           body: z.looseObject({ objectId: objectIdSchema, updatedAt: timestamp }),
         },
       },
-      errors: [...new Set<ErrorName>([...fieldErrors, ...CONDITION_ERRORS]), 'NO_EFFECT', 'FORBIDDEN'],
+      errors: [...new Set<ErrorName>([...errors, ...CONDITION_ERRORS]), 'NO_EFFECT', 'FORBIDDEN'],
     },
-    remove: {
-      summary: `Delete ${plural}`,
-      description: `${descriptions.remove ?? ''} Several ids are separated by commas: all are deleted, or none.`.trim(),
+  };
+}
+
+function readEndpoints(
+  objectClass: ObjectClass,
+  { singular, plural }: ObjectTexts,
+): Readonly<Record<'get' | 'list', Described>> {
+  const object = responseSchema(objectClass, acl);
+  const omitted = objectClass.definition.hasNoInclude === true ? { include: true as const } : {};
+  return {
+    list: {
+      summary: `Query ${plural}`,
       credentials: 'application',
-      query: removeParams,
-      answers: { 200: { description: 'Done.', body: z.object({}) } },
-      errors: [...CONDITION_ERRORS, 'NO_EFFECT', 'FORBIDDEN'],
+      query: listParams.omit(omitted),
+      answers: { 200: { description: `The matching ${plural}.`, body: listOf(object) } },
+      errors: [...new Set<ErrorName>([...LIST_ERRORS, 'FORBIDDEN'])],
     },
-  });
+    get: {
+      summary: `Get ${singular}`,
+      credentials: 'application',
+      query: readParams.omit(omitted),
+      answers: {
+        200: {
+          description: `${theOne(singular, 'The')}; \`{}\` if it does not exist or its ACL hides it.`,
+          body: object.partial(),
+        },
+      },
+      errors: [...READ_ERRORS, 'NOT_FOUND', 'FORBIDDEN'],
+    },
+  };
+}
+
+function removeEndpoint({ plural, descriptions = {} }: ObjectTexts): Described {
+  return {
+    summary: `Delete ${plural}`,
+    description: `${descriptions.remove ?? ''} Several ids are separated by commas: all are deleted, or none.`.trim(),
+    credentials: 'application',
+    query: removeParams,
+    answers: { 200: { description: 'Done.', body: z.object({}) } },
+    errors: [...CONDITION_ERRORS, 'NO_EFFECT', 'FORBIDDEN'],
+  };
+}
+
+/** `the role` for `a role`. */
+function theOne(singular: string, article = 'the'): string {
+  return singular.replace(/^an? /, `${article} `);
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { installationsRpc, objectsRpc } from '#contracts';
-import { installationClass, objectIdSchema, roleClass } from '#objects';
+import { installationClass, objectIdSchema, requestSchema, roleClass } from '#objects';
 import { acl, objectEndpoints, timestamp } from './object.endpoints.js';
 import { objectsController } from './objects.controller.js';
 
@@ -37,9 +37,9 @@ export const installationsEndpoints = objectEndpoints(installationClass, {
     summary: 'Register an installation',
     description:
       'Apps send it at every start. It updates the installation with the same `installationId`, or else with the same `deviceToken` and `deviceType`. If two objects belong to one device, the one with the `installationId` stays.',
-    body: installationClass
-      .requestSchema('create', acl)
-      .extend({ objectId: objectIdSchema.optional().describe('The id of the installation, if the app knows it.') }),
+    body: requestSchema(installationClass, 'create', acl).extend({
+      objectId: objectIdSchema.optional().describe('The id of the installation, if the app knows it.'),
+    }),
     answers: {
       200: {
         description: 'The installation existed: its id and times.',

@@ -44,7 +44,10 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
     return rows.map((row) => this.toRow(row));
   }
 
-  protected override toColumns(appId: string, row: InstallationRow) {
+  protected override toColumns(
+    appId: string,
+    row: InstallationRow,
+  ): Readonly<Record<keyof InstallationEntity, unknown>> {
     // A device without an id has no queue, so its partition only decides its place in the scan.
     return { ...row, appId, partition: partitionOf({ appId, installationId: row.installationId ?? row.objectId }) };
   }

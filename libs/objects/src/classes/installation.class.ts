@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { installationId, type JsonValue } from '#contracts';
 import { appError } from '#errors';
-import { defineClass, incorrect, type ObjectChanges, type ObjectRow, parseFlag } from '../class-definition.js';
+import { incorrect, type ObjectChanges, type ObjectRow, parseFlag } from '../class-definition.js';
+import { defineClass } from '../object-class.js';
 import type { FieldChange } from '../operations/change.js';
 import { isStorableText } from '../values.js';
 

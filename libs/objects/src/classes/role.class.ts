@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { JsonValue } from '#contracts';
 import { appError } from '#errors';
 import type { Acl } from '../access.js';
-import { defineClass, type ObjectRow } from '../class-definition.js';
+import type { ObjectRow } from '../class-definition.js';
+import { defineClass } from '../object-class.js';
 
 /** A stored role, without its application and its members. */
 export interface RoleRow extends ObjectRow {

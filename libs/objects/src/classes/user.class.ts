@@ -1,14 +1,8 @@
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from '#contracts';
 import { appError } from '#errors';
-import {
-  defineClass,
-  type ObjectChanges,
-  type ObjectRow,
-  type ObjectView,
-  parseFlag,
-  plain,
-} from '../class-definition.js';
+import { type ObjectChanges, type ObjectRow, type ObjectView, parseFlag, plain } from '../class-definition.js';
+import { defineClass } from '../object-class.js';
 import { isJsonObject, isStorableText } from '../values.js';
 
 /** The fields by which a user logs in. */

@@ -1,12 +1,10 @@
 export { FIELD_INDEX_ENTITIES } from './field-index.entity.js';
-export { FieldIndexes } from './field-indexes.js';
 export { createFieldIndexTables } from './field-indexes.repository.js';
 export { type AccessContext, AccessSource, ObjectAccess } from './object-access.js';
 export { ObjectReader } from './object-reader.js';
 export { type ObjectEntity, ObjectRepository } from './object.repository.js';
 export { ObjectsModule } from './objects.module.js';
 export { countRows, listBounded, queryFailure, QueryDatabase } from './query-database.js';
-export { SlowQueries } from './slow-queries.js';
 export {
   type CreateOptions,
   type ObjectWrites,
@@ -15,4 +13,4 @@ export {
   StoredClasses,
   type WriteResult,
 } from './stored-classes.js';
-export { ALWAYS_MET, type UpdateCondition } from './update-condition.js';
+export type { UpdateCondition } from './update-condition.js';

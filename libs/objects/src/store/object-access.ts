@@ -3,7 +3,7 @@ import { appError } from '#errors';
 import { classForbidden, granteesOf, grants, isGranted, writeForbidden } from '../access.js';
 import type { ObjectRow } from '../class-definition.js';
 import type { QueryClass, QueryScope } from '../query/query.js';
-import { type Requester, StoredClasses } from './stored-classes.js';
+import type { Requester, StoredClasses } from './stored-classes.js';
 import { ALWAYS_MET, type UpdateCondition, updateCondition } from './update-condition.js';
 
 /** Where the engine learns of a caller's rights. Each service that stores classes provides one. */

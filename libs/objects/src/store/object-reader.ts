@@ -95,8 +95,10 @@ export class ObjectReader {
       const spotsById = byId(spots.filter((spot) => spot.className === className));
       for (const ids of inBatches([...spotsById.keys()])) {
         const objects = await stored.objects.findMany(context.scope.appId, ids);
-        for (const object of objects.filter((found) => context.mayRead(found)))
+        const readable = objects.filter((object) => context.mayRead(object));
+        readable.forEach((object) => {
           fill(spotsById.get(object.objectId) ?? [], present(stored, object, reading), reading);
+        });
       }
     }
   }

@@ -1,8 +1,9 @@
-import { Clock } from '#bootstrap';
+import type { Clock } from '#bootstrap';
 import type { JsonObject, JsonValue, ObjectWriteOptions } from '#contracts';
 import type { Tx } from '#database';
 import { appError } from '#errors';
-import type { FieldDefinitions, ObjectChanges, ObjectClass, ObjectRow } from '../class-definition.js';
+import type { FieldDefinitions, ObjectChanges, ObjectRow } from '../class-definition.js';
+import type { ObjectClass } from '../object-class.js';
 import { applyChanges } from '../operations/apply-changes.js';
 import { changedRoots } from '../operations/change.js';
 import { assertObjectSize, changedFields, inLockOrder, newObjectId, readOnlyKey, touched } from '../stored-object.js';

@@ -1,5 +1,5 @@
 import {
-  Database,
+  type Database,
   insertStatement,
   type Queryable,
   selectList,
@@ -11,12 +11,16 @@ import {
   violatedUniqueConstraint,
 } from '#database';
 import { type AppError, appError } from '#errors';
-import type { FieldDefinitions, ObjectClass, ObjectRow } from '../class-definition.js';
+import type { FieldDefinitions, ObjectRow } from '../class-definition.js';
+import type { ObjectClass } from '../object-class.js';
 import type { RelationChange } from '../operations/change.js';
 import type { CompiledCount, CompiledFind } from '../query/compile.js';
 import { countRows, listBounded, type QueryDatabase } from './query-database.js';
 
-/** The columns of every entity of a class. */
+/**
+ * The columns of every entity of a class.
+ * @public
+ */
 export interface ObjectEntity {
   appId: string;
   objectId: string;

@@ -21,6 +21,7 @@ interface IdentifiedWrite extends ObjectWrite {
 }
 
 /** A controller that serves the classes of one service. */
+// eslint-disable-next-line max-lines-per-function -- decorators need the contract, so the whole class stands in the function
 export function serving(contract: ObjectsRpc): Type {
   @Controller()
   class ObjectsController {

@@ -6,6 +6,7 @@ import {
   Module,
   type ModuleMetadata,
   type OnApplicationBootstrap,
+  type Provider,
   type Type,
 } from '@nestjs/common';
 import { Clock } from '#bootstrap';
@@ -51,6 +52,48 @@ interface ObjectsService {
 const SETTINGS = Symbol('ObjectsSettings');
 const REPOSITORY = Symbol('ObjectRepository');
 
+const READING: readonly Provider[] = [
+  {
+    provide: ObjectAccess,
+    useFactory: (source: AccessSource, classes: StoredClasses) => new ObjectAccess(source, classes),
+    inject: [AccessSource, StoredClasses],
+  },
+  {
+    provide: ObjectReader,
+    useFactory: (...parts: ConstructorParameters<typeof ObjectReader>) => new ObjectReader(...parts),
+    inject: [ObjectAccess, StoredClasses, FieldIndexes, SlowQueries],
+  },
+];
+
+const INDEXING: readonly Provider[] = [
+  {
+    provide: FieldIndexesRepository,
+    useFactory: (database: Database, settings: ObjectsSettings) =>
+      new FieldIndexesRepository(database, settings.database.schema),
+    inject: [OBJECTS_DATABASE, SETTINGS],
+  },
+  {
+    provide: FieldIndexes,
+    useFactory: (repository: FieldIndexesRepository, classes: StoredClasses) => new FieldIndexes(repository, classes),
+    inject: [FieldIndexesRepository, StoredClasses],
+  },
+  {
+    provide: SlowQueries,
+    useFactory: (database: Database, settings: ObjectsSettings) => new SlowQueries(database, settings.database.schema),
+    inject: [OBJECTS_DATABASE, SETTINGS],
+  },
+  {
+    provide: IndexBuilder,
+    useFactory: (
+      database: Database,
+      settings: ObjectsSettings,
+      repository: FieldIndexesRepository,
+      classes: StoredClasses,
+    ) => new IndexBuilder(repository, classes, { ...settings.database, poolSize: 1 }, database),
+    inject: [OBJECTS_DATABASE, SETTINGS, FieldIndexesRepository, StoredClasses],
+  },
+];
+
 /**
  * The object engine of one service: reads, queries and writes of the registered classes, and the indexes of custom fields. A module of
  * a class registers it in `StoredClasses`, or is made by `forClass`.
@@ -63,7 +106,6 @@ export class ObjectsModule implements OnApplicationBootstrap, BeforeApplicationS
   ) {}
 
   static forService(service: ObjectsService): DynamicModule {
-    const inject = [OBJECTS_DATABASE, SETTINGS];
     return {
       module: ObjectsModule,
       imports: service.imports ?? [],
@@ -79,55 +121,10 @@ export class ObjectsModule implements OnApplicationBootstrap, BeforeApplicationS
           inject: [SETTINGS, Metrics],
           useFactory: (settings: ObjectsSettings, metrics: Metrics) => queryDatabaseOf(service.name, settings, metrics),
         },
-        {
-          provide: ObjectAccess,
-          useFactory: (source: AccessSource, classes: StoredClasses) => new ObjectAccess(source, classes),
-          inject: [AccessSource, StoredClasses],
-        },
-        {
-          provide: ObjectReader,
-          useFactory: (...parts: ConstructorParameters<typeof ObjectReader>) => new ObjectReader(...parts),
-          inject: [ObjectAccess, StoredClasses, FieldIndexes, SlowQueries],
-        },
-        {
-          provide: FieldIndexesRepository,
-          useFactory: (database: Database, settings: ObjectsSettings) =>
-            new FieldIndexesRepository(database, settings.database.schema),
-          inject,
-        },
-        {
-          provide: FieldIndexes,
-          useFactory: (repository: FieldIndexesRepository, classes: StoredClasses) =>
-            new FieldIndexes(repository, classes),
-          inject: [FieldIndexesRepository, StoredClasses],
-        },
-        {
-          provide: SlowQueries,
-          useFactory: (database: Database, settings: ObjectsSettings) =>
-            new SlowQueries(database, settings.database.schema),
-          inject,
-        },
-        {
-          provide: IndexBuilder,
-          useFactory: (
-            database: Database,
-            settings: ObjectsSettings,
-            repository: FieldIndexesRepository,
-            classes: StoredClasses,
-          ) => new IndexBuilder(repository, classes, { ...settings.database, poolSize: 1 }, database),
-          inject: [...inject, FieldIndexesRepository, StoredClasses],
-        },
+        ...READING,
+        ...INDEXING,
       ],
-      exports: [
-        FieldIndexes,
-        ObjectAccess,
-        ObjectReader,
-        OBJECTS_DATABASE,
-        QueryDatabase,
-        SETTINGS,
-        SlowQueries,
-        StoredClasses,
-      ],
+      exports: [ObjectAccess, ObjectReader, OBJECTS_DATABASE, QueryDatabase, SETTINGS, StoredClasses],
     };
   }
 
@@ -144,20 +141,7 @@ export class ObjectsModule implements OnApplicationBootstrap, BeforeApplicationS
         {
           provide: REPOSITORY,
           inject: [StoredClasses, ObjectAccess, OBJECTS_DATABASE, QueryDatabase, SETTINGS, Clock],
-          useFactory: (
-            classes: StoredClasses,
-            access: ObjectAccess,
-            database: Database,
-            queries: QueryDatabase,
-            { limitBytes }: ObjectsSettings,
-            clock: Clock,
-          ) => {
-            const { objectClass } = storage;
-            const objects = new ObjectRepository(storage, database, queries);
-            const writes = new ObjectWriter({ objectClass, objects, access, clock, limitBytes });
-            classes.register({ objectClass, objects, writes });
-            return objects;
-          },
+          useFactory: (...parts: EngineParts) => register(storage, parts),
         },
       ],
     };
@@ -178,6 +162,19 @@ type RegisteredClass = Parameters<StoredClasses['register']>[0];
 /** The module of one class. */
 @Module({})
 class ObjectClassModule {}
+
+type EngineParts = [StoredClasses, ObjectAccess, Database, QueryDatabase, ObjectsSettings, Clock];
+
+function register(
+  storage: ObjectStorage & Pick<RegisteredClass, 'objectClass'>,
+  [classes, access, database, queries, { limitBytes }, clock]: EngineParts,
+): ObjectRepository {
+  const { objectClass } = storage;
+  const objects = new ObjectRepository(storage, database, queries);
+  const writes = new ObjectWriter({ objectClass, objects, access, clock, limitBytes });
+  classes.register({ objectClass, objects, writes });
+  return objects;
+}
 
 function queryDatabaseOf(name: string, { database }: ObjectsSettings, metrics: Metrics): QueryDatabase {
   const queries = new QueryDatabase({

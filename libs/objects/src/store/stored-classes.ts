@@ -1,7 +1,8 @@
 import type { Caller, JsonObject, ObjectWriteOptions, Principal } from '#contracts';
 import type { Tx } from '#database';
 import { appError } from '#errors';
-import type { FieldDefinitions, ObjectClass, ObjectRow } from '../class-definition.js';
+import type { FieldDefinitions, ObjectRow } from '../class-definition.js';
+import type { ObjectClass } from '../object-class.js';
 import type { FieldIndexed } from './field-indexes.js';
 import type { ObjectRepository } from './object.repository.js';
 import type { UpdateCondition } from './update-condition.js';
@@ -67,7 +68,7 @@ export class StoredClasses implements FieldIndexed {
   of(className: string): StoredClass {
     const stored = this.#classes.get(className);
     if (stored === undefined) throw appError('NOT_FOUND');
-    return stored as unknown as StoredClass;
+    return stored;
   }
 
   /** The names in one order, in which transactions lock their objects: a role before the users that join it. */
