@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import swc from 'unplugin-swc';
 import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 interface TsConfig {
   readonly compilerOptions: { readonly paths: Readonly<Record<string, readonly [string]>> };
@@ -16,8 +17,19 @@ const alias = Object.entries(compilerOptions.paths).map(([name, [path]]) => ({
 }));
 
 const SECOND = 1_000;
+/** Long life cycles, faults and proofs. `npm run test:all` runs them, `npm test` does not. */
+const SLOW = [
+  'apps/cli/test/upgrade.e2e-spec.ts',
+  'apps/mail/test/mail-faults.e2e-spec.ts',
+  'libs/messaging/test/rabbit-alarm.broker-spec.ts',
+  'test/journeys/{backup,broker-restart,emails-life,expired-links,lockout-life,push-faults,redis-cluster}.e2e-spec.ts',
+  'test/journeys/{rolling-restart,secret-rotation,services-life,standalone,standalone-life}.e2e-spec.ts',
+  'test/journeys/{text-messages,third-party-life}.e2e-spec.ts',
+];
 /** Files that need what this machine does not have (tools/test.mjs). */
 const LEFT_OUT = (process.env['TEST_LEFT_OUT'] ?? '').split(',').filter((file) => file !== '');
+/** Parts of paths. A tiny file may be the longest, which Vitest does not know. */
+const LONGEST = ['/rolling-restart.', '/journeys/services.', '/journeys/standalone.', '/journeys/', '/apps/mail/test/'];
 const SETUP = ['libs/testing/src/quiet.setup.ts', 'tools/test/test-file.setup.mjs'].map(fromHere);
 
 /** One size of test: where it stands and how long one may take. */
@@ -43,7 +55,7 @@ function project(
     test: {
       name,
       include,
-      exclude: [...configDefaults.exclude, ...LEFT_OUT],
+      exclude: [...configDefaults.exclude, ...LEFT_OUT, ...(name === 'slow' ? [] : SLOW)],
       environment: 'node',
       // Unit tests log nothing and use no broker; the others expect what goes wrong.
       setupFiles: name === 'unit' ? [] : SETUP,
@@ -53,10 +65,23 @@ function project(
   };
 }
 
+/** Starts the longest files first: one of them that begins last would run alone. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const placeOf = ({ moduleId }: TestSpecification) => {
+      const place = LONGEST.findIndex((part) => moduleId.includes(part));
+      return place === -1 ? LONGEST.length : place;
+    };
+    return sorted.sort((one, other) => placeOf(one) - placeOf(other));
+  }
+}
+
 export default defineConfig({
   test: {
     passWithNoTests: false,
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     reporters: ['default'],
     projects: [
       project('unit', ['{apps,libs}/*/src/**/*.spec.ts'], { test: 2 * SECOND, hook: 5 * SECOND }),
@@ -68,6 +93,7 @@ export default defineConfig({
         hook: 90 * SECOND,
       }),
       project('journeys', ['test/journeys/**/*.e2e-spec.ts'], { test: 60 * SECOND, hook: 90 * SECOND }),
+      project('slow', SLOW, { test: 60 * SECOND, hook: 90 * SECOND }),
       // Run by name only: npm run test:races, test:faults, test:hostile.
       project('races', ['test/races/**/*.e2e-spec.ts'], { test: 600 * SECOND, hook: 120 * SECOND }),
       project('faults', ['test/faults/**/*.e2e-spec.ts'], { test: 3600 * SECOND, hook: 180 * SECOND }),

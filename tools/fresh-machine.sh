@@ -13,7 +13,7 @@ Runs as root. The tests see no service of this machine: they have network, proce
   --suite NAME     bookworm (default), trixie, jammy, noble
   --mirror URL     where debootstrap takes packages from (default: its own)
   --folder PATH    where roots are made and kept (default: a folder in /var/tmp); a root of the same suite is used again
-  --tests "ARGS"   arguments of npm test (default: none, which is everything)
+  --tests "ARGS"   arguments of npm test (default: none, which is all but the slow ones)
   --install        as root: let npm test install what is missing with apt-get, which needs the network of this machine; services of this
                    machine are then hidden by URLs at which none answers. Without it: no network, and TEST_INSTALL=no
   --copy PATH      also copies this file or folder of this machine into the root, such as a CA bundle, or npm's or apt's configuration;

@@ -9,8 +9,9 @@ import { ensureBuilt, ensureInstalled, fail, ROOT } from './prepare.mjs';
 const HELP = `Usage: npm test [-- <arguments of vitest>]
        npm run test:all [-- <arguments of vitest>]
 
-Installs the packages of npm, provides what the tests need besides, then runs in this order: npm run check (format, lint, types,
-boundaries, unused), the unit, database, broker and end-to-end tests, and the release before on the schemas of this version.
+Installs the packages of npm, provides what the tests need besides, then runs npm run check (format, lint, types, boundaries, unused)
+beside the unit, database, broker, end-to-end, deployment and journey tests, and then the release before on the schemas of this version.
+"npm run test:all" and "npm test -- --slow" also run the long life cycles, faults and proofs (project slow).
 
 Servers: those that answer at DATABASE_URL, REDIS_URL and AMQP_URL or their default local ports; else containers, where a
 Docker engine runs; else private ones from installed programs. A PostgreSQL comes with the packages of npm.
@@ -25,7 +26,7 @@ The tests work in a database, queues and key prefixes of their own and remove th
 
 With arguments only the tests run that they select:
   npm test -- --project unit            the unit tests (projects: unit, database, broker, e2e, journeys,
-                                        deployment)
+                                        deployment, slow)
   npm test -- users                     the tests whose file names contain "users"
   npm test -- -t 'signs up'             the tests whose names match
 
@@ -34,14 +35,15 @@ Races, faults and hostile input have commands of their own: npm run test:races, 
 
 const RUN_ID = randomBytes(4).toString('hex');
 const INTERRUPTED = 130;
+/** Ours; everything else is for vitest. --all: also the slow project, and no part may be missing. --slow: the first of both alone. */
+const OWN = ['--all', '--slow'];
+const vitestArguments = process.argv.slice(2).filter((argument) => !OWN.includes(argument));
+const isCi = !['', '0', 'false'].includes(process.env.CI ?? '');
+const isComplete = isCi || process.argv.includes('--all');
+const isSlowWanted = OWN.some((argument) => process.argv.includes(argument));
 /** Not the proofs, which take long and have commands of their own. */
 const EVERYDAY = ['unit', 'database', 'broker', 'e2e', 'deployment', 'journeys'];
-const EVERYDAY_PROJECTS = EVERYDAY.map((project) => `--project=${project}`);
-/** Ours; everything else is for vitest. */
-const ALL = '--all';
-const vitestArguments = process.argv.slice(2).filter((argument) => argument !== ALL);
-const isCi = !['', '0', 'false'].includes(process.env.CI ?? '');
-const isComplete = isCi || process.argv.includes(ALL);
+const PROJECTS = [...EVERYDAY, ...(isSlowWanted ? ['slow'] : [])].map((project) => `--project=${project}`);
 
 if (vitestArguments.includes('--help') || vitestArguments.includes('-h')) {
   process.stdout.write(HELP);
@@ -49,12 +51,12 @@ if (vitestArguments.includes('--help') || vitestArguments.includes('-h')) {
 }
 
 const startedAt = Date.now();
-let current;
+const running = new Set();
 let isInterrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
     isInterrupted = true;
-    current?.kill(signal);
+    for (const child of running) child.kill(signal);
   });
 }
 
@@ -103,7 +105,7 @@ function summary() {
 
 function selectOrFail() {
   try {
-    const args = vitestArguments.length > 0 ? vitestArguments : EVERYDAY_PROJECTS;
+    const args = vitestArguments.length > 0 ? vitestArguments : PROJECTS;
     return select(args, { withPrevious: vitestArguments.length === 0 });
   } catch (error) {
     return fail(error.message);
@@ -136,12 +138,16 @@ async function runAll() {
   if (there.has('postgresql')) await createDatabase(run.urls.DATABASE_URL, run.database);
   if (vitestArguments.length > 0) return vitest('tests', vitestArguments);
   // A step that fails does not hide what the later ones would show.
-  const isClean = await step('npm run check', 'npm', ['run', '--silent', 'check']);
-  const isTested = await allTests();
+  const [isClean, isTested] = await Promise.all([check(), allTests()]);
   const isUpgradable =
     isPreviousLeftOut(absent) ||
     (await step('the release before, on these schemas', 'npm', ['run', '--silent', 'test:previous']));
   return isTested && isUpgradable && isClean;
+}
+
+/** Beside the tests, which often wait. Its output comes in one piece. */
+function check() {
+  return step('npm run check', 'npm', ['run', '--silent', 'check'], { isShownAtEnd: true });
 }
 
 /**
@@ -151,7 +157,7 @@ async function runAll() {
 async function allTests() {
   const report = join(run.folder, 'report.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  if (await vitest('tests', [...EVERYDAY_PROJECTS, ...reporters])) return true;
+  if (await vitest('tests', [...PROJECTS, ...reporters])) return true;
   const again = isInterrupted ? undefined : planRetry(report, ROOT);
   if (again === undefined || !(await vitest('tests that failed, alone', again.vitestArguments))) return false;
   for (const file of again.files) log(`UNSTABLE, failed among the others and passed alone: ${file}`);
@@ -162,23 +168,31 @@ function vitest(name, args) {
   return step(name, process.execPath, [join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...args]);
 }
 
-async function step(name, command, args) {
+async function step(name, command, args, { isShownAtEnd = false } = {}) {
   if (isInterrupted) return false;
   log(`${name} …`);
   const stepStartedAt = Date.now();
-  const isPassed = await runCommand(command, args);
+  const isPassed = await runCommand(command, args, isShownAtEnd);
   log(`${name}: ${isPassed ? 'passed' : 'FAILED'} (${seconds(stepStartedAt)})`);
   return isPassed;
 }
 
-function runCommand(command, args) {
+function runCommand(command, args, isShownAtEnd) {
   return new Promise((resolve) => {
-    current = spawn(command, args, { cwd: ROOT, stdio: 'inherit', env: testEnvironment() });
-    current.once('error', (error) => {
+    const stdio = isShownAtEnd ? ['ignore', 'pipe', 'pipe'] : 'inherit';
+    const child = spawn(command, args, { cwd: ROOT, stdio, env: testEnvironment() });
+    running.add(child);
+    const output = [];
+    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => output.push(chunk));
+    child.once('error', (error) => {
       process.stderr.write(`${command} cannot be run: ${error.message}\n`);
       resolve(false);
     });
-    current.once('exit', (status) => resolve(status === 0));
+    child.once('close', (status) => {
+      running.delete(child);
+      process.stderr.write(Buffer.concat(output));
+      resolve(status === 0);
+    });
   });
 }
 

@@ -33,7 +33,7 @@ const RULES = [
   { files: /^test\/deployment\/kubernetes\/processes\./, needs: SERVERS },
   { files: /^(test\/deployment|tools)\//, needs: [] },
 
-  { files: /^test\/journeys\/standalone\./, needs: [], uses: ['browser'] },
+  { files: /^test\/journeys\/standalone(-smoke)?\./, needs: [], uses: ['browser'] },
   { files: /^test\/journeys\/(standalone-life|start-failures)\./, needs: [] },
   { files: /^test\/journeys\/expired-links\./, needs: ['browser'] },
   { files: /^test\/journeys\/mailed-links\./, needs: ['browser'], uses: SERVERS },
