@@ -110,7 +110,6 @@ export interface ObjectView {
 
 /**
  * The members that each stored object has.
- * @public
  */
 export interface ObjectRow {
   readonly objectId: string;

@@ -1,5 +1,7 @@
 export { type Acl, ANONYMOUS, granteesOf, grants, writeForbidden } from './access.js';
-export type { ObjectRow, ObjectView } from './class-definition.js';
+export type { ObjectView } from './class-definition.js';
+/** For a class of one's own. @public */
+export type { ObjectRow } from './class-definition.js';
 export { aclSchema, objectIdSchema, requestSchema, responseSchema, timestampSchema } from './class-schemas.js';
 export {
   DEVICE_TYPE,
@@ -22,14 +24,16 @@ export {
   userClass,
   usernameSchema,
 } from './classes/user.class.js';
-export { defineClass, type ObjectClass } from './object-class.js';
+export type { ObjectClass } from './object-class.js';
+/** For a class of one's own. @public */
+export { defineClass } from './object-class.js';
 export { applyChanges } from './operations/apply-changes.js';
 export { canonicalText, changedRoots } from './operations/change.js';
 export { isDelete, isOperation } from './operations/parse-changes.js';
 export { compileCondition, compileCount, type CompiledCount, type CompiledFind, compileFind } from './query/compile.js';
 export { parseOrder } from './query/parse-values.js';
 export { parseWhere } from './query/parse.js';
-export type { ObjectQuery, QueryClass, QueryScope } from './query/query.js';
+export type { QueryClass, QueryScope } from './query/query.js';
 export {
   assertObjectSize,
   changedFields,

@@ -211,7 +211,6 @@ function chosenId(objectId: JsonValue | undefined): { objectId?: string } {
 
 /**
  * A class by its definition. The types of the parsed changes follow from the parsers of the fields.
- * @public
  */
 export function defineClass<Row extends ObjectRow>() {
   return <const Fields extends FieldDefinitions>(definition: ClassDefinition<Fields>): ObjectClass<Fields, Row> =>

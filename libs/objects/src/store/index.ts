@@ -2,7 +2,9 @@ export { FIELD_INDEX_ENTITIES } from './field-index.entity.js';
 export { createFieldIndexTables } from './field-indexes.repository.js';
 export { type AccessContext, AccessSource, ObjectAccess } from './object-access.js';
 export { ObjectReader } from './object-reader.js';
-export { type ObjectEntity, ObjectRepository } from './object.repository.js';
+export { ObjectRepository } from './object.repository.js';
+/** For a class of one's own. @public */
+export type { ObjectEntity } from './object.repository.js';
 export { ObjectsModule } from './objects.module.js';
 export { countRows, listBounded, queryFailure, QueryDatabase } from './query-database.js';
 export {

@@ -19,7 +19,6 @@ import { countRows, listBounded, type QueryDatabase } from './query-database.js'
 
 /**
  * The columns of every entity of a class.
- * @public
  */
 export interface ObjectEntity {
   appId: string;
