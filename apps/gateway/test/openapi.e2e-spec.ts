@@ -104,7 +104,7 @@ describe('the description of the API', () => {
       ).toEqual([]);
       expect(complaints).toEqual([]);
       await page.context().close();
-    });
+    }, 90_000);
   });
 
   @Controller('1.1')
