@@ -92,19 +92,23 @@ describe('the description of the API', () => {
   describe.runIf(isProvided('browser'))('in a browser', () => {
     const visit = useBrowser();
 
-    it.each([390, 1280])('fits a window of %i pixels, and loads nothing from another host', async (width) => {
-      const { page, requests, complaints } = await visit({ viewport: { width, height: 800 } });
-      const base = `http://127.0.0.1:${service.port}/`;
-      await page.goto(`${base}docs`);
-      await page.getByText('Log in with a password or a code').click();
-      await page.getByText('Responses', { exact: true }).waitFor();
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
-      expect(
-        requests.map((request) => request.url()).filter((url) => !url.startsWith('data:') && !url.startsWith(base)),
-      ).toEqual([]);
-      expect(complaints).toEqual([]);
-      await page.context().close();
-    }, 90_000);
+    it.each([390, 1280])(
+      'fits a window of %i pixels, and loads nothing from another host',
+      async (width) => {
+        const { page, requests, complaints } = await visit({ viewport: { width, height: 800 } });
+        const base = `http://127.0.0.1:${service.port}/`;
+        await page.goto(`${base}docs`);
+        await page.getByText('Log in with a password or a code').click();
+        await page.getByText('Responses', { exact: true }).waitFor();
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+        expect(
+          requests.map((request) => request.url()).filter((url) => !url.startsWith('data:') && !url.startsWith(base)),
+        ).toEqual([]);
+        expect(complaints).toEqual([]);
+        await page.context().close();
+      },
+      90_000,
+    );
   });
 
   @Controller('1.1')
