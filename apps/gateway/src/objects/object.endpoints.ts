@@ -18,6 +18,9 @@ export const CONDITION_ERRORS = [
   'QUERY_TIMED_OUT',
 ] as const satisfies ErrorName[];
 
+/** The errors of the parameter `keys`. */
+const KEYS_ERRORS = ['INVALID_QUERY', 'INCORRECT_TYPE'] as const satisfies ErrorName[];
+
 /** The errors of the parameters `keys` and `include`. */
 export const READ_ERRORS = [
   'INVALID_QUERY',
@@ -168,7 +171,8 @@ function readEndpoints(
   { singular, plural }: ObjectTexts,
 ): Readonly<Record<'get' | 'list', Described>> {
   const object = responseSchema(objectClass, acl);
-  const omitted = objectClass.definition.hasNoInclude === true ? { include: true as const } : {};
+  const hasNoInclude = objectClass.definition.hasNoInclude === true;
+  const omitted = hasNoInclude ? { include: true as const } : {};
   return {
     list: {
       summary: `Query ${plural}`,
@@ -187,7 +191,7 @@ function readEndpoints(
           body: object.partial(),
         },
       },
-      errors: [...READ_ERRORS, 'NOT_FOUND', 'FORBIDDEN'],
+      errors: [...(hasNoInclude ? KEYS_ERRORS : READ_ERRORS), 'NOT_FOUND', 'FORBIDDEN'],
     },
   };
 }
