@@ -8,7 +8,7 @@ import { describePushRouter } from './suites/push-router.suite.js';
 import { describeSdk } from './suites/sdk.suite.js';
 import { describeSignUp } from './suites/sign-up.suite.js';
 
-/** What this shape does with adapters of its own: commands, lockouts, device queues. All the rest: standalone.e2e-spec.ts. */
+/** The parts with adapters of their own in this shape: commands, lockouts, device queues. standalone.e2e-spec.ts tests the whole API. */
 describe('the standalone server, in short', () => {
   const server = useServer(() => startStandalone());
 

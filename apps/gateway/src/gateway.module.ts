@@ -12,7 +12,7 @@ import { BatchController, BatchSaveController } from './batch/batch.controller.j
 import { GATEWAY_CONFIG, type GatewayConfig } from './gateway.config.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { MethodOverrideController } from './http/method-override.js';
-import { InstallationsController, RolesController } from './objects/stored-classes.js';
+import { InstallationsController, RolesController } from './objects/class-routes.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
 import { ENDPOINTS, endpointsOf, OPERATIONS_ENDPOINTS, type RoutedEndpoint } from './openapi/routed-endpoints.js';
 import { sendErrorPage } from './pages/page-reply.js';

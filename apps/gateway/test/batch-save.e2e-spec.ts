@@ -69,7 +69,7 @@ describe('POST /1.1/batch/save', () => {
     await start();
     expect(await save()).toEqual({ status: 200, body: {} });
     expect(await save(change, null)).toMatchObject({ status: 400, body: { code: 107 } });
-    expect(await save(change, { ...change, path: '/1.1/classes/Post/1' })).toMatchObject({
+    expect(await save(change, { ...change, path: '/1.1/files/1' })).toMatchObject({
       status: 404,
       body: { code: 101 },
     });

@@ -37,7 +37,7 @@ const noteClass = defineClass<NoteRow>()({
           throw appError('KEY_REQUIRED', { message: 'A note has a title.' });
         return value;
       },
-      isRequired: true,
+      missingError: 'KEY_REQUIRED',
       takenError: 'UNIQUE_FIELD_TAKEN',
       query: { type: 'text', isUnique: true },
     },
@@ -184,6 +184,21 @@ describe('a class of one definition, one entity and one migration', () => {
         .body;
     expect(await find({ level: 2 })).toMatchObject({ count: 2, results: [{ title: 'c' }, { title: 'b' }] });
     expect(await find({ title: 'a' })).toMatchObject({ count: 1, results: [{ level: 1 }] });
+  });
+
+  it('saves several at once, all or none', async () => {
+    const save = (...titles: unknown[]) =>
+      client.post('/1.1/batch/save', {
+        requests: titles.map((title, index) => ({
+          method: 'POST',
+          path: '/1.1/classes/Note',
+          body: { __internalId: String(index), title },
+        })),
+      });
+    expect(Object.keys((await save('first', 'second')).body)).toEqual(['0', '1']);
+    expect((await save('third', 'first')).body['code']).toBe(appError('UNIQUE_FIELD_TAKEN').code);
+    const where = encodeURIComponent(JSON.stringify({ title: 'third' }));
+    expect((await client.get(`/1.1/classes/Note?where=${where}`)).body).toEqual({ results: [] });
   });
 
   it('refuses what its definition refuses, before a service receives it', async () => {

@@ -68,7 +68,7 @@ interface ClaimOptions<Item> {
   readonly work: (item: Item) => Promise<void>;
   readonly maxWaitMs?: PollingOptions['maxWaitMs'];
   readonly logger: Pick<Logger, 'debug' | 'warn'>;
-  /** What the log says of a failed claim, before the reason. */
+  /** The text of the log for a failed claim, before the reason. */
   readonly failureText: string;
 }
 

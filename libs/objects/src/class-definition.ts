@@ -14,8 +14,8 @@ export interface FieldDefinition {
   readonly parse?: (value: JsonValue) => unknown;
   /** `null`, the empty text and the operation Delete remove the value. */
   readonly isRemovable?: true;
-  /** A new object needs the field. */
-  readonly isRequired?: true;
+  /** A new object needs the field; the error of a request without it. */
+  readonly missingError?: ErrorName;
   /** The value of a new object that does not set the field. Default: null. */
   readonly initial?: JsonValue;
   /** A change cannot give the field another value. */
@@ -48,8 +48,8 @@ export interface ClassDefinition<Fields extends FieldDefinitions = FieldDefiniti
   readonly description: string;
   readonly fields: Fields;
   readonly relations?: Readonly<Record<string, RelationDefinition>>;
-  /** Each object needs an ACL. @throws AppError ROLE_ACL_REQUIRED where a request removes it */
-  readonly isAclRequired?: true;
+  /** Each object needs an ACL; the error of a request that omits or removes it. */
+  readonly missingAclError?: ErrorName;
   /** Its objects are the users that send requests: each one is the owner of itself. */
   readonly isPrincipal?: true;
   /** Responses cannot contain the objects that Pointers refer to, because another service stores them. */
@@ -97,7 +97,7 @@ export interface NewObject<Fields extends FieldDefinitions> {
   readonly changes: ObjectChanges<Fields>;
 }
 
-/** What one caller sees of an object. */
+/** The view of one caller on an object. */
 export interface ObjectView {
   /** The object itself is the caller, or has just been written by it; the master key; or another caller. */
   readonly viewer: 'owner' | 'master' | 'other';
@@ -108,9 +108,7 @@ export interface ObjectView {
   readonly returnAcl?: boolean;
 }
 
-/**
- * The members that each stored object has.
- */
+/** The members that each stored object has. */
 export interface ObjectRow {
   readonly objectId: string;
   readonly acl: Acl | null;

@@ -35,7 +35,7 @@ export function requestSchema(
   const relations = Object.entries(definition.relations ?? {}).map(
     ([name, { description }]) => [name, relationSchema(description).optional()] as const,
   );
-  const isAclRequired = definition.isAclRequired === true;
+  const isAclRequired = definition.missingAclError !== undefined;
   const wholeAcl = isAclRequired ? acl : acl.nullable();
   return z
     .looseObject({
@@ -46,9 +46,9 @@ export function requestSchema(
     .describe('The fields; any other member is a custom field.');
 }
 
-function requestField({ schema, isRemovable, isRequired }: FieldDefinition, isNew: boolean): z.ZodType {
+function requestField({ schema, isRemovable, missingError }: FieldDefinition, isNew: boolean): z.ZodType {
   const value = isRemovable === true ? schema.nullable() : schema;
-  return isNew && isRequired === true ? value : value.optional();
+  return isNew && missingError !== undefined ? value : value.optional();
 }
 
 function formatSchemas(

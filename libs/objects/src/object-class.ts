@@ -30,6 +30,7 @@ const READ_ONLY = ['objectId', 'createdAt', 'updatedAt', 'className'];
 export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row extends ObjectRow = ObjectRow> {
   readonly #readOnly: ReadonlySet<string>;
   readonly #presented: readonly PresentedField[];
+  readonly #queryClasses: Readonly<Record<'open' | 'withoutContact', QueryClass>>;
 
   constructor(readonly definition: ClassDefinition<Fields>) {
     const entries = Object.entries<FieldDefinition>(definition.fields);
@@ -38,6 +39,7 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
     this.#presented = entries.flatMap(([name, { present, isContact = false }]) =>
       present === 'hidden' ? [] : [{ name, present, isContact }],
     );
+    this.#queryClasses = { open: this.#queryClass(false), withoutContact: this.#queryClass(true) };
   }
 
   get name(): string {
@@ -63,7 +65,7 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
 
   /**
    * Parses the fields of a new object.
-   * @throws AppError as `parse`; ROLE_ACL_REQUIRED, or the error of a required field that is missing
+   * @throws AppError as `parse`; the error of a required field or ACL that is missing
    */
   parseNew({ objectId, ...rest }: JsonObject, isMaster: boolean): NewObject<Fields> {
     const isIdChosen = this.definition.isIdChosen === true;
@@ -102,6 +104,10 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
 
   /** The fields that queries may name. With `hideContact` hidden contact data cannot be queried either. */
   queryClass({ hideContact = false }: { readonly hideContact?: boolean } = {}): QueryClass {
+    return this.#queryClasses[hideContact ? 'withoutContact' : 'open'];
+  }
+
+  #queryClass(hideContact: boolean): QueryClass {
     const entries = Object.entries<FieldDefinition>(this.definition.fields);
     const columns = entries.flatMap(([name, { query }]): [string, QueryColumn][] =>
       query === undefined ? [] : [[name, { ...query, sql: columnName(name) }]],
@@ -132,9 +138,10 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
   }
 
   #assertComplete(fields: JsonObject): void {
-    for (const [name, { isRequired, parse }] of Object.entries<FieldDefinition>(this.definition.fields))
-      if (isRequired === true && !Object.hasOwn(fields, name)) parse?.(null);
-    if (this.definition.isAclRequired === true && fields['ACL'] === undefined) throw appError('ROLE_ACL_REQUIRED');
+    for (const [name, { missingError }] of Object.entries<FieldDefinition>(this.definition.fields))
+      if (missingError !== undefined && !Object.hasOwn(fields, name)) throw appError(missingError);
+    const { missingAclError } = this.definition;
+    if (missingAclError !== undefined && fields['ACL'] === undefined) throw appError(missingAclError);
   }
 
   #field(name: string): FieldDefinition | undefined {
@@ -142,10 +149,9 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
   }
 
   #parseAcl(value: JsonValue): Acl | null {
-    if (this.definition.isAclRequired === true) {
-      if (value === null) throw appError('ROLE_ACL_REQUIRED');
-      return parseAcl(value);
-    }
+    const { missingAclError } = this.definition;
+    if (missingAclError !== undefined && value === null) throw appError(missingAclError);
+    if (missingAclError !== undefined) return parseAcl(value);
     return value === null || isDelete(value) ? null : parseAcl(plain('ACL', value));
   }
 
@@ -209,9 +215,7 @@ function chosenId(objectId: JsonValue | undefined): { objectId?: string } {
   return { objectId };
 }
 
-/**
- * A class by its definition. The types of the parsed changes follow from the parsers of the fields.
- */
+/** A class by its definition. The types of the parsed changes follow from the parsers of the fields. */
 export function defineClass<Row extends ObjectRow>() {
   return <const Fields extends FieldDefinitions>(definition: ClassDefinition<Fields>): ObjectClass<Fields, Row> =>
     new ObjectClass<Fields, Row>(definition);

@@ -5,6 +5,7 @@ import {
   type Caller,
   type IdentityChanges,
   type JsonObject,
+  type ObjectWrite,
   type ObjectWriteOptions,
   type RpcData,
   type RpcReply,
@@ -24,6 +25,9 @@ import { UsersRepository } from './users.repository.js';
 import { UsersService } from './users.service.js';
 
 type Accounts = typeof accountsRpc;
+
+/** The passwords of a joint save are hashed before its transaction, within the caller's timeout. */
+const MAX_PASSWORDS = 20;
 
 interface UserWriteOptions extends ObjectWriteOptions {
   /** The request's `authData`, as auth-linking has verified it. */
@@ -55,8 +59,11 @@ export class UsersController {
       },
       prepareUpdate: async (caller, objectId, fields, options) =>
         asObjectWrite(await this.prepareUpdate(caller, objectId, fields, options), false),
-      prepareRemove: (caller, objectId, condition) =>
-        Promise.resolve({ objectId, run: (tx) => this.users.removeOne(tx, caller, objectId, condition) }),
+      prepareRemove: (caller, objectId, { condition }) => ({
+        objectId,
+        run: (tx) => this.users.removeOne(tx, caller, objectId, condition),
+      }),
+      assertSaveable: assertFewPasswords,
       lock: (tx, appId, writes) => {
         const ids = writes.map(({ objectId }) => objectId);
         return this.repository.lockMany(tx, appId, inLockOrder(ids));
@@ -185,6 +192,13 @@ export class UsersController {
     }
     return this.passwords.prepare(objectId, password, settings.reloginAfterPasswordChange);
   }
+}
+
+/** @throws AppError NOT_SUPPORTED */
+function assertFewPasswords(writes: readonly Pick<ObjectWrite, 'fields'>[]): void {
+  if (writes.filter(({ fields }) => Object.hasOwn(fields, 'password')).length <= MAX_PASSWORDS) return;
+  const message = `A joint save may set ${MAX_PASSWORDS} passwords at most. A batch may set more.`;
+  throw appError('NOT_SUPPORTED', { message });
 }
 
 function asObjectWrite(write: PreparedWrite<JsonObject>, isNew: boolean): PreparedWrite {

@@ -3,7 +3,7 @@ import { timestamp } from '../objects/object.endpoints.js';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
 import { passwordSchema as password, phoneNumberSchema as mobilePhoneNumber } from '#objects';
 import { ownUser, writableFields } from './user.schemas.js';
-import { FIELD_ERRORS, LOGIN_ERRORS } from './users.endpoints.js';
+import { USER_FIELD_ERRORS, LOGIN_ERRORS } from './users.endpoints.js';
 
 const number = z.looseObject({ mobilePhoneNumber });
 const numberless = z.looseObject({
@@ -61,7 +61,14 @@ export const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
       200: { description: 'The user with the number, with its session token.', body: ownUser, headers: location },
       201: { description: 'The new user, with its session token.', body: ownUser, headers: location },
     },
-    errors: [...FIELD_ERRORS, 'INVALID_IDENTITY', 'PHONE_MISSING', ...LOGIN_ERRORS, 'INVALID_SMS_CODE', 'FORBIDDEN'],
+    errors: [
+      ...USER_FIELD_ERRORS,
+      'INVALID_IDENTITY',
+      'PHONE_MISSING',
+      ...LOGIN_ERRORS,
+      'INVALID_SMS_CODE',
+      'FORBIDDEN',
+    ],
   },
   requestLoginCode: {
     summary: 'Send a code to log in with',

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ErrorName } from '#errors';
 import {
   CONDITION_ERRORS,
+  FIELD_ERRORS,
   LIST_ERRORS,
   listOf,
   listParams,
@@ -23,17 +24,10 @@ import {
 } from './user.schemas.js';
 
 /** The errors of the fields of a user. */
-export const FIELD_ERRORS = [
-  'INVALID_KEY_NAME',
-  'MALFORMED_POINTER',
-  'INCORRECT_TYPE',
-  'OBJECT_TOO_LARGE',
-  'READ_ONLY_KEY',
-  'INVALID_NESTED_KEY',
-  'INVALID_ACL',
+export const USER_FIELD_ERRORS = [
+  ...FIELD_ERRORS,
   'INVALID_EMAIL',
   'INVALID_PHONE',
-  'INVALID_RELATION',
   'USERNAME_TAKEN',
   'EMAIL_TAKEN',
   'PHONE_TAKEN',
@@ -72,7 +66,7 @@ export const usersEndpoints = describeEndpoints('Users', {
     errors: [
       'USERNAME_MISSING',
       'PASSWORD_MISSING',
-      ...FIELD_ERRORS,
+      ...USER_FIELD_ERRORS,
       ...AUTH_DATA_ERRORS,
       ...LOGIN_ERRORS,
       'USER_NOT_FOUND',
@@ -124,7 +118,7 @@ export const usersEndpoints = describeEndpoints('Users', {
     body: writableFields,
     answers: { 200: { description: 'The time of the change.', body: changedUser } },
     errors: [
-      ...FIELD_ERRORS,
+      ...USER_FIELD_ERRORS,
       ...AUTH_DATA_ERRORS,
       ...CONDITION_ERRORS,
       'NO_EFFECT',

@@ -102,7 +102,7 @@ describe('parseWrites', () => {
     ['PUT', '/1.1/users'],
     ['PUT', `/1.1/users/${ID}/updatePassword`],
     ['PUT', '/1.1/users/no!id'],
-    ['POST', '/1.1/classes/Post'],
+    ['POST', '/1.1/classes/No-Class'],
     ['POST', '/1.1/push'],
     ['POST', '/1.1/login'],
     ['POST', '/1.1/users/'],

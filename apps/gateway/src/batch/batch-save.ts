@@ -3,20 +3,19 @@ import { type AppError, appError } from '#errors';
 import { queryOf } from '../http/sub-request.js';
 import { parseWriteOptions } from '../objects/object.params.js';
 
-const CLASS_PATHS = new Map<string, ObjectWrite['className']>([
+/** Paths of classes other than `/1.1/classes/<name>`. */
+const CLASS_PATHS: ReadonlyMap<string, string> = new Map([
   ['/1.1/users', '_User'],
-  ['/1.1/classes/_User', '_User'],
   ['/1.1/roles', '_Role'],
-  ['/1.1/classes/_Role', '_Role'],
   ['/1.1/installations', '_Installation'],
-  ['/1.1/classes/_Installation', '_Installation'],
 ]);
+const CLASS_PATH = /^\/1\.1\/classes\/(_?[A-Za-z][A-Za-z0-9_]{0,127})$/;
 const OBJECT_PATH = /^(.*)\/([^/]{1,64})$/;
 const MAX_ID_LENGTH = 128;
 
 /**
  * Parses the body of POST /1.1/batch/save.
- * @throws AppError MALFORMED_JSON, INVALID_QUERY, or NOT_FOUND where a path names no class that can be saved
+ * @throws AppError MALFORMED_JSON, INVALID_QUERY, or NOT_FOUND where a path names no class; the service refuses an unknown class
  */
 export function parseWrites(body: JsonObject): ObjectWrite[] {
   const writes = requestsOf(body, MAX_SAVED_OBJECTS).map(parseWrite);
@@ -73,9 +72,14 @@ function memberOf(request: JsonObject, name: 'body' | 'params'): JsonObject {
 function targetOf(method: JsonValue | undefined, path: string): Pick<ObjectWrite, 'className' | 'objectId'> {
   if (method !== 'POST' && method !== 'PUT') throw malformed('The method of a request must be POST or PUT.');
   const [, classPath, objectId] = (method === 'PUT' ? OBJECT_PATH.exec(path) : [path, path]) ?? [];
-  const className = CLASS_PATHS.get(classPath ?? '');
-  if (className === undefined || (objectId !== undefined && !isObjectId(objectId))) throw appError('NOT_FOUND');
-  return { className, ...(objectId === undefined ? {} : { objectId }) };
+  if (objectId !== undefined && !isObjectId(objectId)) throw appError('NOT_FOUND');
+  return { className: classOf(classPath ?? ''), ...(objectId === undefined ? {} : { objectId }) };
+}
+
+function classOf(path: string): string {
+  const className = CLASS_PATHS.get(path) ?? CLASS_PATH.exec(path)?.[1];
+  if (className === undefined) throw appError('NOT_FOUND');
+  return className;
 }
 
 function parseChildren(children: JsonValue): ObjectWrite['children'] {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ErrorName } from '#errors';
 import { LOGIN_ERRORS, usersEndpoints } from '../accounts/users.endpoints.js';
-import { installationsEndpoints, rolesEndpoints } from '../objects/stored-classes.js';
+import { installationsEndpoints, rolesEndpoints } from '../objects/class-routes.js';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
 
 const entry = z

@@ -80,7 +80,7 @@ export const listOf = <Shape extends z.ZodType>(
   z.object({ results: z.array(shape), count: z.number().int().min(0).optional() });
 
 /** The errors of the fields of every class. */
-const FIELD_ERRORS = [
+export const FIELD_ERRORS = [
   'INVALID_KEY_NAME',
   'MALFORMED_POINTER',
   'INCORRECT_TYPE',
@@ -94,7 +94,7 @@ const FIELD_ERRORS = [
 /** The endpoints of a class, by the method of its controller. */
 export type ObjectEndpoints = Readonly<Record<'create' | 'list' | 'get' | 'update' | 'remove', EndpointDescription>>;
 
-/** What the definition of a class does not say about its endpoints. */
+/** The texts and errors of the endpoints of a class that its definition does not contain. */
 interface ObjectTexts {
   readonly topic: Topic;
   /** The class in a sentence: `a role`, `roles`. */

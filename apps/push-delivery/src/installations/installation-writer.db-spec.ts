@@ -37,6 +37,7 @@ afterAll(() => database.close());
 
 describe('installations in PostgreSQL', () => {
   let app: string;
+  let access: ObjectAccess;
   let caller: Requester;
   let writer: InstallationWriter;
   let cleared: DeviceAddress[];
@@ -51,7 +52,7 @@ describe('installations in PostgreSQL', () => {
     };
     const queues = { clear } as unknown as DeviceQueues;
     const classes = new StoredClasses();
-    const access = new ObjectAccess(ACCESS, classes);
+    access = new ObjectAccess(ACCESS, classes);
     writer = new InstallationWriter(classes, access, installations, queues, new Clock(), { objectLimitBytes: 1_000 });
   });
 
@@ -127,7 +128,9 @@ describe('installations in PostgreSQL', () => {
     expect(cleared).toHaveLength(2);
 
     failure = new Error('Redis is away');
-    await run(await writer.prepareRemove(caller, kept.objectId, { assertMet: () => Promise.resolve() }));
+    const context = await access.contextOf(caller);
+    const condition = context.conditionOf('_Installation', undefined);
+    await run(writer.prepareRemove(caller, kept.objectId, { context, condition }));
     expect([cleared.at(-1), await installations.find(app, kept.objectId)]).toEqual([...addresses('third'), undefined]);
   });
 

@@ -18,9 +18,9 @@ import {
   ObjectAccess,
   type ObjectWrites,
   type PreparedWrite,
+  type RemovalAccess,
   type Requester,
   StoredClasses,
-  type UpdateCondition,
   type WriteResult,
 } from '#objects/store';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
@@ -91,7 +91,7 @@ export class InstallationWriter implements ObjectWrites {
     const context = await this.access.contextOf(requester);
     const isRegistration = namesDevice(changes);
     if (!isRegistration) context.assertMay('update', CLASS);
-    const condition = await this.access.conditionOf(requester, CLASS, where);
+    const condition = context.conditionOf(CLASS, where);
     const identity = { ...changes, objectId };
     return {
       objectId,
@@ -113,9 +113,7 @@ export class InstallationWriter implements ObjectWrites {
   }
 
   /** DELETE /1.1/installations/<objectId>: the messages that wait for the device are deleted, too. */
-  async prepareRemove(requester: Requester, objectId: string, condition: UpdateCondition): Promise<DeviceWrite<void>> {
-    const { appId } = requester;
-    const context = await this.access.contextOf(requester);
+  prepareRemove({ appId }: Requester, objectId: string, { context, condition }: RemovalAccess): DeviceWrite<void> {
     return {
       objectId,
       identity: { objectId },

@@ -28,7 +28,7 @@ export const roleClass = defineClass<RoleRow>()({
     name: {
       schema: z.string().regex(ROLE_NAME).describe('Unique and immutable.'),
       parse: parseRoleName,
-      isRequired: true,
+      missingError: 'INVALID_ROLE_NAME',
       isImmutable: true,
       takenError: 'UNIQUE_FIELD_TAKEN',
       query: { type: 'text', isUnique: true },
@@ -50,5 +50,5 @@ export const roleClass = defineClass<RoleRow>()({
       description: 'The roles whose users belong to the role.',
     },
   },
-  isAclRequired: true,
+  missingAclError: 'ROLE_ACL_REQUIRED',
 });

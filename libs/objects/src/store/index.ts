@@ -11,6 +11,7 @@ export {
   type CreateOptions,
   type ObjectWrites,
   type PreparedWrite,
+  type RemovalAccess,
   type Requester,
   StoredClasses,
   type WriteResult,

@@ -2,11 +2,11 @@ import type { ClassOperation, ClassPermissions, Principal } from '#contracts';
 import { appError } from '#errors';
 import { classForbidden, granteesOf, grants, isGranted, writeForbidden } from '../access.js';
 import type { ObjectRow } from '../class-definition.js';
-import type { QueryClass, QueryScope } from '../query/query.js';
+import type { QueryScope } from '../query/query.js';
 import type { Requester, StoredClasses } from './stored-classes.js';
 import { ALWAYS_MET, type UpdateCondition, updateCondition } from './update-condition.js';
 
-/** Where the engine learns of a caller's rights. Each service that stores classes provides one. */
+/** The source of the engine for the rights of a caller. Each service that stores classes provides one. */
 export abstract class AccessSource {
   /** @throws AppError UNAUTHORIZED if the application no longer exists */
   abstract permissionsOf(appId: string): Promise<ClassPermissions>;
@@ -28,8 +28,8 @@ export interface AccessContext {
   mayRead(object: Pick<ObjectRow, 'acl'>): boolean;
   /** @throws AppError FORBIDDEN by the object's ACL */
   assertMayWrite(object: Pick<ObjectRow, 'acl'>): void;
-  /** The fields of a class that conditions may name, whether or not the class permission allows the caller to find. */
-  queryClassOf(className: string): QueryClass;
+  /** Parses the condition of a write. @throws AppError INVALID_QUERY, also for fields that the caller may not query */
+  conditionOf(className: string, where: unknown): UpdateCondition;
 }
 
 /** The permission of a class that has no setting. */
@@ -66,16 +66,17 @@ export class ObjectAccess {
     const grantees = principal === undefined ? 'master' : granteesOf(principal);
     const isAllowed = ({ acl }: Pick<ObjectRow, 'acl'>, permission: 'read' | 'write') =>
       grantees === 'master' || grants(acl, permission, grantees);
-    return {
-      scope: {
-        appId,
-        grantees,
-        classOf: (className) => {
-          this.assertStoredHere(className, permissions);
-          assertMay('find', className);
-          return queryClassOf(className);
-        },
+    const scope: QueryScope = {
+      appId,
+      grantees,
+      classOf: (className) => {
+        this.assertStoredHere(className, permissions);
+        assertMay('find', className);
+        return queryClassOf(className);
       },
+    };
+    return {
+      scope,
       principal,
       hideContact,
       may,
@@ -84,20 +85,21 @@ export class ObjectAccess {
       assertMayWrite: (object) => {
         if (!isAllowed(object, 'write')) throw writeForbidden();
       },
-      queryClassOf,
+      // Whether or not the class permission allows the caller to find: the condition sees only the object of the write.
+      conditionOf: (className, where) =>
+        where === undefined ? ALWAYS_MET : updateCondition(where, queryClassOf(className), scope),
     };
   }
 
-  /** Parses the condition of a write. @throws AppError INVALID_QUERY, also for fields that the caller may not query */
+  /** As `AccessContext.conditionOf`; a write without a condition costs no lookup. */
   async conditionOf(requester: Requester, className: string, where: unknown): Promise<UpdateCondition> {
-    if (where === undefined) return ALWAYS_MET;
-    const context = await this.contextOf(requester);
-    return updateCondition(where, context.queryClassOf(className), context.scope);
+    return where === undefined ? ALWAYS_MET : (await this.contextOf(requester)).conditionOf(className, where);
   }
 
   /** @throws AppError NOT_FOUND for an unknown class; INVALID_QUERY for a class that another service stores */
   private assertStoredHere(className: string, permissions: ClassPermissions): void {
     if (this.classes.has(className)) return;
+    // Accounts has never known installations (code 101); push-delivery knows that users and roles are elsewhere.
     if (!Object.hasOwn(permissions, className) || className === '_Installation') throw appError('NOT_FOUND');
     throw appError('INVALID_QUERY', {
       message: `A query of this class cannot contain a sub-query of the class ${className}.`,

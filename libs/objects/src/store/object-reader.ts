@@ -39,8 +39,8 @@ export class ObjectReader {
   ): Promise<JsonObject | undefined> {
     const stored = this.classes.of(className);
     assertIncludable(stored, include);
-    await this.access.assertMay(requester, 'get', className);
     const context = await this.access.contextOf(requester);
+    context.assertMay('get', className);
     const object = await stored.objects.find(requester.appId, objectId);
     if (object === undefined || !context.mayRead(object)) return undefined;
     const reading = { context, returnAcl, addedBytes: 0 };

@@ -9,8 +9,7 @@ import { changedRoots } from '../operations/change.js';
 import { assertObjectSize, changedFields, inLockOrder, newObjectId, readOnlyKey, touched } from '../stored-object.js';
 import type { ObjectAccess } from './object-access.js';
 import type { ObjectRepository } from './object.repository.js';
-import type { CreateOptions, ObjectWrites, PreparedWrite, Requester } from './stored-classes.js';
-import type { UpdateCondition } from './update-condition.js';
+import type { CreateOptions, ObjectWrites, PreparedWrite, RemovalAccess, Requester } from './stored-classes.js';
 
 interface WriterParts<Row extends ObjectRow> {
   readonly objectClass: ObjectClass<FieldDefinitions, Row>;
@@ -59,9 +58,9 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
   ): Promise<PreparedWrite> {
     const { access, clock, objectClass, objects, limitBytes } = this.parts;
     const changes = objectClass.parse(fields, requester.isMaster);
-    await access.assertMay(requester, 'update', objectClass.name);
-    const condition = await access.conditionOf(requester, objectClass.name, where);
     const context = await access.contextOf(requester);
+    context.assertMay('update', objectClass.name);
+    const condition = context.conditionOf(objectClass.name, where);
     return {
       objectId,
       run: async (tx) => {
@@ -80,24 +79,21 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
   }
 
   /** @throws AppError the write NOT_FOUND, FORBIDDEN, NO_EFFECT */
-  async prepareRemove(
-    requester: Requester,
-    objectId: string,
-    condition: UpdateCondition,
-  ): Promise<PreparedWrite<void>> {
-    const context = await this.parts.access.contextOf(requester);
+  prepareRemove({ appId }: Requester, objectId: string, { context, condition }: RemovalAccess): PreparedWrite<void> {
     return {
       objectId,
       run: async (tx) => {
-        context.assertMayWrite(await this.lockOne(tx, requester.appId, objectId));
+        context.assertMayWrite(await this.lockOne(tx, appId, objectId));
         await condition.assertMet(tx, objectId);
-        await this.parts.objects.remove(tx, requester.appId, [objectId]);
+        await this.parts.objects.remove(tx, appId, [objectId]);
       },
     };
   }
 
   async lock(tx: Tx, appId: string, writes: readonly PreparedWrite<unknown>[]): Promise<void> {
-    await this.parts.objects.lockMany(tx, appId, inLockOrder(writes.map(({ objectId }) => objectId)));
+    // A single write locks its object when it reads it.
+    if (writes.length > 1)
+      await this.parts.objects.lockMany(tx, appId, inLockOrder(writes.map(({ objectId }) => objectId)));
   }
 
   private async lockOne(tx: Tx, appId: string, objectId: string): Promise<Row> {

@@ -9,9 +9,6 @@ import { ObjectAccess } from './object-access.js';
 import { ObjectReader } from './object-reader.js';
 import { type PreparedWrite, type Requester, StoredClasses, type WriteResult } from './stored-classes.js';
 
-/** Each is hashed before the transaction, within the caller's timeout. */
-const MAX_PASSWORDS = 20;
-
 /** The token of the database in whose transactions objects are written. */
 export const OBJECTS_DATABASE = Symbol('ObjectsDatabase');
 
@@ -88,11 +85,10 @@ export function serving(contract: ObjectsRpc): Type {
     }: RpcData<ObjectsRpc['remove']>): Promise<RpcReply<ObjectsRpc['remove']>> {
       const requester = requesterOf(sender);
       const { writes } = this.classes.of(className);
-      await this.access.assertMay(requester, 'delete', className);
-      const condition = await this.access.conditionOf(requester, className, where);
-      const removals: PreparedWrite<void>[] = [];
-      for (const objectId of inLockOrder(objectIds))
-        removals.push(await writes.prepareRemove(requester, objectId, condition));
+      const context = await this.access.contextOf(requester);
+      context.assertMay('delete', className);
+      const access = { context, condition: context.conditionOf(className, where) };
+      const removals = inLockOrder(objectIds).map((objectId) => writes.prepareRemove(requester, objectId, access));
       await this.database.transaction(async (tx) => {
         await writes.lock(tx, requester.appId, removals);
         for (const removal of removals) await removal.run(tx);
@@ -103,8 +99,8 @@ export function serving(contract: ObjectsRpc): Type {
     /** POST /1.1/batch/save: all writes or none. @throws AppError of the first write that is refused */
     @RpcHandler(contract.saveAll)
     async saveAll({ writes, ...sender }: RpcData<ObjectsRpc['saveAll']>): Promise<RpcReply<ObjectsRpc['saveAll']>> {
-      assertFewPasswords(writes);
       const requester = requesterOf(sender);
+      this.assertSaveable(writes);
       const identified = writes.map((write) => ({ ...write, id: write.objectId ?? newObjectId(this.clock.now()) }));
       const ids = new Map(identified.map(({ internalId, id }) => [internalId, id]));
       const prepared: { write: IdentifiedWrite; prepared: PreparedWrite }[] = [];
@@ -122,6 +118,14 @@ export function serving(contract: ObjectsRpc): Type {
         }
         return { results };
       });
+    }
+
+    /** @throws AppError NOT_FOUND for an unknown class; NOT_SUPPORTED */
+    private assertSaveable(writes: readonly ObjectWrite[]): void {
+      for (const className of new Set(writes.map((write) => write.className))) {
+        const ofClass = writes.filter((write) => write.className === className);
+        this.classes.of(className).writes.assertSaveable?.(ofClass);
+      }
     }
 
     private prepare(requester: Requester, write: IdentifiedWrite): Promise<PreparedWrite> {
@@ -160,17 +164,6 @@ export function serving(contract: ObjectsRpc): Type {
 
 function requesterOf({ caller, principal }: Pick<RpcData<ObjectsRpc['find']>, 'caller' | 'principal'>): Requester {
   return principal === undefined ? caller : { ...caller, principal };
-}
-
-/** @throws AppError NOT_SUPPORTED */
-function assertFewPasswords(writes: readonly ObjectWrite[]): void {
-  const count = writes.filter(
-    ({ className, fields }) => className === '_User' && Object.hasOwn(fields, 'password'),
-  ).length;
-  if (count > MAX_PASSWORDS) {
-    const message = `A joint save may set ${MAX_PASSWORDS} passwords at most. A batch may set more.`;
-    throw appError('NOT_SUPPORTED', { message });
-  }
 }
 
 /** @throws AppError MALFORMED_POINTER where a child is not an object of the request */

@@ -26,7 +26,7 @@ import { QueryDatabase } from './query-database.js';
 import { SlowQueries } from './slow-queries.js';
 import { StoredClasses } from './stored-classes.js';
 
-/** What the engine needs of a service's configuration. */
+/** The configuration of the engine in one service. */
 export interface ObjectsSettings {
   /** The service's database. Queries of clients get half as many connections of their own. */
   readonly database: DatabaseOptions;

@@ -1,9 +1,10 @@
-import type { Caller, JsonObject, ObjectWriteOptions, Principal } from '#contracts';
+import type { Caller, JsonObject, ObjectWrite, ObjectWriteOptions, Principal } from '#contracts';
 import type { Tx } from '#database';
 import { appError } from '#errors';
 import type { FieldDefinitions, ObjectRow } from '../class-definition.js';
 import type { ObjectClass } from '../object-class.js';
 import type { FieldIndexed } from './field-indexes.js';
+import type { AccessContext } from './object-access.js';
 import type { ObjectRepository } from './object.repository.js';
 import type { UpdateCondition } from './update-condition.js';
 
@@ -35,6 +36,12 @@ export interface CreateOptions {
   readonly returnNew: boolean;
 }
 
+/** The common part of the removals of one request: the access of the caller, and the condition that each object must meet. */
+export interface RemovalAccess {
+  readonly context: AccessContext;
+  readonly condition: UpdateCondition;
+}
+
 /** The writes of one class. `ObjectWriter` serves classes without rules of their own. */
 export interface ObjectWrites {
   prepareCreate(requester: Requester, fields: JsonObject, options: CreateOptions): Promise<PreparedWrite>;
@@ -44,7 +51,9 @@ export interface ObjectWrites {
     fields: JsonObject,
     options: ObjectWriteOptions,
   ): Promise<PreparedWrite>;
-  prepareRemove(requester: Requester, objectId: string, condition: UpdateCondition): Promise<PreparedWrite<void>>;
+  prepareRemove(requester: Requester, objectId: string, access: RemovalAccess): PreparedWrite<void>;
+  /** Refuses a joint save that would take too long, before its first write is prepared. @throws AppError NOT_SUPPORTED */
+  assertSaveable?(writes: readonly Pick<ObjectWrite, 'fields'>[]): void;
   /** Locks all objects of the writes in one order, so that concurrent transactions cannot deadlock. */
   lock(tx: Tx, appId: string, writes: readonly PreparedWrite<unknown>[]): Promise<void>;
 }
