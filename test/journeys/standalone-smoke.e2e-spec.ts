@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { gatepost, startStandalone, useServer } from '#testing';
+import { gatepostProcess, startStandalone, useServer } from '#testing';
 import { describeInstallations } from './suites/installations.suite.js';
 import { describeLockout } from './suites/lockout.suite.js';
 import { describeLogin } from './suites/login.suite.js';
@@ -13,10 +13,17 @@ describe('the standalone server, in short', () => {
   const server = useServer(() => startStandalone());
 
   it('answers the commands of an operator', async () => {
-    expect(await gatepost(server(), 'apps', 'list')).toMatchObject({
+    const { app } = server();
+    expect(await gatepostProcess(server(), ['apps', 'list'])).toMatchObject({
       status: 0,
-      stdout: expect.stringContaining(server().app.masterKey) as unknown,
+      stdout: expect.stringContaining(app.masterKey) as unknown,
     });
+    const set = ['templates', 'set', app.id, 'resetPassword', '--text', '-'];
+    expect(await gatepostProcess(server(), set, 'Go: {{link}}')).toMatchObject({ status: 0, stderr: '' });
+    expect((await gatepostProcess(server(), ['templates', 'show', app.id, 'resetPassword'])).stdout).toContain(
+      'Go: {{link}}',
+    );
+    expect(await gatepostProcess(server(), ['apps', 'show', 'unknown'])).toMatchObject({ status: 1, stdout: '' });
   });
 
   describeSdk(server);

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { freePorts, gatepost, newFolder, TestProcess } from '#testing';
+import { freePorts, gatepost, gatepostProcess, newFolder, TestProcess } from '#testing';
 
 /** Starts over a folder on which it must fail with a single line. @returns that line */
 async function failedStart(folder: string): Promise<string> {
@@ -72,10 +72,9 @@ describe('what cannot start says why', () => {
   });
 
   it('the command line, where no server answers', async () => {
-    const { status, stderr } = await gatepost(
+    const { status, stderr } = await gatepostProcess(
       { env: { GATEPOST_DATA_DIR: newFolder('empty'), AMQP_URL: 'amqp://guest:guest@127.0.0.1:1' } },
-      'apps',
-      'list',
+      ['apps', 'list'],
     );
     expect(status).toBe(1);
     expect(stderr.trim().split('\n')).toHaveLength(1);
@@ -85,8 +84,11 @@ describe('what cannot start says why', () => {
   it('the command line, with help for every command', async () => {
     const env = { GATEPOST_DATA_DIR: newFolder('empty') };
     const commands = [['--help'], ['apps', '--help'], ['apps', 'set', '--help'], ['migrate', '--help']];
-    const outcomes = await Promise.all(commands.map((args) => gatepost({ env }, ...args)));
+    const outcomes = await Promise.all([
+      gatepostProcess({ env }, ['--help']),
+      ...commands.map((args) => gatepost({ env }, ...args)),
+    ]);
     for (const { status, stdout } of outcomes) expect([status, stdout.includes('Usage: gatepost')]).toEqual([0, true]);
-    expect(outcomes[2]?.stdout).toContain('verifyEmailOnSignUp');
+    expect(outcomes[3]?.stdout).toContain('verifyEmailOnSignUp');
   });
 });

@@ -1,12 +1,46 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { readFileSync } from 'node:fs';
 import { StartError } from '#bootstrap';
 
-const STANDARD_INPUT = 0;
 /** Reads a source: the path of a file, or `-` for standard input. */
 export type ReadSource = (source: string) => string;
 
+/** The surroundings of one command. One process can run several, each with its own. */
+export interface Terminal {
+  readonly env: NodeJS.ProcessEnv;
+  /** All of its standard input. */
+  readInput(): Uint8Array;
+  writeOutput(text: string): void;
+  writeError(text: string): void;
+}
+
+interface RunningCommand {
+  readonly terminal: Terminal;
+  hasFailed: boolean;
+}
+
+const running = new AsyncLocalStorage<RunningCommand>();
+
+/** Runs a command. @returns whether it has reported a failure by `reportFailure` */
+export async function runCommand(terminal: Terminal, work: () => Promise<unknown>): Promise<boolean> {
+  const command = { terminal, hasFailed: false };
+  await running.run(command, work);
+  return command.hasFailed;
+}
+
 export function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+  runningCommand().terminal.writeOutput(`${line}\n`);
+}
+
+/** Makes the command end with status 1, after its output. */
+export function reportFailure(): void {
+  runningCommand().hasFailed = true;
+}
+
+function runningCommand(): RunningCommand {
+  const command = running.getStore();
+  if (command === undefined) throw new Error('no command runs');
+  return command;
 }
 
 /** A text chosen by users, escaped so that it cannot control the terminal. */
@@ -41,6 +75,6 @@ export function withoutLastBreak(text: string): string {
 
 /** @throws Error if the source cannot be read, or is not UTF-8 */
 function readText(source: string): string {
-  const bytes = readFileSync(source === '-' ? STANDARD_INPUT : source);
+  const bytes = source === '-' ? runningCommand().terminal.readInput() : readFileSync(source);
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { migrate } from '#database';
-import { ApiClient, eventually, gatepost, newDatabase, startServices, useSmtpSink } from '#testing';
+import { ApiClient, eventually, gatepost, gatepostProcess, newDatabase, startServices, useSmtpSink } from '#testing';
 import { databasesAt } from '../src/commands/migrate.command.js';
 import {
   ADA,
@@ -29,7 +29,7 @@ describe('an upgrade from the earliest state of all schemas', () => {
 
   it('is announced by `migrate --status`, and serves the existing data', { timeout: 180_000 }, async () => {
     const DATABASE_URL = await earliestDatabase();
-    const before = await gatepost({ env: { DATABASE_URL } }, 'migrate', '--status');
+    const before = await gatepostProcess({ env: { DATABASE_URL } }, ['migrate', '--status']);
     expect([before.status, before.stdout]).toEqual([1, expect.stringContaining('accounts: pending: CreateRoles')]);
     const server = await startServices(
       { gateway: 1, accounts: 1, 'auth-linking': 1, mail: 1, 'push-delivery': 1 },

@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { ApiClient, AppKeys, Json } from './api-client.js';
-import { gatepost, type GatepostServer, masterClient } from './gatepost-server.js';
+import { type GatepostServer, masterClient } from './gatepost-server.js';
+import { gatepost } from './operator-commands.js';
 
 /** A user that was signed up for a test. */
 export interface TestUser {

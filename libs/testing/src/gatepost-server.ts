@@ -96,33 +96,6 @@ export function useServer(start: () => Promise<GatepostServer>): () => GatepostS
   };
 }
 
-/** How a command ended, and what it said. */
-export interface CommandOutcome {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs the operator's command line against the server. */
-export function gatepost(server: Pick<GatepostServer, 'env'>, ...args: string[]): Promise<CommandOutcome> {
-  return runCommand(server, args);
-}
-
-/** The same, with a text on its standard input. */
-export function gatepostReading(input: string, server: GatepostServer, ...args: string[]): Promise<CommandOutcome> {
-  return runCommand(server, args, input);
-}
-
-async function runCommand(
-  { env }: Pick<GatepostServer, 'env'>,
-  args: readonly string[],
-  input?: string,
-): Promise<CommandOutcome> {
-  const command = TestProcess.start('tools/gatepost.mjs', args, env, input);
-  const { status } = await command.exited;
-  return { status, stdout: command.stdout, stderr: command.stderr };
-}
-
 /** A client of the first gateway with the application key. */
 export function appClient({ baseUrls, app }: GatepostServer, gateway = 0): ApiClient {
   return ApiClient.forApp(baseUrls[gateway % baseUrls.length] ?? '', app);

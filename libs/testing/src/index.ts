@@ -5,10 +5,7 @@ export { FakeTransport } from './fake-transport.js';
 export { countUsers, createApplication, setSetting, signUp, type TestUser, unique, uniquePhone } from './fixtures.js';
 export {
   appClient,
-  type CommandOutcome,
   freePorts,
-  gatepost,
-  gatepostReading,
   type GatepostServer,
   masterClient,
   startServices,
@@ -18,6 +15,7 @@ export {
 export { hashedPasswords } from './hashed-passwords.js';
 export { firstMailTo, linkSentBy, mailSentBy, mailsTo } from './mails.js';
 export { type ObservedAnswer, observedAnswers } from './observed-answers.js';
+export { type CommandOutcome, gatepost, gatepostProcess, gatepostReading } from './operator-commands.js';
 export { newSigningKey, PlatformServer, usePlatforms } from './platform-server.js';
 export { PrivateRabbit, type Shortage } from './private-rabbit.js';
 export { quickestPlan } from './query-plan.js';

@@ -13,7 +13,7 @@ import {
 } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { SilentServiceError, type WithServer } from '../operator-connection.js';
-import { print, quoted } from '../terminal.js';
+import { print, quoted, reportFailure } from '../terminal.js';
 
 const POLL_MS = 500;
 const MEBIBYTE = 1_048_576;
@@ -127,7 +127,7 @@ async function watch(rpc: RpcClient, { appId, className, fields }: Wanted): Prom
     const line = lineOf(index);
     if (line !== shown) print(line);
     shown = line;
-    if (index.state === 'failed') process.exitCode = 1;
+    if (index.state === 'failed') reportFailure();
     if (index.state !== 'building') return;
     await sleep(POLL_MS);
   }

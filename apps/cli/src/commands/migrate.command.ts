@@ -6,7 +6,7 @@ import { accountsDatabase } from '../../../accounts/src/accounts.database.js';
 import { authLinkingDatabase } from '../../../auth-linking/src/auth-linking.database.js';
 import { mailDatabase } from '../../../mail/src/mail.database.js';
 import { pushDatabase } from '../../../push-delivery/src/push-delivery.database.js';
-import { print } from '../terminal.js';
+import { print, reportFailure } from '../terminal.js';
 
 /** The URL of each service's database. */
 export interface DatabaseUrls {
@@ -55,7 +55,7 @@ async function bringUpToDate(database: DatabaseOptions, isQuiet: boolean): Promi
 
 async function printStatus(database: DatabaseOptions): Promise<void> {
   const { pending, newer } = await migrationStatus(database);
-  if (pending.length > 0) process.exitCode = 1;
+  if (pending.length > 0) reportFailure();
   const news = newer.length === 0 ? '' : `; of a newer version: ${newer.join(', ')}`;
   print(`${database.schema}: ${pending.length === 0 ? 'up to date' : `pending: ${pending.join(', ')}`}${news}`);
 }

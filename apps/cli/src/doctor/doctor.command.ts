@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { type Application, applicationsRpc } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { type Deployment, SilentServiceError, type WithServer } from '../operator-connection.js';
-import { print } from '../terminal.js';
+import { print, reportFailure } from '../terminal.js';
 import { applicationFindings, checkDeliveries, checkPlatforms } from './application-findings.js';
 import { baseUrlsOf, brokerFindings, examineDeployment, isLocal } from './deployment-findings.js';
 import { type Diagnosis, type Finding, isWell, printDiagnosis, type Section } from './findings.js';
@@ -30,7 +30,7 @@ export function doctorCommand(withServer: WithServer): Command {
         const diagnosis = await diagnose(rpc, deployment, url);
         if (json === true) print(JSON.stringify(diagnosis));
         else printDiagnosis(diagnosis);
-        if (!isWell(diagnosis)) process.exitCode = 1;
+        if (!isWell(diagnosis)) reportFailure();
       }),
     );
 }

@@ -4,7 +4,7 @@ import { StartError } from '#bootstrap';
 import { keptSecretsRpc } from '#contracts';
 import type { RpcClient } from '#messaging';
 import type { Deployment, WithServer } from '../operator-connection.js';
-import { print } from '../terminal.js';
+import { print, reportFailure } from '../terminal.js';
 import { rotate, takeSurvey } from './sealed-values.js';
 import { assessSurvey, surveyLines, type Verdict } from './survey.rules.js';
 
@@ -45,7 +45,7 @@ function rotateSecrets(withServer: WithServer): Command {
     .description('re-encrypt with GATEPOST_SECRET all values sealed with GATEPOST_ACCEPTED_SECRETS; safe to repeat')
     .action(() =>
       withServer(async (rpc, deployment) => {
-        if (!(await rotate(rpc, deployment))) process.exitCode = 1;
+        if (!(await rotate(rpc, deployment))) reportFailure();
         print('"secrets status" shows when the accepted secrets can be removed.');
       }),
     );
@@ -88,7 +88,7 @@ function printVerdict({ lost, needs, hasAccepted }: Verdict): void {
   for (const one of needs) print(`An accepted secret is needed by ${one}.`);
   if (needs.length === 0)
     print(hasAccepted ? 'No accepted secret is needed any longer.' : 'No secret but the current one is accepted.');
-  if (lost.length + needs.length > 0) process.exitCode = 1;
+  if (lost.length + needs.length > 0) reportFailure();
 }
 
 function assertOneProcess(isOneProcess: boolean): void {

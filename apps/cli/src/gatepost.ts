@@ -1,0 +1,149 @@
+import { Command, CommanderError } from 'commander';
+import { ConfigError, environment, loadConfig, StartError } from '#bootstrap';
+import { AppError } from '#errors';
+import { DeadLetters } from '#messaging';
+import { appsCommand, type GivenKeys, permissionsCommand } from './commands/apps.command.js';
+import { platformsCommand, textMessagesCommand } from './commands/credentials.command.js';
+import { deadLettersCommand } from './commands/dead-letters.command.js';
+import { indexesCommand } from './commands/indexes.command.js';
+import { lockoutsCommand } from './commands/lockouts.command.js';
+import { mailsCommand } from './commands/mails.command.js';
+import { type DatabaseUrls, migrateCommand } from './commands/migrate.command.js';
+import { pushCommand } from './commands/push.command.js';
+import { templatesCommand } from './commands/templates.command.js';
+import { doctorCommand } from './doctor/doctor.command.js';
+import { connectToServer, SilentServiceError, type WithServer } from './operator-connection.js';
+import { secretsCommand } from './secrets/secrets.command.js';
+import { runCommand, type Terminal } from './terminal.js';
+
+/** The variables that locate the running server. */
+const serverEnvironment = environment
+  .pick({ GATEPOST_DATA_DIR: true, GATEPOST_NAMESPACE: true })
+  // Without its default: whether the operator names a broker selects the server.
+  .extend({ AMQP_URL: environment.shape.AMQP_URL.unwrap().optional() });
+
+const keysEnvironment = environment.pick({ GATEPOST_APP_KEY: true, GATEPOST_MASTER_KEY: true });
+
+const databaseEnvironment = environment.pick({
+  DATABASE_URL: true,
+  GATEPOST_ACCOUNTS_DATABASE_URL: true,
+  GATEPOST_AUTH_LINKING_DATABASE_URL: true,
+  GATEPOST_MAIL_DATABASE_URL: true,
+  GATEPOST_PUSH_DATABASE_URL: true,
+});
+
+/** Errors whose message is enough for an operator: printed without a stack. */
+const PLAIN_ERRORS = [AppError, ConfigError, SilentServiceError, StartError];
+
+const HELP = `
+It connects to a running standalone server through its data folder (GATEPOST_DATA_DIR, ./data by default) or, if AMQP_URL
+is set, to the services behind that message broker. "migrate" connects to DATABASE_URL itself.`;
+
+/**
+ * Runs one command of the operator's command line.
+ * @returns the status of the process: 0 for success, 1 for a failure, whose reason is on standard error
+ */
+export async function runGatepost(args: readonly string[], terminal: Terminal): Promise<number> {
+  const program = new Command('gatepost')
+    .usage('<command>')
+    .description('The operator\'s command line. Run it with "npm run gatepost -- <command>".')
+    .addHelpText('after', HELP);
+  const withServer = serverOf(terminal.env);
+  const commands = [
+    appsCommand(withServer, () => givenKeysIn(terminal.env)),
+    deadLettersCommand((work) => withDeadLetters(terminal.env, work)),
+    doctorCommand(withServer),
+    indexesCommand(withServer),
+    lockoutsCommand(withServer),
+    mailsCommand(withServer),
+    migrateCommand(() => databaseUrlsIn(terminal.env)),
+    permissionsCommand(withServer),
+    platformsCommand(withServer),
+    pushCommand(withServer),
+    secretsCommand(withServer),
+    templatesCommand(withServer),
+    textMessagesCommand(withServer),
+  ];
+  for (const command of commands) program.addCommand(command);
+  writeTo(terminal, program);
+  try {
+    const hasFailed = await runCommand(terminal, () => program.parseAsync(args, { from: 'user' }));
+    return hasFailed ? 1 : 0;
+  } catch (error) {
+    // Commander has printed the help or the reason itself.
+    if (error instanceof CommanderError) return error.exitCode;
+    terminal.writeError(`${describe(error)}\n`);
+    return 1;
+  }
+}
+
+/** Commands that are added to others do not take over these settings. */
+function writeTo(terminal: Terminal, command: Command): void {
+  command.exitOverride().configureOutput({
+    writeOut: (text) => {
+      terminal.writeOutput(text);
+    },
+    writeErr: (text) => {
+      terminal.writeError(text);
+    },
+  });
+  for (const each of command.commands) writeTo(terminal, each);
+}
+
+/** The keys that `apps create` gives a new application. @throws ConfigError */
+function givenKeysIn(variables: NodeJS.ProcessEnv): GivenKeys {
+  const env = loadConfig(keysEnvironment, variables);
+  return { appKey: env.GATEPOST_APP_KEY?.reveal(), masterKey: env.GATEPOST_MASTER_KEY?.reveal() };
+}
+
+/** The databases that `migrate` opens. @throws ConfigError */
+function databaseUrlsIn(variables: NodeJS.ProcessEnv): DatabaseUrls {
+  const env = loadConfig(databaseEnvironment, variables);
+  return {
+    accounts: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL,
+    authLinking: env.GATEPOST_AUTH_LINKING_DATABASE_URL ?? env.DATABASE_URL,
+    mail: env.GATEPOST_MAIL_DATABASE_URL ?? env.DATABASE_URL,
+    push: env.GATEPOST_PUSH_DATABASE_URL ?? env.DATABASE_URL,
+  };
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof AppError && error.is('SERVICE_UNAVAILABLE')) return `${error.message} Its log says why.`;
+  return PLAIN_ERRORS.some((plain) => error instanceof plain) ? error.message : (error.stack ?? error.message);
+}
+
+function serverOf(variables: NodeJS.ProcessEnv): WithServer {
+  return async (work) => {
+    const env = loadConfig(serverEnvironment, variables);
+    const connection = await connectToServer({
+      amqpUrl: env.AMQP_URL,
+      namespace: env.GATEPOST_NAMESPACE,
+      dataDirectory: env.GATEPOST_DATA_DIR,
+    });
+    try {
+      await work(connection.rpc, connection.deployment);
+    } finally {
+      await connection.close();
+    }
+  };
+}
+
+async function withDeadLetters(
+  variables: NodeJS.ProcessEnv,
+  work: (letters: DeadLetters) => Promise<void>,
+): Promise<void> {
+  const { AMQP_URL: url, GATEPOST_NAMESPACE: namespace } = loadConfig(serverEnvironment, variables);
+  if (url === undefined)
+    throw new StartError(
+      'Name the message broker of the services in AMQP_URL. The standalone server has no dead letters.',
+    );
+  const letters = await DeadLetters.open(url, namespace).catch((cause: unknown) => {
+    throw new StartError('No message broker answers at AMQP_URL.', { cause });
+  });
+  try {
+    await work(letters);
+  } finally {
+    await letters.close();
+  }
+}
