@@ -57,6 +57,8 @@ function project(
       include,
       exclude: [...configDefaults.exclude, ...LEFT_OUT, ...(name === 'slow' ? [] : SLOW)],
       environment: 'node',
+      // Unit tests share threads: a file does not import again what another has imported.
+      ...(name === 'unit' ? { pool: 'threads', isolate: false } : {}),
       // Unit tests log nothing and use no broker; the others expect what goes wrong.
       setupFiles: name === 'unit' ? [] : SETUP,
       testTimeout: timeouts.test,

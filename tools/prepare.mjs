@@ -182,8 +182,9 @@ function removeOrphans() {
   if (!existsSync(dist)) return;
   for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
     const built = join(entry.parentPath, entry.name);
-    const source = join(ROOT, relative(dist, built).replace(/\.js(?:\.map)?$/, '.ts'));
-    if (entry.isFile() && /\.js(?:\.map)?$/.test(entry.name) && !existsSync(source)) rmSync(built);
+    const source = join(ROOT, relative(dist, built).replace(/\.map$/, ''));
+    const hasSource = existsSync(source) || existsSync(source.replace(/\.js$/, '.ts'));
+    if (entry.isFile() && /\.m?js(?:\.map)?$/.test(entry.name) && !hasSource) rmSync(built);
   }
 }
 
@@ -214,7 +215,7 @@ function sourceState() {
 
 function filesBelow(folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .filter((entry) => entry.isFile() && /\.m?[jt]s$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
 }

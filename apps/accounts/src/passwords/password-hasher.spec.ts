@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Metrics } from '#observability';
 import type { AccountsConfig } from '../accounts.config.js';
-import { BoundedQueue, PasswordHasher } from './password-hasher.js';
+import { PasswordHasher } from './password-hasher.js';
 
 const hasher = (passwordCost = 4, passwordQueueLimit = 100) =>
   new PasswordHasher({ passwordCost, passwordQueueLimit, passwordConcurrency: 2 } as AccountsConfig, new Metrics());
@@ -43,85 +43,44 @@ describe('a PasswordHasher', () => {
     expect(outcomes.some(({ status }) => status === 'fulfilled')).toBe(true);
   });
 
-  it('refuses a job that has waited for more than three seconds, and runs the others', async () => {
-    const busy = hasher();
-    const now = vi.spyOn(performance, 'now').mockReturnValue(0);
-    const early = Array.from({ length: 4 }, () => busy.hash('secret'));
-    now.mockReturnValue(3_001);
-    const late = busy.hash('secret');
-    const outcomes = await Promise.allSettled(early);
-    expect(outcomes.at(-1)).toMatchObject({ reason: { errorName: 'SERVICE_UNAVAILABLE', retryAfterSeconds: 2 } });
-    expect(await late).toMatch(/^bcrypt-sha256:/);
-    now.mockRestore();
-  });
-
   it('refuses a stored hash that it does not know', async () => {
     await expect(hasher().verify('secret', '$2b$10$something')).rejects.toThrow(/unknown scheme/);
   });
-});
 
-/** Runs the work. @returns undefined where the queue refuses it */
-const run = async (queue: BoundedQueue, work: () => Promise<string>): Promise<string | undefined> => queue.run(work);
+  it('refuses a job that has waited for three seconds, and runs the others', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    try {
+      const busy = hasher();
+      const jobs = Array.from({ length: 4 }, () => busy.hash('secret'));
+      const outcomes = Promise.allSettled(jobs);
+      vi.advanceTimersByTime(3_000);
+      const late = busy.hash('secret');
+      expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected']);
+      await expect(jobs[3]).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE', retryAfterSeconds: 2 });
+      expect(await late).toMatch(/^bcrypt-sha256:/);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 
-describe('a BoundedQueue', () => {
-  it('runs a limited number at once, the others in order', async () => {
-    const queue = new BoundedQueue(2, 10, () => undefined);
-    const jobs = [deferred(), deferred(), deferred(), deferred()];
-    const started: number[] = [];
-    const results = jobs.map((each, index) =>
-      run(queue, () => {
-        started.push(index);
-        return each.promise;
-      }),
+  it('reports how many jobs wait', async () => {
+    const metrics = new Metrics();
+    const set = vi.spyOn(metrics.passwordQueue, 'set');
+    const busy = new PasswordHasher(
+      { passwordCost: 4, passwordQueueLimit: 1, passwordConcurrency: 1 } as AccountsConfig,
+      metrics,
     );
-    expect(started).toEqual([0, 1]);
-    jobs[1]!.resolve('b');
-    await results[1];
-    expect(started).toEqual([0, 1, 2]);
-    for (const each of jobs) each.resolve('x');
-    await Promise.all(results);
-    expect(started).toEqual([0, 1, 2, 3]);
+    const jobs = Promise.allSettled(Array.from({ length: 2 }, () => busy.hash('secret')));
+    expect(set).toHaveBeenLastCalledWith(1);
+    await jobs;
+    expect(set).toHaveBeenLastCalledWith(0);
   });
 
-  it('refuses what is over its bound, and takes again when there is room', async () => {
-    const queue = new BoundedQueue(1, 1, () => undefined);
-    const first = deferred();
-    const results = [run(queue, () => first.promise), run(queue, () => Promise.resolve('second'))];
-    expect(queue.run(() => Promise.resolve('third'))).toBeUndefined();
-    first.resolve('first');
-    expect(await Promise.all(results)).toEqual(['first', 'second']);
-    expect(await queue.run(() => Promise.resolve('fourth'))).toBe('fourth');
-  });
-
-  it('continues after work that failed', async () => {
-    const queue = new BoundedQueue(1, 5, () => undefined);
-    const failed = queue.run(() => Promise.reject(new Error('no')));
-    const next = queue.run(() => Promise.resolve('yes'));
-    await expect(failed).rejects.toThrow('no');
-    expect(await next).toBe('yes');
-  });
-
-  it('reports how many wait', async () => {
-    const report = vi.fn();
-    const queue = new BoundedQueue(1, 5, report);
-    const first = deferred();
-    const results = [
-      run(queue, () => first.promise),
-      run(queue, () => Promise.resolve('')),
-      run(queue, () => Promise.resolve('')),
-    ];
-    expect(report.mock.calls).toEqual([[1], [2]]);
-    first.resolve('');
-    await Promise.all(results);
-    expect(report).toHaveBeenLastCalledWith(0);
+  it('fails the jobs in hand when the process shuts down', async () => {
+    const closing = hasher(12);
+    const job = closing.hash('secret');
+    const outcome = expect(job).rejects.toThrow();
+    await closing.onApplicationShutdown();
+    await outcome;
   });
 });
-
-/** Work that the test ends. */
-function deferred(): { promise: Promise<string>; resolve: (value: string) => void } {
-  let resolve: (value: string) => void = () => undefined;
-  const promise = new Promise<string>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
-}

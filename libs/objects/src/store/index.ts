@@ -1,6 +1,7 @@
 export { FIELD_INDEX_ENTITIES } from './field-index.entity.js';
 export { createFieldIndexTables } from './field-indexes.repository.js';
-export { type AccessContext, AccessSource, ObjectAccess } from './object-access.js';
+export type { AccessContext } from './access-context.js';
+export { AccessSource, ObjectAccess } from './object-access.js';
 export { ObjectReader } from './object-reader.js';
 export { ObjectRepository } from './object.repository.js';
 /** For a class of one's own. @public */

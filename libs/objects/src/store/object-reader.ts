@@ -9,7 +9,8 @@ import type { ObjectQuery } from '../query/query.js';
 import { NameTree, pickKeys } from '../stored-object.js';
 import { isFieldName, isJsonObject } from '../values.js';
 import type { FieldIndexes } from './field-indexes.js';
-import type { AccessContext, ObjectAccess } from './object-access.js';
+import type { AccessContext } from './access-context.js';
+import type { ObjectAccess } from './object-access.js';
 import type { SlowQueries } from './slow-queries.js';
 import type { Requester, StoredClass, StoredClasses } from './stored-classes.js';
 

@@ -4,7 +4,7 @@ import { appError } from '#errors';
 import type { FieldDefinitions, ObjectRow } from '../class-definition.js';
 import type { ObjectClass } from '../object-class.js';
 import type { FieldIndexed } from './field-indexes.js';
-import type { AccessContext } from './object-access.js';
+import type { AccessContext } from './access-context.js';
 import type { ObjectRepository } from './object.repository.js';
 import type { UpdateCondition } from './update-condition.js';
 
