@@ -61,6 +61,8 @@ function project(
       ...(name === 'unit' ? { pool: 'threads', isolate: false } : {}),
       // Unit tests log nothing and use no broker; the others expect what goes wrong.
       setupFiles: name === 'unit' ? [] : SETUP,
+      // Afterwards, and two at once: each file starts several processes, and judges what is over in seconds.
+      ...(name === 'slow' ? { maxWorkers: 2, sequence: { groupOrder: 1 } } : {}),
       testTimeout: timeouts.test,
       hookTimeout: timeouts.hook,
     },
