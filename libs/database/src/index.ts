@@ -13,6 +13,6 @@ export {
   Outbox,
   OutboxModule,
 } from './outbox.js';
-export { ClaimingWorker } from './polling-worker.js';
+export { ClaimingWorker, PollingWorker } from './polling-worker.js';
 export { combineStatements, type Statement } from './statement.js';
 export { InboxMessageEntity, OUTBOX_ENTITIES } from './outbox.entity.js';

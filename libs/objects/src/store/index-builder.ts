@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { Database, type DatabaseOptions } from '#database';
+import { Database, type DatabaseOptions, PollingWorker } from '#database';
 import { AppError, messageOf } from '#errors';
 import { fieldIndexDefinition } from '../query/field-index.js';
 import type { FieldIndexed } from './field-indexes.js';
 import type { FieldIndexesRepository, StoredIndex } from './field-indexes.repository.js';
 
-const INTERVAL_MS = 2_000;
 /**
  * Delay between the request for a removal and the removal, because processes may still use the index: their cache is up to 1 s old, and a
  * query takes up to 3 s.
@@ -23,8 +22,7 @@ const BUILDER_LOCK = 7_236_402;
  */
 export class IndexBuilder {
   readonly #logger = new Logger('FieldIndexes');
-  #timer: NodeJS.Timeout | undefined;
-  #round: Promise<void> | undefined;
+  readonly #worker = new PollingWorker({ round: () => this.#work() });
   #backend: number | undefined;
   #isStopping = false;
 
@@ -36,29 +34,26 @@ export class IndexBuilder {
   ) {}
 
   start(): void {
-    this.#timer = setInterval(() => {
-      this.#round ??= this.#work().finally(() => {
-        this.#round = undefined;
-      });
-    }, INTERVAL_MS);
+    this.#worker.start();
   }
 
   /** Cancels the current build; another process restarts it. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    clearInterval(this.#timer);
     if (this.#backend !== undefined)
       await this.database.query('SELECT pg_terminate_backend($1)', [this.#backend]).catch(() => undefined);
-    await this.#round;
+    await this.#worker.stop();
   }
 
-  async #work(): Promise<void> {
+  async #work(): Promise<false> {
     try {
       if ((await this.repository.pending()).length > 0) await this.#takeTurn();
     } catch (error) {
-      if (this.#isStopping) return;
-      this.#logger.warn(`indexes of custom fields are postponed: ${messageOf(error)}`);
+      const isUnavailable = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
+      if (!this.#isStopping)
+        this.#logger[isUnavailable ? 'debug' : 'warn'](`indexes of custom fields are postponed: ${messageOf(error)}`);
     }
+    return false;
   }
 
   async #takeTurn(): Promise<void> {
