@@ -26,7 +26,8 @@ import { setCredentials } from './suites/platform-apps.js';
 const SMTP_PASSWORD = unique('smtp-password');
 const DATABASE_PASSWORD = unique('database-password');
 const JOURNEY_MS = 180_000;
-const LOGGED_MS = 20_000;
+const LOGGED_MS = 40_000;
+const SERVICE_LOGGED_MS = 10_000;
 
 interface LogLine {
   readonly service: string;
@@ -131,10 +132,14 @@ describe('the logs of all services, with all levels', () => {
         service: string,
         request: (api: ApiClient, headers: Record<string, string>) => unknown,
       ) => {
-        const requestId = randomUUID();
-        await request(api(), { 'x-request-id': requestId });
-        await eventually(() => {
-          expect(linesOf(requestId).map((line) => line.service)).toContain(service);
+        let requestId = '';
+        // A request may fail earlier than at the service in question, such as at a connection that was just lost.
+        await eventually(async () => {
+          requestId = randomUUID();
+          await request(api(), { 'x-request-id': requestId });
+          await eventually(() => {
+            expect(linesOf(requestId).map((line) => line.service)).toContain(service);
+          }, SERVICE_LOGGED_MS);
         }, LOGGED_MS);
         return requestId;
       };
@@ -153,8 +158,10 @@ describe('the logs of all services, with all levels', () => {
       });
       // The event that follows from the request carries its id as well.
       await without(proxies.mailPostgres, async () => {
-        const account = { username: secret('name'), password: secret('password'), email: keep(email()) };
-        const requestId = await failing('mail', (client, headers) => client.post('/1.1/users', account, { headers }));
+        const requestId = await failing('mail', (client, headers) => {
+          const account = { username: secret('name'), password: secret('password'), email: keep(email()) };
+          return client.post('/1.1/users', account, { headers });
+        });
         expect(linesOf(requestId).filter(({ messageId }) => messageId !== undefined)).not.toEqual([]);
       });
     },
