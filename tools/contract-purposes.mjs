@@ -14,7 +14,6 @@ export const PURPOSES = {
   'accounts.updatePassword': 'change a password, given the old one',
   'accounts.refreshSessionToken': 'replace the session token',
   'accounts.resolvePrincipal': "session token's user and roles",
-  'accounts.removeUsers': 'delete users',
   'accounts.createApplication': 'create an application',
   'accounts.listApplications': 'list applications',
   'accounts.getApplication': 'read an application',

@@ -16,12 +16,12 @@ beside the unit, database, broker, end-to-end, deployment and journey tests, and
 Servers: those that answer at DATABASE_URL, REDIS_URL and AMQP_URL or their default local ports; else containers, where a
 Docker engine runs; else private ones from installed programs. A PostgreSQL comes with the packages of npm.
 Browser: the one at CHROMIUM_PATH, else Chromium or Chrome on the PATH. kubectl: the one at KUBECTL_PATH, else on the PATH, 1.27 or newer.
-What is missing then is installed where root runs this on a system with apt-get, which is said before; TEST_INSTALL=no forbids it.
-What is missing still leaves out the suites that need it; the last lines list them, and why. tools/test/needs.mjs says which file needs what.
-With CI=true, and by "npm run test:all", a missing part is a failure before anything runs.
-TEST_WITHOUT=kubectl,browser goes without these parts, also there: what needs them is left out and listed. Parts: postgresql,
-postgresql-client, redis, redis-server, rabbitmq, rabbitmq-server, browser, kubectl (the ones that end in -server or -client: programs).
-A file whose tests fail is run once more, alone, where no more than two do; what passes then is reported as unstable.
+If the command runs as root on a system with apt-get, it announces and installs missing parts; TEST_INSTALL=no prevents this.
+It skips the suites of parts that are still missing, and lists them with the reason at the end. tools/test/needs.mjs declares the parts of
+each file. With CI=true and "npm run test:all", a missing part is a failure before anything runs.
+TEST_WITHOUT=kubectl,browser skips the suites that need these parts, in every case. Parts: postgresql, postgresql-client, redis,
+redis-server, rabbitmq, rabbitmq-server, browser, kubectl (the ones that end in -server or -client: programs).
+If the tests of at most two files fail, these files run once more, alone; a file that passes then is reported as unstable.
 The tests work in a database, queues and key prefixes of their own and remove them afterwards.
 
 With arguments only the tests run that they select:

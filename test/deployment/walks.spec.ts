@@ -160,7 +160,7 @@ const LINKS: Readonly<Record<string, Check>> = {
   RPC: (file, name, earlier) =>
     isCalled(file, 'RpcHandler', name) && earlier.some((other) => isCalled(other, 'call', name)),
   'direct message': (file, name, earlier) =>
-    isCalled(file, 'nodeMessageHandler', name) && earlier.some((other) => isCalled(other, 'send', name)),
+    isCalled(file, 'directMessageHandler', name) && earlier.some((other) => isCalled(other, 'send', name)),
   broker: (file, name, earlier) => [earlier.at(-1) ?? '', file].every((side) => callsMethod(side, name)),
   implements: isImplemented,
 };

@@ -109,9 +109,9 @@ describe('a RabbitMQ that runs short of memory, then of disk, under load', () =>
     await sleep(NOTICED_MS);
     const before = await memoryMib();
     for (const { port } of cluster.replicas)
-      expect(await read(port, '/readyz')).toContain(`RabbitMQ takes no messages: low on ${of}`);
+      expect(await read(port, '/readyz')).toContain(`RabbitMQ accepts no messages: low on ${of}`);
     const doctor = await cluster.command('doctor').catch((error: unknown) => String(error));
-    expect(doctor).toContain(`RabbitMQ takes no messages: low on ${of}`);
+    expect(doctor).toContain(`RabbitMQ accepts no messages: low on ${of}`);
     await sleep(from + SHORT_MS - performance.now());
     return (await memoryMib()) - before;
   };

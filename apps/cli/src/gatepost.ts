@@ -109,7 +109,8 @@ function databaseUrlsIn(variables: NodeJS.ProcessEnv): DatabaseUrls {
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error instanceof AppError && error.is('SERVICE_UNAVAILABLE')) return `${error.message} Its log says why.`;
+  if (error instanceof AppError && error.is('SERVICE_UNAVAILABLE'))
+    return `${error.message} See the log of the service for the reason.`;
   return PLAIN_ERRORS.some((plain) => error instanceof plain) ? error.message : (error.stack ?? error.message);
 }
 

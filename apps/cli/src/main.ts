@@ -5,8 +5,11 @@ import { runGatepost } from './gatepost.js';
 const STANDARD_INPUT = 0;
 
 Logger.overrideLogger(false);
-// A reader such as `head` that has enough closes its end.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit());
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', ({ code }: NodeJS.ErrnoException) => {
+    // A reader such as `head` may close its end: the command completes its work. A full disk is a failure.
+    if (code !== 'EPIPE') process.exit(1);
+  });
 process.exitCode = await runGatepost(process.argv.slice(2), {
   env: process.env,
   readInput: () => readFileSync(STANDARD_INPUT),

@@ -1,7 +1,7 @@
 import { operatorSocketPath, StartError } from '#bootstrap';
 import type { RpcContract, RpcReply } from '#contracts';
 import { AppError } from '#errors';
-import { BrokerQueues, OperatorSocket, RabbitTransport, type Requester, RpcClient } from '#messaging';
+import { BrokerQueues, OperatorSocket, RabbitTransport, type RpcTransport, RpcClient } from '#messaging';
 
 const CONNECT_TIMEOUT_MS = 3_000;
 const POLL_MS = 20;
@@ -119,7 +119,7 @@ function deploymentBehind(queues: BrokerQueues): Omit<Deployment, 'brokerProblem
 }
 
 /** Requests throw SilentServiceError if no process answers. */
-function namingSilence(transport: RabbitTransport): Requester {
+function namingSilence(transport: RabbitTransport): RpcTransport {
   return {
     request: async (pattern, body, timeoutMs) => {
       try {

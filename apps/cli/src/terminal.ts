@@ -2,6 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { readFileSync } from 'node:fs';
 import { StartError } from '#bootstrap';
 
+/** The code of the error that TextDecoder throws. */
+const INVALID_UTF8 = 'ERR_ENCODING_INVALID_ENCODED_DATA';
 /** Reads a source: the path of a file, or `-` for standard input. */
 export type ReadSource = (source: string) => string;
 
@@ -63,8 +65,9 @@ export function valueFrom(name: string, source: string, read: ReadSource = readT
     return read(source);
   } catch (cause) {
     const place = source === '-' ? 'standard input' : `the file ${source}`;
-    const code = (cause as NodeJS.ErrnoException).code ?? 'not text';
-    throw new StartError(`${name}: ${place} cannot be read (${code}).`, { cause });
+    const { code = 'unknown error' } = cause as NodeJS.ErrnoException;
+    const reason = code === INVALID_UTF8 ? 'is not UTF-8 text' : `cannot be read (${code})`;
+    throw new StartError(`${name}: ${place} ${reason}.`, { cause });
   }
 }
 

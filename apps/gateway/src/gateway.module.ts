@@ -1,6 +1,11 @@
 import { type DynamicModule, Inject, Module, type Provider, type Type } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
-import { ApplicationDirectory, FailedCredentialLimit, MemoryRequestCounter, STRANGER_LIMIT_OPTIONS } from '#admission';
+import {
+  ApplicationDirectory,
+  FailedCredentialLimit,
+  MemoryRequestCounter,
+  FAILED_CREDENTIAL_LIMIT_OPTIONS,
+} from '#admission';
 import { accountsRpc } from '#contracts';
 import { RpcClient } from '#messaging';
 import { Metrics, ProcessInfo, Readiness } from '#observability';
@@ -89,7 +94,7 @@ export class GatewayModule {
         COUNTERS[requestCounts],
         { provide: ENDPOINTS, useValue: [...GatewayModule.endpoints, ...endpointsOf(classes)] },
         { provide: APP_FILTER, useFactory: () => new ErrorFilter({ isForPage, sendErrorPage }) },
-        { provide: STRANGER_LIMIT_OPTIONS, useValue: { limit: config.failedCredentials } },
+        { provide: FAILED_CREDENTIAL_LIMIT_OPTIONS, useValue: { limit: config.failedCredentials } },
         ApplicationDirectory,
         FailedCredentialLimit,
         Principals,

@@ -67,7 +67,7 @@ describe('POST /1.1/batch', () => {
     accounts.answer(accountsRpc.updateUser, () => ({ result: { updatedAt: user.updatedAt } }));
     accounts.answer(accountsRpc.refreshSessionToken, () => ({ user }));
     accounts.answer(accountsRpc.updatePassword, () => ({ result: { updatedAt: user.updatedAt } }));
-    accounts.answer(accountsRpc.removeUsers, () => ({}));
+    accounts.answer(objectsRpc.remove, () => ({}));
   });
 
   const requests: [string, Entry][] = [

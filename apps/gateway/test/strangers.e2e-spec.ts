@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
-import { accountsRpc, broadcastHints } from '#contracts';
+import { accountsRpc, broadcastContracts } from '#contracts';
 import { type FakeTransport, unique } from '#testing';
 import { APPLICATION, fakeServices } from './fake-services.js';
 import { startGateway } from './start-gateway.js';
@@ -107,7 +107,7 @@ describe('requests with a wrong application id or key', () => {
     await use(LIMIT + 10, () => send('/1.1/users', strangerId()));
     expect(await statusOf({ ...SIGNED, 'x-lc-id': OTHER.id })).toBe(429);
     accounts.answer(accountsRpc.findApplication, ({ appId }) => ({ application: appId === OTHER.id ? OTHER : null }));
-    accounts.broadcast(broadcastHints.applicationChanged.pattern, JSON.stringify({ appId: OTHER.id }));
+    accounts.broadcast(broadcastContracts.applicationChanged.pattern, JSON.stringify({ appId: OTHER.id }));
     await expect.poll(() => statusOf({ ...SIGNED, 'x-lc-id': OTHER.id })).toBe(200);
   });
 
@@ -143,7 +143,7 @@ describe('requests with a wrong application id or key', () => {
     expect(await statusOf(headers, '203.0.113.3')).toBe(401);
     expect(lookUps()).toBe(1);
     accounts.answer(accountsRpc.findApplication, () => ({ application: OTHER }));
-    accounts.broadcast(broadcastHints.applicationChanged.pattern, JSON.stringify({ appId: OTHER.id }));
+    accounts.broadcast(broadcastContracts.applicationChanged.pattern, JSON.stringify({ appId: OTHER.id }));
     await expect.poll(() => statusOf(headers, '203.0.113.3')).toBe(200);
   });
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Clock } from '#bootstrap';
 import { connectorMessages, type DirectMessagePayload } from '#contracts';
 import { migrate } from '#database';
-import { nodeMessageHandler, DirectMessages, RabbitTransport } from '#messaging';
+import { directMessageHandler, DirectMessages, RabbitTransport } from '#messaging';
 import { Metrics } from '#observability';
 import { Redis } from '#redis';
 import { eventually, newDatabase, newNamespace, TcpProxy, testRun } from '#testing';
@@ -93,7 +93,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     await install();
     const connectors = new RedisConnectorNodes(redis, 60_000);
     await connectors.beat({ id: node, port: 1 });
-    const hear = nodeMessageHandler(connectorMessages.deliver, (wakeUp) => void wakeUps.push(wakeUp));
+    const hear = directMessageHandler(connectorMessages.deliver, (wakeUp) => void wakeUps.push(wakeUp));
     new DirectMessages(receiving).receiveAs(node, [hear], () => undefined);
     await eventually(() => {
       expect([sending.isConnected(), receiving.isConnected()]).toEqual([true, true]);

@@ -18,7 +18,7 @@ import {
   templatesRpc,
   textMessageProvidersRpc,
 } from '#contracts';
-import { OperatorSocket, type Requester, type ServedOperators, serveOperators } from '#messaging';
+import { OperatorSocket, type RpcTransport, type ServedOperators, serveOperators } from '#messaging';
 import type { DataFolder } from './data-folder.js';
 
 /** The RPCs that the command line may call. */
@@ -47,7 +47,7 @@ const OPERATOR_CONTRACTS = [
  */
 export async function lockDataFolder(
   { path }: DataFolder,
-  requester: () => Requester | undefined,
+  requester: () => RpcTransport | undefined,
 ): Promise<ServedOperators> {
   const socketPath = operatorSocketPath(path);
   if (isSocketPathTooLong(socketPath))

@@ -5,7 +5,7 @@ import {
   accountsRpc,
   appId as appIdSchema,
   type Application,
-  broadcastHints,
+  broadcastContracts,
   MAX_LISTED_APPLICATIONS,
 } from '#contracts';
 import { AppError } from '#errors';
@@ -30,7 +30,7 @@ export class ApplicationDirectory {
     private readonly rpc: RpcClient,
     broadcasts: Broadcasts,
   ) {
-    broadcasts.on(broadcastHints.applicationChanged, ({ appId }) => {
+    broadcasts.on(broadcastContracts.applicationChanged, ({ appId }) => {
       this.#answers.forget(appId);
       this.#familiar.set(appId, true);
     });

@@ -11,7 +11,7 @@ export interface FailedCredentialLimitOptions {
   readonly limit: RateLimit | undefined;
 }
 
-export const STRANGER_LIMIT_OPTIONS = Symbol('FailedCredentialLimitOptions');
+export const FAILED_CREDENTIAL_LIMIT_OPTIONS = Symbol('FailedCredentialLimitOptions');
 
 /** The limit of all networks together is this multiple of the limit of one network: it also bounds a client with very many addresses. */
 const ALL_NETWORKS_FACTOR = 10;
@@ -30,7 +30,7 @@ export class FailedCredentialLimit {
 
   constructor(
     private readonly applications: ApplicationDirectory,
-    @Inject(STRANGER_LIMIT_OPTIONS) { limit }: FailedCredentialLimitOptions,
+    @Inject(FAILED_CREDENTIAL_LIMIT_OPTIONS) { limit }: FailedCredentialLimitOptions,
     private readonly metrics: Metrics,
   ) {
     this.#limit = limit;

@@ -8,7 +8,7 @@ export {
   type RequestCounter,
 } from './request-counter.js';
 export {
-  STRANGER_LIMIT_OPTIONS,
+  FAILED_CREDENTIAL_LIMIT_OPTIONS,
   FailedCredentialLimit,
   type FailedCredentialLimitOptions,
 } from './failed-credential-limit.js';

@@ -25,10 +25,11 @@ export class ConcurrencyLimiter {
   /**
    * Runs the work in its turn.
    * @param turn `deadlineMs`, in `performance.now()` time: the work is refused if its turn has not come by then
-   * @throws AppError SERVICE_UNAVAILABLE where it is refused, because it waits too long or too many wait
+   * @throws AppError SERVICE_UNAVAILABLE where it is refused: it waits too long, too many wait, or the limiter is closed
    */
   run<T>(work: () => Promise<T>, turn: { readonly key?: string; readonly deadlineMs?: number } = {}): Promise<T> {
     const { key = '', deadlineMs } = turn;
+    if (this.#isClosed) return Promise.reject(appError('SERVICE_UNAVAILABLE'));
     return new Promise<T>((resolve, reject) => {
       const token = Symbol('turn');
       let timer: NodeJS.Timeout | undefined = undefined;

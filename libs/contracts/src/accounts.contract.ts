@@ -12,7 +12,7 @@ import {
 import { caller, principal } from './caller.schema.js';
 import { jsonObject } from './json.schema.js';
 import { PASSWORD_TIMEOUT_MS, rpc } from './message-kinds.js';
-import { MAX_LIST_LIMIT, objectId, objectReadOptions, objectRemoval, objectWriteOptions } from './objects.contract.js';
+import { MAX_LIST_LIMIT, objectId, objectReadOptions, objectWriteOptions } from './objects.contract.js';
 import { identity, identityChanges, MAX_IDENTITIES, platformKind, platformName, visibleUser } from './user.schema.js';
 
 /** A user after sign-up or login. Replicas that predate third-party accounts only created users and omit `isNew`. */
@@ -73,7 +73,6 @@ export const accountsRpc = {
   ),
   /** The principal of the caller's session token, with the user's roles. An unknown session token resolves to the anonymous principal. */
   resolvePrincipal: rpc('accounts.resolvePrincipal', z.object({ caller }), z.object({ principal })),
-  removeUsers: rpc('accounts.removeUsers', objectRemoval, z.object({})),
 };
 
 const appKey = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, 'must be 8 to 64 letters, digits, _ or -');

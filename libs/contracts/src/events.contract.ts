@@ -51,7 +51,7 @@ export type MailRequest = EventPayload<typeof events.mailRequested>;
 export type TextMessageRequest = EventPayload<typeof events.smsRequested>;
 
 /** Broadcasts to every process. Best effort: they only shorten a delay that is bounded without them. */
-export const broadcastHints = {
+export const broadcastContracts = {
   applicationChanged: event('application.changed', z.object({ appId: z.string() })),
   /** Platform credentials were set or removed. */
   platformsChanged: event('platforms.changed', z.object({ appId: z.string() })),

@@ -50,7 +50,7 @@ export const objectWriteOptions = z.object({ returnNew: z.boolean(), where });
 export type ObjectWriteOptions = z.output<typeof objectWriteOptions>;
 
 /** Removes all given objects or none. `where`: remove only objects that match. */
-export const objectRemoval = z.object({ caller, objectIds: z.array(objectId).min(1).max(MAX_REMOVED_OBJECTS), where });
+const objectRemoval = z.object({ caller, objectIds: z.array(objectId).min(1).max(MAX_REMOVED_OBJECTS), where });
 
 /** One write of `POST /1.1/batch/save`. */
 const objectWrite = objectWriteOptions.extend({

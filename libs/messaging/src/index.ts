@@ -4,11 +4,18 @@ export {
   Broadcasts,
   EventPublisher,
   MessagingModule,
-  nodeMessageHandler,
+  directMessageHandler,
   DirectMessages,
   RpcClient,
 } from './messaging.module.js';
 export { OperatorSocket, type ServedOperators, serveOperators } from './operator-socket.js';
 export { BrokerQueues, type DeadLetter, DeadLetters } from './rabbit/operator-queues.js';
 export { RabbitTransport } from './rabbit/rabbit.transport.js';
-export { forward, type Forwarded, MAX_MESSAGE_BYTES, type Requester, TRANSPORT, type Transport } from './transport.js';
+export {
+  forward,
+  type Forwarded,
+  MAX_MESSAGE_BYTES,
+  type RpcTransport,
+  TRANSPORT,
+  type Transport,
+} from './transport.js';

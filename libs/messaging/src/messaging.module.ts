@@ -14,7 +14,7 @@ import {
   decodeReply,
   encodeRequest,
   type EventMessage,
-  type Requester,
+  type RpcTransport,
   TRANSPORT,
   type Transport,
 } from './transport.js';
@@ -22,7 +22,7 @@ import {
 /** Calls other services. */
 @Injectable()
 export class RpcClient {
-  constructor(@Inject(TRANSPORT) private readonly transport: Requester) {}
+  constructor(@Inject(TRANSPORT) private readonly transport: RpcTransport) {}
 
   /**
    * Calls the service that owns the contract and returns its parsed reply.
@@ -89,7 +89,7 @@ interface DirectMessageHandler {
 }
 
 /** Creates a handler; the payload has the contract's type. */
-export function nodeMessageHandler<C extends DirectMessageContract>(
+export function directMessageHandler<C extends DirectMessageContract>(
   contract: C,
   handle: (payload: DirectMessagePayload<C>) => Promise<void> | void,
 ): DirectMessageHandler {

@@ -4,7 +4,7 @@ import { createConnection, createServer, type Server, type Socket } from 'node:n
 import { createInterface, type Interface } from 'node:readline';
 import type { RpcContract } from '#contracts';
 import { appError, toAppError } from '#errors';
-import { decodeRequest, encodeError, type Requester } from './transport.js';
+import { decodeRequest, encodeError, type RpcTransport } from './transport.js';
 
 /** The error codes of a missing socket, and of one whose process has ended. */
 const NO_LISTENER_CODES: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ECONNREFUSED']);
@@ -13,7 +13,7 @@ const closed = (cause?: unknown) =>
   appError('SERVICE_UNAVAILABLE', { message: 'The server closed the connection.', cause });
 
 /** The client of a running server's operator socket. It sends one request at a time. */
-export class OperatorSocket implements Requester {
+export class OperatorSocket implements RpcTransport {
   readonly #lines: AsyncIterator<string>;
 
   private constructor(
@@ -69,7 +69,7 @@ export interface ServedOperators {
 export async function serveOperators(
   path: string,
   contracts: readonly RpcContract[],
-  requester: () => Requester | undefined,
+  requester: () => RpcTransport | undefined,
 ): Promise<ServedOperators> {
   const allowed = new Map(contracts.map((contract) => [contract.pattern, contract]));
   const sockets = new Set<Socket>();
@@ -107,7 +107,7 @@ async function answerLines(socket: Socket, respond: (line: string) => Promise<st
 async function answer(
   line: string,
   allowed: ReadonlyMap<string, RpcContract>,
-  requester: Requester | undefined,
+  requester: RpcTransport | undefined,
 ): Promise<string> {
   try {
     const contract = allowed.get(decodeRequest(line).pattern);

@@ -38,13 +38,13 @@ export interface NodeReceiver {
 }
 
 /** The calling part of a transport. */
-export interface Requester {
+export interface RpcTransport {
   /** Calls the service that owns the pattern. Rejects with SERVICE_UNAVAILABLE where no reply arrives in time. */
   request(pattern: string, body: string, timeoutMs: number): Promise<string>;
 }
 
 /** Transports messages between services, over RabbitMQ or inside a process. */
-export interface Transport extends Requester {
+export interface Transport extends RpcTransport {
   /** Resolves once the broker has stored the event or, inside a process, once it was handled. */
   publishEvent(message: EventMessage): Promise<void>;
   /** Sends to every process, best effort. */

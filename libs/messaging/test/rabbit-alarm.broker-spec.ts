@@ -51,7 +51,7 @@ describe('a RabbitMQ that is short of memory', { timeout: TEST_MS }, () => {
     await rabbit.runShort('memory');
     await eventually(() => {
       expect([asking.problem(), serving.problem()]).toEqual(
-        Array.from({ length: 2 }, () => 'RabbitMQ takes no messages: low on memory'),
+        Array.from({ length: 2 }, () => 'RabbitMQ accepts no messages: low on memory'),
       );
     }, NOTICED_MS);
   };

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { directMessage } from '#contracts';
 import { eventually, newNamespace, TcpProxy, testRun } from '#testing';
-import { nodeMessageHandler, DirectMessages } from '../src/messaging.module.js';
+import { directMessageHandler, DirectMessages } from '../src/messaging.module.js';
 import type { RabbitTransport } from '../src/rabbit/rabbit.transport.js';
 import { openRabbit } from './open-rabbit.js';
 
@@ -23,7 +23,7 @@ describe('direct messages over RabbitMQ', () => {
   let connections: number;
 
   const receive = async (handle: (number: number) => Promise<void> | void = () => undefined) => {
-    const handler = nodeMessageHandler(note, ({ number }) => {
+    const handler = directMessageHandler(note, ({ number }) => {
       heard.push(number);
       return handle(number);
     });
@@ -75,7 +75,7 @@ describe('direct messages over RabbitMQ', () => {
     proxy.silence();
     const successor = openRabbit(namespace);
     const heardBySuccessor: number[] = [];
-    const handler = nodeMessageHandler(note, ({ number }) => {
+    const handler = directMessageHandler(note, ({ number }) => {
       heardBySuccessor.push(number);
     });
     new DirectMessages(successor).receiveAs(node, [handler], () => undefined);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { event, directMessage } from '#contracts';
 import { eventually } from '#testing';
-import { Broadcasts, nodeMessageHandler, DirectMessages, RpcClient } from '../src/messaging.module.js';
+import { Broadcasts, directMessageHandler, DirectMessages, RpcClient } from '../src/messaging.module.js';
 import type { Transport } from '../src/transport.js';
 import {
   holdWithShortTimeout,
@@ -141,7 +141,7 @@ export function describeTransport(name: string, open: () => TransportPair): void
       const [here, elsewhere] = [randomUUID(), randomUUID()];
       const heard: number[] = [];
       const connected = vi.fn();
-      const hear = nodeMessageHandler(note, ({ number }) => {
+      const hear = directMessageHandler(note, ({ number }) => {
         if (number === 3) throw new Error('a message whose handler fails');
         heard.push(number);
       });

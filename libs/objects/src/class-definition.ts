@@ -54,8 +54,8 @@ export interface ClassDefinition<Fields extends FieldDefinitions = FieldDefiniti
   readonly isPrincipal?: true;
   /** Responses cannot contain the objects that Pointers refer to, because another service stores them. */
   readonly hasNoInclude?: true;
-  /** A request for a new object may name its id: the Swift SDK never sends PUT for an installation. */
-  readonly isIdChosen?: true;
+  /** A request for a new object may name an existing one by its id: the Swift SDK never sends PUT for an installation. */
+  readonly isFoundById?: true;
   /** Further names that requests cannot set and queries cannot name. */
   readonly reserved?: readonly string[];
   /** Custom fields with a format of their own, by name, with their schema. */
@@ -92,7 +92,7 @@ export type ObjectChanges<Fields extends FieldDefinitions = FieldDefinitions> = 
 
 /** The parsed request for a new object. */
 export interface NewObject<Fields extends FieldDefinitions> {
-  /** The id that the request has chosen. */
+  /** The id of the existing object that the request names. */
   readonly objectId?: string;
   readonly changes: ObjectChanges<Fields>;
 }

@@ -26,7 +26,7 @@ export {
 } from './classes/user.class.js';
 export type { ObjectClass } from './object-class.js';
 /** For a class of one's own. @public */
-export { defineClass } from './object-class.js';
+export { defineClass, newRow } from './object-class.js';
 export { applyChanges } from './operations/apply-changes.js';
 export { canonicalText, changedRoots } from './operations/change.js';
 export { isDelete, isOperation } from './operations/parse-changes.js';

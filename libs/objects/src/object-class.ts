@@ -68,11 +68,11 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
    * @throws AppError as `parse`; the error of a required field or ACL that is missing
    */
   parseNew({ objectId, ...rest }: JsonObject, isMaster: boolean): NewObject<Fields> {
-    const isIdChosen = this.definition.isIdChosen === true;
-    const fields = isIdChosen || objectId === undefined ? rest : { objectId, ...rest };
+    const isFoundById = this.definition.isFoundById === true;
+    const fields = isFoundById || objectId === undefined ? rest : { objectId, ...rest };
     const changes = this.parse(fields, isMaster);
     this.#assertComplete(fields);
-    return { ...(isIdChosen ? chosenId(objectId) : {}), changes };
+    return { ...(isFoundById ? namedId(objectId) : {}), changes };
   }
 
   /** The public JSON of an object. An allow-list: columns that the definition does not present never leave the service. */
@@ -195,6 +195,24 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
   }
 }
 
+/** A new object, before the values of a request are applied. */
+export function newRow<Row extends ObjectRow>(
+  objectClass: ObjectClass<FieldDefinitions, Row>,
+  objectId: string,
+  now: Date,
+): Row {
+  const row: ObjectRow = {
+    ...objectClass.blankColumns(),
+    objectId,
+    acl: null,
+    fields: {},
+    createdAt: now,
+    updatedAt: now,
+  };
+  // The definition has a field for each further column of the row.
+  return row as Row;
+}
+
 interface PresentedField {
   readonly name: string;
   readonly present: Exclude<FieldDefinition['present'], 'hidden'>;
@@ -209,7 +227,7 @@ function parsedColumn(key: string, field: FieldDefinition, value: JsonValue, isM
 }
 
 /** @throws AppError READ_ONLY_KEY where the id is not one */
-function chosenId(objectId: JsonValue | undefined): { objectId?: string } {
+function namedId(objectId: JsonValue | undefined): { objectId?: string } {
   if (objectId === undefined || isNothing(objectId)) return {};
   if (typeof objectId !== 'string' || !isObjectId(objectId)) throw readOnlyKey('objectId');
   return { objectId };

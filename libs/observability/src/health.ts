@@ -1,7 +1,7 @@
 import { Controller, type DynamicModule, Get, Header, HttpStatus, Injectable, Module, Res } from '@nestjs/common';
 import { AppError, withTimeout } from '#errors';
 import { Metrics } from './metrics.js';
-import { ProcessInfo } from './process-facts.js';
+import { ProcessInfo } from './process-info.js';
 
 /** Resolves when the part can serve; rejects with the reason, worded for operators. */
 type ReadinessCheck = () => Promise<void> | void;

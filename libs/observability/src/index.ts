@@ -1,7 +1,7 @@
 export { ObservabilityModule, Readiness } from './health.js';
 export { FailureLog, JsonLogger, reportError, type ReportFields } from './logger.js';
 export { type JobName, Metrics } from './metrics.js';
-export { ProcessInfo, type ServerInfo, skewOf } from './process-facts.js';
+export { ProcessInfo, type ServerInfo, skewOf } from './process-info.js';
 export type { OpenSpan, SpanOptions } from './tracer.types.js';
 export {
   beginTrace,

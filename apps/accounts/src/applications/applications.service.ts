@@ -4,7 +4,7 @@ import {
   type Application,
   applicationSettings,
   type ApplicationSettings,
-  broadcastHints,
+  broadcastContracts,
   type ClassName,
   type ClassOperation,
   type ClassPermission,
@@ -62,7 +62,7 @@ export class ApplicationsService {
     private readonly sealer: Sealer,
     private readonly broadcasts: Broadcasts,
   ) {
-    this.broadcasts.on(broadcastHints.applicationChanged, ({ appId }) => {
+    this.broadcasts.on(broadcastContracts.applicationChanged, ({ appId }) => {
       this.#profiles.forget(appId);
     });
   }
@@ -173,7 +173,7 @@ export class ApplicationsService {
 
   private announce(application: Application): Application {
     this.#profiles.forget(application.id);
-    this.broadcasts.send(broadcastHints.applicationChanged, { appId: application.id });
+    this.broadcasts.send(broadcastContracts.applicationChanged, { appId: application.id });
     return application;
   }
 

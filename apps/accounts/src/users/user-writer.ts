@@ -13,7 +13,7 @@ import { UsersRepository } from './users.repository.js';
 /** Receives the current user, and throws to refuse the change. */
 type Decision = (current: UserRow) => Promise<UserRow> | UserRow;
 
-/** The only class that changes users: each change commits together with its events. */
+/** Changes users: each change that has events commits together with them. `UsersRepository` records logins, which have none. */
 @Injectable()
 export class UserWriter {
   constructor(

@@ -23,6 +23,7 @@ export class UserEntity {
   @Column({ type: 'text', nullable: true, collation: 'C' })
   email!: string | null;
 
+  /** null: set while verification was off, or no address (specification, emailVerified). */
   @Column('boolean', { name: 'email_verified', nullable: true })
   emailVerified!: boolean | null;
 
@@ -56,9 +57,11 @@ export class UserEntity {
   @Column('text', { name: 'sealed_identities', nullable: true })
   sealedIdentities!: string | null;
 
+  /** Counts changes of the address: mailed links are valid for one version. */
   @Column('integer', { name: 'email_version', default: 0 })
   emailVersion!: number;
 
+  /** Counts changes of the password. */
   @Column('integer', { name: 'password_version', default: 0 })
   passwordVersion!: number;
 }

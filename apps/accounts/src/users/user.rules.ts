@@ -1,30 +1,17 @@
 import type { ApplicationSettings, JsonObject, PlatformKind, VisibleUser } from '#contracts';
 import { appError } from '#errors';
 import { type Acl, applyChanges as applyFieldChanges, type ObjectView, type UserChanges, userClass } from '#objects';
+import type { UserEntity } from './user.entity.js';
 
-/** A stored user, without its application. */
-export interface UserRow {
-  readonly objectId: string;
-  readonly username: string;
-  readonly email: string | null;
-  /** null: set while verification was off, or no address (specification, emailVerified). */
-  readonly emailVerified: boolean | null;
-  /** Counts changes of the address: mailed links are valid for one version. */
-  readonly emailVersion: number;
-  readonly mobilePhoneNumber: string | null;
-  readonly mobilePhoneVerified: boolean;
-  readonly passwordHash: string | null;
-  /** Counts changes of the password. */
-  readonly passwordVersion: number;
-  readonly sessionTokenHash: Buffer;
-  readonly sealedSessionToken: string;
+type UserColumns = Omit<UserEntity, 'appId' | 'acl' | 'fields' | 'sealedIdentities'>;
+
+/** A stored user: the columns of its entity, with the linked accounts opened. */
+export interface UserRow extends Readonly<UserColumns> {
   /** The entries of `authData`. null: never linked. */
   readonly identities: LinkedIdentities | null;
   readonly acl: Acl | null;
   /** The custom fields. */
   readonly fields: JsonObject;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
 }
 
 /** The public JSON of a user, as the caller of the view sees it. */

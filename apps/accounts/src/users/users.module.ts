@@ -10,6 +10,7 @@ import { SessionsModule } from '../sessions/sessions.module.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { SignUpService } from './sign-up.service.js';
 import { UserWriter } from './user-writer.js';
+import { UserWrites } from './user-writes.js';
 import { UsersController } from './users.controller.js';
 import { UsersRepository } from './users.repository.js';
 import { UsersService } from './users.service.js';
@@ -24,6 +25,7 @@ import { UsersService } from './users.service.js';
     MessageAllowancesRepository,
     SignUpService,
     UserWriter,
+    UserWrites,
     UsersRepository,
     UsersService,
   ],

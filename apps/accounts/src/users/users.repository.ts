@@ -152,7 +152,7 @@ export class UsersRepository extends ObjectRepository<UserRow> {
       `UPDATE accounts.users SET updated_at = GREATEST($4, updated_at + interval '1 millisecond')
         WHERE app_id = $1 AND object_id = $2 AND session_token_hash = $3 RETURNING updated_at AS "updatedAt"`,
       [appId, objectId, sessionTokenHash, now],
-      'users.noteLogin',
+      'users.recordLogin',
     );
     return row?.updatedAt;
   }

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, ObjectReadOptions, VisibleUser } from '#contracts';
 import type { Tx } from '#database';
 import { type AppError, appError } from '#errors';
-import { granteesOf, grants, inLockOrder, type ObjectView, parsePassword, pickKeys, writeForbidden } from '#objects';
-import { ObjectAccess, ObjectReader, type UpdateCondition } from '#objects/store';
+import { granteesOf, grants, type ObjectView, parsePassword, pickKeys, writeForbidden } from '#objects';
+import { ObjectAccess, ObjectReader } from '#objects/store';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { PasswordsService } from '../passwords/passwords.service.js';
 import { PrincipalsService, SessionTokens } from '../sessions/sessions.service.js';
@@ -88,27 +88,6 @@ export class UsersService {
     );
     if (user === undefined) throw this.missing(caller);
     return presentUser(user, { viewer: 'owner', sessionToken: session.token });
-  }
-
-  /**
-   * DELETE /1.1/users/<objectId>[,…]: all of them or none.
-   * @throws AppError as for a change; NO_EFFECT where one of them does not meet the condition
-   */
-  async remove(caller: Caller, objectIds: readonly string[], where: unknown): Promise<void> {
-    await this.objectAccess.assertMay(caller, 'delete', '_User');
-    const condition = await this.objectAccess.conditionOf(caller, '_User', where);
-    await this.writer.transaction(async (tx) => {
-      for (const objectId of inLockOrder(objectIds)) await this.removeOne(tx, caller, objectId, condition);
-    });
-  }
-
-  /** @throws AppError as `remove` */
-  async removeOne(tx: Tx, caller: Caller, objectId: string, condition: UpdateCondition): Promise<void> {
-    const isRemoved = await this.writer.remove(tx, caller, objectId, async (current) => {
-      await this.assertMayWrite(caller, current, tx);
-      await condition.assertMet(tx, objectId);
-    });
-    if (!isRemoved) throw this.missing(caller);
   }
 
   /**

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { TtlCache } from '#bootstrap';
 import {
   accountsRpc,
-  broadcastHints,
+  broadcastContracts,
   type PlatformCredentials,
   type PlatformKind,
   type platformsRpc,
@@ -27,7 +27,7 @@ export class CredentialsService {
     private readonly rpc: RpcClient,
     private readonly broadcasts: Broadcasts,
   ) {
-    this.broadcasts.on(broadcastHints.platformsChanged, ({ appId }) => {
+    this.broadcasts.on(broadcastContracts.platformsChanged, ({ appId }) => {
       this.#rows.forget(appId);
     });
   }
@@ -94,7 +94,7 @@ export class CredentialsService {
 
   private announce(appId: string): void {
     this.#rows.forget(appId);
-    this.broadcasts.send(broadcastHints.platformsChanged, { appId });
+    this.broadcasts.send(broadcastContracts.platformsChanged, { appId });
   }
 
   private open(row: CredentialsRow): PlatformCredentials {

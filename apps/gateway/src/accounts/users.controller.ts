@@ -113,7 +113,7 @@ export class UsersController {
     @UserIds() objectIds: string[],
     @QueryParams() params: Record<string, unknown>,
   ): Promise<JsonObject> {
-    return this.rpc.call(accountsRpc.removeUsers, { caller, objectIds, ...parseCondition(params) });
+    return this.rpc.call(objectsRpc.remove, { caller, className: '_User', objectIds, ...parseCondition(params) });
   }
 }
 

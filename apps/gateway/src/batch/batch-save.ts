@@ -1,5 +1,6 @@
 import { isObjectId, type JsonObject, type JsonValue, MAX_SAVED_OBJECTS, type ObjectWrite } from '#contracts';
 import { type AppError, appError } from '#errors';
+import { isJsonObject } from '#objects';
 import { queryOf } from '../http/sub-request.js';
 import { parseWriteOptions } from '../objects/object.params.js';
 
@@ -37,16 +38,12 @@ export function requestsOf({ requests }: JsonObject, max: number): JsonValue[] {
   return requests;
 }
 
-export function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 export function malformed(message: string): AppError {
   return appError('MALFORMED_JSON', { message });
 }
 
 function parseWrite(request: JsonValue): ObjectWrite {
-  if (!isObject(request)) throw malformed('A request of a batch must be an object.');
+  if (!isJsonObject(request)) throw malformed('A request of a batch must be an object.');
   if (typeof request['path'] !== 'string') throw malformed('A request of a batch needs a path.');
   const [path = '', query] = request['path'].split('?', 2);
   const target = targetOf(request['method'], path);
@@ -64,7 +61,7 @@ function parseWrite(request: JsonValue): ObjectWrite {
 
 function memberOf(request: JsonObject, name: 'body' | 'params'): JsonObject {
   const value = request[name] ?? {};
-  if (!isObject(value)) throw malformed(`The ${name} of a request must be an object.`);
+  if (!isJsonObject(value)) throw malformed(`The ${name} of a request must be an object.`);
   return value;
 }
 
@@ -85,7 +82,7 @@ function classOf(path: string): string {
 function parseChildren(children: JsonValue): ObjectWrite['children'] {
   if (!Array.isArray(children)) throw malformed('"__children" must be a list.');
   return children.map((child) => {
-    const { className, cid, key } = isObject(child) ? child : {};
+    const { className, cid, key } = isJsonObject(child) ? child : {};
     if (!isId(className) || !isId(cid) || !isId(key))
       throw malformed('An entry of "__children" needs a className, a cid and a key.');
     return { className, cid, key };

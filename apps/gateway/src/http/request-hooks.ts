@@ -45,7 +45,7 @@ export function requestIdOf(request: { headers: Record<string, string | string[]
 
 /** Adds the hooks of every request: id, headers, verification of the credentials before the body is read, metrics. */
 export function addRequestHooks(app: NestFastifyApplication): void {
-  const strangerLimit = app.get(FailedCredentialLimit);
+  const failedCredentials = app.get(FailedCredentialLimit);
   const metrics = app.get(Metrics);
   const fastify = app.getHttpAdapter().getInstance();
 
@@ -57,7 +57,7 @@ export function addRequestHooks(app: NestFastifyApplication): void {
     done();
   });
   fastify.addHook('onRequest', async (request) => {
-    if (needsCredentials(request)) request.caller = await authenticate(request, strangerLimit);
+    if (needsCredentials(request)) request.caller = await authenticate(request, failedCredentials);
   });
   fastify.addHook('onSend', (request, _reply, _payload, done) => {
     const { socket } = request.raw;
@@ -124,15 +124,15 @@ function needsCredentials(request: FastifyRequest): boolean {
 /** @throws AppError UNAUTHORIZED where the credentials are missing or wrong, TOO_MANY_REQUESTS where they were wrong too often */
 async function authenticate(
   { id, headers, clientAddress }: FastifyRequest,
-  strangerLimit: FailedCredentialLimit,
+  failedCredentials: FailedCredentialLimit,
 ): Promise<Caller> {
   const credentials = readCredentials(headers);
   if (credentials === undefined) throw appError('UNAUTHORIZED');
   const network = clientNetworkOf(clientAddress);
-  const application = await strangerLimit.find(credentials.appId, network);
+  const application = await failedCredentials.find(credentials.appId, network);
   if (application === null) throw appError('UNAUTHORIZED');
   const signature = verifyCredentials(credentials, application);
-  if (signature === undefined) throw strangerLimit.refusal(network);
+  if (signature === undefined) throw failedCredentials.refusal(network);
   const sessionToken = readSessionToken(headers);
   const languages = acceptedLanguages(headers['accept-language']);
   return {

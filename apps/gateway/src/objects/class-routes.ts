@@ -36,7 +36,7 @@ export const installationsEndpoints = objectEndpoints(installationClass, {
   create: {
     summary: 'Register an installation',
     description:
-      'Apps send it at every start. It updates the installation with the same `installationId`, or else with the same `deviceToken` and `deviceType`. If two objects belong to one device, the one with the `installationId` stays.',
+      'Apps send it at every start. It updates the installation with the same `installationId`, else the one with the `objectId` of the body, else the one with the same `deviceToken` and `deviceType`. If two objects belong to one device, the one with the `installationId` stays.',
     body: requestSchema(installationClass, 'create', acl).extend({
       objectId: objectIdSchema.optional().describe('The id of the installation, if the app knows it.'),
     }),

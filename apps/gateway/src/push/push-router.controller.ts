@@ -47,7 +47,7 @@ export class PushRouterController {
   #turn = 0;
 
   constructor(
-    private readonly strangers: FailedCredentialLimit,
+    private readonly failedCredentials: FailedCredentialLimit,
     private readonly rpc: RpcClient,
     @Inject(GATEWAY_CONFIG) private readonly config: Pick<GatewayConfig, 'baseUrl' | 'pushUrls'>,
   ) {}
@@ -60,7 +60,7 @@ export class PushRouterController {
     @Query('appId') appId: unknown,
   ): Promise<z.output<typeof pushRoute>> {
     if (typeof appId !== 'string' || appId === '') throw appError('KEY_REQUIRED', { message: 'appId is required.' });
-    if (!(await this.strangers.exists(appId, clientNetworkOf(clientAddress))))
+    if (!(await this.failedCredentials.exists(appId, clientNetworkOf(clientAddress))))
       throw appError('NOT_FOUND', { message: 'There is no such application.' });
     const { pushUrls } = this.config;
     const urls = pushUrls ?? (await this.#connectorUrls());

@@ -1,7 +1,7 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import { connectorMessages, type DirectMessagePayload } from '#contracts';
-import { nodeMessageHandler, DirectMessages } from '#messaging';
+import { directMessageHandler, DirectMessages } from '#messaging';
 import { inSpan, noteInSpan } from '#observability';
 import { Connections, ConnectorIdentity } from './connections.js';
 import { DeviceAdmission } from './device-admission.js';
@@ -28,8 +28,8 @@ export class ConnectorInbox implements OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     const handlers = [
-      nodeMessageHandler(connectorMessages.deliver, (wakeUp) => this.#deliver(wakeUp)),
-      nodeMessageHandler(connectorMessages.evict, ({ session, ...device }) => {
+      directMessageHandler(connectorMessages.deliver, (wakeUp) => this.#deliver(wakeUp)),
+      directMessageHandler(connectorMessages.evict, ({ session, ...device }) => {
         this.admission.evicted(device, session);
       }),
     ];

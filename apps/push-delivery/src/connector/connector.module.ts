@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import {
   parseRateLimit,
-  STRANGER_LIMIT_OPTIONS,
+  FAILED_CREDENTIAL_LIMIT_OPTIONS,
   FailedCredentialLimit,
   type FailedCredentialLimitOptions,
 } from '#admission';
@@ -31,7 +31,7 @@ import { QueueWrites } from './queue-writes.js';
     QueueWrites,
     FailedCredentialLimit,
     {
-      provide: STRANGER_LIMIT_OPTIONS,
+      provide: FAILED_CREDENTIAL_LIMIT_OPTIONS,
       inject: [PUSH_DELIVERY_CONFIG],
       useFactory: ({ connector }: PushDeliveryConfig): FailedCredentialLimitOptions => ({
         limit: parseRateLimit(connector.failedCredentials),

@@ -128,6 +128,7 @@ export class ConnectorService implements ConnectionHost {
       return;
     }
     setTimeout(() => {
+      if (connection.session.hasEnded()) return;
       this.#open(connection, device, outcome);
       // The page is outdated by now.
       connection.session.pageFailed();

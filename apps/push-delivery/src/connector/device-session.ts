@@ -105,6 +105,7 @@ export class DeviceSession {
       case 'unsupported': {
         const { i } = command;
         if (i === undefined) return NONE;
+        // The closest of the protocol's codes: the application has no such service.
         const frame = { kind: 'error', code: CLOSE.unknownApplication, reason: UNSUPPORTED, i } as const;
         return [{ kind: 'send', frame }];
       }

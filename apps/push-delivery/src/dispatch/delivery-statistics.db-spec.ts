@@ -7,8 +7,7 @@ import { Metrics } from '#observability';
 import { newDatabase } from '#testing';
 import type { DeviceQueues, QueueStatistics } from '../device-queues/device-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { DeliveryStatisticsWriter } from './delivery-statistics.js';
-import { DeliveryStatisticsRepository } from './push-jobs.repository.js';
+import { DeliveryStatisticsRepository, DeliveryStatisticsWriter } from './delivery-statistics.js';
 
 const MINUTE_MS = 60_000;
 

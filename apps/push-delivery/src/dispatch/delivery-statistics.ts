@@ -3,10 +3,66 @@ import { Clock, PeriodicJob } from '#bootstrap';
 import { Metrics } from '#observability';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { growthOf, isSettled, nextStatisticsAt, withStatistics } from './delivery-counts.rules.js';
-import { DeliveryStatisticsRepository, type UnsettledPush } from './push-jobs.repository.js';
+import { PushDatabase } from '../push-delivery.database.js';
+import type { NotificationCounts } from './push.row.js';
 
 const INTERVAL_MS = 5_000;
 const BATCH_SIZE = 20;
+
+/** A process that claims a push for its statistics has this time; then another process may claim it. */
+const CLAIM_TIME = `interval '1 minute'`;
+
+/** A completely dispatched push whose statistics may still grow. */
+interface UnsettledPush {
+  readonly appId: string;
+  readonly objectId: string;
+  readonly counts: NotificationCounts;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+}
+
+/** The records' copies of the statistics of the queues. */
+@Injectable()
+export class DeliveryStatisticsRepository {
+  constructor(private readonly database: PushDatabase) {}
+
+  /** Claims pushes whose statistics are due. */
+  claim(limit: number): Promise<UnsettledPush[]> {
+    return this.database.query<UnsettledPush>(CLAIM_DUE, [limit], 'deliveryStatistics.claim');
+  }
+
+  /**
+   * @param nextAt undefined if these counts are final
+   * @returns the replaced counts; undefined if the push is already settled or removed
+   */
+  async record(
+    { appId, objectId }: UnsettledPush,
+    counts: NotificationCounts,
+    nextAt: Date | undefined,
+  ): Promise<NotificationCounts | undefined> {
+    const values = [appId, objectId, JSON.stringify(counts), nextAt];
+    const [replaced] = await this.database.query<{ counts: NotificationCounts }>(
+      RECORD,
+      values,
+      'deliveryStatistics.record',
+    );
+    return replaced?.counts;
+  }
+}
+
+const RECORD = `
+  UPDATE push.notifications AS n SET counts = $3, next_tally_at = $4
+    FROM (SELECT app_id, object_id, counts FROM push.notifications
+           WHERE app_id = $1 AND object_id = $2 AND next_tally_at IS NOT NULL FOR UPDATE) AS before
+   WHERE n.app_id = before.app_id AND n.object_id = before.object_id
+  RETURNING before.counts`;
+
+const CLAIM_DUE = `
+  UPDATE push.notifications AS n SET next_tally_at = now() + ${CLAIM_TIME}
+    FROM (SELECT app_id, object_id FROM push.notifications WHERE next_tally_at <= now()
+           ORDER BY next_tally_at LIMIT $1 FOR UPDATE SKIP LOCKED) AS due
+   WHERE n.app_id = due.app_id AND n.object_id = due.object_id
+  RETURNING n.app_id AS "appId", n.object_id AS "objectId", counts, created_at AS "createdAt", expires_at AS "expiresAt"`;
 
 /**
  * Copies the statistics of the queues into the records of pushes, for the last time when they are final. The queues then delete

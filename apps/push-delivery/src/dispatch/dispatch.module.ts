@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
-import { DeliveryStatisticsWriter } from './delivery-statistics.js';
+import { DeliveryStatisticsRepository, DeliveryStatisticsWriter } from './delivery-statistics.js';
 import { InstallationScanRepository } from './installation-scan.repository.js';
 import { WakeUpNotifications, PushDelivery } from './push-delivery.js';
 import { PushDispatcher } from './push-dispatcher.js';
-import { PushJobsRepository, DeliveryStatisticsRepository } from './push-jobs.repository.js';
+import { PushJobsRepository } from './push-jobs.repository.js';
 import { PushGauge } from './push-worker.js';
 
 /** Finds the devices of a push, adds it to their queues, and counts the results. */

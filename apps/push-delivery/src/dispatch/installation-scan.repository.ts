@@ -43,13 +43,17 @@ export class InstallationScanRepository {
     { partition, objectId }: ScanPosition,
     count: number,
   ): Promise<ScanPosition | undefined> {
-    const [position] = await this.database.query<ScanPosition>(
-      `SELECT partition, object_id AS "objectId" FROM push.installations
-        WHERE app_id = $1 AND ${POSITION} > ($2, $3)
-        ORDER BY app_id, partition, object_id COLLATE "C" LIMIT 1 OFFSET $4`,
-      [appId, partition, objectId, count - 1],
-    );
-    return position;
+    try {
+      const [position] = await this.database.query<ScanPosition>(
+        `SELECT partition, object_id AS "objectId" FROM push.installations
+          WHERE app_id = $1 AND ${POSITION} > ($2, $3)
+          ORDER BY app_id, partition, object_id COLLATE "C" LIMIT 1 OFFSET $4`,
+        [appId, partition, objectId, count - 1],
+      );
+      return position;
+    } catch (error) {
+      throw queryFailure(error);
+    }
   }
 }
 

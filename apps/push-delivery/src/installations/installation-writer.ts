@@ -10,6 +10,7 @@ import {
   installationClass,
   type InstallationRow,
   newObjectId,
+  newRow,
   touched,
 } from '#objects';
 import {
@@ -30,7 +31,6 @@ import {
   duplicatesAmong,
   type InstallationIdentity,
   namesDevice,
-  newInstallation,
   registeredAmong,
 } from './installation.rules.js';
 import { InstallationsRepository } from './installations.repository.js';
@@ -157,7 +157,7 @@ export class InstallationWriter implements ObjectWrites {
   ): Promise<InstallationRow> {
     const { appId } = context.scope;
     const now = this.clock.now();
-    const changed = change(before ?? newInstallation(newObjectId(now), now));
+    const changed = change(before ?? newRow(installationClass, newObjectId(now), now));
     const saved = before === undefined ? changed : { ...changed, ...touched(before, now) };
     assertObjectSize(saved.fields, this.config.objectLimitBytes);
     const duplicates = duplicatesAmong(await this.installations.lockMatching(tx, appId, saved), saved);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { InstallationRow } from '#objects';
-import { applyChanges, type InstallationIdentity, newInstallation, registeredAmong } from './installation.rules.js';
+import { installationClass, type InstallationRow, newRow } from '#objects';
+import { applyChanges, type InstallationIdentity, registeredAmong } from './installation.rules.js';
 
 const NOW = new Date('2026-01-01T00:00:00.000Z');
 const row = (objectId: string, fields: Partial<InstallationRow>): InstallationRow => ({
-  ...newInstallation(objectId, NOW),
+  ...newRow(installationClass, objectId, NOW),
   ...fields,
 });
 

@@ -25,21 +25,6 @@ export function applyChanges(
   return changed;
 }
 
-/** A new installation, before the values of its registration are applied. */
-export function newInstallation(objectId: string, now: Date): InstallationRow {
-  return {
-    objectId,
-    installationId: null,
-    deviceType: null,
-    deviceToken: null,
-    valid: true,
-    acl: null,
-    fields: {},
-    createdAt: now,
-    updatedAt: now,
-  };
-}
-
 /** Whether the identity names a device, by its id or its token. */
 export function namesDevice({ installationId, deviceToken }: InstallationIdentity): boolean {
   return typeof installationId === 'string' || typeof deviceToken === 'string';

@@ -105,7 +105,7 @@ export class Publisher {
     });
     this.#connection.on('blocked', ({ reason }) => {
       this.#blockedFor = reason;
-      this.#logger.warn(`RabbitMQ takes no messages: ${reason}`);
+      this.#logger.warn(`RabbitMQ accepts no messages: ${reason}`);
     });
     this.#connection.on('unblocked', () => {
       this.#unblock();
@@ -225,7 +225,7 @@ export class Publisher {
   }
 
   #problemOf(bytes: number): string | undefined {
-    if (this.#blockedFor !== undefined) return `RabbitMQ takes no messages: ${this.#blockedFor}`;
+    if (this.#blockedFor !== undefined) return `RabbitMQ accepts no messages: ${this.#blockedFor}`;
     if (this.#pending >= MAX_PENDING) return 'too many messages wait for a reply or a confirm';
     return this.pendingBytes + bytes > MAX_PENDING_BYTES ? 'too many bytes wait for the message broker' : undefined;
   }

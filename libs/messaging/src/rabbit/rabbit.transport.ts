@@ -104,7 +104,7 @@ export class RabbitTransport implements Transport {
 
   problem(): string | undefined {
     const { blockedFor } = this.#publisher;
-    if (blockedFor !== undefined) return `RabbitMQ takes no messages: ${blockedFor}`;
+    if (blockedFor !== undefined) return `RabbitMQ accepts no messages: ${blockedFor}`;
     return this.isConnected() ? undefined : 'not connected';
   }
 

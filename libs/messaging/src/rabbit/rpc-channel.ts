@@ -1,7 +1,7 @@
 import type { Channel, ConsumeMessage, Message, MessageProperties, Options } from 'amqplib';
 import { appError } from '#errors';
 import type { Metrics } from '#observability';
-import { assertFits, type Requester } from '../transport.js';
+import { assertFits, type RpcTransport } from '../transport.js';
 import type { Publisher } from './publisher.js';
 import type { Topology } from './topology.js';
 
@@ -55,7 +55,7 @@ const unavailable = (reason: string) => appError('SERVICE_UNAVAILABLE', { cause:
  * service works for a caller that has given up. A lost channel fails all pending requests at once; so does a broker that accepts no
  * messages, because services cannot publish their replies either.
  */
-export class RpcChannel implements Requester {
+export class RpcChannel implements RpcTransport {
   readonly #pending = new Map<string, PendingRequest>();
   #channel: Channel | undefined;
   #lastId = 0;
@@ -68,7 +68,7 @@ export class RpcChannel implements Requester {
     publisher.openChannel((channel, lose) => this.#open(channel, lose));
     publisher.onBlocked(() => {
       setTimeout(() => {
-        if (publisher.blockedFor !== undefined) this.#failAll(`RabbitMQ takes no messages: ${publisher.blockedFor}`);
+        if (publisher.blockedFor !== undefined) this.#failAll(`RabbitMQ accepts no messages: ${publisher.blockedFor}`);
       }, LAST_REPLIES_MS).unref();
     });
   }

@@ -112,7 +112,7 @@ export const installationClass = defineClass<InstallationRow>()({
     },
   },
   hasNoInclude: true,
-  isIdChosen: true,
+  isFoundById: true,
   formats: { channels: { schema: channelChange, responseSchema: channels, parse: parseChannelChange } },
 });
 

@@ -5,7 +5,7 @@ import { FieldIndexes } from './field-indexes.js';
 import { SlowQueries } from './slow-queries.js';
 
 /** A controller that serves operators for one service. */
-export function answering(contract: FieldIndexesRpc): Type {
+export function fieldIndexesRpcController(contract: FieldIndexesRpc): Type {
   @Controller()
   class FieldIndexesController {
     constructor(

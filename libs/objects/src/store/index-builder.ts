@@ -24,7 +24,7 @@ export class IndexBuilder {
   readonly #logger = new Logger('FieldIndexes');
   readonly #worker = new PollingWorker({ round: () => this.#work() });
   #backend: number | undefined;
-  #isStopping = false;
+  readonly #stopping = new AbortController();
 
   constructor(
     private readonly repository: FieldIndexesRepository,
@@ -39,7 +39,7 @@ export class IndexBuilder {
 
   /** Cancels the current build; another process restarts it. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
+    this.#stopping.abort();
     if (this.#backend !== undefined)
       await this.database.query('SELECT pg_terminate_backend($1)', [this.#backend]).catch(() => undefined);
     await this.#worker.stop();
@@ -50,7 +50,7 @@ export class IndexBuilder {
       if ((await this.repository.pending()).length > 0) await this.#takeTurn();
     } catch (error) {
       const isUnavailable = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
-      if (!this.#isStopping)
+      if (!this.#stopping.signal.aborted)
         this.#logger[isUnavailable ? 'debug' : 'warn'](`indexes of custom fields are postponed: ${messageOf(error)}`);
     }
     return false;
@@ -77,14 +77,16 @@ export class IndexBuilder {
 
   async #workThrough(own: Database): Promise<void> {
     for (const index of await this.repository.pending()) {
-      if (this.#isStopping) return;
+      if (this.#stopping.signal.aborted) return;
       if (index.state === 'removing') await this.#remove(index, own);
       else await this.#build(index, own);
     }
   }
 
   async #remove(index: StoredIndex, own: Database): Promise<void> {
-    await sleep(Math.max(0, index.changedAt.getTime() + IN_USE_MS - Date.now()), undefined, { ref: false });
+    await sleep(Math.max(0, index.changedAt.getTime() + IN_USE_MS - Date.now()), undefined, {
+      signal: this.#stopping.signal,
+    });
     await this.#drop(index, own);
     await this.repository.forget(index);
     this.#logger.log(`removed ${nameOf(index)}`);

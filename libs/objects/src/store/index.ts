@@ -15,6 +15,6 @@ export {
   type RemovalAccess,
   type Requester,
   StoredClasses,
+  type UpdateOptions,
   type WriteResult,
 } from './stored-classes.js';
-export type { UpdateCondition } from './update-condition.js';

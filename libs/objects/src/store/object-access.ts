@@ -21,6 +21,9 @@ const DEFAULT_PERMISSION = 'everyone';
 
 /** Resolves what a caller may do with objects: by class permissions first, then by ACLs and hidden fields. */
 export class ObjectAccess {
+  /** By the requester of one RPC, whose writes share it. */
+  readonly #contexts = new WeakMap<Requester, Promise<AccessContext>>();
+
   constructor(
     private readonly source: AccessSource,
     private readonly classes: StoredClasses,
@@ -36,7 +39,13 @@ export class ObjectAccess {
   }
 
   /** Call it before a transaction, because a transaction must not wait for another connection or service. */
-  async contextOf(requester: Requester): Promise<AccessContext> {
+  contextOf(requester: Requester): Promise<AccessContext> {
+    const known = this.#contexts.get(requester) ?? this.resolve(requester);
+    this.#contexts.set(requester, known);
+    return known;
+  }
+
+  private async resolve(requester: Requester): Promise<AccessContext> {
     const { appId, isMaster } = requester;
     const permissions = await this.source.permissionsOf(appId);
     const principal = isMaster ? undefined : await this.source.principalOf(requester);
@@ -69,7 +78,7 @@ export class ObjectAccess {
       assertMayWrite: (object) => {
         if (!isAllowed(object, 'write')) throw writeForbidden();
       },
-      // Whether or not the class permission allows the caller to find: the condition sees only the object of the write.
+      // The class permission `find` is not required: the condition sees only the object of the write.
       conditionOf: (className, where) =>
         where === undefined ? ALWAYS_MET : updateCondition(where, queryClassOf(className), scope),
     };
@@ -83,7 +92,7 @@ export class ObjectAccess {
   /** @throws AppError NOT_FOUND for an unknown class; INVALID_QUERY for a class that another service stores */
   private assertStoredHere(className: string, permissions: ClassPermissions): void {
     if (this.classes.has(className)) return;
-    // Accounts has never known installations (code 101); push-delivery knows that users and roles are elsewhere.
+    // docs/decisions.md: in a query of users or roles, installations are an unknown class.
     if (!Object.hasOwn(permissions, className) || className === '_Installation') throw appError('NOT_FOUND');
     throw appError('INVALID_QUERY', {
       message: `A query of this class cannot contain a sub-query of the class ${className}.`,

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue, ObjectWriteOptions } from '#contracts';
 import type { Tx } from '#database';
 import { appError } from '#errors';
 import type { FieldDefinitions, ObjectChanges, ObjectRow } from '../class-definition.js';
-import type { ObjectClass } from '../object-class.js';
+import { newRow, type ObjectClass } from '../object-class.js';
 import { applyChanges } from '../operations/apply-changes.js';
 import { changedRoots } from '../operations/change.js';
 import { assertObjectSize, changedFields, inLockOrder, newObjectId, readOnlyKey, touched } from '../stored-object.js';
@@ -34,8 +34,7 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
     const { changes } = objectClass.parseNew(fields, requester.isMaster);
     await access.assertMay(requester, 'create', objectClass.name);
     const now = clock.now();
-    const blank = { objectId: objectId ?? newObjectId(now), acl: null, fields: {}, createdAt: now, updatedAt: now };
-    const row = changed({ ...objectClass.blankColumns(), ...blank } as Row, changes);
+    const row = changed(newRow(objectClass, objectId ?? newObjectId(now), now), changes);
     return {
       objectId: row.objectId,
       run: async (tx) => {

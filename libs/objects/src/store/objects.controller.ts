@@ -19,7 +19,7 @@ interface IdentifiedWrite extends ObjectWrite {
 
 /** A controller that serves the classes of one service. */
 // eslint-disable-next-line max-lines-per-function -- decorators need the contract, so the whole class stands in the function
-export function serving(contract: ObjectsRpc): Type {
+export function objectsRpcController(contract: ObjectsRpc): Type {
   @Controller()
   class ObjectsController {
     constructor(
@@ -104,7 +104,7 @@ export function serving(contract: ObjectsRpc): Type {
       const identified = writes.map((write) => ({ ...write, id: write.objectId ?? newObjectId(this.clock.now()) }));
       const ids = new Map(identified.map(({ internalId, id }) => [internalId, id]));
       const prepared: { write: IdentifiedWrite; prepared: PreparedWrite }[] = [];
-      // Sequentially: a hundred passwords at once would displace those of all other callers from the queue.
+      // Sequentially: many passwords at once would displace those of all other callers from the queue.
       for (const write of identified) {
         const fields = { ...write.fields, ...pointersToChildren(write, ids) };
         prepared.push({ write, prepared: await this.prepare(requester, { ...write, fields }) });
@@ -163,7 +163,7 @@ export function serving(contract: ObjectsRpc): Type {
 }
 
 function requesterOf({ caller, principal }: Pick<RpcData<ObjectsRpc['find']>, 'caller' | 'principal'>): Requester {
-  return principal === undefined ? caller : { ...caller, principal };
+  return { ...caller, ...(principal === undefined ? {} : { principal }) };
 }
 
 /** @throws AppError MALFORMED_POINTER where a child is not an object of the request */

@@ -13,7 +13,7 @@ import { Clock } from '#bootstrap';
 import type { FieldIndexesRpc, ObjectsRpc } from '#contracts';
 import { Database, type DatabaseOptions, registerPoolMetrics } from '#database';
 import { Metrics } from '#observability';
-import { answering } from './field-indexes.controller.js';
+import { fieldIndexesRpcController } from './field-indexes.controller.js';
 import { FieldIndexes } from './field-indexes.js';
 import { FieldIndexesRepository } from './field-indexes.repository.js';
 import { IndexBuilder } from './index-builder.js';
@@ -21,7 +21,7 @@ import { AccessSource, ObjectAccess } from './object-access.js';
 import { ObjectReader } from './object-reader.js';
 import { ObjectWriter } from './object-writer.js';
 import { ObjectRepository, type ObjectStorage } from './object.repository.js';
-import { OBJECTS_DATABASE, serving } from './objects.controller.js';
+import { OBJECTS_DATABASE, objectsRpcController } from './objects.controller.js';
 import { QueryDatabase } from './query-database.js';
 import { SlowQueries } from './slow-queries.js';
 import { StoredClasses } from './stored-classes.js';
@@ -109,7 +109,7 @@ export class ObjectsModule implements OnApplicationBootstrap, BeforeApplicationS
     return {
       module: ObjectsModule,
       imports: service.imports ?? [],
-      controllers: [serving(service.contract), answering(service.indexes)],
+      controllers: [objectsRpcController(service.contract), fieldIndexesRpcController(service.indexes)],
       providers: [
         Clock,
         StoredClasses,

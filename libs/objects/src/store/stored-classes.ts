@@ -1,4 +1,4 @@
-import type { Caller, JsonObject, ObjectWrite, ObjectWriteOptions, Principal } from '#contracts';
+import type { Caller, IdentityChanges, JsonObject, ObjectWrite, ObjectWriteOptions, Principal } from '#contracts';
 import type { Tx } from '#database';
 import { appError } from '#errors';
 import type { FieldDefinitions, ObjectRow } from '../class-definition.js';
@@ -23,7 +23,7 @@ export interface WriteResult {
  * transaction, its own or one shared with other writes.
  */
 export interface PreparedWrite<T = WriteResult> {
-  /** The objects that the transaction locks before its first write. */
+  /** The object that the transaction locks before its first write. */
   readonly objectId: string;
   /** @throws AppError where the object's state or its ACL refuses; then the transaction must not be committed */
   run(tx: Tx): Promise<T>;
@@ -34,6 +34,11 @@ export interface CreateOptions {
   readonly objectId?: string | undefined;
   /** Return the whole object. */
   readonly returnNew: boolean;
+}
+
+export interface UpdateOptions extends ObjectWriteOptions {
+  /** The request's `authData`, as auth-linking has verified it. Only users have it. */
+  readonly identities?: IdentityChanges | undefined;
 }
 
 /** The common part of the removals of one request: the access of the caller, and the condition that each object must meet. */
@@ -49,7 +54,7 @@ export interface ObjectWrites {
     requester: Requester,
     objectId: string,
     fields: JsonObject,
-    options: ObjectWriteOptions,
+    options: UpdateOptions,
   ): Promise<PreparedWrite>;
   prepareRemove(requester: Requester, objectId: string, access: RemovalAccess): PreparedWrite<void>;
   /** Refuses a joint save that would take too long, before its first write is prepared. @throws AppError NOT_SUPPORTED */
@@ -70,6 +75,8 @@ export class StoredClasses implements FieldIndexed {
   readonly #classes = new Map<string, StoredClass<never>>();
 
   register<Row extends ObjectRow>(stored: StoredClass<Row>): void {
+    if (this.has(stored.objectClass.name))
+      throw new Error(`the class ${stored.objectClass.name} is registered already`);
     this.#classes.set(stored.objectClass.name, stored as unknown as StoredClass<never>);
   }
 

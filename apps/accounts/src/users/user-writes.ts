@@ -1,0 +1,170 @@
+import { Injectable } from '@nestjs/common';
+import type { ApplicationSettings, Caller, JsonObject, ObjectWrite } from '#contracts';
+import type { Tx } from '#database';
+import { appError } from '#errors';
+import { changedFields, changedRoots, inLockOrder, type UserChanges, userClass } from '#objects';
+import {
+  type CreateOptions,
+  ObjectAccess,
+  type ObjectWrites,
+  type PreparedWrite,
+  type RemovalAccess,
+  StoredClasses,
+  type UpdateOptions,
+} from '#objects/store';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { type NewPassword, PasswordsService } from '../passwords/passwords.service.js';
+import { change as changeIdentities } from './identity.rules.js';
+import { SignUpService, type SingleWrite } from './sign-up.service.js';
+import { UserWriter } from './user-writer.js';
+import { applyChanges, presentUser, type UserRow } from './user.rules.js';
+import { UsersRepository } from './users.repository.js';
+import { UsersService } from './users.service.js';
+
+/** The passwords of a joint save are hashed before its transaction, within the caller's timeout. */
+const MAX_PASSWORDS = 20;
+
+/** The writes of users for the object engine: removals and joint saves. A change of one user alone may need no lock. */
+@Injectable()
+export class UserWrites implements ObjectWrites {
+  constructor(
+    classes: StoredClasses,
+    private readonly repository: UsersRepository,
+    private readonly users: UsersService,
+    private readonly signUps: SignUpService,
+    private readonly objectAccess: ObjectAccess,
+    private readonly writer: UserWriter,
+    private readonly applications: ApplicationsService,
+    private readonly passwords: PasswordsService,
+  ) {
+    classes.register({ objectClass: userClass, objects: repository, writes: this });
+  }
+
+  async prepareCreate(caller: Caller, fields: JsonObject, { objectId }: CreateOptions): Promise<PreparedWrite> {
+    const prepared = await this.signUps.prepare(caller, fields, objectId === undefined ? {} : { objectId });
+    return asObjectWrite(prepared, true);
+  }
+
+  async prepareUpdate(
+    caller: Caller,
+    objectId: string,
+    fields: JsonObject,
+    options: UpdateOptions,
+  ): Promise<PreparedWrite> {
+    return asObjectWrite(await this.prepareChange(caller, objectId, fields, options), false);
+  }
+
+  /** @throws AppError the write as for a change; NO_EFFECT where the user does not meet the condition */
+  prepareRemove(caller: Caller, objectId: string, { condition }: RemovalAccess): PreparedWrite<void> {
+    return {
+      objectId,
+      run: async (tx) => {
+        const isRemoved = await this.writer.remove(tx, caller, objectId, async (current) => {
+          await this.users.assertMayWrite(caller, current, tx);
+          await condition.assertMet(tx, objectId);
+        });
+        if (!isRemoved) throw this.users.missing(caller);
+      },
+    };
+  }
+
+  /** @throws AppError NOT_SUPPORTED */
+  assertSaveable(writes: readonly Pick<ObjectWrite, 'fields'>[]): void {
+    if (writes.filter(({ fields }) => Object.hasOwn(fields, 'password')).length <= MAX_PASSWORDS) return;
+    const message = `A joint save may set ${MAX_PASSWORDS} passwords at most. A batch may set more.`;
+    throw appError('NOT_SUPPORTED', { message });
+  }
+
+  lock(tx: Tx, appId: string, writes: readonly PreparedWrite<unknown>[]): Promise<void> {
+    return this.repository.lockMany(tx, appId, inLockOrder(writes.map(({ objectId }) => objectId)));
+  }
+
+  /** A change of one user, alone or in a joint save. */
+  async prepareChange(
+    caller: Caller,
+    objectId: string,
+    fields: JsonObject,
+    options: UpdateOptions,
+  ): Promise<SingleWrite<JsonObject>> {
+    const changes = userClass.parse(fields, caller.isMaster);
+    await this.objectAccess.assertMay(caller, 'update', '_User');
+    const condition = await this.objectAccess.conditionOf(caller, '_User', options.where);
+    const settings = await this.applications.settingsOf(caller.appId);
+    const password = await this.preparePassword(caller, objectId, changes, settings);
+    const changed = (current: UserRow): UserRow => ({
+      ...applyChanges(current, changes, settings),
+      ...linked(current, options),
+      ...password?.columns,
+    });
+    const run: SingleWrite<JsonObject>['run'] = async (tx) => {
+      const user = await this.writer.change(tx, caller, objectId, async (current) => {
+        await this.users.assertMayWrite(caller, current, tx);
+        await condition.assertMet(tx, objectId);
+        return changed(current);
+      });
+      if (user === undefined) throw this.users.missing(caller);
+      const sessionToken = password?.sessionToken;
+      return { ...answer(user, fields, options), ...(sessionToken === undefined ? {} : { sessionToken }) };
+    };
+    const runAlone: SingleWrite<JsonObject>['runAlone'] = async () => {
+      const user = isOfContent(changes, options) ? await this.changeContent(caller, objectId, changed) : undefined;
+      return user === undefined ? this.writer.transaction(run) : answer(user, fields, options);
+    };
+    return { objectId, run, runAlone };
+  }
+
+  private changeContent(
+    caller: Caller,
+    objectId: string,
+    changed: (current: UserRow) => UserRow,
+  ): Promise<UserRow | undefined> {
+    return this.writer.changeContent(caller.appId, objectId, async (current) => {
+      await this.users.assertMayWrite(caller, current);
+      return changed(current);
+    });
+  }
+
+  /** Hashes a new password before the transaction, and only for a caller who may change the user. */
+  private async preparePassword(
+    caller: Caller,
+    objectId: string,
+    { password }: UserChanges,
+    settings: ApplicationSettings,
+  ): Promise<NewPassword | undefined> {
+    if (password === undefined) return undefined;
+    await this.users.loadForWrite(caller, objectId);
+    if (settings.requireOldPassword && !caller.isMaster) {
+      throw appError('CLIENT_NOT_ALLOWED', {
+        message: 'The setting requireOldPassword is on: change the password with updatePassword and the old one.',
+      });
+    }
+    return this.passwords.prepare(objectId, password, settings.reloginAfterPasswordChange);
+  }
+}
+
+function asObjectWrite(write: PreparedWrite<JsonObject>, isNew: boolean): PreparedWrite {
+  const { objectId } = write;
+  return { objectId, run: async (tx) => ({ objectId, isNew, result: await write.run(tx) }) };
+}
+
+/** Whether the write changes only custom fields and the ACL, and has no condition. */
+function isOfContent(changes: UserChanges, { where, identities }: UpdateOptions): boolean {
+  const isContent = Object.keys(changes).every((name) => name === 'custom' || name === 'acl');
+  return isContent && where === undefined && identities === undefined;
+}
+
+function linked({ identities: current }: UserRow, { identities }: UpdateOptions): Pick<UserRow, 'identities'> {
+  return { identities: identities === undefined ? current : changeIdentities(current, identities) };
+}
+
+/** The response to a change. Unlinking an account returns the id too (specification, authData). */
+function answer(user: UserRow, fields: JsonObject, { identities, returnNew }: UpdateOptions): JsonObject {
+  // A password removes the anonymous entry, so it may have changed authData too.
+  const mayChangeAuthData = identities !== undefined || Object.hasOwn(fields, 'password');
+  const names = [...changedRoots(fields), ...(mayChangeAuthData ? ['authData'] : [])];
+  return {
+    updatedAt: user.updatedAt.toISOString(),
+    ...(identities !== undefined && identities.unlink.length > 0 ? { objectId: user.objectId } : {}),
+    ...(returnNew ? changedFields(presentUser(user, { viewer: 'owner' }), names) : {}),
+  };
+}
