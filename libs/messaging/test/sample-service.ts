@@ -37,6 +37,8 @@ type Happened = ReceivedEvent<typeof sampleEvents.happened>;
 export class SampleBehaviour {
   readonly events: Happened[] = [];
   calls = 0;
+  /** Calls of `hold`: the readiness probes of a test are no part of them. */
+  heldCalls = 0;
   onEvent: (event: Happened) => Promise<void> | void = () => undefined;
   #release: () => void = () => undefined;
   #held = new Promise<void>((resolve) => {
@@ -90,6 +92,7 @@ class SampleController {
   @RpcHandler(sampleRpc.hold)
   async hold(_: RpcData<typeof sampleRpc.hold>): Promise<RpcReply<typeof sampleRpc.hold>> {
     this.behaviour.calls += 1;
+    this.behaviour.heldCalls += 1;
     await this.behaviour.hold();
     return { held: true };
   }
