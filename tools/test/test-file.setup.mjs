@@ -17,9 +17,14 @@ const VARIABLES = {
 
 const { needs, uses } = needsOf(relative(ROOT, expect.getState().testPath).replaceAll('\\', '/'));
 const declared = [...needs, ...uses];
-const amqpUrl = process.env.AMQP_URL;
+// Files of some projects share a thread: an earlier file may have lacked parts that this one declares.
+const provided = (globalThis.providedParts ??= { ...process.env });
+const amqpUrl = provided.AMQP_URL;
 process.env.TEST_DECLARED_PARTS = declared.join(',');
-for (const [part, variable] of Object.entries(VARIABLES)) if (!declared.includes(part)) delete process.env[variable];
+for (const [part, variable] of Object.entries(VARIABLES)) {
+  if (declared.includes(part) && provided[variable] !== undefined) process.env[variable] = provided[variable];
+  else delete process.env[variable];
+}
 
 afterAll(async () => {
   const namespaces = ownNamespaces();
