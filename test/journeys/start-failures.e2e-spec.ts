@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { freePorts, gatepost, gatepostProcess, newFolder, TestProcess } from '#testing';
+
+const ROOT = join(import.meta.dirname, '../..');
 
 /** Starts over a folder on which it must fail with a single line. @returns that line */
 async function failedStart(folder: string): Promise<string> {
@@ -90,5 +93,15 @@ describe('what cannot start says why', () => {
     ]);
     for (const { status, stdout } of outcomes) expect([status, stdout.includes('Usage: gatepost')]).toEqual([0, true]);
     expect(outcomes[3]?.stdout).toContain('verifyEmailOnSignUp');
+  });
+
+  it.runIf(existsSync('/dev/full'))('the command line, whose output cannot be written', async () => {
+    const statusOf = (script: string) =>
+      new Promise((resolve) => {
+        const env = { PATH: process.env['PATH'] };
+        spawn('bash', ['-c', `set -o pipefail; ${script}`], { env, cwd: ROOT, stdio: 'ignore' }).once('close', resolve);
+      });
+    expect(await statusOf('node tools/gatepost.mjs --help > /dev/full')).toBe(1);
+    expect(await statusOf('node tools/gatepost.mjs apps set --help | head -1')).toBe(0);
   });
 });

@@ -12,11 +12,12 @@ const MANY = 20_000;
 
 describe('the scan of installations in PostgreSQL', () => {
   const app = unique('app');
+  let options: ReturnType<typeof pushDatabase>;
   let database: PushDatabase;
   let scan: InstallationScanRepository;
 
   beforeAll(async () => {
-    const options = pushDatabase(await newDatabase(), 2);
+    options = pushDatabase(await newDatabase(), 2);
     await migrate(options);
     database = new PushDatabase(options);
     scan = new InstallationScanRepository(database);
@@ -55,6 +56,18 @@ describe('the scan of installations in PostgreSQL', () => {
     expect(await scan.positionAfter(app, START, 6)).toEqual({ partition: 7, objectId: '_b' });
     const range = { after: { partition: 7, objectId: 'Z' }, until: { partition: 7, objectId: 'aB' }, limit: 100 };
     expect((await scan.find(job, range)).map(({ objectId }) => objectId)).toEqual(['_b', 'a', 'aB']);
+  });
+
+  it('reports a statement that takes too long, so that the scan narrows its range', async () => {
+    const impatient = new PushDatabase({ ...options, statementTimeoutMs: 100 });
+    const slow = new InstallationScanRepository(impatient);
+    await database.transaction(async (tx) => {
+      await tx.query('LOCK TABLE push.installations IN ACCESS EXCLUSIVE MODE');
+      const timedOut = { errorName: 'QUERY_TIMED_OUT' };
+      await expect(slow.find(job, { after: START, limit: 5 })).rejects.toMatchObject(timedOut);
+      await expect(slow.positionAfter(app, START, 5)).rejects.toMatchObject(timedOut);
+    });
+    await impatient.close();
   });
 
   it('uses its index', async () => {
