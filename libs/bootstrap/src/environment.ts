@@ -90,6 +90,9 @@ export const environment = z.object({
   GATEPOST_BODY_LIMIT_BYTES: wholeNumber(1024, 8_388_608)
     .default(1_048_576)
     .describe('Maximum size of a request body, and of all custom fields of one user, in bytes.'),
+  GATEPOST_FORWARD_LIMIT_BYTES: wholeNumber(1024, 1_073_741_824)
+    .default(104_857_600)
+    .describe('Maximum size of the body of a forwarded request, and of its answer, in bytes (setting forwardUrl).'),
   GATEPOST_TRUSTED_PROXIES: proxies
     .default([])
     .describe(
@@ -196,7 +199,7 @@ export const environment = z.object({
   GATEPOST_INTERNAL_NETWORKS: proxies
     .default([])
     .describe(
-      'Internal addresses and networks that requests to platforms and text message providers may reach, separated by commas. Unset: none.',
+      'Internal addresses and networks that requests to platforms, to text message providers and forwarded requests may reach, separated by commas. Unset: none.',
     ),
   GATEPOST_TWILIO_URL: httpUrl
     .default('https://api.twilio.com')

@@ -74,6 +74,60 @@ const pageUrl = z.union(
   { error: 'must be a URL such as https://example.com/verify without a user and a fragment, or empty' },
 );
 
+const FORWARD_URL_FORM =
+  'must be a URL such as https://app.example.com without a user, a query and a fragment, or empty';
+
+/** The server that gets what Gatepost does not serve; empty: none. */
+const forwardUrl = z
+  .string()
+  .max(MAX_PAGE_URL_LENGTH)
+  .refine((url) => url === '' || isPlainUrl(url), FORWARD_URL_FORM);
+
+function isPlainUrl(url: string): boolean {
+  const hasUser = /^[^/]*\/\/[^/]*@/.test(url);
+  return /^https?:\/\/[^/\s\\]/.test(url) && URL.canParse(url) && !hasUser && !/[?#]/.test(url);
+}
+
+/**
+ * Paths that SDKs call beside accounts, roles, installations and push. A `*` in the middle stands for one segment, a `*` at the end
+ * for one or more.
+ */
+const FORWARD_PATHS = [
+  '/1.1/classes/*',
+  '/1.1/scan/*',
+  '/1.1/cloudQuery',
+  '/1.1/search/select',
+  '/1.1/files',
+  '/1.1/files/*',
+  '/1.1/fileTokens',
+  '/1.1/fileCallback',
+  '/1.1/functions/*',
+  '/1.1/call/*',
+  '/1.1/LiveQuery/*',
+  '/1.1/rtm/*',
+  '/1.1/leaderboard/*',
+  '/1.1/statuses',
+  '/1.1/statuses/*',
+  '/1.1/subscribe/*',
+  '/1.1/friendship',
+  '/1.1/friendship/*',
+  '/1.1/users/*/friendship/*',
+  '/1.1/users/*/followers',
+  '/1.1/users/*/followees',
+  '/1.1/users/*/followersAndFollowees',
+  '/1.1/requestCaptcha',
+  '/1.1/verifyCaptcha',
+];
+const MAX_FORWARD_PATHS = 100;
+
+const forwardPath = z
+  .string()
+  .max(200)
+  .regex(
+    /^\/1\.1(?:\/(?:\*|[\w:@~-][\w.:@~-]*))+$/,
+    'paths must begin with /1.1/, and * stands for a whole part, such as /1.1/classes/*',
+  );
+
 /** Settings of an application with their defaults. docs/api.md describes their effect. */
 export const applicationSettings = z.object({
   verifyEmailOnSignUp: z.boolean().default(false).describe('A new or changed e-mail address starts as unverified.'),
@@ -108,10 +162,32 @@ export const applicationSettings = z.object({
   testPhones: testPhones
     .default({})
     .describe('Numbers with a fixed code, to which no message is sent: {"+8613800000000":"123456"}.'),
+  forwardUrl: forwardUrl
+    .default('')
+    .describe('Server that gets the requests of forwardPaths that Gatepost does not serve; empty: none.'),
+  forwardPaths: z
+    .array(forwardPath)
+    .max(MAX_FORWARD_PATHS)
+    .default(FORWARD_PATHS)
+    .describe('Paths that are forwarded, a JSON list: ["/1.1/classes/*"]. Classes of Gatepost are never forwarded.'),
 });
 
 export type ApplicationSettings = z.output<typeof applicationSettings>;
 export const SETTING_NAMES = Object.keys(applicationSettings.shape) as (keyof ApplicationSettings)[];
+
+/** Settings whose value is sealed at rest, and never shown or logged. An empty value removes the secret. */
+export const secretSettings = z.object({
+  forwardSecret: z
+    .string()
+    .regex(
+      /^(?:[\x21-\x7e]{32,1024})?$/,
+      'must have 32 to 1,024 printable ASCII characters without spaces, or be empty',
+    )
+    .describe('Secret that signs the identity of forwarded requests (X-Gatepost-Identity); empty: no identity.'),
+});
+
+export type SecretSettingName = keyof z.output<typeof secretSettings>;
+export const SECRET_SETTING_NAMES = Object.keys(secretSettings.shape) as SecretSettingName[];
 
 /** The id of an application, as operators write it. */
 export const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
@@ -136,6 +212,10 @@ export const application = z.object({
   oldKeys: z.array(oldKey).default([]),
   settings: applicationSettings,
   classPermissions: classPermissions.prefault({}),
+  /** Only for services, in the reply of `accounts.findApplication`. */
+  forwardSecret: z.string().optional(),
+  /** The secret settings that have a value. */
+  secretsSet: z.array(z.string()).default([]),
   createdAt: z.iso.datetime(),
 });
 

@@ -80,6 +80,59 @@ export function updateStatement<Entity extends object>(
   };
 }
 
+/** A statement that writes rows of an entity. They are one JSON parameter. */
+interface RowsStatement<Entity> {
+  readonly text: string;
+  readonly values: (rows: readonly Readonly<Record<keyof Entity, unknown>>[]) => unknown[];
+}
+
+/** Inserts rows with all columns of the entity. */
+export function insertManyStatement<Entity extends object>(
+  entity: EntityClass<Entity>,
+  table: string,
+): RowsStatement<Entity> {
+  const columns = columnsOf(entity);
+  const names = columns.map(({ name }) => name).join(', ');
+  return {
+    text: `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${recordset(columns)}`,
+    values: (rows) => [recordsOf(columns, rows)],
+  };
+}
+
+/** Updates the columns of the rows with the same primary keys, but for the excepted ones. */
+export function updateManyStatement<Entity extends object>(
+  entity: EntityClass<Entity>,
+  table: string,
+  selection: Selection<Entity>,
+): RowsStatement<Entity> {
+  const columns = columnsOf(entity, selection);
+  const written = columns.filter(({ isPrimary }) => !isPrimary).map(({ name }) => `${name} = fresh.${name}`);
+  const key = columns.filter(({ isPrimary }) => isPrimary).map(({ name }) => `stored.${name} = fresh.${name}`);
+  return {
+    text: `UPDATE ${table} AS stored SET ${written.join(', ')} FROM ${recordset(columns)} WHERE ${key.join(' AND ')}`,
+    values: (rows) => [recordsOf(columns, rows)],
+  };
+}
+
+function recordset(columns: readonly EntityColumn<string>[]): string {
+  return `jsonb_to_recordset($1::jsonb) AS fresh (${columns.map(({ name, type }) => `${name} ${String(type)}`).join(', ')})`;
+}
+
+function recordsOf<Entity>(
+  columns: readonly EntityColumn<keyof Entity & string>[],
+  rows: readonly Readonly<Record<keyof Entity, unknown>>[],
+): string {
+  const records = rows.map((row) =>
+    Object.fromEntries(columns.map(({ property, name }) => [name, recordValue(row[property])])),
+  );
+  return JSON.stringify(records);
+}
+
+/** PostgreSQL reads bytes in its own notation. */
+function recordValue(value: unknown): unknown {
+  return Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value;
+}
+
 function valuesOf<Entity>(columns: readonly EntityColumn<keyof Entity>[]): RowStatement<Entity>['values'] {
   return (row) =>
     columns.map(({ property, type }) => {

@@ -2,7 +2,14 @@ export { type DatabaseOptions } from './data-source.js';
 export { Database, type Queryable, registerPoolMetrics, type Tx, type SqlExecutor } from './database.js';
 export { DatabaseModule } from './database.module.js';
 export { isRefusedPattern, isStatementTimeout, violatedForeignKey, violatedUniqueConstraint } from './driver-error.js';
-export { columnsOf, insertStatement, selectList, updateStatement } from './entity-columns.js';
+export {
+  columnsOf,
+  insertManyStatement,
+  insertStatement,
+  selectList,
+  updateManyStatement,
+  updateStatement,
+} from './entity-columns.js';
 export { Inbox, InboxModule } from './inbox.js';
 export { migrate, migrationStatus } from './migrate.js';
 export {
@@ -14,5 +21,5 @@ export {
   OutboxModule,
 } from './outbox.js';
 export { ClaimingWorker, PollingWorker } from './polling-worker.js';
-export { combineStatements, type Statement } from './statement.js';
+export { combineStatements, type Statement, UNESTIMATED_APP } from './statement.js';
 export { InboxMessageEntity, OUTBOX_ENTITIES } from './outbox.entity.js';

@@ -41,3 +41,9 @@ function combined(statements: readonly Statement[]): string {
   const named = others.toReversed().map((part, index) => `part${index} AS (${part})`);
   return `WITH ${named.join(', ')} ${last}`;
 }
+
+/**
+ * The first parameter of a statement that looks values up in an application whose rows are growing fast, as during an import. The planner does not see
+ * the id: with outdated statistics it would expect no row of the application, and scan all of them for each value.
+ */
+export const UNESTIMATED_APP = '(SELECT $1::text)';

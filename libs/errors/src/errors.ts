@@ -132,6 +132,25 @@ const table = {
     logLevel: 'warn',
     retryAfterSeconds: 1,
   },
+  FORWARD_FAILED: {
+    code: 1,
+    status: 502,
+    message: 'The server that the request was forwarded to gave an unusable answer.',
+    logLevel: 'warn',
+  },
+  FORWARD_TIMED_OUT: {
+    code: 124,
+    status: 504,
+    message:
+      'The server that the request was forwarded to did not answer in time, and the outcome is unknown. Read the object before you send the request again.',
+    logLevel: 'warn',
+  },
+  FORWARD_LOOP: {
+    code: 508,
+    status: 508,
+    message: 'The request was forwarded before and came back. Set forwardUrl to a server that serves the path itself.',
+    logLevel: 'warn',
+  },
   SMS_SIGNATURE: { code: 600, status: 400, message: 'Invalid SMS signature.' },
   SMS_TOO_FREQUENT: { code: 601, status: 400, message: "Can't send SMS too frequently." },
   SMS_FAILED: { code: 602, status: 400, message: 'The SMS could not be sent.' },

@@ -10,6 +10,7 @@ export {
   type InstallationRow,
   parseChannels,
 } from './classes/installation.class.js';
+export { isUid, kindOfEntry, uidOfEntry } from './classes/linked-account.js';
 export { roleClass } from './classes/role.class.js';
 export {
   emailSchema,
@@ -24,6 +25,8 @@ export {
   userClass,
   usernameSchema,
 } from './classes/user.class.js';
+export { claimsOf, type ImportClaim, isTokenClaim, withoutClaim } from './import-claims.js';
+export { parseImportedRow } from './imported-object.js';
 export type { ObjectClass } from './object-class.js';
 /** For a class of one's own. @public */
 export { defineClass, newRow } from './object-class.js';

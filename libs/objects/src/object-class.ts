@@ -12,7 +12,7 @@ import {
   type ObjectView,
   plain,
 } from './class-definition.js';
-import { changedRoots, type FieldChange, type RelationChange } from './operations/change.js';
+import { type FieldChange, type RelationChange, rootOf } from './operations/change.js';
 import { isDelete, parseChanges } from './operations/parse-changes.js';
 import type { QueryClass, QueryColumn } from './query/query.js';
 import { isAbsent, readOnlyKey } from './stored-object.js';
@@ -156,13 +156,18 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
   }
 
   #parseOthers(fields: JsonObject): Pick<ObjectChanges, 'custom' | 'members'> {
-    for (const root of changedRoots(fields)) this.#assertCustom(root);
-    const asked = Object.entries(fields).filter(([key, value]) => !(this.#isRelation(key) && isPlaceholder(value)));
-    const { values, relations } = parseChanges(Object.fromEntries(asked));
+    for (const key of Object.keys(fields)) this.#assertCustom(rootOf(key));
+    const { values, relations } = parseChanges(this.#withoutPlaceholders(fields));
     return {
       custom: values.map((change) => this.#parseCustom(change)),
       ...(relations.length === 0 ? {} : { members: relations.map((change) => this.#parseMembers(change)) }),
     };
+  }
+
+  #withoutPlaceholders(fields: JsonObject): JsonObject {
+    if (this.definition.relations === undefined) return fields;
+    const asked = Object.entries(fields).filter(([key, value]) => !(this.#isRelation(key) && isPlaceholder(value)));
+    return Object.fromEntries(asked);
   }
 
   /** A key such as `ACL.x` names a part of a built-in field. */

@@ -1,1 +1,9 @@
-export { type OutboundAnswer, OutboundClient, OutboundError, type OutboundRequest } from './outbound-client.js';
+export {
+  type OutboundAnswer,
+  OutboundClient,
+  OutboundError,
+  outboundReason,
+  type OutboundRequest,
+  type OutboundStream,
+} from './outbound-client.js';
+export { OutboundStreamError, OutboundStreams, type StreamedAnswer } from './outbound-streams.js';

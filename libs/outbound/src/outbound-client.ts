@@ -1,5 +1,6 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
+import type { Readable } from 'node:stream';
 import ipaddr from 'ipaddr.js';
 import { Agent, buildConnector, request } from 'undici';
 
@@ -49,7 +50,7 @@ class InternalAddressError extends Error {
  * Connects only to addresses that the guard permits. The guard checks the address of the connection itself, so that a DNS name that
  * resolves differently at each look-up (DNS rebinding) cannot bypass it.
  */
-function guardedConnector(guard: NetworkGuard, timeoutMs: number): buildConnector.connector {
+export function guardedConnector(guard: NetworkGuard, timeoutMs: number): buildConnector.connector {
   const connect = buildConnector({ timeout: timeoutMs, lookup: guardedLookup(guard) });
   return (options, callback) => {
     // A literal address bypasses the look-up function, so the guard checks it here.
@@ -82,6 +83,7 @@ interface OutboundOptions {
   readonly internalNetworks: readonly string[];
   /** Timeout of a request, from the connection attempt to the last byte of the response. */
   readonly timeoutMs: number;
+  /** The largest response in bytes; -1 where the caller of `open` limits it. */
   readonly maxAnswerBytes: number;
   /** Connections per server; further requests wait for a free one. */
   readonly maxConnections: number;
@@ -97,6 +99,14 @@ export interface OutboundRequest {
 export interface OutboundAnswer {
   readonly status: number;
   readonly text: string;
+}
+
+/** A response whose body has not arrived yet. Redirects are returned, not followed. */
+export interface OutboundStream {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The caller reads it to its end or destroys it. Its errors may be logged by `outboundReason` only. */
+  readonly body: Readable;
 }
 
 /**
@@ -116,6 +126,8 @@ export class OutboundClient {
       connect: guardedConnector(new NetworkGuard(internalNetworks), timeoutMs),
       connections: maxConnections,
       maxResponseSize: maxAnswerBytes,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
     });
   }
 
@@ -139,13 +151,39 @@ export class OutboundClient {
     }
   }
 
+  /**
+   * Sends a request whose response may be of any size. The time limit of the client counts up to the first byte and between two parts;
+   * the signal limits the whole.
+   * @throws OutboundError if no response begins
+   */
+  async open(url: URL, options: OutboundRequest, signal: AbortSignal): Promise<OutboundStream> {
+    try {
+      const { statusCode, headers, body } = await request(url, {
+        ...options,
+        headers: { ...COMMON_HEADERS, ...options.headers },
+        dispatcher: this.#agent,
+        signal,
+      });
+      return { status: statusCode, headers, body };
+    } catch (error) {
+      throw new OutboundError(outboundReason(error));
+    }
+  }
+
   async close(): Promise<void> {
     await this.#agent.destroy();
   }
 
   #reasonOf(error: unknown, deadline: AbortSignal): string {
     if (deadline.aborted) return `no answer within ${this.#timeoutMs} ms`;
-    const { code, name } = error as { code?: unknown; name?: unknown };
-    return String(code ?? name);
+    return outboundReason(error);
   }
+}
+
+/** The code of an error of a request or of its body: the text of the error may contain the URL. */
+export function outboundReason(error: unknown): string {
+  if (error instanceof OutboundError) return error.message;
+  const { code, name } = error as { code?: unknown; name?: unknown };
+  // The code of an aborted request is the number of a DOMException.
+  return String(typeof code === 'string' ? code : name);
 }

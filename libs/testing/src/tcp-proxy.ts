@@ -1,6 +1,11 @@
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 
-/** Stands between a service and its server, and can take the server away: for one service, at a moment of our choice. */
+interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Stands between a client and its server, and can take the server away, or put another in its place, at a moment of our choice. */
 export class TcpProxy {
   readonly #sockets = new Set<Socket>();
   #isAway = false;
@@ -9,20 +14,20 @@ export class TcpProxy {
   private constructor(
     private readonly server: Server,
     readonly port: number,
+    private target: Target,
   ) {}
 
   /** A proxy to the host and port of the URL (with the port that the scheme has by default). */
   static async to(target: URL, defaultPort: number): Promise<TcpProxy> {
-    const to = { host: target.hostname, port: target.port === '' ? defaultPort : Number(target.port) };
     const server = createServer((socket) => {
-      proxy.#carry(socket, createConnection(to));
+      proxy.#carry(socket, createConnection(proxy.target));
     });
     const port = await new Promise<number>((resolve) => {
       server.listen(0, '127.0.0.1', () => {
         resolve((server.address() as { port: number }).port);
       });
     });
-    const proxy = new TcpProxy(server, port);
+    const proxy = new TcpProxy(server, port, targetOf(target, defaultPort));
     return proxy;
   }
 
@@ -32,6 +37,12 @@ export class TcpProxy {
     url.hostname = '127.0.0.1';
     url.port = String(this.port);
     return url.href;
+  }
+
+  /** Breaks all connections. New ones lead to the other server, as after a change of a DNS record. */
+  switchTo(target: URL, defaultPort: number): void {
+    this.target = targetOf(target, defaultPort);
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   /** Breaks all connections, and refuses new ones. */
@@ -78,4 +89,8 @@ export class TcpProxy {
     server.pipe(client);
     if (this.#isSilent) for (const socket of pair) socket.pause();
   }
+}
+
+function targetOf({ hostname, port }: URL, defaultPort: number): Target {
+  return { host: hostname, port: port === '' ? defaultPort : Number(port) };
 }

@@ -25,8 +25,10 @@ export function changedRoots(fields: JsonObject): string[] {
  * @throws AppError INVALID_KEY_NAME where one key is inside another
  */
 export function assertDisjoint(keys: readonly string[]): void {
+  const parts = keys.filter((key) => key.includes('.'));
+  if (parts.length === 0) return;
   const named = new Set(keys);
-  const part = keys.find((key) => wholesOf(key).some((whole) => named.has(whole)));
+  const part = parts.find((key) => wholesOf(key).some((whole) => named.has(whole)));
   if (part !== undefined) throw invalidKey(`One request cannot change both a value and a part of it: ${rootOf(part)}.`);
 }
 
@@ -36,7 +38,8 @@ function wholesOf(key: string): string[] {
   return names.slice(1).map((_, index) => names.slice(0, index + 1).join('.'));
 }
 
-function rootOf(key: string): string {
+/** The field of a key: `address` for `address.city`. */
+export function rootOf(key: string): string {
   return key.split('.', 1)[0] ?? key;
 }
 

@@ -2,6 +2,9 @@ export { FIELD_INDEX_ENTITIES } from './field-index.entity.js';
 export { createFieldIndexTables } from './field-indexes.repository.js';
 export type { AccessContext } from './access-context.js';
 export { AccessSource, ObjectAccess } from './object-access.js';
+export { type ImportedRow, type ImportRules } from './import-rules.js';
+/** For the tests of a class's rules. @public */
+export { ObjectImports } from './object-importer.js';
 export { ObjectReader } from './object-reader.js';
 export { ObjectRepository } from './object.repository.js';
 /** For a class of one's own. @public */

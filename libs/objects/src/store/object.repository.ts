@@ -1,17 +1,23 @@
+import type { ImportedObject, JsonObject } from '#contracts';
 import {
+  columnsOf,
   type Database,
+  insertManyStatement,
   insertStatement,
   type Queryable,
   selectList,
   type SqlExecutor,
   type Statement,
   type Tx,
+  UNESTIMATED_APP,
+  updateManyStatement,
   updateStatement,
   violatedForeignKey,
   violatedUniqueConstraint,
 } from '#database';
 import { type AppError, appError } from '#errors';
 import type { FieldDefinitions, ObjectRow } from '../class-definition.js';
+import type { ImportClaim } from '../import-claims.js';
 import type { ObjectClass } from '../object-class.js';
 import type { RelationChange } from '../operations/change.js';
 import type { CompiledCount, CompiledFind } from '../query/compile.js';
@@ -42,6 +48,10 @@ interface Statements {
   readonly columns: string;
   readonly insert: ReturnType<typeof insertStatement<ObjectEntity>>;
   readonly update: ReturnType<typeof updateStatement<ObjectEntity>>;
+  readonly insertMany: ReturnType<typeof insertManyStatement<ObjectEntity>>;
+  readonly updateMany: ReturnType<typeof updateManyStatement<ObjectEntity>>;
+  /** By field, the column. */
+  readonly columnNames: ReadonlyMap<string, string>;
 }
 
 /**
@@ -59,11 +69,15 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow> {
     const { entity, objectClass } = storage;
     const { fields, table } = objectClass.definition;
     const immutable = Object.keys(fields).filter((name) => fields[name]?.isImmutable === true);
+    const unchanged = { except: ['createdAt', ...immutable] as (keyof ObjectEntity)[] };
     this.statements = {
       table,
       columns: selectList(entity, { except: ['appId'] }),
       insert: insertStatement(entity, table),
-      update: updateStatement(entity, table, { except: ['createdAt', ...immutable] as (keyof ObjectEntity)[] }),
+      update: updateStatement(entity, table, unchanged),
+      insertMany: insertManyStatement(entity, table),
+      updateMany: updateManyStatement(entity, table, unchanged),
+      columnNames: new Map(columnsOf(entity).map(({ property, name }) => [property, name])),
     };
   }
 
@@ -119,6 +133,71 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow> {
     const { table, update } = this.statements;
     const values = update.values(this.toColumns(appId, row));
     await this.mapUniqueViolation(tx.run({ name: `${table}.update`, text: update.text, values }));
+  }
+
+  /** Inserts the rows in one statement. A violated unique constraint fails all of them. */
+  async insertMany(tx: Tx, appId: string, rows: readonly Row[]): Promise<void> {
+    if (rows.length === 0) return;
+    const { text, values } = this.statements.insertMany;
+    await tx.query(text, values(rows.map((row) => this.toColumns(appId, row))));
+  }
+
+  /** As `update`, in one statement. A violated unique constraint fails all of them. */
+  async updateMany(tx: Tx, appId: string, rows: readonly Row[]): Promise<void> {
+    if (rows.length === 0) return;
+    const { text, values } = this.statements.updateMany;
+    await tx.query(text, values(rows.map((row) => this.toColumns(appId, row))));
+  }
+
+  /** As `findMany`, with one look-up of the primary key for each id. */
+  async findEach(within: Queryable, appId: string, objectIds: readonly string[]): Promise<Row[]> {
+    const { table, columns } = this.statements;
+    const rows = await within.query<object>(
+      `SELECT stored.* FROM unnest($2::text[]) AS wanted (id) CROSS JOIN LATERAL (
+         SELECT ${columns} FROM ${table} WHERE app_id = ${UNESTIMATED_APP} AND object_id = wanted.id LIMIT 1) AS stored`,
+      [appId, objectIds],
+    );
+    return rows.map((row) => this.toRow(row));
+  }
+
+  /** The objects that have the claimed values of built-in fields, by claim. Other claims are skipped. */
+  async ownersOf(within: Queryable, appId: string, claims: readonly ImportClaim[]): Promise<[string, string][]> {
+    const { table, columnNames } = this.statements;
+    const owners: [string, string][] = [];
+    for (const field of new Set(claims.map((claim) => claim.field))) {
+      const column = columnNames.get(field);
+      if (column === undefined) continue;
+      const keys = claims.filter((claim) => claim.field === field).map(({ key }) => key);
+      const rows = await within.query<{ value: string; objectId: string }>(
+        `SELECT wanted.value, owner."objectId" FROM unnest($2::text[]) AS wanted (value) CROSS JOIN LATERAL (
+           SELECT object_id AS "objectId" FROM ${table} WHERE app_id = ${UNESTIMATED_APP} AND ${column} = wanted.value LIMIT 1) AS owner`,
+        [appId, keys.map((key) => key.slice(field.length + 1))],
+      );
+      owners.push(...rows.map(({ value, objectId }): [string, string] => [`${field} ${value}`, objectId]));
+    }
+    return owners;
+  }
+
+  /** The built-in fields of a row. */
+  columnsOf(row: Row): JsonObject {
+    const { fields } = this.storage.objectClass.definition;
+    const members = Object.entries(row).filter(([name, value]) => Object.hasOwn(fields, name) && value !== null);
+    return Object.fromEntries(members);
+  }
+
+  /** The row of an imported object. */
+  importedRow({ objectId, acl, fields, columns, createdAt, updatedAt }: ImportedObject): Row {
+    const row = {
+      ...this.storage.objectClass.blankColumns(),
+      ...columns,
+      objectId,
+      acl,
+      fields,
+      createdAt: new Date(createdAt),
+      updatedAt: new Date(updatedAt),
+    };
+    // The sender has parsed the columns with the definition of the class.
+    return row as unknown as Row;
   }
 
   /** Foreign keys remove the object from relations. */

@@ -10,7 +10,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { Clock } from '#bootstrap';
-import type { FieldIndexesRpc, ObjectsRpc } from '#contracts';
+import type { FieldIndexesRpc, ObjectImportRpc, ObjectsRpc } from '#contracts';
 import { Database, type DatabaseOptions, registerPoolMetrics } from '#database';
 import { Metrics } from '#observability';
 import { fieldIndexesRpcController } from './field-indexes.controller.js';
@@ -18,6 +18,7 @@ import { FieldIndexes } from './field-indexes.js';
 import { FieldIndexesRepository } from './field-indexes.repository.js';
 import { IndexBuilder } from './index-builder.js';
 import { AccessSource, ObjectAccess } from './object-access.js';
+import { objectImportController, ObjectImports } from './object-importer.js';
 import { ObjectReader } from './object-reader.js';
 import { ObjectWriter } from './object-writer.js';
 import { ObjectRepository, type ObjectStorage } from './object.repository.js';
@@ -41,9 +42,10 @@ interface ObjectsService {
   readonly contract: ObjectsRpc;
   /** The RPCs for operators. */
   readonly indexes: FieldIndexesRpc;
+  readonly imports: ObjectImportRpc;
   readonly access: Type<AccessSource>;
   /** The modules that `access` needs. */
-  readonly imports?: NonNullable<ModuleMetadata['imports']>;
+  readonly modules?: NonNullable<ModuleMetadata['imports']>;
   readonly settings: Pick<FactoryProvider<ObjectsSettings>, 'useFactory' | 'inject'>;
   /** The token of the service's database. */
   readonly databaseToken: InjectionToken<Database>;
@@ -64,6 +66,13 @@ const READING: readonly Provider[] = [
     inject: [ObjectAccess, StoredClasses, FieldIndexes, SlowQueries],
   },
 ];
+
+const IMPORTING: Provider = {
+  provide: ObjectImports,
+  useFactory: (classes: StoredClasses, database: Database, { limitBytes }: ObjectsSettings) =>
+    new ObjectImports(classes, database, limitBytes),
+  inject: [StoredClasses, OBJECTS_DATABASE, SETTINGS],
+};
 
 const INDEXING: readonly Provider[] = [
   {
@@ -108,8 +117,12 @@ export class ObjectsModule implements OnApplicationBootstrap, BeforeApplicationS
   static forService(service: ObjectsService): DynamicModule {
     return {
       module: ObjectsModule,
-      imports: service.imports ?? [],
-      controllers: [objectsRpcController(service.contract), fieldIndexesRpcController(service.indexes)],
+      imports: service.modules ?? [],
+      controllers: [
+        objectsRpcController(service.contract),
+        fieldIndexesRpcController(service.indexes),
+        objectImportController(service.imports),
+      ],
       providers: [
         Clock,
         StoredClasses,
@@ -123,6 +136,7 @@ export class ObjectsModule implements OnApplicationBootstrap, BeforeApplicationS
         },
         ...READING,
         ...INDEXING,
+        IMPORTING,
       ],
       exports: [ObjectAccess, ObjectReader, OBJECTS_DATABASE, QueryDatabase, SETTINGS, StoredClasses],
     };

@@ -5,6 +5,7 @@ import type { FieldDefinitions, ObjectRow } from '../class-definition.js';
 import type { ObjectClass } from '../object-class.js';
 import type { FieldIndexed } from './field-indexes.js';
 import type { AccessContext } from './access-context.js';
+import type { ImportRules } from './import-rules.js';
 import type { ObjectRepository } from './object.repository.js';
 import type { UpdateCondition } from './update-condition.js';
 
@@ -68,6 +69,8 @@ export interface StoredClass<Row extends ObjectRow = ObjectRow> {
   readonly objectClass: ObjectClass<FieldDefinitions, Row>;
   readonly objects: ObjectRepository<Row>;
   readonly writes: ObjectWrites;
+  /** Absent: the definition of the class describes all that an import needs. */
+  readonly imports?: ImportRules<Row>;
 }
 
 /** The registered classes of a service. Modules register theirs when they are constructed, so the engine imports none of them. */

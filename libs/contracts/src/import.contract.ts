@@ -1,0 +1,133 @@
+import { z } from 'zod';
+import { appId } from './application.schema.js';
+import { jsonObject } from './json.schema.js';
+import { rpc } from './message-kinds.js';
+import { objectId } from './objects.contract.js';
+import { MAX_UID_LENGTH, platformKind, platformName } from './user.schema.js';
+
+/** Maximum number of objects in one request of an import. */
+export const MAX_IMPORTED_OBJECTS = 1_000;
+/** Maximum number of members in one request of an import. */
+export const MAX_IMPORTED_MEMBERS = 10_000;
+/** A batch of objects is one transaction; with `wrapPasswords` it waits for hashing threads. */
+const IMPORT_TIMEOUT_MS = 20_000;
+
+/** The stored password of another server: LeanCloud's salted SHA-512, or a bcrypt hash (docs/leaving-leancloud.md). */
+export const importedPassword = z.discriminatedUnion('scheme', [
+  z.object({ scheme: z.literal('leancloud'), salt: z.string().max(256), hash: z.string().length(88) }),
+  z.object({ scheme: z.literal('bcrypt'), hash: z.string().length(60) }),
+]);
+
+export type ImportedPassword = z.output<typeof importedPassword>;
+
+/** A linked account, as it is stored. */
+const importedIdentity = z.object({
+  platform: platformName,
+  uid: z.string().min(1).max(MAX_UID_LENGTH),
+  kind: platformKind.optional(),
+  isVerified: z.boolean(),
+  entry: jsonObject,
+  unionIdEntry: platformName.optional(),
+});
+
+export type ImportedIdentity = z.output<typeof importedIdentity>;
+
+/** An object of another server, parsed and normalised by the sender. */
+export const importedObject = z.object({
+  objectId,
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+  acl: jsonObject.nullable(),
+  /** The built-in fields of the class, by name. */
+  columns: jsonObject,
+  /** The custom fields. */
+  fields: jsonObject,
+  password: importedPassword.optional(),
+  sessionToken: z.string().min(1).max(128).optional(),
+  identities: z.array(importedIdentity).optional(),
+});
+
+export type ImportedObject = z.output<typeof importedObject>;
+
+/** A value that was not stored. `by`: the object that has it. */
+const importNote = z.object({ field: z.string(), reason: z.string(), by: z.string().optional() });
+
+export type ImportNote = z.output<typeof importNote>;
+
+const importVerdict = z.object({
+  outcome: z.enum(['imported', 'imported_without', 'unchanged', 'kept_newer', 'refused']),
+  notes: z.array(importNote),
+});
+
+export type ImportVerdict = z.output<typeof importVerdict>;
+
+/** The objects of one class in an import, in the order of the export. */
+const importObjectsRequest = z.object({
+  appId,
+  className: z.enum(['_User', '_Role', '_Installation']),
+  objects: z.array(importedObject).max(MAX_IMPORTED_OBJECTS),
+  /** Nothing is written. The verdicts are those of an import that runs now. */
+  isPreview: z.boolean(),
+  /** Hashes LeanCloud's passwords with bcrypt at once. */
+  wrapPasswords: z.boolean().default(false),
+  /** The state that earlier batches of a preview would have left. */
+  earlier: z
+    .object({
+      /** By claim, the object that would have it; null: it would be free. */
+      owners: z.record(z.string(), z.string().nullable()),
+      /** Objects that earlier batches would have written. */
+      objects: z.array(z.object({ objectId, createdAt: z.iso.datetime(), updatedAt: z.iso.datetime() })),
+    })
+    .optional(),
+});
+
+export type ImportObjectsRequest = z.output<typeof importObjectsRequest>;
+
+const importObjectsReply = z.object({
+  /** In the order of the objects. */
+  verdicts: z.array(importVerdict),
+  /** Claims that objects of the batch have given up. */
+  released: z.array(z.string()),
+});
+
+export type ImportObjectsReply = z.output<typeof importObjectsReply>;
+
+/** Imports objects of another server. For operators; available like `applicationsRpc`. */
+function importRpc(service: 'accounts' | 'push-delivery') {
+  return {
+    /**
+     * Stores the objects in one transaction, idempotent by `objectId`: the same `updatedAt` is unchanged, a newer object replaces, an older
+     * one is kept. No mail, text message or event follows. Fails with NOT_FOUND where there is no such application or class.
+     */
+    objects: rpc(`${service}.importObjects`, importObjectsRequest, importObjectsReply, IMPORT_TIMEOUT_MS),
+  };
+}
+
+export type ObjectImportRpc = ReturnType<typeof importRpc>;
+
+const member = z.object({
+  /** The id of the role, or its name. */
+  role: z.string().min(1).max(255),
+  /** The id of the user or role, or its username or name. */
+  member: z.string().min(1).max(255),
+});
+
+export const accountsImportRpc = {
+  ...importRpc('accounts'),
+  /** Adds members to roles. `unknown`: the positions of members whose role or object does not exist; `known`: those that were members. */
+  members: rpc(
+    'accounts.importMembers',
+    z.object({
+      appId,
+      field: z.enum(['users', 'roles']),
+      members: z.array(member).max(MAX_IMPORTED_MEMBERS),
+      isPreview: z.boolean(),
+    }),
+    z.object({
+      unknown: z.array(z.object({ index: z.number().int(), hasRole: z.boolean(), hasMember: z.boolean() })),
+      known: z.array(z.number().int()),
+    }),
+    IMPORT_TIMEOUT_MS,
+  ),
+};
+export const pushImportRpc = importRpc('push-delivery');

@@ -1,0 +1,68 @@
+import type { ClassName, ImportedIdentity, ImportedObject, JsonValue } from '#contracts';
+
+/** Whether a claim is a session token: a user without one in the export keeps that it has here. */
+export function isTokenClaim(key: string): boolean {
+  return key.startsWith('sessionToken ');
+}
+
+/** The field without which an object of the class cannot be stored. */
+const REQUIRED: Readonly<Partial<Record<ClassName, string>>> = { _User: 'username', _Role: 'name' };
+
+/** A value that one object of a class at most can have. */
+export interface ImportClaim {
+  readonly field: string;
+  /** Field and value. Private data: it belongs into no log and no report. */
+  readonly key: string;
+}
+
+/** The values of an object that must be unique. */
+export function claimsOf(
+  className: ClassName,
+  object: Pick<ImportedObject, 'columns' | 'sessionToken'> & {
+    readonly identities?: readonly Pick<ImportedIdentity, 'platform' | 'uid'>[] | undefined;
+  },
+): ImportClaim[] {
+  const { columns, sessionToken, identities = [] } = object;
+  const claims = uniqueFields(className).flatMap((field) => claimOf(field, columns[field]));
+  const type = columns['deviceType'];
+  if (className === '_Installation' && typeof columns['deviceToken'] === 'string')
+    claims.push(...claimOf('deviceToken', `${typeof type === 'string' ? type : ''} ${columns['deviceToken']}`));
+  claims.push(...claimOf('sessionToken', sessionToken));
+  return [...claims, ...identities.flatMap(({ platform, uid }) => claimOf(`authData.${platform}`, uid))];
+}
+
+/** The field without which an object of the class cannot be stored. */
+export function requiredField(className: ClassName): string | undefined {
+  return REQUIRED[className];
+}
+
+/** The object without a value that another object has. */
+export function withoutClaim(object: ImportedObject, field: string): ImportedObject {
+  if (field === 'sessionToken') {
+    const { sessionToken: _, ...others } = object;
+    return others;
+  }
+  const { identities, columns } = object;
+  if (identities !== undefined && field.startsWith('authData.')) {
+    const kept = identities.filter(({ platform }) => `authData.${platform}` !== field);
+    return { ...object, identities: kept };
+  }
+  const { [field]: _, ...others } = columns;
+  if (field === 'email') return { ...object, columns: { ...others, emailVerified: null } };
+  if (field === 'mobilePhoneNumber') return { ...object, columns: { ...others, mobilePhoneVerified: false } };
+  return { ...object, columns: others };
+}
+
+const UNIQUE_FIELDS: Readonly<Record<ClassName, readonly string[]>> = {
+  _User: ['username', 'email', 'mobilePhoneNumber'],
+  _Role: ['name'],
+  _Installation: ['installationId'],
+};
+
+function uniqueFields(className: ClassName): readonly string[] {
+  return UNIQUE_FIELDS[className];
+}
+
+function claimOf(field: string, value: JsonValue | undefined): ImportClaim[] {
+  return typeof value === 'string' ? [{ field, key: `${field} ${value}` }] : [];
+}

@@ -1,0 +1,42 @@
+import type { ClassName, ImportedObject } from '#contracts';
+import type { Queryable, Tx } from '#database';
+import type { ObjectRow } from '../class-definition.js';
+import { claimsOf, type ImportClaim } from '../import-claims.js';
+import type { ObjectRepository } from './object.repository.js';
+
+/** A row to write: the object of the import, and the stored row that it replaces. */
+export interface ImportedRow<Row> {
+  readonly object: ImportedObject;
+  readonly current: Row | undefined;
+}
+
+/** How a class stores imported objects. `plainImport` serves classes without rules of their own. */
+export interface ImportRules<Row extends ObjectRow> {
+  /** The objects that have the claimed values, by claim. */
+  owners(
+    within: Queryable,
+    appId: string,
+    claims: readonly ImportClaim[],
+  ): Promise<Iterable<readonly [string, string]>>;
+  /** The unique values of a stored row. */
+  claimsOf(row: Row): readonly ImportClaim[];
+  /** When the row was last changed. A login is no change. */
+  changedAt(row: Row): Date;
+  /** The work that needs no transaction, such as hashing. @returns the row to store */
+  prepare(rows: readonly ImportedRow<Row>[], options: { readonly wrapPasswords: boolean }): Promise<Row[]>;
+  /** What is stored outside of the row. */
+  storeParts?(tx: Tx, appId: string, rows: readonly Row[]): Promise<void>;
+}
+
+/** The rules of a class that its definition describes: columns with unique constraints, and no parts outside of the row. */
+export function plainImport<Row extends ObjectRow>(
+  className: ClassName,
+  objects: ObjectRepository<Row>,
+): ImportRules<Row> {
+  return {
+    owners: (within, appId, claims) => objects.ownersOf(within, appId, claims),
+    claimsOf: (row) => claimsOf(className, { columns: objects.columnsOf(row) }),
+    changedAt: ({ updatedAt }) => updatedAt,
+    prepare: (rows) => Promise.resolve(rows.map(({ object }) => objects.importedRow(object))),
+  };
+}
