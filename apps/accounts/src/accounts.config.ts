@@ -13,6 +13,7 @@ export const accountsEnvironment = environment
     GATEPOST_ACCOUNTS_DATABASE_URL: true,
     GATEPOST_APP_ID: true,
     GATEPOST_APP_KEY: true,
+    GATEPOST_BASE_URL: true,
     GATEPOST_BODY_LIMIT_BYTES: true,
     GATEPOST_DATABASE_POOL: true,
     GATEPOST_MASTER_KEY: true,
@@ -34,6 +35,8 @@ export interface InitialApplication {
 export interface AccountsConfig {
   readonly databaseUrl: string;
   readonly databasePool: number;
+  /** Public address of the API, if the environment names it. */
+  readonly baseUrl?: string | undefined;
   readonly secret: Secret;
   /** Secrets that still open stored values; only `secret` seals. */
   readonly acceptedSecrets: readonly Secret[];
@@ -54,6 +57,7 @@ export function accountsConfig(env: z.output<typeof accountsEnvironment>): Accou
   return Object.freeze({
     databaseUrl: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL,
     databasePool: env.GATEPOST_DATABASE_POOL,
+    baseUrl: env.GATEPOST_BASE_URL,
     secret: env.GATEPOST_SECRET,
     acceptedSecrets: env.GATEPOST_ACCEPTED_SECRETS,
     passwordCost: env.GATEPOST_PASSWORD_COST,

@@ -14,6 +14,8 @@ import { CreateRotations1796400000000 } from './migrations/1796400000000-create-
 import { SearchFieldsAtOnce1796500000000 } from './migrations/1796500000000-search-fields-at-once.js';
 import { LeaseOutbox1796600000000 } from './migrations/1796600000000-lease-outbox.js';
 import { CreateFieldIndexes1796710000000 } from './migrations/1796710000000-create-field-indexes.js';
+import { ImportUsers1796720000000 } from './migrations/1796720000000-import-users.js';
+import { AddForwardSecret1796730000000 } from './migrations/1796730000000-add-forward-secret.js';
 import { SmsCodeEntity, SmsNumberlessGuessEntity } from './phone-numbers/sms-code.entity.js';
 import { RoleChildEntity, RoleEntity, RoleUserEntity } from './roles/role.entity.js';
 import { SecretRotationEntity } from './secrets/secret-rotation.entity.js';
@@ -58,6 +60,8 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
       SearchFieldsAtOnce1796500000000,
       LeaseOutbox1796600000000,
       CreateFieldIndexes1796710000000,
+      ImportUsers1796720000000,
+      AddForwardSecret1796730000000,
     ],
   };
 }

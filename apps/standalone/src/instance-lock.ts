@@ -1,6 +1,7 @@
 import { renameSync, rmSync } from 'node:fs';
 import { isSocketPathTooLong, operatorSocketPath, StartError } from '#bootstrap';
 import {
+  accountsImportRpc,
   accountsIndexesRpc,
   accountsSealingRpc,
   applicationsRpc,
@@ -11,6 +12,7 @@ import {
   lockoutsRpc,
   mailSealingRpc,
   platformsRpc,
+  pushImportRpc,
   pushIndexesRpc,
   pushOperationsRpc,
   type RpcContract,
@@ -23,6 +25,7 @@ import type { DataFolder } from './data-folder.js';
 
 /** The RPCs that the command line may call. */
 const OPERATOR_CONTRACTS = [
+  accountsImportRpc,
   accountsIndexesRpc,
   accountsSealingRpc,
   applicationsRpc,
@@ -30,6 +33,7 @@ const OPERATOR_CONTRACTS = [
   deliveriesRpc,
   keptSecretsRpc,
   mailSealingRpc,
+  pushImportRpc,
   pushIndexesRpc,
   pushOperationsRpc,
   identitiesRpc,

@@ -10,6 +10,7 @@ export const standaloneEnvironment = environment
     GATEPOST_BODY_LIMIT_BYTES: true,
     GATEPOST_DATABASE_POOL: true,
     GATEPOST_DATA_DIR: true,
+    GATEPOST_FORWARD_LIMIT_BYTES: true,
     GATEPOST_INTERNAL_NETWORKS: true,
     GATEPOST_MAIL_FROM: true,
     GATEPOST_MASTER_KEY: true,

@@ -107,7 +107,12 @@ export function standaloneService(
 ): Omit<ServiceOptions, 'transport'> {
   const gateway = servingDevices(gatewayConfig(env));
   const secrets = secretsOf(env, folder);
-  const accounts = accountsConfig({ ...env, ...secrets, DATABASE_URL: databaseUrl });
+  const accounts = accountsConfig({
+    ...env,
+    ...secrets,
+    DATABASE_URL: databaseUrl,
+    GATEPOST_BASE_URL: gateway.baseUrl,
+  });
   const authLinking = authLinkingConfig({ ...env, ...secrets, DATABASE_URL: databaseUrl });
   const mail = mailConfig({
     ...env,

@@ -24,6 +24,10 @@ export class ApplicationEntity {
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3, default: () => 'now()' })
   createdAt!: Date;
 
+  /** The setting forwardSecret. */
+  @Column('text', { name: 'sealed_forward_secret', nullable: true })
+  sealedForwardSecret!: string | null;
+
   /** Only explicit values as well. */
   @Column('jsonb', { name: 'class_permissions', default: {} })
   classPermissions!: Partial<Record<ClassName, Partial<Record<ClassOperation, ClassPermission>>>>;

@@ -1,4 +1,11 @@
-import { applicationSettings, type ApplicationSettings, SETTING_NAMES } from '#contracts';
+import {
+  applicationSettings,
+  type ApplicationSettings,
+  SECRET_SETTING_NAMES,
+  secretSettings,
+  type SecretSettingName,
+  SETTING_NAMES,
+} from '#contracts';
 import { appError } from '#errors';
 
 /**
@@ -8,13 +15,33 @@ import { appError } from '#errors';
 export function parseSetting(name: string, text: string): Partial<ApplicationSettings> {
   if (!isSettingName(name)) {
     throw appError('NOT_SUPPORTED', {
-      message: `There is no setting "${name}". Settings: ${SETTING_NAMES.join(', ')}.`,
+      message: `There is no setting "${name}". Settings: ${[...SETTING_NAMES, ...SECRET_SETTING_NAMES].join(', ')}.`,
     });
   }
   const value = applicationSettings.shape[name].safeParse(jsonOrText(text));
   if (!value.success)
     throw appError('INCORRECT_TYPE', { message: `${name}: ${value.error.issues[0]?.message ?? 'invalid value'}` });
   return { [name]: value.data };
+}
+
+/** Whether the value of a setting is a secret. */
+export function isSecretSetting(name: string): name is SecretSettingName {
+  return SECRET_SETTING_NAMES.some((known) => known === name);
+}
+
+/** Checks a secret as an operator gave it. @throws AppError INCORRECT_TYPE, whose text does not repeat the value */
+export function parseSecret(name: SecretSettingName, text: string): string {
+  const value = secretSettings.shape[name].safeParse(text);
+  if (value.success) return value.data;
+  throw appError('INCORRECT_TYPE', { message: `${name} ${value.error.issues[0]?.message ?? 'is invalid'}.` });
+}
+
+/** @throws AppError INCORRECT_TYPE where requests would be forwarded to this server itself */
+export function assertForwardsElsewhere(forwardUrl: string | undefined, baseUrl: string | undefined): void {
+  if (!forwardUrl || baseUrl === undefined || new URL(forwardUrl).origin !== new URL(baseUrl).origin) return;
+  throw appError('INCORRECT_TYPE', {
+    message: 'forwardUrl: must be another server; this is the public URL of Gatepost itself (GATEPOST_BASE_URL).',
+  });
 }
 
 function isSettingName(name: string): name is keyof ApplicationSettings {
@@ -35,4 +62,9 @@ export type KeyKind = 'app' | 'master';
 /** The sealing context of an application's key. */
 export function keyContext(appId: string, kind: KeyKind): string {
   return `${kind} key of ${appId}`;
+}
+
+/** The sealing context of an application's secret setting. */
+export function secretContext(appId: string, name: SecretSettingName): string {
+  return `${name} of ${appId}`;
 }

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { TtlCache } from '#bootstrap';
 import {
   type Application,
@@ -18,7 +18,16 @@ import { type AppError, appError } from '#errors';
 import { Broadcasts } from '#messaging';
 import { Sealer } from '#security';
 import { newAppId, newAppKey } from '../random-ids.js';
-import { keyContext, type KeyKind, parseSetting } from './application.rules.js';
+import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
+import {
+  assertForwardsElsewhere,
+  isSecretSetting,
+  keyContext,
+  type KeyKind,
+  parseSecret,
+  parseSetting,
+  secretContext,
+} from './application.rules.js';
 import type { OldApplicationKeyEntity } from './application.entity.js';
 import { type ApplicationRow, ApplicationsRepository } from './applications.repository.js';
 
@@ -61,6 +70,7 @@ export class ApplicationsService {
     private readonly database: Database,
     private readonly sealer: Sealer,
     private readonly broadcasts: Broadcasts,
+    @Inject(ACCOUNTS_CONFIG) private readonly config: Pick<AccountsConfig, 'baseUrl'>,
   ) {
     this.broadcasts.on(broadcastContracts.applicationChanged, ({ appId }) => {
       this.#profiles.forget(appId);
@@ -87,9 +97,14 @@ export class ApplicationsService {
     return profileOf(await this.repository.find(id, tx));
   }
 
+  /** The application with its secret settings, for services. */
   async find(id: string): Promise<Application | null> {
     const row = await this.repository.find(id);
-    return row === undefined ? null : this.open(row);
+    if (row === undefined) return null;
+    const { sealedForwardSecret: sealed } = row;
+    const secrets =
+      sealed === null ? {} : { forwardSecret: this.sealer.open(sealed, secretContext(id, 'forwardSecret')) };
+    return { ...this.open(row), ...secrets };
   }
 
   async get(id: string): Promise<Application> {
@@ -129,7 +144,9 @@ export class ApplicationsService {
   }
 
   async changeSetting(id: string, name: string, value: string): Promise<ApplicationSettings> {
+    if (isSecretSetting(name)) return this.changeForwardSecret(id, parseSecret(name, value));
     const { userQueryEnabled, ...changes } = parseSetting(name, value);
+    assertForwardsElsewhere(changes.forwardUrl, this.config.baseUrl);
     if (userQueryEnabled !== undefined) {
       const permission = userQueryEnabled ? 'everyone' : [];
       return (await this.changePermission(id, { className: '_User', operations: ['find'], permission })).settings;
@@ -169,6 +186,12 @@ export class ApplicationsService {
   async revokeOldKeys(id: string, which: WhichKeys): Promise<Application> {
     await this.database.transaction((tx) => this.repository.removeOldKeys(tx, id, kindsOf(which)));
     return this.announce(await this.get(id));
+  }
+
+  private async changeForwardSecret(id: string, secret: string): Promise<ApplicationSettings> {
+    const sealed = secret === '' ? null : this.sealer.seal(secret, secretContext(id, 'forwardSecret'));
+    const row = await this.database.transaction((tx) => this.repository.changeForwardSecret(tx, id, sealed));
+    return this.announce(this.openKnown(id, row)).settings;
   }
 
   private announce(application: Application): Application {
@@ -211,6 +234,7 @@ export class ApplicationsService {
       masterKey: this.sealer.open(row.sealedMasterKey, keyContext(row.id, 'master')),
       oldKeys: row.oldKeys.map((old) => this.openOld(row.id, old)),
       ...profileOf(row),
+      secretsSet: row.sealedForwardSecret === null ? [] : ['forwardSecret'],
       createdAt: row.createdAt.toISOString(),
     };
   }

@@ -5,6 +5,7 @@ import { Broadcasts, InProcessTransport } from '#messaging';
 import { Metrics, ObservabilityModule } from '#observability';
 import { Sealer } from '#security';
 import { newDatabase, unique } from '#testing';
+import { ACCOUNTS_CONFIG } from '../accounts.config.js';
 import { accountsDatabase } from '../accounts.database.js';
 import { ApplicationsRepository } from './applications.repository.js';
 import { ApplicationsService } from './applications.service.js';
@@ -28,6 +29,7 @@ describe('replaced keys', () => {
         ApplicationsRepository,
         ApplicationsService,
         { provide: Broadcasts, useValue: new Broadcasts(new InProcessTransport()) },
+        { provide: ACCOUNTS_CONFIG, useValue: {} },
         { provide: Sealer, useValue: new Sealer('a secret of thirty-two characters, or more') },
       ],
     }).compile();

@@ -129,7 +129,7 @@ export class IdentitiesController {
   /** Stores newer tokens and additional platforms. */
   private async refresh(appId: string, { user: found, identities }: Ownership<UserRow>): Promise<UserRow | undefined> {
     return this.writer.transaction((tx) =>
-      this.writer.change(tx, { appId }, found.objectId, (current) => {
+      this.writer.changeByLogin(tx, { appId }, found.objectId, (current) => {
         assertStillTheirs(identities, found, current);
         return {
           ...current,

@@ -83,13 +83,15 @@ export class LoginController {
   private async logInByPassword({ appId }: Caller, body: JsonObject): Promise<VisibleUser> {
     const credentials = parseCredentials(body);
     const user = await this.find(appId, credentials);
-    await this.passwords.assertRight(appId, user, credentials.password);
+    const replacement = await this.passwords.assertRight(appId, user, credentials.password);
     const current = await this.readAgain(appId, user, credentials.password);
     assertMayLogIn(current, await this.applications.settingsOf(appId));
-    await this.rehashIfOutdated(appId, current, credentials.password).catch((error: unknown) => {
-      // The next login retries it; this one has succeeded.
-      this.logger.debug(`the password was not rehashed: ${messageOf(error)}`);
-    });
+    await this.rehashIfOutdated(appId, current, { password: credentials.password, replacement }).catch(
+      (error: unknown) => {
+        // The next login retries it; this one has succeeded.
+        this.logger.debug(`the password was not rehashed: ${messageOf(error)}`);
+      },
+    );
     return presentUser(current, { viewer: 'owner', sessionToken: this.sessions.reveal(current) });
   }
 
@@ -111,12 +113,18 @@ export class LoginController {
   private async readAgain(appId: string, verified: UserRow, password: string): Promise<UserRow> {
     const current = await this.users.find(appId, verified.objectId);
     if (current === undefined) throw appError('USER_NOT_FOUND');
-    if (current.passwordHash !== verified.passwordHash) await this.passwords.assertRight(appId, current, password);
+    if (current.passwordVersion !== verified.passwordVersion)
+      await this.passwords.assertRight(appId, current, password);
     return current;
   }
 
-  private async rehashIfOutdated(appId: string, user: UserRow, password: string): Promise<void> {
+  /** @param verified the right password, and our hash of it if the stored one was another server's */
+  private async rehashIfOutdated(
+    appId: string,
+    user: UserRow,
+    { password, replacement }: { readonly password: string; readonly replacement: string | undefined },
+  ): Promise<void> {
     if (user.passwordHash === null || !this.hasher.isOutdated(user.passwordHash)) return;
-    await this.writer.rehash(appId, user, await this.hasher.hash(password));
+    await this.writer.rehash(appId, user, replacement ?? (await this.hasher.hash(password)));
   }
 }

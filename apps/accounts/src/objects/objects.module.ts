@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { accountsIndexesRpc, type ClassPermissions, objectsRpc, type Principal } from '#contracts';
+import { accountsImportRpc, accountsIndexesRpc, type ClassPermissions, objectsRpc, type Principal } from '#contracts';
 import { Database } from '#database';
 import { AccessSource, ObjectsModule, type Requester } from '#objects/store';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
@@ -35,8 +35,9 @@ export const AccountsObjectsModule = ObjectsModule.forService({
   name: 'accounts',
   contract: objectsRpc,
   indexes: accountsIndexesRpc,
+  imports: accountsImportRpc,
   access: AccountsAccess,
-  imports: [SessionsModule],
+  modules: [SessionsModule],
   settings: {
     useFactory: ({ databaseUrl, databasePool, objectLimitBytes }: AccountsConfig) => ({
       database: accountsDatabase(databaseUrl, databasePool),

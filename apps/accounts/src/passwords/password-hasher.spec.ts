@@ -1,6 +1,11 @@
-import { describe, expect, it, vi } from 'vitest';
+import { createHash } from 'node:crypto';
+import bcrypt from 'bcrypt';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { ImportedPassword } from '#contracts';
 import { Metrics } from '#observability';
 import type { AccountsConfig } from '../accounts.config.js';
+import { leancloudHash } from '#security';
+import rehash from './hashing.worker.mjs';
 import { PasswordHasher } from './password-hasher.js';
 
 const hasher = (passwordCost = 4, passwordQueueLimit = 100) =>
@@ -82,5 +87,79 @@ describe('a PasswordHasher', () => {
     const outcome = expect(job).rejects.toThrow();
     await closing.onApplicationShutdown();
     await outcome;
+  });
+});
+
+describe('the password of another server', () => {
+  const leancloud: ImportedPassword = {
+    scheme: 'leancloud',
+    salt: 'z9y8x7w6v5u4t3s2r1q0p9o8n7m6l5k4j3i2h1g0f9e8d7c6',
+    hash: 'P4PvBg5kdsvpIK40uAJF5tAVH6BmAZ+gUCBEw2Iw06kHr10xmhLO0daQNhcKDH3P8+PnW97jaxPowjaVq9/Ocw==',
+  };
+  const php = (hash: string) => hash.replace('$2b$', '$2y$');
+  const bcryptOf = (password: string, cost: number): ImportedPassword => ({
+    scheme: 'bcrypt',
+    hash: bcrypt.hashSync(password, cost),
+  });
+
+  it.each([
+    ['leancloud', leancloud, '密码测试🔑'],
+    ['bcrypt', bcryptOf('密码测试🔑', 4), '密码测试🔑'],
+    ['bcrypt of a higher cost', bcryptOf('p', 6), 'p'],
+    ["PHP's bcrypt", { scheme: 'bcrypt', hash: php(bcrypt.hashSync('p', 4)) } satisfies ImportedPassword, 'p'],
+  ])('of scheme %s is replaced by our own hash where it is right', async (_, imported, password) => {
+    const hash = await hasher().verifyImported(password, imported);
+    expect(hash).toMatch(/^bcrypt-sha256:\$2b\$04\$/);
+    expect(await hasher().verify(password, hash ?? '')).toBe(true);
+    expect(hasher().isOutdated(hash ?? '')).toBe(false);
+    for (const wrong of ['', 'q', `${password} `])
+      expect(await hasher().verifyImported(wrong, imported)).toBeUndefined();
+  });
+
+  it('can be wrapped: our hash of the old hash, with the salt beside it', async () => {
+    for (const [salt, password] of [
+      [leancloud.salt, '密码测试🔑'],
+      ['', 'password'],
+      ['盐:$:', 'p'],
+    ] as const) {
+      const wrapped = await hasher().wrap({ salt, hash: leancloudHash(salt, password) });
+      expect(wrapped).not.toContain(leancloudHash(salt, password));
+      expect([await hasher().verify(password, wrapped), await hasher().verify(`${password} `, wrapped)]).toEqual([
+        true,
+        false,
+      ]);
+      expect(hasher().isOutdated(wrapped)).toBe(true);
+    }
+  });
+});
+
+/** No test measures time: the time of an answer is that of its bcrypt work, which doubles with each step of the cost. */
+describe('the bcrypt work of a hashing job', () => {
+  const COST = 7;
+  const WORK = 2 ** COST;
+  const digest = (password: string) => createHash('sha256').update(password, 'utf8').digest('base64');
+  const workOf = (imported: ImportedPassword, password: string): number => {
+    const hash = vi.spyOn(bcrypt, 'hashSync');
+    const compare = vi.spyOn(bcrypt, 'compareSync');
+    rehash({ text: digest(password), imported, password, cost: COST });
+    const hashed = hash.mock.calls.map(([, cost]) => 2 ** Number(cost));
+    const compared = compare.mock.calls.map(([, stored]) => 2 ** bcrypt.getRounds(stored));
+    vi.restoreAllMocks();
+    return [...hashed, ...compared].reduce((sum, work) => sum + work, 0);
+  };
+  afterEach(() => vi.restoreAllMocks());
+
+  it.each(['right', 'wrong'])("with LeanCloud's hash and a %s password is that of our own", (password) => {
+    const imported: ImportedPassword = { scheme: 'leancloud', salt: 's', hash: leancloudHash('s', 'right') };
+    expect(workOf(imported, password)).toBe(WORK);
+  });
+
+  it.each([4, 5, 6, 7])('with a bcrypt hash of cost %i and a wrong password is that of our own', (cost) => {
+    const imported: ImportedPassword = { scheme: 'bcrypt', hash: bcrypt.hashSync('right', cost) };
+    expect(workOf(imported, 'wrong')).toBe(WORK);
+  });
+
+  it('with a bcrypt hash of a higher cost and a wrong password is that of the hash', () => {
+    expect(workOf({ scheme: 'bcrypt', hash: bcrypt.hashSync('right', 8) }, 'wrong')).toBe(2 ** 8);
   });
 });

@@ -4,12 +4,16 @@ import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import bcrypt from 'bcrypt';
 import { Piscina } from 'piscina';
 import { ConcurrencyLimiter } from '#bootstrap';
+import type { ImportedPassword } from '#contracts';
 import { AppError, appError } from '#errors';
 import { Metrics } from '#observability';
+import { leancloudHash } from '#security';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 
 /** The scheme of a stored hash, so later schemes can be distinguished. */
 const SCHEME = 'bcrypt-sha256:';
+/** The scheme of a LeanCloud hash that an import has hashed again: the salt of the inner hash stands before the outer one. */
+const WRAPPED_SCHEME = 'bcrypt-leancloud:';
 
 /** A job whose turn has not come by then is refused, so that no request takes five seconds in total. */
 const MAX_WAIT_MS = 3_000;
@@ -18,8 +22,12 @@ const MAX_WAIT_MS = 3_000;
 const WORKER = fileURLToPath(new URL('./hashing.worker.mjs', import.meta.url));
 const HEAP_LIMITS = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 };
 
-/** A password to hash or, with `hash`, to compare. */
-export type HashingJob = { readonly text: string } & ({ readonly cost: number } | { readonly hash: string });
+/** A password to hash; with `hash`, to compare; with `imported`, to compare and, where it is right, to hash. */
+export type HashingJob = { readonly text: string } & (
+  | { readonly cost: number }
+  | { readonly hash: string }
+  | { readonly imported: ImportedPassword; readonly password: string; readonly cost: number }
+);
 
 /**
  * Hashes passwords: bcrypt of a SHA-256 digest, so bytes beyond the 72nd and NUL bytes count. One job per processor runs at once, each on
@@ -62,8 +70,23 @@ export class PasswordHasher implements OnApplicationShutdown {
   }
 
   async verify(password: string, stored: string): Promise<boolean> {
-    if (!stored.startsWith(SCHEME)) throw new Error('the stored password has an unknown scheme');
-    return (await this.#limited({ text: digest(password), hash: stored.slice(SCHEME.length) })) === true;
+    return (await this.#limited(comparison(password, stored))) === true;
+  }
+
+  /**
+   * Verifies a password by the hash of another server, in the time of `verify` whether it is right or wrong; a bcrypt hash of a higher cost
+   * takes its own time.
+   * @returns our own hash of the right password; undefined for a wrong one
+   */
+  async verifyImported(password: string, imported: ImportedPassword): Promise<string | undefined> {
+    const hash = await this.#limited({ text: digest(password), imported, password, cost: this.#cost });
+    return typeof hash === 'string' ? `${SCHEME}${hash}` : undefined;
+  }
+
+  /** Hashes the hash of LeanCloud, so that the database holds no fast hash. */
+  async wrap({ salt, hash }: { readonly salt: string; readonly hash: string }): Promise<string> {
+    const outer = await this.#limited({ text: digest(hash), cost: this.#cost });
+    return `${WRAPPED_SCHEME}${Buffer.from(salt).toString('base64url')}:${String(outer)}`;
   }
 
   /** Takes as long as `verify`, for a user who does not exist or has no password, so timing does not reveal them. */
@@ -72,9 +95,9 @@ export class PasswordHasher implements OnApplicationShutdown {
     return false;
   }
 
-  /** Whether a stored hash has another cost than the configured one. */
+  /** Whether a stored hash has another scheme than ours, or another cost than the configured one. */
   isOutdated(stored: string): boolean {
-    return bcrypt.getRounds(stored.slice(SCHEME.length)) !== this.#cost;
+    return !stored.startsWith(SCHEME) || bcrypt.getRounds(stored.slice(SCHEME.length)) !== this.#cost;
   }
 
   onApplicationShutdown(): Promise<void> {
@@ -105,6 +128,15 @@ export class PasswordHasher implements OnApplicationShutdown {
     this.#waiting += change;
     this.metrics.passwordQueue.set(this.#waiting);
   }
+}
+
+/** @throws Error for a hash that is not ours */
+function comparison(password: string, stored: string): HashingJob {
+  if (stored.startsWith(SCHEME)) return { text: digest(password), hash: stored.slice(SCHEME.length) };
+  const [, salt, hash] = stored.startsWith(WRAPPED_SCHEME) ? stored.split(':', 3) : [];
+  if (salt === undefined || hash === undefined) throw new Error('the stored password has an unknown scheme');
+  const inner = leancloudHash(Buffer.from(salt, 'base64url').toString('utf8'), password);
+  return { text: digest(inner), hash };
 }
 
 function digest(password: string): string {

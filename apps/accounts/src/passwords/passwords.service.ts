@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { appError } from '#errors';
+import { Sealer } from '#security';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { type NewSessionToken, SessionTokens } from '../sessions/sessions.service.js';
+import { openImportedPassword } from './imported-passwords.js';
 import { PasswordHasher } from './password-hasher.js';
 
 /** The columns of a user that a new password changes. */
@@ -18,18 +20,28 @@ export class PasswordsService {
     private readonly lockouts: LockoutService,
     private readonly hasher: PasswordHasher,
     private readonly sessions: SessionTokens,
+    private readonly sealer: Sealer,
   ) {}
 
-  /** @throws AppError PASSWORD_MISMATCH for a wrong password; LOCKED_OUT, SERVICE_UNAVAILABLE as `LockoutService.verify` */
+  /**
+   * @returns our own hash where the stored one is another server's; undefined otherwise
+   * @throws AppError PASSWORD_MISMATCH for a wrong password; LOCKED_OUT, SERVICE_UNAVAILABLE as `LockoutService.verify`
+   */
   async assertRight(
     appId: string,
     { objectId, passwordHash }: { readonly objectId: string; readonly passwordHash: string | null },
     password: string,
-  ): Promise<void> {
-    const isRight = await this.lockouts.verify({ appId, userId: objectId }, () =>
-      passwordHash === null ? this.hasher.verifyNothing(password) : this.hasher.verify(password, passwordHash),
-    );
+  ): Promise<string | undefined> {
+    const imported = passwordHash === null ? undefined : openImportedPassword(this.sealer, objectId, passwordHash);
+    let replacement: string | undefined = undefined;
+    const isRight = await this.lockouts.verify({ appId, userId: objectId }, async () => {
+      if (passwordHash === null) return this.hasher.verifyNothing(password);
+      if (imported === undefined) return this.hasher.verify(password, passwordHash);
+      replacement = await this.hasher.verifyImported(password, imported);
+      return replacement !== undefined;
+    });
     if (!isRight) throw appError('PASSWORD_MISMATCH');
+    return replacement;
   }
 
   /** Refuses an unknown login name as `assertRight` refuses a wrong password: after the same work and with the same lockout. */

@@ -8,8 +8,9 @@ import type { QueryDatabase } from '#objects/store';
 import { SealedRows, Sealer } from '#security';
 import { newDatabase } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
-import { keyContext } from '../applications/application.rules.js';
+import { keyContext, secretContext } from '../applications/application.rules.js';
 import { ApplicationsRepository } from '../applications/applications.repository.js';
+import { openImportedPassword, sealImportedPassword } from '../passwords/imported-passwords.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
 import type { UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
@@ -42,6 +43,8 @@ describe('sealed values of accounts', () => {
       emailVerified: null,
       emailVersion: 0,
       passwordVersion: 0,
+      lastChangeAt: null,
+      importedPasswordHash: null,
       mobilePhoneNumber: null,
       mobilePhoneVerified: false,
       passwordHash: null,
@@ -89,6 +92,7 @@ describe('sealed values of accounts', () => {
       const sealedMasterKey = before.seal('master key', keyContext(APP, 'master'));
       await applications.insert(tx, { id: APP, name: APP, sealedAppKey, sealedMasterKey });
       await applications.keepKeys(tx, APP, ['app', 'master'], null);
+      await applications.changeForwardSecret(tx, APP, before.seal('forward', secretContext(APP, 'forwardSecret')));
       for (let n = 0; n < USERS; n += 1)
         await usersWith(before).insert(tx, APP, userRow(`user${String(n).padStart(20, '0')}`, before));
     });
@@ -96,7 +100,7 @@ describe('sealed values of accounts', () => {
 
   it('is counted by the key that sealed it', async () => {
     expect(await walk('users', false)).toEqual({ counts: { [before.keyId]: 2 * USERS }, resealed: 0, pages: 1 });
-    expect(await walk('applications', false)).toMatchObject({ counts: { [before.keyId]: 2 } });
+    expect(await walk('applications', false)).toMatchObject({ counts: { [before.keyId]: 3 } });
     expect(await walk('old keys of applications', false)).toMatchObject({ counts: { [before.keyId]: 2 } });
   });
 
@@ -109,13 +113,33 @@ describe('sealed values of accounts', () => {
       expect(user?.identities?.get('weixin')?.uid).toBe(objectId);
       expect(new SessionTokens(after).reveal(user!)).toBe(tokens.get(objectId));
     }
-    for (const table of ['applications', 'old keys of applications']) expect((await walk(table)).resealed).toBe(2);
+    expect((await walk('applications')).resealed).toBe(3);
+    expect((await walk('old keys of applications')).resealed).toBe(2);
     const row = await applications.find(APP);
     expect(after.open(row!.sealedAppKey, keyContext(APP, 'app'))).toBe('app key');
+    expect(after.open(row!.sealedForwardSecret!, secretContext(APP, 'forwardSecret'))).toBe('forward');
     expect(row!.oldKeys.map(({ kind, sealedKey }) => after.open(sealedKey, keyContext(APP, kind))).sort()).toEqual([
       'app key',
       'master key',
     ]);
+  });
+
+  it('in imported passwords is re-encrypted; our own hashes stay as they are', async () => {
+    const [imported = '', own = ''] = tokens.keys();
+    const password = { scheme: 'leancloud', salt: 's', hash: `${'h'.repeat(86)}==` } as const;
+    const set = 'UPDATE accounts.users SET password_hash = $2 WHERE object_id = $1';
+    await database.query(set, [imported, sealImportedPassword(before, imported, password)]);
+    await database.query(set, [own, 'bcrypt-sha256:ours']);
+    const text = JSON.stringify(password);
+    const recognise = 'UPDATE accounts.users SET imported_password_hash = $2 WHERE object_id = $1';
+    await database.query(recognise, [imported, before.lookupHash(text)]);
+    expect((await walk('users')).resealed).toBe(2 * USERS + 1);
+    const hashOf = async (objectId: string) => (await usersWith(after).find(APP, objectId))?.passwordHash ?? '';
+    expect(openImportedPassword(after, imported, await hashOf(imported))).toEqual(password);
+    expect(openImportedPassword(after, own, await hashOf(own))).toBeUndefined();
+    expect(await hashOf(own)).toBe('bcrypt-sha256:ours');
+    // A second import recognises the password with the new secret, too.
+    expect((await usersWith(after).find(APP, imported))?.importedPasswordHash).toEqual(after.lookupHash(text));
   });
 
   it('in unpublished events is re-encrypted within them', async () => {

@@ -4,7 +4,8 @@ import { Database } from '#database';
 import { ProcessInfo } from '#observability';
 import { SealedRows, type SealedTable, Sealer, weaknessOf } from '#security';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
-import { keyContext, type KeyKind } from '../applications/application.rules.js';
+import { keyContext, type KeyKind, secretContext } from '../applications/application.rules.js';
+import { IMPORTED_SCHEME, importedPasswordContext } from '../passwords/imported-passwords.js';
 import { sessionTokenContext } from '../sessions/sessions.service.js';
 import { identitiesContext } from '../users/users.repository.js';
 import { SecretRotationsRepository } from './secret-rotations.repository.js';
@@ -37,6 +38,11 @@ const applications: SealedTable = {
   values: [
     { sql: 't.sealed_app_key', column: 'sealed_app_key', context: ({ id = '' }) => keyContext(id, 'app') },
     { sql: 't.sealed_master_key', column: 'sealed_master_key', context: ({ id = '' }) => keyContext(id, 'master') },
+    {
+      sql: 't.sealed_forward_secret',
+      column: 'sealed_forward_secret',
+      context: ({ id = '' }) => secretContext(id, 'forwardSecret'),
+    },
   ],
 };
 
@@ -69,6 +75,14 @@ const users: SealedTable = {
       sql: 't.sealed_identities',
       column: 'sealed_identities',
       context: ({ object_id: objectId = '' }) => identitiesContext(objectId),
+    },
+    {
+      sql: `CASE WHEN t.password_hash LIKE '${IMPORTED_SCHEME}%' THEN substr(t.password_hash, ${IMPORTED_SCHEME.length + 1}) END`,
+      column: 'password_hash',
+      // By this hash a second import recognises the password.
+      hashColumn: 'imported_password_hash',
+      set: (sealed) => `'${IMPORTED_SCHEME}' || ${sealed}`,
+      context: ({ object_id: objectId = '' }) => importedPasswordContext(objectId),
     },
   ],
 };

@@ -19,8 +19,13 @@ export class SessionTokens {
 
   create(objectId: string): NewSessionToken {
     const token = newSessionToken();
+    return { token, columns: this.columnsOf(token, objectId) };
+  }
+
+  /** The columns of a token that another server has issued. */
+  columnsOf(token: string, objectId: string): NewSessionToken['columns'] {
     const sealedSessionToken = this.sealer.seal(token, sessionTokenContext(objectId));
-    return { token, columns: { sessionTokenHash: this.sealer.lookupHash(token), sealedSessionToken } };
+    return { sessionTokenHash: this.sealer.lookupHash(token), sealedSessionToken };
   }
 
   /** The possible stored hashes of the token: one for each accepted secret. */

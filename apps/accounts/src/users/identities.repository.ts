@@ -1,7 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import type { PlatformKind } from '#contracts';
-import { columnsOf, Database, type Statement, type Tx, violatedUniqueConstraint } from '#database';
+import {
+  columnsOf,
+  Database,
+  insertManyStatement,
+  type Queryable,
+  type Statement,
+  type Tx,
+  UNESTIMATED_APP,
+  violatedUniqueConstraint,
+} from '#database';
 import { type AppError, appError } from '#errors';
+import type { ImportClaim } from '#objects';
 import { IdentityEntity } from './user.entity.js';
 import type { LinkedIdentities, LinkedIdentity } from './user.rules.js';
 
@@ -18,6 +28,15 @@ const OWN_COLUMNS = columnsOf(IdentityEntity, { except: ['appId', 'userId'] });
 const INSERT = `
   INSERT INTO accounts.identities (app_id, user_id, ${OWN_COLUMNS.map(({ name }) => name).join(', ')})
   SELECT $1, $2, fresh.* FROM unnest(${OWN_COLUMNS.map(({ type }, index) => `$${index + 3}::${String(type)}[]`).join(', ')}) AS fresh`;
+
+const INSERT_MANY = insertManyStatement(IdentityEntity, 'accounts.identities');
+const CLAIM_PREFIX = 'authData.';
+
+/** The linked accounts of an imported user. */
+interface ImportedLinks {
+  readonly objectId: string;
+  readonly identities: LinkedIdentities | null;
+}
 
 /** Stores which account on which platform belongs to which user. */
 @Injectable()
@@ -55,6 +74,33 @@ export class IdentitiesRepository {
     const fresh = [...(identities ?? [])];
     if (fresh.length > 1) return undefined;
     return fresh.length === 0 ? [] : [insertion(appId, userId, fresh)];
+  }
+
+  /** Replaces the rows of imported users, in two statements. A violated unique constraint fails all of them. */
+  async replaceMany(tx: Tx, appId: string, users: readonly ImportedLinks[]): Promise<void> {
+    await tx.query(`DELETE FROM accounts.identities WHERE app_id = ${UNESTIMATED_APP} AND user_id = ANY ($2)`, [
+      appId,
+      users.map(({ objectId }) => objectId),
+    ]);
+    const rows = users.flatMap(({ objectId, identities }) => rowsOf(appId, objectId, [...(identities ?? [])]));
+    if (rows.length > 0) await tx.query(INSERT_MANY.text, INSERT_MANY.values(rows));
+  }
+
+  /** The users of linked accounts, by claim `authData.<platform> <uid>`. */
+  async ownersOf(within: Queryable, appId: string, claims: readonly ImportClaim[]): Promise<[string, string][]> {
+    if (claims.length === 0) return [];
+    const named = claims.map(({ field, key }) => ({
+      platform: field.slice(CLAIM_PREFIX.length),
+      uid: key.slice(field.length + 1),
+    }));
+    const rows = await within.query<Record<'platform' | 'uid' | 'userId', string>>(
+      `SELECT wanted.platform, wanted.uid, owner."userId"
+         FROM unnest($2::text[], $3::text[]) AS wanted (platform, uid) CROSS JOIN LATERAL (
+         SELECT user_id AS "userId" FROM accounts.identities
+          WHERE app_id = ${UNESTIMATED_APP} AND platform = wanted.platform AND uid = wanted.uid LIMIT 1) AS owner`,
+      [appId, named.map(({ platform }) => platform), named.map(({ uid }) => uid)],
+    );
+    return rows.map(({ platform, uid, userId }): [string, string] => [`${CLAIM_PREFIX}${platform} ${uid}`, userId]);
   }
 
   async count(appId: string): Promise<IdentityCount[]> {
@@ -102,7 +148,20 @@ function insertion(
   userId: string,
   identities: readonly (readonly [string, LinkedIdentity])[],
 ): Statement {
-  const rows = identities.map(([platform, { uid, kind = null, isVerified }]) => ({
+  const rows = rowsOf(appId, userId, identities);
+  return {
+    name: 'identities.insert',
+    text: INSERT,
+    values: [appId, userId, ...OWN_COLUMNS.map(({ property }) => rows.map((row) => row[property]))],
+  };
+}
+
+function rowsOf(
+  appId: string,
+  userId: string,
+  identities: readonly (readonly [string, LinkedIdentity])[],
+): IdentityEntity[] {
+  return identities.map(([platform, { uid, kind = null, isVerified }]) => ({
     appId,
     userId,
     platform,
@@ -110,11 +169,6 @@ function insertion(
     kind,
     isVerified,
   }));
-  return {
-    name: 'identities.insert',
-    text: INSERT,
-    values: [appId, userId, ...OWN_COLUMNS.map(({ property }) => rows.map((row) => row[property]))],
-  };
 }
 
 function isSameRow(one: LinkedIdentity, other: LinkedIdentity | undefined): boolean {

@@ -9,6 +9,8 @@ const user: UserRow = {
   emailVerified: null,
   emailVersion: 0,
   passwordVersion: 0,
+  lastChangeAt: null,
+  importedPasswordHash: null,
   mobilePhoneNumber: '+8613912345678',
   mobilePhoneVerified: false,
   passwordHash: 'HASH',

@@ -94,6 +94,8 @@ export class SignUpService {
       fields: {},
       createdAt: now,
       updatedAt: now,
+      lastChangeAt: null,
+      importedPasswordHash: null,
     };
     return { user, sessionToken: session.token };
   }

@@ -45,6 +45,8 @@ describe('the events of users', () => {
     emailVerified: null,
     emailVersion: 0,
     passwordVersion: 0,
+    lastChangeAt: null,
+    importedPasswordHash: null,
     mobilePhoneNumber: null,
     mobilePhoneVerified: false,
     passwordHash: null,

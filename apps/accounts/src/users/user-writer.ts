@@ -59,11 +59,28 @@ export class UserWriter {
    * @returns the changed user, or undefined where there is none
    * @throws AppError IDENTITY_TAKEN where another user has one of its new identities
    */
-  async change(tx: Tx, origin: MailOrigin, objectId: string, decide: Decision): Promise<UserRow | undefined> {
+  change(tx: Tx, origin: MailOrigin, objectId: string, decide: Decision): Promise<UserRow | undefined> {
+    return this.store(tx, origin, objectId, (current) => this.decided(current, decide));
+  }
+
+  /** As `change`, for a login: `updatedAt` moves, but the time of the last change stays. */
+  changeByLogin(tx: Tx, origin: MailOrigin, objectId: string, decide: Decision): Promise<UserRow | undefined> {
+    return this.store(tx, origin, objectId, async (current) => ({
+      ...(await this.decided(current, decide)),
+      lastChangeAt: current.lastChangeAt ?? current.updatedAt,
+    }));
+  }
+
+  private async store(
+    tx: Tx,
+    origin: MailOrigin,
+    objectId: string,
+    change: (current: UserRow) => Promise<UserRow>,
+  ): Promise<UserRow | undefined> {
     const { appId } = origin;
     const current = await this.users.lock(tx, appId, objectId);
     if (current === undefined) return undefined;
-    const changed = await this.decided(current, decide);
+    const changed = await change(current);
     await this.users.update(tx, appId, changed);
     await this.identities.replace(tx, { appId, userId: objectId }, current.identities, changed.identities);
     await this.reportChange(tx, origin, current, changed);
@@ -123,7 +140,12 @@ export class UserWriter {
 
   private async decided(current: UserRow, decide: Decision): Promise<UserRow> {
     const decided = settled(await decide(current));
-    const changed = { ...decided, ...countChanges(current, decided), ...touched(current, this.clock.now()) };
+    const changed = {
+      ...decided,
+      ...countChanges(current, decided),
+      ...touched(current, this.clock.now()),
+      lastChangeAt: null,
+    };
     assertObjectSize(changed.fields, this.config.objectLimitBytes);
     return changed;
   }

@@ -16,6 +16,7 @@ import { ApplicationsService } from '../applications/applications.service.js';
 import { type NewPassword, PasswordsService } from '../passwords/passwords.service.js';
 import { change as changeIdentities } from './identity.rules.js';
 import { SignUpService, type SingleWrite } from './sign-up.service.js';
+import { UserImports } from './user-imports.js';
 import { UserWriter } from './user-writer.js';
 import { applyChanges, presentUser, type UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
@@ -36,8 +37,9 @@ export class UserWrites implements ObjectWrites {
     private readonly writer: UserWriter,
     private readonly applications: ApplicationsService,
     private readonly passwords: PasswordsService,
+    imports: UserImports,
   ) {
-    classes.register({ objectClass: userClass, objects: repository, writes: this });
+    classes.register({ objectClass: userClass, objects: repository, writes: this, imports });
   }
 
   async prepareCreate(caller: Caller, fields: JsonObject, { objectId }: CreateOptions): Promise<PreparedWrite> {

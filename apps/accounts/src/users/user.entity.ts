@@ -64,6 +64,14 @@ export class UserEntity {
   /** Counts changes of the password. */
   @Column('integer', { name: 'password_version', default: 0 })
   passwordVersion!: number;
+
+  /** The time of the last change where a login has moved `updatedAt` since; null: `updatedAt` is that time. */
+  @Column({ type: 'timestamptz', name: 'last_change_at', precision: 3, nullable: true })
+  lastChangeAt!: Date | null;
+
+  /** A keyed hash of the imported password hash, by which a second import recognises it. */
+  @Column('bytea', { name: 'imported_password_hash', nullable: true })
+  importedPasswordHash!: Buffer | null;
 }
 
 /** The link of one account on a third-party platform to a user. */

@@ -22,6 +22,8 @@ const user: UserRow = {
   emailVerified: true,
   emailVersion: 0,
   passwordVersion: 0,
+  lastChangeAt: null,
+  importedPasswordHash: null,
   mobilePhoneNumber: '+8613912345678',
   mobilePhoneVerified: true,
   passwordHash: 'hash',
@@ -160,7 +162,7 @@ describe('countChanges', () => {
 
 describe('changesContentOnly', () => {
   const LATER = new Date('2026-01-02T00:00:00.000Z');
-  const content = { fields: { color: 'blue' }, acl: {}, updatedAt: LATER };
+  const content = { fields: { color: 'blue' }, acl: {}, updatedAt: LATER, lastChangeAt: LATER };
   const rest: Omit<UserRow, keyof typeof content> = {
     objectId: 'other',
     username: 'eve',
@@ -168,6 +170,7 @@ describe('changesContentOnly', () => {
     emailVerified: false,
     emailVersion: 1,
     passwordVersion: 1,
+    importedPasswordHash: Buffer.alloc(1),
     mobilePhoneNumber: '+862',
     mobilePhoneVerified: false,
     passwordHash: 'other',

@@ -84,7 +84,7 @@ export function countChanges(before: UserRow, after: UserRow): Versions {
 }
 
 /** The members that a change of content may touch. */
-const CONTENT: ReadonlySet<string> = new Set<keyof UserRow>(['acl', 'fields', 'updatedAt']);
+const CONTENT: ReadonlySet<string> = new Set<keyof UserRow>(['acl', 'fields', 'updatedAt', 'lastChangeAt']);
 
 /** Whether only fields, ACL and `updatedAt` differ. */
 export function changesContentOnly(before: UserRow, after: UserRow): boolean {

@@ -9,6 +9,7 @@ import { PasswordsModule } from '../passwords/passwords.module.js';
 import { SessionsModule } from '../sessions/sessions.module.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { SignUpService } from './sign-up.service.js';
+import { UserImports } from './user-imports.js';
 import { UserWriter } from './user-writer.js';
 import { UserWrites } from './user-writes.js';
 import { UsersController } from './users.controller.js';
@@ -24,6 +25,7 @@ import { UsersService } from './users.service.js';
     MailTokens,
     MessageAllowancesRepository,
     SignUpService,
+    UserImports,
     UserWriter,
     UserWrites,
     UsersRepository,

@@ -47,6 +47,8 @@ function row(changes: Partial<UserRow> = {}): UserRow {
     emailVerified: null,
     emailVersion: 0,
     passwordVersion: 0,
+    lastChangeAt: null,
+    importedPasswordHash: null,
     mobilePhoneNumber: null,
     mobilePhoneVerified: false,
     passwordHash: 'bcrypt-sha256:hash',

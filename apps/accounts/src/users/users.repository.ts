@@ -1,5 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { combineStatements, Database, selectList, type SqlExecutor, type Statement, type Tx } from '#database';
+import {
+  combineStatements,
+  Database,
+  type Queryable,
+  selectList,
+  type SqlExecutor,
+  type Statement,
+  type Tx,
+  UNESTIMATED_APP,
+} from '#database';
 import type { AppError } from '#errors';
 import { type LoginIdentifier, userClass } from '#objects';
 import { ObjectRepository, QueryDatabase } from '#objects/store';
@@ -11,6 +20,7 @@ import { IdentityEntity, UserEntity } from './user.entity.js';
 import type { LinkedIdentities, LinkedIdentity, UserRow } from './user.rules.js';
 
 const COLUMNS = selectList(UserEntity, { except: ['appId'] });
+const CONTENT_COLUMNS = selectList(UserEntity, { except: ['appId', 'sealedIdentities'] });
 
 const IDENTIFIER_COLUMNS: Readonly<Record<LoginIdentifier, string>> = {
   username: 'username',
@@ -103,6 +113,20 @@ export class UsersRepository extends ObjectRepository<UserRow> {
     return new Map(rows.map(({ objectId, username }) => [objectId, username]));
   }
 
+  /** The users of session tokens, by the hexadecimal hashes of the tokens. */
+  tokenOwners(
+    within: Queryable,
+    appId: string,
+    hashes: readonly string[],
+  ): Promise<{ readonly hash: string; readonly objectId: string }[]> {
+    return within.query(
+      `SELECT wanted.hash, owner."objectId" FROM unnest($2::text[]) AS wanted (hash) CROSS JOIN LATERAL (
+         SELECT object_id AS "objectId" FROM accounts.users
+          WHERE app_id = ${UNESTIMATED_APP} AND session_token_hash = decode(wanted.hash, 'hex') LIMIT 1) AS owner`,
+      [appId, hashes],
+    );
+  }
+
   /**
    * Inserts the user and runs the additions in the same statement.
    * @throws AppError as `insert`; IDENTITY_TAKEN by an addition
@@ -111,23 +135,23 @@ export class UsersRepository extends ObjectRepository<UserRow> {
     await this.mapUniqueViolation(within.run(combineStatements([this.insertion(appId, user), ...additions])));
   }
 
-  /** The user with the version of its row. */
+  /** The user with the version of its row, for a change of content: without its identities, whose opening would cost more than the read. */
   async findVersion(appId: string, objectId: string): Promise<UserVersion | undefined> {
-    const [row] = await this.database.query<StoredUser & { rowVersion: string }>(
-      `SELECT xmin::text AS "rowVersion", ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2`,
+    const [row] = await this.database.query<Omit<StoredUser, 'sealedIdentities'> & { rowVersion: string }>(
+      `SELECT xmin::text AS "rowVersion", ${CONTENT_COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2`,
       [appId, objectId],
       'users.findVersion',
     );
     if (row === undefined) return undefined;
     const { rowVersion, ...user } = row;
-    return { user: this.open(user), rowVersion };
+    return { user: { ...user, identities: null }, rowVersion };
   }
 
   /** Stores fields and ACL if the row still has the version. @returns whether it was stored */
   async updateVersion(appId: string, { user, rowVersion }: UserVersion): Promise<boolean> {
     const { objectId, acl, fields, updatedAt } = user;
     const rows = await this.database.query(
-      `UPDATE accounts.users SET acl = $4, fields = $5, updated_at = $6
+      `UPDATE accounts.users SET acl = $4, fields = $5, updated_at = $6, last_change_at = NULL
         WHERE app_id = $1 AND object_id = $2 AND xmin = $3 RETURNING 1`,
       [appId, objectId, rowVersion, jsonOrNull(acl), JSON.stringify(fields), updatedAt],
       'users.updateVersion',
@@ -149,7 +173,8 @@ export class UsersRepository extends ObjectRepository<UserRow> {
    */
   async recordLogin(appId: string, { objectId, sessionTokenHash }: UserRow, now: Date): Promise<Date | undefined> {
     const [row] = await this.database.query<Pick<UserRow, 'updatedAt'>>(
-      `UPDATE accounts.users SET updated_at = GREATEST($4, updated_at + interval '1 millisecond')
+      `UPDATE accounts.users SET updated_at = GREATEST($4, updated_at + interval '1 millisecond'),
+              last_change_at = COALESCE(last_change_at, updated_at)
         WHERE app_id = $1 AND object_id = $2 AND session_token_hash = $3 RETURNING updated_at AS "updatedAt"`,
       [appId, objectId, sessionTokenHash, now],
       'users.recordLogin',

@@ -62,7 +62,7 @@ export class UsersService {
       this.writer.change(tx, caller, objectId, async (current) => {
         await this.assertMayWrite(caller, current, tx);
         // The old password was verified before the lock: a concurrent change invalidates that verdict.
-        if (current.passwordHash !== verified.passwordHash) throw appError('PASSWORD_MISMATCH');
+        if (current.passwordVersion !== verified.passwordVersion) throw appError('PASSWORD_MISMATCH');
         return { ...current, ...prepared.columns };
       }),
     );

@@ -11,7 +11,16 @@ import {
   unionIdFamily,
 } from '#contracts';
 import { appError, type AppError } from '#errors';
-import { invalidFieldName, isDelete, isJsonObject, isOperation, isStorableText, reachesPrototype } from '#objects';
+import {
+  invalidFieldName,
+  isDelete,
+  isJsonObject,
+  isOperation,
+  isUid,
+  kindOfEntry,
+  reachesPrototype,
+  uidOfEntry,
+} from '#objects';
 import type { Claim, Proof } from '../platforms/platform.rules.js';
 
 const PATH_PREFIX = 'authData.';
@@ -79,20 +88,6 @@ function incorrect(message: string): AppError {
   return appError('INCORRECT_TYPE', { message: `authData: ${message}` });
 }
 
-/** The member of an entry that holds its id. Mini programs send a code; their stored entries have the id under both names. */
-const ID_MEMBERS: Readonly<Record<PlatformKind, 'openid' | 'uid' | 'either'>> = {
-  weixin: 'openid',
-  weibo: 'uid',
-  qq: 'openid',
-  taptap: 'openid',
-  lc_apple: 'uid',
-  lc_weapp: 'either',
-  lc_qqapp: 'either',
-  lc_baidu: 'either',
-  lc_alipay: 'either',
-  lc_tt: 'either',
-};
-
 /**
  * A random UUID (specification, authData), with or without hyphens. A shorter id can be guessed, or several devices can
  * choose the same one, and each request with it logs in the same user. Two spellings of one UUID are two ids.
@@ -111,24 +106,8 @@ export interface ReadClaim extends Claim {
  * @throws AppError INVALID_IDENTITY if the id is invalid
  */
 export function readClaim(platform: string, entry: JsonObject, configuredKind?: PlatformKind): ReadClaim {
-  const kind = configuredKind ?? kindOf(platform, entry);
-  return { platform, kind, entry, uid: parseUid(platform, readUid(platform, kind, entry)) };
-}
-
-/** The kind of a known key, or of an application's own key whose `platform` names a known one (decisions). */
-function kindOf(platform: string, entry: JsonObject): PlatformKind | undefined {
-  const named = platform === ANONYMOUS_PLATFORM ? undefined : entry['platform'];
-  return [platform, named]
-    .map((name) => PLATFORM_KINDS.find((kind) => kind === name))
-    .find((kind) => kind !== undefined);
-}
-
-/** docs/decisions.md, "Third-party accounts", states the rules. */
-function readUid(platform: string, kind: PlatformKind | undefined, entry: JsonObject): JsonValue | undefined {
-  const { uid, openid, id } = entry;
-  if (platform === ANONYMOUS_PLATFORM) return id;
-  if (kind === undefined || ID_MEMBERS[kind] === 'uid') return uid;
-  return ID_MEMBERS[kind] === 'openid' && platform === kind ? openid : (uid ?? openid);
+  const kind = configuredKind ?? kindOfEntry(platform, entry);
+  return { platform, kind, entry, uid: parseUid(platform, uidOfEntry(platform, kind, entry)) };
 }
 
 /** Some SDKs send the ids of some platforms as numbers. Values of other types are invalid. */
@@ -140,11 +119,6 @@ function parseUid(platform: string, value: JsonValue | undefined): string | unde
       message: `Invalid authData of ${platform}: the id must be a string of 1 to ${MAX_UID_LENGTH} characters, not only whitespace.`,
     });
   return value;
-}
-
-/** Whether a value can be an id or a union id of a platform. */
-function isUid(value: JsonValue): value is string {
-  return typeof value === 'string' && value.trim() !== '' && value.length <= MAX_UID_LENGTH && isStorableText(value);
 }
 
 /** @throws AppError INVALID_IDENTITY if the id of an anonymous user is not a UUID */

@@ -1,6 +1,6 @@
 import { Injectable, Module } from '@nestjs/common';
 import { ApplicationDirectory } from '#admission';
-import { type ClassPermissions, installationsRpc, type Principal, pushIndexesRpc } from '#contracts';
+import { type ClassPermissions, installationsRpc, type Principal, pushImportRpc, pushIndexesRpc } from '#contracts';
 import { appError } from '#errors';
 import { ANONYMOUS } from '#objects';
 import { AccessSource, ObjectsModule, type Requester } from '#objects/store';
@@ -37,6 +37,7 @@ const PushObjectsModule = ObjectsModule.forService({
   name: 'push',
   contract: installationsRpc,
   indexes: pushIndexesRpc,
+  imports: pushImportRpc,
   access: PushAccess,
   settings: {
     useFactory: ({ databaseUrl, databasePool, objectLimitBytes }: PushDeliveryConfig) => ({

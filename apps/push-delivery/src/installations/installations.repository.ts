@@ -1,13 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import type { Tx } from '#database';
+import { type Queryable, type Tx, UNESTIMATED_APP } from '#database';
 import { type AppError, appError } from '#errors';
-import { installationClass, type InstallationRow } from '#objects';
+import { type ImportClaim, installationClass, type InstallationRow } from '#objects';
 import { ObjectRepository, QueryDatabase } from '#objects/store';
 import { partitionOf } from '../device-queues/device-queues.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import { InstallationEntity } from './installation.entity.js';
 import type { InstallationIdentity } from './installation.rules.js';
 
+const TOKEN_FIELD = 'deviceToken';
 const STORAGE = { objectClass: installationClass, entity: InstallationEntity };
 
 /** Every statement is restricted to one application. */
@@ -42,6 +43,27 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
       [appId, objectId ?? null, installationId ?? null, deviceType ?? null, deviceToken ?? null],
     );
     return rows.map((row) => this.toRow(row));
+  }
+
+  /** The owner of a device token is found by type and token. */
+  override async ownersOf(
+    within: Queryable,
+    appId: string,
+    claims: readonly ImportClaim[],
+  ): Promise<[string, string][]> {
+    const tokens = claims.flatMap(({ field, key }) => (field === TOKEN_FIELD ? [key.slice(field.length + 1)] : []));
+    const rows = await within.query<{ token: string; objectId: string }>(
+      `SELECT wanted.token, owner."objectId" FROM unnest($2::text[]) AS wanted (token) CROSS JOIN LATERAL (
+         SELECT object_id AS "objectId" FROM push.installations
+          WHERE app_id = ${UNESTIMATED_APP} AND device_type = split_part(wanted.token, ' ', 1) AND device_token = split_part(wanted.token, ' ', 2)
+          LIMIT 1) AS owner`,
+      [appId, tokens],
+    );
+    const others = claims.filter(({ field }) => field !== TOKEN_FIELD);
+    return [
+      ...(await super.ownersOf(within, appId, others)),
+      ...rows.map(({ token, objectId }): [string, string] => [`${TOKEN_FIELD} ${token}`, objectId]),
+    ];
   }
 
   protected override toColumns(

@@ -1,0 +1,343 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ImportObjectsRequest, ImportVerdict, JsonObject } from '#contracts';
+import { Database, migrate } from '#database';
+import { appError } from '#errors';
+import { Metrics } from '#observability';
+import { userClass } from '#objects';
+import { ObjectImports, type QueryDatabase, StoredClasses } from '#objects/store';
+import type { RpcClient } from '#messaging';
+import { Sealer } from '#security';
+import { newDatabase, unique } from '#testing';
+import type { ExportRow } from '../../../cli/src/import/export.types.js';
+import { ImportRun } from '../../../cli/src/import/import-run.js';
+import { ImportSummary, type RowPlace } from '../../../cli/src/import/import-summary.js';
+import type { AccountsConfig } from '../accounts.config.js';
+import { accountsDatabase } from '../accounts.database.js';
+import { PasswordHasher } from '../passwords/password-hasher.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
+import { IdentitiesRepository } from './identities.repository.js';
+import { UserImports } from './user-imports.js';
+import type { UserRow } from './user.rules.js';
+import { UsersRepository } from './users.repository.js';
+
+const LIMIT_BYTES = 1_000;
+const MINUTE_MS = 60_000;
+const CREATED = Date.parse('2020-01-01T00:00:00.000Z');
+const at = (minute: number) => new Date(CREATED + minute * MINUTE_MS).toISOString();
+const HASH = 'tPgez79nTsL63aY6nmuin7Cps3Hg1L5TqM17SPNM+u1QcBIVHwGpf/RY9ME7UZ5+Pfb5w7Kdz5WuHP4JLlsj/w==';
+const OTHER_HASH = 'P4PvBg5kdsvpIK40uAJF5tAVH6BmAZ+gUCBEw2Iw06kHr10xmhLO0daQNhcKDH3P8+PnW97jaxPowjaVq9/Ocw==';
+
+const sealer = new Sealer('a secret of thirty-two characters, or more');
+const sessions = new SessionTokens(sealer);
+const hasher = new PasswordHasher(
+  { passwordCost: 4, passwordQueueLimit: 100, passwordConcurrency: 1 } as AccountsConfig,
+  new Metrics(),
+);
+let database: Database;
+let users: UsersRepository;
+let imports: ObjectImports;
+let app: string;
+
+beforeAll(async () => {
+  const options = accountsDatabase(await newDatabase(), 10);
+  await migrate(options);
+  database = new Database(options);
+  users = new UsersRepository(database, {} as QueryDatabase, sealer);
+  const classes = new StoredClasses();
+  const rules = new UserImports(users, new IdentitiesRepository(database), sessions, hasher, sealer);
+  classes.register({ objectClass: userClass, objects: users, writes: {} as never, imports: rules });
+  imports = new ObjectImports(classes, database, LIMIT_BYTES);
+});
+afterAll(async () => {
+  await database.close();
+  await hasher.onApplicationShutdown();
+});
+const newApp = async () => {
+  app = unique('app');
+  await database.query(
+    'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
+    [app],
+  );
+};
+beforeEach(newApp);
+
+/** A row of an export: `minute` is its last change. */
+const row = (objectId: string, minute: number, more: JsonObject = {}): JsonObject => ({
+  ...{ objectId, username: objectId, createdAt: at(0), updatedAt: at(minute), ...more },
+});
+
+/** Keeps the verdicts in the order of the rows. */
+class Verdicts extends ImportSummary {
+  readonly all: ImportVerdict[] = [];
+
+  override add(place: RowPlace, verdict: ImportVerdict): Promise<void> {
+    this.all.push(verdict);
+    return super.add(place, verdict);
+  }
+}
+
+interface RunOptions {
+  readonly isPreview?: boolean;
+  /** The largest batch that a message can hold. */
+  readonly batchSize?: number;
+  readonly wrapPasswords?: boolean;
+}
+
+/** Imports rows as the command line does; the importer is called without a broker. */
+async function runImport(rows: readonly JsonObject[], options: RunOptions = {}): Promise<ImportVerdict[]> {
+  const { isPreview = false, batchSize = 500, wrapPasswords = false } = options;
+  const call = (_: unknown, request: ImportObjectsRequest) =>
+    request.objects.length > batchSize ? Promise.reject(appError('OBJECT_TOO_LARGE')) : imports.import(request);
+  const verdicts = new Verdicts(undefined);
+  const run = new ImportRun({ call } as unknown as RpcClient, { appId: app, isPreview, wrapPasswords }, verdicts);
+  await run.importObjects('_User', exported(rows));
+  return verdicts.all;
+}
+
+// eslint-disable-next-line @typescript-eslint/require-await -- the reader of an export is asynchronous
+async function* exported(rows: readonly JsonObject[]): AsyncIterable<ExportRow> {
+  for (const [index, each] of rows.entries()) yield { file: 'f', line: index + 1, className: '_User', row: each };
+}
+
+const outcomes = (verdicts: readonly ImportVerdict[]) =>
+  verdicts.map(({ outcome, notes }) => [outcome, ...notes.map(({ field, by }) => `${field}:${by ?? ''}`)].join(' '));
+const imported = async (rows: readonly JsonObject[], options: RunOptions = {}) =>
+  outcomes(await runImport(rows, options));
+const stored = async (objectId: string): Promise<UserRow> => {
+  const user = await users.find(app, objectId);
+  if (user === undefined) throw new Error(`there is no user ${objectId}`);
+  return user;
+};
+const emailsOf = async (...ids: string[]) => Promise.all(ids.map(async (id) => (await stored(id)).email));
+const SIZES = [1, 2, 500];
+
+describe('an import of users', () => {
+  it('keeps times, and causes no event, however often it runs', async () => {
+    const rows = [
+      row('a', 5, { email: 'a@b.co', emailVerified: false, sessionToken: 'ta', password: HASH, salt: 's' }),
+    ];
+    expect(await imported(rows)).toEqual(['imported']);
+    const before = await stored('a');
+    expect([before.createdAt.toISOString(), before.updatedAt.toISOString()]).toEqual([at(0), at(5)]);
+    expect([sessions.reveal(before), before.emailVerified]).toEqual(['ta', false]);
+    expect(before.passwordHash).not.toContain(HASH);
+    expect(await imported(rows)).toEqual(['unchanged']);
+    expect(await stored('a')).toEqual(before);
+    expect(await database.query('SELECT FROM accounts.outbox')).toEqual([]);
+  });
+
+  it('replaces an older user, keeps a newer one, and refuses another one of the same id', async () => {
+    await imported([row('a', 5, { color: 'red', sessionToken: 'ta' })]);
+    expect(await imported([row('a', 6, { color: 'blue' })])).toEqual(['imported']);
+    expect(await imported([row('a', 4)])).toEqual(['kept_newer']);
+    expect(await imported([row('a', 9, { createdAt: at(1) })])).toEqual(['refused objectId:a']);
+    const { fields, sessionTokenHash } = await stored('a');
+    expect([fields, sessionTokenHash]).toEqual([{ color: 'blue' }, sessions.columnsOf('ta', 'a').sessionTokenHash]);
+  });
+
+  it('does not take a login for a change, and never puts an imported hash back over that of a login', async () => {
+    await imported([row('a', 5, { password: HASH, salt: 's', authData: { qq: { openid: 'o' } } })]);
+    const before = await stored('a');
+    await database.transaction((tx) => users.rehash(tx, app, before, 'bcrypt-sha256:of a login'));
+    await users.recordLogin(app, before, new Date(CREATED + 99 * MINUTE_MS));
+    const rows = [row('a', 5, { password: HASH, salt: 's' })];
+    expect(await imported(rows)).toEqual(['unchanged']);
+    expect(await imported([row('a', 7, { password: HASH, salt: 's', color: 'red' })])).toEqual(['imported']);
+    const after = await stored('a');
+    expect([after.passwordHash, after.fields]).toEqual(['bcrypt-sha256:of a login', { color: 'red' }]);
+    expect(after.updatedAt.getTime()).toBeGreaterThan(CREATED + 99 * MINUTE_MS);
+    expect(await imported([row('a', 7), row('a', 6)])).toEqual(['unchanged', 'kept_newer']);
+    expect(await imported([row('a', 8, { password: OTHER_HASH, salt: 's' })])).toEqual(['imported']);
+    const changed = await stored('a');
+    expect(changed.passwordHash).toMatch(/^imported:/);
+    expect(changed.passwordVersion).toBe(after.passwordVersion + 1);
+  });
+
+  it('wraps passwords where it is asked to, once', async () => {
+    const rows = [row('a', 5, { password: HASH, salt: 's' })];
+    await imported(rows, { wrapPasswords: true });
+    const { passwordHash } = await stored('a');
+    expect(passwordHash).toMatch(/^bcrypt-leancloud:/);
+    expect(passwordHash).not.toContain(HASH);
+    await imported([row('a', 6, { password: HASH, salt: 's' })], { wrapPasswords: true });
+    expect((await stored('a')).passwordHash).toBe(passwordHash);
+  });
+
+  it.each(SIZES)('gives what two rows want to the first one, in batches of %i', async (batchSize) => {
+    const rows = [
+      row('a', 1, {
+        email: 'x@b.co',
+        mobilePhoneNumber: '13800000002',
+        sessionToken: 't',
+        authData: { qq: { openid: 'o' } },
+      }),
+      row('b', 1, { email: 'x@b.co', emailVerified: true }),
+      row('c', 1, { mobilePhoneNumber: '+8613800000002' }),
+      row('d', 1, { sessionToken: 't' }),
+      row('e', 1, { authData: { qq: { openid: 'o' }, weibo: { uid: 'w' } } }),
+      row('f', 1, { username: 'a' }),
+      row('g', 1, { email: 'X@b.co' }),
+    ];
+    const expected = [
+      'imported',
+      'imported_without email:a',
+      'imported_without mobilePhoneNumber:a',
+      'imported_without sessionToken:a',
+      'imported_without authData.qq:a',
+      'refused username:a',
+      'imported',
+    ];
+    expect(await imported(rows, { isPreview: true, batchSize })).toEqual(expected);
+    expect(await imported(rows, { batchSize })).toEqual(expected);
+    const [b, d, e] = [await stored('b'), await stored('d'), await stored('e')];
+    expect([b.email, b.emailVerified, [...(e.identities ?? [])].length]).toEqual([null, null, 1]);
+    expect(sessions.reveal(d)).not.toBe('t');
+  });
+
+  it.each(SIZES)('moves a value to the row that stands after its former owner, in batches of %i', async (batchSize) => {
+    const email = (id: string, minute: number, name?: string) =>
+      row(id, minute, name === undefined ? {} : { email: `${name}@b.co` });
+    await imported([email('a', 1, 'x'), email('b', 1, 'y'), email('c', 1, 'z')]);
+    const chain = [email('a', 2), email('b', 2, 'x'), email('c', 2, 'y')];
+    expect(await imported(chain, { isPreview: true, batchSize })).toEqual(['imported', 'imported', 'imported']);
+    expect(await imported(chain, { batchSize })).toEqual(['imported', 'imported', 'imported']);
+    expect(await emailsOf('a', 'b', 'c')).toEqual([null, 'x@b.co', 'y@b.co']);
+    const against = [email('c', 3, 'x'), email('b', 3, 'q'), email('a', 3, 'y')];
+    const expected = ['imported_without email:b', 'imported', 'imported'];
+    expect(await imported(against, { isPreview: true, batchSize })).toEqual(expected);
+    expect(await imported(against, { batchSize })).toEqual(expected);
+    expect(await emailsOf('a', 'b', 'c')).toEqual(['y@b.co', 'q@b.co', null]);
+    const ring = [email('a', 4, 'q'), email('b', 4, 'y')];
+    expect(await imported(ring, { batchSize })).toEqual(['imported_without email:b', 'imported']);
+  });
+
+  it.each(SIZES)('judges several rows of one user in their order, in batches of %i', async (batchSize) => {
+    const rows = [
+      row('a', 1, { email: 'x@b.co', sessionToken: 't', password: HASH, salt: 's' }),
+      row('a', 2, { email: 'y@b.co' }),
+      row('b', 1, { email: 'x@b.co' }),
+      row('a', 1, { email: 'z@b.co' }),
+    ];
+    const expected = ['imported', 'imported', 'imported', 'kept_newer'];
+    expect(await imported(rows, { isPreview: true, batchSize })).toEqual(expected);
+    expect(await imported(rows, { batchSize })).toEqual(expected);
+    const a = await stored('a');
+    expect([a.email, sessions.reveal(a)]).toEqual(['y@b.co', 't']);
+    expect(a.passwordHash).toMatch(/^imported:/);
+  });
+
+  it('refuses a row whose custom fields are too large, and no other', async () => {
+    const rows = [row('a', 1, { text: 'x'.repeat(LIMIT_BYTES) }), row('b', 1)];
+    expect(await imported(rows)).toEqual(['refused fields:', 'imported']);
+  });
+});
+
+/** Small exports over few names, so that most rows want what others have. */
+const oneOf = (...values: string[]) => fc.constantFrom<string | undefined>(undefined, ...values);
+const exportedRow = fc
+  .record({
+    ...{ objectId: fc.constantFrom('a', 'b', 'c', 'd'), username: fc.constantFrom('a', 'b', 'c', 'd') },
+    ...{ minute: fc.constantFrom(1, 2, 3), created: fc.constantFrom(0, 0, 0, 0, 1), email: oneOf('x@b.co', 'y@b.co') },
+    ...{ token: oneOf('t1', 't2'), uid: oneOf('o1', 'o2') },
+  })
+  .map(({ objectId, username, minute, created, email, token, uid }) =>
+    row(objectId, minute, {
+      ...{ username, createdAt: at(created) },
+      ...(email === undefined ? {} : { email }),
+      ...(token === undefined ? {} : { sessionToken: token }),
+      ...(uid === undefined ? {} : { authData: { qq: { openid: uid } } }),
+    }),
+  );
+const smallExport = fc.array(exportedRow, { maxLength: 8 });
+const batchSizes = fc.constantFrom(1, 2, 3, 500);
+const RUNS = 150;
+const PROPERTY_MS = 120_000;
+
+describe('a preview', () => {
+  it(
+    'says what the import does, whatever stands in the export and here; a second import writes nothing again',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(smallExport, smallExport, batchSizes, batchSizes, async (before, rows, one, other) => {
+          await newApp();
+          await imported(before, { batchSize: one });
+          const preview = await imported(rows, { isPreview: true, batchSize: one });
+          const first = await imported(rows, { batchSize: other });
+          expect(preview).toEqual(first);
+          const second = await imported(rows, { batchSize: one });
+          const again = second.filter((outcome, index) => {
+            return first[index]?.startsWith('refused') === false && !/^(?:unchanged|kept_newer)$/.test(outcome);
+          });
+          expect(again).toEqual([]);
+        }),
+        { numRuns: RUNS },
+      );
+    },
+    PROPERTY_MS,
+  );
+});
+
+describe('an import beside sign-ups that want the same names', () => {
+  const COUNT = 60;
+  const signUp = (n: number, own: Partial<UserRow>) =>
+    users
+      .insert(database, app, {
+        ...sessions.create(`s${n}`).columns,
+        ...{
+          objectId: `s${n}`,
+          username: `s${n}`,
+          email: null,
+          emailVerified: null,
+          emailVersion: 0,
+          passwordVersion: 0,
+        },
+        ...{ lastChangeAt: null, importedPasswordHash: null, mobilePhoneNumber: null, mobilePhoneVerified: false },
+        ...{
+          passwordHash: null,
+          identities: null,
+          acl: null,
+          fields: {},
+          createdAt: new Date(),
+          updatedAt: new Date(),
+        },
+        ...own,
+      })
+      .catch(() => undefined);
+
+  it('finishes; each name and address has one owner, which the verdicts name', async () => {
+    const rows = Array.from({ length: COUNT }, (_, n) => row(`i${n}`, 1, { username: `u${n}`, email: `${n}@b.co` }));
+    const signUps = async () => {
+      for (let n = COUNT - 1; n >= 0; n -= 1)
+        await signUp(n, n % 2 === 0 ? { username: `u${n}` } : { email: `${n}@b.co` });
+    };
+    const [verdicts] = await Promise.all([imported(rows, { batchSize: 10 }), signUps(), signUps()]);
+    for (const [n, verdict] of verdicts.entries()) {
+      const [user, guest] = [await users.find(app, `i${n}`), await users.find(app, `s${n}`)];
+      const isTaken = guest !== undefined;
+      const lost = n % 2 === 0 ? `refused username:s${n}` : `imported_without email:s${n}`;
+      expect([n, verdict]).toEqual([n, isTaken ? lost : 'imported']);
+      expect([n, user?.email ?? null]).toEqual([n, isTaken ? null : `${n}@b.co`]);
+    }
+    expect(await imported(rows)).toEqual(verdicts.map((one) => (one.startsWith('refused') ? one : 'unchanged')));
+  });
+
+  it('finishes beside a second import of the same rows', async () => {
+    const rows = Array.from({ length: COUNT }, (_, n) =>
+      row(`i${n}`, 1, { email: `${n % 50}@b.co`, authData: { qq: { openid: `${n}` }, weibo: { uid: `${n}` } } }),
+    );
+    const both = await Promise.all([
+      imported(rows, { batchSize: 20 }),
+      imported([...rows].reverse(), { batchSize: 20 }),
+    ]);
+    expect(both.flat().filter((outcome) => outcome.startsWith('refused'))).toEqual([]);
+    const [counts] = await database.query<Record<string, number>>(
+      `SELECT count(*)::int AS users, count(email)::int AS emails,
+              (SELECT count(*)::int FROM accounts.identities WHERE app_id = $1) AS identities
+         FROM accounts.users WHERE app_id = $1`,
+      [app],
+    );
+    expect(counts).toEqual({ users: COUNT, emails: 50, identities: 2 * COUNT });
+    expect(new Set(await imported(rows))).toEqual(new Set(['unchanged']));
+  });
+});

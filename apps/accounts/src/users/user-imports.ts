@@ -1,0 +1,160 @@
+import { Injectable } from '@nestjs/common';
+import type { ImportedObject, ImportedPassword } from '#contracts';
+import type { Queryable, Tx } from '#database';
+import { type Acl, claimsOf, type ImportClaim } from '#objects';
+import type { ImportedRow, ImportRules } from '#objects/store';
+import { Sealer } from '#security';
+import { sealImportedPassword } from '../passwords/imported-passwords.js';
+import { PasswordHasher } from '../passwords/password-hasher.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
+import { IdentitiesRepository } from './identities.repository.js';
+import type { LinkedIdentities, UserRow } from './user.rules.js';
+import { UsersRepository } from './users.repository.js';
+
+const TOKEN_CLAIM = 'sessionToken ';
+const IDENTITY_CLAIM = 'authData.';
+
+/** The columns that the sender has parsed with the definition of the class. */
+type ImportedColumns = Pick<
+  UserRow,
+  'username' | 'email' | 'emailVerified' | 'mobilePhoneNumber' | 'mobilePhoneVerified'
+>;
+const NO_CONTACT: ImportedColumns = {
+  username: '',
+  email: null,
+  emailVerified: null,
+  mobilePhoneNumber: null,
+  mobilePhoneVerified: false,
+};
+
+type Password = Pick<UserRow, 'passwordHash' | 'importedPasswordHash'>;
+
+/** How users of another server become users here: with their password, session token and linked accounts. */
+@Injectable()
+export class UserImports implements ImportRules<UserRow> {
+  constructor(
+    private readonly users: UsersRepository,
+    private readonly identities: IdentitiesRepository,
+    private readonly sessions: SessionTokens,
+    private readonly hasher: PasswordHasher,
+    private readonly sealer: Sealer,
+  ) {}
+
+  async owners(within: Queryable, appId: string, claims: readonly ImportClaim[]): Promise<[string, string][]> {
+    const tokens = claims.flatMap(({ key }) => (key.startsWith(TOKEN_CLAIM) ? [key.slice(TOKEN_CLAIM.length)] : []));
+    const linked = claims.filter(({ key }) => key.startsWith(IDENTITY_CLAIM));
+    return [
+      ...(await this.users.ownersOf(within, appId, claims)),
+      ...(await this.tokenOwners(within, appId, tokens)),
+      ...(await this.identities.ownersOf(within, appId, linked)),
+    ];
+  }
+
+  claimsOf(user: UserRow): readonly ImportClaim[] {
+    return claimsOf('_User', {
+      columns: this.users.columnsOf(user),
+      sessionToken: this.sessions.reveal(user),
+      identities: [...(user.identities ?? [])].map(([platform, { uid }]) => ({ platform, uid })),
+    });
+  }
+
+  changedAt({ lastChangeAt, updatedAt }: UserRow): Date {
+    return lastChangeAt ?? updatedAt;
+  }
+
+  async prepare(
+    rows: readonly ImportedRow<UserRow>[],
+    { wrapPasswords }: { readonly wrapPasswords: boolean },
+  ): Promise<UserRow[]> {
+    const users: UserRow[] = [];
+    for (const { object, current } of rows) {
+      const password = await this.passwordOf(object, current, wrapPasswords);
+      users.push({ ...this.userOf(object, current), ...password });
+    }
+    return users;
+  }
+
+  async storeParts(tx: Tx, appId: string, users: readonly UserRow[]): Promise<void> {
+    await this.identities.replaceMany(tx, appId, users);
+  }
+
+  private userOf(object: ImportedObject, current: UserRow | undefined): Omit<UserRow, keyof Password> {
+    const { objectId, columns } = object;
+    const contact: ImportedColumns = { ...NO_CONTACT, ...columns };
+    const { sessionTokenHash, sealedSessionToken } = this.sessionOf(object, current);
+    return {
+      objectId,
+      ...contact,
+      emailVersion: versionAfter(current?.emailVersion, current?.email !== contact.email),
+      passwordVersion: current?.passwordVersion ?? 0,
+      sessionTokenHash,
+      sealedSessionToken,
+      identities: linkedIdentities(object),
+      acl: object.acl as Acl | null,
+      fields: object.fields,
+      createdAt: new Date(object.createdAt),
+      ...timesOf(object, current),
+    };
+  }
+
+  private sessionOf(
+    { objectId, sessionToken }: ImportedObject,
+    current: UserRow | undefined,
+  ): Pick<UserRow, 'sessionTokenHash' | 'sealedSessionToken'> {
+    if (sessionToken !== undefined) return this.sessions.columnsOf(sessionToken, objectId);
+    return current ?? this.sessions.create(objectId).columns;
+  }
+
+  /** The imported password, unless the stored one was imported from the same hash: then a login or its owner may have replaced it. */
+  private async passwordOf(
+    { objectId, password }: ImportedObject,
+    current: UserRow | undefined,
+    wraps: boolean,
+  ): Promise<Password & Partial<Pick<UserRow, 'passwordVersion'>>> {
+    const kept = {
+      passwordHash: current?.passwordHash ?? null,
+      importedPasswordHash: current?.importedPasswordHash ?? null,
+    };
+    if (password === undefined) return kept;
+    const text = JSON.stringify(password);
+    if (kept.importedPasswordHash !== null && this.sealer.isHashOf(text, kept.importedPasswordHash)) return kept;
+    return {
+      passwordHash: await this.storedPassword(objectId, password, wraps),
+      importedPasswordHash: this.sealer.lookupHash(text),
+      passwordVersion: versionAfter(current?.passwordVersion, true),
+    };
+  }
+
+  private storedPassword(objectId: string, password: ImportedPassword, wraps: boolean): Promise<string> {
+    return wraps && password.scheme === 'leancloud'
+      ? this.hasher.wrap(password)
+      : Promise.resolve(sealImportedPassword(this.sealer, objectId, password));
+  }
+
+  private async tokenOwners(within: Queryable, appId: string, tokens: readonly string[]): Promise<[string, string][]> {
+    const byHash = new Map(
+      tokens.flatMap((token) => this.sessions.hashes(token).map((hash) => [hash.toString('hex'), token])),
+    );
+    const owners = await this.users.tokenOwners(within, appId, [...byHash.keys()]);
+    return owners.map(({ hash, objectId }): [string, string] => [`${TOKEN_CLAIM}${byHash.get(hash) ?? ''}`, objectId]);
+  }
+}
+
+function versionAfter(version: number | undefined, isChanged: boolean): number {
+  return version === undefined ? 0 : version + Number(isChanged);
+}
+
+/** A login here may have moved `updatedAt` beyond that of the import. It never moves back: clients compare it. */
+function timesOf(
+  { updatedAt }: ImportedObject,
+  current: UserRow | undefined,
+): Pick<UserRow, 'updatedAt' | 'lastChangeAt'> {
+  const imported = new Date(updatedAt);
+  if (current === undefined || current.updatedAt < imported) return { updatedAt: imported, lastChangeAt: null };
+  return { updatedAt: new Date(current.updatedAt.getTime() + 1), lastChangeAt: imported };
+}
+
+function linkedIdentities({ identities = [] }: ImportedObject): LinkedIdentities | null {
+  if (identities.length === 0) return null;
+  return new Map(identities.map(({ platform, ...identity }) => [platform, identity]));
+}
