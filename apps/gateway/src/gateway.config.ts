@@ -13,6 +13,8 @@ export interface PushUrls {
 export const gatewayEnvironment = environment.pick({
   GATEPOST_BASE_URL: true,
   GATEPOST_BODY_LIMIT_BYTES: true,
+  GATEPOST_FORWARD_LIMIT_BYTES: true,
+  GATEPOST_INTERNAL_NETWORKS: true,
   GATEPOST_PORT: true,
   GATEPOST_PUSH_URL: true,
   GATEPOST_PUSH_URL_SECONDARY: true,
@@ -24,10 +26,25 @@ export const gatewayEnvironment = environment.pick({
   GATEPOST_TRUSTED_PROXIES: true,
 });
 
+/** Limits of requests that are forwarded to servers of applications. */
+interface ForwardingConfig {
+  /** Internal addresses and networks that may be dialled. */
+  readonly internalNetworks: readonly string[];
+  /** The maximum size of a request's body, and of an answer's. */
+  readonly maxBodyBytes: number;
+  /** The answer must begin within this time. */
+  readonly answerTimeoutMs: number;
+  /** Maximum time between two pieces of an answer: shorter than the time after which an idle client is disconnected. */
+  readonly idleTimeoutMs: number;
+  /** Maximum time from the request to the last byte of the answer. */
+  readonly totalTimeoutMs: number;
+}
+
 export interface GatewayConfig {
   /** Public address of the API, without a trailing slash. Never taken from a request. */
   readonly baseUrl: string;
   readonly bodyLimitBytes: number;
+  readonly forwarding: ForwardingConfig;
   /** The maximum duration of a batch. */
   readonly batchTimeoutMs: number;
   /** The addresses for devices; undefined: those of the running connectors. */
@@ -42,6 +59,7 @@ export interface GatewayConfig {
 type Environment = z.output<typeof gatewayEnvironment>;
 
 const BATCH_TIMEOUT_MS = 60_000;
+const FORWARD_TIMEOUTS = { answerTimeoutMs: 60_000, idleTimeoutMs: 25_000, totalTimeoutMs: 600_000 };
 /** The path of the connectors' WebSocket endpoint. */
 const PUSH_PATH = '/push';
 
@@ -55,6 +73,11 @@ export function gatewayConfig(env: Environment): GatewayConfig {
   return Object.freeze({
     baseUrl: env.GATEPOST_BASE_URL ?? `http://localhost:${env.GATEPOST_PORT}`,
     bodyLimitBytes: env.GATEPOST_BODY_LIMIT_BYTES,
+    forwarding: {
+      ...FORWARD_TIMEOUTS,
+      internalNetworks: env.GATEPOST_INTERNAL_NETWORKS,
+      maxBodyBytes: env.GATEPOST_FORWARD_LIMIT_BYTES,
+    },
     batchTimeoutMs: BATCH_TIMEOUT_MS,
     pushUrls: pushUrls(env),
     trustedProxies: env.GATEPOST_TRUSTED_PROXIES,

@@ -14,6 +14,7 @@ import { EmailsController, MailLinksController } from './accounts/emails.control
 import { PhoneNumbersController } from './accounts/phone-numbers.controller.js';
 import { LoginController, UsersController } from './accounts/users.controller.js';
 import { BatchController, BatchSaveController } from './batch/batch.controller.js';
+import { Forwarder } from './forwarding/forwarder.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from './gateway.config.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { MethodOverrideController } from './http/method-override.js';
@@ -23,12 +24,12 @@ import { ENDPOINTS, endpointsOf, OPERATIONS_ENDPOINTS, type RoutedEndpoint } fro
 import { sendErrorPage } from './pages/page-reply.js';
 import { isForPage } from './pages/page-request.js';
 import { ResetPasswordPageController, VerifyEmailPageController } from './pages/pages.controller.js';
-import { PingController } from './ping/ping.controller.js';
 import { Principals } from './objects/principals.js';
 import { PushRouterController } from './push/push-router.controller.js';
 import { NotificationsController, PushController, ScheduledPushesController } from './push/push.controller.js';
 import { FallbackRequestCounter, RedisRequestCounter } from './rate-limits/redis-request-counter.store.js';
 import { RATE_LIMITS, REQUEST_COUNTER, RequestLimits } from './rate-limits/request-limits.js';
+import { PingController, StatisticsController } from './service/service.controller.js';
 
 const CONTROLLERS = [
   BatchController,
@@ -47,6 +48,7 @@ const CONTROLLERS = [
   ResetPasswordPageController,
   RolesController,
   ScheduledPushesController,
+  StatisticsController,
   UsersController,
   VerifyEmailPageController,
 ];
@@ -97,6 +99,7 @@ export class GatewayModule {
         { provide: FAILED_CREDENTIAL_LIMIT_OPTIONS, useValue: { limit: config.failedCredentials } },
         ApplicationDirectory,
         FailedCredentialLimit,
+        Forwarder,
         Principals,
         RequestLimits,
       ],

@@ -1,6 +1,7 @@
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ARRIVAL_TIMES } from '#bootstrap';
+import { addForwarding } from './forwarding/forwarder.js';
 import type { GatewayConfig } from './gateway.config.js';
 import { respondToUnreadable, fromHttp, sendError } from './http/error.filter.js';
 import { parseJsonBody } from './http/json-body.js';
@@ -80,6 +81,7 @@ export function prepareHttpServer(app: NestFastifyApplication): void {
   warnOfUnknownProxy(app);
   addRequestHooks(app);
   addRateLimits(app);
+  addForwarding(app);
   limitForms(app);
   refuseUndescribedRoutes(app);
 }

@@ -9,6 +9,7 @@ const application: Application = {
   appKey: 'UtOCzqb67d3sN12Kts4URwy8',
   masterKey: 'DyJegPlemooo4X1tg94gQkw1',
   oldKeys: [],
+  secretsSet: [],
   settings: {} as Application['settings'],
   classPermissions: {} as Application['classPermissions'],
   createdAt: '2016-01-17T00:00:00.000Z',

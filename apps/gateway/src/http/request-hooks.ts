@@ -145,7 +145,8 @@ async function authenticate(
 }
 
 function labelsOf(request: FastifyRequest, reply: FastifyReply): { method: string; route: string; status: string } {
-  return { method: request.method, route: request.routeOptions.url ?? 'unknown', status: String(reply.statusCode) };
+  const unrouted = request.isForwarded === true ? 'forwarded' : 'unknown';
+  return { method: request.method, route: request.routeOptions.url ?? unrouted, status: String(reply.statusCode) };
 }
 
 /**

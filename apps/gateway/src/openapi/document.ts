@@ -50,6 +50,7 @@ const DESCRIPTION =
   'Accounts and pushes over the REST API of the LeanCloud SDKs. Every body is JSON, except for the forms of pages. An error response is `{"code": <integer>, "error": "<text>"}`; programs evaluate `code`.';
 
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
+  appId: 'The id of the application.',
   code: 'The six digits of the message.',
   id: 'The number of the scheduled push.',
   objectId: 'The id of the object.',

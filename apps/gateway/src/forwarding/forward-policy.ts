@@ -1,0 +1,181 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { CLASS_NAMES } from '#contracts';
+
+/** The identity of the session, for the target. */
+const IDENTITY_HEADER = 'x-gatepost-identity';
+/** Marks a forwarded request, so that a loop is noticed. */
+const FORWARDED_HEADER = 'x-gatepost-forwarded';
+/** The name of this proxy in `Via` (RFC 9110, 7.6.3). */
+const PSEUDONYM = 'gatepost';
+
+const FORWARDED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']);
+/** The objects of these classes are here: another server has none, or old ones. */
+const OWN_CLASSES: ReadonlySet<string> = new Set([...CLASS_NAMES, '_Notification']);
+/** Headers of one connection (RFC 9110, 7.6.1), and those that proxies treat alike. */
+const HOP_BY_HOP = [
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authentication-info',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+/**
+ * Headers of a request that the target does not get from the client: those that this server sets itself, cookies (the API has none, so they
+ * belong to other servers of the domain), and addresses that the client may have invented.
+ */
+const KEPT_FROM_TARGET = new Set([
+  ...HOP_BY_HOP,
+  'cf-connecting-ip',
+  'content-length',
+  'cookie',
+  'expect',
+  'forwarded',
+  'host',
+  'true-client-ip',
+  'via',
+  'x-client-ip',
+  'x-real-ip',
+  'x-request-id',
+]);
+const KEPT_FROM_TARGET_PREFIXES = ['x-forwarded-', 'x-gatepost-'];
+/** Headers of an answer that this server sets itself, and those that concern all of the host name, not the answer alone. */
+const KEPT_FROM_CLIENT = new Set([
+  ...HOP_BY_HOP,
+  'alt-svc',
+  'clear-site-data',
+  'content-security-policy',
+  'content-security-policy-report-only',
+  'date',
+  'nel',
+  'origin-agent-cluster',
+  'public-key-pins',
+  'report-to',
+  'reporting-endpoints',
+  'server',
+  'service-worker-allowed',
+  'set-cookie',
+  'set-cookie2',
+  'strict-transport-security',
+  'x-content-type-options',
+  'x-powered-by',
+  'x-request-id',
+]);
+const KEPT_FROM_CLIENT_PREFIXES = ['access-control-', 'ratelimit-', 'x-gatepost-'];
+/** A browser that opens the answer as a page of this host runs nothing of it. */
+const AS_A_PAGE = { 'content-security-policy': "default-src 'none'; sandbox", 'x-content-type-options': 'nosniff' };
+/** Control characters would end the header; Node.js refuses them as well. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Whether the setting `forwardPaths` contains the request. Paths that servers read in different ways are never forwarded. */
+export function isForwarded({ method, url }: { method: string; url: string }, patterns: readonly string[]): boolean {
+  if (!FORWARDED_METHODS.has(method)) return false;
+  const parts = partsOf(url);
+  if (parts === undefined || parts.some((part, index) => part === 'classes' && OWN_CLASSES.has(parts[index + 1] ?? '')))
+    return false;
+  return patterns.some((pattern) => fits(parts, pattern.slice(1).split('/')));
+}
+
+/** The decoded parts of the path; undefined where a part is empty, a dot segment, or contains a character that separates parts. */
+function partsOf(url: string): string[] | undefined {
+  const [pathname = ''] = url.split('?', 1);
+  if (!pathname.startsWith('/1.1/')) return undefined;
+  const parts = pathname.slice(1).split('/').map(decoded);
+  return parts.every(isPlain) ? parts : undefined;
+}
+
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Some servers cut a part at `;`, and treat a backslash as a slash. */
+function isPlain(part: string | undefined): part is string {
+  return part !== undefined && part !== '' && part !== '.' && part !== '..' && !/[/\\;#\p{Cc}]/u.test(part);
+}
+
+function fits(parts: readonly string[], pattern: readonly string[]): boolean {
+  const isLongEnough = pattern.at(-1) === '*' ? parts.length >= pattern.length : parts.length === pattern.length;
+  return isLongEnough && pattern.every((expected, index) => expected === '*' || expected === parts[index]);
+}
+
+/** Whether the request has passed a Gatepost before. */
+export function hasBeenForwarded({ via, [FORWARDED_HEADER]: mark }: IncomingHttpHeaders): boolean {
+  return mark !== undefined || (via ?? '').split(',').some((hop) => /^\s*\S+\s+gatepost(?:\s|$)/i.test(hop));
+}
+
+/** What a forwarded request adds to the headers of the client. */
+interface Addition {
+  readonly requestId: string;
+  readonly clientAddress: string;
+  /** Undefined where the application has no forwardSecret. */
+  readonly identity: string | undefined;
+  /** The answer is read here, so the target must not compress it. */
+  readonly isReadHere: boolean;
+}
+
+/** The headers for the target: names and values by turns. */
+export function headersForTarget(
+  headers: IncomingHttpHeaders,
+  { requestId, clientAddress, identity, isReadHere }: Addition,
+): string[] {
+  const dropped = namedIn(headers.connection);
+  if (isReadHere) dropped.add('accept-encoding');
+  const kept = Object.entries(headers).filter(([name]) => !isKeptFromTarget(name) && !dropped.has(name));
+  const own: Record<string, string | undefined> = {
+    'content-length': headers['transfer-encoding'] === undefined ? headers['content-length'] : undefined,
+    via: headers.via === undefined ? `1.1 ${PSEUDONYM}` : `${headers.via}, 1.1 ${PSEUDONYM}`,
+    'x-forwarded-for': clientAddress,
+    'x-request-id': requestId,
+    [FORWARDED_HEADER]: '1',
+    [IDENTITY_HEADER]: identity,
+  };
+  return [...kept, ...Object.entries(own)].flatMap(([name, value]) =>
+    value === undefined ? [] : [value].flat().flatMap((one) => [name, one]),
+  );
+}
+
+/** Servers behind CGI and WSGI cannot tell `X_Gatepost_Identity` from `X-Gatepost-Identity`. */
+function isKeptFromTarget(name: string): boolean {
+  const dashed = name.replaceAll('_', '-');
+  return KEPT_FROM_TARGET.has(dashed) || KEPT_FROM_TARGET_PREFIXES.some((prefix) => dashed.startsWith(prefix));
+}
+
+/** Names of headers that `Connection` declares as hop-by-hop. */
+function namedIn(connection: string | undefined): Set<string> {
+  return new Set((connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
+}
+
+/** The headers of the answer for the client. @param raw names and values by turns, as the target sent them */
+export function headersForClient(raw: readonly string[]): Record<string, string> {
+  const pairs = pairsOf(raw);
+  const dropped = namedIn(pairs.flatMap(([name, value]) => (name === 'connection' ? [value] : [])).join(','));
+  const kept = new Map<string, string>();
+  for (const [name, value] of pairs) {
+    if (isKeptFromClient(name) || dropped.has(name) || !HEADER_VALUE.test(value)) continue;
+    const earlier = kept.get(name);
+    kept.set(name, earlier === undefined ? value : `${earlier}, ${value}`);
+  }
+  return { ...Object.fromEntries(kept), ...AS_A_PAGE };
+}
+
+function pairsOf(raw: readonly string[]): [string, string][] {
+  return raw.flatMap((name, index) => (index % 2 === 0 ? [[name.toLowerCase(), raw[index + 1] ?? '']] : []));
+}
+
+function isKeptFromClient(name: string): boolean {
+  return KEPT_FROM_CLIENT.has(name) || KEPT_FROM_CLIENT_PREFIXES.some((prefix) => name.startsWith(prefix));
+}
+
+/** Whether a request has a body. */
+export function hasBody(headers: IncomingHttpHeaders): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}

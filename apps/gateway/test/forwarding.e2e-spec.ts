@@ -1,0 +1,398 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { type ClientRequest, request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
+import { jwtVerify } from 'jose';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { RunningService } from '#bootstrap';
+import { accountsRpc, type Application, applicationSettings, broadcastContracts } from '#contracts';
+import { appError } from '#errors';
+import { Broadcasts } from '#messaging';
+import { eventually, type FakeTransport } from '#testing';
+import { APPLICATION, fakeServices } from './fake-services.js';
+import { ForwardingTarget, MIB, PIECE } from './forwarding-target.js';
+import { GATEWAY_CONFIG, startGateway } from './start-gateway.js';
+
+const SECRET = 'a secret of thirty-two characters or more'.replaceAll(' ', '-');
+const SIGNED = { 'x-lc-id': APPLICATION.id, 'x-lc-key': APPLICATION.appKey };
+const POST = '/1.1/classes/Post';
+
+interface Sent {
+  readonly method?: string;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+describe('requests that Gatepost does not serve', () => {
+  let services: FakeTransport;
+  let gateway: RunningService;
+  let target: ForwardingTarget;
+  let application: Application;
+
+  const set = (settings: object, more: Partial<Application> = {}) => {
+    application = { ...APPLICATION, settings: applicationSettings.parse(settings), ...more };
+    gateway.app.get(Broadcasts).send(broadcastContracts.applicationChanged, { appId: APPLICATION.id });
+  };
+  const send = (path: string, init: Sent = {}) =>
+    fetch(`http://127.0.0.1:${gateway.port}${path}`, {
+      redirect: 'manual',
+      ...init,
+      headers: { ...SIGNED, ...init.headers },
+    });
+  const answerOf = async (path: string, init?: Sent) => {
+    const response = await send(path, init);
+    return [response.status, await response.json()] as const;
+  };
+  const batch = async (...paths: string[]) => {
+    const requests = paths.map((path) => ({ method: 'GET', path }));
+    const [status, body] = await answerOf('/1.1/batch', { method: 'POST', body: JSON.stringify({ requests }) });
+    expect(status).toBe(200);
+    return body as Record<string, unknown>[];
+  };
+  const open = (path: string, headers: Record<string, string> = {}, method = 'POST'): ClientRequest =>
+    httpRequest({ port: gateway.port, host: '127.0.0.1', path, method, headers: { ...SIGNED, ...headers } }).on(
+      'error',
+      () => undefined,
+    );
+
+  beforeAll(async () => {
+    services = fakeServices();
+    services.answer(accountsRpc.findApplication, ({ appId }) => ({
+      application: appId === APPLICATION.id ? application : null,
+    }));
+    application = APPLICATION;
+    target = await ForwardingTarget.start();
+    gateway = await startGateway(services, [], {
+      forwarding: {
+        internalNetworks: ['127.0.0.1'],
+        maxBodyBytes: 60 * MIB,
+        answerTimeoutMs: 1_000,
+        idleTimeoutMs: 500,
+        totalTimeoutMs: 20_000,
+      },
+    });
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await target.stop();
+  });
+  beforeEach(() => {
+    target.received.length = 0;
+    target.written = 0;
+    set({ forwardUrl: target.url });
+  });
+
+  it('get 404 as long as the setting is empty, and where its paths do not contain them', async () => {
+    set({});
+    const missing = [404, { code: 101, error: "Class or object doesn't exists." }];
+    expect(await answerOf(POST)).toEqual(missing);
+    set({ forwardUrl: target.url, forwardPaths: ['/1.1/functions/*'] });
+    expect(await answerOf(POST)).toEqual(missing);
+    set({ forwardUrl: target.url });
+    for (const path of ['/1.1/classes/_User/a/b', '/1.1/nothing', '/1.1/classes/%2e%2e/x', '/nothing'])
+      expect((await send(path)).status).toBe(404);
+    expect(target.received).toEqual([]);
+  });
+
+  it('reach the server of the application as they are', async () => {
+    const path = `${POST}/5a?where=%7B%22a%22:%22b%22%7D&x=%2F..%2F`;
+    const body = '{ "not":  "touched" }';
+    const headers = { 'x-lc-session': 'token', 'x-lc-prod': '0', 'content-type': 'application/json', cookie: 'a=1' };
+    const response = await send(path, { method: 'PUT', body, headers });
+    expect([response.status, await response.json()]).toEqual([200, { method: 'PUT', url: path, bytes: body.length }]);
+    expect(target.last).toMatchObject({ body, headers: { ...SIGNED, 'x-lc-session': 'token', 'x-lc-prod': '0' } });
+    expect(target.last.headers).toMatchObject({
+      host: new URL(target.url).host,
+      'x-forwarded-for': '127.0.0.1',
+      'x-request-id': response.headers.get('x-request-id'),
+      'x-gatepost-forwarded': '1',
+      via: '1.1 gatepost',
+    });
+    expect(target.last.headers).not.toHaveProperty('cookie');
+    expect(target.last.headers).not.toHaveProperty('x-gatepost-identity');
+    expect(response.headers.get('x-target')).toBe('yes');
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+  });
+
+  it('go below the path of forwardUrl, and in every method', async () => {
+    set({ forwardUrl: `${target.url}/base/` });
+    for (const method of ['GET', 'POST', 'PATCH', 'DELETE']) {
+      expect(await answerOf(POST, { method })).toEqual([200, { method, url: `/base${POST}`, bytes: 0 }]);
+    }
+    const head = await send(POST, { method: 'HEAD' });
+    expect([head.status, await head.text(), target.last.method]).toEqual([200, '', 'HEAD']);
+    expect((await send(`${POST}/nothing`)).status).toBe(204);
+  });
+
+  it('are refused before anything is forwarded: wrong key, preflight', async () => {
+    expect((await send(POST, { headers: { 'x-lc-key': 'wrong' } })).status).toBe(401);
+    expect((await send(POST, { method: 'OPTIONS', headers: { origin: 'https://a.b' } })).status).toBe(204);
+    expect(target.received).toEqual([]);
+  });
+
+  it('get no cookie, CORS header or policy for this host from the server', async () => {
+    const { headers } = await send(`${POST}/cookies`);
+    for (const name of ['set-cookie', 'strict-transport-security', 'pragma']) expect(headers.get(name)).toBeNull();
+    expect(headers.get('access-control-allow-origin')).toBe('*');
+    expect([headers.get('x-own'), headers.get('cache-control')]).toEqual(['kept', 'max-age=60']);
+    expect(headers.get('content-security-policy')).toBe("default-src 'none'; sandbox");
+  });
+
+  it.each([
+    ['hang', 504, 124],
+    ['close', 503, 503],
+    ['huge', 502, 1],
+    ['garbage', 502, 1],
+    ['smuggle', 502, 1],
+  ])('to a server that does %s end with %i', async (behaviour, status, code) => {
+    const response = await send(`${POST}/${behaviour}`);
+    expect([response.status, (await response.json()) as object]).toMatchObject([status, { code }]);
+    expect(response.headers.get('retry-after')).toBe(status === 503 ? '1' : null);
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+  });
+
+  it('to a server that is away get 503 with Retry-After, and to an internal one as well', async () => {
+    const away = await ForwardingTarget.start();
+    const { url } = away;
+    await away.stop();
+    for (const forwardUrl of [url, 'http://10.255.255.1', 'http://169.254.169.254', 'http://[::1]:1']) {
+      set({ forwardUrl });
+      const response = await send(POST, { method: 'POST', body: Buffer.alloc(MIB) });
+      expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
+    }
+    set({ forwardUrl: target.url });
+    expect((await send(POST)).status).toBe(200);
+  });
+
+  it('get slow answers piece by piece, redirects as they are, and no 1xx', async () => {
+    expect(await (await send(`${POST}/slow`)).text()).toBe('abc');
+    const redirect = await send(`${POST}/redirect`);
+    expect([redirect.status, redirect.headers.get('location')]).toEqual([302, 'http://169.254.169.254/']);
+    expect(await answerOf(`${POST}/early`)).toEqual([200, {}]);
+    expect(target.received.length).toBe(3);
+  });
+
+  it('see a broken connection where an answer stops in its middle, and never a complete one', async () => {
+    for (const behaviour of ['stall', 'cut']) {
+      const response = await send(`${POST}/${behaviour}`);
+      expect(response.status).toBe(200);
+      await expect(response.text()).rejects.toThrow();
+    }
+  });
+
+  it('carry 50 MiB up, and no more of it than the server reads', async () => {
+    const upload = open('/1.1/files/wait', { 'content-length': String(50 * MIB) });
+    const response = once(upload, 'response') as Promise<[NodeJS.ReadableStream]>;
+    let sent = 0;
+    const hash = createHash('sha256');
+    const sending = (async () => {
+      for (; sent < 50; sent += 1) {
+        hash.update(PIECE);
+        if (!upload.write(PIECE)) await once(upload, 'drain');
+      }
+      upload.end();
+    })();
+    await eventually(() => {
+      expect(target.received.length).toBe(1);
+    });
+    await setTimeout(300);
+    // The buffers of both connections hold the rest.
+    expect(sent).toBeLessThan(25);
+    target.release();
+    await sending;
+    const [answer] = await response;
+    expect(JSON.parse(await text(answer))).toMatchObject({ bytes: 50 * MIB });
+    expect(target.last.body).toBe(hash.digest('hex'));
+  });
+
+  it('get 50 MiB down, and no more of it than the client reads', async () => {
+    const download = open('/1.1/files/large', {}, 'GET').end();
+    const [answer] = (await once(download, 'response')) as [AsyncIterable<Buffer>];
+    await setTimeout(200);
+    expect(target.written).toBeLessThan(25 * MIB);
+    let bytes = 0;
+    for await (const chunk of answer) bytes += chunk.length;
+    expect(bytes).toBe(50 * MIB);
+  });
+
+  it('end at the server when the client goes away: before the answer, in it, in an upload and in a batch', async () => {
+    const isEnded = (path: string) =>
+      eventually(() => {
+        expect(target.received.find(({ url }) => url.endsWith(path))?.isAborted).toBe(true);
+      });
+    const arrived = (path: string) =>
+      eventually(() => {
+        expect(target.received.some(({ url }) => url.endsWith(path))).toBe(true);
+      });
+    const waiting = open(`${POST}/hang`, {}, 'GET').end();
+    await arrived('/hang');
+    waiting.destroy();
+    await isEnded('/hang');
+    const download = open('/1.1/files/large', {}, 'GET').end();
+    await once(download, 'response');
+    download.destroy();
+    await isEnded('/large');
+    const upload = open('/1.1/files/upload', { 'content-length': '1000' });
+    upload.write('some');
+    await arrived('/upload');
+    upload.destroy();
+    await isEnded('/upload');
+    const many = open('/1.1/batch', {});
+    many.end(JSON.stringify({ requests: [{ method: 'GET', path: '/1.1/functions/hang' }] }));
+    await arrived('/functions/hang');
+    many.destroy();
+    await isEnded('/functions/hang');
+  });
+
+  it('get 413 for too large a body, with a length and without', async () => {
+    expect(
+      (await send(POST, { method: 'POST', body: Buffer.alloc(61 * MIB) }).catch(() => ({ status: 413 }))).status,
+    ).toBe(413);
+    expect(target.received).toEqual([]);
+    const endless = open('/1.1/files/endless');
+    const [response] = (await Promise.all([
+      once(endless, 'response'),
+      (async () => {
+        for (let count = 0; count < 61; count += 1) if (!endless.write(PIECE)) await once(endless, 'drain');
+      })(),
+    ])) as unknown as [[{ statusCode: number }]];
+    expect(response[0].statusCode).toBe(413);
+    endless.destroy();
+    await eventually(() => {
+      expect(target.last.isAborted).toBe(true);
+    });
+  });
+
+  it('do not go round in circles', async () => {
+    const loop = [508, { code: 508 }];
+    expect(await answerOf(POST, { headers: { 'x-gatepost-forwarded': '1' } })).toMatchObject(loop);
+    expect(await answerOf(POST, { headers: { via: '1.1 a, 1.1 gatepost' } })).toMatchObject(loop);
+    set({ forwardUrl: `${GATEWAY_CONFIG.baseUrl}/x` });
+    expect(await answerOf(POST)).toMatchObject(loop);
+    set({ forwardUrl: `http://127.0.0.1:${gateway.port}` });
+    expect(await answerOf(POST)).toMatchObject(loop);
+    expect(target.received).toEqual([]);
+  });
+
+  it('work within a batch, in order, beside those that Gatepost serves', async () => {
+    const user = { objectId: 'a'.repeat(24), createdAt: 'x', updatedAt: 'x' };
+    services.answer(accountsRpc.getUser, () => ({ user }));
+    const [first, second, third] = await batch(`${POST}/1`, `/1.1/users/${user.objectId}`, `${POST}/error`);
+    expect(first).toEqual({ success: { method: 'GET', url: `${POST}/1`, bytes: 0 } });
+    expect(second).toEqual({ success: user });
+    expect(third).toEqual({ error: { code: 101, error: 'none' } });
+    expect(target.received.map(({ url }) => url)).toEqual([`${POST}/1`, `${POST}/error`]);
+  });
+
+  it('cannot break the form of a batch', async () => {
+    const names = ['html', 'broken', 'gzip', 'redirect', 'nothing', 'close', 'hang', 'cut', 'stall', 'large', '2'];
+    const answers = await batch(...names.map((name) => `${POST}/${name}`));
+    const codes = answers.map(({ error }) => (error as { code?: number } | undefined)?.code);
+    expect(codes).toEqual([1, 1, 1, 1, undefined, 503, 124, 1, 1, 116, undefined]);
+    expect(answers[0]).toEqual({
+      error: { code: 1, error: 'The server that the request was forwarded to answered 500 without JSON.' },
+    });
+  });
+
+  it('are described by the body of a form, for browsers that cannot send headers', async () => {
+    const response = await fetch(`http://127.0.0.1:${gateway.port}${POST}`, {
+      method: 'POST',
+      headers: { 'content-type': 'text/plain' },
+      body: JSON.stringify({
+        _method: 'PUT',
+        _ApplicationId: APPLICATION.id,
+        _ApplicationKey: APPLICATION.appKey,
+        a: 1,
+      }),
+    });
+    expect([response.status, await response.json()]).toEqual([200, { method: 'PUT', url: POST, bytes: 7 }]);
+    expect(target.last).toMatchObject({ body: '{"a":1}', headers: SIGNED });
+  });
+
+  it('cannot smuggle a second request', async () => {
+    const socket = connect(gateway.port, '127.0.0.1');
+    const signed = `X-LC-Id: ${APPLICATION.id}\r\nX-LC-Key: ${APPLICATION.appKey}\r\nHost: x\r\n`;
+    socket.write(
+      `POST ${POST} HTTP/1.1\r\n${signed}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET ${POST}/hidden HTTP/1.1\r\n${signed}\r\n`,
+    );
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
+    expect(target.received).toEqual([]);
+  });
+
+  describe('of an application with a forwardSecret', () => {
+    const identity = async (headers: Record<string, string> = {}, secret = SECRET) => {
+      expect((await send(POST, { headers })).status).toBe(200);
+      const token = String(target.last.headers['x-gatepost-identity']);
+      const options = { audience: APPLICATION.id, issuer: 'gatepost', algorithms: ['HS256'] };
+      return (await jwtVerify(token, new TextEncoder().encode(secret), options)).payload;
+    };
+    beforeEach(() => {
+      set({ forwardUrl: target.url }, { forwardSecret: SECRET });
+      services.answer(accountsRpc.resolvePrincipal, ({ caller }) => ({
+        principal: caller.sessionToken === 'known' ? { userId: 'u1', roles: ['b', 'a'] } : { roles: [] },
+      }));
+    });
+
+    it('name the user and the roles of the session, for a minute', async () => {
+      const payload = await identity({ 'x-lc-session': 'known', 'x-gatepost-identity': 'forged' });
+      expect(payload).toMatchObject({
+        aud: APPLICATION.id,
+        iss: 'gatepost',
+        sub: 'u1',
+        roles: ['a', 'b'],
+        master: false,
+      });
+      expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(60);
+      expect(target.last.rawHeaders.filter((name) => /^x.gatepost.identity$/i.test(name)).length).toBe(1);
+    });
+
+    it('name no user without a session and with an invalid one', async () => {
+      for (const headers of [{}, { 'x-lc-session': 'unknown' }]) {
+        const payload = await identity(headers);
+        expect([payload.sub, payload['roles']]).toEqual([undefined, []]);
+      }
+    });
+
+    it('say whether the master key was used', async () => {
+      const key = { 'x-lc-key': `${APPLICATION.masterKey},master` };
+      expect(await identity({ ...key, 'x-lc-session': 'known' })).toMatchObject({ master: true, sub: 'u1' });
+    });
+
+    it('cannot be verified with another secret', async () => {
+      await expect(identity({}, `${SECRET}.`)).rejects.toThrow(/signature/);
+    });
+
+    it('name no more roles than fit into a header', async () => {
+      const roles = Array.from({ length: 500 }, (_, index) => `role-of-some-length-${index}`);
+      services.answer(accountsRpc.resolvePrincipal, () => ({ principal: { userId: 'u1', roles } }));
+      const payload = await identity({ 'x-lc-session': 'known' });
+      expect(payload).toMatchObject({ rolesCut: true });
+      expect(String(target.last.headers['x-gatepost-identity']).length).toBeLessThan(8_192);
+    });
+
+    it('are not forwarded without an answer about the session', async () => {
+      services.fail(accountsRpc.resolvePrincipal, appError('SERVICE_UNAVAILABLE'));
+      expect((await send(POST, { headers: { 'x-lc-session': 'known' } })).status).toBe(503);
+      expect(target.received).toEqual([]);
+    });
+  });
+
+  it('are counted as forwarded', async () => {
+    await send(POST);
+    const metrics = await (await fetch(`http://127.0.0.1:${gateway.port}/metrics`)).text();
+    expect(metrics).toMatch(/gatepost_http_request_duration_seconds_count\{[^}]*route="forwarded"[^}]*\}/);
+  });
+
+  it.each([
+    ['POST', '/1.1/stats/collect'],
+    ['POST', '/1.1/always_collect'],
+    ['GET', '/1.1/statistics/apps/x/sendPolicy'],
+  ])('are not the statistics of SDKs: %s %s', async (method, path) => {
+    set({ forwardUrl: target.url, forwardPaths: ['/1.1/*'] });
+    expect(await answerOf(path, { method, ...(method === 'POST' ? { body: '{"a":1}' } : {}) })).toEqual([200, {}]);
+    expect((await send(path, { method, headers: { 'x-lc-key': 'wrong' } })).status).toBe(401);
+    expect(target.received).toEqual([]);
+  });
+});
