@@ -5,6 +5,7 @@ import { DeadLetters } from '#messaging';
 import { appsCommand, type GivenKeys, permissionsCommand } from './commands/apps.command.js';
 import { platformsCommand, textMessagesCommand } from './commands/credentials.command.js';
 import { deadLettersCommand } from './commands/dead-letters.command.js';
+import { importCommand } from './import/import.command.js';
 import { indexesCommand } from './commands/indexes.command.js';
 import { lockoutsCommand } from './commands/lockouts.command.js';
 import { mailsCommand } from './commands/mails.command.js';
@@ -13,6 +14,7 @@ import { pushCommand } from './commands/push.command.js';
 import { templatesCommand } from './commands/templates.command.js';
 import { doctorCommand } from './doctor/doctor.command.js';
 import { connectToServer, SilentServiceError, type WithServer } from './operator-connection.js';
+import { rescueCommand } from './rescue/rescue.command.js';
 import { secretsCommand } from './secrets/secrets.command.js';
 import { runCommand, type Terminal } from './terminal.js';
 
@@ -37,14 +39,16 @@ const PLAIN_ERRORS = [AppError, ConfigError, SilentServiceError, StartError];
 
 const HELP = `
 It connects to a running standalone server through its data folder (GATEPOST_DATA_DIR, ./data by default) or, if AMQP_URL
-is set, to the services behind that message broker. "migrate" connects to DATABASE_URL itself.`;
+is set, to the services behind that message broker. "migrate" connects to DATABASE_URL itself; "rescue" needs no server.`;
 
 /**
  * Runs one command of the operator's command line.
- * @returns the status of the process: 0 for success, 1 for a failure, whose reason is on standard error
+ * @returns the status of the process: 0 for success, 1 for a failure, whose reason is on standard error, 2 for a partial success
  */
 export async function runGatepost(args: readonly string[], terminal: Terminal): Promise<number> {
   const program = new Command('gatepost')
+    // Options after a command are its own.
+    .enablePositionalOptions()
     .usage('<command>')
     .description('The operator\'s command line. Run it with "npm run gatepost -- <command>".')
     .addHelpText('after', HELP);
@@ -53,6 +57,7 @@ export async function runGatepost(args: readonly string[], terminal: Terminal): 
     appsCommand(withServer, () => givenKeysIn(terminal.env)),
     deadLettersCommand((work) => withDeadLetters(terminal.env, work)),
     doctorCommand(withServer),
+    importCommand(withServer),
     indexesCommand(withServer),
     lockoutsCommand(withServer),
     mailsCommand(withServer),
@@ -60,21 +65,23 @@ export async function runGatepost(args: readonly string[], terminal: Terminal): 
     permissionsCommand(withServer),
     platformsCommand(withServer),
     pushCommand(withServer),
+    rescueCommand(),
     secretsCommand(withServer),
     templatesCommand(withServer),
     textMessagesCommand(withServer),
   ];
   for (const command of commands) program.addCommand(command);
   writeTo(terminal, program);
-  try {
-    const hasFailed = await runCommand(terminal, () => program.parseAsync(args, { from: 'user' }));
-    return hasFailed ? 1 : 0;
-  } catch (error) {
-    // Commander has printed the help or the reason itself.
-    if (error instanceof CommanderError) return error.exitCode;
-    terminal.writeError(`${describe(error)}\n`);
-    return 1;
-  }
+  return runCommand(
+    terminal,
+    () => program.parseAsync(args, { from: 'user' }),
+    (error) => {
+      // Commander has printed the help or the reason itself.
+      if (error instanceof CommanderError) return error.exitCode;
+      terminal.writeError(`${describe(error)}\n`);
+      return 1;
+    },
+  );
 }
 
 /** Commands that are added to others do not take over these settings. */

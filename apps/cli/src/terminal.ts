@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { readFileSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import { StartError } from '#bootstrap';
 
 /** The code of the error that TextDecoder throws. */
@@ -12,31 +13,69 @@ export interface Terminal {
   readonly env: NodeJS.ProcessEnv;
   /** All of its standard input. */
   readInput(): Uint8Array;
+  /** Standard input as a stream, for input that can be large. */
+  openInput(): Readable;
   writeOutput(text: string): void;
   writeError(text: string): void;
+  /** Whether a person watches standard error, so that a line there may change. */
+  readonly isWatched?: boolean;
 }
 
 interface RunningCommand {
   readonly terminal: Terminal;
-  hasFailed: boolean;
+  status: number;
 }
 
 const running = new AsyncLocalStorage<RunningCommand>();
 
-/** Runs a command. @returns whether it has reported a failure by `reportFailure` */
-export async function runCommand(terminal: Terminal, work: () => Promise<unknown>): Promise<boolean> {
-  const command = { terminal, hasFailed: false };
-  await running.run(command, work);
-  return command.hasFailed;
+/**
+ * Runs a command.
+ * @param onFailure prints the error, and returns its status
+ * @returns the status of the process: what `reportFailure` has set; else that of the failure, or 0
+ */
+export async function runCommand(
+  terminal: Terminal,
+  work: () => Promise<unknown>,
+  onFailure: (error: unknown) => number,
+): Promise<number> {
+  const command = { terminal, status: 0 };
+  try {
+    await running.run(command, work);
+  } catch (error) {
+    // A command that was ended in its middle has set its own status.
+    const status = onFailure(error);
+    return command.status === 0 ? status : command.status;
+  }
+  return command.status;
 }
 
 export function print(line: string): void {
   runningCommand().terminal.writeOutput(`${line}\n`);
 }
 
-/** Makes the command end with status 1, after its output. */
-export function reportFailure(): void {
-  runningCommand().hasFailed = true;
+/** Writes to standard error: what accompanies the output, but is no part of it. */
+export function printAside(text: string): void {
+  runningCommand().terminal.writeError(text);
+}
+
+/** Whether a person watches standard error. */
+export function isWatched(): boolean {
+  return runningCommand().terminal.isWatched === true;
+}
+
+/** Makes the command end with status 1, or the given one, after its output. */
+export function reportFailure(status = 1): void {
+  runningCommand().status = status;
+}
+
+/** Standard input as a stream. */
+export function openInput(): Readable {
+  return runningCommand().terminal.openInput();
+}
+
+/** All of standard input. */
+export function readInput(): Uint8Array {
+  return runningCommand().terminal.readInput();
 }
 
 function runningCommand(): RunningCommand {

@@ -5,6 +5,8 @@ import {
   applicationsRpc,
   CLASS_NAMES,
   CLASS_OPERATIONS,
+  SECRET_SETTING_NAMES,
+  secretSettings,
   type ClassName,
   type ClassOperation,
   type ClassPermission,
@@ -12,6 +14,7 @@ import {
 } from '#contracts';
 import type { WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
+import { secretFrom } from './credential-fields.js';
 
 const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
 
@@ -68,6 +71,7 @@ function show(withServer: WithServer): Command {
         const { application } = await rpc.call(applicationsRpc.get, { id });
         printKeys(application);
         for (const name of SETTING_NAMES) print(settingLine(name, JSON.stringify(application.settings[name])));
+        for (const name of application.secretsSet) print(settingLine(name, '(secret)'));
       }),
     );
 }
@@ -76,15 +80,18 @@ function set(withServer: WithServer): Command {
   return new Command('set')
     .argument('<app-id>')
     .argument('<name>', 'the setting')
-    .argument('<value>', 'its new value')
+    .argument('<value>', 'its new value; a secret as @path/to/file, or - for standard input')
     .description('change a setting; it takes effect everywhere within a second')
     .addHelpText('after', `\nSettings:\n${describeSettings()}`)
-    .action((id: string, name: string, value: string) =>
-      withServer(async (rpc) => {
+    .action((id: string, name: string, text: string) => {
+      const isSecret = SECRET_SETTING_NAMES.some((secret) => secret === name);
+      const value = isSecret && text !== '' ? secretFrom(name, text) : text;
+      return withServer(async (rpc) => {
         await rpc.call(applicationsRpc.changeSetting, { id, name, value });
-        print(`${name} is ${value}.`);
-      }),
-    );
+        if (isSecret) print(`${name} is ${value === '' ? 'removed' : 'set'}.`);
+        else print(`${name} is ${value}.`);
+      });
+    });
 }
 
 function rotateKeys(withServer: WithServer): Command {
@@ -137,7 +144,9 @@ function printKeys({ id, name, appKey, masterKey, oldKeys }: Application): void 
 
 function describeSettings(): string {
   const { shape } = applicationSettings;
-  return SETTING_NAMES.map((name) => settingLine(name, shape[name].description ?? '')).join('\n');
+  const lines = SETTING_NAMES.map((name) => settingLine(name, shape[name].description ?? ''));
+  const secrets = SECRET_SETTING_NAMES.map((name) => settingLine(name, secretSettings.shape[name].description ?? ''));
+  return [...lines, ...secrets].join('\n');
 }
 
 function settingLine(name: string, text: string): string {

@@ -44,12 +44,19 @@ export function usageOf(fields: readonly CredentialField[]): string {
     .join(' ');
 }
 
+/** Reads a secret from `@path` or `-`. @throws StartError where it is given as a plain argument */
+export function secretFrom(name: string, argument: string, read?: ReadSource): string {
+  const source = sourceOf(argument);
+  if (source === undefined) throw new StartError(plainSecret(name, ' '));
+  return withoutLastBreak(valueFrom(name, source, read));
+}
+
 function notAField(kind: CredentialKind, index: number): string {
   return `Field ${index + 1} is not a field of ${kind.name}. Its fields: ${usageOf(kind.fields)}`;
 }
 
-function plainSecret(name: string): string {
-  return `${name} is a secret, and all users of this machine can read arguments. Put it into a file and write ${name}=@path/to/file, or write ${name}=- and pass it on standard input.`;
+function plainSecret(name: string, joint = '='): string {
+  return `${name} is a secret, and all users of this machine can read arguments. Put it into a file and write ${name}${joint}@path/to/file, or write ${name}${joint}- and pass it on standard input.`;
 }
 
 /** A help text: kinds and their fields, one field per line. */

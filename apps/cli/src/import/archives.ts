@@ -1,0 +1,291 @@
+import type { Readable } from 'node:stream';
+import { crc32 } from 'node:zlib';
+import { Parser, type ReadEntry } from 'tar';
+import * as yauzl from 'yauzl';
+import { quoted } from '../terminal.js';
+import { type Content, contentOf } from './content.js';
+import {
+  bytesOf,
+  BytesProblem,
+  gunzipped,
+  HEAD_BYTES,
+  headOf,
+  limited,
+  type Meter,
+  openStored,
+  readToTheEnd,
+  type StoredFile,
+} from './stored-bytes.js';
+
+/** A regular file in an archive, or a stored file itself. */
+export interface Entry {
+  readonly name: string;
+  /** In bytes, as the archive yields them. */
+  readonly bytes: number;
+  readonly content: Content;
+  open(meter: Meter): AsyncIterable<Buffer>;
+  /** Its place in a tar archive, of which one pass can read several files. */
+  readonly tar?: TarPlace;
+}
+
+interface TarPlace {
+  readonly archive: TarArchive;
+  readonly index: number;
+}
+
+/** A tar archive, which can be read from its beginning only. */
+export interface TarArchive {
+  /** Yields the bytes of the files in their order, and an undefined chunk after the last of each. @throws BytesProblem */
+  open(wanted: ReadonlySet<number>, meter: Meter): AsyncIterable<{ readonly index: number; readonly chunk?: Buffer }>;
+}
+
+/** Collects what the listing of an archive reports. */
+export interface Listing {
+  warn(text: string): void;
+  /** Counts a file, or a further class in a file. @returns false where the limit is reached; the listing then stops */
+  count(): boolean;
+  /** Whether an archive could not be read to its end. */
+  isDamaged: boolean;
+}
+
+const FILE_TYPES = new Set(['File', 'OldFile', 'ContiguousFile']);
+/** Longest header of PAX in bytes, which the parser holds in memory. */
+const MAX_META_BYTES = 1024 * 1024;
+const UNIX_TYPE = 0o170000;
+const UNIX_FILE = 0o100000;
+const UNIX_LINK = 0o120000;
+const MAKE_AGAIN = 'Copy or download it again.';
+const ENDS_EARLY = 'The archive ends within this file: it is truncated. Copy or download it again.';
+
+/** An entry without its first bytes, which would fill the memory where there are many entries. */
+export function entryOf(file: Omit<Entry, 'content'>, head: Buffer, listing: Listing): Entry {
+  const content = contentOf(file.name, head);
+  const parts = content.parts.filter((_, index) => index === 0 || listing.count());
+  return { ...file, content: { ...content, parts } };
+}
+
+/** Why an entry's name is not accepted. Nothing is written by it, but such an archive is no export. */
+function nameProblem(name: string): string | undefined {
+  const path = name.replaceAll('\\', '/');
+  if (path.startsWith('/') || /^[A-Za-z]:/.test(path)) return 'has an absolute path';
+  if (path.split('/').includes('..')) return 'has a path with ".."';
+  return undefined;
+}
+
+/** Whether the entry may be read, after a warning if not. */
+function isAccepted(name: string, problem: string | undefined, listing: Listing): boolean {
+  const reason = nameProblem(name) ?? problem;
+  if (reason !== undefined) listing.warn(`${quoted(name)} ${reason} and is not read.`);
+  return reason === undefined;
+}
+
+type TarEvent = { readonly index: number } & (
+  | { readonly is: 'entry'; readonly entry: ReadEntry }
+  | { readonly is: 'data'; readonly chunk: Buffer }
+  | { readonly is: 'end' }
+  | { readonly is: 'warning'; readonly text: string }
+);
+
+/** The events of one pass over a tar archive; at most those of one chunk are in memory. @throws BytesProblem */
+async function* tarEvents(source: AsyncIterable<Buffer>): AsyncGenerator<TarEvent> {
+  const events: TarEvent[] = [];
+  let index = -1;
+  const parser = new Parser({ zstd: false, maxMetaEntrySize: MAX_META_BYTES });
+  parser.on('entry', (entry: ReadEntry) => {
+    index++;
+    events.push({ is: 'entry', index, entry });
+    entry.on('data', (chunk: Buffer) => events.push({ is: 'data', index, chunk }));
+    entry.on('end', () => events.push({ is: 'end', index }));
+  });
+  parser.on('ignoredEntry', ({ path, type }: ReadEntry) => {
+    const text = `${quoted(path)} is of a kind that cannot be read (${type}) and is left out.`;
+    events.push({ is: 'warning', index, text });
+  });
+  parser.on('warn', (code: string) => {
+    const text = 'A header of the archive is damaged; the file behind it is not read.';
+    if (code === 'TAR_ENTRY_INVALID') events.push({ is: 'warning', index, text });
+  });
+  for await (const chunk of source) {
+    parser.write(chunk);
+    yield* events.splice(0);
+  }
+  // The parser is not ended: it would report a file that is cut off as complete.
+}
+
+interface TarListing {
+  readonly archive: TarArchive;
+  readonly file: StoredFile;
+  readonly isCompressed: boolean;
+  readonly listing: Listing;
+  readonly entries: Entry[];
+  /** The file that the pass is in; undefined where it is not read. */
+  current: { readonly entry: ReadEntry; readonly index: number; readonly pieces: Buffer[]; length: number } | undefined;
+}
+
+/** Lists the files of a tar archive in one pass. A damaged archive has the files before the damage. */
+export async function tarEntries(file: StoredFile, isCompressed: boolean, listing: Listing): Promise<readonly Entry[]> {
+  const archive: TarArchive = {
+    open: (wanted, meter) => tarContents(tarBytes(file, isCompressed, meter), wanted),
+  };
+  const state: TarListing = { archive, file, isCompressed, listing, entries: [], current: undefined };
+  try {
+    await listTar(state);
+    if (state.current !== undefined) throw new BytesProblem(ENDS_EARLY);
+  } catch (error) {
+    if (!(error instanceof BytesProblem)) throw error;
+    listing.isDamaged = true;
+    listing.warn(`${quoted(file.label)}: ${error.message}`);
+    finishTarEntry(state);
+  }
+  return state.entries;
+}
+
+async function listTar(state: TarListing): Promise<void> {
+  const { file, isCompressed, listing } = state;
+  for await (const event of tarEvents(tarBytes(file, isCompressed, { stored: 0 }))) {
+    if (event.is === 'entry' && !listing.count()) return;
+    listTarEvent(state, event);
+  }
+}
+
+function listTarEvent(state: TarListing, event: TarEvent): void {
+  const { current, listing, file } = state;
+  if (event.is === 'warning') listing.warn(`${quoted(file.label)}: ${event.text}`);
+  else if (event.is === 'end') finishTarEntry(state);
+  else if (event.is === 'entry') {
+    const isWanted = isWantedTarEntry(event.entry, listing);
+    if (isWanted) state.current = { entry: event.entry, index: event.index, pieces: [], length: 0 };
+  } else if (current !== undefined && current.length < HEAD_BYTES) {
+    current.pieces.push(event.chunk);
+    current.length += event.chunk.length;
+  }
+}
+
+function finishTarEntry(state: TarListing): void {
+  const { archive, listing, current } = state;
+  state.current = undefined;
+  if (current === undefined) return;
+  const { entry, index, pieces } = current;
+  const head = Buffer.concat(pieces).subarray(0, HEAD_BYTES);
+  const open = (meter: Meter) => onlyChunks(archive.open(new Set([index]), meter));
+  const file = { name: entry.path, bytes: entry.size, open, tar: { archive, index } };
+  state.entries.push(entryOf(file, head, listing));
+}
+
+function tarBytes(file: StoredFile, isCompressed: boolean, meter: Meter): AsyncIterable<Buffer> {
+  const stored = bytesOf(file, meter);
+  return isCompressed ? gunzipped(stored, meter) : stored;
+}
+
+async function* tarContents(
+  archive: AsyncIterable<Buffer>,
+  wanted: ReadonlySet<number>,
+): AsyncGenerator<{ index: number; chunk?: Buffer }> {
+  let left = wanted.size;
+  for await (const event of tarEvents(archive)) {
+    const { index } = event;
+    if (!wanted.has(index)) continue;
+    if (event.is === 'data') yield { index, chunk: event.chunk };
+    if (event.is !== 'end') continue;
+    yield { index };
+    left -= 1;
+    if (left === 0) return;
+  }
+  throw new BytesProblem(ENDS_EARLY);
+}
+
+async function* onlyChunks(contents: AsyncIterable<{ readonly chunk?: Buffer }>): AsyncGenerator<Buffer> {
+  for await (const { chunk } of contents) if (chunk !== undefined) yield chunk;
+}
+
+function isWantedTarEntry({ type, path }: ReadEntry, listing: Listing): boolean {
+  if (type === 'Directory' || type === 'GNUDumpDir') return false;
+  const kind = type === 'SymbolicLink' || type === 'Link' ? 'is a link' : 'is no regular file';
+  return isAccepted(path, FILE_TYPES.has(type) ? undefined : kind, listing);
+}
+
+/** An open zip archive. */
+export interface ZipArchive {
+  readonly entries: readonly Entry[];
+  readonly close: () => Promise<void>;
+}
+
+/** Lists the files of a zip archive from its directory. An archive that cannot be read has none, after a warning. */
+export async function zipEntries(file: StoredFile, listing: Listing): Promise<ZipArchive> {
+  const handle = await openStored(file);
+  const close = () => file.release(handle);
+  try {
+    const zip = await yauzl.fromFdPromise(handle.fd, { autoClose: false, lazyEntries: true, decodeStrings: false });
+    return { entries: await listZip(zip, file, listing), close };
+  } catch (error) {
+    listing.isDamaged = true;
+    listing.warn(`${quoted(file.label)}: ${zipProblem(error).message}`);
+    return { entries: [], close };
+  }
+}
+
+async function listZip(zip: yauzl.ZipFile, file: StoredFile, listing: Listing): Promise<Entry[]> {
+  const found: yauzl.Entry[] = [];
+  let stored = 0;
+  for await (const entry of zip.eachEntry()) {
+    if (!listing.count()) break;
+    stored += entry.compressedSize;
+    // Entries that share bytes are how a small archive grows without limit.
+    if (stored > file.size) throw new BytesProblem('The files of the archive overlap. Make the archive again.');
+    if (isWantedZipEntry(entry, listing)) found.push(entry);
+  }
+  const entries: Entry[] = [];
+  for (const entry of found) {
+    const open = (meter: Meter) => zipContent(zip, entry, meter);
+    const head = await headOf(open({ stored: 0 }));
+    entries.push(entryOf({ name: zipName(entry), bytes: entry.uncompressedSize, open }, head, listing));
+  }
+  return entries;
+}
+
+function isWantedZipEntry(entry: yauzl.Entry, listing: Listing): boolean {
+  const name = zipName(entry);
+  if (name.endsWith('/')) return false;
+  const type = (entry.externalFileAttributes >>> 16) & UNIX_TYPE;
+  if (type !== 0 && type !== UNIX_FILE)
+    return isAccepted(name, type === UNIX_LINK ? 'is a link' : 'is no regular file', listing);
+  if (entry.isEncrypted()) return isAccepted(name, 'is encrypted', listing);
+  const method = entry.canDecodeFileData()
+    ? undefined
+    : `is compressed by method ${entry.compressionMethod}, not by deflate,`;
+  return isAccepted(name, method, listing);
+}
+
+function zipName(entry: yauzl.Entry): string {
+  return yauzl.getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, false);
+}
+
+async function* zipContent(zip: yauzl.ZipFile, entry: yauzl.Entry, meter: Meter): AsyncGenerator<Buffer> {
+  meter.stored += entry.compressedSize;
+  let checksum = 0;
+  try {
+    const stream = await zip.openReadStreamPromise(entry);
+    for await (const chunk of limited(destroyed(stream), meter)) {
+      checksum = crc32(chunk, checksum);
+      yield chunk;
+    }
+  } catch (error) {
+    throw zipProblem(error);
+  }
+  if (checksum !== entry.crc32) throw new BytesProblem(`The checksum of the file is wrong. ${MAKE_AGAIN}`);
+}
+
+async function* destroyed(stream: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* readToTheEnd(stream);
+  } finally {
+    stream.destroy();
+  }
+}
+
+function zipProblem(error: unknown): BytesProblem {
+  if (error instanceof BytesProblem) return error;
+  const { message } = error as Error;
+  if (message.includes('encryption')) return new BytesProblem('The archive is encrypted. Decrypt it first.');
+  return new BytesProblem(`The archive is damaged or truncated. ${MAKE_AGAIN}`, { cause: error });
+}

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import type { ImportedObject } from '#contracts';
+import { ClaimIndex } from './claim-index.js';
+
+const TIME = '2020-01-01T00:00:00.000Z';
+const LATER = '2021-01-01T00:00:00.000Z';
+
+const user = (objectId: string, more: Partial<ImportedObject> = {}): ImportedObject => ({
+  ...{ objectId, createdAt: TIME, updatedAt: TIME, acl: null, columns: {}, fields: {}, ...more },
+});
+const stored = (objectId: string, claims: string[], more: Partial<ImportedObject> = {}) => ({
+  object: user(objectId, more),
+  claims,
+});
+
+describe('the claims of a preview', () => {
+  it('belong to the object that was stored last', () => {
+    const index = new ClaimIndex();
+    index.store([stored('a', ['email x', 'username a']), stored('b', ['username b'])], []);
+    expect(['email x', 'username a', 'username b', 'email y'].map((claim) => index.owner(claim))).toEqual([
+      ...['a', 'a', 'b'],
+      undefined,
+    ]);
+    expect([index.has('a'), index.has('c'), index.has('')]).toEqual([true, false, false]);
+  });
+
+  it('are free once a newer version of their object lacks them', () => {
+    const index = new ClaimIndex();
+    index.store([stored('a', ['email x', 'username a'])], []);
+    index.store([stored('a', ['email y', 'username a'])], []);
+    expect([index.owner('email x'), index.owner('email y')]).toEqual([null, 'a']);
+    index.store([stored('b', ['email x'])], []);
+    expect(index.owner('email x')).toBe('b');
+  });
+
+  it('can move within one batch, and in a ring', () => {
+    const index = new ClaimIndex();
+    index.store([stored('a', ['n 1']), stored('b', ['n 2']), stored('c', ['n 3'])], []);
+    index.store([stored('a', ['n 2']), stored('b', ['n 3']), stored('c', ['n 1'])], []);
+    expect(['n 1', 'n 2', 'n 3'].map((claim) => index.owner(claim))).toEqual(['c', 'a', 'b']);
+  });
+
+  it('keep the session token of an object whose newer version has none', () => {
+    const index = new ClaimIndex();
+    index.store([stored('a', ['sessionToken t', 'email x'], { sessionToken: 't' })], []);
+    index.store([stored('a', [])], []);
+    expect([index.owner('sessionToken t'), index.owner('email x')]).toEqual(['a', null]);
+    index.store([stored('a', ['sessionToken u'], { sessionToken: 'u' })], []);
+    expect([index.owner('sessionToken t'), index.owner('sessionToken u')]).toEqual([null, 'a']);
+  });
+
+  it('that stored objects give up are free, unless another object has taken them since', () => {
+    const index = new ClaimIndex();
+    index.store([stored('a', []), stored('b', ['email x'])], ['email y']);
+    expect([index.owner('email x'), index.owner('email y')]).toEqual(['b', null]);
+    // The service gives up the address of the stored user once more: it does not know of the batches before.
+    index.store([stored('a', [], { updatedAt: LATER })], ['email x']);
+    expect(index.owner('email x')).toBe('b');
+  });
+
+  it('that an earlier version in the same batch had are free', () => {
+    const index = new ClaimIndex();
+    index.store([stored('a', ['email x']), stored('a', ['email y'])], ['email x']);
+    expect([index.owner('email x'), index.owner('email y')]).toEqual([null, 'a']);
+  });
+
+  it('go to the service with the times of the objects that it asks about', () => {
+    const index = new ClaimIndex();
+    index.store([stored('a', ['email x'], { updatedAt: LATER }), stored('b', ['email y'])], ['email z']);
+    expect(index.earlier([user('a'), user('a'), user('new')], ['email x', 'email z', 'email new'])).toEqual({
+      owners: { 'email x': 'a', 'email z': null },
+      objects: [{ objectId: 'a', createdAt: TIME, updatedAt: LATER }],
+    });
+  });
+
+  it('survive growth', () => {
+    const index = new ClaimIndex();
+    const count = 20_000;
+    for (let from = 0; from < count; from += 1_000) {
+      const batch = Array.from({ length: 1_000 }, (_, n) =>
+        stored(`id${from + n}`, [`email ${from + n}`, `username ${from + n}`]),
+      );
+      index.store(batch, []);
+    }
+    for (let n = 0; n < count; n += 1)
+      if (index.owner(`email ${n}`) !== `id${n}`) expect.fail(`the address of ${n} belongs to another`);
+    expect([index.owner(`email ${count}`), index.has('id0'), index.has(`id${count}`)]).toEqual([
+      undefined,
+      true,
+      false,
+    ]);
+  });
+});

@@ -1,0 +1,141 @@
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { once } from 'node:events';
+import { StartError } from '#bootstrap';
+import type { ClassName, ImportedObject, ImportNote, ImportVerdict } from '#contracts';
+
+/** The place of a row in an export. */
+export interface RowPlace {
+  readonly file: string;
+  readonly line: number;
+  readonly className: string;
+  readonly objectId?: string | undefined;
+}
+
+/** How many rows of a class went which way. `read` is the sum of the others. */
+export interface ClassCounts {
+  read: number;
+  imported: number;
+  unchanged: number;
+  keptNewer: number;
+  importedWithout: number;
+  refused: number;
+}
+
+const COUNTS = {
+  imported: 'imported',
+  imported_without: 'importedWithout',
+  unchanged: 'unchanged',
+  kept_newer: 'keptNewer',
+  refused: 'refused',
+} as const satisfies Record<ImportVerdict['outcome'], keyof ClassCounts>;
+const REPORTED: ReadonlySet<string> = new Set(['imported_without', 'kept_newer', 'refused']);
+const MAX_WARNINGS = 200;
+const MAX_KIND_LENGTH = 60;
+/** Devices that our own WebSocket reaches. The others need the push service of a vendor. */
+const OWN_PUSH: ReadonlySet<string> = new Set(['android', 'android/lc', 'web']);
+
+/** Counts rows by class and outcome, and writes those that did not simply go in to the report. */
+export class ImportSummary {
+  readonly classes = new Map<string, ClassCounts>();
+  readonly warnings: string[] = [];
+  readonly #startedAt = performance.now();
+  readonly #report: WriteStream | undefined;
+  #failure: Error | undefined;
+  #withoutToken = 0;
+  #withoutPassword = 0;
+  readonly #devices = new Map<string, number>();
+
+  /** @param report the path of the report; readable by its owner only, because it names objects */
+  constructor(report: string | undefined) {
+    if (report === undefined) return;
+    this.#report = createWriteStream(report, { mode: 0o600 });
+    this.#report.on('error', (error) => {
+      this.#failure = new StartError(`The report cannot be written: ${error.message}. Choose another --report file.`);
+    });
+  }
+
+  /** Waits until the report is open. @throws StartError where it cannot be written */
+  async open(): Promise<void> {
+    if (this.#report?.pending === true) await once(this.#report, 'open').catch(() => undefined);
+    this.#assertWritable();
+  }
+
+  /** @throws StartError where the report cannot be written */
+  async add(place: RowPlace, { outcome, notes }: ImportVerdict): Promise<void> {
+    const counts = this.countsOf(place.className);
+    counts.read += 1;
+    counts[COUNTS[outcome]] += 1;
+    if (this.#report === undefined || !REPORTED.has(outcome)) return;
+    const { file, line, className, objectId } = place;
+    const [first = { field: 'updatedAt', reason: 'is older than that of the object here' }, ...more] = notes;
+    const entry = { file, line, class: className, objectId, outcome, ...first, ...(more.length > 0 ? { more } : {}) };
+    if (!this.#report.write(`${JSON.stringify(entry)}\n`)) await once(this.#report, 'drain').catch(() => undefined);
+    this.#assertWritable();
+  }
+
+  refuse(place: RowPlace, note: ImportNote): Promise<void> {
+    return this.add(place, { outcome: 'refused', notes: [note] });
+  }
+
+  /** Counts what the owner must know before the switch. */
+  notice(className: ClassName, { password, sessionToken, columns, fields }: ImportedObject): void {
+    if (className === '_User') {
+      if (sessionToken === undefined) this.#withoutToken += 1;
+      if (password === undefined) this.#withoutPassword += 1;
+    }
+    if (className !== '_Installation') return;
+    const { deviceType = 'unknown' } = columns;
+    const kind = [deviceType, fields['vendor']].filter((part) => typeof part === 'string').join('/');
+    this.#devices.set(kind, (this.#devices.get(kind) ?? 0) + 1);
+  }
+
+  /** Adds what was counted to the warnings. */
+  conclude(): void {
+    if (this.#withoutToken > 0)
+      this.warn(
+        `${this.#withoutToken} users have no session token in the export: they must log in again. The console's export has the tokens.`,
+      );
+    if (this.#withoutPassword > 0)
+      this.warn(
+        `${this.#withoutPassword} users have no usable password in the export. Users of text messages and platforms have none.`,
+      );
+    for (const [kind, count] of [...this.#devices].sort())
+      this.warn(`${kind.slice(0, MAX_KIND_LENGTH)}: ${count} devices${OWN_PUSH.has(kind) ? '' : ' (unreachable)'}.`);
+  }
+
+  warn(text: string): void {
+    if (this.warnings.length < MAX_WARNINGS && !this.warnings.includes(text)) this.warnings.push(text);
+  }
+
+  countsOf(className: string): ClassCounts {
+    const counts = this.classes.get(className) ?? {
+      read: 0,
+      imported: 0,
+      unchanged: 0,
+      keptNewer: 0,
+      importedWithout: 0,
+      refused: 0,
+    };
+    this.classes.set(className, counts);
+    return counts;
+  }
+
+  get seconds(): number {
+    return Math.round((performance.now() - this.#startedAt) / 100) / 10;
+  }
+
+  /** Whether rows were refused or lack a part. */
+  get isIncomplete(): boolean {
+    return [...this.classes.values()].some(({ refused, importedWithout }) => refused + importedWithout > 0);
+  }
+
+  async close(): Promise<void> {
+    if (this.#report === undefined || this.#failure !== undefined) return;
+    this.#report.end();
+    await once(this.#report, 'close');
+  }
+
+  #assertWritable(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+}

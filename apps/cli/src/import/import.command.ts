@@ -1,0 +1,220 @@
+import { Command } from 'commander';
+import { StartError } from '#bootstrap';
+import { applicationsRpc, type ClassName } from '#contracts';
+import { AppError } from '#errors';
+import type { RpcClient } from '#messaging';
+import type { WithServer } from '../operator-connection.js';
+import { ProgressLine, spanOf } from '../progress.js';
+import { print, printAside, reportFailure } from '../terminal.js';
+import { openSource } from './export-source.js';
+import type { Export, ExportPart } from './export.types.js';
+import { importPermissions } from './import-permissions.js';
+import { ImportRun, rowsOf } from './import-run.js';
+import { type ClassCounts, ImportSummary } from './import-summary.js';
+import { checkPassword } from './password-check.js';
+import { memberRows, readRoleMembers } from './role-members.js';
+import { verifyCommand } from './verify.command.js';
+
+interface Options {
+  readonly app: string;
+  readonly apply?: true;
+  readonly json?: true;
+  readonly report?: string;
+  readonly roleMembers?: string;
+  readonly wrapPasswords?: true;
+  readonly check?: string;
+  readonly passwordStdin?: true;
+}
+
+/** In this order: roles name users, and the members of roles name both. */
+const CLASSES: readonly ClassName[] = ['_User', '_Role', '_Installation'];
+const HELP = `
+Without --apply it is a preview: it reads everything, compares it with the database, prints the summary, and writes nothing.
+Run it again at any time: objects are recognised by their objectId, and the newer updatedAt counts.
+
+PATH is a file, a folder of any depth, a .tar.gz, .tar, .zip or .gz archive, or - for standard input.
+Classes other than _User, _Role and _Installation are counted, not imported. Guide: docs/leaving-leancloud.md
+
+Status: 0: every row is in; 2: some rows are refused or incomplete, or the import was interrupted; 1: nothing was done.`;
+
+/** `gatepost import …` */
+export function importCommand(withServer: WithServer): Command {
+  return (
+    new Command('import')
+      .description("import the users, roles and devices of LeanCloud's export, with passwords and sessions")
+      .usage('[options] <path...> --app <app-id>')
+      .argument('<path...>', 'the export')
+      .option('--app <app-id>', 'the application')
+      // The options after "verify" are its own.
+      .enablePositionalOptions()
+      .option('--apply', 'write (a preview by default)')
+      .option('--report <file>', 'write one JSON line for each row that does not simply go in')
+      .option('--role-members <csv>', 'members of roles that the export lacks, as lines ROLE,USERNAME-OR-ID')
+      .option('--wrap-passwords', 'hash the old password hashes with bcrypt at once: 60 ms for each user')
+      .option(
+        '--check <user>',
+        'ask for the password of this username, e-mail address or number, and compare it with the export',
+      )
+      .option('--password-stdin', 'with --check: read the password from standard input')
+      .option('--json', 'print the summary as JSON, and nothing else')
+      .addHelpText('after', HELP)
+      .action(async (paths: string[], options: Options, command: Command) => {
+        // A required option would be required of "verify", too.
+        if ((options.app as string | undefined) === undefined) command.error('error: name the application with --app');
+        const source = await openSource(paths);
+        try {
+          if (options.check === undefined) await withServer((rpc) => runImport(rpc, source, options));
+          else await checkPassword(source, options.check, options.passwordStdin === true);
+        } finally {
+          await source.close();
+        }
+      })
+      .addCommand(verifyCommand(withServer))
+  );
+}
+
+async function runImport(rpc: RpcClient, source: Export, options: Options): Promise<void> {
+  await assertApplication(rpc, options.app);
+  const summary = new ImportSummary(options.report);
+  await summary.open();
+  const run = new ImportRun(
+    rpc,
+    { appId: options.app, isPreview: options.apply !== true, wrapPasswords: options.wrapPasswords === true },
+    summary,
+  );
+  const progress = options.json === true ? undefined : new ProgressLine((seconds) => stateOf(source, summary, seconds));
+  const onInterrupt = () => {
+    run.stop();
+    printAside('\nEnding after this batch …\n');
+  };
+  process.once('SIGINT', onInterrupt);
+  let failure: unknown;
+  try {
+    for (const warning of source.warnings) summary.warn(warning);
+    const changes = await importPermissions(rpc, source, { ...options, isPreview: options.apply !== true }, summary);
+    await importAll(run, source, options, summary);
+    progress?.stop();
+    summary.conclude();
+    printSummary(summary, options, { permissions: changes, isStopped: run.isStopped });
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    progress?.stop();
+    process.removeListener('SIGINT', onInterrupt);
+    await summary.close();
+    reportEnd(run, summary, failure, options);
+  }
+}
+
+/** @throws StartError with the command that creates it */
+async function assertApplication(rpc: RpcClient, id: string): Promise<void> {
+  try {
+    await rpc.call(applicationsRpc.get, { id });
+  } catch (error) {
+    if (!(error instanceof AppError && error.is('NOT_FOUND'))) throw error;
+    throw new StartError(
+      `There is no application ${id}. Create it with the keys that the shipped app carries: GATEPOST_APP_KEY=… GATEPOST_MASTER_KEY=… npm run gatepost -- apps create NAME --id ${id} --given-keys`,
+      { cause: error },
+    );
+  }
+}
+
+async function importAll(run: ImportRun, source: Export, options: Options, summary: ImportSummary): Promise<void> {
+  for (const className of CLASSES) {
+    if (run.isStopped) return;
+    await run.importObjects(
+      className,
+      rowsOf(source, (part) => part.kind === 'rows' && part.className === className),
+    );
+    if (className === '_Role') await importMembers(run, source, options, summary);
+  }
+  await countOthers(source, summary);
+}
+
+async function importMembers(
+  run: ImportRun,
+  source: Export,
+  { roleMembers }: Options,
+  summary: ImportSummary,
+): Promise<void> {
+  const relations = source.parts.filter(({ kind, relation }) => kind === 'relation' && relation !== undefined);
+  for (const field of ['users', 'roles'] as const) {
+    const parts = relations.filter(({ relation }) => relation?.field === field);
+    for (const { file, form } of parts) summary.warn(`Members of roles (${field}) come from ${file} (${form}).`);
+    await run.importMembers(
+      field,
+      memberRows(
+        rowsOf(source, (part) => parts.includes(part)),
+        summary,
+      ),
+    );
+  }
+  if (roleMembers !== undefined) await run.importMembers('users', readRoleMembers(roleMembers));
+  const roles = summary.classes.get('_Role')?.read ?? 0;
+  if (relations.length === 0 && roleMembers === undefined && roles > 0)
+    summary.warn(
+      `${roles} roles have no members: the export has no file of members. Use "gatepost rescue", or --role-members.`,
+    );
+}
+
+/** Classes that are not imported: an owner must know what stays behind. */
+async function countOthers(source: Export, summary: ImportSummary): Promise<void> {
+  const counts = new Map<string, number>();
+  const isOther = ({ kind, className }: ExportPart) => kind === 'rows' && !CLASSES.includes(className as ClassName);
+  for await (const { className } of source.rowsOf(source.parts.filter(isOther), true))
+    counts.set(className, (counts.get(className) ?? 0) + 1);
+  for (const [className, count] of counts) summary.warn(`${className}: ${count} rows are not imported.`);
+}
+
+function printSummary(
+  summary: ImportSummary,
+  { apply, json }: Options,
+  { permissions, isStopped }: { readonly permissions: readonly string[]; readonly isStopped: boolean },
+): void {
+  const { seconds, warnings } = summary;
+  const classes = Object.fromEntries(summary.classes);
+  if (json === true) {
+    print(JSON.stringify({ applied: apply === true, seconds, classes, permissions, warnings }));
+    return;
+  }
+  printTable(summary.classes);
+  for (const change of permissions) print(`permission ${change}`);
+  for (const warning of warnings) print(`! ${warning}`);
+  const done = isStopped ? 'Stopped after' : 'Imported in';
+  print(apply === true ? `${done} ${seconds} s.` : `Nothing was written (${seconds} s). Write with --apply.`);
+}
+
+/** Rows a second, and the time left by the bytes that are read. */
+function stateOf({ bytesRead, bytesTotal }: Export, summary: ImportSummary, seconds: number): string {
+  const rows = [...summary.classes.values()].reduce((sum, { read }) => sum + read, 0);
+  const share = bytesTotal === 0 ? 0 : Math.min(1, bytesRead / bytesTotal);
+  const left = share === 0 ? '' : `, ${spanOf((seconds * (1 - share)) / share)} left`;
+  return `${rows} rows, ${Math.round(rows / Math.max(seconds, 1))} a second, ${Math.round(share * 100)} %${left}`;
+}
+
+const COLUMNS: readonly [keyof ClassCounts, string][] = [
+  ['read', 'read'],
+  ['imported', 'imported'],
+  ['importedWithout', 'incomplete'],
+  ['unchanged', 'unchanged'],
+  ['keptNewer', 'newer here'],
+  ['refused', 'refused'],
+];
+const NAME_WIDTH = 28;
+const COUNT_WIDTH = 12;
+
+function printTable(classes: ReadonlyMap<string, ClassCounts>): void {
+  print(''.padEnd(NAME_WIDTH) + COLUMNS.map(([, title]) => title.padStart(COUNT_WIDTH)).join(''));
+  for (const [className, counts] of classes)
+    print(className.padEnd(NAME_WIDTH) + COLUMNS.map(([name]) => String(counts[name]).padStart(COUNT_WIDTH)).join(''));
+}
+
+/** Sets the status, and says how to go on. */
+function reportEnd(run: ImportRun, summary: ImportSummary, failure: unknown, { apply }: Options): void {
+  const hasWritten = apply === true && [...summary.classes.values()].some(({ imported }) => imported > 0);
+  if (run.isStopped || failure !== undefined) {
+    if (hasWritten) printAside('Run the same command again to go on: rows that are in stay unchanged.\n');
+    reportFailure(hasWritten ? 2 : 1);
+  } else if (summary.isIncomplete) reportFailure(2);
+}

@@ -1,0 +1,187 @@
+import { isUtf8 } from 'node:buffer';
+import type { JsonObject, JsonValue } from '#contracts';
+import { isJsonObject } from '#objects';
+import type { ReadRow, RowReader } from './export.types.js';
+
+/** Longest row in bytes: LeanCloud's rows end at MongoDB's limit of a document, 16 MiB. */
+export const MAX_ROW_BYTES = 16 * 1024 * 1024;
+/** Levels of objects and lists in one row. */
+export const MAX_DEPTH = 64;
+
+export const TOO_LONG = 'The row is longer than 16 MiB. Shorten it in the export.';
+export const TOO_DEEP = 'The row nests objects and lists more than 64 levels deep. Flatten it in the export.';
+export const PROTOTYPE = 'The row has a key __proto__. Remove the key in the export.';
+const NOT_UTF8 = 'The row is not valid UTF-8. Save the file as UTF-8.';
+const NOT_JSON = 'The row is not valid JSON. Export the class again.';
+const NOT_OBJECT = 'The row is not a JSON object. Export the class again.';
+const NUL = 'The row contains a NUL byte. Export the class again.';
+export const TRUNCATED = 'The file ends within this row: it is truncated. Export the class again.';
+
+/** A shorter row cannot nest so deeply that parsing costs much memory. */
+const CHEAP_BYTES = 4_096;
+const MAX_PIECES = 1_024;
+export const BYTE = {
+  tab: 0x09,
+  lineFeed: 0x0a,
+  carriageReturn: 0x0d,
+  space: 0x20,
+  quote: 0x22,
+  comma: 0x2c,
+  openList: 0x5b,
+  backslash: 0x5c,
+  closeList: 0x5d,
+  openObject: 0x7b,
+  closeObject: 0x7d,
+} as const;
+
+export type Parsed = { readonly row: JsonObject } | { readonly problem: string };
+
+/** Parses the bytes of one row. */
+export function parseRow(bytes: Buffer): Parsed {
+  if (!isUtf8(bytes)) return { problem: NOT_UTF8 };
+  if (bytes.includes(0)) return { problem: NUL };
+  if (bytes.length > CHEAP_BYTES && isNestedTooDeep(bytes)) return { problem: TOO_DEEP };
+  let value: JsonValue;
+  try {
+    value = JSON.parse(bytes.toString('utf8')) as JsonValue;
+  } catch {
+    return { problem: NOT_JSON };
+  }
+  if (!isJsonObject(value)) return { problem: NOT_OBJECT };
+  const problem = problemWithin(value, 1);
+  return problem === undefined ? { row: value } : { problem };
+}
+
+/** Finds keys that reach the prototype, and objects below the level limit. */
+function problemWithin(value: object, depth: number): string | undefined {
+  if (depth > MAX_DEPTH) return TOO_DEEP;
+  // JSON.parse makes it an own key, but a later copy by assignment would set the prototype.
+  if (Object.hasOwn(value, '__proto__')) return PROTOTYPE;
+  for (const member of Object.values(value) as unknown[]) {
+    const problem = typeof member === 'object' && member !== null ? problemWithin(member, depth + 1) : undefined;
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function isNestedTooDeep(bytes: Buffer): boolean {
+  const scan = new JsonScan();
+  for (const byte of bytes) {
+    scan.step(byte);
+    if (scan.depth > MAX_DEPTH) return true;
+  }
+  return false;
+}
+
+/** Follows strings and brackets byte by byte. It counts brackets without comparing their kinds. */
+export class JsonScan {
+  depth = 0;
+  isInString = false;
+  private isEscaped = false;
+
+  step(byte: number): void {
+    if (this.isInString) this.stepInString(byte);
+    else if (byte === BYTE.quote) this.isInString = true;
+    else if (byte === BYTE.openObject || byte === BYTE.openList) this.depth++;
+    else if (byte === BYTE.closeObject || byte === BYTE.closeList) this.depth--;
+  }
+
+  private stepInString(byte: number): void {
+    if (this.isEscaped) this.isEscaped = false;
+    else if (byte === BYTE.backslash) this.isEscaped = true;
+    else if (byte === BYTE.quote) this.isInString = false;
+  }
+}
+
+/** The bytes of one row, which may come in many chunks. Above the limit it counts bytes without keeping them. */
+export class RowBytes {
+  length = 0;
+  private pieces: Buffer[] = [];
+
+  constructor(private readonly limit: number) {}
+
+  get isTooLong(): boolean {
+    return this.length > this.limit;
+  }
+
+  push(piece: Buffer): void {
+    if (piece.length === 0) return;
+    this.length += piece.length;
+    if (this.isTooLong) this.pieces = [];
+    else this.pieces.push(piece);
+    if (this.pieces.length > MAX_PIECES) this.pieces = [Buffer.concat(this.pieces)];
+  }
+
+  /** The bytes so far; it is empty afterwards. */
+  take(): Buffer {
+    const [first, ...others] = this.pieces;
+    this.pieces = [];
+    this.length = 0;
+    if (first === undefined) return Buffer.alloc(0);
+    return others.length === 0 ? first : Buffer.concat([first, ...others]);
+  }
+}
+
+/** Parses one line; undefined where the line holds no row. */
+export type ParseLine = (line: Buffer) => Parsed | undefined;
+
+/** One row a line: JSON Lines, or columns separated by a comma. */
+export class LineReader implements RowReader {
+  private line = 0;
+  private readonly bytes = new RowBytes(MAX_ROW_BYTES);
+
+  constructor(private readonly parse: ParseLine) {}
+
+  *push(chunk: Buffer): Iterable<ReadRow> {
+    let start = 0;
+    for (let end = chunk.indexOf(BYTE.lineFeed); end !== -1; end = chunk.indexOf(BYTE.lineFeed, start)) {
+      const row = this.complete(chunk.subarray(start, end));
+      if (row !== undefined) yield row;
+      start = end + 1;
+    }
+    this.bytes.push(chunk.subarray(start));
+  }
+
+  *end(failure?: string): Iterable<ReadRow> {
+    const hasRest = this.bytes.length > 0;
+    const row = hasRest ? this.complete(Buffer.alloc(0)) : undefined;
+    const isCut = row !== undefined && 'problem' in row && (row.problem === NOT_JSON || row.problem === NOT_UTF8);
+    if (isCut) yield { line: this.line, problem: failure ?? TRUNCATED };
+    else if (row !== undefined) yield row;
+    if (!isCut && failure !== undefined) yield { line: this.line + 1, problem: failure };
+  }
+
+  private complete(rest: Buffer): ReadRow | undefined {
+    this.line++;
+    const { line } = this;
+    if (this.bytes.length === 0) return at(line, this.parseLine(rest));
+    this.bytes.push(rest);
+    if (!this.bytes.isTooLong) return at(line, this.parseLine(this.bytes.take()));
+    this.bytes.take();
+    return { line, problem: TOO_LONG };
+  }
+
+  private parseLine(line: Buffer): Parsed | undefined {
+    const bytes = this.line === 1 ? withoutMark(line) : line;
+    return isBlank(bytes) ? undefined : this.parse(bytes);
+  }
+}
+
+function at(line: number, parsed: Parsed | undefined): ReadRow | undefined {
+  return parsed === undefined ? undefined : { line, ...parsed };
+}
+
+/** Without a byte order mark of UTF-8. */
+export function withoutMark(bytes: Buffer): Buffer {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+}
+
+function isBlank(bytes: Buffer): boolean {
+  const first = bytes[0];
+  if (first !== undefined && !isSpace(first)) return false;
+  return bytes.every(isSpace);
+}
+
+export function isSpace(byte: number): boolean {
+  return byte === BYTE.space || byte === BYTE.lineFeed || byte === BYTE.carriageReturn || byte === BYTE.tab;
+}

@@ -1,0 +1,214 @@
+import { lstat, opendir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { StartError } from '#bootstrap';
+import { quoted } from '../terminal.js';
+import { type Entry, entryOf, type Listing, tarEntries, zipEntries } from './archives.js';
+import { gunzippedHead, isGzip, isTar, isZip } from './content.js';
+import type { Export, ExportPart } from './export.types.js';
+import { isSystemFile } from './part-kinds.js';
+import { type PartSource, rowsOf, rowsOfAll } from './part-rows.js';
+import { bytesOf, headOf, type Meter, spoolOf, storedFile, type StoredFile } from './stored-bytes.js';
+
+/** Files in all inputs together, archives included. An export has a few for each class. */
+const MAX_FILES = 50_000;
+const MAX_WARNINGS = 100;
+const STANDARD_INPUT = '-';
+const NAMELESS = 'Standard input does not name the class of its rows. Pass the file by its path.';
+const BY_NUMBER = new Intl.Collator('en', { numeric: true });
+
+const COMPRESSED_TAR = /\.(?:tar\.gz|tgz)$/i;
+
+/** Everything found so far. */
+interface Found {
+  readonly sources: Map<ExportPart, PartSource>;
+  readonly warnings: string[];
+  readonly closers: (() => Promise<void>)[];
+  /** Whether part names begin with the path of their input. */
+  readonly isPrefixed: boolean;
+  readonly listing: Listing;
+}
+
+/**
+ * Opens an export: files, folders and archives (tar, zip, gzip), recognised by content. Archives in a folder are opened, archives in an
+ * archive are not. Nothing is written, except standard input to a nameless temporary file.
+ * @param paths of files and folders; `-` is standard input
+ * @throws StartError if a path cannot be read, or no input holds a file of an export
+ */
+export async function openExport(paths: readonly string[], stdin: Readable): Promise<Export> {
+  const found = nothingFound(paths.length > 1);
+  try {
+    for (const input of paths) await findIn(input, stdin, found);
+    if (![...found.sources.keys()].some(({ kind }) => kind !== 'other')) throw nothingToRead(paths, found.warnings);
+  } catch (error) {
+    await closeAll(found);
+    throw error;
+  }
+  return exportOf(found);
+}
+
+function nothingFound(isPrefixed: boolean): Found {
+  const warnings: string[] = [];
+  let files = 0;
+  let unnamed = 0;
+  const warn = (text: string) => {
+    if (warnings.length < MAX_WARNINGS) warnings.push(text);
+    else warnings[MAX_WARNINGS] = `${++unnamed} further warnings are not shown.`;
+  };
+  const count = () => {
+    if (++files === MAX_FILES + 1)
+      warn(`There are more than ${MAX_FILES} files. The rest is not read: pass fewer files at once.`);
+    return files <= MAX_FILES;
+  };
+  return { sources: new Map(), warnings, closers: [], isPrefixed, listing: { warn, count, isDamaged: false } };
+}
+
+function nothingToRead(paths: readonly string[], warnings: readonly string[]): StartError {
+  const inputs = paths.map((input) => (input === STANDARD_INPUT ? 'standard input' : quoted(input))).join(', ');
+  const remedy = 'Pass the archive of the export, or a folder with files such as _User.0.jsonl.';
+  return new StartError([`No file of an export was found in ${inputs}.`, ...warnings, remedy].join(' '));
+}
+
+async function findIn(input: string, stdin: Readable, found: Found): Promise<void> {
+  if (input === STANDARD_INPUT) {
+    const spool = await spoolOf(stdin);
+    found.closers.push(spool.close);
+    await findInFile(spool, { name: '', prefix: '' }, found);
+    return;
+  }
+  const stats = await stat(input).catch((cause: unknown) => {
+    const { code = 'unknown error' } = cause as NodeJS.ErrnoException;
+    throw new StartError(`${quoted(input)} cannot be read (${code}). Check the path and its permissions.`, { cause });
+  });
+  const label = found.isPrefixed ? input : '';
+  if (stats.isDirectory()) await findInFolder(input, label, found);
+  else if (stats.isFile()) {
+    const file = storedFile(input, stats.size, { label: input, isNamed: true });
+    await findInFile(file, { name: label === '' ? path.basename(input) : label, prefix: label }, found);
+  } else throw new StartError(`${quoted(input)} is neither a file nor a folder. Pass a stream as standard input: -.`);
+}
+
+/** @param label what stands before the names of the folder's files */
+async function findInFolder(folder: string, label: string, found: Found): Promise<void> {
+  const files = await filesWithin(folder, found.listing);
+  for (const { relative, size } of files.sort((one, other) => BY_NUMBER.compare(one.relative, other.relative))) {
+    const name = label === '' ? relative : `${label}/${relative}`;
+    const file = storedFile(path.join(folder, relative), size, { label: name, isNamed: false });
+    await findInFile(file, { name, prefix: name }, found);
+  }
+}
+
+interface Walk {
+  readonly folder: string;
+  readonly folders: string[];
+  readonly files: { readonly relative: string; readonly size: number }[];
+  readonly listing: Listing;
+}
+
+/** All regular files of any depth. Links are reported, not followed. */
+async function filesWithin(folder: string, listing: Listing): Promise<Walk['files']> {
+  const walk: Walk = { folder, folders: [''], files: [], listing };
+  for (let at = walk.folders.pop(); at !== undefined; at = walk.folders.pop()) {
+    for (const name of await namesIn(path.join(folder, at), listing)) await visit(path.posix.join(at, name), walk);
+  }
+  return walk.files;
+}
+
+async function visit(relative: string, { folder, folders, files, listing }: Walk): Promise<void> {
+  if (!listing.count()) return;
+  const stats = await lstat(path.join(folder, relative));
+  if (stats.isDirectory()) folders.push(relative);
+  else if (stats.isFile()) files.push({ relative, size: stats.size });
+  else listing.warn(`${quoted(relative)} is ${stats.isSymbolicLink() ? 'a link' : 'no regular file'} and is not read.`);
+}
+
+async function namesIn(folder: string, listing: Listing): Promise<readonly string[]> {
+  const names: string[] = [];
+  try {
+    for await (const { name } of await opendir(folder)) names.push(name);
+  } catch (cause) {
+    const { code = 'unknown error' } = cause as NodeJS.ErrnoException;
+    listing.warn(`The folder ${quoted(folder)} cannot be read (${code}). Check its permissions.`);
+  }
+  return names;
+}
+
+interface Naming {
+  /** Of the file itself, where it is no archive. */
+  readonly name: string;
+  /** The prefix of the names of an archive's files. */
+  readonly prefix: string;
+}
+
+async function findInFile(file: StoredFile, { name, prefix }: Naming, found: Found): Promise<void> {
+  if (isSystemFile(name)) return;
+  const head = await headOf(bytesOf(file, { stored: 0 }));
+  const isCompressed = isGzip(head);
+  const content = isCompressed ? gunzippedHead(head) : head;
+  const isDamagedTar = isCompressed && content.length === 0 && COMPRESSED_TAR.test(name);
+  if (isTar(content) || isDamagedTar) addArchive(await tarEntries(file, isCompressed, found.listing), prefix, found);
+  else if (isZip(content) && !isCompressed) {
+    const archive = await zipEntries(file, found.listing);
+    found.closers.push(archive.close);
+    addArchive(archive.entries, prefix, found);
+  } else {
+    const open = (meter: Meter) => bytesOf(file, meter);
+    addEntry(entryOf({ name, bytes: file.size, open }, head, found.listing), name, found);
+  }
+}
+
+/** Adds the files of an archive. Of two with one name the last counts, as when the archive is unpacked. */
+function addArchive(entries: readonly Entry[], prefix: string, found: Found): void {
+  const last = new Map(entries.map((entry) => [entry.name, entry]));
+  const sorted = [...entries].sort((one, other) => BY_NUMBER.compare(one.name, other.name));
+  for (const entry of sorted) {
+    const { name } = entry;
+    if (last.get(name) === entry) addEntry(entry, prefix === '' ? name : `${prefix}/${name}`, found);
+    else found.listing.warn(`The archive holds ${quoted(name)} more than once. Only the last is read.`);
+  }
+}
+
+function addEntry(entry: Entry, name: string, found: Found): void {
+  if (isSystemFile(name)) return;
+  const { listing, sources } = found;
+  const { obstacle, isEmpty, isCompressed, parts, warnings } = entry.content;
+  if (obstacle !== undefined) listing.warn(`${quoted(name)} ${obstacle} and is not read. Unpack it first.`);
+  for (const warning of warnings) listing.warn(`${quoted(name)} ${warning}.`);
+  if (isEmpty) listing.warn(`${quoted(name)} is empty.`);
+  const file = name === '' ? STANDARD_INPUT : withoutControls(name);
+  for (const kind of parts) {
+    const { reading: _reading, ...shown } = kind;
+    sources.set({ file, bytes: entry.bytes, ...shown }, { kind, entry, isCompressed });
+  }
+  if (name === '' && parts.some(({ kind }) => kind === 'other')) listing.warn(NAMELESS);
+}
+
+/** For reports and terminals: file names of an archive may hold any character. */
+function withoutControls(name: string): string {
+  return name.replaceAll(/\p{C}/gu, '\u{fffd}');
+}
+
+function exportOf(found: Found): Export {
+  const parts = [...found.sources.keys()];
+  const progress = { bytesRead: 0 };
+  return {
+    parts,
+    warnings: found.warnings,
+    isDamaged: found.listing.isDamaged,
+    bytesTotal: parts.reduce((total, { bytes }) => total + bytes, 0),
+    get bytesRead() {
+      return progress.bytesRead;
+    },
+    rows: (part) => {
+      const source = found.sources.get(part);
+      if (source === undefined) throw new Error('The part belongs to another export.');
+      return rowsOf(part, source, progress);
+    },
+    rowsOf: (wanted, inAnyOrder = false) => rowsOfAll(wanted, inAnyOrder, { sources: found.sources, progress }),
+    close: () => closeAll(found),
+  };
+}
+
+async function closeAll({ closers }: Found): Promise<void> {
+  for (const close of closers.splice(0)) await close();
+}

@@ -1,0 +1,203 @@
+import { isUtf8 } from 'node:buffer';
+import { isJsonObject } from '#objects';
+import type { ExportPart, RoleRelation } from './export.types.js';
+import { withoutMark } from './json-rows.js';
+
+/** How the rows of a part are found in its bytes. */
+export type Reading =
+  | { readonly by: 'lines'; readonly className: string }
+  | { readonly by: 'list'; readonly key: string | undefined }
+  | { readonly by: 'columns' | 'documents' | 'whole' | 'nothing' }
+  | { readonly by: 'problem'; readonly problem: string };
+
+export interface PartKind extends Pick<ExportPart, 'className' | 'kind' | 'relation' | 'form'> {
+  readonly reading: Reading;
+}
+
+/** The parts of one file. A file of several classes has several. */
+export interface FileKind {
+  readonly parts: readonly PartKind[];
+  readonly warnings: readonly string[];
+}
+
+const CLASS_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+/** `Post.0.jsonl`, `Post.jsonl`, and `Post (1).jsonl`, which browsers make of a second download. */
+const CLASS_IN_NAME = /^([A-Za-z_][A-Za-z0-9_]{0,127})(?: ?\(\d+\))?(?:\.|$)/;
+const ABOUT_CLASS = /^([A-Za-z_][A-Za-z0-9_]{0,127}?)_(schema|permissions|indexes|all)\.json$/;
+/** `_Join:_User:users:_Role` of LeanCloud and `_Join:users:_Role` of Parse; a file system may replace the colons. */
+const RELATION = /^_Join(?:%3A|.)?(?:(?:_User|_Role)(?:%3A|.)?)?(users|roles)(?:%3A|.)?_Role(?: ?\(\d+\))?(?:\..*)?$/iu;
+const JOIN = '_Join';
+const HEADER = /^#filetype:JSON-streaming\s*(\{.*\})\s*$/;
+const LINES_OF_SEVERAL = /^\{\s*"classes"\s*:\s*(\[[^\]{}]*\])/;
+const LIST_OF_RESULTS = /^\{\s*"results"\s*:\s*\[/;
+const DATA_EXTENSION = /\.(?:jsonl|ndjson|json)(?:\.|$)/i;
+const BSON_EXTENSION = /\.bson(?:\.|$)/i;
+/** MongoDB's limit of a document; the first four bytes of a text are a larger number. */
+const MAX_BSON_BYTES = 16 * 1024 * 1024 + 16 * 1024;
+const MAX_BSON_TYPE = 0x13;
+const BSON_KEYS = [0x7f, 0xff];
+/** Longer marks first: the one of UTF-32 begins with the one of UTF-16. */
+const MARKS: readonly (readonly [Buffer, string])[] = [
+  [Buffer.from([0xff, 0xfe, 0, 0]), 'UTF-32'],
+  [Buffer.from([0, 0, 0xfe, 0xff]), 'UTF-32'],
+  [Buffer.from([0xff, 0xfe]), 'UTF-16'],
+  [Buffer.from([0xfe, 0xff]), 'UTF-16'],
+];
+const MAX_CLASSES = 1_000;
+const NO_SYSTEM_FILE = /(?:^|\/)(?:\._[^/]*|\.DS_Store|Thumbs\.db|desktop\.ini)$|(?:^|\/)__MACOSX\//;
+
+/** Whether the file belongs to a desktop, not to the export: macOS adds such files to archives. */
+export function isSystemFile(path: string): boolean {
+  return NO_SYSTEM_FILE.test(path);
+}
+
+/**
+ * The kinds of content of a file of an export.
+ * @param path its path, empty where it has none
+ * @param head its first bytes, decompressed
+ */
+export function kindOfFile(path: string, head: Buffer): FileKind {
+  const name = nameOf(path);
+  const encoding = wrongEncoding(head);
+  if (encoding !== undefined) return { parts: [brokenPart(name, encoding)], warnings: [] };
+  if (isBson(head)) return single(classed(classOfName(name), 'bson', { by: 'documents' }));
+  const bytes = withoutMark(head);
+  const text = bytes.toString('utf8').trimStart();
+  const warnings = textWarnings(head, bytes);
+  return { parts: partsOfText(name, text), warnings };
+}
+
+function single(part: PartKind): FileKind {
+  return { parts: [part], warnings: [] };
+}
+
+/** The last segment of the path, without the mark of compression. */
+function nameOf(path: string): string {
+  const name = path.replaceAll('\\', '/').split('/').at(-1) ?? '';
+  return name.replace(/\.gz$/i, '');
+}
+
+function classOfName(name: string): string {
+  return RELATION.test(name) || name.startsWith(JOIN) ? name : (CLASS_IN_NAME.exec(name)?.[1] ?? '');
+}
+
+/** The part of a class or a join collection. */
+function classed(className: string, form: ExportPart['form'], reading: Reading): PartKind {
+  const field = RELATION.exec(className)?.[1]?.toLowerCase();
+  if (field === 'users' || field === 'roles') return { ...relationOf(field), form, reading };
+  if (!CLASS_NAME.test(className) || className.startsWith(JOIN)) return other();
+  return { className, kind: 'rows', form, reading };
+}
+
+function relationOf(field: RoleRelation['field']): Pick<PartKind, 'className' | 'kind' | 'relation'> {
+  const target = field === 'users' ? '_User' : '_Role';
+  return { className: `_Join:${target}:${field}:_Role`, kind: 'relation', relation: { owner: '_Role', field } };
+}
+
+function other(): PartKind {
+  return { className: '', kind: 'other', form: 'unknown', reading: { by: 'nothing' } };
+}
+
+function brokenPart(name: string, problem: string): PartKind {
+  return classed(classOfName(name), 'unknown', { by: 'problem', problem });
+}
+
+function partsOfText(name: string, text: string): readonly PartKind[] {
+  if (text.startsWith('#filetype:')) return [partOfHeader(name, text)];
+  const about = ABOUT_CLASS.exec(name);
+  if (about !== null && !text.startsWith('[')) return [partAbout(about)];
+  const classes = classesOf(text);
+  if (classes !== undefined) return classes.map((key) => classed(key, 'json', { by: 'list', key }));
+  const className = classOfName(name);
+  if (text.startsWith('[') && !isLineOf(text)) return [classed(className, 'json', { by: 'list', key: undefined })];
+  if (LIST_OF_RESULTS.test(text) && !isLineOf(text))
+    return [classed(className, 'json', { by: 'list', key: 'results' })];
+  return [partOfLines(name, className, text)];
+}
+
+function partOfLines(name: string, className: string, text: string): PartKind {
+  const isJson = text.startsWith('{') || text.startsWith('[');
+  if (BSON_EXTENSION.test(name) && !isJson && text !== '')
+    return brokenPart(name, 'The file is not BSON, although its name says so. Take the backup again.');
+  if (isJson || DATA_EXTENSION.test(name)) return classed(className, 'jsonl', { by: 'lines', className });
+  if (RELATION.test(name)) return classed(className, 'csv', { by: 'columns' });
+  return other();
+}
+
+/** LeanCloud's first line of a file of rows. Where the line is broken, the name of the file counts. */
+function partOfHeader(name: string, text: string): PartKind {
+  const className = classOfHeader(firstLineOf(text)) ?? classOfName(name);
+  return classed(className, 'jsonl', { by: 'lines', className });
+}
+
+/** The class that a line `#filetype:JSON-streaming {"type":"Class","class":"_User"}` names. */
+export function classOfHeader(line: string): string | undefined {
+  const header = parsed(HEADER.exec(line)?.[1]);
+  const className = isJsonObject(header) ? header['class'] : undefined;
+  return typeof className === 'string' ? className : undefined;
+}
+
+function partAbout(match: RegExpExecArray): PartKind {
+  const [, className = '', about] = match;
+  const kind = about === 'schema' || about === 'indexes' ? about : 'permissions';
+  return { className, kind, form: 'json', reading: { by: 'whole' } };
+}
+
+/** The classes of an old file of several: `{"classes":["Post"],"Post":[…]}`. */
+function classesOf(text: string): readonly string[] | undefined {
+  const list = parsed(LINES_OF_SEVERAL.exec(text)?.[1]);
+  if (!Array.isArray(list)) return undefined;
+  const names = list.filter((name) => typeof name === 'string' && CLASS_NAME.test(name)) as string[];
+  return [...new Set(names)].slice(0, MAX_CLASSES);
+}
+
+/** Whether the first line is a row of JSON Lines, and not the begin of a list of rows. */
+function isLineOf(text: string): boolean {
+  const line = firstLineOf(text);
+  const value = parsed(line);
+  if (isJsonObject(value)) return Object.hasOwn(value, 'objectId') || Object.hasOwn(value, '_id');
+  return Array.isArray(value) && text.slice(line.length).trim() !== '';
+}
+
+function firstLineOf(text: string): string {
+  const end = text.indexOf('\n');
+  return end === -1 ? text : text.slice(0, end);
+}
+
+function parsed(json: string | undefined): unknown {
+  try {
+    return json === undefined ? undefined : JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+function isBson(head: Buffer): boolean {
+  if (head.length < 5) return false;
+  const size = head.readInt32LE(0);
+  const type = head[4] ?? 0;
+  if (size === 5) return type === 0;
+  const isType = (type >= 1 && type <= MAX_BSON_TYPE) || BSON_KEYS.includes(type);
+  return size > 5 && size <= MAX_BSON_BYTES && isType && (size > head.length || head[size - 1] === 0);
+}
+
+/** Why the text cannot be read, by the name of its encoding. */
+function wrongEncoding(head: Buffer): string | undefined {
+  const encoding = MARKS.find(([mark]) => head.subarray(0, mark.length).equals(mark))?.[1] ?? wideEncoding(head);
+  return encoding === undefined ? undefined : `The file is ${encoding} text. Save the file as UTF-8.`;
+}
+
+/** Latin text of UTF-16 without a byte order mark: every second byte is zero. */
+function wideEncoding(head: Buffer): string | undefined {
+  const zeros = [...head.subarray(0, 4)].map((byte) => (byte === 0 ? 0 : 1)).join('');
+  return (zeros === '1010' || zeros === '0101') && !isBson(head) ? 'UTF-16' : undefined;
+}
+
+function textWarnings(head: Buffer, withoutBom: Buffer): readonly string[] {
+  const warnings: string[] = [];
+  if (withoutBom.length < head.length) warnings.push('begins with a byte order mark, which is left out');
+  const lineEnd = head.indexOf(0x0a);
+  if (lineEnd > 0 && head[lineEnd - 1] === 0x0d && isUtf8(head.subarray(0, lineEnd)))
+    warnings.push('has line ends of Windows (CR LF), which are accepted');
+  return warnings;
+}

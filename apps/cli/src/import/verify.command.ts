@@ -1,0 +1,178 @@
+import { Command } from 'commander';
+import { z } from 'zod';
+import { StartError } from '#bootstrap';
+import type { ClassName, JsonObject } from '#contracts';
+import type { RpcClient } from '#messaging';
+import { parseImportedRow } from '#objects';
+import type { WithServer } from '../operator-connection.js';
+import { LeanCloudApi } from '../rescue/leancloud-api.js';
+import { apiUrl, masterKeyIn, networks } from '../rescue/rescue.command.js';
+import { parsed } from '../rescue/scan-pages.js';
+import { print, printAside, reportFailure } from '../terminal.js';
+import { openSource } from './export-source.js';
+import type { Export, ExportRow } from './export.types.js';
+import { ImportRun, rowsOf } from './import-run.js';
+import { ImportSummary } from './import-summary.js';
+import { checkPassword } from './password-check.js';
+
+interface Options {
+  readonly app: string;
+  readonly check?: string;
+  readonly passwordStdin?: true;
+  readonly url?: string;
+  readonly id?: string;
+  readonly masterKeyFile?: string;
+  readonly allowInternal: string[];
+  readonly json?: true;
+}
+
+/** Counts of a class in the export, and of its objects that are here. */
+interface VerifiedClass {
+  /** Objects of the export that could be read; several rows of one object count once. */
+  objects: number;
+  unreadable: number;
+  /** Objects that are here, as they are in the export or newer. */
+  here: number;
+  withPassword: number;
+  withSessionToken: number;
+  withIdentity: number;
+  /** The count of the real service, where it was asked. */
+  original?: number;
+}
+
+const counted = z.object({ count: z.number().int().nonnegative() });
+const API_TIMEOUT_MS = 60_000;
+const CLASSES: readonly ClassName[] = ['_User', '_Role', '_Installation'];
+
+/** `gatepost import verify …` */
+export function verifyCommand(withServer: WithServer): Command {
+  return new Command('verify')
+    .description('compare an export with the application here and, with --url, with the real service; writes nothing')
+    .usage('<path...> --app <app-id>')
+    .argument('<path...>', 'the export')
+    .requiredOption('--app <app-id>', 'the application')
+    .option('--url <url>', "LeanCloud's API domain of the application, to compare its counts", apiUrl)
+    .option('--id <id>', 'its id there; that of --app by default')
+    .option('--master-key-file <file>', 'a file with its master key, readable by you alone')
+    .option('--allow-internal <networks>', 'internal addresses that may be reached, separated by commas', networks, [])
+    .option('--check <user>', 'ask for the password of this user, and compare it with the export')
+    .option('--password-stdin', 'with --check: read the password from standard input')
+    .option('--json', 'print the result as JSON, and nothing else')
+    .addHelpText(
+      'after',
+      '\nStatus: 0: everything of the export is here; 2: something is missing; 1: nothing was compared.',
+    )
+    .action(async (paths: string[], options: Options) => {
+      const source = await openSource(paths);
+      try {
+        if (options.check === undefined) await withServer((rpc) => verify(rpc, source, options));
+        else await checkPassword(source, options.check, options.passwordStdin === true);
+      } finally {
+        await source.close();
+      }
+    });
+}
+
+async function verify(rpc: RpcClient, source: Export, options: Options): Promise<void> {
+  const classes = new Map<ClassName, VerifiedClass>();
+  for (const className of CLASSES) {
+    const verified = await sharesOf(source, className);
+    if (verified.objects + verified.unreadable === 0) continue;
+    verified.here = verified.objects - (await missing(rpc, source, className, options.app));
+    classes.set(className, verified);
+  }
+  if (classes.size === 0) throw new StartError('The export has no users, roles or installations.');
+  await compareWithOriginal(classes, options);
+  if (options.json === true) print(JSON.stringify({ classes: Object.fromEntries(classes) }));
+  else for (const [className, verified] of classes) printClass(className, verified);
+  if ([...classes.values()].some(isMissing)) reportFailure(2);
+}
+
+async function sharesOf(source: Export, className: ClassName): Promise<VerifiedClass> {
+  const verified = { objects: 0, unreadable: 0, here: 0, withPassword: 0, withSessionToken: 0, withIdentity: 0 };
+  const seen = new Set<string>();
+  for await (const row of rowsOf(source, (part) => part.kind === 'rows' && part.className === className))
+    if ('problem' in row) verified.unreadable += 1;
+    else count(verified, className, row.row, seen);
+  return verified;
+}
+
+function count(verified: VerifiedClass, className: ClassName, row: JsonObject, seen: Set<string>): void {
+  const parsed = parseImportedRow(className, row);
+  if ('refused' in parsed) {
+    verified.unreadable += 1;
+    return;
+  }
+  const { objectId, password, sessionToken, identities } = parsed.object;
+  if (seen.has(objectId)) return;
+  seen.add(objectId);
+  verified.objects += 1;
+  verified.withPassword += Number(password !== undefined);
+  verified.withSessionToken += Number(sessionToken !== undefined);
+  verified.withIdentity += Number(identities !== undefined);
+}
+
+/** How many objects of the export an import would still write or refuse. */
+async function missing(rpc: RpcClient, source: Export, className: ClassName, appId: string): Promise<number> {
+  const summary = new ImportSummary(undefined);
+  const run = new ImportRun(rpc, { appId, isPreview: true, wrapPasswords: false }, summary);
+  const rows = readable(
+    className,
+    rowsOf(source, (part) => part.kind === 'rows' && part.className === className),
+  );
+  await run.importObjects(className, rows);
+  const { imported, importedWithout, refused } = summary.countsOf(className);
+  return imported + importedWithout + refused;
+}
+
+async function* readable(className: ClassName, rows: AsyncIterable<ExportRow>): AsyncIterable<ExportRow> {
+  for await (const row of rows) if ('row' in row && 'object' in parseImportedRow(className, row.row)) yield row;
+}
+
+/** Asks the real service for its counts. @throws StartError where the options are incomplete; RequestError */
+async function compareWithOriginal(classes: ReadonlyMap<ClassName, VerifiedClass>, options: Options): Promise<void> {
+  const { url, masterKeyFile, allowInternal } = options;
+  if (url === undefined && masterKeyFile === undefined) return;
+  if (url === undefined || masterKeyFile === undefined)
+    throw new StartError('Name both --url and --master-key-file, or neither.');
+  const api = new LeanCloudApi({
+    baseUrl: url,
+    appId: options.id ?? options.app,
+    masterKey: masterKeyIn(masterKeyFile),
+    internalNetworks: allowInternal,
+    concurrency: 1,
+    timeoutMs: API_TIMEOUT_MS,
+    signal: new AbortController().signal,
+    onWait: (line) => {
+      printAside(`${line}\n`);
+    },
+  });
+  try {
+    for (const [className, verified] of classes) {
+      const text = await api.get(`classes/${className}`, { count: '1', limit: '0' });
+      verified.original = parsed(counted, text, `the count of ${className}`).count;
+    }
+  } finally {
+    await api.close();
+  }
+}
+
+function isMissing({ objects, unreadable, here, original }: VerifiedClass): boolean {
+  return unreadable > 0 || here < objects || (original !== undefined && objects < original);
+}
+
+function printClass(className: ClassName, verified: VerifiedClass): void {
+  const { objects, unreadable, here, original } = verified;
+  print(
+    `${className}: ${objects} in the export, ${here} here${unreadable > 0 ? `, ${unreadable} cannot be read` : ''}`,
+  );
+  if (original !== undefined) print(`  ${original} at the real service`);
+  if (className !== '_User') return;
+  print(`  with a password        ${share(verified.withPassword, objects)}`);
+  print(`  with a session token   ${share(verified.withSessionToken, objects)}`);
+  print(`  with a linked account  ${share(verified.withIdentity, objects)}`);
+}
+
+function share(part: number, whole: number): string {
+  return `${part} (${whole === 0 ? 0 : Math.round((part / whole) * 1000) / 10} %)`;
+}

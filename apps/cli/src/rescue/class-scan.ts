@@ -1,0 +1,190 @@
+import { z } from 'zod';
+import { quoted } from '../terminal.js';
+import { RequestError } from './leancloud-api.js';
+import { type ClassState, coverageOf, type ScanState } from './manifest.schema.js';
+import { fileNameOf, headerOf, isPlainName, rowsOf } from './rescue-folder.js';
+import { attempt, eachAtOnce, type RescueContext } from './rescue-context.js';
+import { pagesOf, parsed, type Position, whereOf } from './scan-pages.js';
+
+/** A file is written, and the scan can continue behind it, after so many rows or bytes. */
+const FILE_ROWS = 10_000;
+const FILE_BYTES = 16 * 1024 * 1024;
+/** LeanCloud stamps `updatedAt` before it stores a row, and the clocks of its servers differ. */
+const OVERLAP_MS = 10 * 60_000;
+/** Rows beyond twice the count: the server repeats itself. */
+const SURPLUS_ROWS = 100_000;
+const OBJECT_ID = /^[0-9a-f]{24}$/;
+
+const counted = z.object({ count: z.number().int().nonnegative() });
+
+/** Copies all rows of all classes, or those that changed since the last complete run. */
+export async function scanClasses(
+  context: RescueContext,
+  names: readonly string[],
+  since: string | undefined,
+): Promise<void> {
+  for (const name of names.filter((each) => !isPlainName(each)))
+    context.problems.set(`class ${quoted(name)}`, {
+      reason: 'LeanCloud permits no such name, so its rows were not scanned',
+      remedy: 'Look for the class in the archive in export/.',
+    });
+  const states = names.filter(isPlainName).map((name) => stateOf(context, name));
+  await eachAtOnce(states, context.concurrency, (state) =>
+    attempt(context, { name: `class ${state.name}` }, () => expectRows(context, state, since)),
+  );
+  await eachAtOnce(states, context.concurrency, (state) =>
+    attempt(context, { name: `class ${state.name}` }, () => copyClass(context, state, names)),
+  );
+}
+
+function stateOf({ manifest }: RescueContext, name: string): ClassState {
+  const found = manifest.classes.find((each) => each.name === name);
+  if (found !== undefined) return found;
+  const state = { name, serverRows: null, rows: null, scans: [] };
+  manifest.classes.push(state);
+  return state;
+}
+
+/** Opens the scan of this run, and counts what it has to copy. */
+async function expectRows(context: RescueContext, state: ClassState, since: string | undefined): Promise<void> {
+  const open = state.scans.find(({ finishedAt }) => finishedAt === undefined);
+  const last = state.scans.at(-1);
+  // A scan that has finished in this run, before it was killed, is not repeated.
+  if (open === undefined && last !== undefined && last.startedAt >= context.startedAt) return;
+  if (open === undefined) {
+    state.scans.push(newScan(startOf(state, since), context.startedAt));
+    state.rows = null;
+  }
+  const scan = state.scans.at(-1);
+  if (scan === undefined) return;
+  context.progress.expect(Math.max(0, (await countRows(context, state.name, scan.since)) - scan.rows));
+}
+
+/** All rows, or those of `--since`; once all rows are there, those that changed since the last scan. */
+function startOf(state: ClassState, since: string | undefined): string | null {
+  const last = state.scans.at(-1);
+  if (last === undefined || coverageOf(state) !== null) return since ?? null;
+  const changed = earlier(last.startedAt);
+  return since !== undefined && since < changed ? since : changed;
+}
+
+function newScan(since: string | null, startedAt: string): ScanState {
+  return { since, startedAt, lastId: null, isOrdered: true, rows: 0, files: [] };
+}
+
+function earlier(time: string): string {
+  return new Date(Date.parse(time) - OVERLAP_MS).toISOString();
+}
+
+async function copyClass(context: RescueContext, state: ClassState, names: readonly string[]): Promise<void> {
+  const scan = state.scans.at(-1);
+  if (scan?.finishedAt !== undefined && state.rows !== null) return;
+  if (scan !== undefined && scan.finishedAt === undefined) await copyRows(context, state, names);
+  state.serverRows = await countRows(context, state.name, coverageOf(state));
+  state.rows = await countCopied(context, state);
+  if (state.rows < state.serverRows) {
+    // Rows that appeared during a long scan.
+    state.scans.push(newScan(earlier(scan?.startedAt ?? context.startedAt), context.startedAt));
+    await copyRows(context, state, names);
+    state.rows = await countCopied(context, state);
+  }
+  await context.folder.save();
+}
+
+/** `GET /1.1/classes/<Class>?count=1&limit=0` @throws RequestError */
+async function countRows({ api }: RescueContext, name: string, since: string | null): Promise<number> {
+  const where: Record<string, string> = since === null ? {} : { where: JSON.stringify(whereOf(since, null)) };
+  const text = await api.get(`classes/${name}`, { count: '1', limit: '0', ...where });
+  return parsed(counted, text, `the count of ${name}`).count;
+}
+
+/** Different object ids in the files of a class. A single ordered scan has none twice. */
+async function countCopied({ folder }: RescueContext, { scans }: ClassState): Promise<number> {
+  const [first, ...others] = scans.filter(({ rows }) => rows > 0);
+  if (first === undefined) return 0;
+  if (others.length === 0 && first.isOrdered) return first.rows;
+  return (await idsIn(scans.flatMap(({ files }) => files.map((name) => folder.resolve(name))))).size;
+}
+
+/** The object ids in data files. */
+export async function idsIn(paths: readonly string[]): Promise<Set<string>> {
+  const ids = new Set<string>();
+  for await (const { objectId } of rowsOf(paths)) if (typeof objectId === 'string') ids.add(objectId);
+  return ids;
+}
+
+/**
+ * Copies the rows of the class's last scan. A cursor lives ten minutes and dies with the process, so the scan continues by object id:
+ * the endpoint gives rows in the order of ids. It starts anew where they came otherwise; rows that are then there twice are harmless.
+ */
+async function copyRows(context: RescueContext, state: ClassState, names: readonly string[]): Promise<void> {
+  const scan = state.scans.at(-1);
+  if (scan === undefined) return;
+  const most = 2 * (await countRows(context, state.name, scan.since)) + SURPLUS_ROWS;
+  const position: Position = {
+    since: scan.since,
+    lastId: scan.isOrdered ? scan.lastId : null,
+    isOrdered: scan.isOrdered,
+  };
+  const batch = new Batch(context, state, fileNameOf(state.name, names));
+  let seen = 0;
+  for await (const { lines, ids } of pagesOf(context.api, state.name, position)) {
+    position.isOrdered &&= isAscending(position.lastId ?? '', ids);
+    position.lastId = ids.at(-1) ?? position.lastId;
+    batch.add(lines);
+    seen += lines.length;
+    if (seen > most) throw new RequestError(`the scan gave more than ${most} rows and did not end`, undefined);
+    if (batch.isFull()) await batch.write(position);
+  }
+  await batch.write(position, new Date().toISOString());
+}
+
+function isAscending(before: string, ids: readonly string[]): boolean {
+  let last = before;
+  for (const id of ids) {
+    if (!OBJECT_ID.test(id) || id <= last) return false;
+    last = id;
+  }
+  return true;
+}
+
+/** Rows that wait for their file. */
+class Batch {
+  rows = 0;
+  #lines: string[] = [];
+  #bytes = 0;
+
+  constructor(
+    private readonly context: RescueContext,
+    private readonly state: ClassState,
+    private readonly fileName: string,
+  ) {}
+
+  add(lines: readonly string[]): void {
+    this.#lines.push(...lines);
+    this.rows += lines.length;
+    for (const line of lines) this.#bytes += line.length;
+    this.context.progress.add(lines.length);
+  }
+
+  isFull(): boolean {
+    return this.rows >= FILE_ROWS || this.#bytes >= FILE_BYTES;
+  }
+
+  /** Writes the file, then the manifest that names it: a crash in between costs a file that the next run overwrites. */
+  async write({ lastId, isOrdered }: Position, finishedAt?: string): Promise<void> {
+    const { folder } = this.context;
+    const scan = this.state.scans.at(-1);
+    if (scan === undefined) return;
+    if (this.rows > 0) {
+      const number = this.state.scans.reduce((sum, { files }) => sum + files.length, 0);
+      const name = `scan/${this.fileName}.${number}.jsonl`;
+      await folder.write(name, `${headerOf(this.state.name)}${this.#lines.join('\n')}\n`);
+      scan.files.push(name);
+      scan.rows += this.rows;
+    }
+    Object.assign(scan, { lastId, isOrdered, ...(finishedAt === undefined ? {} : { finishedAt }) });
+    [this.#lines, this.rows, this.#bytes] = [[], 0, 0];
+    await folder.save();
+  }
+}

@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { z } from 'zod';
+import { quoted } from '../terminal.js';
+import { download } from './downloads.js';
+import { RequestError } from './leancloud-api.js';
+import { eachAtOnce, type RescueContext } from './rescue-context.js';
+import { digestOf, linesOf, parseRow, type RescueFolder, rowsOf } from './rescue-folder.js';
+
+const SECOND_MS = 1_000;
+/** Fewer than for the API: a host of files that fails, fails for long. */
+const ATTEMPTS = 4;
+const PLAIN_ID = /^[0-9a-f]{24}$/;
+const EXTENSION = /\.([A-Za-z0-9]{1,10})$/;
+/** The manifest is saved after so many files, and at the end. */
+const SAVE_EVERY = 200;
+
+/** The limits of one file. */
+export interface FileLimits {
+  readonly maxBytes: number;
+  readonly timeoutS: number;
+}
+
+/** A row of `_File`. */
+interface FileRow {
+  readonly objectId: string;
+  readonly name: string;
+  readonly url: string | undefined;
+  readonly updatedAt: string;
+}
+
+/** A line of the index: a content that is in the folder. */
+const fileRecord = z.object({
+  objectId: z.string(),
+  name: z.string(),
+  url: z.string(),
+  updatedAt: z.string(),
+  path: z.string(),
+  bytes: z.number(),
+  sha256: z.string(),
+});
+type FileRecord = z.infer<typeof fileRecord>;
+
+/**
+ * Copies the contents of all files, and checks those of earlier runs by size and SHA-256. The index gets a line after each content, so
+ * that a crash costs the files in progress only.
+ */
+export async function copyFiles(context: RescueContext, limits: FileLimits): Promise<void> {
+  const rows = await rowsOfFiles(context);
+  if (rows.size === 0) return;
+  const index = await FileIndex.open(context);
+  context.progress.expect(rows.size);
+  try {
+    await eachAtOnce(rows.values(), context.concurrency, async (row) => {
+      await copyFile(context, { row, index, limits });
+      context.progress.add(1);
+    });
+  } finally {
+    await index.close();
+  }
+}
+
+/** The newest row of each file. */
+async function rowsOfFiles({ manifest, folder }: RescueContext): Promise<Map<string, FileRow>> {
+  const scans = manifest.classes.find(({ name }) => name === '_File')?.scans ?? [];
+  const found = new Map<string, FileRow>();
+  for await (const row of rowsOf(scans.flatMap(({ files }) => files.map((name) => folder.resolve(name))))) {
+    const { objectId } = row;
+    if (typeof objectId !== 'string') continue;
+    const [name, url, updatedAt] = [textOf(row['name']), textOf(row['url']), textOf(row['updatedAt'])];
+    const known = found.get(objectId);
+    if (known === undefined || known.updatedAt <= updatedAt)
+      found.set(objectId, { objectId, name, url: url === '' ? undefined : url, updatedAt });
+  }
+  return found;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+interface FileTask {
+  readonly row: FileRow;
+  readonly index: FileIndex;
+  readonly limits: FileLimits;
+}
+
+async function copyFile(context: RescueContext, { row, index, limits }: FileTask): Promise<void> {
+  const { api, folder, problems } = context;
+  const what = `file ${quoted(row.objectId)} (${quoted(row.name.slice(0, 100))})`;
+  try {
+    if (row.url === undefined) throw new RequestError('its row has no url', undefined, true);
+    if (await index.holds(row)) return;
+    await api.inTurn(() => api.repeat(() => fetchFile(context, { row, index, limits }), ATTEMPTS));
+    problems.delete(what);
+  } catch (error) {
+    api.signal.throwIfAborted();
+    if (!(error instanceof RequestError)) throw error;
+    await folder.remove(`${pathOf(row)}.tmp`);
+    problems.set(what, { reason: error.message, remedy: 'Open its url in a browser; run again with other limits.' });
+  }
+}
+
+async function fetchFile({ api, folder }: RescueContext, { row, index, limits }: FileTask): Promise<void> {
+  const { objectId, name, url = '', updatedAt } = row;
+  const path = pathOf(row);
+  const signal = AbortSignal.any([api.signal, AbortSignal.timeout(limits.timeoutS * SECOND_MS)]);
+  const temporary = `${path}.tmp`;
+  const content = await download(api, folder, { url, temporary, isResumed: false, maxBytes: limits.maxBytes, signal });
+  await folder.publish(temporary, folder.resolve(path));
+  await index.add({ objectId, name, url, updatedAt, path, ...content });
+}
+
+/** A place that depends on the object id only: the name and the url of a file are chosen by the application's users. */
+function pathOf({ objectId, name }: FileRow): string {
+  const id = PLAIN_ID.test(objectId)
+    ? objectId
+    : `id-${createHash('sha256').update(objectId).digest('hex').slice(0, 32)}`;
+  const [, extension] = EXTENSION.exec(name) ?? [];
+  return `files/${id.slice(-2)}/${id}${extension === undefined ? '' : `.${extension.toLowerCase()}`}`;
+}
+
+/** The index of contents: a file with one line for each, which grows during a run. */
+class FileIndex {
+  readonly #records = new Map<string, FileRecord>();
+  #writing: Promise<void> = Promise.resolve();
+  #added = 0;
+
+  private constructor(private readonly context: RescueContext) {}
+
+  static async open(context: RescueContext): Promise<FileIndex> {
+    const index = new FileIndex(context);
+    const path = context.folder.resolve(context.manifest.files.index);
+    for await (const row of readRows(context.folder, context.manifest.files.index)) {
+      const record = fileRecord.safeParse(row);
+      if (record.success) index.#records.set(record.data.objectId, record.data);
+    }
+    // Written anew: its last line may be torn.
+    if (path !== '') await index.#compact();
+    return index;
+  }
+
+  /** Whether the folder has the content of this row, unchanged. */
+  async holds({ objectId, url, name }: FileRow): Promise<boolean> {
+    const record = this.#records.get(objectId);
+    if (record === undefined || record.url !== url || record.name !== name) return false;
+    const digest = await digestOf(this.context.folder.resolve(record.path));
+    if (digest?.bytes === record.bytes && digest.sha256 === record.sha256) return true;
+    this.context.progress.say(`${record.path} is damaged or gone: it is fetched again.`);
+    return false;
+  }
+
+  add(record: FileRecord): Promise<void> {
+    const { folder, manifest } = this.context;
+    this.#records.set(record.objectId, record);
+    this.#writing = this.#writing.then(async () => {
+      const handle = await folder.create(manifest.files.index, 'a');
+      try {
+        await handle.appendFile(`${JSON.stringify(record)}\n`);
+      } finally {
+        await handle.close();
+      }
+      this.#added += 1;
+      if (this.#added % SAVE_EVERY === 0) await this.#save();
+    });
+    return this.#writing;
+  }
+
+  async close(): Promise<void> {
+    await this.#writing.catch(() => undefined);
+    await this.#compact();
+    await this.#save();
+  }
+
+  async #compact(): Promise<void> {
+    const lines = [...this.#records.values()].map((record) => `${JSON.stringify(record)}\n`);
+    await this.context.folder.write(this.context.manifest.files.index, lines.join(''));
+  }
+
+  #save(): Promise<void> {
+    const { folder, manifest } = this.context;
+    const records = [...this.#records.values()];
+    manifest.files = {
+      index: manifest.files.index,
+      count: records.length,
+      bytes: records.reduce((sum, { bytes }) => sum + bytes, 0),
+    };
+    return folder.save();
+  }
+}
+
+async function* readRows(folder: RescueFolder, name: string): AsyncGenerator {
+  const handle = await folder.create(name, 'a');
+  await handle.close();
+  for await (const line of linesOf(createReadStream(folder.resolve(name)) as AsyncIterable<Buffer>))
+    yield parseRow(line);
+}

@@ -1,0 +1,269 @@
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ConcurrencyLimiter, type Secret } from '#bootstrap';
+import { OutboundClient, OutboundError, outboundReason, type OutboundStream } from '#outbound';
+import { quoted } from '../terminal.js';
+
+/** The most attempts of one request: with the waits between them about four minutes. */
+const ATTEMPTS = 8;
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 60_000;
+/** The longest wait that a server may ask for by Retry-After. */
+const LONGEST_RETRY_AFTER_MS = 300_000;
+const TOO_MANY_REQUESTS = 429;
+const SERVER_ERRORS = 500;
+const UNAUTHORIZED = 401;
+const NOT_OK = 300;
+/** A page of 1,000 rows of at most 128 KB each. */
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
+const MAX_ERROR_LENGTH = 300;
+const MAX_REDIRECTS = 5;
+const ARCHIVED = /archived/i;
+/** Connections that the guard refused, and answers over a limit: a repetition changes nothing. */
+const PERMANENT_REASONS = new Set(['INTERNAL_ADDRESS', 'ERR_INVALID_URL', 'UND_ERR_RES_EXCEEDED_MAX_SIZE']);
+
+/** Why a request failed, as a text that may be printed. */
+export class RequestError extends Error {
+  constructor(
+    message: string,
+    /** Undefined where no response arrived. */
+    readonly status: number | undefined,
+    /** Whether a repetition changes nothing. */
+    readonly isFinal = false,
+  ) {
+    super(message);
+  }
+}
+
+/** Every other request of the application fails likewise: wrong key, wrong address, archived application. */
+export class RefusedError extends RequestError {
+  constructor(message: string, status: number) {
+    super(message, status, true);
+  }
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+interface ApiOptions {
+  /** `https://<host>`, without a path. */
+  readonly baseUrl: string;
+  readonly appId: string;
+  readonly masterKey: Secret;
+  /** Internal addresses and networks that may be dialled. */
+  readonly internalNetworks: readonly string[];
+  /** Requests at once. */
+  readonly concurrency: number;
+  /** How long a server may be silent, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Aborted where the operator ends the command. */
+  readonly signal: AbortSignal;
+  /** Receives one line for each wait that a server has asked for. */
+  readonly onWait: (line: string) => void;
+}
+
+/**
+ * LeanCloud's REST API with the master key, and the hosts of its files without it. Requests take turns, wait as long as Retry-After says,
+ * and are repeated after 429, 5xx and network errors. The key goes to `baseUrl` only: redirects of the API are not followed.
+ */
+export class LeanCloudApi {
+  readonly #client: OutboundClient;
+  readonly #turns: ConcurrencyLimiter;
+  /** In `performance.now()` time: no request starts before it. */
+  #resumesAtMs = 0;
+
+  constructor(private readonly options: ApiOptions) {
+    const { internalNetworks, timeoutMs, concurrency } = options;
+    this.#client = new OutboundClient({
+      internalNetworks,
+      timeoutMs,
+      maxAnswerBytes: -1,
+      maxConnections: concurrency + 1,
+    });
+    this.#turns = new ConcurrencyLimiter({ concurrency });
+  }
+
+  get signal(): AbortSignal {
+    return this.options.signal;
+  }
+
+  /** @param path below `/1.1/`, its parts encoded. @throws RequestError */
+  get(path: string, query: Readonly<Record<string, string>> = {}): Promise<string> {
+    const search = new URLSearchParams(query).toString();
+    return this.#send('GET', search === '' ? path : `${path}?${search}`);
+  }
+
+  /** @throws RequestError */
+  post(path: string, body: object): Promise<string> {
+    return this.#send('POST', path, JSON.stringify(body));
+  }
+
+  /** Runs work that opens streams in its turn among the requests. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#turns.run(work);
+  }
+
+  /**
+   * Opens a public URL without the key, over at most five redirects, each under the guard.
+   * @throws RequestError, whose text has no URL: the link of an export is a credential
+   */
+  async open(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<OutboundStream> {
+    let target = httpUrl(url);
+    for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
+      const answer = await this.#client
+        .open(target, { method: 'GET', headers: { accept: '*/*', ...headers } }, signal)
+        .catch((error: unknown) => {
+          throw new RequestError(reasonOf(error), undefined, PERMANENT_REASONS.has(outboundReason(error)));
+        });
+      const { location } = answer.headers;
+      if (answer.status < NOT_OK || answer.status >= 400 || typeof location !== 'string') return answer;
+      answer.body.on('error', () => undefined).destroy();
+      target = httpUrl(location, target);
+    }
+    throw new RequestError(`more than ${MAX_REDIRECTS} redirects`, undefined, true);
+  }
+
+  /**
+   * Repeats work after network errors, 429 and 5xx.
+   * @param attempts the most attempts
+   */
+  async repeat<T>(work: () => Promise<T>, attempts = ATTEMPTS): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      await sleep(Math.max(0, this.#resumesAtMs - performance.now()), undefined, { signal: this.signal });
+      const result = await work().then(
+        (value) => ({ value }),
+        (error: unknown) => {
+          this.signal.throwIfAborted();
+          if (!isPassing(error) || attempt >= attempts) throw error;
+          return undefined;
+        },
+      );
+      if (result !== undefined) return result.value;
+      // A server that has said how long to wait has said all.
+      if (this.#resumesAtMs < performance.now()) await sleep(backOffMs(attempt), undefined, { signal: this.signal });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close();
+  }
+
+  async #send(method: 'GET' | 'POST', path: string, body?: string): Promise<string> {
+    const shown = `${method} /1.1/${path.split('?')[0] ?? ''}`;
+    const { text } = await this.#turns.run(() => this.repeat(() => this.#attempt(method, path, { shown, body })));
+    return text;
+  }
+
+  async #attempt(
+    method: 'GET' | 'POST',
+    path: string,
+    { shown, body }: { shown: string; body: string | undefined },
+  ): Promise<Answer> {
+    const { baseUrl, appId, masterKey, signal, timeoutMs } = this.options;
+    const headers = {
+      'X-LC-Id': appId,
+      'X-LC-Key': `${masterKey.reveal()},master`,
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+    };
+    // A page may take several times as long as the first byte.
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(4 * timeoutMs)]);
+    try {
+      const url = new URL(`${baseUrl}/1.1/${path}`);
+      const request = { method, headers, ...(body === undefined ? {} : { body }) };
+      const answer = await this.#client.open(url, request, limit);
+      const text = await textOf(answer.body);
+      if (answer.status >= NOT_OK) throw this.#refusal(answer, text, shown);
+      return { status: answer.status, text };
+    } catch (error) {
+      if (error instanceof RequestError) throw error;
+      const reason = limit.aborted ? `no complete answer within ${4 * timeoutMs} ms` : reasonOf(error);
+      const isFinal = PERMANENT_REASONS.has(outboundReason(error));
+      throw new RequestError(`${shown}: ${reason}`, undefined, isFinal);
+    }
+  }
+
+  #refusal({ status, headers }: OutboundStream, text: string, shown: string): RequestError {
+    const message = `${shown}: LeanCloud answered ${status} ${this.#errorOf(text)}`;
+    if (status >= NOT_OK && status < 400)
+      return new RefusedError(`${message}: --url leads to another address. Give the API domain itself.`, status);
+    if (ARCHIVED.test(text))
+      return new RefusedError(`${message}. Restore the application in LeanCloud's console, and run again.`, status);
+    if (status === UNAUTHORIZED)
+      return new RefusedError(
+        `${message}. Check --id, and that the file holds the master key (not the app key) of this application.`,
+        status,
+      );
+    const waitMs = retryAfterMs(headers['retry-after']);
+    if (waitMs !== undefined && isPassingStatus(status)) {
+      this.#resumesAtMs = Math.max(this.#resumesAtMs, performance.now() + waitMs);
+      this.options.onWait(`LeanCloud asks to wait ${Math.ceil(waitMs / 1_000)} s (${status}).`);
+    }
+    return new RequestError(message, status);
+  }
+
+  /** The error text of a body. A server that repeats the key must not bring it into a log. */
+  #errorOf(text: string): string {
+    const fallback = text.slice(0, MAX_ERROR_LENGTH);
+    let error: unknown = fallback;
+    try {
+      error = (JSON.parse(text) as { error?: unknown } | null)?.error ?? fallback;
+    } catch {
+      // The body is not JSON: its beginning is shown.
+    }
+    const shown = typeof error === 'string' ? error : fallback;
+    return quoted(shown.replaceAll(this.options.masterKey.reveal(), '…').slice(0, MAX_ERROR_LENGTH));
+  }
+}
+
+/** Twice as long after each attempt, with a spread, so that the requests of a run do not return all at once. */
+function backOffMs(attempt: number): number {
+  const spread = 0.5 + Math.random() / 2;
+  return Math.min(FIRST_WAIT_MS * 2 ** Math.max(0, attempt - 1), LONGEST_WAIT_MS) * spread;
+}
+
+/** Whether a repetition may succeed. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof RequestError) || error.isFinal) return false;
+  return error.status === undefined || isPassingStatus(error.status);
+}
+
+function isPassingStatus(status: number): boolean {
+  return status === TOO_MANY_REQUESTS || status >= SERVER_ERRORS;
+}
+
+/** @returns milliseconds, at most five minutes; undefined without the header. Source: RFC 9110, 10.2.3 */
+function retryAfterMs(header: string | string[] | undefined): number | undefined {
+  if (typeof header !== 'string') return undefined;
+  const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, ms), LONGEST_RETRY_AFTER_MS);
+}
+
+/** @throws RequestError without the URL if it is none of HTTP */
+function httpUrl(text: string, base?: URL): URL {
+  const url = URL.canParse(text, base?.href) ? new URL(text, base?.href) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '')
+    throw new RequestError('the address is no http or https URL', undefined, true);
+  return url;
+}
+
+/** The reason of a failed connection, without the URL. */
+export function reasonOf(error: unknown): string {
+  const reason = outboundReason(error);
+  if (reason === 'INTERNAL_ADDRESS')
+    return 'the address is in an internal network; --allow-internal permits networks by name';
+  return error instanceof OutboundError || error instanceof Error ? `no answer (${reason})` : 'no answer';
+}
+
+async function textOf(body: Readable): Promise<string> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of body as AsyncIterable<Buffer>) {
+    bytes += part.length;
+    if (bytes > MAX_ANSWER_BYTES)
+      throw new RequestError(`the answer exceeds ${MAX_ANSWER_BYTES} bytes`, undefined, true);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}

@@ -1,0 +1,148 @@
+import { z } from 'zod';
+
+const count = z.number().int().nonnegative();
+const time = z.string();
+
+/** Rows of an exported class. The last three count rows with a value in the column; they are set for `_User` only. */
+const exportedClass = z.object({
+  class: z.string(),
+  rows: count,
+  password: count.optional(),
+  salt: count.optional(),
+  sessionToken: count.optional(),
+});
+
+/** An export of LeanCloud: asked for, then downloaded. */
+const exportState = z.object({
+  kind: z.enum(['data', 'schema', 'console']),
+  /** LeanCloud's id of the task; null for an archive that the operator has put into the folder. */
+  id: z.string().nullable(),
+  /** LeanCloud's time when the task was started, as ISO 8601. */
+  startedAt: time,
+  /** The export holds rows that changed from this day on; null: all rows. */
+  fromDate: z.string().nullable(),
+  /** The archive in the folder; absent until it is complete. */
+  path: z.string().optional(),
+  bytes: count.optional(),
+  sha256: z.string().optional(),
+  classes: z.array(exportedClass).optional(),
+});
+
+/** One way through all rows of a class, or through those that changed since a time. */
+const scanState = z.object({
+  /** Rows with an older `updatedAt` were not asked for; null: all rows. */
+  since: time.nullable(),
+  startedAt: time,
+  finishedAt: time.optional(),
+  /** The scan continues behind this object id. */
+  lastId: z.string().nullable(),
+  /** Whether all rows so far came in ascending order of 24-digit ids. Only then can the scan continue behind `lastId`. */
+  isOrdered: z.boolean(),
+  rows: count,
+  files: z.array(z.string()),
+});
+
+const classState = z.object({
+  name: z.string(),
+  /** LeanCloud's own count of the rows, of those that were asked for. */
+  serverRows: count.nullable(),
+  /** Different object ids in the files; null until the class is complete. */
+  rows: count.nullable(),
+  scans: z.array(scanState),
+});
+
+const relationState = z.object({
+  class: z.string(),
+  field: z.string(),
+  target: z.string(),
+  startedAt: time,
+  finishedAt: time.optional(),
+  /** Owners up to this object id are done. */
+  lastOwner: z.string().nullable(),
+  owners: count,
+  members: count,
+  files: z.array(z.string()),
+  /** Files of the previous run, which count until this one is complete. */
+  previousFiles: z.array(z.string()),
+});
+
+const missing = z.object({ what: z.string(), reason: z.string(), remedy: z.string() });
+
+/** `manifest.json` of a folder that `gatepost rescue` has written. */
+export const manifestSchema = z.object({
+  format: z.literal('gatepost-rescue'),
+  version: z.literal(1),
+  application: z.string(),
+  api: z.string(),
+  /** The files that an import reads, in this order. */
+  import: z.array(z.string()),
+  missing: z.array(missing),
+  notes: z.array(z.string()),
+  runs: z.array(z.object({ startedAt: time, finishedAt: time.optional(), status: z.number().optional() })),
+  exports: z.array(exportState),
+  classes: z.array(classState),
+  relations: z.array(relationState),
+  /** The contents of `_File`; `index` names a file with one line for each. */
+  files: z.object({ index: z.string(), count, bytes: count }),
+});
+
+export type Manifest = z.infer<typeof manifestSchema>;
+export type ExportState = z.infer<typeof exportState>;
+export type ClassState = z.infer<typeof classState>;
+export type ScanState = z.infer<typeof scanState>;
+export type RelationState = z.infer<typeof relationState>;
+export type Missing = z.infer<typeof missing>;
+
+/** A manifest before the first run. */
+export function newManifest(application: string, api: string): Manifest {
+  return {
+    format: 'gatepost-rescue',
+    version: 1,
+    application,
+    api,
+    import: [],
+    missing: [],
+    notes: [],
+    runs: [],
+    exports: [],
+    classes: [],
+    relations: [],
+    files: { index: 'files.jsonl', count: 0, bytes: 0 },
+  };
+}
+
+/**
+ * The files that an import reads, in order: archives, those with passwords first, then the oldest; then scanned classes; then relations.
+ * Rows of a scan lack `password` and `salt`, so the scan of `_User` counts only where no archive has users. An archive whose users lack
+ * passwords and session tokens does not count beside one that has them: the scan has its other classes.
+ */
+export function importedPaths({ exports, classes, relations }: Manifest): string[] {
+  const archives = exports.filter(({ path }) => path !== undefined);
+  const hasPasswords = archives.some((archive) => usersIn(archive).password > 0);
+  const counting = archives.filter((archive) => {
+    const { rows, password, sessionToken } = usersIn(archive);
+    return !hasPasswords || rows === 0 || password > 0 || sessionToken > 0;
+  });
+  const rank = (archive: ExportState) => `${usersIn(archive).password > 0 ? '0' : '1'} ${archive.startedAt}`;
+  const hasUsers = counting.some((archive) => usersIn(archive).rows > 0);
+  const scans = classes.filter(({ name }) => name !== '_User' || !hasUsers).flatMap((state) => state.scans);
+  return [
+    ...counting.toSorted((one, other) => rank(one).localeCompare(rank(other))).map(({ path = '' }) => path),
+    ...scans.flatMap(({ files }) => files),
+    ...relations.flatMap(({ finishedAt, previousFiles, files }) =>
+      finishedAt === undefined ? [...previousFiles, ...files] : files,
+    ),
+  ];
+}
+
+/** How many users an archive has, and how many of them with a value in each column that only exports have. */
+export function usersIn({ classes = [] }: ExportState): Record<'rows' | 'password' | 'salt' | 'sessionToken', number> {
+  const users = classes.find((each) => each.class === '_User');
+  const { rows = 0, password = 0, salt = 0, sessionToken = 0 } = users ?? {};
+  return { rows, password, salt, sessionToken };
+}
+
+/** The time from which on all rows of a class are asked for; null: all rows. */
+export function coverageOf({ scans }: ClassState): string | null {
+  return scans.some(({ since }) => since === null) ? null : (scans[0]?.since ?? null);
+}

@@ -1,0 +1,98 @@
+import { ProgressLine, spanOf } from '../progress.js';
+import { type LeanCloudApi, RefusedError, RequestError } from './leancloud-api.js';
+import type { Manifest } from './manifest.schema.js';
+import type { RescueFolder } from './rescue-folder.js';
+
+/** The state that the parts of one run share. */
+export interface RescueContext {
+  readonly api: LeanCloudApi;
+  readonly folder: RescueFolder;
+  readonly manifest: Manifest;
+  readonly progress: Progress;
+  readonly problems: Problems;
+  /** LeanCloud's time at the start of this run, as ISO 8601. */
+  readonly startedAt: string;
+  readonly concurrency: number;
+}
+
+/** The reasons of parts that could not be copied in this run, by name. A problem that is solved later in the run is removed. */
+export type Problems = Map<string, { readonly reason: string; readonly remedy: string }>;
+
+export const RUN_AGAIN = 'Run the same command again.';
+
+/**
+ * Does a part of the run. Its failure is recorded by name and does not stop the other parts, unless every request would fail.
+ * @throws RefusedError
+ */
+export async function attempt(
+  { problems, progress }: RescueContext,
+  part: { readonly name: string; readonly remedy?: string },
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work();
+    problems.delete(part.name);
+  } catch (error) {
+    if (!(error instanceof RequestError) || error instanceof RefusedError) throw error;
+    problems.set(part.name, { reason: error.message, remedy: part.remedy ?? RUN_AGAIN });
+    progress.say(`${part.name}: ${error.message}`);
+  }
+}
+
+/**
+ * Works on all items, some at once, and waits for all.
+ * @throws the first error, after the end of the others
+ */
+export async function eachAtOnce<T>(
+  items: Iterable<T>,
+  concurrency: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const waiting = items[Symbol.iterator]();
+  const errors: unknown[] = [];
+  const worker = async () => {
+    for (let next = waiting.next(); next.done !== true && errors.length === 0; next = waiting.next())
+      await work(next.value).catch((error: unknown) => errors.push(error));
+  };
+  await Promise.all(Array.from({ length: concurrency }, worker));
+  if (errors.length > 0) throw errors[0];
+}
+
+/** The rows and files of a run, and what it waits for. */
+export class Progress {
+  readonly #line = new ProgressLine((seconds) => this.#text(seconds));
+  #rows = 0;
+  #total = 0;
+  #phase = '';
+
+  /** Prints a line that stays. */
+  say(line: string): void {
+    this.#line.say(line);
+  }
+
+  /** Another state of the run, such as the wait for the export. */
+  phase(text: string): void {
+    this.#phase = text;
+  }
+
+  /** Adds to the rows that the run has to copy. */
+  expect(rows: number): void {
+    this.#total += rows;
+  }
+
+  /** Adds to the rows that it has copied. */
+  add(rows: number): void {
+    this.#rows += rows;
+  }
+
+  stop(): void {
+    this.#line.stop();
+  }
+
+  #text(seconds: number): string {
+    const speed = this.#rows / Math.max(seconds, 1);
+    const left = speed > 0 ? Math.max(0, this.#total - this.#rows) / speed : 0;
+    const rows = `${this.#rows} of about ${Math.max(this.#total, this.#rows)} rows and files, ${speed.toFixed(0)} a second`;
+    return `${rows}${left > 0 ? `, ${spanOf(left)} left` : ''}${this.#phase === '' ? '' : `; ${this.#phase}`}`;
+  }
+}
