@@ -22,6 +22,8 @@ export const PURPOSES = {
   'accounts.rotateApplicationKeys': 'replace application keys',
   'accounts.revokeOldApplicationKeys': 'revoke replaced keys',
   'accounts.countIdentities': 'count platform accounts',
+  '*.importObjects': 'import objects of another server, or judge them',
+  'accounts.importMembers': 'import members of roles, or judge them',
   'accounts.listLockouts': 'list locked users',
   'accounts.getLockout': 'failures and lock of a user',
   'accounts.requestEmailVerification': 'mail a verification link',

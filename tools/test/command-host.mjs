@@ -1,4 +1,5 @@
 // Runs commands of the operator's command line for a test file, all in this process: one process for each would cost a second.
+import { Readable } from 'node:stream';
 import { Logger } from '@nestjs/common';
 import { ensureBuilt } from '../prepare.mjs';
 
@@ -12,6 +13,7 @@ process.on('message', async ({ id, args, env, input }) => {
   const status = await runGatepost(args, {
     env,
     readInput: () => Buffer.from(input),
+    openInput: () => Readable.from([Buffer.from(input)]),
     writeOutput: (text) => (stdout += text),
     writeError: (text) => (stderr += text),
   });

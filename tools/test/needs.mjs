@@ -22,6 +22,7 @@ const RULES = [
   { files: /^libs\/messaging\/test\/transports\./, needs: [], uses: ['rabbitmq'] },
   { files: /^libs\/messaging\//, needs: ['rabbitmq'] },
 
+  { files: /^apps\/cli\/test\/rescue/, needs: [] },
   { files: /^apps\/gateway\/test\/request-counters\./, needs: ['redis'] },
   { files: /^apps\/gateway\/test\/openapi\./, needs: [], uses: ['browser'] },
   { files: /^apps\/(gateway|auth-linking)\//, needs: [] },
@@ -33,8 +34,9 @@ const RULES = [
   { files: /^test\/deployment\/kubernetes\/processes\./, needs: SERVERS },
   { files: /^(test\/deployment|tools)\//, needs: [] },
 
+  { files: /^test\/journeys\/forwarding\./, needs: [], uses: SERVERS },
   { files: /^test\/journeys\/standalone(-smoke)?\./, needs: [], uses: ['browser'] },
-  { files: /^test\/journeys\/(standalone-life|start-failures)\./, needs: [] },
+  { files: /^test\/journeys\/(import-life|leaving-leancloud|standalone-life|start-failures)\./, needs: [] },
   { files: /^test\/journeys\/expired-links\./, needs: ['browser'] },
   { files: /^test\/journeys\/mailed-links\./, needs: ['browser'], uses: SERVERS },
   { files: /^test\/journeys\/services\./, needs: SERVERS, uses: ['browser'] },

@@ -15,6 +15,7 @@ import { describeCredentials } from './credentials.suite.js';
 import { describeApiDescription } from './description.suite.js';
 import { describeDoctor } from './doctor.suite.js';
 import { describeEmails } from './emails.suite.js';
+import { describeImport } from './import.suite.js';
 import { describeInstallations } from './installations.suite.js';
 import { describeJointSaves } from './joint-saves.suite.js';
 import { describeKeptInstallations } from './kept-installations.suite.js';
@@ -84,6 +85,7 @@ export function describeApi(server: () => GatepostServer, platforms: () => Platf
   describeKeptInstallations(server);
   describeClassPermissions(server);
   describeSettings(server);
+  describeImport(server);
   describeAccountRaces(server);
   describeIdentityRaces(server);
   describeFirstProofRaces(server, platforms);
