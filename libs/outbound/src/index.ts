@@ -5,5 +5,6 @@ export {
   outboundReason,
   type OutboundRequest,
   type OutboundStream,
+  withTimeLimit,
 } from './outbound-client.js';
 export { OutboundStreamError, OutboundStreams, type StreamedAnswer } from './outbound-streams.js';

@@ -115,6 +115,16 @@ export interface OutboundStream {
  */
 export class OutboundError extends Error {}
 
+/**
+ * Aborts with `signal` or after `timeoutMs`, whichever comes first. Node.js 20 collects `AbortSignal.timeout()` as garbage where only
+ * `AbortSignal.any()` refers to it: then it never aborts. Its own listener keeps it.
+ */
+export function withTimeLimit(signal: AbortSignal, timeoutMs: number): AbortSignal {
+  const limit = AbortSignal.timeout(timeoutMs);
+  limit.addEventListener('abort', () => undefined, { once: true });
+  return AbortSignal.any([signal, limit]);
+}
+
 /** Sends requests to external servers: never to internal networks, bounded in time and size, without retries. */
 export class OutboundClient {
   readonly #agent: Agent;

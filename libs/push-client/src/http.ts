@@ -35,11 +35,14 @@ interface JsonRequest {
 /** @throws RefusedRequest, or the error of `fetch` where no response arrives within 15 seconds */
 async function requestJson(fetch: Fetch, request: JsonRequest, signal: AbortSignal): Promise<unknown> {
   const { what, url, method = 'GET', headers = {}, body } = request;
+  const limit = AbortSignal.timeout(TIMEOUT_MS);
+  // Node.js 20 collects a time limit as garbage that has no listener of its own: then it never aborts.
+  limit.addEventListener('abort', () => undefined, { once: true });
   const response = await fetch(url, {
     method,
     headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+    signal: AbortSignal.any([signal, limit]),
   });
   const answer = await response.json().catch(() => undefined);
   if (!response.ok)

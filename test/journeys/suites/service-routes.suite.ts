@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ApiClient, appClient, type GatepostServer } from '#testing';
 
-/** Health, metrics, ping, date and CORS: what asks without credentials. */
+/** Health, metrics, ping, date and CORS, which need no credentials; and the statistics that SDKs send. */
 export function describeServiceRoutes(server: () => GatepostServer): void {
   describe('without credentials', () => {
     const open = () => new ApiClient(server().baseUrls[0] ?? '', {});
@@ -16,6 +16,15 @@ export function describeServiceRoutes(server: () => GatepostServer): void {
       const { body } = await open().get('/1.1/date');
       expect(body['__type']).toBe('Date');
       expect(Math.abs(Date.parse(String(body['iso'])) - Date.now())).toBeLessThan(60_000);
+    });
+
+    it('the statistics of SDKs are accepted for an application, and refused without one', async () => {
+      const app = appClient(server());
+      expect(await app.post('/1.1/stats/collect', { client: {} })).toMatchObject({ status: 200, body: {} });
+      expect(await app.post('/1.1/always_collect', { client: {} })).toMatchObject({ status: 200, body: {} });
+      const policy = '/1.1/statistics/apps/any/sendPolicy';
+      expect(await app.get(policy)).toMatchObject({ status: 200, body: {} });
+      expect((await open().get(policy)).status).toBe(401);
     });
 
     it('/docs and /openapi.json describe the API, and are not sent twice', async () => {

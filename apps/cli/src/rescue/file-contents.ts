@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { z } from 'zod';
+import { withTimeLimit } from '#outbound';
 import { quoted } from '../terminal.js';
 import { download } from './downloads.js';
 import { RequestError } from './leancloud-api.js';
@@ -104,7 +105,7 @@ async function copyFile(context: RescueContext, { row, index, limits }: FileTask
 async function fetchFile({ api, folder }: RescueContext, { row, index, limits }: FileTask): Promise<void> {
   const { objectId, name, url = '', updatedAt } = row;
   const path = pathOf(row);
-  const signal = AbortSignal.any([api.signal, AbortSignal.timeout(limits.timeoutS * SECOND_MS)]);
+  const signal = withTimeLimit(api.signal, limits.timeoutS * SECOND_MS);
   const temporary = `${path}.tmp`;
   const content = await download(api, folder, { url, temporary, isResumed: false, maxBytes: limits.maxBytes, signal });
   await folder.publish(temporary, folder.resolve(path));

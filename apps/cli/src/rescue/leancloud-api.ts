@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConcurrencyLimiter, type Secret } from '#bootstrap';
-import { OutboundClient, OutboundError, outboundReason, type OutboundStream } from '#outbound';
+import { OutboundClient, OutboundError, outboundReason, type OutboundStream, withTimeLimit } from '#outbound';
 import { quoted } from '../terminal.js';
 
 /** The most attempts of one request: with the waits between them about four minutes. */
@@ -168,7 +168,7 @@ export class LeanCloudApi {
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
     };
     // A page may take several times as long as the first byte.
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(4 * timeoutMs)]);
+    const limit = withTimeLimit(signal, 4 * timeoutMs);
     try {
       const url = new URL(`${baseUrl}/1.1/${path}`);
       const request = { method, headers, ...(body === undefined ? {} : { body }) };
