@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
-import type { Export, ExportRow } from '../src/import/export.types.js';
-import { openExport } from '../src/import/open-export.js';
+import type { Export, ExportRow } from '../src/export/export.types.js';
+import { openExport } from '../src/export/open-export.js';
 
 type Content = string | Uint8Array;
 

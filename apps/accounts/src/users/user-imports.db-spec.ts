@@ -9,7 +9,7 @@ import { ObjectImports, type QueryDatabase, StoredClasses } from '#objects/store
 import type { RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { newDatabase, unique } from '#testing';
-import type { ExportRow } from '../../../cli/src/import/export.types.js';
+import type { ExportRow } from '../../../cli/src/export/export.types.js';
 import { ImportRun } from '../../../cli/src/import/import-run.js';
 import { ImportSummary, type RowPlace } from '../../../cli/src/import/import-summary.js';
 import type { AccountsConfig } from '../accounts.config.js';

@@ -4,8 +4,8 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { StartError } from '#bootstrap';
 import { openInput } from '../terminal.js';
-import type { Export } from './export.types.js';
-import { openExport } from './open-export.js';
+import type { Export } from '../export/export.types.js';
+import { openExport } from '../export/open-export.js';
 
 /** The part of the manifest of `gatepost rescue` that an import reads: the files that count, in their order. */
 const rescued = z.object({

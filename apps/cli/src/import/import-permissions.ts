@@ -13,7 +13,7 @@ import {
 } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { isJsonObject } from '#objects';
-import type { Export } from './export.types.js';
+import type { Export } from '../export/export.types.js';
 import { rowsOf } from './import-run.js';
 import type { ImportSummary } from './import-summary.js';
 

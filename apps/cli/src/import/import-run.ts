@@ -15,7 +15,7 @@ import type { RpcClient } from '#messaging';
 import { claimsOf, parseImportedRow, withoutClaim } from '#objects';
 import { SilentServiceError } from '../operator-connection.js';
 import { ClaimIndex } from './claim-index.js';
-import type { Export, ExportPart, ExportRow } from './export.types.js';
+import type { Export, ExportPart, ExportRow } from '../export/export.types.js';
 import type { ImportSummary, RowPlace } from './import-summary.js';
 
 const BATCH_SIZE = 100;

@@ -7,7 +7,7 @@ import type { WithServer } from '../operator-connection.js';
 import { ProgressLine, spanOf } from '../progress.js';
 import { print, printAside, reportFailure } from '../terminal.js';
 import { openSource } from './export-source.js';
-import type { Export, ExportPart } from './export.types.js';
+import type { Export, ExportPart } from '../export/export.types.js';
 import { importPermissions } from './import-permissions.js';
 import { ImportRun, rowsOf } from './import-run.js';
 import { type ClassCounts, ImportSummary } from './import-summary.js';

@@ -6,7 +6,7 @@ import type { ImportedObject, ImportedPassword } from '#contracts';
 import { parseImportedRow, parsePhoneNumber } from '#objects';
 import { importedBcryptHash, leancloudHash } from '#security';
 import { print, printAside, readInput, reportFailure } from '../terminal.js';
-import type { Export, ExportRow } from './export.types.js';
+import type { Export, ExportRow } from '../export/export.types.js';
 import { rowsOf } from './import-run.js';
 
 /**

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { StartError } from '#bootstrap';
 import type { JsonObject, JsonValue } from '#contracts';
-import type { ExportRow } from './export.types.js';
+import type { ExportRow } from '../export/export.types.js';
 import type { MemberRow } from './import-run.js';
 import type { ImportSummary } from './import-summary.js';
 

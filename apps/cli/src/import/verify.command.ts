@@ -10,7 +10,7 @@ import { apiUrl, masterKeyIn, networks } from '../rescue/rescue.command.js';
 import { parsed } from '../rescue/scan-pages.js';
 import { print, printAside, reportFailure } from '../terminal.js';
 import { openSource } from './export-source.js';
-import type { Export, ExportRow } from './export.types.js';
+import type { Export, ExportRow } from '../export/export.types.js';
 import { ImportRun, rowsOf } from './import-run.js';
 import { ImportSummary } from './import-summary.js';
 import { checkPassword } from './password-check.js';
