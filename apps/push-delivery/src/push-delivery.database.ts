@@ -6,7 +6,7 @@ import {
   MessageEntity,
   QueuedMessageEntity,
 } from './device-queues/device-queue.entity.js';
-import { NotificationEntity, RequestIdEntity, DeliveryStatisticsEntity } from './dispatch/push.entity.js';
+import { DeliveryStatisticsEntity, LaneEntity, NotificationEntity, RequestIdEntity } from './dispatch/push.entity.js';
 import { InstallationEntity } from './installations/installation.entity.js';
 import { CreatePush1796100000000 } from './migrations/1796100000000-create-push.js';
 import { CreateDeviceQueues1796200000000 } from './migrations/1796200000000-create-device-queues.js';
@@ -14,6 +14,7 @@ import { AddPushOrigins1796300200000 } from './migrations/1796300200000-add-push
 import { SearchFieldsAtOnce1796500100000 } from './migrations/1796500100000-search-fields-at-once.js';
 import { ScanInByteOrder1796700100000 } from './migrations/1796700100000-scan-in-byte-order.js';
 import { CreateFieldIndexes1796710100000 } from './migrations/1796710100000-create-field-indexes.js';
+import { OrderPushes1796740100000 } from './migrations/1796740100000-order-pushes.js';
 
 /** The database of push-delivery. The standalone server has one `Database` per service. */
 export class PushDatabase extends Database {}
@@ -28,6 +29,7 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
     entities: [
       InstallationEntity,
       NotificationEntity,
+      LaneEntity,
       DeliveryStatisticsEntity,
       RequestIdEntity,
       MessageEntity,
@@ -43,6 +45,7 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
       SearchFieldsAtOnce1796500100000,
       ScanInByteOrder1796700100000,
       CreateFieldIndexes1796710100000,
+      OrderPushes1796740100000,
     ],
   };
 }

@@ -158,9 +158,10 @@ export class Connectors {
         devices: [device],
       });
       for (const { node, platform } of connected)
-        await this.first.app
-          .get(DirectMessages)
-          .send(node, connectorMessages.deliver, { message, targets: [[installationId, platform]], isRepeated });
+        await this.first.app.get(DirectMessages).send(node, connectorMessages.deliver, {
+          wakeUps: [{ message, targets: [[installationId, platform]], isRepeated }],
+          isBulk: false,
+        });
     }
     return { id, body: JSON.parse(message.body) as TestPush['body'] };
   }

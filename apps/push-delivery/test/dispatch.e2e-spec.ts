@@ -13,6 +13,7 @@ import { RedisDeviceQueues } from '../src/device-queues/redis-device-queues.stor
 import { InstallationScanRepository } from '../src/dispatch/installation-scan.repository.js';
 import { WakeUpNotifications, messageOfPush, PushDelivery } from '../src/dispatch/push-delivery.js';
 import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
+import { LanesRepository } from '../src/dispatch/lanes.repository.js';
 import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
 import { PushDatabase, pushDatabase } from '../src/push-delivery.database.js';
 
@@ -28,7 +29,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
   let dispatcher: PushDispatcher;
   let appId: string;
   let node: string;
-  let wakeUps: DirectMessagePayload<typeof connectorMessages.deliver>[];
+  let wakeUps: DirectMessagePayload<typeof connectorMessages.deliver>['wakeUps'];
 
   const idOf = (index: number) => `device-${index}`;
   const install = () =>
@@ -46,12 +47,20 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     await database.query(
       `INSERT INTO push.notifications
          (app_id, object_id, status, is_bulk, target, data, message, prod, due_at, expires_at, created_at, updated_at)
-       VALUES ($1, $2, 'in-queue', true, '{"where":[]}', '{}', '{"body":"{}","bodies":{}}', 'prod', now(), now() + interval '1 hour',
+       VALUES ($1, $2, 'in-queue', false, '{"where":[]}', '{}', '{"body":"{}","bodies":{}}', 'prod', now(), now() + interval '1 hour',
                now(), now())`,
       [appId, objectId],
     );
-    dispatcher.wake({ isBulk: true });
+    dispatcher.wake();
     return objectId;
+  };
+  const newDispatcher = () => {
+    const notifier = new WakeUpNotifications(new DirectMessages(sending), new RedisConnectorNodes(redis, 60_000));
+    const [lanes, jobs] = [new LanesRepository(database), new PushJobsRepository(database)];
+    const [scan, delivery] = [new InstallationScanRepository(database), new PushDelivery(queues, notifier)];
+    const started = new PushDispatcher(lanes, jobs, scan, delivery, new Clock(), new Metrics());
+    started.onApplicationBootstrap();
+    return started;
   };
   const statusOf = async (objectId: string) => {
     const [row] = await database.query<{ status: string }>(
@@ -93,23 +102,21 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     await install();
     const connectors = new RedisConnectorNodes(redis, 60_000);
     await connectors.beat({ id: node, port: 1 });
-    const hear = directMessageHandler(connectorMessages.deliver, (wakeUp) => void wakeUps.push(wakeUp));
+    const hear = directMessageHandler(connectorMessages.deliver, (notification) => {
+      wakeUps.push(...notification.wakeUps);
+    });
     new DirectMessages(receiving).receiveAs(node, [hear], () => undefined);
     await eventually(() => {
       expect([sending.isConnected(), receiving.isConnected()]).toEqual([true, true]);
     });
     for (let index = 0; index < 100; index += 1)
       await queues.connect({ appId, installationId: idOf(index) }, { node, session: 's' }, 10);
-    const jobs = new PushJobsRepository(database);
-    const delivery = new PushDelivery(queues, new WakeUpNotifications(new DirectMessages(sending), connectors));
-    const scan = new InstallationScanRepository(database);
-    dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics());
-    dispatcher.onApplicationBootstrap();
+    dispatcher = newDispatcher();
   });
   afterEach(async () => {
     broker.bringBack();
     await dispatcher.beforeApplicationShutdown();
-    await database.query('TRUNCATE push.installations, push.notifications');
+    await database.query('TRUNCATE push.installations, push.notifications, push.lanes');
   });
 
   it('adds a push to every queue, and wakes the connector with one message per page', async () => {
@@ -149,16 +156,14 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
   it('notifies devices that a dead dispatcher had enqueued but not notified, and enqueues nothing twice', async () => {
     await dispatcher.beforeApplicationShutdown();
     const objectId = await push();
-    const jobs = new PushJobsRepository(database);
-    const [job] = await jobs.claim({ isBulk: true, limit: 1, lease: 'of the dead one', leaseSeconds: 0 });
+    const lanes = new LanesRepository(database);
+    const { claimed } = await lanes.claim(1, 'of the dead one');
+    const [job] = await lanes.findPushes(claimed[0]!, 1);
+    await database.query('UPDATE push.lanes SET lease_until = now()');
     const { partition } = placeOf(0);
     const devices = [{ installationId: idOf(0), platform: 'web', position: idOf(0) }];
     await queues.enqueue({ message: messageOfPush(job!), partition, devices });
-    const notifier = new WakeUpNotifications(new DirectMessages(sending), new RedisConnectorNodes(redis, 60_000));
-    const delivery = new PushDelivery(queues, notifier);
-    const scan = new InstallationScanRepository(database);
-    dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), new Metrics());
-    dispatcher.onApplicationBootstrap();
+    dispatcher = newDispatcher();
     await isDone(objectId);
     await eventually(() => {
       expect(notified(objectId)).toContain(idOf(0));

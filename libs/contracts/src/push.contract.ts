@@ -124,15 +124,23 @@ export type PushMessage = z.output<typeof pushMessage>;
  * queue.
  */
 export const connectorMessages = {
-  /** A message was added to the queues of devices that were connected to this connector. */
+  /** Messages were added to the queues of devices that were connected to this connector. */
   deliver: directMessage(
     'connector.deliver',
     z.object({
-      message: pushMessage,
-      /** Installation id and platform. */
-      targets: z.array(z.tuple([installationId, z.string()])),
-      /** The message may be a repetition: the connector reads the queue instead of sending at once. */
-      isRepeated: z.boolean(),
+      /** In the order in which the devices get them. */
+      wakeUps: z.array(
+        z.object({
+          message: pushMessage,
+          /** Installation id and platform. */
+          targets: z.array(z.tuple([installationId, z.string()])),
+          /** The message may be a repetition: the connector reads the queue instead of sending at once. */
+          isRepeated: z.boolean(),
+          traceparent: z.string().optional(),
+        }),
+      ),
+      /** The messages are of a large push, and others may overtake them. */
+      isBulk: z.boolean(),
     }),
   ),
   /** A device has logged in on another connector: its older session ends. */

@@ -1,7 +1,6 @@
 import { LATENCY_BUCKETS_SECONDS, MetricCatalogue, REDIS_BUCKETS_SECONDS } from './metric-catalogue.js';
 
 const CHANNELS = ['mail', 'sms'];
-const KINDS_OF_PUSHES = ['single', 'bulk'];
 const JOBS = ['mail-cleanup', 'push-cleanup', 'device-queue-cleanup', 'delivery-statistics'] as const;
 
 /** The periodic jobs of all services, by their names in metrics. */
@@ -216,7 +215,6 @@ export class Metrics extends MetricCatalogue {
     name: 'gatepost_push_accepted_total',
     help: 'Pushes accepted, scheduled ones included',
     by: 'dispatchers',
-    labels: { kind: KINDS_OF_PUSHES },
   });
 
   readonly pushesWaiting = this.gauge({
@@ -235,7 +233,7 @@ export class Metrics extends MetricCatalogue {
     name: 'gatepost_push_runs_total',
     help: 'Runs of pushes; lost: another dispatcher took over or the push was removed; stopped: the process stopped',
     by: 'dispatchers',
-    labels: { kind: KINDS_OF_PUSHES, outcome: ['done', 'expired', 'failed', 'lost', 'stopped'] },
+    labels: { kind: ['small', 'large'], outcome: ['done', 'expired', 'failed', 'lost', 'stopped'] },
   });
 
   readonly pushDevices = this.counter({

@@ -2,12 +2,13 @@ import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import { connectorMessages, type DirectMessagePayload } from '#contracts';
 import { directMessageHandler, DirectMessages } from '#messaging';
-import { inSpan, noteInSpan } from '#observability';
+import { continueTrace, noteInSpan } from '#observability';
 import { Connections, ConnectorIdentity } from './connections.js';
 import { DeviceAdmission } from './device-admission.js';
 import { MessageCache } from './message-cache.js';
 
-type WakeUp = DirectMessagePayload<typeof connectorMessages.deliver>;
+type Notification = DirectMessagePayload<typeof connectorMessages.deliver>;
+type WakeUp = Notification['wakeUps'][number];
 
 /** The event loop runs other work after this number of devices. */
 const DEVICES_AT_ONCE = 250;
@@ -15,7 +16,9 @@ const DEVICES_AT_ONCE = 250;
 /** Handles the direct messages of dispatchers and of other connectors. */
 @Injectable()
 export class ConnectorInbox implements OnApplicationBootstrap {
-  #last: Promise<void> = Promise.resolve();
+  /** The handling of the last notification of a large push, and of the last other one. */
+  #lastLarge: Promise<unknown> = Promise.resolve();
+  #lastOrdered: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly identity: ConnectorIdentity,
@@ -28,7 +31,7 @@ export class ConnectorInbox implements OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     const handlers = [
-      directMessageHandler(connectorMessages.deliver, (wakeUp) => this.#deliver(wakeUp)),
+      directMessageHandler(connectorMessages.deliver, (notification) => this.#deliver(notification)),
       directMessageHandler(connectorMessages.evict, ({ session, ...device }) => {
         this.admission.evicted(device, session);
       }),
@@ -38,17 +41,21 @@ export class ConnectorInbox implements OnApplicationBootstrap {
     });
   }
 
-  /** Messages to several devices are handled one after the other, which keeps their order; a message to one device may overtake. */
-  async #deliver(wakeUp: WakeUp): Promise<void> {
-    if (wakeUp.targets.length === 1) return this.#handOver(wakeUp);
-    const handedOver = this.#last.then(() => this.#handOver(wakeUp));
-    this.#last = handedOver.catch(() => undefined);
+  /** Notifications are handled one after the other, which keeps their order; only those of large pushes are overtaken. */
+  #deliver({ isBulk, wakeUps }: Notification): Promise<void> {
+    const before = isBulk ? Promise.all([this.#lastLarge, this.#lastOrdered]) : this.#lastOrdered;
+    const handedOver = before.then(async () => {
+      for (const wakeUp of wakeUps) await this.#handOver(wakeUp);
+    });
+    const settled = handedOver.catch(() => undefined);
+    if (isBulk) this.#lastLarge = settled;
+    else this.#lastOrdered = settled;
     return handedOver;
   }
 
   #handOver(wakeUp: WakeUp): Promise<void> {
     const attributes = { 'gatepost.push.id': wakeUp.message.id, 'gatepost.push.devices': wakeUp.targets.length };
-    return inSpan({ name: 'push frames', attributes }, () => this.#writeFrames(wakeUp));
+    return continueTrace(wakeUp.traceparent, { name: 'push frames', attributes }, () => this.#writeFrames(wakeUp));
   }
 
   async #writeFrames({ message, targets, isRepeated }: WakeUp): Promise<void> {

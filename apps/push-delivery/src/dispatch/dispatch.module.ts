@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
 import { DeliveryStatisticsRepository, DeliveryStatisticsWriter } from './delivery-statistics.js';
 import { InstallationScanRepository } from './installation-scan.repository.js';
-import { WakeUpNotifications, PushDelivery } from './push-delivery.js';
+import { LanesRepository } from './lanes.repository.js';
+import { PushDelivery, WakeUpNotifications } from './push-delivery.js';
 import { PushDispatcher } from './push-dispatcher.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { PushGauge } from './push-worker.js';
@@ -11,6 +12,7 @@ import { PushGauge } from './push-worker.js';
   providers: [
     WakeUpNotifications,
     InstallationScanRepository,
+    LanesRepository,
     PushDelivery,
     PushDispatcher,
     PushGauge,

@@ -1,9 +1,14 @@
 import { Injectable } from '@nestjs/common';
+import type { Queryable } from '#database';
+import { AppError } from '#errors';
 import { compileCondition, parseWhere } from '#objects';
 import { queryFailure } from '#objects/store';
 import { INSTALLATION_QUERY_CLASS, IS_TARGET, pushScope } from '../installations/push-targets.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import type { PushJob, ScanPosition, TargetedInstallation } from './push.row.js';
+import { isForOneDevice, type PushJob, type ScanPosition, type TargetedInstallation } from './push.row.js';
+
+/** The position before all installations. */
+const BEFORE_ALL: ScanPosition = { partition: -1, objectId: '' };
 
 /** A range of the scan: it excludes `after` and includes `until`. */
 export interface ScanRange {
@@ -21,7 +26,11 @@ export class InstallationScanRepository {
    * The next target installations of a push.
    * @throws AppError QUERY_TIMED_OUT; INVALID_QUERY if PostgreSQL refuses a regular expression
    */
-  async find({ appId, target }: Pick<PushJob, 'appId' | 'target'>, range: ScanRange): Promise<TargetedInstallation[]> {
+  async find(
+    { appId, target }: Pick<PushJob, 'appId' | 'target'>,
+    range: ScanRange,
+    within: Queryable = this.database,
+  ): Promise<TargetedInstallation[]> {
     const { after, until, limit } = range;
     const bound = [appId, after.partition, after.objectId, until?.partition, until?.objectId, limit, target.platforms];
     const { sql, parameters } = compileCondition(
@@ -31,9 +40,33 @@ export class InstallationScanRepository {
       bound.map((value) => value ?? null),
     );
     try {
-      return await this.database.query<TargetedInstallation>(`${FIND} AND ${sql} ${IN_ORDER}`, parameters);
+      return await within.query<TargetedInstallation>(`${FIND} AND ${sql} ${IN_ORDER}`, parameters);
     } catch (error) {
       throw queryFailure(error);
+    }
+  }
+
+  /**
+   * All target installations of a push; undefined if there are more than `limit`, or if the search takes longer than `timeoutMs`.
+   * @throws AppError INVALID_QUERY if PostgreSQL refuses a regular expression
+   */
+  async findFew(
+    push: Pick<PushJob, 'appId' | 'target'>,
+    limit: number,
+    timeoutMs: number,
+  ): Promise<TargetedInstallation[] | undefined> {
+    const range = { after: BEFORE_ALL, limit: limit + 1 };
+    try {
+      const found = isForOneDevice(push.target)
+        ? await this.find(push, range)
+        : await this.database.transaction(async (tx) => {
+            await tx.query(`SET LOCAL statement_timeout = ${timeoutMs}`);
+            return this.find(push, range, tx);
+          });
+      return found.length > limit ? undefined : found;
+    } catch (error) {
+      if (error instanceof AppError && error.is('QUERY_TIMED_OUT')) return undefined;
+      throw error;
     }
   }
 

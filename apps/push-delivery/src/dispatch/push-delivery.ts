@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { connectorMessages, type PushMessage } from '#contracts';
+import { connectorMessages, type DirectMessagePayload, type PushMessage } from '#contracts';
 import { messageOf } from '#errors';
 import { DirectMessages } from '#messaging';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
@@ -11,7 +11,8 @@ import {
   type EnqueueBatch,
 } from '../device-queues/device-queues.js';
 import { platformOf } from './delivery-counts.rules.js';
-import type { PushJob, TargetedInstallation } from './push.row.js';
+import type { LanePush } from './lanes.repository.js';
+import type { TargetedInstallation } from './push.row.js';
 
 /** Resolves after the time, or at once when the signal is aborted. */
 export async function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
@@ -36,14 +37,20 @@ export class Backoff {
   }
 }
 
+/** A message in the queues of connected devices. */
 export interface WakeUp {
   readonly message: PushMessage;
   readonly devices: readonly ConnectedDevice[];
   /** The devices may have been notified of the message before. */
   readonly isRepeated: boolean;
+  /** The span that the connectors continue. */
+  readonly traceparent: string | undefined;
 }
 
-/** Notifies connectors of a new message in the queues of their devices: one direct message for each connector. */
+type Notification = DirectMessagePayload<typeof connectorMessages.deliver>;
+type NotificationsByNode = Map<string, Notification>;
+
+/** Notifies connectors of new messages in the queues of their devices: one direct message for each connector, which keeps the order. */
 @Injectable()
 export class WakeUpNotifications {
   private readonly logger = new Logger('Pushes');
@@ -54,46 +61,60 @@ export class WakeUpNotifications {
   ) {}
 
   /**
-   * Resolves when every live connector is notified. A connector that is too far behind delays the push, and so does an unavailable
+   * Resolves when every live connector is notified. A connector that is too far behind delays the pushes, and so does an unavailable
    * broker: only this notification wakes the devices of a live connector.
    */
-  async send({ devices, ...wakeUp }: WakeUp, signal: AbortSignal): Promise<void> {
-    let pending = byNode(devices);
+  async send(wakeUps: readonly WakeUp[], { isBulk, signal }: WakeUpOptions): Promise<void> {
+    let pending = byNode(wakeUps, isBulk);
     const backoff = new Backoff();
     for (;;) {
-      pending = await this.#attempt(pending, wakeUp);
+      pending = await this.#attempt(pending);
       if (pending.size === 0 || signal.aborted) return;
       await abortableSleep(backoff.next(), signal);
       pending = await this.#living(pending);
     }
   }
 
-  /** @returns the connectors for which the broker did not accept the message */
-  async #attempt(devices: DevicesByNode, { message, isRepeated }: Omit<WakeUp, 'devices'>): Promise<DevicesByNode> {
-    const failed: DevicesByNode = new Map();
-    const attempts = [...devices].map(async ([node, targets]) => {
-      await this.nodes
-        .send(node, connectorMessages.deliver, { message, targets, isRepeated })
-        .catch((error: unknown) => {
-          this.logger.debug(`connector ${node} could not be notified: ${messageOf(error)}`);
-          failed.set(node, targets);
-        });
+  /** @returns the notifications that the broker did not accept */
+  async #attempt(notifications: NotificationsByNode): Promise<NotificationsByNode> {
+    const failed: NotificationsByNode = new Map();
+    const attempts = [...notifications].map(async ([node, notification]) => {
+      await this.nodes.send(node, connectorMessages.deliver, notification).catch((error: unknown) => {
+        this.logger.debug(`connector ${node} could not be notified: ${messageOf(error)}`);
+        failed.set(node, notification);
+      });
     });
     await Promise.all(attempts);
     return failed;
   }
 
-  async #living(devices: DevicesByNode): Promise<DevicesByNode> {
+  async #living(notifications: NotificationsByNode): Promise<NotificationsByNode> {
     const living = new Set((await this.connectors.live()).map(({ id }) => id));
-    return new Map([...devices].filter(([node]) => living.has(node)));
+    return new Map([...notifications].filter(([node]) => living.has(node)));
   }
 }
 
-/** Installation ids and platforms, by connector. */
-type DevicesByNode = Map<string, [installationId: string, platform: string][]>;
+interface WakeUpOptions {
+  /** The messages are of a large push, and others may overtake them. */
+  readonly isBulk: boolean;
+  readonly signal: AbortSignal;
+}
 
-function byNode(devices: readonly ConnectedDevice[]): DevicesByNode {
-  const grouped: DevicesByNode = new Map();
+function byNode(wakeUps: readonly WakeUp[], isBulk: boolean): NotificationsByNode {
+  const notifications: NotificationsByNode = new Map();
+  for (const { message, devices, isRepeated, traceparent } of wakeUps) {
+    for (const [node, targets] of targetsByNode(devices)) {
+      const notification = notifications.get(node) ?? { isBulk, wakeUps: [] };
+      notification.wakeUps.push({ message, targets, isRepeated, traceparent });
+      notifications.set(node, notification);
+    }
+  }
+  return notifications;
+}
+
+/** Installation ids and platforms, by connector. */
+function targetsByNode(devices: readonly ConnectedDevice[]): Map<string, [installationId: string, platform: string][]> {
+  const grouped = new Map<string, [string, string][]>();
   for (const { node, installationId, platform } of devices) {
     const targets = grouped.get(node);
     if (targets === undefined) grouped.set(node, [[installationId, platform]]);
@@ -114,26 +135,28 @@ export class PushDelivery {
   ) {}
 
   /**
-   * @param isRepeated the page may have been delivered before, completely or in part
-   * @throws AppError SERVICE_UNAVAILABLE; the call can be repeated
+   * Adds a message to the queues of devices. The call can be repeated.
+   * @returns the devices that are connected
+   * @throws AppError SERVICE_UNAVAILABLE
    */
-  async deliver(
-    message: PushMessage,
-    installations: readonly TargetedInstallation[],
-    { isRepeated, signal }: { isRepeated: boolean; signal: AbortSignal },
-  ): Promise<void> {
+  async enqueue(message: PushMessage, installations: readonly TargetedInstallation[]): Promise<ConnectedDevice[]> {
     const batches = batchesOf(message, installations);
     const devices: ConnectedDevice[] = [];
     for (let start = 0; start < batches.length; start += PARALLEL_OPERATIONS) {
       const operations = batches.slice(start, start + PARALLEL_OPERATIONS).map((batch) => this.queues.enqueue(batch));
       devices.push(...(await Promise.all(operations)).flat());
     }
-    await this.wakeUps.send({ message, devices, isRepeated }, signal);
+    return devices;
+  }
+
+  /** Notifies the connectors of devices, in the order of the messages. */
+  wake(wakeUps: readonly WakeUp[], options: WakeUpOptions): Promise<void> {
+    return this.wakeUps.send(wakeUps, options);
   }
 }
 
 /** The message of a push for its devices. */
-export function messageOfPush({ objectId, appId, seq, expiresAt, message }: PushJob): PushMessage {
+export function messageOfPush({ objectId, appId, seq, expiresAt, message }: LanePush): PushMessage {
   return {
     id: objectId,
     appId,

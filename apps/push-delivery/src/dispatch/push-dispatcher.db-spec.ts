@@ -10,6 +10,7 @@ import { type DeviceQueues, type EnqueueBatch, partitionOf } from '../device-que
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { InstallationScanRepository } from './installation-scan.repository.js';
 import { type WakeUpNotifications, type WakeUp, PushDelivery } from './push-delivery.js';
+import { LanesRepository } from './lanes.repository.js';
 import { PushDispatcher } from './push-dispatcher.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { PushGauge } from './push-worker.js';
@@ -49,11 +50,11 @@ describe('the dispatcher', () => {
   let metrics: Metrics;
 
   const start = (own: Pick<DeviceQueues, 'enqueue'> = queues) => {
-    const jobs = new PushJobsRepository(database);
-    const noted = { send: (wakeUp: WakeUp) => Promise.resolve(void wakeUps.push(wakeUp)) };
+    const [lanes, jobs] = [new LanesRepository(database), new PushJobsRepository(database)];
+    const noted = { send: (sent: readonly WakeUp[]) => Promise.resolve(void wakeUps.push(...sent)) };
     const delivery = new PushDelivery(own as DeviceQueues, noted as unknown as WakeUpNotifications);
     const scan = new InstallationScanRepository(database);
-    const dispatcher = new PushDispatcher(jobs, scan, delivery, new Clock(), metrics);
+    const dispatcher = new PushDispatcher(lanes, jobs, scan, delivery, new Clock(), metrics);
     dispatcher.onApplicationBootstrap();
     dispatchers.push(dispatcher);
     return dispatcher;
@@ -133,7 +134,7 @@ describe('the dispatcher', () => {
   });
   afterEach(async () => {
     await Promise.all(dispatchers.map((dispatcher) => dispatcher.beforeApplicationShutdown()));
-    await database.query('TRUNCATE push.installations, push.notifications');
+    await database.query('TRUNCATE push.installations, push.notifications, push.lanes');
   });
 
   it('adds a push to the queue of each installation once, over many pages, and counts them', async () => {

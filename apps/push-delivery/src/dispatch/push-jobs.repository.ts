@@ -1,25 +1,25 @@
 import { Injectable } from '@nestjs/common';
 import { PushDatabase } from '../push-delivery.database.js';
-import type { Progress, PushJob } from './push.row.js';
+import { LEASE_SECONDS } from './leases.js';
+import type { Progress, PushJob, ScanPosition } from './push.row.js';
 
 /** A push and the lease that it is held under. */
 type HeldJob = Pick<PushJob, 'appId' | 'objectId' | 'lease'>;
 
-interface JobClaim {
-  readonly isBulk: boolean;
-  readonly limit: number;
-  readonly lease: string;
-  readonly leaseSeconds: number;
-}
-
-/** Pushes as jobs. Every change names the lease, so a process that has lost the lease changes nothing. */
+/** Large pushes as jobs. Every change names the lease, so a process that has lost the lease changes nothing. */
 @Injectable()
 export class PushJobsRepository {
   constructor(private readonly database: PushDatabase) {}
 
-  /** Claims pushes that are due. No other process gets them before the lease expires. */
-  claim({ isBulk, limit, lease, leaseSeconds }: JobClaim): Promise<PushJob[]> {
-    return this.database.query<PushJob>(CLAIM, [isBulk, limit, lease, leaseSeconds], 'pushJobs.claim');
+  /** Claims large pushes that can advance. No other process gets them before the lease expires. */
+  claim(limit: number, lease: string): Promise<PushJob[]> {
+    return this.database.query<PushJob>(CLAIM, [limit, lease, LEASE_SECONDS], 'pushJobs.claim');
+  }
+
+  /** The position that earlier large pushes of the application have reached; undefined if there are none. */
+  async limitOf({ appId, seq }: Pick<PushJob, 'appId' | 'seq'>): Promise<ScanPosition | undefined> {
+    const [position] = await this.database.query<ScanPosition>(LIMIT_OF, [appId, seq], 'pushJobs.limitOf');
+    return position;
   }
 
   /** @returns the number of pushes that are due and not finished, and for how many seconds the oldest without flow control has been due */
@@ -29,9 +29,9 @@ export class PushJobsRepository {
   }
 
   /** @returns the object ids of the pushes whose leases this process still held */
-  async renew(jobs: readonly HeldJob[], leaseSeconds: number): Promise<string[]> {
-    const rows = await this.database.query<{ objectId: string }>(RENEW, [keysOf(jobs), leaseSeconds]);
-    return rows.map(({ objectId }) => objectId);
+  async renew(jobs: readonly HeldJob[]): Promise<ReadonlySet<string>> {
+    const rows = await this.database.query<{ objectId: string }>(RENEW, [keysOf(jobs), LEASE_SECONDS]);
+    return new Set(rows.map(({ objectId }) => objectId));
   }
 
   /** Records the progress of a push. @returns false if the lease is lost or the push was removed */
@@ -54,6 +54,16 @@ export class PushJobsRepository {
     );
   }
 
+  /** Releases a push whose last page is complete: the next holder repeats nothing. */
+  async yield({ appId, objectId, lease }: HeldJob): Promise<void> {
+    await this.database.query(
+      `UPDATE push.notifications SET lease_owner = NULL, lease_until = NULL
+        WHERE app_id = $1 AND object_id = $2 AND lease_owner = $3 AND status = 'in-queue'`,
+      [appId, objectId, lease],
+      'pushJobs.yield',
+    );
+  }
+
   /** Releases a push; any process can claim it after the delay. */
   async release({ appId, objectId, lease }: HeldJob, failures: number, delaySeconds: number): Promise<void> {
     await this.database.query(
@@ -68,29 +78,40 @@ function keysOf(jobs: readonly HeldJob[]): string {
   return JSON.stringify(jobs.map(({ appId, objectId, lease }) => ({ appId, objectId, lease })));
 }
 
+/** Large pushes that later ones of their application must not overtake. */
+const IS_EARLIER = `earlier.status = 'in-queue' AND earlier.is_bulk AND earlier.flow_control IS NULL`;
+
 /** Until then, requests read the statistics from the queues. */
-const FIRST_STATISTICS = `interval '10 minutes'`;
+export const FIRST_STATISTICS = `interval '10 minutes'`;
+
+/** The columns of a job that claims and lanes have in common. The table is `n`. */
+export const JOB_COLUMNS = `
+  n.app_id AS "appId", n.object_id AS "objectId", n.seq::double precision AS seq, n.target, n.message, n.flow_control AS "flowControl",
+  n.expires_at AS "expiresAt", n.counts, n.failures, n.request_id AS "requestId", n.traceparent`;
 
 /**
- * A push accepted for immediate delivery does not wait for a clock that is behind. `lease_owner` stays when a lease ends: the next
- * holder sees that the push was worked on before.
+ * An earlier large push of the application is in the way unless it is in a later partition. Pushes with flow control are in
+ * the way of none. `lease_owner` stays when a lease ends: the next holder sees that the push was worked on before.
  */
 const CLAIM = `
   WITH due AS (
-    SELECT app_id, object_id, lease_owner FROM push.notifications
-     WHERE status IN ('scheduled', 'in-queue') AND is_bulk = $1 AND (status = 'in-queue' OR due_at <= now())
-       AND (lease_until IS NULL OR lease_until <= now())
-     ORDER BY due_at, seq LIMIT $2 FOR UPDATE SKIP LOCKED
+    SELECT app_id, object_id, lease_owner FROM push.notifications AS n
+     WHERE status = 'in-queue' AND is_bulk AND (lease_until IS NULL OR lease_until <= now())
+       AND NOT EXISTS (SELECT 1 FROM push.notifications AS earlier
+                        WHERE ${IS_EARLIER} AND earlier.app_id = n.app_id AND earlier.seq < n.seq
+                          AND earlier.cursor_partition <= n.cursor_partition)
+     ORDER BY due_at, seq LIMIT $1 FOR UPDATE SKIP LOCKED
   )
-  UPDATE push.notifications AS n
-     SET status = 'in-queue', lease_owner = $3, lease_until = now() + make_interval(secs => $4),
-         updated_at = CASE WHEN n.status = 'scheduled' THEN now() ELSE n.updated_at END
+  UPDATE push.notifications AS n SET lease_owner = $2, lease_until = now() + make_interval(secs => $3)
     FROM due
    WHERE n.app_id = due.app_id AND n.object_id = due.object_id
-  RETURNING n.app_id AS "appId", n.object_id AS "objectId", is_bulk AS "isBulk", seq::double precision AS seq, target, message,
-            flow_control AS "flowControl", expires_at AS "expiresAt", counts, failures, n.lease_owner AS lease, request_id AS "requestId", traceparent,
-            due.lease_owner IS NOT NULL AS "isResumed",
+  RETURNING ${JOB_COLUMNS}, n.lease_owner AS lease, due.lease_owner IS NOT NULL AS "isResumed",
             json_build_object('partition', cursor_partition, 'objectId', cursor_object_id) AS position`;
+
+const LIMIT_OF = `
+  SELECT cursor_partition AS partition, cursor_object_id AS "objectId" FROM push.notifications AS earlier
+   WHERE ${IS_EARLIER} AND app_id = $1 AND seq < $2
+   ORDER BY cursor_partition, cursor_object_id COLLATE "C" LIMIT 1`;
 
 /** Limit of the count: its exact value does not matter above this. */
 const COUNTED = 10_000;

@@ -1,7 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import type { Clock } from '#bootstrap';
 import { AppError, messageOf } from '#errors';
-import { inSpan, type Metrics } from '#observability';
+import { currentTraceparent, inSpan, type Metrics } from '#observability';
 import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from './installation-scan.repository.js';
 import { abortableSleep, Backoff, messageOfPush, type PushDelivery } from './push-delivery.js';
@@ -26,9 +26,9 @@ export interface PushTools {
 
 /**
  * The end of a run: `done`: all devices found; `expired`: the push expired before; `lost`: another process holds it, or it was
- * removed; `stopped`: the process stops.
+ * removed; `stopped`: the process stops; `blocked`: an earlier push of the application is in the way.
  */
-export type RunEnd = 'done' | 'expired' | 'lost' | 'stopped';
+export type RunEnd = 'done' | 'expired' | 'lost' | 'stopped' | 'blocked';
 
 /** Processes one push page by page: finds devices, enqueues the message, wakes connected devices, records the progress. */
 export class PushRun {
@@ -42,7 +42,8 @@ export class PushRun {
 
   constructor(
     job: PushJob,
-    private readonly tools: PushTools,
+    /** `onPartition` reports that the push has left a partition. */
+    private readonly tools: PushTools & { readonly onPartition: () => void },
     private readonly signal: AbortSignal,
   ) {
     this.#job = job;
@@ -50,7 +51,7 @@ export class PushRun {
     this.#scan = new InstallationScan(tools.installations, job);
     this.#flow = job.flowControl === null ? undefined : new FlowControl(job.flowControl);
     // A resumed run begins with a page that covers the page of the earlier run.
-    this.#pageSize = job.isResumed ? PAGE : FIRST_PAGE;
+    this.#pageSize = job.isResumed || job.position.partition >= 0 ? PAGE : FIRST_PAGE;
   }
 
   /** @throws every error but SERVICE_UNAVAILABLE, which it waits out */
@@ -70,33 +71,37 @@ export class PushRun {
   async #page(): Promise<RunEnd | undefined> {
     await this.#flow?.turn(this.signal);
     if (this.tools.clock.now() >= this.#job.expiresAt) return 'expired';
-    const page = await this.#scan.next(this.#job.position, Math.min(this.#pageSize, this.#flow?.pageSize ?? PAGE));
+    const until = await this.tools.jobs.limitOf(this.#job);
+    if (until !== undefined && !isBehind(until, this.#job.position)) return 'blocked';
+    const limit = Math.min(this.#pageSize, this.#flow?.pageSize ?? PAGE);
+    const page = await this.#scan.next(this.#job.position, limit, until);
     if (this.#isStopping()) return 'stopped';
     const installations = withFewPlatforms(this.#job.counts, page.installations);
-    const how = { isRepeated: this.#repeatedPages > 0, signal: this.signal };
     const span = { name: 'push page', attributes: { 'gatepost.push.devices': installations.length } };
-    await inSpan(span, () => this.tools.delivery.deliver(messageOfPush(this.#job), installations, how));
+    await inSpan(span, () => this.#deliver(installations));
     // After a stop some connectors may not be notified: the next holder repeats the page.
     return this.#isStopping() ? 'stopped' : this.#advance({ ...page, installations });
+  }
+
+  async #deliver(installations: readonly TargetedInstallation[]): Promise<void> {
+    const { delivery } = this.tools;
+    const message = messageOfPush(this.#job);
+    const devices = await delivery.enqueue(message, installations);
+    const wakeUp = { message, devices, isRepeated: this.#repeatedPages > 0, traceparent: currentTraceparent() };
+    await delivery.wake([wakeUp], { isBulk: true, signal: this.signal });
   }
 
   async #advance({ installations, position, isLast }: ScanPage): Promise<RunEnd | undefined> {
     const progress = { position, counts: withTargeted(this.#job.counts, installations), isDone: isLast };
     if (!(await this.tools.jobs.advance(this.#job, progress))) return 'lost';
+    if (isLast || position.partition > this.#job.position.partition) this.tools.onPartition();
     this.#job = { ...this.#job, ...progress };
-    this.#count(installations);
+    countTargeted(this.tools.metrics, installations);
     this.#flow?.passed(installations.length);
     this.#repeatedPages = Math.max(0, this.#repeatedPages - 1);
     this.#pageSize = PAGE;
     this.#backoff.reset();
     return isLast ? 'done' : undefined;
-  }
-
-  /** Runs after the progress is recorded, so no page is counted twice. */
-  #count(installations: readonly TargetedInstallation[]): void {
-    const unreachable = installations.filter(({ installationId }) => installationId === null).length;
-    this.tools.metrics.pushDevices.inc({ outcome: 'unreachable' }, unreachable);
-    this.tools.metrics.pushDevices.inc({ outcome: 'queued' }, installations.length - unreachable);
   }
 
   /** Waits while a dependency is unavailable. */
@@ -108,6 +113,23 @@ export class PushRun {
     await abortableSleep(pauseMs, this.signal);
     return undefined;
   }
+}
+
+/** Whether the position is behind another one. */
+function isBehind(position: ScanPosition, other: ScanPosition): boolean {
+  return position.partition === other.partition
+    ? position.objectId > other.objectId
+    : position.partition > other.partition;
+}
+
+/** Counts found devices. Call it after the progress is recorded, so that no page is counted twice. */
+export function countTargeted(
+  metrics: Pick<Metrics, 'pushDevices'>,
+  installations: readonly TargetedInstallation[],
+): void {
+  const unreachable = installations.filter(({ installationId }) => installationId === null).length;
+  metrics.pushDevices.inc({ outcome: 'unreachable' }, unreachable);
+  metrics.pushDevices.inc({ outcome: 'queued' }, installations.length - unreachable);
 }
 
 /** A part of the target installations of a push. */
@@ -133,23 +155,30 @@ export class InstallationScan {
     private readonly job: PushJob,
   ) {}
 
-  /** @throws AppError QUERY_TIMED_OUT if even the smallest range takes too long */
-  async next(after: ScanPosition, limit: number): Promise<ScanPage> {
+  /**
+   * @param end the page does not go further
+   * @throws AppError QUERY_TIMED_OUT if even the smallest range takes too long
+   */
+  async next(after: ScanPosition, limit: number, end?: ScanPosition): Promise<ScanPage> {
     try {
-      return this.#span === undefined ? await this.#wanted(after, limit) : await this.#spanned(after, this.#span);
+      return this.#span === undefined
+        ? await this.#wanted(after, limit, end)
+        : await this.#spanned(after, this.#span, end);
     } catch (error) {
       if (!(error instanceof AppError && error.is('QUERY_TIMED_OUT')) || !this.#narrow()) throw error;
-      return this.next(after, limit);
+      return this.next(after, limit, end);
     }
   }
 
-  async #wanted(after: ScanPosition, limit: number): Promise<ScanPage> {
-    const installations = await this.repository.find(this.job, { after, limit });
+  async #wanted(after: ScanPosition, limit: number, end: ScanPosition | undefined): Promise<ScanPage> {
+    const installations = await this.repository.find(this.job, { after, until: end, limit });
+    if (installations.length < limit && end !== undefined) return { installations, position: end, isLast: false };
     return { installations, position: installations.at(-1) ?? after, isLast: installations.length < limit };
   }
 
-  async #spanned(after: ScanPosition, span: number): Promise<ScanPage> {
-    const until = await this.repository.positionAfter(this.job.appId, after, span);
+  async #spanned(after: ScanPosition, span: number, end: ScanPosition | undefined): Promise<ScanPage> {
+    const next = await this.repository.positionAfter(this.job.appId, after, span);
+    const until = next === undefined || (end !== undefined && isBehind(next, end)) ? end : next;
     const installations = await this.repository.find(this.job, { after, until, limit: span });
     return { installations, position: until ?? installations.at(-1) ?? after, isLast: until === undefined };
   }

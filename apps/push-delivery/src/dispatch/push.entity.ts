@@ -9,6 +9,8 @@ import type { MessageBodies, NotificationCounts, NotificationStatus, PushTarget 
   'notifications_status_check',
   "(status = ANY (ARRAY['scheduled'::text, 'in-queue'::text, 'done'::text, 'error'::text]))",
 )
+@Index('notifications_due_idx', ['dueAt', 'seq'], { where: "status = 'scheduled'::text" })
+@Index('notifications_lane_idx', ['appId', 'seq'], { where: "status = 'in-queue'::text" })
 @Index('notifications_newest_idx', ['appId', 'createdAt', 'objectId'])
 @Index('notifications_over_idx', ['dueAt'], { where: "status = ANY (ARRAY['done'::text, 'error'::text])" })
 @Index('notifications_untallied_idx', ['nextStatisticsAt'], { where: 'next_tally_at IS NOT NULL' })
@@ -33,6 +35,7 @@ export class NotificationEntity {
   @Column('text')
   status!: NotificationStatus;
 
+  /** The push is processed page by page, beside the lane of its application. */
   @Column('boolean', { name: 'is_bulk' })
   isBulk!: boolean;
 
@@ -92,6 +95,19 @@ export class NotificationEntity {
 
   @Column('text', { nullable: true })
   traceparent!: string | null;
+}
+
+/** The order of an application's pushes: one process at a time delivers them. */
+@Entity('lanes')
+export class LaneEntity {
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'lanes_pkey' })
+  appId!: string;
+
+  @Column('text', { name: 'lease_owner', nullable: true })
+  leaseOwner!: string | null;
+
+  @Column({ type: 'timestamptz', name: 'lease_until', precision: 3, nullable: true })
+  leaseUntil!: Date | null;
 }
 
 /** The delivery statistics of a push on one platform. */

@@ -11,6 +11,14 @@ export interface PushTarget {
   readonly platforms?: readonly string[];
 }
 
+/** Fields whose value identifies at most one installation. */
+const UNIQUE_FIELDS = ['objectId', 'installationId'];
+
+/** Whether a push targets one device at most. */
+export function isForOneDevice({ where }: PushTarget): boolean {
+  return where.some((condition) => UNIQUE_FIELDS.some((field) => typeof condition[field] === 'string'));
+}
+
 export type NotificationStatus = (typeof NOTIFICATION_STATUSES)[number];
 
 /**
@@ -39,8 +47,6 @@ export interface NewNotification {
   readonly objectId: string;
   /** The application's own name for the push. */
   readonly notificationId: string | null;
-  /** Whether the push may target more than one device. */
-  readonly isBulk: boolean;
   readonly target: PushTarget;
   /** The member `data` of the request, unchanged. */
   readonly data: JsonObject;
@@ -55,7 +61,7 @@ export interface NewNotification {
 
 /** A push as responses show it. */
 export interface NotificationRow extends Omit<NewNotification, 'requestId'> {
-  /** Ascends in the order of acceptance; also the number of a scheduled push. */
+  /** The order of pushes; also the number of a scheduled push, which gets a new one when it is due. */
   readonly seq: number;
   readonly status: NotificationStatus;
   readonly counts: NotificationCounts;
@@ -70,10 +76,10 @@ export interface ScanPosition {
   readonly objectId: string;
 }
 
-/** A push under its lease. */
+/** A large push under its lease. */
 export interface PushJob extends Pick<
   NotificationRow,
-  'appId' | 'objectId' | 'isBulk' | 'seq' | 'target' | 'message' | 'flowControl' | 'expiresAt' | 'counts'
+  'appId' | 'objectId' | 'seq' | 'target' | 'message' | 'flowControl' | 'expiresAt' | 'counts'
 > {
   /** The id of the HTTP request, and its span; null if there was none. */
   readonly requestId: string | null;

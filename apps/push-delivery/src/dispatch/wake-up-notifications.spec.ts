@@ -30,6 +30,8 @@ function wakeUpsWith({ refusals = {}, live = [] }: { refusals?: Record<string, n
 
 describe('wake-up notifications', () => {
   const { signal } = new AbortController();
+  const options = { isBulk: false, signal };
+  const wakeUp = { message, isRepeated: false, traceparent: undefined };
 
   beforeAll(() => {
     Logger.overrideLogger(false);
@@ -38,42 +40,61 @@ describe('wake-up notifications', () => {
   it('are one direct message for each connector', async () => {
     const { wakeUps, taken } = wakeUpsWith({});
     const devices = [device('a', 'one'), device('b', 'two'), device('c', 'one')];
-    await wakeUps.send({ message, devices, isRepeated: false }, signal);
+    await wakeUps.send([{ ...wakeUp, devices }], options);
+    const pairs = (...ids: string[]) => ids.map((id) => [id, 'web']);
+    expect(taken).toEqual([
+      ['one', { isBulk: false, wakeUps: [{ ...wakeUp, targets: pairs('a', 'c') }] }],
+      ['two', { isBulk: false, wakeUps: [{ ...wakeUp, targets: pairs('b') }] }],
+    ]);
+  });
+
+  it('keep the order of several messages', async () => {
+    const { wakeUps, taken } = wakeUpsWith({});
+    const later = { ...wakeUp, message: { ...message, id: 'later' } };
+    const devices = [device('a', 'one')];
+    await wakeUps.send(
+      [
+        { ...wakeUp, devices },
+        { ...later, devices },
+      ],
+      { ...options, isBulk: true },
+    );
+    const targets = [['a', 'web']];
     expect(taken).toEqual([
       [
         'one',
         {
-          message,
-          targets: [
-            ['a', 'web'],
-            ['c', 'web'],
+          isBulk: true,
+          wakeUps: [
+            { ...wakeUp, targets },
+            { ...later, targets },
           ],
-          isRepeated: false,
         },
       ],
-      ['two', { message, targets: [['b', 'web']], isRepeated: false }],
     ]);
   });
 
   it('are repeated for a live connector that could not receive them, and for no other', async () => {
     const { wakeUps, taken } = wakeUpsWith({ refusals: { one: 2 }, live: ['one', 'two'] });
-    await wakeUps.send({ message, devices: [device('a', 'one'), device('b', 'two')], isRepeated: true }, signal);
+    const repeated = { ...wakeUp, isRepeated: true };
+    await wakeUps.send([{ ...repeated, devices: [device('a', 'one'), device('b', 'two')] }], options);
     expect(taken).toEqual([
-      ['two', { message, targets: [['b', 'web']], isRepeated: true }],
-      ['one', { message, targets: [['a', 'web']], isRepeated: true }],
+      ['two', { isBulk: false, wakeUps: [{ ...repeated, targets: [['b', 'web']] }] }],
+      ['one', { isBulk: false, wakeUps: [{ ...repeated, targets: [['a', 'web']] }] }],
     ]);
   });
 
   it('are dropped if the connector is gone: its devices log in elsewhere', async () => {
     const { wakeUps, taken } = wakeUpsWith({ refusals: { gone: Infinity }, live: ['two'] });
-    await wakeUps.send({ message, devices: [device('a', 'gone')], isRepeated: false }, signal);
+    await wakeUps.send([{ ...wakeUp, devices: [device('a', 'gone')] }], options);
     expect(taken).toEqual([]);
   });
 
   it('are given up when the process stops', async () => {
     const stop = new AbortController();
     const { wakeUps } = wakeUpsWith({ refusals: { one: Infinity }, live: ['one'] });
-    const sending = wakeUps.send({ message, devices: [device('a', 'one')], isRepeated: false }, stop.signal);
+    const devices = [device('a', 'one')];
+    const sending = wakeUps.send([{ ...wakeUp, devices }], { isBulk: false, signal: stop.signal });
     stop.abort();
     await expect(sending).resolves.toBeUndefined();
   });

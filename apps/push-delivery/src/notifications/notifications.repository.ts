@@ -6,6 +6,7 @@ import type { CompiledCount, CompiledFind } from '#objects';
 import { countRows, listBounded } from '#objects/store';
 import { currentTraceparent } from '#observability';
 import { UNKNOWN_PLATFORM } from '../dispatch/delivery-counts.rules.js';
+import { beginDue } from '../dispatch/lanes.repository.js';
 import { NotificationEntity } from '../dispatch/push.entity.js';
 import type { NewNotification, NotificationRow, NotificationStatus } from '../dispatch/push.row.js';
 import { IS_TARGET } from '../installations/push-targets.js';
@@ -13,6 +14,7 @@ import { PushDatabase } from '../push-delivery.database.js';
 
 /** Columns of the dispatcher, which responses do not show. */
 const INTERNAL = [
+  'isBulk',
   'leaseOwner',
   'leaseUntil',
   'failures',
@@ -55,18 +57,20 @@ export class NotificationsRepository {
     @InjectRepository(NotificationEntity, 'push') private readonly notifications: Repository<NotificationEntity>,
   ) {}
 
+  /** Stores a push, behind the application's scheduled pushes that are due. */
   async add(tx: Tx, row: NewNotification, status: NotificationStatus): Promise<void> {
     await tx.query(
-      `INSERT INTO push.notifications
+      `WITH due AS (${beginDue('app_id = $1 AND due_at <= $12')})
+       INSERT INTO push.notifications
          (app_id, object_id, notification_id, status, is_bulk, target, data, message, prod, flow_control, due_at,
           expires_at, created_at, updated_at, request_id, traceparent)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15)`,
+       SELECT $1, $2, $3, $4, false, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14
+         FROM (SELECT count(*) FROM due) AS begun`,
       [
         row.appId,
         row.objectId,
         row.notificationId,
         status,
-        row.isBulk,
         JSON.stringify(row.target),
         JSON.stringify(row.data),
         JSON.stringify(row.message),

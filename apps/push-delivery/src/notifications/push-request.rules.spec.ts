@@ -1,3 +1,4 @@
+import { isForOneDevice } from '../dispatch/push.row.js';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '#contracts';
 import { parsePush, parsePushToDevices } from './push-request.rules.js';
@@ -15,7 +16,6 @@ describe('parsePush', () => {
         dueAt: NOW,
         expiresAt: at('2026-01-08T00:00:00.000Z'),
         target: { where: [] },
-        isBulk: true,
         data: { alert: 'a' },
         message: { body: '{"alert":"a","_expiration_time":"2026-01-08T00:00:00.000Z"}', bodies: {} },
         notificationId: null,
@@ -53,8 +53,8 @@ describe('parsePush', () => {
     [{ where: { installationId: { $in: ['i', 'j'] } } }, true],
     [{ where: { $or: [{ installationId: 'i' }, { installationId: 'j' }] } }, true],
     [{ where: { city: 'Ulm' } }, true],
-  ])('%j may be for several devices: %s', (body, isBulk) => {
-    expect(parse(body).notification.isBulk).toBe(isBulk);
+  ])('%j may be for several devices: %s', (body, isForSeveral) => {
+    expect(isForOneDevice(parse(body).notification.target)).toBe(!isForSeveral);
   });
 
   it.each<[string, JsonObject, string, string]>([
@@ -178,8 +178,10 @@ describe('parsePushToDevices', () => {
     [{ device_type: 'web', device_ids: ['i', 'j'] }, { deviceType: 'web', installationId: { $in: ['i', 'j'] } }, true],
     [{ device_type: 'ios', device_ids: ['t'] }, { deviceType: 'ios', deviceToken: 't' }, true],
     [{ device_type: 'android', device_ids: ['r'], vendor: 'mi' }, { deviceType: 'android', registrationId: 'r' }, true],
-  ])('reads %j', (body, condition, isBulk) => {
-    expect(parseDevices(body)).toMatchObject({ target: { where: [condition] }, isBulk });
+  ])('reads %j', (body, condition, isForSeveral) => {
+    const { target } = parseDevices(body);
+    expect(target).toMatchObject({ where: [condition] });
+    expect(isForOneDevice(target)).toBe(!isForSeveral);
   });
 
   it('accepts 500 ids, which do not count towards the size', () => {

@@ -3,15 +3,7 @@ import { appError } from '#errors';
 import { dateOf, isJsonObject } from '#objects';
 import { messageOf } from '../dispatch/push-message.rules.js';
 import type { NewNotification } from '../dispatch/push.row.js';
-import {
-  assertStorable,
-  incorrect,
-  isBulk,
-  isLeftOut,
-  parseConditions,
-  parseDevices,
-  shortName,
-} from './push-target.rules.js';
+import { assertStorable, incorrect, isLeftOut, parseConditions, parseDevices, shortName } from './push-target.rules.js';
 
 /** Limit of a push as JSON, without the ids of `POST /1.1/push/devices` (rule of the API). */
 const MAX_BODY_BYTES = 4_095;
@@ -61,7 +53,6 @@ function parsed(body: JsonObject, where: readonly JsonObject[], { now, prod }: P
       createdAt: now,
       ...times,
       target,
-      isBulk: isBulk(target),
       data,
       message,
       notificationId: shortName('notification_id', body['notification_id']),

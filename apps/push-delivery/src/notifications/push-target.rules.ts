@@ -7,8 +7,6 @@ import { DEVICE_TYPE, parseChannels } from '#objects';
 /** Limit of `POST /1.1/push/devices` (rule of the API). */
 const MAX_DEVICE_IDS = 500;
 const MAX_DEVICE_ID_LENGTH = 256;
-/** Fields whose value identifies at most one installation. */
-const UNIQUE_FIELDS = ['objectId', 'installationId'];
 const SHORT_NAME = /^[A-Za-z0-9]{1,16}$/;
 
 /** The conditions of `POST /1.1/push`. No condition selects all installations. @throws AppError INVALID_QUERY, INVALID_CHANNEL, NOT_SUPPORTED */
@@ -23,11 +21,6 @@ export function parseDevices({ device_type: type, device_ids: ids, vendor }: Jso
     throw appError('KEY_REQUIRED', { message: 'device_type and device_ids are required.' });
   if (typeof type !== 'string' || !DEVICE_TYPE.test(type)) throw incorrect('device_type must be a name such as ios.');
   return [{ deviceType: type, [idField(type, vendor)]: oneOf(parseDeviceIds(ids)) }];
-}
-
-/** Whether a push may target more than one device. */
-export function isBulk({ where }: PushTarget): boolean {
-  return !where.some((condition) => UNIQUE_FIELDS.some((field) => typeof condition[field] === 'string'));
 }
 
 /** The target as one `where`, for responses. */

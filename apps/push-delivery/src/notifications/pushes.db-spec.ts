@@ -30,7 +30,7 @@ describe('pushes', () => {
   let queries: QueryDatabase;
   let [now, allowClientPush] = [NOW, false];
   let statistics: DeviceQueues['statistics'];
-  let [woken, forgotten]: [object[], string[]] = [[], []];
+  let [woken, forgotten]: [number, string[]] = [0, []];
   let pushes: SendPushService;
   let notifications: NotificationsService;
 
@@ -60,7 +60,7 @@ describe('pushes', () => {
         return Promise.reject(appError('SERVICE_UNAVAILABLE'));
       },
     };
-    const dispatcher = { accepted: (push: object, isDue: boolean) => (isDue ? woken.push(push) : 0) };
+    const dispatcher = { accepted: (isDue: boolean) => (woken += isDue ? 1 : 0) };
     pushes = new SendPushService(
       applications as unknown as ApplicationDirectory,
       repository,
@@ -80,7 +80,7 @@ describe('pushes', () => {
     await Promise.all([module.close(), queries.close()]);
   });
   beforeEach(async () => {
-    [now, allowClientPush, woken, forgotten] = [NOW, false, [], []];
+    [now, allowClientPush, woken, forgotten] = [NOW, false, 0, []];
     statistics = () => Promise.resolve(new Map());
     await database.query('TRUNCATE push.notifications, push.request_ids');
   });
@@ -111,7 +111,7 @@ describe('pushes', () => {
   it('that are due start once they are stored', async () => {
     await send({ where: { installationId: 'i' } });
     await send(later);
-    expect(woken).toMatchObject([{ isBulk: false, target: { where: [{ installationId: 'i' }] } }]);
+    expect(woken).toBe(1);
   });
 
   it('with a target that cannot be searched for are refused, and leave nothing', async () => {

@@ -56,7 +56,7 @@ export class SendPushService {
       const status = statusOf(row);
       await this.notifications.add(tx, row, status);
       tx.afterCommit(() => {
-        this.dispatcher.accepted(row, status === 'in-queue');
+        this.dispatcher.accepted(status === 'in-queue');
       });
       return row;
     });

@@ -1,0 +1,246 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from '@nestjs/common';
+import type { Clock } from '#bootstrap';
+import { ClaimingWorker } from '#database';
+import { AppError, messageOf } from '#errors';
+import { continueTrace, currentTraceparent, type Metrics } from '#observability';
+import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
+import type { InstallationScanRepository } from './installation-scan.repository.js';
+import type { LaneLease, LanePush, LanesRepository, TurnEnd } from './lanes.repository.js';
+import { type Held, Leases } from './leases.js';
+import { abortableSleep, Backoff, messageOfPush, type PushDelivery, type WakeUp } from './push-delivery.js';
+import { countTargeted } from './push-run.js';
+import { EXPIRED, FAILURE_DELAY_SECONDS, isFinal, textOf } from './push-worker.js';
+import type { TargetedInstallation } from './push.row.js';
+
+/** Lanes per process. */
+const SLOTS = 16;
+/** Pushes of a lane that are processed together: their devices are searched at once, and their queues are written in order. */
+const GROUP = 32;
+/** Concurrent searches of a group; each uses a database connection. */
+const SEARCHES = 4;
+/** A push to more devices is large. */
+const MAX_DEVICES = 2_000;
+/** A push is large as well if the search for its devices takes longer. */
+const SEARCH_TIMEOUT_MS = 250;
+/** The shortest and the longest wait for a lane that another process holds. */
+const FIRST_WAIT_MS = 5;
+const LONGEST_WAIT_MS = 100;
+/** Interval between searches for scheduled pushes. */
+const SCHEDULE_INTERVAL_MS = 1_000;
+
+/** The dependencies of a lane. */
+export interface LaneTools {
+  readonly lanes: LanesRepository;
+  readonly installations: InstallationScanRepository;
+  readonly delivery: PushDelivery;
+  readonly clock: Clock;
+  readonly metrics: Pick<Metrics, 'pushDevices' | 'pushRuns'>;
+  readonly logger: Logger;
+  /** Reports that a push has become large. */
+  readonly onLarge: () => void;
+}
+
+/** Processes the pushes of applications in the order of their acceptance (ADR 34). */
+export class LaneWorker {
+  readonly #worker: ClaimingWorker<Held<LaneLease>>;
+  readonly #leases: Leases<LaneLease>;
+  /** The wait for lanes of other processes; 0 if none has waiting pushes. */
+  #waitMs = 0;
+  #scheduleReadAt = -Infinity;
+
+  constructor(private readonly tools: LaneTools) {
+    this.#leases = new Leases((held) => tools.lanes.renew(held));
+    this.#worker = new ClaimingWorker({
+      slots: () => SLOTS,
+      claim: (limit) => this.#claim(limit),
+      maxWaitMs: () => (this.#waitMs === 0 ? Infinity : this.#waitMs),
+      work: (lane) => this.#workOn(lane),
+      logger: tools.logger,
+      failureText: 'no push could be claimed',
+    });
+  }
+
+  start(): void {
+    this.#leases.start();
+    this.#worker.start();
+  }
+
+  /** Claims no more lanes, and resolves when the held ones are released. */
+  async stop(): Promise<void> {
+    await this.#worker.stopClaiming();
+    this.#leases.stopAll();
+    await this.#worker.finished();
+    this.#leases.close();
+  }
+
+  wake(): void {
+    this.#worker.wake();
+  }
+
+  async #claim(limit: number): Promise<{ items: Held<LaneLease>[]; isMoreDue: boolean }> {
+    const { lanes } = this.tools;
+    const claimedAt = performance.now();
+    if (claimedAt - this.#scheduleReadAt >= SCHEDULE_INTERVAL_MS) {
+      await lanes.beginDue();
+      this.#scheduleReadAt = claimedAt;
+    }
+    const { claimed, areOthersWaiting } = await lanes.claim(limit, randomUUID());
+    this.#waitMs = areOthersWaiting ? Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * this.#waitMs)) : 0;
+    return { items: this.#leases.hold(claimed, claimedAt), isMoreDue: claimed.length === limit };
+  }
+
+  async #workOn(lane: Held<LaneLease>): Promise<void> {
+    try {
+      await new LaneRun(lane, this.tools).run();
+    } catch (error) {
+      // The lease expires, and the next process that claims the lane continues it.
+      this.tools.logger.warn(`pushes of ${lane.appId} wait until the lease of their lane expires: ${messageOf(error)}`);
+    } finally {
+      this.#leases.release(lane);
+    }
+  }
+}
+
+/** A push, the devices that it targets, and its end. */
+interface Turn {
+  readonly push: LanePush;
+  readonly installations: readonly TargetedInstallation[];
+  readonly end: TurnEnd;
+  readonly wakeUp?: WakeUp;
+}
+
+/** Processes the waiting pushes of one application, group by group, until none waits. */
+class LaneRun {
+  readonly #signal: AbortSignal;
+  readonly #backoff = new Backoff();
+  /** The next group may have been delivered before, completely or in part. */
+  #isRepeated: boolean;
+
+  constructor(
+    private readonly lane: Held<LaneLease>,
+    private readonly tools: LaneTools,
+  ) {
+    this.#signal = lane.stop.signal;
+    this.#isRepeated = lane.isTakenOver;
+  }
+
+  async run(): Promise<void> {
+    while (!this.#isStopping()) {
+      const isOver = await this.#group().catch((error: unknown) => this.#rest(error));
+      if (isOver) return;
+    }
+    // After a stop, no connector or not every connector may know of the last group: the next holder repeats it.
+    await this.tools.lanes.release(this.lane);
+  }
+
+  /** @returns whether the lane is released or lost */
+  async #group(): Promise<boolean> {
+    const pushes = await this.tools.lanes.findPushes(this.lane, GROUP);
+    const turns = await eachOf(pushes, SEARCHES, (push) => this.#search(push));
+    const ended: Turn[] = [];
+    for (const turn of turns) if (!this.#isStopping()) ended.push(await this.#enqueue(turn));
+    const wakeUps = ended.flatMap(({ wakeUp }) => wakeUp ?? []);
+    await this.tools.delivery.wake(wakeUps, { isBulk: false, signal: this.#signal });
+    return this.#isStopping() ? false : this.#finish(ended);
+  }
+
+  #isStopping(): boolean {
+    return this.#signal.aborted;
+  }
+
+  async #finish(turns: readonly Turn[]): Promise<boolean> {
+    const state = await this.tools.lanes.finish(
+      this.lane,
+      turns.map(({ end }) => end),
+    );
+    if (state === 'lost') return true;
+    this.#isRepeated = false;
+    this.#backoff.reset();
+    for (const turn of turns) this.#count(turn);
+    return state === 'released';
+  }
+
+  /** Finds the devices of a push. @throws AppError SERVICE_UNAVAILABLE */
+  async #search(push: LanePush): Promise<Turn> {
+    const { objectId, failures } = push;
+    const without = (end: TurnEnd): Turn => ({ push, installations: [], end });
+    if (this.tools.clock.now() >= push.expiresAt) return without({ objectId, status: 'error', error: EXPIRED });
+    try {
+      const found = await this.#find(push);
+      if (found === undefined) return without({ objectId, status: 'large', failures, delaySeconds: 0 });
+      const installations = withFewPlatforms(push.counts, found);
+      const counts = withTargeted(push.counts, installations);
+      return { push, installations, end: { objectId, status: 'done', counts } };
+    } catch (error) {
+      return without(this.#endOf(push, error));
+    }
+  }
+
+  /** @returns undefined for a large push */
+  #find(push: LanePush): Promise<TargetedInstallation[] | undefined> {
+    // Later pushes do not wait for one that is slow on purpose.
+    if (push.flowControl !== null) return Promise.resolve(undefined);
+    return this.tools.installations.findFew(push, MAX_DEVICES, SEARCH_TIMEOUT_MS);
+  }
+
+  /** A push that fails for a reason of its own does not delay the others. */
+  #endOf({ objectId, requestId, failures }: LanePush, error: unknown): TurnEnd {
+    if (error instanceof AppError && error.is('SERVICE_UNAVAILABLE')) throw error;
+    this.tools.logger.warn(`push ${objectId} failed, attempt ${failures + 1}: ${messageOf(error)}`, { requestId });
+    if (isFinal(error)) return { objectId, status: 'error', error: textOf(error) };
+    return { objectId, status: 'large', failures: failures + 1, delaySeconds: FAILURE_DELAY_SECONDS };
+  }
+
+  /** Adds a push to the queues of its devices. @throws AppError SERVICE_UNAVAILABLE */
+  async #enqueue(turn: Turn): Promise<Turn> {
+    const { push, installations, end } = turn;
+    if (end.status !== 'done') return turn;
+    const { appId, objectId, traceparent } = push;
+    const attributes = {
+      'gatepost.app.id': appId,
+      'gatepost.push.id': objectId,
+      'gatepost.push.resumed': this.#isRepeated,
+      'gatepost.push.devices': installations.length,
+    };
+    try {
+      const wakeUp = await continueTrace(traceparent, { name: 'push', attributes }, async () => {
+        const message = messageOfPush(push);
+        const devices = await this.tools.delivery.enqueue(message, installations);
+        return { message, devices, isRepeated: this.#isRepeated, traceparent: currentTraceparent() };
+      });
+      return { ...turn, wakeUp };
+    } catch (error) {
+      return { push, installations: [], end: this.#endOf(push, error) };
+    }
+  }
+
+  #count({ installations, end }: Turn): void {
+    const { metrics, onLarge } = this.tools;
+    if (end.status === 'large') onLarge();
+    else metrics.pushRuns.inc({ kind: 'small', outcome: end.status === 'done' ? 'done' : 'failed' });
+    countTargeted(metrics, installations);
+  }
+
+  /** Waits while a dependency is unavailable. */
+  async #rest(error: unknown): Promise<false> {
+    if (!(error instanceof AppError && error.is('SERVICE_UNAVAILABLE'))) throw error;
+    this.#isRepeated = true;
+    const pauseMs = this.#backoff.next();
+    this.tools.logger.debug(`pushes of ${this.lane.appId} wait ${pauseMs} ms: ${messageOf(error)}`);
+    await abortableSleep(pauseMs, this.#signal);
+    return false;
+  }
+}
+
+/** The results of the work on each item, in their order; `atOnce` items are worked on at once. */
+async function eachOf<Item, Result>(
+  items: readonly Item[],
+  atOnce: number,
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (let start = 0; start < items.length; start += atOnce)
+    results.push(...(await Promise.all(items.slice(start, start + atOnce).map(work))));
+  return results;
+}

@@ -1,0 +1,167 @@
+import { Injectable } from '@nestjs/common';
+import { PushDatabase } from '../push-delivery.database.js';
+import { LEASE_SECONDS } from './leases.js';
+import { FIRST_STATISTICS, JOB_COLUMNS } from './push-jobs.repository.js';
+import type { NotificationCounts, PushJob } from './push.row.js';
+
+/** The lane of an application under a lease. */
+export interface LaneLease {
+  readonly appId: string;
+  readonly lease: string;
+  /** The lease of another process has expired: its last pushes may have been delivered in part. */
+  readonly isTakenOver: boolean;
+}
+
+/** A push whose turn has come. */
+export type LanePush = Omit<PushJob, 'lease' | 'isResumed' | 'position'>;
+
+/**
+ * The end of a push's turn. `large`: the push is processed page by page beside the lane, after the delay.
+ */
+export type TurnEnd = { readonly objectId: string; readonly counts?: NotificationCounts } & (
+  | { readonly status: 'done' }
+  | { readonly status: 'error'; readonly error: string }
+  | { readonly status: 'large'; readonly failures: number; readonly delaySeconds: number }
+);
+
+/** The lanes of applications (ADR 34): the holder of a lane is the only process that delivers its pushes. */
+@Injectable()
+export class LanesRepository {
+  constructor(private readonly database: PushDatabase) {}
+
+  /** Claims free lanes with waiting pushes. @returns them, and whether pushes wait in other lanes */
+  async claim(limit: number, lease: string): Promise<{ claimed: LaneLease[]; areOthersWaiting: boolean }> {
+    const rows = await this.database.query<{ appId: string; isClaimed: boolean; isTakenOver: boolean }>(
+      CLAIM,
+      [limit, lease, LEASE_SECONDS],
+      'lanes.claim',
+    );
+    const claimed = rows
+      .filter(({ isClaimed }) => isClaimed)
+      .map(({ appId, isTakenOver }) => ({ appId, lease, isTakenOver }));
+    return { claimed, areOthersWaiting: claimed.length < rows.length };
+  }
+
+  /** The first waiting pushes of a lane, in the order of their acceptance. */
+  findPushes({ appId }: LaneLease, limit: number): Promise<LanePush[]> {
+    return this.database.query<LanePush>(FIND_PUSHES, [appId, limit], 'lanes.findPushes');
+  }
+
+  /**
+   * Records the ends of turns, and releases the lane if no further push waits.
+   * @returns `lost` if another process holds the lane: nothing is recorded
+   */
+  async finish({ appId, lease }: LaneLease, ends: readonly TurnEnd[]): Promise<'more' | 'released' | 'lost'> {
+    const [row] = await this.database.query<{ isHeld: boolean; isReleased: boolean }>(
+      FINISH,
+      [appId, lease, JSON.stringify(ends)],
+      'lanes.finish',
+    );
+    if (row?.isHeld !== true) return 'lost';
+    return row.isReleased ? 'released' : 'more';
+  }
+
+  /** Releases the lane at once. The next holder may repeat its last pushes. */
+  async release({ appId, lease }: LaneLease): Promise<void> {
+    const sql = 'UPDATE push.lanes SET lease_until = now() WHERE app_id = $1 AND lease_owner = $2';
+    await this.database.query(sql, [appId, lease], 'lanes.release');
+  }
+
+  /** @returns the leases that this process still held */
+  async renew(leases: readonly LaneLease[]): Promise<ReadonlySet<LaneLease>> {
+    const rows = await this.database.query<{ appId: string; lease: string }>(RENEW, [
+      JSON.stringify(leases.map(({ appId, lease }) => ({ appId, lease }))),
+      LEASE_SECONDS,
+    ]);
+    const ours = new Set(rows.map(({ appId, lease }) => `${appId} ${lease}`));
+    return new Set(leases.filter(({ appId, lease }) => ours.has(`${appId} ${lease}`)));
+  }
+
+  /** Gives their turns to scheduled pushes that are due. */
+  async beginDue(): Promise<void> {
+    await this.database.query(beginDue('due_at <= now()', `LIMIT ${DUE_AT_ONCE}`), [], 'lanes.beginDue');
+  }
+}
+
+const DUE_AT_ONCE = 1_000;
+
+/**
+ * The statement that gives their turns to scheduled pushes. A scheduled push that is due gets the next number, and waits
+ * for its turn. Every acceptance of a push does this first for its application, so a scheduled push comes before all that were accepted
+ * after its time.
+ */
+export function beginDue(condition: string, limit = ''): string {
+  return `
+    UPDATE push.notifications AS n SET status = 'in-queue', seq = turn.seq, updated_at = now()
+      FROM (SELECT app_id, object_id, nextval('push.notifications_seq_seq') AS seq
+              FROM (SELECT app_id, object_id FROM push.notifications
+                     WHERE status = 'scheduled' AND ${condition}
+                     ORDER BY due_at, seq ${limit} FOR UPDATE) AS due) AS turn
+     WHERE n.app_id = turn.app_id AND n.object_id = turn.object_id
+    RETURNING 1`;
+}
+
+/** Limit of the waiting pushes that a claim examines. */
+const EXAMINED = 10_000;
+
+const CLAIM = `
+  WITH waiting AS (
+    SELECT app_id, min(seq) AS first
+      FROM (SELECT app_id, seq FROM push.notifications
+             WHERE status = 'in-queue' AND NOT is_bulk AND (lease_until IS NULL OR lease_until <= now())
+             ORDER BY due_at, seq LIMIT ${EXAMINED}) AS oldest
+     GROUP BY app_id
+  ), free AS (
+    SELECT waiting.app_id, lane.lease_owner IS NOT NULL AS is_taken_over
+      FROM waiting LEFT JOIN push.lanes AS lane USING (app_id)
+     WHERE lane.lease_until IS NULL OR lane.lease_until <= now()
+     ORDER BY first LIMIT $1
+  ), claimed AS (
+    INSERT INTO push.lanes AS lane (app_id, lease_owner, lease_until)
+    SELECT app_id, $2, now() + make_interval(secs => $3) FROM free
+    ON CONFLICT ON CONSTRAINT lanes_pkey DO UPDATE
+       SET lease_owner = excluded.lease_owner, lease_until = excluded.lease_until
+     WHERE lane.lease_until IS NULL OR lane.lease_until <= now()
+    RETURNING app_id
+  )
+  SELECT waiting.app_id AS "appId", claimed.app_id IS NOT NULL AS "isClaimed",
+         coalesce(free.is_taken_over, false) AS "isTakenOver"
+    FROM waiting LEFT JOIN free USING (app_id) LEFT JOIN claimed USING (app_id)`;
+
+const FIND_PUSHES = `
+  SELECT ${JOB_COLUMNS} FROM push.notifications AS n
+   WHERE app_id = $1 AND status = 'in-queue' AND NOT is_bulk AND (lease_until IS NULL OR lease_until <= now())
+   ORDER BY seq LIMIT $2`;
+
+const FINISH = `
+  WITH lane AS (
+    SELECT app_id FROM push.lanes WHERE app_id = $1 AND lease_owner = $2 FOR UPDATE
+  ), turns AS (
+    SELECT * FROM jsonb_to_recordset($3::jsonb)
+      AS turn ("objectId" text, status text, counts jsonb, error text, failures integer, "delaySeconds" double precision)
+  ), finished AS (
+    UPDATE push.notifications AS n
+       SET status = CASE WHEN turn.status = 'large' THEN n.status ELSE turn.status END,
+           is_bulk = turn.status = 'large',
+           counts = coalesce(turn.counts, n.counts), error = turn.error, failures = coalesce(turn.failures, 0),
+           lease_until = CASE WHEN turn.status = 'large' THEN now() + make_interval(secs => turn."delaySeconds") END,
+           next_tally_at = CASE WHEN turn.status <> 'large' THEN now() + ${FIRST_STATISTICS} END,
+           updated_at = CASE WHEN turn.status = 'large' THEN n.updated_at ELSE now() END
+      FROM turns AS turn, lane
+     WHERE n.app_id = lane.app_id AND n.object_id = turn."objectId" AND n.status = 'in-queue'
+  ), released AS (
+    UPDATE push.lanes SET lease_owner = NULL, lease_until = NULL
+      FROM lane
+     WHERE lanes.app_id = lane.app_id
+       AND NOT EXISTS (SELECT 1 FROM push.notifications AS n
+                        WHERE n.app_id = $1 AND n.status = 'in-queue' AND NOT n.is_bulk
+                          AND n.object_id NOT IN (SELECT "objectId" FROM turns))
+    RETURNING 1
+  )
+  SELECT EXISTS (SELECT 1 FROM lane) AS "isHeld", EXISTS (SELECT 1 FROM released) AS "isReleased"`;
+
+const RENEW = `
+  UPDATE push.lanes AS lane SET lease_until = now() + make_interval(secs => $2)
+    FROM jsonb_to_recordset($1::jsonb) AS held ("appId" text, lease text)
+   WHERE lane.app_id = held."appId" AND lane.lease_owner = held.lease
+  RETURNING lane.app_id AS "appId", lane.lease_owner AS lease`;

@@ -1,0 +1,64 @@
+import { Logger } from '@nestjs/common';
+import { messageOf } from '#errors';
+
+/** A process that dies or hangs blocks its work for this time. */
+export const LEASE_SECONDS = 5;
+const RENEW_INTERVAL_MS = 1_000;
+
+/** Work that this process does under a lease. */
+export type Held<Work> = Work & {
+  /** Aborted when the lease is lost or the process stops. */
+  readonly stop: AbortController;
+};
+
+/** The leases of this process. Their renewal is not a `PeriodicJob`, because it goes on while the workers stop. */
+export class Leases<Work extends object> {
+  private readonly logger = new Logger('Pushes');
+  /** The end of each lease in `performance.now()` time: afterwards another process may claim the work. */
+  readonly #ends = new Map<Held<Work>, number>();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param renew returns the works whose leases this process still held */
+  constructor(private readonly renew: (works: readonly Held<Work>[]) => Promise<ReadonlySet<Work>>) {}
+
+  start(): void {
+    this.#timer = setInterval(() => void this.#renewAll(), RENEW_INTERVAL_MS);
+  }
+
+  /** Stops all work at its next step. */
+  stopAll(): void {
+    for (const { stop } of this.#ends.keys()) stop.abort();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** @param claimedAt the `performance.now()` before the claim */
+  hold(works: readonly Work[], claimedAt: number): Held<Work>[] {
+    const held = works.map((work) => ({ ...work, stop: new AbortController() }));
+    for (const one of held) this.#ends.set(one, endOf(claimedAt));
+    return held;
+  }
+
+  release(held: Held<Work>): void {
+    this.#ends.delete(held);
+  }
+
+  async #renewAll(): Promise<void> {
+    const held = [...this.#ends.keys()];
+    if (held.length === 0) return;
+    const end = endOf(performance.now());
+    const ours = await this.renew(held).catch((error: unknown) => {
+      this.logger.debug(`leases could not be renewed: ${messageOf(error)}`);
+      return undefined;
+    });
+    if (ours !== undefined)
+      for (const one of held.filter((each) => this.#ends.has(each))) this.#ends.set(one, ours.has(one) ? end : 0);
+    for (const [{ stop }, until] of this.#ends) if (performance.now() >= until) stop.abort();
+  }
+}
+
+function endOf(claimedAt: number): number {
+  return claimedAt + LEASE_SECONDS * 1_000;
+}
