@@ -15,7 +15,7 @@ function pushRows(databaseUrl: string): Promise<PushRow[]> {
   return rowsOf(databaseUrl, `SELECT object_id AS id, data ->> 'alert' AS alert, status FROM push.notifications`);
 }
 
-/** Each push that was lost, is not over, or was not shown to every device once. */
+/** Each push that was lost, is not over, was not shown to every device once, or was shown out of order. */
 export async function wrongPushes(cluster: Cluster, load: MixedLoad, fleet: DeviceFleet): Promise<string[]> {
   const rows = await pushRows(cluster.env['DATABASE_URL'] ?? '');
   const known = new Set(rows.map(({ id }) => id));
@@ -25,6 +25,9 @@ export async function wrongPushes(cluster: Cluster, load: MixedLoad, fleet: Devi
     ...fleet.shown.filter((id) => !known.has(id)).map((id) => `${id} was shown and is not there`),
     ...(alerts.size === rows.length ? [] : ['a request was accepted twice']),
     ...rows.flatMap((row) => wrongPush(row, fleet)),
+    ...fleet.sequences.flatMap((shown, device) =>
+      outOfOrder(shown, load).map((id) => `${id} was late on device ${device}`),
+    ),
     ...(await Promise.all(rows.map(({ id }) => wrongCounts(cluster, id, fleet.size)))).flat(),
   ];
 }
@@ -43,4 +46,15 @@ async function wrongCounts({ url, app }: Cluster, id: string, size: number): Pro
   const { body } = await ApiClient.forMaster(url, app).get(`/1.1/notifications/${id}`);
   const counts = [body['status'], body['devices'], body['successes']].join(' ');
   return counts === `done ${size} ${size}` ? [] : [`${id} counts ${counts} instead of done ${size} ${size}`];
+}
+
+/** The pushes of a device that were shown after a push that was sent only after their answer. */
+function outOfOrder(shown: readonly string[], { pushes }: MixedLoad): string[] {
+  let latestMs = 0;
+  return shown.filter((id) => {
+    const { sentAt, answeredAt } = pushes.times.get(id) ?? { sentAt: 0, answeredAt: Infinity };
+    const isLate = answeredAt < latestMs;
+    latestMs = Math.max(latestMs, sentAt);
+    return isLate;
+  });
 }

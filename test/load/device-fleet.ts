@@ -21,6 +21,8 @@ export class DeviceFleet {
   readonly #clients: PushClient[];
   /** By push: how often each device's application was shown it. */
   readonly #shown = new Map<string, Map<number, number>>();
+  /** By device: the ids of pushes in the order in which its application was shown them. */
+  readonly #sequences: string[][];
   /** By device: how often it has logged in. */
   readonly #logins: number[];
   /** How many devices have been sent away for a while. */
@@ -32,6 +34,7 @@ export class DeviceFleet {
 
   constructor({ server, appId, appKey, size, channel = 'fleet' }: Fleet) {
     this.#logins = Array.from({ length: size }, () => 0);
+    this.#sequences = Array.from({ length: size }, () => []);
     this.#clients = Array.from(
       { length: size },
       (_, device) =>
@@ -62,6 +65,11 @@ export class DeviceFleet {
   /** How many of them were shown it more than once. */
   repeated(pushId: string): number {
     return [...(this.#shown.get(pushId)?.values() ?? [])].filter((count) => count > 1).length;
+  }
+
+  /** By device: the ids of pushes in the order in which its application was shown them. */
+  get sequences(): readonly (readonly string[])[] {
+    return this.#sequences;
   }
 
   /** How often the device that had to has come back. */
@@ -142,5 +150,6 @@ export class DeviceFleet {
     const devices = this.#shown.get(pushId) ?? new Map<number, number>();
     devices.set(device, (devices.get(device) ?? 0) + 1);
     this.#shown.set(pushId, devices);
+    this.#sequences[device]?.push(pushId);
   }
 }

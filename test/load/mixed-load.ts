@@ -24,6 +24,8 @@ const BURST_PUSHES = 4;
 interface Pushes {
   readonly acknowledged: string[];
   readonly unknown: string[];
+  /** By id: when it was sent and when it was answered. */
+  readonly times: Map<string, { readonly sentAt: number; readonly answeredAt: number }>;
 }
 
 interface LoadOptions {
@@ -39,7 +41,7 @@ export class MixedLoad {
   readonly users: LoadUser[] = [];
   /** By the anonymous id that was asked for: the user that was acknowledged, or undefined where none was. */
   readonly anonymous = new Map<string, string | undefined>();
-  readonly pushes: Pushes = { acknowledged: [], unknown: [] };
+  readonly pushes: Pushes = { acknowledged: [], unknown: [], times: new Map() };
   readonly #clicks: LinkClicks;
   readonly #app: ApiClient;
   readonly #master: ApiClient;
@@ -109,6 +111,7 @@ export class MixedLoad {
   /** @returns the id of the push; undefined where it was not acknowledged */
   async push(): Promise<string | undefined> {
     const alert = unique('push');
+    const sentAt = performance.now();
     const request = { channels: ['fleet'], data: { alert } };
     const { outcome, reply } = await this.#ask('push', 200, () => this.#master.post('/1.1/push', request));
     if (outcome !== 'acknowledged') {
@@ -117,6 +120,7 @@ export class MixedLoad {
     }
     const id = String(reply?.body['objectId']);
     this.pushes.acknowledged.push(id);
+    this.pushes.times.set(id, { sentAt, answeredAt: performance.now() });
     return id;
   }
 

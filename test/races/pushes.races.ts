@@ -7,6 +7,7 @@ import { outcomesOf, racesOn, repeated, type Round, times } from './race.js';
 
 const DEVICES = 6;
 const PUSHES = 4;
+const IN_A_ROW = 12;
 const TOMORROW_MS = 24 * 3_600_000;
 const SHOWN_MS = 30_000;
 
@@ -78,6 +79,37 @@ export function describePushRaces(server: () => GatepostServer): void {
         channel,
       );
     });
+  });
+
+  describe('pushes in a row', () => {
+    const race = racesOn(server);
+
+    race(
+      'reach each device in their order, to it alone or to many, also while it leaves and comes back',
+      async (round) => {
+        const channel = newChannel();
+        const fleet = await newFleet(round, channel);
+        const { body } = await round.master().get(`/1.1/installations?where={"channels":"${channel}"}&limit=1`);
+        const [{ installationId } = { installationId: '' }] = body['results'] as { installationId: string }[];
+        const targets = [{ channels: [channel] }, { where: { installationId } }, { where: { channels: channel } }];
+        const moving = [0, 1, 2].map(async (device) => {
+          await fleet.leave(device);
+          fleet.comeBack(device);
+        });
+        const ids: string[] = [];
+        for (let place = 0; place < IN_A_ROW; place += 1) {
+          const reply = await push(round, round.api(place % 2), targets[place % targets.length] ?? {});
+          ids.push(String(reply.body['objectId']));
+        }
+        await Promise.all(moving);
+        const toAll = ids.filter((_, place) => place % targets.length !== 1);
+        await eventually(() => {
+          const lengths = fleet.sequences.map(({ length }) => length).sort((one, other) => one - other);
+          expect(lengths).toEqual([...Array.from({ length: DEVICES - 1 }, () => toAll.length), ids.length]);
+        }, SHOWN_MS);
+        for (const shown of fleet.sequences) expect(shown).toEqual(shown.length === ids.length ? ids : toAll);
+      },
+    );
   });
 
   describe('two logins of a device at once', () => {

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Repository } from 'typeorm';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
@@ -10,15 +12,19 @@ import { type DeviceQueues, type EnqueueBatch, partitionOf } from '../device-que
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { InstallationScanRepository } from './installation-scan.repository.js';
 import { type WakeUpNotifications, type WakeUp, PushDelivery } from './push-delivery.js';
+import { NotificationsRepository } from '../notifications/notifications.repository.js';
 import { LanesRepository } from './lanes.repository.js';
 import { PushDispatcher } from './push-dispatcher.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { PushGauge } from './push-worker.js';
-import type { PlatformCounts } from './push.row.js';
+import type { NotificationEntity } from './push.entity.js';
+import type { NotificationStatus, PlatformCounts } from './push.row.js';
 
 /** Queues that record batches, skip repeated devices, and fail or wait on request. */
 class NotedQueues {
   readonly received: string[] = [];
+  /** By installation: the ids of its pushes, in the order in which they were added. */
+  readonly sequences = new Map<string, string[]>();
   readonly #marks = new Map<string, string>();
   before: (batch: EnqueueBatch) => Promise<void> = () => Promise.resolve();
 
@@ -28,7 +34,11 @@ class NotedQueues {
     const mark = this.#marks.get(key) ?? '';
     const positions = batch.devices.map(({ position }) => position);
     expect(positions).toEqual([...positions].sort());
-    for (const { position, installationId } of batch.devices) if (position > mark) this.received.push(installationId);
+    for (const { position, installationId } of batch.devices) {
+      if (position <= mark) continue;
+      this.received.push(installationId);
+      this.sequences.set(installationId, [...(this.sequences.get(installationId) ?? []), batch.message.id]);
+    }
     this.#marks.set(key, [mark, ...positions].sort().at(-1) ?? '');
     return batch.devices.map(({ installationId, platform }) => ({ installationId, platform, node: 'connector' }));
   }
@@ -39,6 +49,7 @@ interface StoredPush {
   readonly error: string | null;
   readonly counts: Record<string, PlatformCounts>;
   readonly failures: number;
+  readonly is_bulk: boolean;
 }
 
 describe('the dispatcher', () => {
@@ -110,7 +121,7 @@ describe('the dispatcher', () => {
   };
   const stored = async (objectId: string) => {
     const [row] = await database.query<StoredPush>(
-      'SELECT status, error, counts, failures FROM push.notifications WHERE object_id = $1',
+      'SELECT status, error, counts, failures, is_bulk FROM push.notifications WHERE object_id = $1',
       [objectId],
     );
     return row!;
@@ -344,5 +355,134 @@ describe('the dispatcher', () => {
       await database.query('UPDATE push.notifications SET lease_until = now()');
     }
     expect((await ended(objectId, 'error')).error).toBe('Internal server error. See the server log for details.');
+  });
+
+  describe('keep the order of acceptance', () => {
+    /** Delays a part of the operations, so that pushes that are processed at once pass each other. */
+    const delayed = () => (Math.random() < 0.5 ? sleep(Math.random() * 10) : Promise.resolve());
+    const small = (where: JsonObject[] = [], columns: Record<string, unknown> = {}) =>
+      push({ is_bulk: false, ...columns }, where);
+    const inOrder = (pushes: readonly string[], installationId: string) =>
+      queues.sequences.get(installationId)?.filter((id) => pushes.includes(id));
+
+    it('small pushes of any kind, with several dispatchers', async () => {
+      const [first = ''] = await install(5, { fields: { channels: ['news'] } });
+      const [other = ''] = await install(1, { prefix: 'other' });
+      queues.before = delayed;
+      for (let count = 0; count < 3; count += 1) start();
+      const kinds = [[{ installationId: first }], [{ channels: 'news' }], []];
+      const pushes: string[] = [];
+      for (let place = 0; place < 60; place += 1) {
+        pushes.push(await small(kinds[place % 3]));
+        if (place % 7 === 0) for (const dispatcher of dispatchers) dispatcher.wake();
+      }
+      for (const objectId of pushes) await ended(objectId, 'done');
+      expect(inOrder(pushes, first)).toEqual(pushes);
+      expect(inOrder(pushes, other)).toEqual(pushes.filter((_, place) => place % 3 === 2));
+      expect(wakeUps.map(({ message }) => message.id)).toEqual(pushes);
+    });
+
+    it('large pushes, which follow each other through the partitions', async () => {
+      const ids = await install(4_000);
+      queues.before = delayed;
+      const pushes: string[] = [];
+      for (let count = 0; count < 4; count += 1) pushes.push(await small());
+      for (let count = 0; count < 3; count += 1) start();
+      for (const objectId of pushes) await ended(objectId, 'done');
+      for (const id of ids) expect(inOrder(pushes, id)).toEqual(pushes);
+    });
+
+    it('a small push overtakes a large one, and one with flow control delays no other', async () => {
+      const [id = ''] = await install(2_100);
+      let release: () => void = () => undefined;
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const slow = await small([], { flow_control: 1_000 });
+      const large = await small();
+      queues.before = ({ message }) => (message.id === large ? held : Promise.resolve());
+      start();
+      const overtaking = await small([{ installationId: id }]);
+      dispatchers[0]!.wake();
+      await ended(overtaking, 'done');
+      await ended(slow, 'done');
+      expect((await stored(large)).status).toBe('in-queue');
+      release();
+      await ended(large, 'done');
+    });
+
+    it('a push that fails does not delay the later ones', async () => {
+      const [id = ''] = await install(1);
+      const failing = await small([{ installationId: id }]);
+      const later = await small([{ installationId: id }]);
+      queues.before = ({ message }) =>
+        message.id === failing ? Promise.reject(new TypeError('a mistake of ours')) : Promise.resolve();
+      start();
+      await ended(later, 'done');
+      expect(await stored(failing)).toMatchObject({ status: 'in-queue', failures: 1 });
+    });
+
+    it('a push that is searched for too long is large, and does not delay the later ones', async () => {
+      await install(1, { fields: { channels: ['news'] } });
+      const slow = await small([{ channels: 'news' }]);
+      await database.transaction(async (tx) => {
+        await tx.query('LOCK TABLE push.installations IN ACCESS EXCLUSIVE MODE');
+        start();
+        await eventually(async () => {
+          expect(await stored(slow)).toMatchObject({ is_bulk: true, status: 'in-queue' });
+        });
+      });
+      await ended(slow, 'done');
+    });
+
+    it('the next holder of a lane repeats what a dead one has not finished, and then continues', async () => {
+      const [id = ''] = await install(1);
+      const pushes = [await small(), await small(), await small()];
+      let isHeld = false;
+      const dead = start({
+        enqueue: async (batch) => {
+          const devices = await queues.enqueue(batch);
+          if (batch.message.id === pushes[1]) {
+            isHeld = true;
+            await new Promise((resolve) => setTimeout(resolve, 1_000));
+          }
+          return devices;
+        },
+      });
+      await eventually(() => {
+        expect(isHeld).toBe(true);
+      });
+      await database.query('UPDATE push.lanes SET lease_until = now()');
+      start();
+      for (const objectId of pushes) await ended(objectId, 'done');
+      await dead.beforeApplicationShutdown();
+      expect(inOrder(pushes, id)).toEqual(pushes);
+      expect(wakeUps.slice(0, 3).map(({ message, isRepeated }) => [message.id, isRepeated])).toEqual(
+        pushes.map((objectId) => [objectId, true]),
+      );
+    });
+
+    it('a scheduled push counts from its time', async () => {
+      const [id = ''] = await install(1);
+      const unused = undefined as unknown as Repository<NotificationEntity>;
+      const notifications = new NotificationsRepository(database, unused);
+      const accept = async (dueAt: Date, status: NotificationStatus) => {
+        const objectId: string = randomUUID();
+        const now = new Date();
+        const row = { requestId: null, appId, objectId, notificationId: null, target: { where: [] }, data: {} };
+        const message = { body: '{}', bodies: {} };
+        const times = { dueAt, expiresAt: new Date(now.getTime() + 3_600_000), createdAt: now };
+        const push = { ...row, ...times, message, prod: 'prod', flowControl: null } as const;
+        await database.transaction((tx) => notifications.add(tx, push, status));
+        return objectId;
+      };
+      const second = await accept(new Date(Date.now() + 200), 'scheduled');
+      const first = await accept(new Date(), 'in-queue');
+      await sleep(300);
+      const third = await accept(new Date(), 'in-queue');
+      start();
+      await ended(third, 'done');
+      expect(queues.sequences.get(id)).toEqual([first, second, third]);
+    });
   });
 });
