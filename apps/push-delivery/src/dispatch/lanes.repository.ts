@@ -101,16 +101,18 @@ export function beginDue(condition: string, limit = ''): string {
     RETURNING 1`;
 }
 
-/** Limit of the waiting pushes that a claim examines. */
-const EXAMINED = 10_000;
+/** A push that waits for its turn. */
+const IS_WAITING = `status = 'in-queue' AND NOT is_bulk AND (lease_until IS NULL OR lease_until <= now())`;
 
+/** `waiting` is the first push of each application: it takes one look into the index for each, however many wait. */
 const CLAIM = `
-  WITH waiting AS (
-    SELECT app_id, min(seq) AS first
-      FROM (SELECT app_id, seq FROM push.notifications
-             WHERE status = 'in-queue' AND NOT is_bulk AND (lease_until IS NULL OR lease_until <= now())
-             ORDER BY due_at, seq LIMIT ${EXAMINED}) AS oldest
-     GROUP BY app_id
+  WITH RECURSIVE waiting AS (
+    (SELECT app_id, seq AS first FROM push.notifications WHERE ${IS_WAITING} ORDER BY app_id, seq LIMIT 1)
+    UNION ALL
+    SELECT next.app_id, next.seq
+      FROM waiting CROSS JOIN LATERAL (
+        SELECT app_id, seq FROM push.notifications WHERE app_id > waiting.app_id AND ${IS_WAITING}
+         ORDER BY app_id, seq LIMIT 1) AS next
   ), free AS (
     SELECT waiting.app_id, lane.lease_owner IS NOT NULL AS is_taken_over
       FROM waiting LEFT JOIN push.lanes AS lane USING (app_id)
@@ -130,8 +132,7 @@ const CLAIM = `
 
 const FIND_PUSHES = `
   SELECT ${JOB_COLUMNS} FROM push.notifications AS n
-   WHERE app_id = $1 AND status = 'in-queue' AND NOT is_bulk AND (lease_until IS NULL OR lease_until <= now())
-   ORDER BY seq LIMIT $2`;
+   WHERE app_id = $1 AND ${IS_WAITING} ORDER BY seq LIMIT $2`;
 
 const FINISH = `
   WITH lane AS (
