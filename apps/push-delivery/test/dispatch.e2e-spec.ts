@@ -131,8 +131,8 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
       const { refs } = await queues.peek({ appId, installationId: idOf(index) }, 10);
       expect(refs).toEqual([{ id: objectId, platform: 'web' }]);
     }
-    const statistics = await queues.statistics({ appId, id: objectId });
-    expect(statistics.get('web')).toEqual({ enqueued: DEVICES, acknowledged: 0, overflowed: 0 });
+    const [statistics] = await queues.statistics([{ appId, id: objectId }]);
+    expect(statistics?.get('web')).toEqual({ enqueued: DEVICES, acknowledged: 0, overflowed: 0 });
   });
 
   it('waits while the broker is unavailable, and then notifies all devices', async () => {
@@ -142,7 +142,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     });
     const objectId = await push();
     await eventually(async () => {
-      expect((await queues.statistics({ appId, id: objectId })).get('web')?.enqueued).toBeGreaterThan(0);
+      expect((await queues.statistics([{ appId, id: objectId }]))[0]?.get('web')?.enqueued).toBeGreaterThan(0);
     });
     expect([await statusOf(objectId), notified(objectId)]).toEqual(['in-queue', []]);
     broker.bringBack();
@@ -150,7 +150,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     await eventually(() => {
       expect(new Set(notified(objectId)).size).toBe(100);
     });
-    expect((await queues.statistics({ appId, id: objectId })).get('web')?.enqueued).toBe(DEVICES);
+    expect((await queues.statistics([{ appId, id: objectId }]))[0]?.get('web')?.enqueued).toBe(DEVICES);
   });
 
   it('notifies devices that a dead dispatcher had enqueued but not notified, and enqueues nothing twice', async () => {

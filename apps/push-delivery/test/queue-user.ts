@@ -83,7 +83,8 @@ export class QueueUser {
   }
 
   async statisticsOf(message: PushMessage): Promise<QueueStatistics | undefined> {
-    return (await this.queues.statistics(message)).get('android');
+    const [statistics] = await this.queues.statistics([message]);
+    return statistics?.get('android');
   }
 
   #target({ installationId }: DeviceAddress, platform: string): EnqueuedDevice {

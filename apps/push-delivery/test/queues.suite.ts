@@ -207,10 +207,21 @@ export function describeQueues({ name, open, left }: QueueStore): void {
         expect((await queues.peek(one, PAGE)).refs).toEqual([{ id: message.id, platform }]);
         await user.acknowledge(one, platform === 'ios' ? [] : [message.id]);
       }
-      const statistics = await queues.statistics(message);
+      const [statistics = new Map<string, never>()] = await queues.statistics([message]);
       expect([...statistics.keys()].sort()).toEqual([...platforms].sort());
       expect(statistics.get('ios')).toEqual({ enqueued: 1, acknowledged: 0, overflowed: 0 });
       expect(statistics.get('a b:c')).toEqual({ enqueued: 1, acknowledged: 1, overflowed: 0 });
+    });
+
+    it('reads the statistics of many pushes in their order, also of those without any', async () => {
+      const messages = Array.from({ length: 250 }, () => user.newMessage());
+      const counted = messages.filter((_, place) => place % 50 === 0);
+      for (const message of counted) await user.enqueue(message, [user.newDevice(), user.newDevice()], 'web');
+      const web = { enqueued: 2, acknowledged: 0, overflowed: 0 };
+      expect(await queues.statistics(messages)).toEqual(
+        messages.map((message) => new Map(counted.includes(message) ? [['web', web]] : [])),
+      );
+      expect(await queues.statistics([])).toEqual([]);
     });
 
     it('deletes the statistics of a push, and counts nothing for it afterwards', async () => {
@@ -219,7 +230,7 @@ export function describeQueues({ name, open, left }: QueueStore): void {
       for (const message of messages) await queues.forget(message);
       await user.enqueue(user.newMessage(), [device]);
       await user.acknowledge(device, [messages[1]!.id]);
-      for (const message of messages) expect(await queues.statistics(message)).toEqual(new Map());
+      expect(await queues.statistics(messages)).toEqual(messages.map(() => new Map()));
       expect(await user.idsIn(device)).toHaveLength(QUEUE_LIMIT - 1);
     });
 
@@ -230,7 +241,10 @@ export function describeQueues({ name, open, left }: QueueStore): void {
       await user.acknowledge({ appId, ...devices[0]! }, [message.id]);
       await queues.forget(message);
       await queues.enqueue({ message, partition, devices });
-      expect([await user.idsIn({ appId, ...devices[0]! }), await queues.statistics(message)]).toEqual([[], new Map()]);
+      expect([await user.idsIn({ appId, ...devices[0]! }), await queues.statistics([message])]).toEqual([
+        [],
+        [new Map()],
+      ]);
       expect(await user.idsIn({ appId, ...devices[1]! })).toEqual([message.id]);
     });
 

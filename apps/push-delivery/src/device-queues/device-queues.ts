@@ -85,6 +85,9 @@ export interface Acknowledgement {
   readonly droppedReported: number;
 }
 
+/** A push, by its application and id. */
+export type MessageId = Pick<PushMessage, 'id' | 'appId'>;
+
 /** The queues' delivery statistics of a push on one platform. */
 export interface QueueStatistics {
   readonly enqueued: number;
@@ -128,10 +131,10 @@ export interface DeviceQueues {
   messages(ids: readonly string[]): Promise<PushMessage[]>;
   /** Deletes the queues of devices. */
   clear(devices: readonly DeviceAddress[]): Promise<void>;
-  /** The delivery statistics of a push by platform. The values only grow. */
-  statistics(message: Pick<PushMessage, 'id' | 'appId'>): Promise<ReadonlyMap<string, QueueStatistics>>;
+  /** The delivery statistics of pushes by platform, in the order of the pushes. The values only grow. */
+  statistics(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]>;
   /** Deletes the statistics of a finished push. A batch that arrives within the next hour is skipped. */
-  forget(message: Pick<PushMessage, 'id' | 'appId'>): Promise<void>;
+  forget(push: MessageId): Promise<void>;
   /** The number of connected devices of an application. */
   countConnected(appId: string): Promise<number>;
   /** Ends all sessions of dead connectors. */

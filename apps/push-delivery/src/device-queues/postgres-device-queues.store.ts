@@ -10,14 +10,14 @@ import type {
   DeviceQueues,
   EnqueueBatch,
   EnqueuedDevice,
+  MessageId,
   MessageRef,
   QueuePage,
   QueueStatistics,
   SessionRef,
 } from './device-queues.js';
 import * as sql from './queue-statements.js';
-
-type MessageId = Pick<PushMessage, 'id' | 'appId'>;
+import { SerialExecutor } from './serial-executor.js';
 
 /**
  * The queues of the standalone server: rows in its database, which survive a restart, and sessions in its memory, which end with the
@@ -86,13 +86,16 @@ export class PostgresDeviceQueues implements DeviceQueues {
     await this.#writes.run(() => this.database.query(sql.CLEAR, columns, 'queues.clear'));
   }
 
-  async statistics({ appId, id }: MessageId): Promise<ReadonlyMap<string, QueueStatistics>> {
-    const rows = await this.database.query<QueueStatistics & { platform: string }>(
+  async statistics(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
+    const columns = [pushes.map(({ appId }) => appId), pushes.map(({ id }) => id)];
+    const rows = await this.database.query<QueueStatistics & { place: number; platform: string }>(
       sql.STATISTICS,
-      [appId, id],
+      columns,
       'queues.statistics',
     );
-    return new Map(rows.map(({ platform, ...statistics }) => [platform, statistics]));
+    const found = pushes.map(() => new Map<string, QueueStatistics>());
+    for (const { place, platform, ...statistics } of rows) found[place - 1]?.set(platform, statistics);
+    return found;
   }
 
   async forget({ appId, id }: MessageId): Promise<void> {
@@ -234,15 +237,4 @@ class Sessions {
 
 function isSame(one: SessionRef, other: SessionRef): boolean {
   return one.node === other.node && one.session === other.session;
-}
-
-/** Runs tasks one after the other, in the order of their calls. */
-class SerialExecutor {
-  #last: Promise<unknown> = Promise.resolve();
-
-  run<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work);
-    this.#last = result.catch(() => undefined);
-    return result;
-  }
 }

@@ -111,7 +111,9 @@ export const CLEAR = `
    WHERE queued_messages.app_id = device.app_id AND queued_messages.installation_id = device.installation_id`;
 
 export const STATISTICS = `
-  SELECT platform, enqueued, acknowledged, overflowed FROM push.tallies WHERE app_id = $1 AND message_id = $2`;
+  SELECT push.place::int, tally.platform, tally.enqueued, tally.acknowledged, tally.overflowed
+    FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS push(app_id, id, place)
+    JOIN push.tallies AS tally ON tally.app_id = push.app_id AND tally.message_id = push.id`;
 
 /** The marks stay for an hour, after all positions, because a batch may arrive late. */
 export const FORGET = `

@@ -11,6 +11,7 @@ import {
   type DeviceQueues,
   type EnqueueBatch,
   type EnqueuedDevice,
+  type MessageId,
   type MessageRef,
   partitionOf,
   PARTITIONS,
@@ -18,6 +19,7 @@ import {
   type QueueStatistics,
   type SessionRef,
 } from './device-queues.js';
+import { SerialExecutor } from './serial-executor.js';
 import {
   ACKNOWLEDGE,
   CLEAR,
@@ -37,6 +39,9 @@ import {
 
 /** Devices per script: it blocks Redis for a few milliseconds. */
 const SCRIPT_DEVICES = 500;
+/** Pushes per script that reads statistics, and such scripts at once: another command waits for them for less than a millisecond. */
+const SCRIPT_PUSHES = 200;
+const CONCURRENT_READS = 4;
 /** Statistics are kept after the expiry as long as notifications are, because the dispatchers that copy them may be down. */
 const STATISTICS_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 /** The mark of a finished push stays this long. */
@@ -53,6 +58,9 @@ const NOTHING: QueueStatistics = { enqueued: 0, acknowledged: 0, overflowed: 0 }
 
 /** The queues of the services, in Redis. */
 export class RedisDeviceQueues implements DeviceQueues {
+  /** Reads of statistics run one after the other: those of many pushes are thousands of look-ups. */
+  readonly #statisticsReads = new SerialExecutor();
+
   constructor(
     private readonly redis: Redis,
     private readonly limits: DeviceQueueLimits,
@@ -128,12 +136,19 @@ export class RedisDeviceQueues implements DeviceQueues {
     );
   }
 
-  async statistics({ appId, id }: Pick<PushMessage, 'id' | 'appId'>): Promise<ReadonlyMap<string, QueueStatistics>> {
-    const replies = await this.#runInAll<string[]>(STATISTICS, [appId, id]);
-    return statisticsFrom(replies);
+  async statistics(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
+    const found = pushes.map(() => new Map<string, QueueStatistics>());
+    const reads = chunksOf([...pushes.entries()], SCRIPT_PUSHES).flatMap((some) =>
+      ALL_PARTITIONS.map((partition) => ({ some, partition })),
+    );
+    await this.#statisticsReads.run(async () => {
+      for (const together of chunksOf(reads, CONCURRENT_READS))
+        await Promise.all(together.map((read) => this.#addStatistics(found, read)));
+    });
+    return found;
   }
 
-  async forget({ appId, id }: Pick<PushMessage, 'id' | 'appId'>): Promise<void> {
+  async forget({ appId, id }: MessageId): Promise<void> {
     await this.#runInAll(FORGET, [appId, id, BEHIND_ALL, MARK_KEPT_MS]);
   }
 
@@ -152,6 +167,18 @@ export class RedisDeviceQueues implements DeviceQueues {
 
   removeExpired(): Promise<boolean> {
     return Promise.resolve(false);
+  }
+
+  /** Adds the statistics of pushes in one partition. */
+  async #addStatistics(
+    found: readonly Map<string, QueueStatistics>[],
+    { some, partition }: { readonly some: readonly (readonly [number, MessageId])[]; readonly partition: number },
+  ): Promise<void> {
+    const values = some.flatMap(([, { appId, id }]) => [appId, id]);
+    for (const [place, counts] of await this.#run<[number, string[]][]>(STATISTICS, partition, values)) {
+      const statistics = found[some[place - 1]?.[0] ?? -1];
+      if (statistics !== undefined) addCounts(statistics, counts);
+    }
   }
 
   async #endSessions(partition: number, appId: string, nodes: readonly string[]): Promise<void> {
@@ -215,17 +242,15 @@ function refFrom(member: string): MessageRef {
   return { id, platform: member.slice(member.indexOf(' ', id.length + 1) + 1) };
 }
 
-/** Adds up the replies of the partitions: names such as `enqueued:android`, each followed by its number. */
-function statisticsFrom(replies: readonly (readonly string[])[]): Map<string, QueueStatistics> {
-  const byPlatform = new Map<string, QueueStatistics>();
-  for (const [name, value] of replies.flatMap(pairsOf)) {
+/** Adds counts of a partition: names such as `enqueued:android`, each followed by its number. */
+function addCounts(statistics: Map<string, QueueStatistics>, counts: readonly string[]): void {
+  for (const [name, value] of pairsOf(counts)) {
     const [kind = ''] = name.split(':', 1);
     if (!isCounted(kind)) continue;
     const platform = name.slice(kind.length + 1);
-    const statistics = byPlatform.get(platform) ?? NOTHING;
-    byPlatform.set(platform, { ...statistics, [kind]: statistics[kind] + Number(value) });
+    const sums = statistics.get(platform) ?? NOTHING;
+    statistics.set(platform, { ...sums, [kind]: sums[kind] + Number(value) });
   }
-  return byPlatform;
 }
 
 function pairsOf(reply: readonly string[]): [string, string][] {

@@ -220,8 +220,14 @@ export const CLEAR = new RedisScript(`${BEGIN}
 for place = 1, #ARGV, 2 do redis.call('DEL', queueOf(ARGV[place], ARGV[place + 1])) end
 `);
 
+/** ARGV: the application and the id of each push. The reply has the index, from one, and the counts of each push that has some here. */
 export const STATISTICS = new RedisScript(`${BEGIN}
-return redis.call('HGETALL', tallyOf(ARGV[1], ARGV[2]))
+local found = {}
+for place = 1, #ARGV, 2 do
+  local counts = redis.call('HGETALL', tallyOf(ARGV[place], ARGV[place + 1]))
+  if #counts > 0 then found[#found + 1] = { (place + 1) / 2, counts } end
+end
+return found
 `);
 
 /** The mark stays for a while, after all positions: a dispatcher that lost its lease may still be working. */

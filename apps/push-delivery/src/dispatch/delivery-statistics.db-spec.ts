@@ -50,10 +50,10 @@ describe('the delivery statistics writer', () => {
     await database.query('TRUNCATE push.notifications');
     [statistics, isAway, forgotten] = [new Map<string, QueueStatistics>(), false, []];
     const queues: Pick<DeviceQueues, 'statistics' | 'forget'> = {
-      statistics: ({ id }) => {
-        const found = statistics.get(id);
+      statistics: (pushes) => {
         if (isAway) return Promise.reject(appError('SERVICE_UNAVAILABLE'));
-        return Promise.resolve(new Map(found === undefined ? [] : [['web', found]]));
+        const found = pushes.map(({ id }) => statistics.get(id));
+        return Promise.resolve(found.map((one) => new Map(one === undefined ? [] : [['web', one]])));
       },
       forget: ({ id }) => Promise.resolve(void forgotten.push(id)),
     };

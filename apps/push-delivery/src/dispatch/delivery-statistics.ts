@@ -1,7 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Clock, PeriodicJob } from '#bootstrap';
 import { Metrics } from '#observability';
-import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
+import {
+  DEVICE_QUEUES,
+  type DeviceQueues,
+  type MessageId,
+  type QueueStatistics,
+} from '../device-queues/device-queues.js';
 import { growthOf, isSettled, nextStatisticsAt, withStatistics } from './delivery-counts.rules.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { NotificationCounts } from './push.row.js';
@@ -82,19 +87,24 @@ export class DeliveryStatisticsWriter extends PeriodicJob {
   /** Copies the statistics of some pushes that are due. @returns whether more may be due */
   async processBatch(): Promise<boolean> {
     const pushes = await this.statistics.claim(BATCH_SIZE);
-    for (const push of pushes) await this.#copy(push);
+    const found = await this.queues.statistics(pushes.map(messageIdOf));
+    for (const [place, push] of pushes.entries()) await this.#copy(push, found[place] ?? new Map<string, never>());
     return pushes.length === BATCH_SIZE;
   }
 
-  async #copy(push: UnsettledPush): Promise<void> {
-    const message = { appId: push.appId, id: push.objectId };
-    const counts = withStatistics(push.counts, await this.queues.statistics(message));
+  async #copy(push: UnsettledPush, statistics: ReadonlyMap<string, QueueStatistics>): Promise<void> {
+    const counts = withStatistics(push.counts, statistics);
     const nextAt = isSettled(counts) ? undefined : nextStatisticsAt(push, this.clock.now());
     // Counts never shrink, so a failure after this statement can be retried.
-    if (nextAt === undefined) await this.queues.forget(message);
+    if (nextAt === undefined) await this.queues.forget(messageIdOf(push));
     const before = await this.statistics.record(push, counts, nextAt);
     if (before === undefined) return;
     for (const [outcome, devices] of Object.entries(growthOf(before, counts, nextAt === undefined)))
       this.metrics.pushDevices.inc({ outcome }, devices);
   }
+}
+
+/** The id that the queues know a push by. */
+export function messageIdOf({ appId, objectId }: Pick<UnsettledPush, 'appId' | 'objectId'>): MessageId {
+  return { appId, id: objectId };
 }

@@ -67,6 +67,8 @@ export interface NotificationRow extends Omit<NewNotification, 'requestId'> {
   readonly counts: NotificationCounts;
   /** The reason of the status `error`. */
   readonly error: string | null;
+  /** When a finished push gets a copy of the queues' statistics; null once its counts are final. */
+  readonly nextStatisticsAt: Date | null;
   readonly updatedAt: Date;
 }
 

@@ -20,7 +20,6 @@ const INTERNAL = [
   'failures',
   'cursorPartition',
   'cursorObjectId',
-  'nextStatisticsAt',
   'requestId',
   'traceparent',
 ] as const;

@@ -3,8 +3,9 @@ import { Clock } from '#bootstrap';
 import type { Caller, DeliveryCounts, JsonObject, ObjectListQuery, pushOperationsRpc, RpcReply } from '#contracts';
 import { type AppError, appError, messageOf } from '#errors';
 import { compileCount, compileFind, parseOrder, parseWhere, pickKeys, type QueryScope } from '#objects';
-import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
+import { DEVICE_QUEUES, type DeviceQueues, type QueueStatistics } from '../device-queues/device-queues.js';
 import { deliveryCountsOf, withStatistics } from '../dispatch/delivery-counts.rules.js';
+import { messageIdOf } from '../dispatch/delivery-statistics.js';
 import type { NotificationRow } from '../dispatch/push.row.js';
 import { QueryDatabase } from '#objects/store';
 import { NOTIFICATION_QUERY_CLASS, presentNotification, presentScheduled } from './notification.presenter.js';
@@ -27,7 +28,8 @@ export class NotificationsService {
 
   /** @throws AppError NOT_FOUND */
   async get({ appId, isMaster }: Caller, objectId: string): Promise<JsonObject> {
-    return this.#present(await this.#row(appId, objectId), isMaster);
+    const row = await this.#row(appId, objectId);
+    return presentNotification(row, await this.#countsOf(row), { isMaster });
   }
 
   /** For operators. @throws AppError NOT_FOUND */
@@ -68,7 +70,8 @@ export class NotificationsService {
     const query = { where, order: parseOrder(list.order ?? DEFAULT_ORDER), limit: list.limit, skip: list.skip };
     const found = compileFind(query, NOTIFICATION_QUERY_CLASS, scope);
     const rows = list.limit === 0 ? [] : await this.notifications.list(this.database, found);
-    const results = await Promise.all(rows.map((row) => this.#present(row, true)));
+    const counts = await this.#countsOfAll(rows);
+    const results = rows.map((row, place) => presentNotification(row, counts[place] ?? {}, { isMaster: true }));
     const condition = compileCount(where, NOTIFICATION_QUERY_CLASS, scope);
     return {
       results: results.map((result) => pickKeys(result, list.keys)),
@@ -103,17 +106,28 @@ export class NotificationsService {
     if (!(await this.notifications.removeScheduled(caller.appId, id))) throw noLongerScheduled(id);
   }
 
-  async #present(row: NotificationRow, isMaster: boolean): Promise<JsonObject> {
-    return presentNotification(row, await this.#countsOf(row), { isMaster });
+  async #countsOf(row: NotificationRow): Promise<Record<string, DeliveryCounts>> {
+    const [counts = {}] = await this.#countsOfAll([row]);
+    return counts;
   }
 
-  /** The current counts by platform; those of the record while the queues are unavailable. */
-  async #countsOf({ appId, objectId, counts, expiresAt }: NotificationRow): Promise<Record<string, DeliveryCounts>> {
-    const statistics = await this.queues.statistics({ appId, id: objectId }).catch((error: unknown) => {
-      this.#logger.debug(`push ${objectId}: ${messageOf(error)}`);
-      return new Map<string, never>();
+  /** The current counts of pushes by platform; those of the records while the queues are unavailable. */
+  async #countsOfAll(rows: readonly NotificationRow[]): Promise<Record<string, DeliveryCounts>[]> {
+    const counted = rows.filter(hasGrowingCounts);
+    const statistics = counted.length === 0 ? [] : await this.#statisticsOf(counted);
+    const found = new Map(counted.map((row, place) => [row, statistics[place]]));
+    const now = this.clock.now();
+    return rows.map((row) => {
+      const counts = withStatistics(row.counts, found.get(row) ?? new Map<string, never>());
+      return deliveryCountsOf(counts, row.expiresAt <= now);
     });
-    return deliveryCountsOf(withStatistics(counts, statistics), expiresAt <= this.clock.now());
+  }
+
+  #statisticsOf(rows: readonly NotificationRow[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
+    return this.queues.statistics(rows.map(messageIdOf)).catch((error: unknown) => {
+      this.#logger.debug(`the statistics of ${rows.length} pushes: ${messageOf(error)}`);
+      return [];
+    });
   }
 
   /** While the queues are unavailable, the statistics of a removed push stay until they expire. */
@@ -126,6 +140,11 @@ export class NotificationsService {
 
 function assertMaster({ isMaster }: Caller): void {
   if (!isMaster) throw appError('FORBIDDEN', { message: 'Only the master key may do this.' });
+}
+
+/** Whether the queues know more than the record: a scheduled push is in no queue, and final counts are in the record. */
+function hasGrowingCounts({ status, nextStatisticsAt }: NotificationRow): boolean {
+  return status === 'in-queue' || nextStatisticsAt !== null;
 }
 
 function missing(objectId: string): AppError {

@@ -81,7 +81,7 @@ describe('pushes', () => {
   });
   beforeEach(async () => {
     [now, allowClientPush, woken, forgotten] = [NOW, false, 0, []];
-    statistics = () => Promise.resolve(new Map());
+    statistics = (asked) => Promise.resolve(asked.map(() => new Map()));
     await database.query('TRUNCATE push.notifications, push.request_ids');
   });
 
@@ -163,13 +163,40 @@ describe('pushes', () => {
     const { objectId } = await send({});
     const counts = { web: { targeted: 3, unreachable: 0, enqueued: 3, acknowledged: 1, overflowed: 0 } };
     await settle(`counts = '${JSON.stringify(counts)}'`, objectId);
-    statistics = () => Promise.resolve(new Map([['web', { enqueued: 3, acknowledged: 2, overflowed: 0 }]]));
+    statistics = () => Promise.resolve([new Map([['web', { enqueued: 3, acknowledged: 2, overflowed: 0 }]])]);
     expect(await notifications.get(master, objectId)).toMatchObject({ devices: 3, successes: 2 });
     statistics = () => Promise.reject(appError('SERVICE_UNAVAILABLE'));
     expect(await notifications.get(master, objectId)).toMatchObject({ devices: 3, successes: 1 });
     now = new Date('2026-01-08T00:00:00.000Z');
     expect(await notifications.status('app', objectId)).toMatchObject({
       platforms: { web: { queued: 0, expired: 2 } },
+    });
+  });
+
+  it('are listed with the statistics of the queues, which are asked once and only for counts that may grow', async () => {
+    const [scheduled, running, finished, final] = [await send(later), await send({}), await send({}), await send({})];
+    const counts = { web: { targeted: 9, unreachable: 0, enqueued: 9, acknowledged: 1, overflowed: 0 } };
+    for (const { objectId } of [running, finished, final])
+      await settle(`counts = '${JSON.stringify(counts)}'`, objectId);
+    await settle(`status = 'done', next_tally_at = now()`, finished.objectId);
+    await settle(`status = 'done'`, final.objectId);
+    const asked: string[][] = [];
+    statistics = (pushes) => {
+      asked.push(pushes.map(({ id }) => id).sort());
+      return Promise.resolve(
+        pushes.map(
+          ({ id }) => new Map([['web', { enqueued: 9, acknowledged: id === running.objectId ? 5 : 7, overflowed: 0 }]]),
+        ),
+      );
+    };
+    const { results } = await list();
+    expect(asked).toEqual([[running.objectId, finished.objectId].sort()]);
+    const successes = Object.fromEntries(results.map((result) => [result['objectId'] as string, result['successes']]));
+    expect(successes).toEqual({
+      [scheduled.objectId]: 0,
+      [running.objectId]: 5,
+      [finished.objectId]: 7,
+      [final.objectId]: 1,
     });
   });
 
