@@ -14,6 +14,10 @@ const EVERYBODY_PUSHES = 100;
 const OFFLINE_DEVICES = 100_000;
 const STORM_DEVICES = 10_000;
 const STORM_PUSHES = 10;
+const RECORDS = 1_000;
+const RECORD_DEVICES = 200;
+const LISTS = 50;
+const LISTS_AT_ONCE = 8;
 const MILLION = 1_000_000;
 const WATCHED_DEVICES = 1_000;
 const SETTLE_MS = 3_000;
@@ -23,7 +27,7 @@ const FAN_OUT_PAUSE_MS = 500;
 const TIMEOUT_MS = 120_000;
 const GENTLY = 200;
 
-export const CASES = { memory, sends, fanOut, latency, offline, storm, million };
+export const CASES = { memory, sends, fanOut, latency, offline, storm, records, million };
 
 /** Resident memory of the server for each device that is connected and gets nothing. */
 async function memory(server, devices) {
@@ -141,6 +145,42 @@ async function storm(server, devices) {
   await opened;
   await devices.close();
   return { stormSeconds: (lastAt - startedAt) / 1_000, stormLost: wanted - messages, stormTwice: duplicates };
+}
+
+/** Lists of the records of pushes whose counts may still grow, and pushes that are sent meanwhile. */
+async function records(server) {
+  if (server.list === undefined) return {};
+  await server.register(namesOf('listed', RECORD_DEVICES));
+  let last;
+  for (let push = 0; push < RECORDS; push += 1) last = await server.pushToAll();
+  await server.untilDone(last);
+  const listing = () => timeOf(() => server.list(RECORDS));
+  const pushing = () => timeOf(() => server.pushToOne('listed-0'));
+  const [, listP99] = shares(await inTurn(LISTS, listing), 0.5, 0.99);
+  const [, pushP99] = shares(await inTurn(LISTS, pushing), 0.5, 0.99);
+  let isOver = false;
+  const lists = Array.from({ length: LISTS_AT_ONCE }, async () => {
+    while (!isOver) await server.list(RECORDS);
+  });
+  const [, besideP99] = shares(await inTurn(LISTS, pushing), 0.5, 0.99);
+  isOver = true;
+  await Promise.all(lists);
+  return { listP99, pushP99, pushBesideListsP99: besideP99 };
+}
+
+async function inTurn(count, measure) {
+  const all = [];
+  for (let place = 0; place < count; place += 1) {
+    all.push(await measure());
+    await sleep(PAUSE_MS);
+  }
+  return all;
+}
+
+async function timeOf(work) {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
 }
 
 /** A push with a condition that one of a hundred meets, over a million installations: how soon the first device has it, and what the dispatcher needs. */

@@ -43,6 +43,7 @@ export async function startGatepost({ services, launch, command }) {
       (await api.push({ where: { installationId }, data: { alert: ALERT } })).objectId,
     push: api.push,
     untilDone: api.untilDone,
+    list: api.list,
     redisSeconds: () => redisSeconds(redis),
     async stop() {
       await database.end();
@@ -66,6 +67,8 @@ function apiOf(url) {
   };
   return {
     push: (body) => ask('/1.1/push', body),
+    /** The newest records of pushes. */
+    list: (limit) => ask(`/1.1/notifications?limit=${limit}`),
     /** Resolves once the push has reached every device, or is in its queue. */
     async untilDone({ objectId }) {
       const deadline = performance.now() + DONE_TIMEOUT_MS;

@@ -115,9 +115,9 @@ function describeTraces(
       contains([
         `${nameOf('gateway')} POST /1.1/push`,
         `${nameOf('push-delivery')} push-delivery.sendPush`,
-        `${nameOf('push-delivery')} INSERT push.notifications`,
+        `${nameOf('push-delivery')} WITH push.notifications`,
         `${nameOf('push-delivery')} push`,
-        `${nameOf('push-delivery')} push page`,
+        `${nameOf('push-delivery')} push wake-ups`,
         `${nameOf('push-delivery')} connector.deliver send`,
         `${nameOf('push-delivery')} connector.deliver process`,
         `${nameOf('push-delivery')} push frames`,

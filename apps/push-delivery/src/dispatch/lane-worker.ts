@@ -140,8 +140,7 @@ class LaneRun {
     const turns = await eachOf(pushes, SEARCHES, (push) => this.#search(push));
     const ended: Turn[] = [];
     for (const turn of turns) if (!this.#isStopping()) ended.push(await this.#enqueue(turn));
-    const wakeUps = ended.flatMap(({ wakeUp }) => wakeUp ?? []);
-    await this.tools.delivery.wake(wakeUps, { isBulk: false, signal: this.#signal });
+    await this.#wake(ended.flatMap(({ wakeUp }) => wakeUp ?? []));
     return this.#isStopping() ? false : this.#finish(ended);
   }
 
@@ -213,6 +212,14 @@ class LaneRun {
     } catch (error) {
       return { push, installations: [], end: this.#endOf(push, error) };
     }
+  }
+
+  /** Notifies the connectors. The span is part of the first push's trace; each connector continues the traces of all. */
+  #wake(wakeUps: readonly WakeUp[]): Promise<void> {
+    const span = { name: 'push wake-ups', attributes: { 'gatepost.push.count': wakeUps.length } };
+    return continueTrace(wakeUps[0]?.traceparent, span, () =>
+      this.tools.delivery.wake(wakeUps, { isBulk: false, signal: this.#signal }),
+    );
   }
 
   #count({ installations, end }: Turn): void {

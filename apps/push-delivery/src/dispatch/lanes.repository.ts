@@ -120,7 +120,7 @@ const CLAIM = `
      ORDER BY first LIMIT $1
   ), claimed AS (
     INSERT INTO push.lanes AS lane (app_id, lease_owner, lease_until)
-    SELECT app_id, $2, now() + make_interval(secs => $3) FROM free
+    SELECT app_id, $2, now() + make_interval(secs => $3) FROM free ORDER BY app_id
     ON CONFLICT ON CONSTRAINT lanes_pkey DO UPDATE
        SET lease_owner = excluded.lease_owner, lease_until = excluded.lease_until
      WHERE lane.lease_until IS NULL OR lane.lease_until <= now()
@@ -154,9 +154,8 @@ const FINISH = `
     UPDATE push.lanes SET lease_owner = NULL, lease_until = NULL
       FROM lane
      WHERE lanes.app_id = lane.app_id
-       AND NOT EXISTS (SELECT 1 FROM push.notifications AS n
-                        WHERE n.app_id = $1 AND n.status = 'in-queue' AND NOT n.is_bulk
-                          AND n.object_id NOT IN (SELECT "objectId" FROM turns))
+       AND NOT EXISTS (SELECT 1 FROM push.notifications
+                        WHERE app_id = $1 AND ${IS_WAITING} AND object_id NOT IN (SELECT "objectId" FROM turns))
     RETURNING 1
   )
   SELECT EXISTS (SELECT 1 FROM lane) AS "isHeld", EXISTS (SELECT 1 FROM released) AS "isReleased"`;
