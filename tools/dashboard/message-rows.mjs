@@ -30,7 +30,7 @@ export const MESSAGE_ROWS = [
         title: 'Pushes',
         unit: 'ops',
         queries: [
-          [`sum by (kind) (${rate('gatepost_push_accepted_total')})`, '{{kind}} accepted'],
+          [`sum(${rate('gatepost_push_accepted_total')})`, 'accepted'],
           [`sum by (kind, outcome) (${rate('gatepost_push_runs_total')})`, '{{kind}} {{outcome}}'],
         ],
       },

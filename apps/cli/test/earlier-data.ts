@@ -157,7 +157,10 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
     },
     { table: 'request_ids', values: APP },
     ...INDEX_ROWS,
-    ...['messages', 'queued_messages', 'dropped_messages', 'marks', 'tallies'].map((table) => ({ table, values: APP })),
+    ...['lanes', 'messages', 'queued_messages', 'dropped_messages', 'marks', 'tallies'].map((table) => ({
+      table,
+      values: APP,
+    })),
   ],
 };
 
