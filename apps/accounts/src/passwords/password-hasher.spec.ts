@@ -8,10 +8,13 @@ import { leancloudHash } from '#security';
 import rehash from './hashing.worker.mjs';
 import { PasswordHasher } from './password-hasher.js';
 
+/** Each hasher starts threads of its own, which takes seconds on a busy machine. */
+const THREADS_START_MS = 20_000;
+
 const hasher = (passwordCost = 4, passwordQueueLimit = 100) =>
   new PasswordHasher({ passwordCost, passwordQueueLimit, passwordConcurrency: 2 } as AccountsConfig, new Metrics());
 
-describe('a PasswordHasher', () => {
+describe('a PasswordHasher', { timeout: THREADS_START_MS }, () => {
   it('recognises a password by its hash, and never hashes alike', async () => {
     const [one, two] = [await hasher().hash('secret'), await hasher().hash('secret')];
     expect(one).toMatch(/^bcrypt-sha256:\$2b\$04\$/);
@@ -90,7 +93,7 @@ describe('a PasswordHasher', () => {
   });
 });
 
-describe('the password of another server', () => {
+describe('the password of another server', { timeout: THREADS_START_MS }, () => {
   const leancloud: ImportedPassword = {
     scheme: 'leancloud',
     salt: 'z9y8x7w6v5u4t3s2r1q0p9o8n7m6l5k4j3i2h1g0f9e8d7c6',
@@ -134,7 +137,7 @@ describe('the password of another server', () => {
 });
 
 /** No test measures time: the time of an answer is that of its bcrypt work, which doubles with each step of the cost. */
-describe('the bcrypt work of a hashing job', () => {
+describe('the bcrypt work of a hashing job', { timeout: THREADS_START_MS }, () => {
   const COST = 7;
   const WORK = 2 ** COST;
   const digest = (password: string) => createHash('sha256').update(password, 'utf8').digest('base64');
