@@ -175,7 +175,8 @@ export class RedisDeviceQueues implements DeviceQueues {
     { some, partition }: { readonly some: readonly (readonly [number, MessageId])[]; readonly partition: number },
   ): Promise<void> {
     const values = some.flatMap(([, { appId, id }]) => [appId, id]);
-    for (const [place, counts] of await this.#run<[number, string[]][]>(STATISTICS, partition, values)) {
+    const reply = await this.#run<string>(STATISTICS, partition, values);
+    for (const [place, counts] of JSON.parse(reply) as [number, string[]][]) {
       const statistics = found[some[place - 1]?.[0] ?? -1];
       if (statistics !== undefined) addCounts(statistics, counts);
     }

@@ -220,14 +220,17 @@ export const CLEAR = new RedisScript(`${BEGIN}
 for place = 1, #ARGV, 2 do redis.call('DEL', queueOf(ARGV[place], ARGV[place + 1])) end
 `);
 
-/** ARGV: the application and the id of each push. The reply has the index, from one, and the counts of each push that has some here. */
+/**
+ * ARGV: the application and the id of each push. The reply is JSON, which is parsed faster than nested replies: the index,
+ * from one, and the counts of each push that has some here.
+ */
 export const STATISTICS = new RedisScript(`${BEGIN}
 local found = {}
 for place = 1, #ARGV, 2 do
   local counts = redis.call('HGETALL', tallyOf(ARGV[place], ARGV[place + 1]))
   if #counts > 0 then found[#found + 1] = { (place + 1) / 2, counts } end
 end
-return found
+return #found > 0 and cjson.encode(found) or '[]'
 `);
 
 /** The mark stays for a while, after all positions: a dispatcher that lost its lease may still be working. */
