@@ -7,7 +7,7 @@ import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { PasswordsService } from '../passwords/passwords.service.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
-import type { UserRow } from '../users/user.rules.js';
+import type { UserRow, VisibleRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { UsersService } from '../users/users.service.js';
 import { PhoneLoginService } from './phone-login.service.js';
@@ -253,13 +253,13 @@ export class PhoneNumbersController {
   }
 
   /** The user whose session the request carries. @throws AppError SESSION_REQUIRED */
-  private async userOf(caller: Caller): Promise<UserRow> {
+  private async userOf(caller: Caller): Promise<VisibleRow> {
     const user = await this.findUser(caller);
     if (user === undefined) throw appError('SESSION_REQUIRED');
     return user;
   }
 
-  private async findUser({ appId, sessionToken }: Caller): Promise<UserRow | undefined> {
+  private async findUser({ appId, sessionToken }: Caller): Promise<VisibleRow | undefined> {
     if (sessionToken === undefined) return undefined;
     return this.users.findBySessionToken(appId, this.sessions.hashes(sessionToken));
   }

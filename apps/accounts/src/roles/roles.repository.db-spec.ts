@@ -60,7 +60,7 @@ it('inserts, changes and removes roles and their members', async () => {
   await database.transaction((tx) => roles.changeMembers(tx, APP, 'parent', [member('removeRelation', 'child')]));
   expect(await childrenOf('parent')).toEqual([]);
   await database.transaction((tx) => roles.remove(tx, APP, ['parent']));
-  expect(await roles.findMany(APP, ['parent', 'child'])).toMatchObject([{ objectId: 'child' }]);
+  expect(await roles.findManyVisible(APP, ['parent', 'child'])).toMatchObject([{ objectId: 'child' }]);
 });
 
 it('refuses a name that is taken, and members that do not exist', async () => {

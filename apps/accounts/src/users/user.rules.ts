@@ -14,8 +14,21 @@ export interface UserRow extends Readonly<UserColumns> {
   readonly fields: JsonObject;
 }
 
+/** Columns that no answer shows: only logins, changes and imports read them. */
+export const INTERNAL_COLUMNS = [
+  'passwordHash',
+  'sealedSessionToken',
+  'emailVersion',
+  'passwordVersion',
+  'lastChangeAt',
+  'importedPasswordHash',
+] as const satisfies readonly (keyof UserColumns)[];
+
+/** A stored user without its internal columns. */
+export type VisibleRow = Omit<UserRow, (typeof INTERNAL_COLUMNS)[number]>;
+
 /** The public JSON of a user, as the caller of the view sees it. */
-export function presentUser(user: UserRow, view: ObjectView): VisibleUser {
+export function presentUser(user: VisibleRow, view: ObjectView): VisibleUser {
   return userClass.present(user, view) as VisibleUser;
 }
 

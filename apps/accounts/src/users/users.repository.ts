@@ -17,9 +17,16 @@ import { sessionTokenLookup } from '../sessions/principals.repository.js';
 import { identityViolation } from './identities.repository.js';
 import type { IdentityKey, OwnedIdentity } from './identity.rules.js';
 import { IdentityEntity, UserEntity } from './user.entity.js';
-import type { LinkedIdentities, LinkedIdentity, UserRow } from './user.rules.js';
+import {
+  INTERNAL_COLUMNS,
+  type LinkedIdentities,
+  type LinkedIdentity,
+  type UserRow,
+  type VisibleRow,
+} from './user.rules.js';
 
 const COLUMNS = selectList(UserEntity, { except: ['appId'] });
+const VISIBLE_COLUMNS = selectList(UserEntity, { except: ['appId', ...INTERNAL_COLUMNS] });
 const CONTENT_COLUMNS = selectList(UserEntity, { except: ['appId', 'sealedIdentities'] });
 
 const IDENTIFIER_COLUMNS: Readonly<Record<LoginIdentifier, string>> = {
@@ -29,7 +36,8 @@ const IDENTIFIER_COLUMNS: Readonly<Record<LoginIdentifier, string>> = {
 };
 
 /** A row of the table. */
-type StoredUser = Omit<UserRow, 'identities'> & { readonly sealedIdentities: string | null };
+type Stored<Row> = Omit<Row, 'identities'> & { readonly sealedIdentities: string | null };
+type StoredUser = Stored<UserRow>;
 
 const OWNED = `${selectList(IdentityEntity, { table: 'identities', except: ['appId', 'userId'] })}, ${COLUMNS}`;
 const WITH_OWNER = `
@@ -55,11 +63,12 @@ const STORAGE = {
   objectClass: userClass,
   entity: UserEntity,
   size: 'octet_length(fields::text) + COALESCE(octet_length(sealed_identities), 0)',
+  internal: INTERNAL_COLUMNS,
 };
 
 /** Users of one application per call: every statement is restricted to it. */
 @Injectable()
-export class UsersRepository extends ObjectRepository<UserRow> {
+export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
   constructor(
     database: Database,
     queries: QueryDatabase,
@@ -69,10 +78,15 @@ export class UsersRepository extends ObjectRepository<UserRow> {
   }
 
   /** @param tokenHashes the result of `SessionTokens.hashes` */
-  findBySessionToken(appId: string, tokenHashes: readonly Buffer[]): Promise<UserRow | undefined> {
+  async findBySessionToken(appId: string, tokenHashes: readonly Buffer[]): Promise<VisibleRow | undefined> {
     const { condition, value, kind } = sessionTokenLookup(tokenHashes);
-    const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND ${condition}`;
-    return this.first(this.database.query<StoredUser>(sql, [appId, value], `users.findBySessionToken.${kind}`));
+    const sql = `SELECT ${VISIBLE_COLUMNS} FROM accounts.users WHERE app_id = $1 AND ${condition}`;
+    const [user] = await this.database.query<Stored<VisibleRow>>(
+      sql,
+      [appId, value],
+      `users.findBySessionToken.${kind}`,
+    );
+    return user === undefined ? undefined : this.open(user);
   }
 
   findByIdentifier(appId: string, identifier: LoginIdentifier, value: string): Promise<UserRow | undefined> {
@@ -199,7 +213,7 @@ export class UsersRepository extends ObjectRepository<UserRow> {
     return identities === null ? null : this.sealer.seal(JSON.stringify([...identities]), identitiesContext(objectId));
   }
 
-  private open({ sealedIdentities, ...user }: StoredUser): UserRow {
+  private open<Columns extends Stored<VisibleRow>>({ sealedIdentities, ...user }: Columns) {
     return {
       ...user,
       identities: sealedIdentities === null ? null : this.openIdentities(user.objectId, sealedIdentities),

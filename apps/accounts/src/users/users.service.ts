@@ -8,7 +8,7 @@ import { ApplicationsService } from '../applications/applications.service.js';
 import { PasswordsService } from '../passwords/passwords.service.js';
 import { PrincipalsService, SessionTokens } from '../sessions/sessions.service.js';
 import { UserWriter } from './user-writer.js';
-import { presentUser, type UserRow } from './user.rules.js';
+import { presentUser, type UserRow, type VisibleRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
 /** Reads users, decides which callers may read and change them, and changes what only their owners change. */
@@ -29,7 +29,7 @@ export class UsersService {
   async get(caller: Caller, objectId: string, options: ObjectReadOptions): Promise<VisibleUser> {
     if (options.include !== undefined) return this.getWithIncluded(caller, objectId, options);
     await this.objectAccess.assertMay(caller, 'get', '_User');
-    const user = await this.users.find(caller.appId, objectId);
+    const user = await this.users.findVisible(caller.appId, objectId);
     if (user === undefined) throw appError('USER_NOT_FOUND');
     const viewer = await this.viewer(caller, user);
     const hideContact = viewer === 'other' && (await this.applications.settingsOf(caller.appId)).hideContact;
@@ -117,7 +117,7 @@ export class UsersService {
   }
 
   /** The view of the caller. @throws AppError USER_NOT_FOUND where the ACL hides the user */
-  async viewer(caller: Caller, user: UserRow): Promise<ObjectView['viewer']> {
+  async viewer(caller: Caller, user: VisibleRow): Promise<ObjectView['viewer']> {
     if (caller.isMaster) return 'master';
     const viewer = this.isOwner(caller, user) ? 'owner' : 'other';
     if (user.acl !== null && !grants(user.acl, 'read', granteesOf(await this.principals.of(caller))))
@@ -125,7 +125,7 @@ export class UsersService {
     return viewer;
   }
 
-  isOwner(caller: Caller, user: UserRow): boolean {
+  isOwner(caller: Caller, user: VisibleRow): boolean {
     return this.sessions.matches(caller.sessionToken, user.sessionTokenHash);
   }
 

@@ -42,7 +42,7 @@ export class ObjectReader {
     assertIncludable(stored, include);
     const context = await this.access.contextOf(requester);
     context.assertMay('get', className);
-    const object = await stored.objects.find(requester.appId, objectId);
+    const object = await stored.objects.findVisible(requester.appId, objectId);
     if (object === undefined || !context.mayRead(object)) return undefined;
     const reading = { context, returnAcl, addedBytes: 0 };
     const shown = present(stored, object, reading);
@@ -95,7 +95,7 @@ export class ObjectReader {
       const stored = this.classes.of(className);
       const spotsById = byId(spots.filter((spot) => spot.className === className));
       for (const ids of inBatches([...spotsById.keys()])) {
-        const objects = await stored.objects.findMany(context.scope.appId, ids);
+        const objects = await stored.objects.findManyVisible(context.scope.appId, ids);
         const readable = objects.filter((object) => context.mayRead(object));
         readable.forEach((object) => {
           fill(spotsById.get(object.objectId) ?? [], present(stored, object, reading), reading);

@@ -21,7 +21,7 @@ import type { ImportClaim } from '../import-claims.js';
 import type { ObjectClass } from '../object-class.js';
 import type { RelationChange } from '../operations/change.js';
 import type { CompiledCount, CompiledFind } from '../query/compile.js';
-import { countRows, listBounded, type QueryDatabase } from './query-database.js';
+import { countRows, listBounded, lookUp, type QueryDatabase } from './query-database.js';
 
 /**
  * The columns of every entity of a class.
@@ -41,11 +41,15 @@ export interface ObjectStorage {
   readonly entity: new () => ObjectEntity;
   /** SQL of a row's size in bytes, for the limit of a list. Default: its custom fields. */
   readonly size?: string;
+  /** Properties of the entity that no answer shows. Reads for an answer leave their columns out. */
+  readonly internal?: readonly string[];
 }
 
 interface Statements {
   readonly table: string;
   readonly columns: string;
+  /** The columns without the internal ones. */
+  readonly visible: string;
   readonly insert: ReturnType<typeof insertStatement<ObjectEntity>>;
   readonly update: ReturnType<typeof updateStatement<ObjectEntity>>;
   readonly insertMany: ReturnType<typeof insertManyStatement<ObjectEntity>>;
@@ -56,9 +60,9 @@ interface Statements {
 
 /**
  * The objects of one class and their relations, of one application per call. Its statements follow from the definition and the entity.
- * A class whose columns differ from its row overrides `toColumns` and `toRow`.
+ * A class whose columns differ from its row overrides `toColumns` and `toRow`. `Visible` is a row without its internal columns.
  */
-export class ObjectRepository<Row extends ObjectRow = ObjectRow> {
+export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends ObjectRow = Row> {
   protected readonly statements: Statements;
 
   constructor(
@@ -66,13 +70,14 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow> {
     protected readonly database: Database,
     private readonly queries: QueryDatabase,
   ) {
-    const { entity, objectClass } = storage;
+    const { entity, objectClass, internal = [] } = storage;
     const { fields, table } = objectClass.definition;
     const immutable = Object.keys(fields).filter((name) => fields[name]?.isImmutable === true);
     const unchanged = { except: ['createdAt', ...immutable] as (keyof ObjectEntity)[] };
     this.statements = {
       table,
       columns: selectList(entity, { except: ['appId'] }),
+      visible: selectList(entity, { except: ['appId', ...(internal as (keyof ObjectEntity)[])] }),
       insert: insertStatement(entity, table),
       update: updateStatement(entity, table, unchanged),
       insertMany: insertManyStatement(entity, table),
@@ -87,22 +92,32 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow> {
     return this.first(this.database.query(sql, [appId, objectId], `${table}.find`));
   }
 
-  async findMany(appId: string, objectIds: readonly string[]): Promise<Row[]> {
-    const { table, columns } = this.statements;
-    const sql = `SELECT ${columns} FROM ${table} WHERE app_id = $1 AND object_id = ANY($2)`;
-    const rows = await this.database.query<object>(sql, [appId, objectIds], `${table}.findMany`);
-    return rows.map((row) => this.toRow(row));
+  /** As `find`, for an answer: without internal columns. */
+  async findVisible(appId: string, objectId: string): Promise<Visible | undefined> {
+    const { table, visible } = this.statements;
+    const sql = `SELECT ${visible} FROM ${table} WHERE app_id = $1 AND object_id = $2`;
+    const [row] = await this.database.query<object>(sql, [appId, objectId], `${table}.findVisible`);
+    return row === undefined ? undefined : this.toVisible(row);
+  }
+
+  /** As `findVisible`, for many. */
+  async findManyVisible(appId: string, objectIds: readonly string[]): Promise<Visible[]> {
+    const { table, visible } = this.statements;
+    const sql = `SELECT ${visible} FROM ${table} WHERE app_id = $1 AND object_id = ANY($2)`;
+    const rows = await this.database.query<object>(sql, [appId, objectIds], `${table}.findManyVisible`);
+    return rows.map((row) => this.toVisible(row));
   }
 
   /** Queries of clients use connections of their own, unless they look up one object. */
   async list(
     query: CompiledFind,
     within: Queryable = query.isLookUp ? this.database : this.queries.for(query),
-  ): Promise<Row[]> {
-    const { table, columns } = this.statements;
+  ): Promise<Visible[]> {
+    const { table, visible: columns } = this.statements;
     const { size } = this.storage;
     const listed = { table, columns, ...(size === undefined ? {} : { size }) };
-    return (await listBounded<object>(within, listed, query)).map((row) => this.toRow(row));
+    const rows = await (query.isLookUp ? lookUp : listBounded)<object>(within, listed, query);
+    return rows.map((row) => this.toVisible(row));
   }
 
   count(query: CompiledCount, within: Queryable = this.queries.for(query)): Promise<number> {
@@ -149,7 +164,7 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow> {
     await tx.query(text, values(rows.map((row) => this.toColumns(appId, row))));
   }
 
-  /** As `findMany`, with one look-up of the primary key for each id. */
+  /** The whole rows of many ids, with one look-up of the primary key for each. */
   async findEach(within: Queryable, appId: string, objectIds: readonly string[]): Promise<Row[]> {
     const { table, columns } = this.statements;
     const rows = await within.query<object>(
@@ -236,6 +251,11 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow> {
   /** The row of its columns. */
   protected toRow(columns: object): Row {
     return columns as Row;
+  }
+
+  /** The visible part of a row. `toRow` needs no internal column for it. */
+  private toVisible(columns: object): Visible {
+    return this.toRow(columns) as ObjectRow as Visible;
   }
 
   protected async first(rows: Promise<object[]>): Promise<Row | undefined> {

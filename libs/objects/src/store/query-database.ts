@@ -67,6 +67,16 @@ export async function listBounded<Row extends object>(
   return rows;
 }
 
+/** Runs a query that finds at most one row, which needs neither a sum of sizes nor a position. */
+export function lookUp<Row extends object>(
+  within: Queryable,
+  { table, columns }: ListedTable,
+  { from = table, where, limit, parameters, isIndexed }: ListedRows,
+): Promise<Row[]> {
+  const sql = `SELECT ${columns} FROM ${from} WHERE ${where} ${limit}`;
+  return within.query<Row>(sql, parameters, preparedStatementName(sql, isIndexed));
+}
+
 /** The number of rows that a query finds. */
 export async function countRows(
   within: Queryable,
