@@ -70,7 +70,8 @@ describe('sealed values of accounts', () => {
   };
   const found = async (sealer: Sealer, objectId: string) => {
     const hashes = new SessionTokens(sealer).hashes(tokens.get(objectId) ?? '');
-    return usersWith(sealer).findBySessionToken(APP, hashes);
+    const owner = await usersWith(sealer).findBySessionToken(APP, hashes);
+    return owner === undefined ? undefined : usersWith(sealer).find(APP, owner.objectId);
   };
 
   beforeAll(async () => {

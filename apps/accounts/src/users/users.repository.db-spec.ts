@@ -6,7 +6,7 @@ import { QueryDatabase } from '#objects/store';
 import { Sealer } from '#security';
 import { newDatabase, unique } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
-import type { UserRow } from './user.rules.js';
+import { INTERNAL_COLUMNS, type UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
 let database: Database;
@@ -87,11 +87,25 @@ describe('users in PostgreSQL', () => {
       }),
     );
     expect(await users.find(app, user.objectId)).toEqual(user);
-    expect(await users.findBySessionToken(app, [user.sessionTokenHash])).toEqual(user);
-    expect(await users.findBySessionToken(app, [Buffer.of(1), user.sessionTokenHash])).toEqual(user);
     expect(await users.findByIdentifier(app, 'username', user.username)).toEqual(user);
     expect(await users.findByIdentifier(app, 'email', 'a@b.co')).toEqual(user);
     expect(await users.findByIdentifier(app, 'mobilePhoneNumber', '+861')).toEqual(user);
+  });
+
+  it('come without their internal columns to an answer', async () => {
+    const user = await insert(
+      row({
+        identities: new Map([['weixin', { uid: 'u', isVerified: false, entry: { openid: 'u' } }]]),
+        fields: { level: 1 },
+      }),
+    );
+    const visible = Object.fromEntries(
+      Object.entries(user).filter(([column]) => !(INTERNAL_COLUMNS as readonly string[]).includes(column)),
+    );
+    expect(await users.findVisible(app, user.objectId)).toEqual(visible);
+    expect(await users.findManyVisible(app, [user.objectId])).toEqual([visible]);
+    expect(await users.findBySessionToken(app, [user.sessionTokenHash])).toEqual(visible);
+    expect(await users.findBySessionToken(app, [Buffer.of(1), user.sessionTokenHash])).toEqual(visible);
   });
 
   it.each([
