@@ -178,6 +178,17 @@ describe('users in PostgreSQL', () => {
     expect((await users.find(app, user.objectId))?.passwordHash).toBe('new');
   });
 
+  it.each([undefined, 'level', '-level,email', '-createdAt'])(
+    'are looked up by username in the order %s',
+    async (order) => {
+      const user = await insert(row({ fields: { level: 1 } }));
+      const where = parseWhere({ username: user.username });
+      const found = (skip: number) => list(app, { where, order: parseOrder(order), limit: 10, skip });
+      expect(await found(0)).toMatchObject([{ objectId: user.objectId, fields: { level: 1 } }]);
+      expect(await found(1)).toEqual([]);
+    },
+  );
+
   it('are listed in pages that neither overlap nor leave gaps', async () => {
     const all = await Promise.all(Array.from({ length: 10 }, () => insert(row({ fields: { same: 1 } }))));
     const pages = await Promise.all(

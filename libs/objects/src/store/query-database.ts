@@ -71,9 +71,10 @@ export async function listBounded<Row extends object>(
 export function lookUp<Row extends object>(
   within: Queryable,
   { table, columns }: ListedTable,
-  { from = table, where, limit, parameters, isIndexed }: ListedRows,
+  { from = table, where, orderBy, limit, parameters, isIndexed }: ListedRows,
 ): Promise<Row[]> {
-  const sql = `SELECT ${columns} FROM ${from} WHERE ${where} ${limit}`;
+  // One row needs no order, but the order can have parameters of its own, and PostgreSQL refuses parameters without a place.
+  const sql = `SELECT ${columns} FROM ${from} WHERE ${where} ORDER BY ${orderBy} ${limit}`;
   return within.query<Row>(sql, parameters, preparedStatementName(sql, isIndexed));
 }
 
