@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { environment } from '#bootstrap';
+import { ConfigError, environment, Secret } from '#bootstrap';
 
 /** The variables of the push-delivery service. */
 export const pushDeliveryEnvironment = environment.pick({
   DATABASE_URL: true,
+  GATEPOST_ACCEPTED_SECRETS: true,
   GATEPOST_BODY_LIMIT_BYTES: true,
   GATEPOST_DATABASE_POOL: true,
   GATEPOST_PUSH_CONNECTIONS: true,
@@ -12,8 +13,10 @@ export const pushDeliveryEnvironment = environment.pick({
   GATEPOST_PUSH_QUEUE_LIMIT: true,
   GATEPOST_PUSH_RECONNECT_SECONDS: true,
   GATEPOST_PUSH_ROLES: true,
+  GATEPOST_PUSH_VENDOR_URLS: true,
   GATEPOST_RATE_LIMIT_DEVICE_LOGINS: true,
   GATEPOST_RATE_LIMIT_FAILED_CREDENTIALS: true,
+  GATEPOST_SECRET: true,
   GATEPOST_TRUSTED_PROXIES: true,
 });
 
@@ -25,8 +28,21 @@ export const connectorEnvironment = pushDeliveryEnvironment.extend({
     .transform((url) => url ?? ''),
 });
 
-/** A dispatcher accepts pushes and finds their devices; a connector holds the connections of devices. */
-type PushRole = 'dispatcher' | 'connector';
+/**
+ * A dispatcher accepts pushes and finds their devices; a connector holds the connections of devices; a sender passes pushes to the
+ * push services of vendors.
+ */
+type PushRole = 'dispatcher' | 'connector' | 'sender';
+
+/** The services that GATEPOST_PUSH_VENDOR_URLS can replace, with their documented addresses. */
+const VENDOR_URLS = {
+  apns: 'https://api.push.apple.com',
+  'apns-dev': 'https://api.sandbox.push.apple.com',
+  fcm: 'https://fcm.googleapis.com',
+  'fcm-token': 'https://oauth2.googleapis.com/token',
+} as const;
+
+type VendorService = keyof typeof VENDOR_URLS;
 
 export interface PushDeliveryConfig {
   /** Empty if the process opens no database. */
@@ -38,6 +54,16 @@ export interface PushDeliveryConfig {
   /** Limit of the messages that wait for one device. */
   readonly queueLimit: number;
   readonly connector: ConnectorConfig;
+  /** Undefined in a process that is only a connector. */
+  readonly vendors: VendorsConfig | undefined;
+}
+
+/** The channels of vendors. */
+export interface VendorsConfig {
+  readonly secret: Secret;
+  /** Older secrets, for opening only; `secret` seals. */
+  readonly acceptedSecrets: readonly Secret[];
+  readonly urls: Readonly<Record<VendorService, string>>;
 }
 
 interface ConnectorConfig {
@@ -57,6 +83,7 @@ interface ConnectorConfig {
 /** DI token of `PushDeliveryConfig`. */
 export const PUSH_DELIVERY_CONFIG = Symbol('PushDeliveryConfig');
 
+/** @throws ConfigError where a dispatcher or sender has no secret, or an address is for an unknown service */
 export function pushDeliveryConfig(env: z.output<typeof pushDeliveryEnvironment>): PushDeliveryConfig {
   return Object.freeze({
     databaseUrl: env.GATEPOST_PUSH_DATABASE_URL ?? env.DATABASE_URL,
@@ -72,5 +99,20 @@ export function pushDeliveryConfig(env: z.output<typeof pushDeliveryEnvironment>
       failedCredentials: env.GATEPOST_RATE_LIMIT_FAILED_CREDENTIALS,
       trustedProxies: env.GATEPOST_TRUSTED_PROXIES,
     },
+    vendors: vendorsConfig(env),
   });
+}
+
+function vendorsConfig(env: z.output<typeof pushDeliveryEnvironment>): VendorsConfig | undefined {
+  if (!env.GATEPOST_PUSH_ROLES.has('dispatcher') && !env.GATEPOST_PUSH_ROLES.has('sender')) return undefined;
+  if (env.GATEPOST_SECRET === undefined)
+    throw new ConfigError(['GATEPOST_SECRET: is missing. Use the same secret as for the other services.']);
+  const replaced = Object.fromEntries(env.GATEPOST_PUSH_VENDOR_URLS);
+  if (Object.keys(replaced).some((name) => !(name in VENDOR_URLS)))
+    throw new ConfigError([`GATEPOST_PUSH_VENDOR_URLS: must name services (${Object.keys(VENDOR_URLS).join(', ')})`]);
+  return {
+    secret: env.GATEPOST_SECRET,
+    acceptedSecrets: env.GATEPOST_ACCEPTED_SECRETS,
+    urls: { ...VENDOR_URLS, ...replaced },
+  };
 }

@@ -15,6 +15,8 @@ import { SearchFieldsAtOnce1796500100000 } from './migrations/1796500100000-sear
 import { ScanInByteOrder1796700100000 } from './migrations/1796700100000-scan-in-byte-order.js';
 import { CreateFieldIndexes1796710100000 } from './migrations/1796710100000-create-field-indexes.js';
 import { OrderPushes1796740100000 } from './migrations/1796740100000-order-pushes.js';
+import { AddVendorChannels1796760000000 } from './migrations/1796760000000-add-vendor-channels.js';
+import { VendorBatchEntity, VendorCountsEntity, VendorCredentialEntity } from './vendors/vendor.entity.js';
 
 /** The database of push-delivery. The standalone server has one `Database` per service. */
 export class PushDatabase extends Database {}
@@ -36,6 +38,9 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
       QueuedMessageEntity,
       DroppedMessageEntity,
       MarkEntity,
+      VendorCredentialEntity,
+      VendorBatchEntity,
+      VendorCountsEntity,
       ...FIELD_INDEX_ENTITIES,
     ],
     migrations: [
@@ -46,6 +51,7 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
       ScanInByteOrder1796700100000,
       CreateFieldIndexes1796710100000,
       OrderPushes1796740100000,
+      AddVendorChannels1796760000000,
     ],
   };
 }

@@ -122,9 +122,10 @@ export function standaloneService(
   });
   const push = pushDeliveryConfig({
     ...env,
+    ...secrets,
     DATABASE_URL: databaseUrl,
     GATEPOST_PUSH_DATABASE_URL: undefined,
-    GATEPOST_PUSH_ROLES: new Set(['dispatcher', 'connector']),
+    GATEPOST_PUSH_ROLES: new Set(['dispatcher', 'connector', 'sender']),
   });
   const initialApplication = {
     id: env.GATEPOST_APP_ID,

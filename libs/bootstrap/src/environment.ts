@@ -162,12 +162,17 @@ export const environment = z.object({
   GATEPOST_PUSH_ROLES: z
     .string()
     .regex(
-      /^(?:dispatcher|connector)(?:,(?:dispatcher|connector))?$/,
-      'must be dispatcher, connector, or both separated by a comma',
+      /^(?:dispatcher|connector|sender)(?:,(?:dispatcher|connector|sender)){0,2}$/,
+      'must be dispatcher, connector and sender, or some of them, separated by commas',
     )
-    .transform((roles) => new Set(roles.split(',') as ('dispatcher' | 'connector')[]))
-    .default(new Set(['dispatcher', 'connector'] as const))
-    .describe('Roles of a push-delivery process: dispatcher, connector, or both separated by a comma. Default: both.'),
+    .transform((roles) => new Set(roles.split(',') as ('dispatcher' | 'connector' | 'sender')[]))
+    .default(new Set(['dispatcher', 'connector', 'sender'] as const))
+    .describe('Roles of a push-delivery process, separated by commas: dispatcher, connector, sender. Default: all.'),
+  GATEPOST_PUSH_VENDOR_URLS: platformUrls
+    .default(new Map())
+    .describe(
+      'Replaced URLs of the push services of vendors: pairs such as apns=https://api.push.apple.com:2197, separated by commas.',
+    ),
   GATEPOST_PUSH_URL: url(/^wss?$/, 'wss://push.example.com/push')
     .optional()
     .describe('URL that /v1/route returns for devices to connect to. Unset: the addresses of the running connectors.'),

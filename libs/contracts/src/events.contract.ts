@@ -55,4 +55,8 @@ export const broadcastContracts = {
   applicationChanged: event('application.changed', z.object({ appId: z.string() })),
   /** Platform credentials were set or removed. */
   platformsChanged: event('platforms.changed', z.object({ appId: z.string() })),
+  /** Credentials of vendor channels were set or removed. */
+  vendorsChanged: event('vendors.changed', z.object({ appId: z.string() })),
+  /** Devices of a push wait for a sender. */
+  vendorBatchesAdded: event('vendor-batches.added', z.object({})),
 };

@@ -13,3 +13,4 @@ export * from './push.contract.js';
 export * from './secrets.contract.js';
 export * from './text-messages.contract.js';
 export * from './user.schema.js';
+export * from './vendors.contract.js';

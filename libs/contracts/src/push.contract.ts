@@ -10,7 +10,7 @@ export const NOTIFICATION_STATUSES = ['scheduled', 'in-queue', 'done', 'error'] 
 
 const count = z.number().int().min(0);
 
-/** Results of one push on one platform. targeted = delivered + queued + expired + overflowed + unreachable. */
+/** Results of one push on one platform. targeted = delivered + queued + expired + overflowed + unreachable + vendor. */
 export const deliveryCounts = z.object({
   targeted: count,
   /** Acknowledged by the device. */
@@ -21,9 +21,30 @@ export const deliveryCounts = z.object({
   overflowed: count,
   /** Devices without a delivery channel. */
   unreachable: count,
+  /** Devices that a vendor's channel takes (`vendorCounts`); absent where there are none. */
+  vendor: count.optional(),
 });
 
 export type DeliveryCounts = z.output<typeof deliveryCounts>;
+
+/** Results of one push in the channel of one vendor. targeted = accepted + invalid + rejected + expired + waiting. */
+export const vendorCounts = z.object({
+  targeted: count,
+  /** Taken by the vendor. */
+  accepted: count,
+  /** Devices whose token the vendor reports as dead. */
+  invalid: count,
+  /** Refused by the vendor for another reason. */
+  rejected: count,
+  /** Not taken before the push expired. */
+  expired: count,
+  /** Not settled yet. */
+  waiting: count,
+  /** Number of devices by reason, those that took another channel included. */
+  reasons: z.record(z.string(), count),
+});
+
+export type VendorCounts = z.output<typeof vendorCounts>;
 
 /** The id of a push in `scheduledPushMessages`. */
 const scheduledId = z.number().int().min(1);
@@ -85,6 +106,8 @@ export const pushOperationsRpc = {
       createdAt: z.iso.datetime(),
       expiresAt: z.iso.datetime(),
       platforms: z.record(z.string(), deliveryCounts),
+      /** By vendor; empty where no vendor takes part. */
+      vendors: z.record(z.string(), vendorCounts),
     }),
   ),
   /** Counts of an application's devices: installations and push targets per platform, and connected sockets. */

@@ -52,6 +52,9 @@ export const authLinkingSealingRpc = sealingRpcOf('auth-linking');
 /** The sealed values of mail. */
 export const mailSealingRpc = sealingRpcOf('mail');
 
+/** The sealed values of push-delivery. */
+export const pushSealingRpc = sealingRpcOf('push-delivery');
+
 /** The stored secret of the standalone server, in its data folder. */
 export const keptSecretsRpc = {
   /** Generates a new secret and keeps the old one as accepted. Takes effect at the next start. Fails with NO_EFFECT. */

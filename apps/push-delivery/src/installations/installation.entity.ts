@@ -30,6 +30,10 @@ export class InstallationEntity {
   @Column('boolean', { default: true })
   valid!: boolean;
 
+  /** Why a vendor's answer has made the installation invalid; null unless it did. */
+  @Column('text', { name: 'invalid_reason', nullable: true })
+  invalidReason!: string | null;
+
   @Column('jsonb', { nullable: true })
   acl!: unknown;
 

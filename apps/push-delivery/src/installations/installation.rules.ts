@@ -19,10 +19,26 @@ export function applyChanges(
   installation: InstallationRow,
   { custom, members: _, ...changes }: InstallationChanges,
 ): InstallationRow {
-  const changed = { ...installation, ...changes, fields: applyFieldChanges(installation.fields, custom) };
+  const fields = applyFieldChanges(installation.fields, custom);
+  const namesToken = typeof changes.deviceToken === 'string' || custom.some(({ path }) => path[0] === 'registrationId');
+  const changed = { ...installation, ...validityAfter(installation, changes.valid, namesToken), ...changes, fields };
   if (changed.installationId === null && changed.deviceToken === null) throw required('installationId');
   if (changed.deviceToken !== null && changed.deviceType === null) throw required('deviceType');
   return changed;
+}
+
+/**
+ * A registration that names a token makes an installation valid again that the answer of a push service had made invalid: apps
+ * register the same token after a reinstallation.
+ */
+function validityAfter(
+  { invalidReason }: InstallationRow,
+  valid: boolean | undefined,
+  namesToken: boolean,
+): Pick<InstallationRow, 'invalidReason'> & { readonly valid?: boolean } {
+  if (typeof invalidReason !== 'string') return {};
+  if (valid !== undefined) return { invalidReason: null };
+  return namesToken ? { invalidReason: null, valid: true } : {};
 }
 
 /** Whether the identity names a device, by its id or its token. */

@@ -9,7 +9,7 @@ import { InstallationEntity } from './installation.entity.js';
 import type { InstallationIdentity } from './installation.rules.js';
 
 const TOKEN_FIELD = 'deviceToken';
-const STORAGE = { objectClass: installationClass, entity: InstallationEntity };
+const STORAGE = { objectClass: installationClass, entity: InstallationEntity, internal: ['invalidReason'] };
 
 /** Every statement is restricted to one application. */
 @Injectable()
@@ -71,7 +71,8 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
     row: InstallationRow,
   ): Readonly<Record<keyof InstallationEntity, unknown>> {
     // A device without an id has no queue, so its partition only decides its place in the scan.
-    return { ...row, appId, partition: partitionOf({ appId, installationId: row.installationId ?? row.objectId }) };
+    const partition = partitionOf({ appId, installationId: row.installationId ?? row.objectId });
+    return { invalidReason: null, ...row, appId, partition };
   }
 
   protected override toRow({ partition: _, ...row }: { readonly partition?: number }): InstallationRow {

@@ -14,6 +14,8 @@ export interface InstallationRow extends ObjectRow {
   readonly deviceToken: string | null;
   /** Pushes skip installations that are not valid. */
   readonly valid: boolean;
+  /** Why the answer of a push service has made the installation invalid. Absent unless it did; no answer shows it. */
+  readonly invalidReason?: string | null;
 }
 
 /** A device type is a short name such as `ios`. */
