@@ -12,6 +12,7 @@ import { mailsCommand } from './commands/mails.command.js';
 import { type DatabaseUrls, migrateCommand } from './commands/migrate.command.js';
 import { pushCommand } from './commands/push.command.js';
 import { templatesCommand } from './commands/templates.command.js';
+import { vendorsCommand } from './commands/vendors.command.js';
 import { doctorCommand } from './doctor/doctor.command.js';
 import { connectToServer, SilentServiceError, type WithServer } from './operator-connection.js';
 import { rescueCommand } from './rescue/rescue.command.js';
@@ -69,6 +70,7 @@ export async function runGatepost(args: readonly string[], terminal: Terminal): 
     secretsCommand(withServer),
     templatesCommand(withServer),
     textMessagesCommand(withServer),
+    vendorsCommand(withServer),
   ];
   for (const command of commands) program.addCommand(command);
   writeTo(terminal, program);

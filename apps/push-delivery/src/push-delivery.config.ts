@@ -7,6 +7,7 @@ export const pushDeliveryEnvironment = environment.pick({
   GATEPOST_ACCEPTED_SECRETS: true,
   GATEPOST_BODY_LIMIT_BYTES: true,
   GATEPOST_DATABASE_POOL: true,
+  GATEPOST_INTERNAL_NETWORKS: true,
   GATEPOST_PUSH_CONNECTIONS: true,
   GATEPOST_PUSH_DATABASE_URL: true,
   GATEPOST_PUSH_PING_SECONDS: true,
@@ -64,6 +65,8 @@ export interface VendorsConfig {
   /** Older secrets, for opening only; `secret` seals. */
   readonly acceptedSecrets: readonly Secret[];
   readonly urls: Readonly<Record<VendorService, string>>;
+  /** Internal networks that requests to vendors may reach. */
+  readonly internalNetworks: readonly string[];
 }
 
 interface ConnectorConfig {
@@ -114,5 +117,6 @@ function vendorsConfig(env: z.output<typeof pushDeliveryEnvironment>): VendorsCo
     secret: env.GATEPOST_SECRET,
     acceptedSecrets: env.GATEPOST_ACCEPTED_SECRETS,
     urls: { ...VENDOR_URLS, ...replaced },
+    internalNetworks: env.GATEPOST_INTERNAL_NETWORKS,
   };
 }

@@ -6,7 +6,7 @@ import {
   MessageEntity,
   QueuedMessageEntity,
 } from './device-queues/device-queue.entity.js';
-import { DeliveryStatisticsEntity, LaneEntity, NotificationEntity, RequestIdEntity } from './dispatch/push.entity.js';
+import { DeliveryStatisticsEntity, LaneEntity, NotificationEntity, RequestIdEntity } from './pushes/push.entity.js';
 import { InstallationEntity } from './installations/installation.entity.js';
 import { CreatePush1796100000000 } from './migrations/1796100000000-create-push.js';
 import { CreateDeviceQueues1796200000000 } from './migrations/1796200000000-create-device-queues.js';

@@ -8,7 +8,12 @@ describe('PushDeliveryModule, composed as at its start', () => {
   let service: TestService;
 
   beforeAll(async () => {
-    const config = pushDeliveryConfig(pushDeliveryEnvironment.parse({ DATABASE_URL: NO_DATABASE_URL }));
+    const config = pushDeliveryConfig(
+      pushDeliveryEnvironment.parse({
+        DATABASE_URL: NO_DATABASE_URL,
+        GATEPOST_SECRET: 'a secret of thirty-two characters, or more',
+      }),
+    );
     service = await TestService.start({
       name: 'push-delivery',
       serves: ['push-delivery'],

@@ -9,6 +9,7 @@ import { InstallationsModule } from './installations/installations.module.js';
 import { NotificationsModule } from './notifications/notifications.module.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from './push-delivery.config.js';
 import { PushDatabase, pushDatabase } from './push-delivery.database.js';
+import { VendorOperationsModule, VendorSenderModule } from './vendors/vendors.module.js';
 
 /** The parts of the service that depend on the process that runs it. */
 interface PushDeliveryAdapters {
@@ -20,7 +21,8 @@ interface PushDeliveryAdapters {
 export class PushDeliveryModule {
   static forRoot(config: PushDeliveryConfig, { deviceQueues }: PushDeliveryAdapters): DynamicModule {
     const isDispatcher = config.roles.has('dispatcher');
-    const usesDatabase = isDispatcher || deviceQueues === 'postgresql';
+    const isSender = config.roles.has('sender');
+    const usesDatabase = isDispatcher || isSender || deviceQueues === 'postgresql';
     return {
       module: PushDeliveryModule,
       global: true,
@@ -29,7 +31,8 @@ export class PushDeliveryModule {
           ? [DatabaseModule.forRoot(pushDatabase(config.databaseUrl, config.databasePool), PushDatabase)]
           : []),
         DeviceQueuesModule.forRoot(deviceQueues, config.queueLimit),
-        ...(isDispatcher ? [InstallationsModule, NotificationsModule, DispatchModule] : []),
+        ...(isDispatcher ? [InstallationsModule, NotificationsModule, DispatchModule, VendorOperationsModule] : []),
+        ...(isSender ? [VendorSenderModule] : []),
         ...(config.roles.has('connector') ? [ConnectorModule] : []),
       ],
       providers: [{ provide: PUSH_DELIVERY_CONFIG, useValue: config }, ApplicationDirectory, Clock],

@@ -15,7 +15,9 @@ import { WakeUpNotifications, messageOfPush, PushDelivery } from '../src/dispatc
 import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
 import { LanesRepository } from '../src/dispatch/lanes.repository.js';
 import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
+import type { VendorDispatch } from '../src/dispatch/push-run.js';
 import { PushDatabase, pushDatabase } from '../src/push-delivery.database.js';
+import type { VendorCredentials } from '../src/vendors/vendor-credentials.js';
 
 const DEVICES = 300;
 
@@ -58,7 +60,9 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     const notifier = new WakeUpNotifications(new DirectMessages(sending), new RedisConnectorNodes(redis, 60_000));
     const [lanes, jobs] = [new LanesRepository(database), new PushJobsRepository(database)];
     const [scan, delivery] = [new InstallationScanRepository(database), new PushDelivery(queues, notifier)];
-    const started = new PushDispatcher(lanes, jobs, scan, delivery, new Clock(), new Metrics());
+    const vendors: VendorDispatch = { channelsOf: () => Promise.resolve([]), batchesAdded: () => undefined };
+    const known = vendors as VendorCredentials;
+    const started = new PushDispatcher(lanes, jobs, scan, delivery, known, new Clock(), new Metrics());
     started.onApplicationBootstrap();
     return started;
   };

@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { appId } from './application.schema.js';
-import { type CredentialField, credentialFieldsOf, credentialSecret, credentialText, givenCredentials } from './caller.schema.js';
+import {
+  type CredentialField,
+  credentialFieldsOf,
+  credentialSecret,
+  credentialText,
+  givenCredentials,
+} from './caller.schema.js';
 import { rpc } from './message-kinds.js';
 
 const APPLE_ID = /^[A-Z0-9]{10}$/;
@@ -15,7 +21,10 @@ export const VENDOR_CREDENTIALS = {
   apns: z.strictObject({
     teamId: z
       .string()
-      .regex(APPLE_ID, 'must be the 10 capital letters and digits of the team (developer.apple.com, Membership details)')
+      .regex(
+        APPLE_ID,
+        'must be the 10 capital letters and digits of the team (developer.apple.com, Membership details)',
+      )
       .describe('Team ID. An application can have credentials of several teams.'),
     keyId: z
       .string()
@@ -27,7 +36,9 @@ export const VENDOR_CREDENTIALS = {
     privateKey: credentialSecret.describe('The .p8 file.'),
   }),
   fcm: z.strictObject({
-    serviceAccount: credentialSecret.describe('The JSON file of the service account (Firebase console, Service accounts).'),
+    serviceAccount: credentialSecret.describe(
+      'The JSON file of the service account (Firebase console, Service accounts).',
+    ),
   }),
 } as const;
 
@@ -76,16 +87,25 @@ export const vendorsRpc = {
   ),
   /** Fails with NOT_FOUND. */
   remove: rpc('push-delivery.removeVendorCredentials', key.extend({ appId }), z.object({})),
-  list: rpc(
-    'push-delivery.listVendorCredentials',
-    z.object({ appId }),
-    z.object({ vendors: z.array(shownVendor) }),
-  ),
+  list: rpc('push-delivery.listVendorCredentials', z.object({ appId }), z.object({ vendors: z.array(shownVendor) })),
   /** Signs in at the vendor without sending to a device. `problem`: null where the credentials work. Fails with NOT_FOUND. */
   check: rpc(
     'push-delivery.checkVendorCredentials',
     key.extend({ appId }),
     z.object({ problem: z.string().nullable() }),
+    CHECK_TIMEOUT_MS,
+  ),
+  /** Sends one message to one token. Fails with NOT_FOUND. */
+  try: rpc(
+    'push-delivery.tryVendorCredentials',
+    key.extend({
+      appId,
+      token: z.string().min(1).max(1_024),
+      alert: z.string().max(1_000),
+      topic: z.string().max(255).optional(),
+      prod: z.enum(['dev', 'prod']),
+    }),
+    z.object({ outcome: z.string(), reason: z.string().nullable() }),
     CHECK_TIMEOUT_MS,
   ),
 };

@@ -1,6 +1,7 @@
 import { LATENCY_BUCKETS_SECONDS, MetricCatalogue, REDIS_BUCKETS_SECONDS } from './metric-catalogue.js';
 
 const CHANNELS = ['mail', 'sms'];
+const VENDORS = ['apns', 'fcm'];
 const JOBS = ['mail-cleanup', 'push-cleanup', 'device-queue-cleanup', 'delivery-statistics'] as const;
 
 /** The periodic jobs of all services, by their names in metrics. */
@@ -238,9 +239,38 @@ export class Metrics extends MetricCatalogue {
 
   readonly pushDevices = this.counter({
     name: 'gatepost_push_devices_total',
-    help: 'Devices of pushes: queued and unreachable are counted when the devices are found; delivered, overflowed and expired when the delivery statistics are computed, at least 10 minutes later',
+    help: 'Devices of pushes: queued, vendor (taken by the channel of a vendor) and unreachable are counted when the devices are found; delivered, overflowed and expired when the delivery statistics are computed, at least 10 minutes later',
     by: 'dispatchers',
-    labels: { outcome: ['queued', 'unreachable', 'delivered', 'overflowed', 'expired'] },
+    labels: { outcome: ['queued', 'vendor', 'unreachable', 'delivered', 'overflowed', 'expired'] },
+  });
+
+  readonly vendorMessages = this.counter({
+    name: 'gatepost_push_vendor_messages_total',
+    help: 'Settled devices of pushes in channels of vendors; retried: attempts without a result',
+    by: 'senders',
+    labels: { vendor: VENDORS, outcome: ['accepted', 'invalid', 'rejected', 'expired', 'retried'] },
+  });
+
+  readonly vendorWaiting = this.gauge({
+    name: 'gatepost_push_vendor_waiting',
+    help: 'Devices of pushes that wait for a sender; every process reports the same value',
+    by: 'senders',
+    labels: { vendor: VENDORS },
+  });
+
+  readonly vendorOldest = this.gauge({
+    name: 'gatepost_push_vendor_oldest_waiting_seconds',
+    help: 'Time since the oldest of these devices was due, 0 where there is none; the value to scale senders by',
+    by: 'senders',
+    labels: { vendor: VENDORS },
+  });
+
+  readonly vendorRequests = this.histogram({
+    name: 'gatepost_push_vendor_request_seconds',
+    help: 'Time of a request to the push service of a vendor',
+    by: 'senders',
+    buckets: LATENCY_BUCKETS_SECONDS,
+    labels: { vendor: VENDORS },
   });
 
   readonly pushConnections = this.gauge({

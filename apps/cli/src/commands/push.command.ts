@@ -93,7 +93,7 @@ function bodyOf({ alert, data, device, channel, where, at, expiresIn }: SendOpti
   };
 }
 
-function linesOf({ objectId, status: reached, error, createdAt, expiresAt, platforms }: Status): string[] {
+function linesOf({ objectId, status: reached, error, createdAt, expiresAt, platforms, vendors }: Status): string[] {
   return [
     `Id            ${objectId}`,
     `Status        ${reached}`,
@@ -103,6 +103,10 @@ function linesOf({ objectId, status: reached, error, createdAt, expiresAt, platf
     ...Object.entries(platforms).map(([platform, counts]) => {
       const parts = Object.entries(counts).map(([name, count]) => `${name} ${count}`);
       return `${quoted(platform)}  ${parts.join('  ')}`;
+    }),
+    ...Object.entries(vendors).map(([vendor, { reasons, ...counts }]) => {
+      const parts = [...Object.entries(counts), ...Object.entries(reasons)].map(([name, count]) => `${name} ${count}`);
+      return `${vendor}  ${parts.join('  ')}`;
     }),
   ];
 }

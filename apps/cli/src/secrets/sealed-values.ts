@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '#bootstrap';
-import { accountsSealingRpc, authLinkingSealingRpc, mailSealingRpc, type RpcReply } from '#contracts';
+import { accountsSealingRpc, authLinkingSealingRpc, mailSealingRpc, pushSealingRpc, type RpcReply } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { callReplicas, type Deployment } from '../operator-connection.js';
 import { print } from '../terminal.js';
@@ -10,6 +10,7 @@ const SERVICES = {
   accounts: accountsSealingRpc,
   'auth-linking': authLinkingSealingRpc,
   mail: mailSealingRpc,
+  'push-delivery': pushSealingRpc,
 } as const;
 
 const SEALING_SERVICES = Object.keys(SERVICES) as Service[];

@@ -1,6 +1,6 @@
 import type { DeliveryCounts } from '#contracts';
 import { PLATFORMS } from './push-message.rules.js';
-import type { NotificationCounts, PlatformCounts, TargetedInstallation } from './push.row.js';
+import type { NotificationCounts, PlatformCounts, TargetedInstallation } from '../pushes/push.row.js';
 
 const NONE: PlatformCounts = { targeted: 0, unreachable: 0, enqueued: 0, acknowledged: 0, overflowed: 0 };
 
@@ -18,6 +18,18 @@ const MAX_PLATFORMS = 32;
 /** The platform that an installation is counted under, and that selects its body of a message. */
 export function platformOf({ deviceType }: Pick<TargetedInstallation, 'deviceType'>): string {
   return deviceType ?? UNKNOWN_PLATFORM;
+}
+
+/** Whether a channel of a vendor takes the device. */
+export function isVendored({ lane }: TargetedInstallation): boolean {
+  return lane !== undefined;
+}
+
+/** Whether the device gets the push through its own queue. */
+export function isQueued(
+  installation: TargetedInstallation,
+): installation is TargetedInstallation & { readonly installationId: string } {
+  return installation.installationId !== null && !isVendored(installation);
 }
 
 /**
@@ -46,9 +58,11 @@ export function withTargeted(
   const platforms = new Map(Object.entries(counts));
   for (const installation of installations) {
     const platform = platformOf(installation);
-    const { targeted, unreachable, ...others } = platforms.get(platform) ?? NONE;
-    const isUnreachable = installation.installationId === null;
-    platforms.set(platform, { ...others, targeted: targeted + 1, unreachable: unreachable + (isUnreachable ? 1 : 0) });
+    const known = platforms.get(platform) ?? NONE;
+    const targeted = known.targeted + 1;
+    if (isVendored(installation)) platforms.set(platform, { ...known, targeted, vendored: (known.vendored ?? 0) + 1 });
+    else if (isQueued(installation)) platforms.set(platform, { ...known, targeted });
+    else platforms.set(platform, { ...known, targeted, unreachable: known.unreachable + 1 });
   }
   return Object.fromEntries(platforms);
 }
@@ -104,16 +118,20 @@ function sumOf(counts: Record<string, DeliveryCounts>) {
 }
 
 /** The scan and the queues are read one after the other: a surplus in the queues was enqueued in between. */
-function settled({ targeted, unreachable, enqueued, ...queue }: PlatformCounts, isExpired: boolean): DeliveryCounts {
-  const reachable = Math.max(targeted - unreachable, enqueued);
+function settled(
+  { targeted, unreachable, vendored = 0, enqueued, ...queue }: PlatformCounts,
+  isExpired: boolean,
+): DeliveryCounts {
+  const reachable = Math.max(targeted - unreachable - vendored, enqueued);
   const open = Math.max(0, reachable - queue.acknowledged - queue.overflowed);
   return {
-    targeted: unreachable + reachable,
+    targeted: unreachable + vendored + reachable,
     delivered: queue.acknowledged,
     queued: isExpired ? 0 : open,
     expired: isExpired ? open : 0,
     overflowed: queue.overflowed,
     unreachable,
+    ...(vendored === 0 ? {} : { vendor: vendored }),
   };
 }
 

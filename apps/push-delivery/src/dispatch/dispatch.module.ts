@@ -6,9 +6,11 @@ import { PushDelivery, WakeUpNotifications } from './push-delivery.js';
 import { PushDispatcher } from './push-dispatcher.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { PushGauge } from './push-worker.js';
+import { VendorsModule } from '../vendors/vendors.module.js';
 
 /** Finds the devices of a push, adds it to their queues, and counts the results. */
 @Module({
+  imports: [VendorsModule],
   providers: [
     WakeUpNotifications,
     InstallationScanRepository,

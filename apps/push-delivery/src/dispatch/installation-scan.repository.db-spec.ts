@@ -3,7 +3,7 @@ import { migrate } from '#database';
 import { newDatabase, quickestPlan, unique } from '#testing';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { InstallationScanRepository } from './installation-scan.repository.js';
-import type { ScanPosition } from './push.row.js';
+import type { ScanPosition } from '../pushes/push.row.js';
 
 const START: ScanPosition = { partition: -1, objectId: '' };
 /** In byte order; a linguistic collation orders them differently. */
@@ -38,7 +38,7 @@ describe('the scan of installations in PostgreSQL', () => {
        SELECT $1, id, 7, id, now(), now() FROM unnest($2::text[]) AS id`,
       [appId, ids],
     );
-  const job = { appId: app, target: { where: [] } };
+  const job = { appId: app, target: { where: [] }, hasVendors: false };
 
   it('uses the byte order of ids on every page, for any collation of the database', async () => {
     const found: string[] = [];

@@ -5,7 +5,7 @@ import { compileCondition, parseWhere } from '#objects';
 import { queryFailure } from '#objects/store';
 import { INSTALLATION_QUERY_CLASS, IS_TARGET, pushScope } from '../installations/push-targets.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import { isForOneDevice, type PushJob, type ScanPosition, type TargetedInstallation } from './push.row.js';
+import { isForOneDevice, type PushJob, type ScanPosition, type TargetedInstallation } from '../pushes/push.row.js';
 
 /** The position before all installations. */
 const BEFORE_ALL: ScanPosition = { partition: -1, objectId: '' };
@@ -17,6 +17,9 @@ export interface ScanRange {
   readonly limit: number;
 }
 
+/** A push, as far as its scan depends on it. */
+type ScannedPush = Pick<PushJob, 'appId' | 'target' | 'hasVendors'>;
+
 /** Finds the installations of pushes in the order of their positions. */
 @Injectable()
 export class InstallationScanRepository {
@@ -27,7 +30,7 @@ export class InstallationScanRepository {
    * @throws AppError QUERY_TIMED_OUT; INVALID_QUERY if PostgreSQL refuses a regular expression
    */
   async find(
-    { appId, target }: Pick<PushJob, 'appId' | 'target'>,
+    { appId, target, hasVendors }: ScannedPush,
     range: ScanRange,
     within: Queryable = this.database,
   ): Promise<TargetedInstallation[]> {
@@ -40,7 +43,7 @@ export class InstallationScanRepository {
       bound.map((value) => value ?? null),
     );
     try {
-      return await within.query<TargetedInstallation>(`${FIND} AND ${sql} ${IN_ORDER}`, parameters);
+      return await within.query<TargetedInstallation>(`${find(hasVendors)} AND ${sql} ${IN_ORDER}`, parameters);
     } catch (error) {
       throw queryFailure(error);
     }
@@ -50,11 +53,7 @@ export class InstallationScanRepository {
    * All target installations of a push; undefined if there are more than `limit`, or if the search takes longer than `timeoutMs`.
    * @throws AppError INVALID_QUERY if PostgreSQL refuses a regular expression
    */
-  async findFew(
-    push: Pick<PushJob, 'appId' | 'target'>,
-    limit: number,
-    timeoutMs: number,
-  ): Promise<TargetedInstallation[] | undefined> {
+  async findFew(push: ScannedPush, limit: number, timeoutMs: number): Promise<TargetedInstallation[] | undefined> {
     const range = { after: BEFORE_ALL, limit: limit + 1 };
     try {
       const found = isForOneDevice(push.target)
@@ -92,11 +91,16 @@ export class InstallationScanRepository {
 
 /** Byte order, in which Redis and JavaScript compare the marks of a push: the database's collation may differ. */
 const POSITION = '(partition, object_id COLLATE "C")';
-const FIND = `
-  SELECT object_id AS "objectId", partition, installation_id AS "installationId", device_type AS "deviceType"
+const find = (hasVendors: boolean) => `
+  SELECT object_id AS "objectId", partition, installation_id AS "installationId", device_type AS "deviceType"${hasVendors ? ADDRESS : ''}
     FROM push.installations
    WHERE app_id = $1 AND ${POSITION} > ($2, $3)
      AND ($4::smallint IS NULL OR ${POSITION} <= ($4, $5::text))
      AND ($7::text[] IS NULL OR device_type = ANY ($7))
      AND ${IS_TARGET}`;
+/** A `VendorAddress`. */
+const ADDRESS = `,
+         json_build_object('hasToken', device_token IS NOT NULL, 'hasRegistrationId', coalesce(fields->>'registrationId', '') <> '',
+                           'vendor', fields->>'vendor', 'profile', nullif(fields->>'deviceProfile', ''),
+                           'topic', nullif(fields->>'apnsTopic', ''), 'teamId', nullif(fields->>'apnsTeamId', '')) AS address`;
 const IN_ORDER = 'ORDER BY app_id, partition, object_id COLLATE "C" LIMIT $6';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { appError } from '#errors';
 import type { InstallationScanRepository, ScanRange } from './installation-scan.repository.js';
 import { InstallationScan } from './push-run.js';
-import type { PushJob, ScanPosition, TargetedInstallation } from './push.row.js';
+import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
 
 const START: ScanPosition = { partition: 0, objectId: '' };
 /** Every tenth of 4,500 installations is a target of the push. */

@@ -7,11 +7,12 @@ import { continueTrace, currentTraceparent, type Metrics } from '#observability'
 import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from './installation-scan.repository.js';
 import type { LaneLease, LanePush, LanesRepository, TurnEnd } from './lanes.repository.js';
-import { type Held, Leases } from './leases.js';
+import { type Held, Leases } from '../pushes/leases.js';
 import { abortableSleep, Backoff, messageOfPush, type PushDelivery, type WakeUp } from './push-delivery.js';
-import { countTargeted } from './push-run.js';
+import { countTargeted, type VendorDispatch } from './push-run.js';
 import { EXPIRED, FAILURE_DELAY_SECONDS, isFinal, textOf } from './push-worker.js';
-import type { TargetedInstallation } from './push.row.js';
+import type { TargetedInstallation } from '../pushes/push.row.js';
+import { routePage, type VendorShare } from '../vendors/vendor-route.rules.js';
 
 /** Lanes per process. */
 const SLOTS = 16;
@@ -34,6 +35,7 @@ export interface LaneTools {
   readonly lanes: LanesRepository;
   readonly installations: InstallationScanRepository;
   readonly delivery: PushDelivery;
+  readonly vendors: VendorDispatch;
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, 'pushDevices' | 'pushRuns'>;
   readonly logger: Logger;
@@ -107,6 +109,7 @@ interface Turn {
   readonly push: LanePush;
   readonly installations: readonly TargetedInstallation[];
   readonly end: TurnEnd;
+  readonly share?: VendorShare | undefined;
   readonly wakeUp?: WakeUp;
 }
 
@@ -149,11 +152,11 @@ class LaneRun {
   }
 
   async #finish(turns: readonly Turn[]): Promise<boolean> {
-    const state = await this.tools.lanes.finish(
-      this.lane,
-      turns.map(({ end }) => end),
-    );
+    const ends = turns.map(({ end }) => end);
+    const shares = turns.flatMap(({ share }) => share ?? []);
+    const state = await this.tools.lanes.finish(this.lane, ends, shares);
     if (state === 'lost') return true;
+    if (shares.length > 0) this.tools.vendors.batchesAdded();
     this.#isRepeated = false;
     this.#backoff.reset();
     for (const turn of turns) this.#count(turn);
@@ -168,12 +171,20 @@ class LaneRun {
     try {
       const found = await this.#find(push);
       if (found === undefined) return without({ objectId, status: 'large', failures, delaySeconds: 0 });
-      const installations = withFewPlatforms(push.counts, found);
+      const { installations, share } = await this.#routed(push, withFewPlatforms(push.counts, found));
       const counts = withTargeted(push.counts, installations);
-      return { push, installations, end: { objectId, status: 'done', counts } };
+      return { push, installations, share, end: { objectId, status: 'done', counts } };
     } catch (error) {
       return without(this.#endOf(push, error));
     }
+  }
+
+  async #routed(
+    push: LanePush,
+    installations: readonly TargetedInstallation[],
+  ): Promise<Pick<Turn, 'installations' | 'share'>> {
+    if (!push.hasVendors) return { installations };
+    return routePage(push, installations, await this.tools.vendors.channelsOf(push.appId), false);
   }
 
   /** @returns undefined for a large push */

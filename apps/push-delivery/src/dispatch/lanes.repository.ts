@@ -1,8 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import type { Queryable } from '#database';
 import { PushDatabase } from '../push-delivery.database.js';
-import { LEASE_SECONDS } from './leases.js';
+import { addVendorShares } from '../vendors/vendor-batches.repository.js';
+import { LEASE_SECONDS } from '../pushes/leases.js';
 import { FIRST_STATISTICS, JOB_COLUMNS } from './push-jobs.repository.js';
-import type { NotificationCounts, PushJob } from './push.row.js';
+import type { NotificationCounts, PushJob } from '../pushes/push.row.js';
+import type { VendorShare } from '../vendors/vendor-route.rules.js';
 
 /** The lane of an application under a lease. */
 export interface LaneLease {
@@ -48,17 +51,20 @@ export class LanesRepository {
   }
 
   /**
-   * Records the ends of turns, and releases the lane if no further push waits.
+   * Records the ends of turns together with the devices that channels of vendors take, and releases the lane if no further push waits.
    * @returns `lost` if another process holds the lane: nothing is recorded
    */
-  async finish({ appId, lease }: LaneLease, ends: readonly TurnEnd[]): Promise<'more' | 'released' | 'lost'> {
-    const [row] = await this.database.query<{ isHeld: boolean; isReleased: boolean }>(
-      FINISH,
-      [appId, lease, JSON.stringify(ends)],
-      'lanes.finish',
-    );
-    if (row?.isHeld !== true) return 'lost';
-    return row.isReleased ? 'released' : 'more';
+  async finish(
+    lane: LaneLease,
+    ends: readonly TurnEnd[],
+    shares: readonly VendorShare[] = [],
+  ): Promise<'more' | 'released' | 'lost'> {
+    if (shares.length === 0) return this.#finish(this.database, lane, ends);
+    return this.database.transaction(async (tx) => {
+      const state = await this.#finish(tx, lane, ends);
+      if (state !== 'lost') await addVendorShares(tx, lane.appId, shares);
+      return state;
+    });
   }
 
   /** Releases the lane at once. The next holder may repeat its last pushes. */
@@ -80,6 +86,20 @@ export class LanesRepository {
   /** Gives their turns to scheduled pushes that are due. */
   async beginDue(): Promise<void> {
     await this.database.query(beginDue('due_at <= now()', `LIMIT ${DUE_AT_ONCE}`), [], 'lanes.beginDue');
+  }
+
+  async #finish(
+    within: Queryable,
+    { appId, lease }: LaneLease,
+    ends: readonly TurnEnd[],
+  ): Promise<'more' | 'released' | 'lost'> {
+    const [row] = await within.query<{ isHeld: boolean; isReleased: boolean }>(
+      FINISH,
+      [appId, lease, JSON.stringify(ends)],
+      'lanes.finish',
+    );
+    if (row?.isHeld !== true) return 'lost';
+    return row.isReleased ? 'released' : 'more';
   }
 }
 

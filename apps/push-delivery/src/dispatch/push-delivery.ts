@@ -10,9 +10,9 @@ import {
   type DeviceQueues,
   type EnqueueBatch,
 } from '../device-queues/device-queues.js';
-import { platformOf } from './delivery-counts.rules.js';
+import { isQueued, platformOf } from './delivery-counts.rules.js';
 import type { LanePush } from './lanes.repository.js';
-import type { TargetedInstallation } from './push.row.js';
+import type { TargetedInstallation } from '../pushes/push.row.js';
 
 /** Resolves after the time, or at once when the signal is aborted. */
 export async function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
@@ -170,8 +170,7 @@ export function messageOfPush({ objectId, appId, seq, expiresAt, message }: Lane
 /** The installations are ordered by partition, and so are their batches. */
 function batchesOf(message: PushMessage, installations: readonly TargetedInstallation[]): EnqueueBatch[] {
   const batches: (EnqueueBatch & { devices: EnqueueBatch['devices'][number][] })[] = [];
-  for (const { installationId, objectId, partition, deviceType } of installations) {
-    if (installationId === null) continue;
+  for (const { installationId, objectId, partition, deviceType } of installations.filter(isQueued)) {
     const device = { installationId, position: objectId, platform: platformOf({ deviceType }) };
     const batch = batches.at(-1);
     if (batch?.partition === partition) batch.devices.push(device);

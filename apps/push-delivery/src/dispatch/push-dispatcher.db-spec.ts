@@ -16,9 +16,11 @@ import { NotificationsRepository } from '../notifications/notifications.reposito
 import { LanesRepository } from './lanes.repository.js';
 import { PushDispatcher } from './push-dispatcher.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
+import type { VendorDispatch } from './push-run.js';
 import { PushGauge } from './push-worker.js';
-import type { NotificationEntity } from './push.entity.js';
-import type { NotificationStatus, PlatformCounts } from './push.row.js';
+import type { VendorCredentials } from '../vendors/vendor-credentials.js';
+import type { NotificationEntity } from '../pushes/push.entity.js';
+import type { NotificationStatus, PlatformCounts } from '../pushes/push.row.js';
 
 /** Queues that record batches, skip repeated devices, and fail or wait on request. */
 class NotedQueues {
@@ -65,7 +67,16 @@ describe('the dispatcher', () => {
     const noted = { send: (sent: readonly WakeUp[]) => Promise.resolve(void wakeUps.push(...sent)) };
     const delivery = new PushDelivery(own as DeviceQueues, noted as unknown as WakeUpNotifications);
     const scan = new InstallationScanRepository(database);
-    const dispatcher = new PushDispatcher(lanes, jobs, scan, delivery, new Clock(), metrics);
+    const vendors: VendorDispatch = { channelsOf: () => Promise.resolve([]), batchesAdded: () => undefined };
+    const dispatcher = new PushDispatcher(
+      lanes,
+      jobs,
+      scan,
+      delivery,
+      vendors as VendorCredentials,
+      new Clock(),
+      metrics,
+    );
     dispatcher.onApplicationBootstrap();
     dispatchers.push(dispatcher);
     return dispatcher;

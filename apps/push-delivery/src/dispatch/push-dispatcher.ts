@@ -7,6 +7,7 @@ import { LanesRepository } from './lanes.repository.js';
 import { PushDelivery } from './push-delivery.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { PushWorker } from './push-worker.js';
+import { VendorCredentials } from '../vendors/vendor-credentials.js';
 
 /** Processes the pushes that are due: each in its turn in the lane of its application, and large ones beside it (ADR 34). */
 @Injectable()
@@ -19,10 +20,11 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
     jobs: PushJobsRepository,
     installations: InstallationScanRepository,
     delivery: PushDelivery,
+    vendors: VendorCredentials,
     clock: Clock,
     private readonly metrics: Metrics,
   ) {
-    const tools = { installations, delivery, clock, metrics, logger: new Logger('Pushes') };
+    const tools = { installations, delivery, vendors, clock, metrics, logger: new Logger('Pushes') };
     this.large = new PushWorker({ ...tools, jobs });
     const onLarge = () => {
       this.large.wake();

@@ -1,7 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import type { Queryable } from '#database';
 import { PushDatabase } from '../push-delivery.database.js';
-import { LEASE_SECONDS } from './leases.js';
-import type { Progress, PushJob, ScanPosition } from './push.row.js';
+import { addVendorShares } from '../vendors/vendor-batches.repository.js';
+import { LEASE_SECONDS } from '../pushes/leases.js';
+import type { Progress, PushJob, ScanPosition } from '../pushes/push.row.js';
+import type { VendorShare } from '../vendors/vendor-route.rules.js';
 
 /** A push and the lease that it is held under. */
 type HeldJob = Pick<PushJob, 'appId' | 'objectId' | 'lease'>;
@@ -34,14 +37,17 @@ export class PushJobsRepository {
     return new Set(rows.map(({ objectId }) => objectId));
   }
 
-  /** Records the progress of a push. @returns false if the lease is lost or the push was removed */
-  async advance({ appId, objectId, lease }: HeldJob, { position, counts, isDone }: Progress): Promise<boolean> {
-    const rows = await this.database.query(
-      ADVANCE,
-      [appId, objectId, lease, position.partition, position.objectId, JSON.stringify(counts), isDone],
-      'pushJobs.advance',
-    );
-    return rows.length > 0;
+  /**
+   * Records the progress of a push together with the devices that channels of vendors take.
+   * @returns false if the lease is lost or the push was removed: nothing is recorded
+   */
+  async advance(job: HeldJob, progress: Progress, share?: VendorShare): Promise<boolean> {
+    if (share === undefined) return this.#advance(this.database, job, progress);
+    return this.database.transaction(async (tx) => {
+      const isOurs = await this.#advance(tx, job, progress);
+      if (isOurs) await addVendorShares(tx, job.appId, [share]);
+      return isOurs;
+    });
   }
 
   /** Ends a push that cannot be completed. */
@@ -72,6 +78,19 @@ export class PushJobsRepository {
       [appId, objectId, lease, failures, delaySeconds],
     );
   }
+
+  async #advance(
+    within: Queryable,
+    { appId, objectId, lease }: HeldJob,
+    { position, counts, isDone }: Progress,
+  ): Promise<boolean> {
+    const rows = await within.query(
+      ADVANCE,
+      [appId, objectId, lease, position.partition, position.objectId, JSON.stringify(counts), isDone],
+      'pushJobs.advance',
+    );
+    return rows.length > 0;
+  }
 }
 
 function keysOf(jobs: readonly HeldJob[]): string {
@@ -87,7 +106,8 @@ export const FIRST_STATISTICS = `interval '10 minutes'`;
 /** The columns of a job that claims and lanes have in common. The table is `n`. */
 export const JOB_COLUMNS = `
   n.app_id AS "appId", n.object_id AS "objectId", n.seq::double precision AS seq, n.target, n.message, n.flow_control AS "flowControl",
-  n.expires_at AS "expiresAt", n.counts, n.failures, n.request_id AS "requestId", n.traceparent`;
+  n.expires_at AS "expiresAt", n.counts, n.failures, n.request_id AS "requestId", n.traceparent, n.prod,
+  EXISTS (SELECT 1 FROM push.vendor_credentials AS known WHERE known.app_id = n.app_id) AS "hasVendors"`;
 
 /**
  * An earlier large push of the application is in the way unless it is in a later partition. Pushes with flow control are in

@@ -1,11 +1,11 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { isJsonObject } from '#objects';
-import type { MessageBodies } from './push.row.js';
+import type { MessageBodies } from '../pushes/push.row.js';
 
 /** An object in `data` under one of these names is for devices of that platform only. */
 export const PLATFORMS: readonly string[] = ['android', 'ios', 'macos', 'tvos', 'watchos', 'web', 'wp'];
-/** Blocks for the push services of phone vendors, which this server does not use. */
-const VENDORS = ['mi', 'hms', 'mz', 'vivo', 'oppo', 'fcm'];
+/** Blocks for the push services of phone vendors. */
+const VENDORS = ['mi', 'hms', 'honor', 'mz', 'vivo', 'oppo', 'fcm'];
 
 interface PushMessageParts {
   readonly message: MessageBodies;

@@ -2,11 +2,12 @@ import type { Logger } from '@nestjs/common';
 import type { Clock } from '#bootstrap';
 import { AppError, messageOf } from '#errors';
 import { currentTraceparent, inSpan, type Metrics } from '#observability';
-import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
+import { isQueued, isVendored, withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from './installation-scan.repository.js';
 import { abortableSleep, Backoff, messageOfPush, type PushDelivery } from './push-delivery.js';
 import type { PushJobsRepository } from './push-jobs.repository.js';
-import type { PushJob, ScanPosition, TargetedInstallation } from './push.row.js';
+import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
+import { routePage, type VendorChannelKey, type VendorShare } from '../vendors/vendor-route.rules.js';
 
 /** The first page is small, so that the first devices get the push early. */
 const FIRST_PAGE = 200;
@@ -14,8 +15,17 @@ const PAGE = 2_000;
 /** An earlier attempt at a page can reach into the next page if installations were added in between. */
 const REPEATED_PAGES = 2;
 
+/** The channels of vendors, as far as dispatchers know them. */
+export interface VendorDispatch {
+  /** The channels of an application. @throws AppError SERVICE_UNAVAILABLE */
+  channelsOf(appId: string): Promise<readonly VendorChannelKey[]>;
+  /** Reports that devices wait for senders. */
+  batchesAdded(): void;
+}
+
 /** The dependencies of a run. */
 export interface PushTools {
+  readonly vendors: VendorDispatch;
   readonly jobs: PushJobsRepository;
   readonly installations: InstallationScanRepository;
   readonly delivery: PushDelivery;
@@ -76,11 +86,18 @@ export class PushRun {
     const limit = Math.min(this.#pageSize, this.#flow?.pageSize ?? PAGE);
     const page = await this.#scan.next(this.#job.position, limit, until);
     if (this.#isStopping()) return 'stopped';
-    const installations = withFewPlatforms(this.#job.counts, page.installations);
+    const { installations, share } = await this.#routed(withFewPlatforms(this.#job.counts, page.installations));
     const span = { name: 'push page', attributes: { 'gatepost.push.devices': installations.length } };
     await inSpan(span, () => this.#deliver(installations));
     // After a stop some connectors may not be notified: the next holder repeats the page.
-    return this.#isStopping() ? 'stopped' : this.#advance({ ...page, installations });
+    return this.#isStopping() ? 'stopped' : this.#advance({ ...page, installations }, share);
+  }
+
+  async #routed(
+    installations: readonly TargetedInstallation[],
+  ): Promise<{ installations: readonly TargetedInstallation[]; share?: VendorShare | undefined }> {
+    if (!this.#job.hasVendors) return { installations };
+    return routePage(this.#job, installations, await this.tools.vendors.channelsOf(this.#job.appId), true);
   }
 
   async #deliver(installations: readonly TargetedInstallation[]): Promise<void> {
@@ -91,9 +108,13 @@ export class PushRun {
     await delivery.wake([wakeUp], { isBulk: true, signal: this.signal });
   }
 
-  async #advance({ installations, position, isLast }: ScanPage): Promise<RunEnd | undefined> {
+  async #advance(
+    { installations, position, isLast }: ScanPage,
+    share: VendorShare | undefined,
+  ): Promise<RunEnd | undefined> {
     const progress = { position, counts: withTargeted(this.#job.counts, installations), isDone: isLast };
-    if (!(await this.tools.jobs.advance(this.#job, progress))) return 'lost';
+    if (!(await this.tools.jobs.advance(this.#job, progress, share))) return 'lost';
+    if (share !== undefined) this.tools.vendors.batchesAdded();
     if (isLast || position.partition > this.#job.position.partition) this.tools.onPartition();
     this.#job = { ...this.#job, ...progress };
     countTargeted(this.tools.metrics, installations);
@@ -127,9 +148,11 @@ export function countTargeted(
   metrics: Pick<Metrics, 'pushDevices'>,
   installations: readonly TargetedInstallation[],
 ): void {
-  const unreachable = installations.filter(({ installationId }) => installationId === null).length;
-  metrics.pushDevices.inc({ outcome: 'unreachable' }, unreachable);
-  metrics.pushDevices.inc({ outcome: 'queued' }, installations.length - unreachable);
+  const vendored = installations.filter(isVendored).length;
+  const queued = installations.filter(isQueued).length;
+  metrics.pushDevices.inc({ outcome: 'vendor' }, vendored);
+  metrics.pushDevices.inc({ outcome: 'queued' }, queued);
+  metrics.pushDevices.inc({ outcome: 'unreachable' }, installations.length - queued - vendored);
 }
 
 /** A part of the target installations of a push. */

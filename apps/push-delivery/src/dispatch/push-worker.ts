@@ -3,10 +3,10 @@ import { Injectable } from '@nestjs/common';
 import { ClaimingWorker } from '#database';
 import { AppError, messageOf } from '#errors';
 import { continueTrace, Metrics } from '#observability';
-import { type Held, Leases } from './leases.js';
+import { type Held, Leases } from '../pushes/leases.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { PushRun, type PushTools, type RunEnd } from './push-run.js';
-import type { PushJob } from './push.row.js';
+import type { PushJob } from '../pushes/push.row.js';
 
 /** Reports how many pushes are due and not finished, and how long the oldest has been due. */
 @Injectable()

@@ -1,6 +1,6 @@
-import type { DeliveryCounts, JsonObject } from '#contracts';
+import type { DeliveryCounts, JsonObject, VendorCounts } from '#contracts';
 import type { QueryClass } from '#objects';
-import type { NotificationRow } from '../dispatch/push.row.js';
+import type { NotificationRow } from '../pushes/push.row.js';
 import { shownWhere } from './push-target.rules.js';
 
 /** The fields of pushes that a query may name. `msg` is the content sent to devices. */
@@ -32,10 +32,12 @@ export const NOTIFICATION_QUERY_CLASS: QueryClass = {
 export function presentNotification(
   row: NotificationRow,
   platforms: Readonly<Record<string, DeliveryCounts>>,
+  vendors: Readonly<Record<string, VendorCounts>>,
   { isMaster }: { readonly isMaster: boolean },
 ): JsonObject {
   const sumOf = (count: (of: DeliveryCounts) => number) =>
     Object.values(platforms).reduce((sum, of) => sum + count(of), 0);
+  const delivered = sumOf(({ delivered: own }) => own);
   return {
     objectId: row.objectId,
     createdAt: row.createdAt.toISOString(),
@@ -49,11 +51,40 @@ export function presentNotification(
     'push-time': row.dueAt.toISOString(),
     'expiration-time': row.expiresAt.toISOString(),
     devices: sumOf(({ targeted }) => targeted),
-    successes: sumOf(({ delivered }) => delivered),
-    invalidTokens: 0,
-    errors: row.error,
-    platforms: { ...platforms },
+    successes: delivered + totalOf(vendors, 'accepted'),
+    invalidTokens: totalOf(vendors, 'invalid'),
+    errors: row.error ?? reasonsText(vendors),
+    platforms: { ...platforms } as JsonObject,
+    ...presentVendors(vendors, delivered),
   };
+}
+
+/** By vendor, the prefix of LeanCloud's member for its successes. */
+const SUCCESSES: ReadonlyMap<string, string> = new Map([['apns', 'ios']]);
+
+/** The results of vendors' channels, and LeanCloud's members for them. Nothing where no vendor takes part. */
+function presentVendors(vendors: Readonly<Record<string, VendorCounts>>, delivered: number): JsonObject {
+  const taking = Object.entries(vendors).filter(([, { targeted }]) => targeted > 0);
+  if (taking.length === 0) return {};
+  const successes = taking.map(([vendor, { accepted }]) => [`${SUCCESSES.get(vendor) ?? vendor}Successes`, accepted]);
+  return {
+    lcSuccesses: delivered,
+    ...(Object.fromEntries(successes) as Record<string, number>),
+    vendors: Object.fromEntries(taking.map(([vendor, counts]) => [vendor, { ...counts }])),
+  };
+}
+
+function totalOf(vendors: Readonly<Record<string, VendorCounts>>, kind: 'accepted' | 'invalid'): number {
+  return Object.values(vendors).reduce((sum, counts) => sum + counts[kind], 0);
+}
+
+/** Why devices of vendors did not get the push, such as `apns: BadDeviceToken (3)`; null where all did. */
+function reasonsText(vendors: Readonly<Record<string, VendorCounts>>): string | null {
+  const texts = Object.entries(vendors).flatMap(([vendor, { reasons }]) => {
+    const own = Object.entries(reasons).map(([reason, devices]) => `${reason} (${devices})`);
+    return own.length === 0 ? [] : [`${vendor}: ${own.join(', ')}`];
+  });
+  return texts.length === 0 ? null : texts.join('; ');
 }
 
 /** The public JSON of a scheduled push. */

@@ -4,6 +4,7 @@ import { Metrics } from '#observability';
 import { DispatchModule } from '../dispatch/dispatch.module.js';
 import { InstallationsModule } from '../installations/installations.module.js';
 import { ConnectorsController, NotificationsController, PushOperationsController } from './notifications.controller.js';
+import { VendorsModule } from '../vendors/vendors.module.js';
 import { NotificationsRepository } from './notifications.repository.js';
 import { NotificationsService } from './notifications.service.js';
 import { SendPushService } from './send-push.service.js';
@@ -27,7 +28,7 @@ class RetentionJob extends PeriodicJob {
 
 /** Accepting pushes, and reading their records. */
 @Module({
-  imports: [DispatchModule, InstallationsModule],
+  imports: [DispatchModule, InstallationsModule, VendorsModule],
   controllers: [ConnectorsController, NotificationsController, PushOperationsController],
   providers: [NotificationsRepository, NotificationsService, RetentionJob, SendPushService],
 })

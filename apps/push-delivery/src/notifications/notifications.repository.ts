@@ -7,8 +7,8 @@ import { countRows, listBounded } from '#objects/store';
 import { currentTraceparent } from '#observability';
 import { UNKNOWN_PLATFORM } from '../dispatch/delivery-counts.rules.js';
 import { beginDue } from '../dispatch/lanes.repository.js';
-import { NotificationEntity } from '../dispatch/push.entity.js';
-import type { NewNotification, NotificationRow, NotificationStatus } from '../dispatch/push.row.js';
+import { NotificationEntity } from '../pushes/push.entity.js';
+import type { NewNotification, NotificationRow, NotificationStatus } from '../pushes/push.row.js';
 import { IS_TARGET } from '../installations/push-targets.js';
 import { PushDatabase } from '../push-delivery.database.js';
 

@@ -6,8 +6,9 @@ import { compileCount, compileFind, parseOrder, parseWhere, pickKeys, type Query
 import { DEVICE_QUEUES, type DeviceQueues, type QueueStatistics } from '../device-queues/device-queues.js';
 import { deliveryCountsOf, withStatistics } from '../dispatch/delivery-counts.rules.js';
 import { messageIdOf } from '../dispatch/delivery-statistics.js';
-import type { NotificationRow } from '../dispatch/push.row.js';
+import type { NotificationRow } from '../pushes/push.row.js';
 import { QueryDatabase } from '#objects/store';
+import { VendorBatchesRepository } from '../vendors/vendor-batches.repository.js';
 import { NOTIFICATION_QUERY_CLASS, presentNotification, presentScheduled } from './notification.presenter.js';
 import { NotificationsRepository, type Page } from './notifications.repository.js';
 
@@ -24,12 +25,14 @@ export class NotificationsService {
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
     private readonly database: QueryDatabase,
     private readonly clock: Clock,
+    private readonly vendors: VendorBatchesRepository,
   ) {}
 
   /** @throws AppError NOT_FOUND */
   async get({ appId, isMaster }: Caller, objectId: string): Promise<JsonObject> {
     const row = await this.#row(appId, objectId);
-    return presentNotification(row, await this.#countsOf(row), { isMaster });
+    const vendors = await this.vendors.countsOf(appId, [objectId]);
+    return presentNotification(row, await this.#countsOf(row), vendors.get(objectId) ?? {}, { isMaster });
   }
 
   /** For operators. @throws AppError NOT_FOUND */
@@ -43,6 +46,7 @@ export class NotificationsService {
       createdAt: createdAt.toISOString(),
       expiresAt: expiresAt.toISOString(),
       platforms: await this.#countsOf(row),
+      vendors: (await this.vendors.countsOf(appId, [objectId])).get(objectId) ?? {},
     };
   }
 
@@ -71,7 +75,13 @@ export class NotificationsService {
     const found = compileFind(query, NOTIFICATION_QUERY_CLASS, scope);
     const rows = list.limit === 0 ? [] : await this.notifications.list(this.database, found);
     const counts = await this.#countsOfAll(rows);
-    const results = rows.map((row, place) => presentNotification(row, counts[place] ?? {}, { isMaster: true }));
+    const vendors = await this.vendors.countsOf(
+      caller.appId,
+      rows.map(({ objectId }) => objectId),
+    );
+    const results = rows.map((row, place) =>
+      presentNotification(row, counts[place] ?? {}, vendors.get(row.objectId) ?? {}, { isMaster: true }),
+    );
     const condition = compileCount(where, NOTIFICATION_QUERY_CLASS, scope);
     return {
       results: results.map((result) => pickKeys(result, list.keys)),

@@ -1,4 +1,4 @@
-import { isForOneDevice } from '../dispatch/push.row.js';
+import { isForOneDevice } from '../pushes/push.row.js';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '#contracts';
 import { parsePush, parsePushToDevices } from './push-request.rules.js';

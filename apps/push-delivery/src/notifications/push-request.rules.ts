@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '#contracts';
 import { appError } from '#errors';
 import { dateOf, isJsonObject } from '#objects';
 import { messageOf } from '../dispatch/push-message.rules.js';
-import type { NewNotification } from '../dispatch/push.row.js';
+import type { NewNotification, StoredMessage } from '../pushes/push.row.js';
 import { assertStorable, incorrect, isLeftOut, parseConditions, parseDevices, shortName } from './push-target.rules.js';
 
 /** Limit of a push as JSON, without the ids of `POST /1.1/push/devices` (rule of the API). */
@@ -54,7 +54,7 @@ function parsed(body: JsonObject, where: readonly JsonObject[], { now, prod }: P
       ...times,
       target,
       data,
-      message,
+      message: { ...message, ...parseAppleApp(body) },
       notificationId: shortName('notification_id', body['notification_id']),
       prod: parseProd(body['prod'], prod),
       flowControl: parseFlow(body['flow_control']),
@@ -80,6 +80,19 @@ function parseChannelOfDevice({ _notificationChannel: channel }: JsonObject): Js
   if (typeof channel !== 'string' || channel.trim() === '')
     throw incorrect('_notificationChannel must be the name of a channel.');
   return { _notificationChannel: channel };
+}
+
+const TOPIC = /^[A-Za-z0-9.-]{1,255}$/;
+const TEAM_ID = /^[A-Z0-9]{10}$/;
+
+/** The app on Apple devices: `topic` and `apns_team_id`. */
+function parseAppleApp({ topic, apns_team_id: teamId }: JsonObject): Pick<StoredMessage, 'apns'> {
+  if (isLeftOut(topic) && isLeftOut(teamId)) return {};
+  if (!isLeftOut(topic) && (typeof topic !== 'string' || !TOPIC.test(topic)))
+    throw incorrect('topic must be a bundle id such as com.example.app.');
+  if (!isLeftOut(teamId) && (typeof teamId !== 'string' || !TEAM_ID.test(teamId)))
+    throw incorrect('apns_team_id must be the 10 capital letters and digits of a team.');
+  return { apns: { ...(isLeftOut(topic) ? {} : { topic }), ...(isLeftOut(teamId) ? {} : { teamId }) } };
 }
 
 function parseProd(value: JsonValue | undefined, fallback: NewNotification['prod']): NewNotification['prod'] {

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { isJsonObject, isStorableText } from '#objects';
-import type { PushTarget } from '../dispatch/push.row.js';
+import type { PushTarget } from '../pushes/push.row.js';
 import { DEVICE_TYPE, parseChannels } from '#objects';
 
 /** Limit of `POST /1.1/push/devices` (rule of the API). */

@@ -12,6 +12,7 @@ import type { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { QueryDatabase } from '#objects/store';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { NotificationsRepository } from './notifications.repository.js';
+import { VendorBatchesRepository } from '../vendors/vendor-batches.repository.js';
 import { NotificationsService } from './notifications.service.js';
 import { SendPushService } from './send-push.service.js';
 
@@ -74,6 +75,7 @@ describe('pushes', () => {
       queues as Partial<DeviceQueues> as DeviceQueues,
       queries,
       clock,
+      new VendorBatchesRepository(database),
     );
   });
   afterAll(async () => {

@@ -5,7 +5,7 @@ import type { Caller, JsonObject, pushRpc, RpcData, RpcReply } from '#contracts'
 import { appError } from '#errors';
 import { compileCount, newObjectId, parseWhere } from '#objects';
 import { PushDispatcher } from '../dispatch/push-dispatcher.js';
-import type { NewNotification, PushTarget } from '../dispatch/push.row.js';
+import type { NewNotification, PushTarget } from '../pushes/push.row.js';
 import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/push-targets.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import { NotificationsRepository } from './notifications.repository.js';

@@ -31,6 +31,8 @@ export interface PlatformCounts {
   readonly enqueued: number;
   readonly acknowledged: number;
   readonly overflowed: number;
+  /** Devices that channels of vendors take. Absent if there are none. */
+  readonly vendored?: number;
 }
 
 /** By platform: an installation's `deviceType`, or `unknown`. The column `counts`. */
@@ -38,6 +40,12 @@ export type NotificationCounts = Readonly<Record<string, PlatformCounts>>;
 
 /** The bodies for devices as JSON texts. The column `message`. */
 export type MessageBodies = Pick<PushMessage, 'body' | 'bodies'>;
+
+/** The column `message` of a push. */
+export interface StoredMessage extends MessageBodies {
+  /** The app on Apple devices that the request names. */
+  readonly apns?: { readonly topic?: string; readonly teamId?: string };
+}
 
 /** An accepted push: the columns that never change. */
 export interface NewNotification {
@@ -50,7 +58,7 @@ export interface NewNotification {
   readonly target: PushTarget;
   /** The member `data` of the request, unchanged. */
   readonly data: JsonObject;
-  readonly message: MessageBodies;
+  readonly message: StoredMessage;
   readonly prod: 'dev' | 'prod';
   /** Devices per second; null: no limit. */
   readonly flowControl: number | null;
@@ -81,11 +89,13 @@ export interface ScanPosition {
 /** A large push under its lease. */
 export interface PushJob extends Pick<
   NotificationRow,
-  'appId' | 'objectId' | 'seq' | 'target' | 'message' | 'flowControl' | 'expiresAt' | 'counts'
+  'appId' | 'objectId' | 'seq' | 'target' | 'message' | 'prod' | 'flowControl' | 'expiresAt' | 'counts'
 > {
   /** The id of the HTTP request, and its span; null if there was none. */
   readonly requestId: string | null;
   readonly traceparent: string | null;
+  /** The application has credentials for channels of vendors. */
+  readonly hasVendors: boolean;
   /** The last installation that was processed. */
   readonly position: ScanPosition;
   /** The name that a claim gave to the lease. Changes under another lease have no effect. */
@@ -108,4 +118,19 @@ export interface TargetedInstallation {
   /** Null for a device without an id: no connection can reach it. */
   readonly installationId: string | null;
   readonly deviceType: string | null;
+  /** Absent if the application has no channels of vendors. */
+  readonly address?: VendorAddress;
+  /** The lane of the vendor that takes the device. Absent: the device's own queue. */
+  readonly lane?: string;
+}
+
+/** What an installation says about the push service of a vendor. Clients write it. */
+export interface VendorAddress {
+  /** It has a `deviceToken`. */
+  readonly hasToken: boolean;
+  readonly hasRegistrationId: boolean;
+  readonly vendor: string | null;
+  readonly profile: string | null;
+  readonly topic: string | null;
+  readonly teamId: string | null;
 }

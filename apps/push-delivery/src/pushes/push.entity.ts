@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Generated, Index, PrimaryColumn, Unique } from 'typeorm';
 import type { JsonObject } from '#contracts';
-import type { MessageBodies, NotificationCounts, NotificationStatus, PushTarget } from './push.row.js';
+import type { NotificationCounts, NotificationStatus, PushTarget, StoredMessage } from './push.row.js';
 
 /** A push with its lease and its position in the scan of installations. */
 @Entity('notifications')
@@ -46,7 +46,7 @@ export class NotificationEntity {
   data!: JsonObject;
 
   @Column('jsonb')
-  message!: MessageBodies;
+  message!: StoredMessage;
 
   @Column('text')
   prod!: 'dev' | 'prod';

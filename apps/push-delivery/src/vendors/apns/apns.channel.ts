@@ -1,0 +1,152 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { importPKCS8, SignJWT } from 'jose';
+import type { VendorCredentials } from '#contracts';
+import { Http2Client, Http2Error } from '../http2-client.js';
+import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
+import { answerOf, apnsMessage, type ApnsMessage, apnsOutcome, apnsTopic, isApnsToken } from './apns.rules.js';
+
+const CONNECTIONS = 2;
+const TIMEOUT_MS = 10_000;
+/** Apple accepts a token for 60 minutes, and a new one each 20 minutes. */
+const TOKEN_LIFE_MS = 40 * 60_000;
+const MIN_TOKEN_AGE_MS = 20 * 60_000;
+const MAX_CHECKED_TOPICS = 10;
+
+/** Problems of credentials, by the reason that Apple answers. */
+const PROBLEMS: Readonly<Record<string, string>> = {
+  InvalidProviderToken: 'Apple does not accept the key: check teamId, keyId and the .p8 file of this key.',
+  ExpiredProviderToken: 'Apple says that the sign-in is too old: check the clock of this server.',
+  BadEnvironmentKeyIdInToken: 'The key is for the other environment: create a key for Sandbox & Production.',
+  BadEnvironmentKeyInToken: 'The key is for the other environment: create a key for Sandbox & Production.',
+  UnrelatedKeyIdInToken: 'The key does not belong to the team: check teamId and keyId.',
+  TopicDisallowed: 'The topic is not an app of the team: check topics.',
+  BadTopic: 'The topic is not a bundle id: check topics.',
+};
+
+/** Sends to Apple's devices by HTTP/2 with a provider token. One channel serves one team in one environment. */
+export class ApnsChannel implements VendorChannel {
+  readonly targetsPerRequest = 1;
+  readonly #client: Http2Client;
+  readonly #token: ProviderToken;
+  readonly #topics: readonly string[];
+  /** The messages of the last push, by platform. */
+  #messages: { readonly push: VendorPush; readonly byPlatform: Map<string, ApnsMessage | string> } | undefined;
+
+  constructor(
+    credentials: VendorCredentials<'apns'>,
+    topics: readonly string[],
+    private readonly environment: 'dev' | 'prod',
+    url: string,
+  ) {
+    this.#client = new Http2Client(url, { connections: CONNECTIONS, timeoutMs: TIMEOUT_MS });
+    this.#token = new ProviderToken(credentials);
+    this.#topics = topics;
+  }
+
+  async send(push: VendorPush, targets: readonly VendorTarget[]): Promise<Outcome[]> {
+    return Promise.all(targets.map((target) => this.#sendOne(push, target)));
+  }
+
+  async check(): Promise<string | undefined> {
+    for (const topic of this.#topics.slice(0, MAX_CHECKED_TOPICS)) {
+      // No device has a random token: this answer shows that Apple accepts everything else.
+      const headers = {
+        'apns-topic': topic,
+        'apns-push-type': 'background',
+        'apns-priority': '5',
+        'apns-expiration': '0',
+      };
+      const answer = await this.#request(
+        randomBytes(32).toString('hex'),
+        headers,
+        '{"aps":{"content-available":1}}',
+      ).catch((error: unknown) => (error instanceof Http2Error ? error.message : String(error)));
+      if (typeof answer === 'string') return `No answer from Apple: ${answer}.`;
+      const { reason } = answerOf(answer.text, answer.status);
+      if (answer.status === 200 || reason === 'BadDeviceToken' || reason === 'Unregistered') continue;
+      return `${topic}: ${PROBLEMS[reason] ?? 'Apple refuses.'} (${reason})`;
+    }
+    return undefined;
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  async #sendOne(push: VendorPush, target: VendorTarget): Promise<Outcome> {
+    if (!isApnsToken(target.token)) return { kind: 'rejected', reason: 'BadDeviceToken' };
+    const message = this.#messageOf(push, target.platform);
+    if (typeof message === 'string') return { kind: 'rejected', reason: message };
+    const topic = apnsTopic(push, target, this.#topics, message.pushType);
+    if (topic === undefined) return { kind: 'rejected', reason: 'MissingTopic' };
+    const headers = { ...message.headers, 'apns-topic': topic, 'apns-id': requestId(push, target) };
+    return this.#attempt(target, headers, message.body(target.badge), true);
+  }
+
+  async #attempt(
+    target: VendorTarget,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    mayRenew: boolean,
+  ): Promise<Outcome> {
+    try {
+      const { status, text } = await this.#request(target.token, headers, body);
+      const outcome = apnsOutcome(status, text, this.environment);
+      const isExpired = outcome.kind === 'credentials' && outcome.reason === 'ExpiredProviderToken';
+      if (isExpired && mayRenew && this.#token.renew()) return await this.#attempt(target, headers, body, false);
+      return outcome;
+    } catch (error) {
+      if (!(error instanceof Http2Error)) return { kind: 'credentials', reason: 'the key cannot sign' };
+      const kind = error.isUnprocessed ? 'later' : 'unsure';
+      return { kind, reason: `no answer (${error.message})`, slowsLane: true };
+    }
+  }
+
+  async #request(token: string, headers: Readonly<Record<string, string>>, body: string) {
+    const authorization = `bearer ${await this.#token.get()}`;
+    return this.#client.request({ path: `/3/device/${token}`, headers: { authorization, ...headers }, body });
+  }
+
+  #messageOf(push: VendorPush, platform: string): ApnsMessage | string {
+    if (this.#messages?.push !== push) this.#messages = { push, byPlatform: new Map() };
+    const { byPlatform } = this.#messages;
+    const known = byPlatform.get(platform) ?? apnsMessage(push, platform);
+    byPlatform.set(platform, known);
+    return known;
+  }
+}
+
+/** The same for every attempt at a device: a UUID of version 8 from the ids of the push and of the installation. */
+function requestId({ objectId }: VendorPush, target: VendorTarget): string {
+  const bytes = createHash('sha256').update(`${objectId} ${target.objectId}`).digest().subarray(0, 16);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** The signed token of a team. Apple refuses tokens that are older than an hour or newer than 20 minutes after the last one. */
+class ProviderToken {
+  #current: { readonly signed: Promise<string>; readonly at: number } | undefined;
+
+  constructor(private readonly credentials: Pick<VendorCredentials<'apns'>, 'teamId' | 'keyId' | 'privateKey'>) {}
+
+  get(): Promise<string> {
+    const now = performance.now();
+    if (this.#current === undefined || now - this.#current.at > TOKEN_LIFE_MS)
+      this.#current = { signed: this.#sign(), at: now };
+    return this.#current.signed;
+  }
+
+  /** @returns false if the token is too young to be replaced */
+  renew(): boolean {
+    if (this.#current !== undefined && performance.now() - this.#current.at < MIN_TOKEN_AGE_MS) return false;
+    this.#current = undefined;
+    return true;
+  }
+
+  async #sign(): Promise<string> {
+    const { teamId, keyId, privateKey } = this.credentials;
+    const key = await importPKCS8(privateKey.trim(), 'ES256');
+    return new SignJWT({}).setProtectedHeader({ alg: 'ES256', kid: keyId }).setIssuer(teamId).setIssuedAt().sign(key);
+  }
+}

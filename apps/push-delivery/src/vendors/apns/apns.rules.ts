@@ -1,0 +1,190 @@
+import type { JsonObject, JsonValue } from '#contracts';
+import { isJsonObject } from '#objects';
+import type { Outcome, VendorPush, VendorTarget } from '../vendor.types.js';
+
+// Facts: Apple, "Sending notification requests to APNs" and "Handling notification responses from APNs"; keys of `data` as LeanCloud
+// documents them for iOS.
+
+const MAX_BYTES = 4_096;
+const MAX_VOIP_BYTES = 5_120;
+const MAX_COLLAPSE_ID_BYTES = 64;
+const MAX_TOKEN_LENGTH = 200;
+/** Members of `data` that belong into `aps`. */
+const APS_MEMBERS = ['category', 'thread-id', 'sound', 'target-content-id', 'url-args'];
+/** Members of `data` that become headers, or are for other channels. */
+const CONSUMED = new Set([
+  ...APS_MEMBERS,
+  'alert',
+  'title',
+  'badge',
+  'content-available',
+  'mutable-content',
+  'collapse-id',
+  'apns-priority',
+  'apns-push-type',
+  '_expiration_time',
+  '_notificationChannel',
+  '_channel',
+]);
+/** By push type, the suffix of the topic. */
+const TOPIC_SUFFIXES = {
+  alert: '',
+  background: '',
+  mdm: '',
+  voip: '.voip',
+  complication: '.complication',
+  fileprovider: '.pushkit.fileprovider',
+} as const;
+
+type PushType = keyof typeof TOPIC_SUFFIXES;
+
+/** The part of a push that all devices of a platform share. */
+export interface ApnsMessage {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly pushType: PushType;
+  /** @param badge the value for a push that counts badges up */
+  readonly body: (badge: number | null) => string;
+}
+
+/** The message of a push for the devices of a platform; a text says why APNs would refuse it. */
+export function apnsMessage(push: VendorPush, platform: string): ApnsMessage | string {
+  const data = JSON.parse(push.message.bodies[platform] ?? push.message.body) as JsonObject;
+  const isNative = isJsonObject(data['aps']);
+  const payload = isNative ? nativePayload(data) : payloadOf(data);
+  const aps = payload['aps'] as JsonObject;
+  const isVisible = ['alert', 'badge', 'sound'].some((name) => name in aps);
+  const pushType = data['apns-push-type'] ?? (isVisible ? 'alert' : 'background');
+  if (!isPushType(pushType)) return 'InvalidPushType';
+  const priority = String(data['apns-priority'] ?? (pushType === 'background' ? 5 : 10));
+  if (!['10', '5', '1'].includes(priority)) return 'BadPriority';
+  const collapseId = data['collapse-id'] ?? push.objectId;
+  if (typeof collapseId !== 'string' || !isHeader(collapseId)) return 'BadCollapseId';
+  const body = bodyOf(payload);
+  if (Buffer.byteLength(body(null)) > (pushType === 'voip' ? MAX_VOIP_BYTES : MAX_BYTES)) return 'PayloadTooLarge';
+  const headers = {
+    'apns-push-type': pushType,
+    'apns-priority': priority,
+    'apns-expiration': String(Math.floor(push.expiresAt.getTime() / 1_000)),
+    'apns-collapse-id': collapseId,
+  };
+  return { headers, pushType, body };
+}
+
+function isPushType(value: JsonValue): value is PushType {
+  return typeof value === 'string' && value in TOPIC_SUFFIXES;
+}
+
+/** Printable ASCII: anything else cannot stand in a header. */
+function isHeader(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text) && text.length <= MAX_COLLAPSE_ID_BYTES;
+}
+
+/** The form of Apple: taken as it is, without the members that become headers. */
+function nativePayload(data: JsonObject): JsonObject {
+  const consumed = new Set([
+    'collapse-id',
+    'apns-priority',
+    'apns-push-type',
+    '_expiration_time',
+    '_notificationChannel',
+  ]);
+  return Object.fromEntries(Object.entries(data).filter(([name]) => !consumed.has(name)));
+}
+
+function payloadOf(data: JsonObject): JsonObject {
+  const aps: JsonObject = {};
+  const alert = alertOf(data);
+  if (alert !== undefined) aps['alert'] = alert;
+  if (data['badge'] !== undefined) aps['badge'] = data['badge'];
+  for (const name of APS_MEMBERS) if (data[name] !== undefined) aps[name] = apsValue(name, data[name]);
+  for (const name of ['content-available', 'mutable-content']) if (isOn(data[name])) aps[name] = 1;
+  const custom = Object.entries(data).filter(([name]) => !CONSUMED.has(name));
+  return { aps, ...Object.fromEntries(custom) };
+}
+
+function alertOf({ alert, title }: JsonObject): JsonValue | undefined {
+  if (typeof title !== 'string' || alert === undefined) return alert;
+  if (isJsonObject(alert)) return { title, ...alert };
+  return { title, body: alert };
+}
+
+/** The volume of a critical sound may be a text. */
+function apsValue(name: string, value: JsonValue): JsonValue {
+  if (name !== 'sound' || !isJsonObject(value) || value['volume'] === undefined) return value;
+  return { ...value, volume: Number(value['volume']) };
+}
+
+function isOn(value: JsonValue | undefined): boolean {
+  return value === 1 || value === true || value === '1';
+}
+
+function bodyOf(payload: JsonObject): (badge: number | null) => string {
+  const aps = payload['aps'] as JsonObject;
+  if (aps['badge'] !== 'Increment') {
+    const text = JSON.stringify(payload);
+    return () => text;
+  }
+  return (badge) => JSON.stringify({ ...payload, aps: { ...aps, badge: badge ?? 1 } });
+}
+
+/** The topic of a request for a device; undefined where it is not known. */
+export function apnsTopic(
+  { message }: VendorPush,
+  target: VendorTarget,
+  topics: readonly string[],
+  pushType: PushType,
+): string | undefined {
+  const topic = message.apns?.topic ?? target.topic ?? (topics.length === 1 ? topics[0] : undefined);
+  const suffix = TOPIC_SUFFIXES[pushType];
+  return topic === undefined || topic.endsWith(suffix) ? topic : `${topic}${suffix}`;
+}
+
+export function isApnsToken(token: string): boolean {
+  return token.length <= MAX_TOKEN_LENGTH && /^(?:[0-9a-f]{2}){4,}$/i.test(token);
+}
+
+const REASON = /^[A-Za-z]{1,40}$/;
+/** The token of another environment or app, and tokens that are none. */
+const LATER = new Set(['InternalServerError', 'ServiceUnavailable', 'Shutdown', 'IdleTimeout', 'TooManyRequests']);
+const CREDENTIALS = new Set([
+  'InvalidProviderToken',
+  'MissingProviderToken',
+  'ExpiredProviderToken',
+  'BadCertificate',
+  'BadCertificateEnvironment',
+  'Forbidden',
+  'UnrelatedKeyIdInToken',
+  'BadEnvironmentKeyIdInToken',
+  'BadEnvironmentKeyInToken',
+]);
+/** A connection is of no use for this time after a second provider token. */
+const TOKEN_REST_MS = 20 * 60_000;
+
+/** The outcome of a device, from the answer to its request. */
+export function apnsOutcome(status: number, text: string, prod: 'dev' | 'prod'): Outcome {
+  if (status === 200) return { kind: 'accepted' };
+  const { reason, timestamp } = answerOf(text, status);
+  if (status === 410) return { kind: 'invalid', reason, ...(timestamp === undefined ? {} : { since: timestamp }) };
+  // Apple gives the same answer for a token of the other environment.
+  if (reason === 'BadDeviceToken' && prod === 'prod') return { kind: 'invalid', reason, isDoubtful: true };
+  if (reason === 'TooManyProviderTokenUpdates')
+    return { kind: 'later', reason, slowsLane: true, restMs: TOKEN_REST_MS };
+  // This answer concerns one device.
+  if (reason === 'TooManyRequests') return { kind: 'later', reason };
+  if (CREDENTIALS.has(reason)) return { kind: 'credentials', reason };
+  if (status >= 500 || status === 429 || LATER.has(reason)) return { kind: 'later', reason, slowsLane: true };
+  return { kind: 'rejected', reason };
+}
+
+/** The reason of a refusal, bounded: it becomes a key of the push's record. */
+export function answerOf(text: string, status: number): { reason: string; timestamp?: Date } {
+  try {
+    const { reason, timestamp } = JSON.parse(text) as { reason?: unknown; timestamp?: unknown };
+    const since =
+      typeof timestamp === 'number' && Math.abs(timestamp) < 8.64e15 ? { timestamp: new Date(timestamp) } : {};
+    if (typeof reason === 'string' && REASON.test(reason)) return { reason, ...since };
+  } catch {
+    // Not JSON: the status is the reason.
+  }
+  return { reason: `status ${status}` };
+}

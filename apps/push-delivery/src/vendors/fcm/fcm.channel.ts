@@ -1,0 +1,163 @@
+import { importPKCS8, SignJWT } from 'jose';
+import type { Clock } from '#bootstrap';
+import type { JsonObject } from '#contracts';
+import { type OutboundClient, OutboundError } from '#outbound';
+import { Http2Client, Http2Error } from '../http2-client.js';
+import type { ServiceAccount } from '../vendor-credentials.js';
+import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
+import { fcmMessage, fcmOutcome, fcmReason } from './fcm.rules.js';
+
+const CONNECTIONS = 2;
+const TIMEOUT_MS = 20_000;
+const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
+const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+/** Google gives access tokens for an hour; they are renewed at 80 % of their life. */
+const RENEWED_AT = 0.8;
+
+interface FcmOptions {
+  readonly account: ServiceAccount;
+  readonly url: string;
+  readonly tokenUrl: string;
+  readonly outbound: OutboundClient;
+  readonly clock: Clock;
+}
+
+/** The sign-in of a service account has failed. The message can be logged. */
+class SignInError extends Error {
+  constructor(
+    /** Google has refused the account, so a repetition is useless. */
+    readonly isRefused: boolean,
+    reason: string,
+  ) {
+    super(reason);
+  }
+}
+
+/** Sends to Android devices by the HTTP v1 interface of Firebase Cloud Messaging. */
+export class FcmChannel implements VendorChannel {
+  readonly targetsPerRequest = 1;
+  readonly #client: Http2Client;
+  readonly #token: AccessToken;
+  #message: { readonly push: VendorPush; readonly content: JsonObject | string } | undefined;
+
+  constructor(private readonly options: FcmOptions) {
+    this.#client = new Http2Client(options.url, { connections: CONNECTIONS, timeoutMs: TIMEOUT_MS });
+    this.#token = new AccessToken(options);
+  }
+
+  async send(push: VendorPush, targets: readonly VendorTarget[]): Promise<Outcome[]> {
+    const content = this.#contentOf(push);
+    if (typeof content === 'string') return targets.map(() => ({ kind: 'rejected', reason: content }));
+    return Promise.all(targets.map(({ token }) => this.#attempt({ message: { token, ...content } }, true)));
+  }
+
+  async check(): Promise<string | undefined> {
+    const project = this.options.account.project_id;
+    try {
+      const message = { token: 'no-device-has-this-token', data: { payload: '{}' } };
+      const { status, text } = await this.#request({ validate_only: true, message });
+      const { reason } = fcmReason(text, status);
+      // The token is the only mistake of the message: Google accepts everything else.
+      if (status === 200 || reason === 'INVALID_ARGUMENT' || reason === 'UNREGISTERED') return undefined;
+      if (reason === 'PERMISSION_DENIED')
+        return `Google does not let this account send for the project ${project}: enable the Firebase Cloud Messaging API (V1) and give the account the role Firebase Admin. (${reason})`;
+      return `Google refuses. (${reason})`;
+    } catch (error) {
+      if (error instanceof SignInError && error.isRefused)
+        return `Google does not accept the service account: generate a new private key in the Firebase console. (${error.message})`;
+      return `No answer from Google: ${(error as Error).message}.`;
+    }
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  async #attempt(body: JsonObject, mayRenew: boolean): Promise<Outcome> {
+    try {
+      const { status, headers, text } = await this.#request(body);
+      if (status === 401 && mayRenew) {
+        this.#token.forget();
+        return await this.#attempt(body, false);
+      }
+      return fcmOutcome(status, text, headers['retry-after']);
+    } catch (error) {
+      if (error instanceof SignInError)
+        return error.isRefused
+          ? { kind: 'credentials', reason: 'the service account is refused' }
+          : { kind: 'later', reason: 'no access token', slowsLane: true };
+      if (!(error instanceof Http2Error)) return { kind: 'credentials', reason: 'the key cannot sign' };
+      return {
+        kind: error.isUnprocessed ? 'later' : 'unsure',
+        reason: `no answer (${error.message})`,
+        slowsLane: true,
+      };
+    }
+  }
+
+  async #request(body: JsonObject) {
+    const headers = { authorization: `Bearer ${await this.#token.get()}`, 'content-type': 'application/json' };
+    const path = `/v1/projects/${this.options.account.project_id}/messages:send`;
+    return this.#client.request({ path, headers, body: JSON.stringify(body) });
+  }
+
+  #contentOf(push: VendorPush): JsonObject | string {
+    if (this.#message?.push !== push) this.#message = { push, content: fcmMessage(push, this.options.clock.now()) };
+    return this.#message.content;
+  }
+}
+
+/** The access token of a service account; concurrent requests share one sign-in. */
+class AccessToken {
+  #current: { readonly token: Promise<string>; until: number } | undefined;
+
+  constructor(private readonly options: Pick<FcmOptions, 'account' | 'tokenUrl' | 'outbound'>) {}
+
+  /** @throws SignInError */
+  get(): Promise<string> {
+    if (this.#current !== undefined && performance.now() < this.#current.until) return this.#current.token;
+    const current = { token: this.#signIn(), until: Infinity };
+    this.#current = current;
+    current.token.catch(() => {
+      if (this.#current === current) this.#current = undefined;
+    });
+    return current.token;
+  }
+
+  forget(): void {
+    if (this.#current?.until !== Infinity) this.#current = undefined;
+  }
+
+  async #signIn(): Promise<string> {
+    const { account, tokenUrl, outbound } = this.options;
+    const key = await importPKCS8(account.private_key, 'RS256');
+    const assertion = await new SignJWT({ scope: SCOPE })
+      .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
+      .setIssuer(account.client_email)
+      .setAudience(tokenUrl)
+      .setIssuedAt()
+      .setExpirationTime('1h')
+      .sign(key);
+    const body = new URLSearchParams({ grant_type: GRANT, assertion }).toString();
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const answer = await outbound.send(new URL(tokenUrl), { method: 'POST', headers, body }).catch((error: unknown) => {
+      throw new SignInError(false, error instanceof OutboundError ? error.message : 'no answer');
+    });
+    if (answer.status >= 500 || answer.status === 429) throw new SignInError(false, `status ${answer.status}`);
+    const { access_token: token, expires_in: seconds } = membersOf(answer.text);
+    if (answer.status !== 200 || typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
+      throw new SignInError(true, `status ${answer.status}`);
+    if (this.#current !== undefined)
+      this.#current.until = performance.now() + RENEWED_AT * 1_000 * (typeof seconds === 'number' ? seconds : 3_600);
+    return token;
+  }
+}
+
+function membersOf(text: string): Record<string, unknown> {
+  try {
+    const answer = JSON.parse(text) as unknown;
+    return typeof answer === 'object' && answer !== null ? (answer as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

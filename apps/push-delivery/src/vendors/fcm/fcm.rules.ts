@@ -1,0 +1,97 @@
+import type { JsonObject, JsonValue } from '#contracts';
+import { isJsonObject } from '#objects';
+import type { Outcome, VendorPush } from '../vendor.types.js';
+
+// Facts: Firebase, REST reference `projects.messages` and "FCM error codes"; LeanCloud's client reads `data.payload` and needs a
+// notification beside it.
+
+const MAX_BYTES = 4_096;
+const MAX_TTL_SECONDS = 2_419_200;
+const RESERVED_KEY = /^(?:from|message_type|(?:google|gcm)[._].*)$/;
+
+/** The message of a push for any token; a text says why FCM would refuse it. */
+export function fcmMessage(push: VendorPush, now: Date): JsonObject | string {
+  const payload = push.message.bodies['android'] ?? push.message.body;
+  const body = JSON.parse(payload) as JsonObject;
+  const block = isJsonObject(push.data['fcm']) ? push.data['fcm'] : {};
+  const isSilent = body['silent'] === true;
+  const texts = isSilent ? {} : notificationOf(body, block);
+  const notification = merged(texts, block['notification']);
+  const channel = body['_notificationChannel'];
+  const shown = isSilent
+    ? {}
+    : { notification: { tag: push.objectId, ...(channel === undefined ? {} : { channel_id: channel }) } };
+  const seconds = Math.min(MAX_TTL_SECONDS, Math.max(0, Math.ceil((push.expiresAt.getTime() - now.getTime()) / 1_000)));
+  const android = merged({ ttl: `${seconds}s`, priority: isSilent ? 'NORMAL' : 'HIGH', ...shown }, block['android']);
+  const data = { payload, ...textsOf(block['data']) };
+  if (Object.keys(data).some((key) => RESERVED_KEY.test(key))) return 'reserved data key';
+  const content = { ...(Object.keys(notification).length === 0 ? {} : { notification }), data };
+  if (Buffer.byteLength(JSON.stringify(content)) > MAX_BYTES) return 'message too large';
+  return { ...content, android };
+}
+
+/** The block goes over the shared members. On Android, `alert` is a text; an object in the form of iOS is read as well. */
+function notificationOf(body: JsonObject, block: JsonObject): JsonObject {
+  const alert = block['alert'] ?? body['alert'];
+  const own: JsonObject = isJsonObject(alert) ? alert : {};
+  const title = block['title'] ?? body['title'] ?? own['title'];
+  const text = typeof alert === 'string' ? alert : own['body'];
+  return {
+    ...(typeof title === 'string' ? { title } : {}),
+    ...(typeof text === 'string' ? { body: text } : {}),
+  };
+}
+
+/** The members of `over` go over those of `base`, at every depth. */
+function merged(base: JsonObject, over: JsonValue | undefined): JsonObject {
+  if (!isJsonObject(over)) return base;
+  const entries = Object.entries(over).map(([name, value]): [string, JsonValue] => {
+    const own = base[name];
+    return [name, isJsonObject(own) && isJsonObject(value) ? merged(own, value) : value];
+  });
+  return { ...base, ...Object.fromEntries(entries) };
+}
+
+function textsOf(data: JsonValue | undefined): Record<string, string> {
+  if (!isJsonObject(data)) return {};
+  return Object.fromEntries(
+    Object.entries(data).map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
+  );
+}
+
+const CODE = /^[A-Z_]{1,40}$/;
+const QUOTA_REST_MS = 60_000;
+
+/** The outcome of a device, from the answer to its request. */
+export function fcmOutcome(status: number, text: string, retryAfter: string | undefined): Outcome {
+  if (status === 200) return { kind: 'accepted' };
+  const { reason, isAboutToken } = fcmReason(text, status);
+  if (reason === 'UNREGISTERED') return { kind: 'invalid', reason };
+  if (reason === 'INVALID_ARGUMENT' && isAboutToken) return { kind: 'invalid', reason, isDoubtful: true };
+  const seconds = Number(retryAfter);
+  const rest = retryAfter !== undefined && seconds > 0 ? { restMs: seconds * 1_000 } : {};
+  if (status === 429) return { kind: 'later', reason, slowsLane: true, ...{ restMs: QUOTA_REST_MS, ...rest } };
+  if (status >= 500) return { kind: 'later', reason, slowsLane: true, ...rest };
+  const isCredentials = status === 401 || reason === 'PERMISSION_DENIED';
+  return isCredentials ? { kind: 'credentials', reason } : { kind: 'rejected', reason };
+}
+
+/** @returns the error code, bounded; `isAboutToken`: the message itself was valid */
+export function fcmReason(text: string, status: number): { reason: string; isAboutToken: boolean } {
+  const error = errorOf(text);
+  const details = Array.isArray(error['details']) ? error['details'].filter(isJsonObject) : [];
+  const code = details.map((detail) => detail['errorCode']).find((one) => typeof one === 'string') ?? error['status'];
+  const reason = typeof code === 'string' && CODE.test(code) ? code : `status ${status}`;
+  const hasViolations = details.some((detail) => 'fieldViolations' in detail);
+  return { reason, isAboutToken: details.some((detail) => 'errorCode' in detail) && !hasViolations };
+}
+
+function errorOf(text: string): JsonObject {
+  try {
+    const answer = JSON.parse(text) as JsonValue;
+    const error = isJsonObject(answer) ? answer['error'] : undefined;
+    return isJsonObject(error) ? error : {};
+  } catch {
+    return {};
+  }
+}

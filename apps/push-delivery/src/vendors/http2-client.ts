@@ -1,0 +1,257 @@
+import http2, { type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
+
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Streams of one connection, even where the server permits more. */
+const MAX_STREAMS = 1_000;
+const PING_INTERVAL_MS = 30_000;
+const PING_TIMEOUT_MS = 5_000;
+/** After a failed attempt no connection is opened for this time. */
+const CONNECT_PAUSE_MS = 1_000;
+const MAX_ANSWER_BYTES = 65_536;
+
+interface Http2Options {
+  /** Connections at once. */
+  readonly connections: number;
+  /** Time limit of a request, without the wait for a free stream. */
+  readonly timeoutMs: number;
+}
+
+interface Http2Request {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface Http2Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+/** No answer arrived. The message is a code that can be logged. */
+export class Http2Error extends Error {
+  constructor(
+    /** The server has surely not processed the request. */
+    readonly isUnprocessed: boolean,
+    code: string,
+  ) {
+    super(code);
+  }
+}
+
+/**
+ * Sends requests to one server over few HTTP/2 connections that stay open. The server limits the streams, and may change the limit
+ * at any time; further requests wait for a free stream. Nothing is sent twice.
+ */
+export class Http2Client {
+  readonly #connections = new Set<Connection>();
+  #opening: Promise<void> | undefined;
+  #failure: { readonly error: Http2Error; readonly until: number } | undefined;
+  #waiting: (() => void)[] = [];
+  #isClosed = false;
+
+  /** @param origin scheme, host and port; `http:` is HTTP/2 without TLS, for tests */
+  constructor(
+    private readonly origin: string,
+    private readonly options: Http2Options,
+  ) {}
+
+  /** @throws Http2Error */
+  async request(request: Http2Request): Promise<Http2Answer> {
+    for (;;) {
+      const connection = this.#free();
+      if (connection !== undefined) return connection.send(request, this.options.timeoutMs);
+      await this.#freed();
+    }
+  }
+
+  /** Requests in progress end; those that wait for a stream fail. */
+  close(): void {
+    this.#isClosed = true;
+    for (const connection of this.#connections) connection.close();
+    this.#wake();
+  }
+
+  #free(): Connection | undefined {
+    if (this.#isClosed) throw new Http2Error(true, 'closed');
+    return [...this.#connections].find((connection) => connection.hasFreeStream);
+  }
+
+  /** Resolves when a stream may be free. @throws Http2Error where no connection can be opened */
+  async #freed(): Promise<void> {
+    const usable = [...this.#connections].filter(({ isUsable }) => isUsable).length;
+    const change = new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (usable < this.options.connections) this.#opening ??= this.#open();
+    if (usable === 0) await this.#opening;
+    else await change;
+  }
+
+  async #open(): Promise<void> {
+    try {
+      if (this.#failure !== undefined && performance.now() < this.#failure.until) throw this.#failure.error;
+      const connection = await Connection.open(this.origin, () => {
+        if (connection.isOver) this.#connections.delete(connection);
+        this.#wake();
+      });
+      this.#failure = undefined;
+      if (this.#isClosed) connection.close();
+      else this.#connections.add(connection);
+    } catch (error) {
+      const failure = error instanceof Http2Error ? error : new Http2Error(true, codeOf(error));
+      this.#failure ??= { error: failure, until: performance.now() + CONNECT_PAUSE_MS };
+      if (performance.now() >= this.#failure.until) this.#failure = undefined;
+      throw failure;
+    } finally {
+      this.#opening = undefined;
+      this.#wake();
+    }
+  }
+
+  #wake(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+}
+
+/** One connection: its limit of streams follows the settings of the server. */
+class Connection {
+  #active = 0;
+  #limit = 1;
+  #isDraining = false;
+  /** The server has not processed streams with higher ids. */
+  #lastStreamId = Infinity;
+  readonly #pings: NodeJS.Timeout;
+
+  static async open(origin: string, onChange: () => void): Promise<Connection> {
+    const session = http2.connect(origin, { settings: { enablePush: false }, peerMaxConcurrentStreams: 1 });
+    const connection = new Connection(session, onChange);
+    await new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        session.destroy();
+        reject(new Http2Error(true, 'no connection in time'));
+      }, CONNECT_TIMEOUT_MS);
+      session.once('remoteSettings', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+      session.once('error', reject);
+      session.once('close', () => {
+        clearTimeout(timer);
+        reject(new Http2Error(true, 'connection closed'));
+      });
+    });
+    return connection;
+  }
+
+  private constructor(
+    private readonly session: ClientHttp2Session,
+    private readonly onChange: () => void,
+  ) {
+    session.on('remoteSettings', ({ maxConcurrentStreams = MAX_STREAMS }) => {
+      this.#limit = Math.min(MAX_STREAMS, maxConcurrentStreams);
+      this.onChange();
+    });
+    session.on('goaway', (_code, lastStreamId) => {
+      this.#isDraining = true;
+      this.#lastStreamId = lastStreamId;
+      // Node.js reports no id where the server gave the highest possible one.
+      this.onChange();
+    });
+    // Each stream reports the failure, too.
+    session.on('error', () => undefined);
+    session.once('close', () => {
+      clearInterval(this.#pings);
+      this.onChange();
+    });
+    this.#pings = setInterval(() => {
+      this.#ping();
+    }, PING_INTERVAL_MS).unref();
+  }
+
+  get isOver(): boolean {
+    return this.session.destroyed;
+  }
+
+  get isUsable(): boolean {
+    return !this.#isDraining && !this.session.closed && !this.session.destroyed;
+  }
+
+  get hasFreeStream(): boolean {
+    return this.isUsable && this.#active < this.#limit;
+  }
+
+  /** Ends the connection after its requests. */
+  close(): void {
+    this.session.close();
+  }
+
+  async send({ path, headers, body }: Http2Request, timeoutMs: number): Promise<Http2Answer> {
+    this.#active += 1;
+    try {
+      const stream = this.session.request({ ':method': 'POST', ':path': path, ...headers });
+      stream.end(body);
+      return await this.#answer(stream, timeoutMs);
+    } finally {
+      this.#active -= 1;
+      if (this.#isDraining && this.#active === 0) this.session.close();
+      this.onChange();
+    }
+  }
+
+  /** @throws Http2Error */
+  #answer(stream: ClientHttp2Stream, timeoutMs: number): Promise<Http2Answer> {
+    return new Promise((resolve, reject) => {
+      let headers: IncomingHttpHeaders | undefined;
+      let size = 0;
+      let reason = 'connection lost';
+      const parts: Buffer[] = [];
+      const cancel = (why: string) => {
+        reason = why;
+        stream.close(http2.constants.NGHTTP2_CANCEL);
+      };
+      const timer = setTimeout(() => {
+        cancel('no answer in time');
+      }, timeoutMs);
+      let isWhole = false;
+      stream.once('response', (received) => {
+        headers = received;
+      });
+      stream.on('data', (part: Buffer) => {
+        size += part.length;
+        if (size > MAX_ANSWER_BYTES) cancel('answer too large');
+        else parts.push(part);
+      });
+      stream.once('end', () => {
+        isWhole = stream.rstCode === http2.constants.NGHTTP2_NO_ERROR && size <= MAX_ANSWER_BYTES;
+      });
+      stream.on('error', () => undefined);
+      stream.once('close', () => {
+        clearTimeout(timer);
+        if (isWhole && headers !== undefined)
+          resolve({ status: Number(headers[':status']), headers, text: Buffer.concat(parts).toString() });
+        else reject(new Http2Error(this.#isUnprocessed(stream), reason));
+      });
+    });
+  }
+
+  #isUnprocessed({ id, rstCode }: ClientHttp2Stream): boolean {
+    if (rstCode === http2.constants.NGHTTP2_REFUSED_STREAM || id === undefined) return true;
+    return this.#isDraining && id > this.#lastStreamId;
+  }
+
+  #ping(): void {
+    if (this.session.destroyed || this.session.closed) return;
+    const timer = setTimeout(() => {
+      this.session.destroy();
+    }, PING_TIMEOUT_MS).unref();
+    this.session.ping(() => {
+      clearTimeout(timer);
+    });
+  }
+}
+
+function codeOf(error: unknown): string {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  return String(typeof code === 'string' ? code : message);
+}

@@ -1,0 +1,93 @@
+import type { Outcome, VendorTarget } from './vendor.types.js';
+
+/** A device of a batch with its outcome. `target` is absent where the installation has no token for the vendor any more. */
+export interface TargetOutcome {
+  readonly objectId: string;
+  readonly badge: number | null;
+  readonly target?: VendorTarget;
+  readonly outcome: Outcome;
+}
+
+/** A token that the vendor has reported as dead. */
+export interface DeadToken {
+  readonly objectId: string;
+  readonly token: string;
+  readonly reason: string;
+  /** The token has been dead since; null: unknown. */
+  readonly since: Date | null;
+}
+
+/** What one attempt at a batch changes: results are counted, the remaining devices are tried again. */
+export interface Settlement {
+  readonly counts: Readonly<Record<'accepted' | 'invalid' | 'rejected' | 'expired', number>>;
+  readonly reasons: Readonly<Record<string, number>>;
+  readonly dead: readonly DeadToken[];
+  readonly remaining: readonly { readonly objectId: string; readonly badge: number | null }[];
+  /** The delay of the next attempt. */
+  readonly delayMs: number;
+  /** Whether the attempt counts for the back-off. */
+  readonly isAttempt: boolean;
+}
+
+/** Delays after the first, second, … attempt without a result. */
+const BACK_OFF_MS = [1_000, 4_000, 15_000, 60_000, 300_000, 900_000];
+
+interface Circumstances {
+  /** Earlier attempts of the batch. */
+  readonly attempt: number;
+  readonly now: Date;
+  readonly expiresAt: Date;
+  /** The lane rests for this time. */
+  readonly restMs: number;
+  /** From 0 to 1, so that batches do not return at once. */
+  readonly random: number;
+}
+
+export function settlementOf(
+  results: readonly TargetOutcome[],
+  { attempt, now, expiresAt, restMs, random }: Circumstances,
+): Settlement {
+  const open = results.filter(({ outcome }) => isOpen(outcome));
+  const isAttempt = open.some(({ outcome }) => outcome.kind !== 'waiting');
+  const backOffMs = isAttempt ? backOff(attempt) * (0.8 + 0.4 * random) : 0;
+  const delayMs = Math.round(Math.max(backOffMs, restMs));
+  const isOver = now.getTime() + delayMs >= expiresAt.getTime();
+  const settled = isOver ? results : results.filter(({ outcome }) => !isOpen(outcome));
+  return {
+    counts: {
+      accepted: countOf(results, 'accepted'),
+      invalid: countOf(results, 'invalid'),
+      rejected: countOf(results, 'rejected'),
+      expired: isOver ? open.length : 0,
+    },
+    reasons: reasonsOf(settled.map(({ outcome }) => outcome)),
+    dead: results.flatMap(deadToken),
+    remaining: isOver ? [] : open.map(({ objectId, badge }) => ({ objectId, badge })),
+    delayMs,
+    isAttempt,
+  };
+}
+
+function isOpen({ kind }: Outcome): boolean {
+  return kind === 'later' || kind === 'unsure' || kind === 'credentials' || kind === 'waiting';
+}
+
+function backOff(attempt: number): number {
+  return BACK_OFF_MS[Math.min(attempt, BACK_OFF_MS.length - 1)] ?? 0;
+}
+
+function countOf(results: readonly TargetOutcome[], kind: Outcome['kind']): number {
+  return results.filter(({ outcome }) => outcome.kind === kind).length;
+}
+
+function reasonsOf(outcomes: readonly Outcome[]): Record<string, number> {
+  const reasons = new Map<string, number>();
+  for (const outcome of outcomes)
+    if (outcome.kind !== 'accepted') reasons.set(outcome.reason, (reasons.get(outcome.reason) ?? 0) + 1);
+  return Object.fromEntries(reasons);
+}
+
+function deadToken({ objectId, target, outcome }: TargetOutcome): DeadToken[] {
+  if (outcome.kind !== 'invalid' || target === undefined) return [];
+  return [{ objectId, token: target.token, reason: outcome.reason, since: outcome.since ?? null }];
+}

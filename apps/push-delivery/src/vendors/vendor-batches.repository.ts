@@ -1,0 +1,272 @@
+import { Injectable } from '@nestjs/common';
+import type { Vendor, VendorCounts } from '#contracts';
+import type { Tx } from '#database';
+import { LEASE_SECONDS } from '../pushes/leases.js';
+import type { VendorShare } from './vendor-route.rules.js';
+import { PushDatabase } from '../push-delivery.database.js';
+import type { DeadToken, Settlement } from './settlement.rules.js';
+import type { VendorPush, VendorTarget } from './vendor.types.js';
+
+/** Devices of a batch. A crash repeats at most the batches in progress. */
+const BATCH_SIZE = 500;
+
+/** Devices of a push that wait for the same lane, under a lease. */
+export interface VendorBatch extends VendorPush {
+  readonly id: string;
+  readonly lane: string;
+  readonly targets: readonly string[];
+  readonly badges: readonly number[] | null;
+  readonly attempt: number;
+  readonly lease: string;
+  readonly requestId: string | null;
+}
+
+interface WaitingDevices {
+  readonly vendor: string;
+  readonly devices: number;
+  /** Time since the oldest was due. */
+  readonly seconds: number;
+}
+
+/**
+ * Adds the devices that channels of vendors take, in the transaction that records the progress of their pushes: each device is in one
+ * batch, and a badge is counted up once. Pushes that were removed get none.
+ */
+export async function addVendorShares(tx: Tx, appId: string, shares: readonly VendorShare[]): Promise<void> {
+  const batches: object[] = [];
+  for (const share of shares) {
+    for (const [lane, targets] of share.lanes) {
+      const badges =
+        share.countsBadges && vendorOf(lane) === 'apns' ? await countBadgesUp(tx, appId, targets) : undefined;
+      for (let start = 0; start < targets.length; start += BATCH_SIZE) {
+        const ids = targets.slice(start, start + BATCH_SIZE);
+        const own = badges === undefined ? {} : { badges: ids.map((id) => badges.get(id) ?? 1) };
+        batches.push({ objectId: share.objectId, isBulk: share.isBulk, lane, targets: ids, ...own });
+      }
+    }
+  }
+  const counts = shares.flatMap(countsOf);
+  await tx.query(ADD, [appId, JSON.stringify(batches), JSON.stringify(counts)], 'vendorBatches.add');
+}
+
+function vendorOf(lane: string): string {
+  return lane.split('/', 1)[0] ?? '';
+}
+
+function countsOf({ objectId, lanes, missing }: VendorShare) {
+  const targeted = [...lanes].map(([lane, ids]) => ({
+    objectId,
+    vendor: vendorOf(lane),
+    targeted: ids.length,
+    reasons: {},
+  }));
+  const others = [...missing].map(([vendor, reasons]) => ({
+    objectId,
+    vendor,
+    targeted: 0,
+    reasons: Object.fromEntries(reasons),
+  }));
+  return [...targeted, ...others];
+}
+
+/** @returns by object id, the new badge */
+async function countBadgesUp(
+  tx: Tx,
+  appId: string,
+  objectIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await tx.query<{ objectId: string; badge: number }>(COUNT_BADGES_UP, [appId, objectIds]);
+  return new Map(rows.map(({ objectId, badge }) => [objectId, badge]));
+}
+
+/** The waiting devices of vendors. Every change names the lease, so a process that has lost it changes nothing. */
+@Injectable()
+export class VendorBatchesRepository {
+  constructor(private readonly database: PushDatabase) {}
+
+  /** Claims batches that are due. @param closed lanes that this process leaves out, each as `<app id> <lane>` */
+  claim(limit: number, lease: string, isBulk: boolean, closed: readonly string[]): Promise<VendorBatch[]> {
+    return this.database.query<VendorBatch>(
+      CLAIM,
+      [isBulk, limit, lease, closed, LEASE_SECONDS],
+      'vendorBatches.claim',
+    );
+  }
+
+  /** @returns the batches whose leases this process still held */
+  async renew(batches: readonly VendorBatch[]): Promise<ReadonlySet<VendorBatch>> {
+    const keys = JSON.stringify(batches.map(({ id, lease }) => ({ id, lease })));
+    const rows = await this.database.query<{ id: string }>(RENEW, [keys, LEASE_SECONDS]);
+    const ours = new Set(rows.map(({ id }) => id));
+    return new Set(batches.filter(({ id }) => ours.has(id)));
+  }
+
+  /** The devices of a batch as they are now. Those without a token for the vendor, and invalid ones, are left out. */
+  async targets(batch: VendorBatch, vendor: Vendor): Promise<ReadonlyMap<string, Omit<VendorTarget, 'badge'>>> {
+    const rows = await this.database.query<Omit<VendorTarget, 'badge'>>(
+      TARGETS[vendor],
+      [batch.appId, batch.targets],
+      `vendorBatches.targets.${vendor}`,
+    );
+    return new Map(rows.map((row) => [row.objectId, row]));
+  }
+
+  /**
+   * Records the results of an attempt: counts, dead tokens, and the devices to be tried again.
+   * @returns the number of installations that became invalid; undefined if the lease is lost or the push was removed
+   */
+  async settle(batch: VendorBatch, settlement: Settlement): Promise<number | undefined> {
+    const { counts, reasons, dead, remaining, delayMs, isAttempt } = settlement;
+    const [row] = await this.database.query<{ isHeld: boolean; invalidated: number }>(
+      SETTLE,
+      [
+        batch.id,
+        batch.lease,
+        remaining.map(({ objectId }) => objectId),
+        batch.badges === null ? null : remaining.map(({ badge }) => badge ?? 1),
+        delayMs / 1_000,
+        isAttempt ? 1 : 0,
+        JSON.stringify(counts),
+        JSON.stringify(reasons),
+        JSON.stringify(dead satisfies readonly DeadToken[]),
+      ],
+      'vendorBatches.settle',
+    );
+    return row?.isHeld === true ? row.invalidated : undefined;
+  }
+
+  waiting(): Promise<WaitingDevices[]> {
+    return this.database.query<WaitingDevices>(WAITING, [], 'vendorBatches.waiting');
+  }
+
+  /** By push and vendor, the results. */
+  async countsOf(
+    appId: string,
+    objectIds: readonly string[],
+  ): Promise<ReadonlyMap<string, Record<string, VendorCounts>>> {
+    const rows = await this.database.query<VendorCounts & { objectId: string; vendor: string }>(
+      COUNTS,
+      [appId, objectIds],
+      'vendorBatches.counts',
+    );
+    const found = new Map<string, Record<string, VendorCounts>>();
+    for (const { objectId, vendor, ...counts } of rows)
+      found.set(objectId, { ...found.get(objectId), [vendor]: counts });
+    return found;
+  }
+}
+
+const MAX_BADGE = 2_147_483_647;
+
+/** In the order of object ids, as registrations lock them. `updated_at` stays: the device has not registered. */
+const COUNT_BADGES_UP = `
+  UPDATE push.installations AS i
+     SET fields = jsonb_set(i.fields, '{badge}', to_jsonb(CASE WHEN jsonb_typeof(i.fields->'badge') = 'number'
+           THEN least(greatest(floor((i.fields->>'badge')::numeric), 0) + 1, ${MAX_BADGE})::int ELSE 1 END))
+    FROM (SELECT app_id, object_id FROM push.installations
+           WHERE app_id = $1 AND object_id = ANY ($2) ORDER BY object_id FOR UPDATE) AS target
+   WHERE i.app_id = target.app_id AND i.object_id = target.object_id
+  RETURNING i.object_id AS "objectId", (i.fields->>'badge')::int AS badge`;
+
+/** The sums of two JSON objects of numbers. */
+const sumOf = (one: string, other: string) => `
+  (SELECT coalesce(jsonb_object_agg(key, total), '{}')
+     FROM (SELECT key, sum(value::int) AS total
+             FROM (SELECT * FROM jsonb_each_text(${one}) UNION ALL SELECT * FROM jsonb_each_text(${other})) AS every
+            GROUP BY key) AS summed)`;
+
+/** A batch ends with its push, and after a day. */
+const ADD = `
+  WITH batches AS (
+    INSERT INTO push.vendor_batches (app_id, object_id, lane, is_bulk, targets, badges, next_at, expires_at)
+    SELECT $1, push.object_id, batch.lane, batch."isBulk", batch.targets, batch.badges, now(),
+           least(push.expires_at, now() + interval '1 day')
+      FROM jsonb_to_recordset($2::jsonb)
+        AS batch ("objectId" text, lane text, "isBulk" boolean, targets text[], badges integer[])
+      JOIN push.notifications AS push ON push.app_id = $1 AND push.object_id = batch."objectId"
+  )
+  INSERT INTO push.vendor_counts AS known (app_id, object_id, vendor, targeted, reasons)
+  SELECT $1, push.object_id, added.vendor, added.targeted, added.reasons
+    FROM (SELECT "objectId", vendor, sum(targeted)::int AS targeted,
+                 coalesce((jsonb_agg(reasons) FILTER (WHERE reasons <> '{}'))->0, '{}') AS reasons
+            FROM jsonb_to_recordset($3::jsonb) AS one ("objectId" text, vendor text, targeted integer, reasons jsonb)
+           GROUP BY 1, 2) AS added
+    JOIN push.notifications AS push ON push.app_id = $1 AND push.object_id = added."objectId"
+  ON CONFLICT ON CONSTRAINT vendor_counts_pkey DO UPDATE
+     SET targeted = known.targeted + excluded.targeted, reasons = ${sumOf('known.reasons', 'excluded.reasons')}`;
+
+const CLAIM = `
+  WITH due AS (
+    SELECT id FROM push.vendor_batches
+     WHERE is_bulk = $1 AND next_at <= now() AND (lease_until IS NULL OR lease_until <= now())
+       AND app_id || ' ' || lane <> ALL ($4)
+     ORDER BY next_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
+  )
+  UPDATE push.vendor_batches AS batch SET lease_owner = $3, lease_until = now() + make_interval(secs => $5)
+    FROM due, push.notifications AS push
+   WHERE batch.id = due.id AND push.app_id = batch.app_id AND push.object_id = batch.object_id
+  RETURNING batch.id::text AS id, batch.app_id AS "appId", batch.object_id AS "objectId", lane, targets, badges, attempt,
+            batch.expires_at AS "expiresAt", batch.lease_owner AS lease, push.data, push.message, push.prod,
+            push.request_id AS "requestId"`;
+
+const RENEW = `
+  UPDATE push.vendor_batches AS batch SET lease_until = now() + make_interval(secs => $2)
+    FROM jsonb_to_recordset($1::jsonb) AS held (id bigint, lease text)
+   WHERE batch.id = held.id AND batch.lease_owner = held.lease
+  RETURNING batch.id::text AS id`;
+
+const targetsWith = (token: string, condition: string) => `
+  SELECT object_id AS "objectId", ${token} AS token, coalesce(device_type, '') AS platform,
+         nullif(fields->>'apnsTopic', '') AS topic
+    FROM push.installations
+   WHERE app_id = $1 AND object_id = ANY ($2) AND valid AND ${condition}`;
+
+const TARGETS: Readonly<Record<Vendor, string>> = {
+  apns: targetsWith('device_token', 'device_token IS NOT NULL'),
+  fcm: targetsWith(`fields->>'registrationId'`, `lower(fields->>'vendor') = 'fcm' AND fields->>'registrationId' <> ''`),
+};
+
+/**
+ * A token is dead only if it is still the one that was sent to, and the app has not saved the installation after the token died:
+ * a device can register the same token again.
+ */
+const SETTLE = `
+  WITH held AS (
+    SELECT id, app_id, object_id, split_part(lane, '/', 1) AS vendor FROM push.vendor_batches
+     WHERE id = $1 AND lease_owner = $2 FOR UPDATE
+  ), ended AS (
+    DELETE FROM push.vendor_batches AS batch USING held WHERE batch.id = held.id AND cardinality($3::text[]) = 0
+  ), kept AS (
+    UPDATE push.vendor_batches AS batch
+       SET targets = $3, badges = $4::integer[], attempt = least(attempt + $6::int, 1000), lease_owner = NULL, lease_until = NULL,
+           next_at = now() + make_interval(secs => $5)
+      FROM held WHERE batch.id = held.id AND cardinality($3::text[]) > 0
+  ), counted AS (
+    UPDATE push.vendor_counts AS known
+       SET accepted = accepted + ($7::jsonb->>'accepted')::int, invalid = invalid + ($7::jsonb->>'invalid')::int,
+           rejected = rejected + ($7::jsonb->>'rejected')::int, expired = expired + ($7::jsonb->>'expired')::int,
+           reasons = ${sumOf('known.reasons', '$8::jsonb')}
+      FROM held WHERE known.app_id = held.app_id AND known.object_id = held.object_id AND known.vendor = held.vendor
+  ), invalidated AS (
+    UPDATE push.installations AS i SET valid = false, invalid_reason = dead.reason
+      FROM held, jsonb_to_recordset($9::jsonb) AS dead ("objectId" text, token text, reason text, since timestamptz)
+     WHERE i.app_id = held.app_id AND i.object_id = dead."objectId" AND i.valid
+       AND dead.token IN (i.device_token, i.fields->>'registrationId')
+       AND (dead.since IS NULL OR i.updated_at < dead.since)
+    RETURNING 1
+  )
+  SELECT EXISTS (SELECT 1 FROM held) AS "isHeld", (SELECT count(*)::int FROM invalidated) AS invalidated`;
+
+/** Limit of the batches that are counted: the exact value does not matter above it. */
+const COUNTED = 10_000;
+
+const WAITING = `
+  SELECT split_part(lane, '/', 1) AS vendor, sum(cardinality(targets))::float8 AS devices,
+         greatest(extract(epoch FROM now() - min(next_at)), 0)::float8 AS seconds
+    FROM (SELECT lane, targets, next_at FROM push.vendor_batches ORDER BY is_bulk, next_at, id LIMIT ${COUNTED}) AS waiting
+   GROUP BY 1`;
+
+const COUNTS = `
+  SELECT object_id AS "objectId", vendor, targeted, accepted, invalid, rejected, expired,
+         targeted - accepted - invalid - rejected - expired AS waiting, reasons
+    FROM push.vendor_counts WHERE app_id = $1 AND object_id = ANY ($2) ORDER BY object_id, vendor`;

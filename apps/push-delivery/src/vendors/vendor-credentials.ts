@@ -1,0 +1,233 @@
+import { createPrivateKey } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import type { Repository } from 'typeorm';
+import { ApplicationDirectory } from '#admission';
+import { TtlCache } from '#bootstrap';
+import {
+  broadcastContracts,
+  credentialProblem,
+  DEFAULT_PROFILE,
+  type RpcData,
+  type ShownVendor,
+  type SplitCredentials,
+  splitCredentials,
+  type Vendor,
+  VENDOR_CREDENTIALS,
+  type VendorCredentials as Credentials,
+  VENDORS,
+  type vendorsRpc,
+} from '#contracts';
+import { appError, messageOf } from '#errors';
+import { Broadcasts } from '#messaging';
+import { Sealer } from '#security';
+import type { VendorChannelKey } from './vendor-route.rules.js';
+import { VendorCredentialEntity } from './vendor.entity.js';
+
+type Row = Readonly<VendorCredentialEntity>;
+/** Names a row of an application. */
+type Key = Pick<ShownVendor, 'vendor' | 'profile' | 'part'>;
+
+/** Credentials in plain text, with the version that changes with them. */
+export interface OpenCredentials<Name extends Vendor = Vendor> {
+  readonly version: number;
+  readonly credentials: Credentials<Name>;
+}
+
+/** The credentials of applications for channels of vendors. Secrets are sealed at rest and never shown. */
+@Injectable()
+export class VendorCredentials {
+  /** Cached sealed, as stored, for a second: no secret stays in memory in plain text. */
+  readonly #rows = new TtlCache<readonly Row[]>((appId) => this.#read(appId));
+
+  constructor(
+    @InjectRepository(VendorCredentialEntity, 'push') private readonly repository: Repository<VendorCredentialEntity>,
+    private readonly sealer: Sealer,
+    private readonly applications: ApplicationDirectory,
+    private readonly broadcasts: Broadcasts,
+  ) {
+    broadcasts.on(broadcastContracts.vendorsChanged, ({ appId }) => {
+      this.#rows.forget(appId);
+    });
+  }
+
+  /** The channels of an application. @throws AppError SERVICE_UNAVAILABLE */
+  async channelsOf(appId: string): Promise<readonly VendorChannelKey[]> {
+    return (await this.#rows.get(appId)).flatMap(({ vendor: name, profile, part, shown }) => {
+      const vendor = VENDORS.find((known) => known === name);
+      return vendor === undefined ? [] : [{ vendor, profile, part, topics: topicsOf(shown['topics'] ?? '') }];
+    });
+  }
+
+  /** Reports that devices wait for senders. */
+  batchesAdded(): void {
+    this.broadcasts.send(broadcastContracts.vendorBatchesAdded, {});
+  }
+
+  /** @returns undefined where none are set @throws AppError SERVICE_UNAVAILABLE if they cannot be read or opened */
+  async find<Name extends Vendor>(
+    appId: string,
+    key: Key & { vendor: Name },
+  ): Promise<OpenCredentials<Name> | undefined> {
+    const row = (await this.#rows.get(appId)).find((one) => isNamed(one, key));
+    if (row === undefined) return undefined;
+    // The vendor of the row has selected the schema.
+    const credentials = { ...row.shown, ...this.#secretsOf(row) } as Credentials<Name>;
+    return { version: row.updatedAt.getTime(), credentials };
+  }
+
+  async list(appId: string): Promise<ShownVendor[]> {
+    return (await this.#read(appId)).map((row) => this.#shown(row));
+  }
+
+  /** @throws AppError INCORRECT_TYPE, which names the field, never its value; NOT_FOUND for an unknown application */
+  async set({ appId, vendor, profile, fields }: RpcData<typeof vendorsRpc.set>): Promise<ShownVendor> {
+    const { shown, secrets } = parseVendorCredentials(vendor, profile, fields);
+    if ((await this.applications.find(appId)) === null)
+      throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
+    const part = shown['teamId'] ?? '';
+    const key = { appId, vendor, profile, part };
+    const sealedSecrets = this.sealer.seal(JSON.stringify(secrets), vendorContext(key));
+    const row = { ...key, shown, sealedSecrets };
+    // The clock of the database gives every change its version.
+    await this.repository.upsert({ ...row, updatedAt: () => 'clock_timestamp()' }, [
+      'appId',
+      'vendor',
+      'profile',
+      'part',
+    ]);
+    this.#announce(appId);
+    return { vendor, profile, part, shown, secrets: Object.keys(secrets) };
+  }
+
+  /** @throws AppError NOT_FOUND */
+  async remove({ appId, vendor, profile, part }: RpcData<typeof vendorsRpc.remove>): Promise<void> {
+    const { affected } = await this.repository.delete({ appId, vendor, profile, part });
+    if (affected !== 1) throw noCredentials({ vendor, profile, part });
+    this.#announce(appId);
+  }
+
+  /** @throws Error if a stored row was sealed with another secret: no push would reach its vendor */
+  async assertSecretFits(): Promise<void> {
+    const [row] = await this.repository.find({ take: 1 });
+    if (row !== undefined) this.#secretsOf(row);
+  }
+
+  #read(appId: string): Promise<Row[]> {
+    return this.repository.find({ where: { appId }, order: { vendor: 'ASC', profile: 'ASC', part: 'ASC' } });
+  }
+
+  #announce(appId: string): void {
+    this.#rows.forget(appId);
+    this.broadcasts.send(broadcastContracts.vendorsChanged, { appId });
+  }
+
+  #shown(row: Row): ShownVendor {
+    const { vendor, profile, part, shown } = row;
+    return { vendor: vendor as Vendor, profile, part, shown: { ...shown }, secrets: Object.keys(this.#secretsOf(row)) };
+  }
+
+  /** @throws AppError SERVICE_UNAVAILABLE; for the log, its cause names the credentials and the reason */
+  #secretsOf(row: Row): Record<string, string> {
+    try {
+      return JSON.parse(this.sealer.open(row.sealedSecrets, vendorContext(row))) as Record<string, string>;
+    } catch (error) {
+      const reason = `the credentials of application ${row.appId} for ${row.vendor} cannot be used: ${messageOf(error)}`;
+      throw appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
+    }
+  }
+}
+
+function isNamed(row: Row, { vendor, profile, part }: Key): boolean {
+  return row.vendor === vendor && row.profile === profile && row.part === part;
+}
+
+/** The sealing context of an application's credentials for a vendor. */
+export function vendorContext({
+  appId,
+  vendor,
+  profile,
+  part,
+}: Pick<Row, 'appId' | 'vendor' | 'profile' | 'part'>): string {
+  return `vendor credentials of ${appId} for ${vendor} ${profile} ${part}`;
+}
+
+/** The error for credentials that are not set. */
+export function noCredentials({ vendor, profile, part }: Key): Error {
+  const of = [
+    profile === DEFAULT_PROFILE ? '' : ` of the profile ${profile}`,
+    part === '' ? '' : ` of the team ${part}`,
+  ];
+  return appError('NOT_FOUND', { message: `The application has no credentials for ${vendor}${of.join('')}.` });
+}
+
+/** Bundle ids from a list with commas. */
+export function topicsOf(text: string): string[] {
+  return text.split(',').flatMap((topic) => topic.trim() || []);
+}
+
+/**
+ * Parses the fields that an operator sets.
+ * @throws AppError INCORRECT_TYPE, which names the field, never its value
+ */
+export function parseVendorCredentials(
+  vendor: Vendor,
+  profile: string,
+  fields: Readonly<Record<string, string>>,
+): SplitCredentials {
+  const problem =
+    credentialProblem(vendor, VENDOR_CREDENTIALS[vendor], fields) ?? PROBLEMS[vendor](fields, profile) ?? undefined;
+  if (problem !== undefined) throw appError('INCORRECT_TYPE', { message: problem });
+  const split = splitCredentials(VENDOR_CREDENTIALS[vendor], fields);
+  if (vendor !== 'fcm') return split;
+  return { ...split, shown: { projectId: parseServiceAccount(fields['serviceAccount'] ?? '')?.project_id ?? '' } };
+}
+
+type Problem = (fields: Readonly<Record<string, string>>, profile: string) => string | undefined;
+
+const PROBLEMS: Readonly<Record<Vendor, Problem>> = {
+  apns: ({ privateKey = '' }, profile) => {
+    if (profile !== DEFAULT_PROFILE) return 'apns has no profiles: the topic of an installation selects the team.';
+    return isSigningKey(privateKey, 'ec', 'prime256v1')
+      ? undefined
+      : 'privateKey: must be the .p8 file that developer.apple.com has given for the key (a PEM text, curve P-256)';
+  },
+  fcm: ({ serviceAccount = '' }) => {
+    const account = parseServiceAccount(serviceAccount);
+    if (account === undefined)
+      return 'serviceAccount: must be the JSON file of a service account with project_id, client_email and private_key (Firebase console, Project settings, Service accounts, Generate new private key)';
+    return isSigningKey(account.private_key, 'rsa')
+      ? undefined
+      : 'serviceAccount: its private_key is not an RSA key. Generate a new private key in the Firebase console.';
+  },
+};
+
+function isSigningKey(pem: string, type: 'ec' | 'rsa', curve?: string): boolean {
+  try {
+    const key = createPrivateKey(pem);
+    return key.asymmetricKeyType === type && key.asymmetricKeyDetails?.namedCurve === curve;
+  } catch {
+    return false;
+  }
+}
+
+/** The members of a service account's file that are used. */
+export interface ServiceAccount {
+  readonly project_id: string;
+  readonly client_email: string;
+  readonly private_key: string;
+}
+
+const PROJECT_ID = /^[a-z0-9:.-]{1,100}$/;
+
+/** @returns undefined for a text that is not the file of a service account */
+export function parseServiceAccount(text: string): ServiceAccount | undefined {
+  try {
+    const account = JSON.parse(text) as Partial<Record<keyof ServiceAccount, unknown>>;
+    const { project_id: project, client_email: email, private_key: key } = account;
+    if (typeof project !== 'string' || typeof email !== 'string' || typeof key !== 'string') return undefined;
+    return PROJECT_ID.test(project) ? { project_id: project, client_email: email, private_key: key } : undefined;
+  } catch {
+    return undefined;
+  }
+}

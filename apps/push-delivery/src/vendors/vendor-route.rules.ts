@@ -1,0 +1,130 @@
+import { DEFAULT_PROFILE, type JsonObject, VENDORS, type Vendor } from '#contracts';
+import type { PushJob, TargetedInstallation, VendorAddress } from '../pushes/push.row.js';
+
+/** A channel of an application: a vendor for which it has credentials. */
+export interface VendorChannelKey {
+  readonly vendor: Vendor;
+  readonly profile: string;
+  /** The team id of APNs; empty for other vendors. */
+  readonly part: string;
+  /** The topics of APNs; empty for other vendors. */
+  readonly topics: readonly string[];
+}
+
+/** The devices of a push that channels of vendors take. */
+export interface VendorShare {
+  readonly objectId: string;
+  readonly isBulk: boolean;
+  /** The push counts the badges of Apple devices up. */
+  readonly countsBadges: boolean;
+  /** By lane, the object ids of installations. */
+  readonly lanes: ReadonlyMap<string, readonly string[]>;
+  /** By vendor and reason, the number of devices that name a vendor and take another channel. */
+  readonly missing: ReadonlyMap<string, ReadonlyMap<string, number>>;
+}
+
+/** A push, as far as its routes depend on it. */
+type RoutedPush = Pick<PushJob, 'objectId' | 'message' | 'prod'>;
+
+/** The channel of a device: a lane, or none and the reason why the vendor that it names does not take it. */
+type Route = { readonly lane?: string; readonly missing?: readonly [vendor: string, reason: string] };
+
+const APPLE_PLATFORMS: ReadonlySet<string> = new Set(['ios', 'macos', 'tvos', 'watchos']);
+/** By the value of an installation's `vendor`, the name of the vendor here (facts of LeanCloud's SDKs). */
+const VENDOR_NAMES: ReadonlyMap<string, string> = new Map([
+  ['fcm', 'fcm'],
+  ['hms', 'huawei'],
+  ['honor', 'honor'],
+  ['mi', 'xiaomi'],
+  ['mi-intl', 'xiaomi'],
+  ['mz', 'meizu'],
+  ['oppo', 'oppo'],
+  ['vivo', 'vivo'],
+]);
+
+/** The name of a lane: what limits or stops a lane concerns one application, vendor, set of credentials and environment. */
+export function laneName({ vendor, profile, part }: Omit<VendorChannelKey, 'topics'>, prod: 'dev' | 'prod'): string {
+  return [vendor, profile, part, prod].join('/');
+}
+
+/** The parts of the name of a lane; undefined for a vendor that this release does not know. */
+export function parseLane(
+  name: string,
+): (Omit<VendorChannelKey, 'topics'> & { readonly prod: 'dev' | 'prod' }) | undefined {
+  const [vendorName, profile = DEFAULT_PROFILE, part = '', prod] = name.split('/');
+  const vendor = VENDORS.find((known) => known === vendorName);
+  return vendor === undefined ? undefined : { vendor, profile, part, prod: prod === 'dev' ? 'dev' : 'prod' };
+}
+
+/**
+ * Selects one channel for each device of a page: the vendor's, if the application has credentials for it, else the device's own queue
+ * (docs/decisions.md, Vendor channels).
+ */
+export function routePage(
+  push: RoutedPush,
+  installations: readonly TargetedInstallation[],
+  channels: readonly VendorChannelKey[],
+  isBulk: boolean,
+): { installations: TargetedInstallation[]; share: VendorShare | undefined } {
+  const lanes = new Map<string, string[]>();
+  const missing = new Map<string, Map<string, number>>();
+  const routed = installations.map((installation) => {
+    const { lane, missing: reason } = routeOf(push, installation, channels);
+    if (reason !== undefined) count(missing, ...reason);
+    if (lane === undefined) return installation;
+    const targets = lanes.get(lane);
+    if (targets === undefined) lanes.set(lane, [installation.objectId]);
+    else targets.push(installation.objectId);
+    return { ...installation, lane };
+  });
+  if (lanes.size === 0 && missing.size === 0) return { installations: routed, share: undefined };
+  const countsBadges = countsBadgesUp(push);
+  return { installations: routed, share: { objectId: push.objectId, isBulk, countsBadges, lanes, missing } };
+}
+
+function routeOf(push: RoutedPush, installation: TargetedInstallation, channels: readonly VendorChannelKey[]): Route {
+  const { address, deviceType } = installation;
+  if (address === undefined || deviceType === null) return {};
+  if (APPLE_PLATFORMS.has(deviceType)) return address.hasToken ? appleRoute(push, address, channels) : {};
+  return deviceType === 'android' ? androidRoute(push, address, channels) : {};
+}
+
+function appleRoute({ message, prod }: RoutedPush, address: VendorAddress, all: readonly VendorChannelKey[]): Route {
+  const teams = all.filter(({ vendor }) => vendor === 'apns');
+  if (teams.length === 0) return { missing: ['apns', 'no credentials'] };
+  const { topic = address.topic, teamId = address.teamId } = message.apns ?? {};
+  const candidates = teams
+    .filter(({ part }) => teamId === null || part === teamId)
+    .filter(({ topics }) => (topic === null ? topics.length === 1 : topics.some((known) => isSameApp(topic, known))));
+  const [team] = candidates;
+  if (team !== undefined && candidates.length === 1) return { lane: laneName(team, prod) };
+  if (candidates.length > 1) return { missing: ['apns', 'several teams, and none is named'] };
+  return { missing: ['apns', topic === null ? 'no topic' : 'no credentials for the topic'] };
+}
+
+/** Whether a topic is a bundle id or one of its suffixed forms, such as `.voip`. */
+export function isSameApp(topic: string, bundleId: string): boolean {
+  return topic === bundleId || topic.startsWith(`${bundleId}.`);
+}
+
+function androidRoute({ prod }: RoutedPush, address: VendorAddress, all: readonly VendorChannelKey[]): Route {
+  const vendor = VENDOR_NAMES.get(address.vendor?.toLowerCase() ?? '');
+  if (vendor === undefined || !address.hasRegistrationId) return {};
+  const profile = address.profile ?? DEFAULT_PROFILE;
+  const channel = all.find((one) => one.vendor === vendor && one.profile === profile);
+  return channel === undefined
+    ? { missing: [vendor, 'no credentials of the profile'] }
+    : { lane: laneName(channel, prod) };
+}
+
+function countsBadgesUp({ message }: RoutedPush): boolean {
+  const body = JSON.parse(message.bodies['ios'] ?? message.body) as JsonObject;
+  const native = body['aps'];
+  const isNative = typeof native === 'object' && native !== null && !Array.isArray(native);
+  return (isNative ? native['badge'] : body['badge']) === 'Increment';
+}
+
+function count(missing: Map<string, Map<string, number>>, vendor: string, reason: string): void {
+  const reasons = missing.get(vendor) ?? new Map<string, number>();
+  missing.set(vendor, reasons.set(reason, (reasons.get(reason) ?? 0) + 1));
+}

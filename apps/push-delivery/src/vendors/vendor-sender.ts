@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { Clock } from '#bootstrap';
+import { broadcastContracts } from '#contracts';
+import { ClaimingWorker } from '#database';
+import { messageOf } from '#errors';
+import { Broadcasts } from '#messaging';
+import { Metrics } from '#observability';
+import { type Held, Leases } from '../pushes/leases.js';
+import { settlementOf, type Settlement, type TargetOutcome } from './settlement.rules.js';
+import { type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
+import { VendorChannels } from './vendor-channels.js';
+import { type VendorLane, VendorLanes } from './vendor-lane.js';
+import type { Outcome, VendorTarget } from './vendor.types.js';
+
+/** Batches at once in this process, of all lanes and of one lane: a silent vendor leaves slots for the others. */
+const SLOTS = { single: { all: 32, lane: 16, claim: 8 }, bulk: { all: 8, lane: 2, claim: 1 } };
+type Kind = keyof typeof SLOTS;
+
+/** Passes the devices of pushes to the push services of vendors (ADR 35). */
+@Injectable()
+export class VendorSender implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  readonly #logger = new Logger('Vendors');
+  readonly #lanes: VendorLanes;
+  readonly #leases: Leases<VendorBatch>;
+  readonly #workers: readonly ClaimingWorker<Held<VendorBatch>>[];
+  /** By kind and lane, the batches in progress. */
+  readonly #running = { single: new Map<string, number>(), bulk: new Map<string, number>() };
+
+  constructor(
+    private readonly batches: VendorBatchesRepository,
+    channels: VendorChannels,
+    private readonly clock: Clock,
+    private readonly metrics: Metrics,
+    broadcasts: Broadcasts,
+  ) {
+    this.#lanes = new VendorLanes(channels, metrics.vendorRequests);
+    this.#leases = new Leases((held) => batches.renew(held));
+    this.#workers = [this.#worker('single'), this.#worker('bulk')];
+    broadcasts.on(broadcastContracts.vendorBatchesAdded, () => {
+      this.#wake();
+    });
+    broadcasts.on(broadcastContracts.vendorsChanged, () => {
+      this.#wake();
+    });
+    metrics.sample({ gauges: [metrics.vendorWaiting, metrics.vendorOldest], read: () => this.#measure() });
+  }
+
+  onApplicationBootstrap(): void {
+    this.#leases.start();
+    for (const worker of this.#workers) worker.start();
+  }
+
+  /** Before the databases close. Requests in progress end, and their results are recorded. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.stopClaiming()));
+    this.#leases.stopAll();
+    await Promise.all(this.#workers.map((worker) => worker.finished()));
+    this.#leases.close();
+    this.#lanes.close();
+  }
+
+  #worker(kind: Kind): ClaimingWorker<Held<VendorBatch>> {
+    const { all, claim } = SLOTS[kind];
+    return new ClaimingWorker({
+      slots: () => all,
+      claim: async (free) => {
+        const limit = Math.min(free, claim);
+        const claimedAt = performance.now();
+        const claimed = await this.batches.claim(limit, randomUUID(), kind === 'bulk', this.#closed(kind));
+        for (const batch of claimed) this.#count(kind, batch, 1);
+        return { items: this.#leases.hold(claimed, claimedAt), isMoreDue: claimed.length === limit };
+      },
+      work: (batch) => this.#workOn(kind, batch),
+      logger: this.#logger,
+      failureText: 'no batch of a vendor could be claimed',
+    });
+  }
+
+  #wake(): void {
+    for (const worker of this.#workers) worker.wake();
+  }
+
+  /** The lanes that get no further batch now. */
+  #closed(kind: Kind): string[] {
+    const full = [...this.#running[kind]].filter(([, count]) => count >= SLOTS[kind].lane).map(([name]) => name);
+    return [...full, ...this.#lanes.resting()];
+  }
+
+  #count(kind: Kind, { appId, lane }: VendorBatch, change: 1 | -1): void {
+    const name = `${appId} ${lane}`;
+    const count = (this.#running[kind].get(name) ?? 0) + change;
+    if (count === 0) this.#running[kind].delete(name);
+    else this.#running[kind].set(name, count);
+  }
+
+  async #workOn(kind: Kind, batch: Held<VendorBatch>): Promise<void> {
+    try {
+      await this.#send(batch);
+    } catch (error) {
+      // The lease expires, and the next process that claims the batch repeats it.
+      const { objectId, requestId } = batch;
+      this.#logger.warn(`a batch of push ${objectId} waits until its lease expires: ${messageOf(error)}`, {
+        requestId,
+      });
+    } finally {
+      this.#leases.release(batch);
+      this.#count(kind, batch, -1);
+    }
+  }
+
+  async #send(batch: Held<VendorBatch>): Promise<void> {
+    const lane = await this.#lanes.find(batch.appId, batch.lane);
+    const results = lane === undefined ? withoutLane(batch) : lane.judge(await this.#results(batch, lane));
+    const settlement = settlementOf(results, {
+      attempt: batch.attempt,
+      now: this.clock.now(),
+      expiresAt: batch.expiresAt,
+      restMs: lane?.restMs ?? 0,
+      random: Math.random(),
+    });
+    const invalidated = await this.batches.settle(batch, settlement);
+    if (invalidated === undefined) return;
+    this.#report(batch, settlement);
+  }
+
+  async #results(batch: Held<VendorBatch>, lane: VendorLane): Promise<TargetOutcome[]> {
+    const isExpired = this.clock.now() >= batch.expiresAt;
+    const found = isExpired ? new Map<string, VendorTarget>() : await this.batches.targets(batch, lane.vendor);
+    const devices = batch.targets.map((objectId, place) => {
+      const badge = batch.badges?.[place] ?? null;
+      const target = found.get(objectId);
+      return { objectId, badge, ...(target === undefined ? {} : { target: { ...target, badge } }) };
+    });
+    const gone: Outcome = isExpired
+      ? { kind: 'waiting', reason: 'expired' }
+      : { kind: 'rejected', reason: 'the device has changed' };
+    const sent = await this.#sendAll(
+      batch,
+      lane,
+      devices.flatMap(({ target }) => target ?? []),
+    );
+    return devices.map((device) => ({ ...device, outcome: sent.get(device.objectId) ?? gone }));
+  }
+
+  /** @returns the outcomes by object id */
+  async #sendAll(
+    batch: Held<VendorBatch>,
+    lane: VendorLane,
+    targets: readonly VendorTarget[],
+  ): Promise<Map<string, Outcome>> {
+    const { targetsPerRequest: size } = lane.channel;
+    const outcomes = new Map<string, Outcome>();
+    const requests = Array.from({ length: Math.ceil(targets.length / size) }, async (_, place) => {
+      const some = targets.slice(place * size, (place + 1) * size);
+      const answered = await lane.send(batch, some, batch.stop.signal);
+      for (const [index, { objectId }] of some.entries()) {
+        const outcome = answered[index];
+        if (outcome !== undefined) outcomes.set(objectId, outcome);
+      }
+    });
+    await Promise.all(requests);
+    return outcomes;
+  }
+
+  #report({ lane }: VendorBatch, { counts, remaining, isAttempt }: Settlement): void {
+    const [vendor = ''] = lane.split('/', 1);
+    for (const [outcome, devices] of Object.entries(counts))
+      this.metrics.vendorMessages.inc({ vendor, outcome }, devices);
+    if (isAttempt) this.metrics.vendorMessages.inc({ vendor, outcome: 'retried' }, remaining.length);
+  }
+
+  async #measure(): Promise<void> {
+    const waiting = await this.batches.waiting();
+    this.metrics.vendorWaiting.reset();
+    this.metrics.vendorOldest.reset();
+    for (const { vendor, devices, seconds } of waiting) {
+      this.metrics.vendorWaiting.set({ vendor }, devices);
+      this.metrics.vendorOldest.set({ vendor }, seconds);
+    }
+  }
+}
+
+/** The application has no credentials for the lane any more: its devices wait for new ones. */
+function withoutLane({ targets, badges }: VendorBatch): TargetOutcome[] {
+  return targets.map((objectId, place) => ({
+    objectId,
+    badge: badges?.[place] ?? null,
+    outcome: { kind: 'credentials', reason: 'no credentials' },
+  }));
+}

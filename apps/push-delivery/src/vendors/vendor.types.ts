@@ -1,0 +1,51 @@
+import type { JsonObject } from '#contracts';
+import type { StoredMessage } from '../pushes/push.row.js';
+
+/** The result of one device. Reasons come from short lists, because the record of the push counts devices by reason. */
+export type Outcome =
+  /** Taken by the vendor. */
+  | { readonly kind: 'accepted' }
+  /** The token is dead. `since`: from this time on. `isDoubtful`: wrong credentials would have the same answer. */
+  | { readonly kind: 'invalid'; readonly reason: string; readonly since?: Date; readonly isDoubtful?: boolean }
+  /** Not to be tried again. */
+  | { readonly kind: 'rejected'; readonly reason: string }
+  /** To be tried later. `slowsLane`: the vendor asks for fewer requests, for `restMs` for none. */
+  | { readonly kind: 'later'; readonly reason: string; readonly slowsLane?: boolean; readonly restMs?: number }
+  /** The request has left and no answer came: it is tried again. */
+  | { readonly kind: 'unsure'; readonly reason: string }
+  /** The credentials do not work: nothing of the lane is tried until it has rested. */
+  | { readonly kind: 'credentials'; readonly reason: string }
+  /** Not tried: the lane rests or the process stops. */
+  | { readonly kind: 'waiting'; readonly reason: string };
+
+/** A push, as channels see it. */
+export interface VendorPush {
+  readonly appId: string;
+  readonly objectId: string;
+  readonly data: JsonObject;
+  readonly message: StoredMessage;
+  readonly prod: 'dev' | 'prod';
+  readonly expiresAt: Date;
+}
+
+/** A device with its token as it is now. */
+export interface VendorTarget {
+  readonly objectId: string;
+  readonly token: string;
+  readonly platform: string;
+  /** The app that the installation names; null where it names none. */
+  readonly topic: string | null;
+  /** The value for a push that counts badges up. */
+  readonly badge: number | null;
+}
+
+/** The push service of a vendor, with one set of credentials in one environment. */
+export interface VendorChannel {
+  /** Devices of one request. */
+  readonly targetsPerRequest: number;
+  /** One outcome for each target, in their order. It never rejects: a failure is an outcome. */
+  send(push: VendorPush, targets: readonly VendorTarget[]): Promise<readonly Outcome[]>;
+  /** Signs in without sending to a device. @returns the problem; undefined where the credentials work */
+  check(): Promise<string | undefined>;
+  close(): void;
+}

@@ -1,0 +1,119 @@
+import { Controller, Inject, Module } from '@nestjs/common';
+import { pushSealingRpc, type RpcData, type RpcReply, vendorsRpc } from '#contracts';
+import { RpcHandler } from '#messaging';
+import { ProcessInfo, Readiness } from '#observability';
+import { SealedRows, type SealedTable, Sealer, sealerOf, weaknessOf } from '#security';
+import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig, type VendorsConfig } from '../push-delivery.config.js';
+import { PushDatabase } from '../push-delivery.database.js';
+import { VendorBatchesRepository } from './vendor-batches.repository.js';
+import { VendorChannels } from './vendor-channels.js';
+import { vendorContext, VendorCredentials } from './vendor-credentials.js';
+import { VendorSender } from './vendor-sender.js';
+
+type Rpc = typeof vendorsRpc;
+type Sealing = typeof pushSealingRpc;
+
+/** Lets operators set credentials of vendors, and replace the deployment's secret that seals them. */
+@Controller()
+class VendorsController {
+  constructor(
+    private readonly credentials: VendorCredentials,
+    private readonly channels: VendorChannels,
+    private readonly rows: SealedRows,
+  ) {}
+
+  @RpcHandler(vendorsRpc.set)
+  async set(wanted: RpcData<Rpc['set']>): Promise<RpcReply<Rpc['set']>> {
+    return { credentials: await this.credentials.set(wanted) };
+  }
+
+  @RpcHandler(vendorsRpc.remove)
+  async remove(wanted: RpcData<Rpc['remove']>): Promise<RpcReply<Rpc['remove']>> {
+    await this.credentials.remove(wanted);
+    return {};
+  }
+
+  @RpcHandler(vendorsRpc.list)
+  async list({ appId }: RpcData<Rpc['list']>): Promise<RpcReply<Rpc['list']>> {
+    return { vendors: await this.credentials.list(appId) };
+  }
+
+  @RpcHandler(vendorsRpc.check)
+  async check({ appId, ...key }: RpcData<Rpc['check']>): Promise<RpcReply<Rpc['check']>> {
+    return { problem: (await this.channels.check(appId, key)) ?? null };
+  }
+
+  @RpcHandler(vendorsRpc.try)
+  async try({ appId, vendor, profile, part, ...message }: RpcData<Rpc['try']>): Promise<RpcReply<Rpc['try']>> {
+    const outcome = await this.channels.try(appId, { vendor, profile, part }, message);
+    return { outcome: outcome.kind, reason: outcome.kind === 'accepted' ? null : outcome.reason };
+  }
+
+  @RpcHandler(pushSealingRpc.describe)
+  describe(_: RpcData<Sealing['describe']>): Promise<RpcReply<Sealing['describe']>> {
+    return Promise.resolve(this.rows.describe());
+  }
+
+  @RpcHandler(pushSealingRpc.walk)
+  walk(request: RpcData<Sealing['walk']>): Promise<RpcReply<Sealing['walk']>> {
+    return this.rows.walk(request);
+  }
+}
+
+/** Every column with sealed values. */
+const SEALED_TABLES: readonly SealedTable[] = [
+  {
+    name: 'credentials of vendors',
+    table: 'push.vendor_credentials',
+    key: { app_id: 'text', vendor: 'text', profile: 'text', part: 'text' },
+    values: [
+      {
+        sql: 't.sealed_secrets',
+        column: 'sealed_secrets',
+        context: ({ app_id: appId = '', vendor = '', profile = '', part = '' }) =>
+          vendorContext({ appId, vendor, profile, part }),
+      },
+    ],
+  },
+];
+
+/** The credentials of vendors, and what waits for their channels. */
+@Module({
+  providers: [
+    VendorBatchesRepository,
+    VendorChannels,
+    VendorCredentials,
+    {
+      provide: Sealer,
+      inject: [PUSH_DELIVERY_CONFIG],
+      useFactory: ({ vendors }: PushDeliveryConfig) => sealerOf(vendors as VendorsConfig),
+    },
+    {
+      provide: SealedRows,
+      inject: [PushDatabase, Sealer, ProcessInfo],
+      useFactory: (database: PushDatabase, sealer: Sealer, { instance }: ProcessInfo) =>
+        new SealedRows(database, sealer, SEALED_TABLES, instance),
+    },
+  ],
+  exports: [SealedRows, VendorBatchesRepository, VendorChannels, VendorCredentials],
+})
+export class VendorsModule {
+  constructor(
+    readiness: Readiness,
+    credentials: VendorCredentials,
+    facts: ProcessInfo,
+    @Inject(PUSH_DELIVERY_CONFIG) { vendors }: PushDeliveryConfig,
+  ) {
+    readiness.register('secret (push)', () => credentials.assertSecretFits());
+    const weakness = (vendors === undefined ? undefined : weaknessOf(vendors.secret)) ?? null;
+    facts.setting('secretWeakness', () => weakness);
+  }
+}
+
+/** What operators ask of the vendors' channels: served by dispatchers. */
+@Module({ imports: [VendorsModule], controllers: [VendorsController] })
+export class VendorOperationsModule {}
+
+/** The role `sender`. */
+@Module({ imports: [VendorsModule], providers: [VendorSender] })
+export class VendorSenderModule {}
