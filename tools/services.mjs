@@ -13,6 +13,7 @@ const SERVICES = {
   'push-delivery': { app: 'push-delivery', replicas: 1 },
   dispatcher: { app: 'push-delivery', replicas: 0, env: { GATEPOST_PUSH_ROLES: 'dispatcher' } },
   connector: { app: 'push-delivery', replicas: 0, env: { GATEPOST_PUSH_ROLES: 'connector' } },
+  sender: { app: 'push-delivery', replicas: 0, env: { GATEPOST_PUSH_ROLES: 'sender' } },
 };
 const READY_POLL_MS = 100;
 const READY_TIMEOUT_MS = 30_000;

@@ -1,0 +1,251 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import {
+  ApiClient,
+  type AppKeys,
+  createApplication,
+  eventually,
+  gatepost,
+  type GatepostServer,
+  type Json,
+  newFolder,
+  unique,
+  type VendorServices,
+} from '#testing';
+import { expectRefused } from './refusal.js';
+
+const TOPIC = 'com.example.app';
+const PATIENCE_MS = 15_000;
+/** A token of APNs that begins with the digits, which decide what happens. */
+const appleToken = (digits = 'a0') => digits + randomBytes(32).toString('hex').slice(digits.length);
+
+/** Pushes to devices that only the push service of a vendor reaches. */
+export function describeVendors(server: () => GatepostServer, vendors: () => VendorServices): void {
+  describe('the channels of vendors', () => {
+    let keys: AppKeys;
+    let folder: string;
+    const [baseUrl, api] = [() => server().baseUrls[0] ?? '', () => ApiClient.forApp(baseUrl(), keys)];
+    const master = () => ApiClient.forMaster(baseUrl(), keys);
+    const vendor = (...args: string[]) => gatepost(server(), 'vendors', ...args);
+    const fileWith = (text: string) => {
+      const file = join(folder, unique('secret'));
+      writeFileSync(file, text);
+      return `@${file}`;
+    };
+    const setApns = (changes: Record<string, string> = {}) => {
+      const { privateKey, ...shown } = { ...vendors().apns.credentials, ...changes };
+      const fields = Object.entries(shown).map(([name, value]) => `${name}=${value}`);
+      return vendor('set', keys.id, 'apns', ...fields, `privateKey=${fileWith(privateKey)}`);
+    };
+    const setFcm = (serviceAccount = vendors().fcm.credentials.serviceAccount) =>
+      vendor('set', keys.id, 'fcm', `serviceAccount=${fileWith(serviceAccount)}`);
+    const register = async (fields: Json) => {
+      const { status, body } = await api().post('/1.1/installations', fields);
+      expect(status).toBe(201);
+      return String(body['objectId']);
+    };
+    const iphone = (deviceToken: string, fields: Json = {}) =>
+      register({ deviceType: 'ios', deviceToken, apnsTopic: TOPIC, ...fields });
+    const installation = async (id: string) => (await master().get(`/1.1/installations/${id}`)).body;
+    const push = async (objectIds: readonly string[], body: Json) => {
+      const sent = await master().post('/1.1/push', { where: { objectId: { $in: [...objectIds] } }, ...body });
+      expect(sent.status).toBe(200);
+      return String(sent.body['objectId']);
+    };
+    const record = async (id: string) => (await api().get(`/1.1/tables/Notifications/${id}`)).body;
+    const settled = (id: string) =>
+      eventually(async () => {
+        const body = await record(id);
+        const all = Object.values((body['vendors'] ?? {}) as Record<string, Json>);
+        expect([body['status'], all.length > 0, all.map(({ waiting }) => waiting)]).toEqual([
+          'done',
+          true,
+          all.map(() => 0),
+        ]);
+        return body;
+      }, PATIENCE_MS);
+
+    beforeAll(async () => {
+      keys = await createApplication(server());
+      folder = newFolder('vendors');
+      await eventually(() => register({ deviceType: 'ios', deviceToken: appleToken() }));
+    });
+
+    it('leave a device without credentials as it was: unreachable', async () => {
+      const id = await push([await iphone(appleToken())], { data: { alert: 'nobody' } });
+      await eventually(async () => {
+        expect(await record(id)).toMatchObject({ status: 'done', platforms: { ios: { targeted: 1, unreachable: 1 } } });
+      });
+      expect(Object.keys(await record(id))).not.toContain('vendors');
+    });
+
+    it('are set and listed by the command line without their secrets, and checked at the vendors', async () => {
+      const { status, stdout, stderr } = await setApns();
+      expect([status, stderr]).toEqual([0, '']);
+      expect(stdout).toMatch(
+        /^apns TEAM123456\n {2}teamId +TEAM123456\n {2}keyId +KEY1234567\n {2}topics +com\.example\.app\n {2}privateKey +\(secret\)\n/,
+      );
+      expect((await setFcm()).status).toBe(0);
+      expect((await vendor('list', keys.id)).stdout).toMatch(
+        /\nfcm\n {2}projectId +example-project\n {2}serviceAccount +\(secret\)\n$/,
+      );
+      expect(await vendor('check', keys.id)).toEqual({
+        status: 0,
+        stdout: 'apns TEAM123456: ok\nfcm: ok\n',
+        stderr: '',
+      });
+    });
+
+    it('reach an iPhone through APNs, with the payload that its app reads', async () => {
+      const token = appleToken();
+      const device = await iphone(token, { badge: 4 });
+      const id = await push([device], {
+        expiration_interval: 3_600,
+        data: { alert: 'Lunch is ready', title: 'Canteen', badge: 'Increment', sound: 'default', order: { id: 7 } },
+      });
+      const body = await settled(id);
+      const [delivery, ...others] = vendors().apns.deliveriesTo(token);
+      expect(others).toEqual([]);
+      expect(delivery?.payload).toEqual({
+        aps: { alert: { title: 'Canteen', body: 'Lunch is ready' }, badge: 5, sound: 'default' },
+        order: { id: 7 },
+      });
+      expect(delivery?.headers).toMatchObject({
+        'apns-topic': TOPIC,
+        'apns-push-type': 'alert',
+        'apns-priority': '10',
+        'apns-collapse-id': id,
+      });
+      expect((await installation(device))['badge']).toBe(5);
+      expect(body).toMatchObject({
+        devices: 1,
+        successes: 1,
+        lcSuccesses: 0,
+        iosSuccesses: 1,
+        invalidTokens: 0,
+        errors: null,
+        platforms: { ios: { targeted: 1, unreachable: 0, vendor: 1 } },
+        vendors: { apns: { targeted: 1, accepted: 1, waiting: 0 } },
+      });
+    });
+
+    it('reach an Android device through FCM, with the payload that its SDK reads', async () => {
+      const registrationId = unique('token');
+      const fields = { deviceType: 'android', installationId: unique('android'), vendor: 'fcm', registrationId };
+      const id = await push([await register(fields)], { data: { alert: 'hello', title: 'Shop', order: 7 } });
+      await settled(id);
+      const [delivery, ...others] = vendors().fcm.deliveries.filter(({ token }) => token === registrationId);
+      expect(others).toEqual([]);
+      expect(delivery?.message).toMatchObject({
+        notification: { title: 'Shop', body: 'hello' },
+        android: { priority: 'HIGH', notification: { tag: id } },
+      });
+      const { payload = '' } = (delivery?.message['data'] ?? {}) as Record<string, string>;
+      expect(JSON.parse(payload)).toMatchObject({ alert: 'hello', title: 'Shop', order: 7 });
+      expect(await record(id)).toMatchObject({ successes: 1, fcmSuccesses: 1 });
+    });
+
+    it('mark a device with a dead token invalid, until it registers again', async () => {
+      const future = Math.floor(Date.now() / 1_000 + 3_600).toString(16);
+      const token = appleToken(`dead${future}`);
+      const device = await iphone(token);
+      expect(await settled(await push([device], { data: { alert: 'gone' } }))).toMatchObject({
+        invalidTokens: 1,
+        errors: 'apns: Unregistered (1)',
+      });
+      await eventually(async () => {
+        expect((await installation(device))['valid']).toBe(false);
+      });
+      await iphone(token).catch(() => undefined);
+      await api().post('/1.1/installations', { deviceType: 'ios', deviceToken: token });
+      expect(await installation(device)).toMatchObject({ valid: true });
+      expect(Object.keys(await installation(device))).not.toContain('invalidReason');
+    });
+
+    it('keep a device that has registered after the token died', async () => {
+      const token = appleToken('dead00000001');
+      const device = await iphone(token);
+      expect(await settled(await push([device], { data: { alert: 'back' } }))).toMatchObject({ invalidTokens: 1 });
+      expect((await installation(device))['valid']).toBe(true);
+    });
+
+    it('keep devices whose tokens are of another environment or app', async () => {
+      const tokens = Array.from({ length: 60 }, (_, index) => appleToken(index % 2 === 0 ? 'bad0' : '7e57'));
+      const devices = await Promise.all(tokens.map((token) => iphone(token)));
+      const body = await settled(await push(devices, { data: { alert: 'wrong' } }));
+      expect(body).toMatchObject({ invalidTokens: 0, vendors: { apns: { rejected: 60 } } });
+      const kept = await Promise.all(devices.map(installation));
+      expect(kept.map(({ valid }) => valid)).toEqual(devices.map(() => true));
+    });
+
+    it('try again what the vendor could not take, and lose nothing by a lost connection', async () => {
+      const tokens = [appleToken('b05e'), ...Array.from({ length: 30 }, () => appleToken())];
+      const devices = await Promise.all(tokens.map((token) => iphone(token)));
+      vendors().apns.delayMs = 50;
+      const id = await push(devices, { data: { alert: 'again' } });
+      await eventually(() => {
+        expect(vendors().apns.deliveries.length).toBeGreaterThan(0);
+      });
+      vendors().apns.breakConnections();
+      vendors().apns.delayMs = 0;
+      expect(await settled(id)).toMatchObject({ successes: 31, vendors: { apns: { accepted: 31 } } });
+      const ids = tokens.map(
+        (token) =>
+          new Set(
+            vendors()
+              .apns.deliveriesTo(token)
+              .map(({ headers }) => headers['apns-id']),
+          ),
+      );
+      expect(ids.map(({ size }) => size)).toEqual(tokens.map(() => 1));
+    });
+
+    it('wait while the credentials do not work, and go on at once with new ones', async () => {
+      const token = appleToken();
+      const device = await iphone(token);
+      await setApns({ keyId: 'WRONG12345' });
+      const check = await vendor('check', keys.id, 'apns');
+      expect(check.status).toBe(1);
+      expect(check.stdout).toMatch(/Apple does not accept the key: check teamId, keyId and the \.p8 file/);
+      const id = await push([device], { data: { alert: 'later' } });
+      await eventually(async () => {
+        expect(await record(id)).toMatchObject({ status: 'done', vendors: { apns: { waiting: 1 } } });
+      });
+      await setApns();
+      await settled(id);
+      expect(vendors().apns.deliveriesTo(token)).toHaveLength(1);
+    });
+
+    it('send one message to one token', async () => {
+      const token = appleToken();
+      const sent = await vendor('try', keys.id, 'apns', '--token', token);
+      expect([sent.status, sent.stderr]).toEqual([0, '']);
+      expect(vendors().apns.deliveriesTo(token)).toHaveLength(1);
+      const refused = await vendor('try', keys.id, 'fcm', '--token', 'other-app-1');
+      expectRefused(refused, /was not accepted \(rejected\): SENDER_ID_MISMATCH/);
+    });
+
+    it('refuse credentials that cannot work, in words that name the field', async () => {
+      expectRefused(await setApns({ teamId: 'short' }), /teamId: must be the 10 capital letters and digits/);
+      expectRefused(await setApns({ topics: 'com.example\napp' }), /topics: must be/);
+      expectRefused(await setApns({ privateKey: 'not a key' }), /privateKey: must be the \.p8 file/);
+      expectRefused(await setFcm('{}'), /serviceAccount: must be the JSON file of a service account/);
+      const { privateKey } = vendors().apns.credentials;
+      const other = JSON.stringify({ project_id: 'p', client_email: 'e@p', private_key: privateKey });
+      expectRefused(await setFcm(other), /its private_key is not an RSA key/);
+    });
+
+    it('can be removed: devices then use their own queues again', async () => {
+      expect((await vendor('remove', keys.id, 'fcm')).status).toBe(0);
+      const fields = { deviceType: 'android', installationId: unique('android'), vendor: 'fcm', registrationId: 'r' };
+      const id = await push([await register(fields)], { data: { alert: 'own queue' } });
+      await eventually(async () => {
+        const body = await record(id);
+        expect(body).toMatchObject({ status: 'done', platforms: { android: { queued: 1 } } });
+        expect(body['errors']).toBe('fcm: no credentials of the profile (1)');
+      });
+    });
+  });
+}
