@@ -15,10 +15,12 @@ import {
   pushImportRpc,
   pushIndexesRpc,
   pushOperationsRpc,
+  pushSealingRpc,
   type RpcContract,
   selfReportRpc,
   templatesRpc,
   textMessageProvidersRpc,
+  vendorsRpc,
 } from '#contracts';
 import { OperatorSocket, type RpcTransport, type ServedOperators, serveOperators } from '#messaging';
 import type { DataFolder } from './data-folder.js';
@@ -36,12 +38,14 @@ const OPERATOR_CONTRACTS = [
   pushImportRpc,
   pushIndexesRpc,
   pushOperationsRpc,
+  pushSealingRpc,
   identitiesRpc,
   lockoutsRpc,
   platformsRpc,
   selfReportRpc,
   templatesRpc,
   textMessageProvidersRpc,
+  vendorsRpc,
 ].flatMap((group) => Object.values<RpcContract>(group));
 
 /**

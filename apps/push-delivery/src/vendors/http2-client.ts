@@ -45,7 +45,7 @@ export class Http2Error extends Error {
  */
 export class Http2Client {
   readonly #connections = new Set<Connection>();
-  #opening: Promise<void> | undefined;
+  #isOpening = false;
   #failure: { readonly error: Http2Error; readonly until: number } | undefined;
   #waiting: (() => void)[] = [];
   #isClosed = false;
@@ -80,17 +80,19 @@ export class Http2Client {
   /** Resolves when a stream may be free. @throws Http2Error where no connection can be opened */
   async #freed(): Promise<void> {
     const usable = [...this.#connections].filter(({ isUsable }) => isUsable).length;
+    const failure = this.#failure !== undefined && performance.now() < this.#failure.until ? this.#failure : undefined;
+    if (usable === 0 && failure !== undefined) throw failure.error;
     const change = new Promise<void>((resolve) => this.#waiting.push(resolve));
-    if (usable < this.options.connections) this.#opening ??= this.#open();
-    if (usable === 0) await this.#opening;
-    else await change;
+    if (usable < this.options.connections && failure === undefined && !this.#isOpening) void this.#open();
+    await change;
   }
 
+  /** Opens a connection; it opens one at a time. */
   async #open(): Promise<void> {
+    this.#isOpening = true;
     try {
-      if (this.#failure !== undefined && performance.now() < this.#failure.until) throw this.#failure.error;
-      const connection = await Connection.open(this.origin, () => {
-        if (connection.isOver) this.#connections.delete(connection);
+      const connection = await Connection.open(this.origin, (changed) => {
+        if (changed.isOver) this.#connections.delete(changed);
         this.#wake();
       });
       this.#failure = undefined;
@@ -98,11 +100,9 @@ export class Http2Client {
       else this.#connections.add(connection);
     } catch (error) {
       const failure = error instanceof Http2Error ? error : new Http2Error(true, codeOf(error));
-      this.#failure ??= { error: failure, until: performance.now() + CONNECT_PAUSE_MS };
-      if (performance.now() >= this.#failure.until) this.#failure = undefined;
-      throw failure;
+      this.#failure = { error: failure, until: performance.now() + CONNECT_PAUSE_MS };
     } finally {
-      this.#opening = undefined;
+      this.#isOpening = false;
       this.#wake();
     }
   }
@@ -123,7 +123,7 @@ class Connection {
   #lastStreamId = Infinity;
   readonly #pings: NodeJS.Timeout;
 
-  static async open(origin: string, onChange: () => void): Promise<Connection> {
+  static async open(origin: string, onChange: (changed: Connection) => void): Promise<Connection> {
     const session = http2.connect(origin, { settings: { enablePush: false }, peerMaxConcurrentStreams: 1 });
     const connection = new Connection(session, onChange);
     await new Promise<void>((resolve, reject) => {
@@ -146,23 +146,23 @@ class Connection {
 
   private constructor(
     private readonly session: ClientHttp2Session,
-    private readonly onChange: () => void,
+    private readonly onChange: (changed: Connection) => void,
   ) {
     session.on('remoteSettings', ({ maxConcurrentStreams = MAX_STREAMS }) => {
       this.#limit = Math.min(MAX_STREAMS, maxConcurrentStreams);
-      this.onChange();
+      this.onChange(this);
     });
     session.on('goaway', (_code, lastStreamId) => {
       this.#isDraining = true;
       this.#lastStreamId = lastStreamId;
       // Node.js reports no id where the server gave the highest possible one.
-      this.onChange();
+      this.onChange(this);
     });
     // Each stream reports the failure, too.
     session.on('error', () => undefined);
     session.once('close', () => {
       clearInterval(this.#pings);
-      this.onChange();
+      this.onChange(this);
     });
     this.#pings = setInterval(() => {
       this.#ping();
@@ -195,7 +195,7 @@ class Connection {
     } finally {
       this.#active -= 1;
       if (this.#isDraining && this.#active === 0) this.session.close();
-      this.onChange();
+      this.onChange(this);
     }
   }
 

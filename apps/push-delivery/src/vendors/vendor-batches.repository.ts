@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Vendor, VendorCounts } from '#contracts';
 import type { Tx } from '#database';
 import { LEASE_SECONDS } from '../pushes/leases.js';
-import type { VendorShare } from './vendor-route.rules.js';
+import { laneName, type VendorChannelKey, type VendorShare } from './vendor-route.rules.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { DeadToken, Settlement } from './settlement.rules.js';
 import type { VendorPush, VendorTarget } from './vendor.types.js';
@@ -133,6 +133,16 @@ export class VendorBatchesRepository {
       'vendorBatches.settle',
     );
     return row?.isHeld === true ? row.invalidated : undefined;
+  }
+
+  /** Makes the waiting devices of credentials due now. */
+  async resume(appId: string, { vendor, profile, part }: Omit<VendorChannelKey, 'topics'>): Promise<void> {
+    await this.database.query(
+      `UPDATE push.vendor_batches SET next_at = now()
+        WHERE app_id = $1 AND lane = ANY ($2) AND next_at > now() AND lease_owner IS NULL`,
+      [appId, (['dev', 'prod'] as const).map((prod) => laneName({ vendor, profile, part }, prod))],
+      'vendorBatches.resume',
+    );
   }
 
   waiting(): Promise<WaitingDevices[]> {

@@ -22,6 +22,7 @@ import { appError, messageOf } from '#errors';
 import { Broadcasts } from '#messaging';
 import { Sealer } from '#security';
 import type { VendorChannelKey } from './vendor-route.rules.js';
+import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import { VendorCredentialEntity } from './vendor.entity.js';
 
 type Row = Readonly<VendorCredentialEntity>;
@@ -45,6 +46,7 @@ export class VendorCredentials {
     private readonly sealer: Sealer,
     private readonly applications: ApplicationDirectory,
     private readonly broadcasts: Broadcasts,
+    private readonly batches: VendorBatchesRepository,
   ) {
     broadcasts.on(broadcastContracts.vendorsChanged, ({ appId }) => {
       this.#rows.forget(appId);
@@ -96,6 +98,7 @@ export class VendorCredentials {
       'profile',
       'part',
     ]);
+    await this.batches.resume(appId, key);
     this.#announce(appId);
     return { vendor, profile, part, shown, secrets: Object.keys(secrets) };
   }

@@ -232,6 +232,11 @@ export class VendorLanes {
     return lane;
   }
 
+  /** The credentials of the application have changed: what rested because of them goes on. */
+  forget(appId: string): void {
+    for (const name of [...this.#lanes.keys()]) if (name.startsWith(`${appId} `)) this.#lanes.delete(name);
+  }
+
   close(): void {
     this.#lanes.clear();
   }

@@ -40,7 +40,8 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     broadcasts.on(broadcastContracts.vendorBatchesAdded, () => {
       this.#wake();
     });
-    broadcasts.on(broadcastContracts.vendorsChanged, () => {
+    broadcasts.on(broadcastContracts.vendorsChanged, ({ appId }) => {
+      this.#lanes.forget(appId);
       this.#wake();
     });
     metrics.sample({ gauges: [metrics.vendorWaiting, metrics.vendorOldest], read: () => this.#measure() });

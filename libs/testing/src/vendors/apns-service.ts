@@ -76,7 +76,8 @@ export class ApnsService {
     });
     server.on('stream', (stream, headers) => {
       stream.on('error', () => undefined);
-      void service.#handle(stream, headers);
+      // A broken connection ends the exchange.
+      service.#handle(stream, headers).catch(() => undefined);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     return service;
@@ -119,7 +120,10 @@ export class ApnsService {
     const [token = ''] = /[^/]*$/.exec(String(headers[':path'])) ?? [];
     if (token.startsWith('51e9') || stream.destroyed) return;
     const body = Buffer.concat(parts);
-    const refusal = this.refusal ?? (await this.#refusalOf(stream.session, headers, body)) ?? this.#fateOf(token);
+    const refusal =
+      this.refusal ??
+      (await this.#refusalOf(stream.session as ServerHttp2Session | undefined, headers, body)) ??
+      this.#fateOf(token);
     if (stream.destroyed) return;
     if (refusal !== undefined) {
       const { status, ...answer } = refusal;

@@ -97,7 +97,8 @@ export class FcmService {
     });
     server.on('stream', (stream, headers) => {
       stream.on('error', () => undefined);
-      void service.#handle(stream, headers);
+      // A broken connection ends the exchange.
+      service.#handle(stream, headers).catch(() => undefined);
     });
     tokenServer.on('request', (incoming, response) => {
       void service.#signIn(incoming, response);
