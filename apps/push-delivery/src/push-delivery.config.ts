@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ConfigError, environment, Secret } from '#bootstrap';
+import { ConfigError, environment, type Secret } from '#bootstrap';
 
 /** The variables of the push-delivery service. */
 export const pushDeliveryEnvironment = environment.pick({
@@ -41,6 +41,15 @@ const VENDOR_URLS = {
   'apns-dev': 'https://api.sandbox.push.apple.com',
   fcm: 'https://fcm.googleapis.com',
   'fcm-token': 'https://oauth2.googleapis.com/token',
+  huawei: 'https://push-api.cloud.huawei.com',
+  'huawei-token': 'https://oauth-login.cloud.huawei.com',
+  honor: 'https://push-api.cloud.honor.com',
+  'honor-token': 'https://iam.developer.honor.com',
+  /** The host of the region, unless it is replaced. */
+  xiaomi: '',
+  oppo: 'https://api.push.oppomobile.com',
+  vivo: 'https://api-push.vivo.com.cn',
+  meizu: 'http://server-api-push.meizu.com',
 } as const;
 
 type VendorService = keyof typeof VENDOR_URLS;
@@ -81,6 +90,12 @@ interface ConnectorConfig {
   readonly failedCredentials: string;
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
+}
+
+/** The channels of vendors, in a process that is more than a connector. */
+export function vendorsOf({ vendors }: PushDeliveryConfig): VendorsConfig {
+  if (vendors === undefined) throw new Error('a connector has no channels of vendors');
+  return vendors;
 }
 
 /** DI token of `PushDeliveryConfig`. */

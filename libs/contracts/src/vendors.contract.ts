@@ -13,6 +13,16 @@ const APPLE_ID = /^[A-Z0-9]{10}$/;
 /** Bundle ids and their suffixes, such as `com.example.app.voip`. */
 const TOPICS = /^[A-Za-z0-9.-]+(?: *, *[A-Za-z0-9.-]+)*$/;
 
+const vendorId = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,100}$/, 'must be letters and digits, as the console of the vendor shows it');
+const host = z.string().regex(/^[A-Za-z0-9.-]{1,255}$/, 'must be a host name such as cn.leancloud.push');
+const category = z.string().regex(/^[A-Z_]{1,40}$/, 'must be a class such as WORK');
+const packageName = z.string().regex(/^[A-Za-z0-9_.]{1,255}$/, 'must be a package name such as com.example.app');
+const title = credentialText(50)
+  .optional()
+  .describe('Title of pushes without one; unset: the name of the application.');
+
 /**
  * Credentials of an application for the push services of vendors, by vendor. A field with `isSecret` in its metadata is never shown
  * again (docs/vendors).
@@ -40,6 +50,45 @@ export const VENDOR_CREDENTIALS = {
       'The JSON file of the service account (Firebase console, Service accounts).',
     ),
   }),
+  huawei: z.strictObject({
+    appId: vendorId,
+    appSecret: credentialSecret,
+    intentHost: host.optional().describe('"Android Intent Hostname" of the app; unset: cn.leancloud.push.'),
+    category: category.optional().describe('Class of the messages that the console permits, such as WORK.'),
+    title,
+  }),
+  honor: z.strictObject({
+    appId: vendorId,
+    clientId: vendorId,
+    clientSecret: credentialSecret,
+    intentHost: host.optional().describe('"Android Intent Hostname" of the app; unset: cn.leancloud.push.'),
+    title,
+  }),
+  xiaomi: z.strictObject({
+    packageName: packageName.describe('Name of the app package.'),
+    appSecret: credentialSecret,
+    region: z
+      .string()
+      .regex(/^(?:cn|global|ru|in|eu)$/, 'must be cn, global, ru, in or eu')
+      .optional()
+      .describe('Where the devices are: cn, global, ru, in or eu; unset: cn.'),
+    channelId: credentialText(100).optional().describe('Message class (channel) of the console.'),
+    title,
+  }),
+  oppo: z.strictObject({
+    appKey: vendorId,
+    masterSecret: credentialSecret.describe('The master secret, not the app secret.'),
+    channelId: credentialText(100).optional().describe('Message class (channel) of the console.'),
+    title,
+  }),
+  vivo: z.strictObject({
+    appId: vendorId,
+    appKey: vendorId,
+    appSecret: credentialSecret,
+    category: category.optional().describe('Class of system messages; unset: marketing messages.'),
+    title,
+  }),
+  meizu: z.strictObject({ appId: vendorId, appSecret: credentialSecret, title }),
 } as const;
 
 /** A push service of a vendor that Gatepost sends through. */
@@ -60,7 +109,7 @@ export const DEFAULT_PROFILE = '_default';
 const vendor = z.enum(VENDORS);
 /** A set of credentials; installations name it in `deviceProfile`. */
 const profile = z.string().regex(/^(?:_default|[A-Za-z][A-Za-z0-9_]{0,63})$/, 'must be letters, digits and _');
-/** Distinguishes credentials of one vendor and profile: the team id of APNs, else empty. */
+/** Distinguishes credentials of one vendor and profile: the team id of APNs; `intl` for Xiaomi outside China; else empty. */
 const part = z.string().max(64);
 const key = z.object({ vendor, profile, part });
 

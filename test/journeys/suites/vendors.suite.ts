@@ -21,6 +21,26 @@ const PATIENCE_MS = 15_000;
 /** A token of APNs that begins with the digits, which decide what happens. */
 const appleToken = (digits = 'a0') => digits + randomBytes(32).toString('hex').slice(digits.length);
 
+/** By vendor, its name in the SDKs. */
+const ANDROID = [
+  ['huawei', 'HMS'],
+  ['honor', 'honor'],
+  ['xiaomi', 'mi'],
+  ['oppo', 'oppo'],
+  ['vivo', 'vivo'],
+  ['meizu', 'mz'],
+] as const;
+const SUCCESSES: Readonly<Record<string, string>> = { huawei: 'hms', xiaomi: 'mi' };
+/** What the receiver of LeanCloud's SDK reads. */
+const PAYLOADS = {
+  huawei: /intent:\/\/cn\.leancloud\.push\/notify_detail\?S\.content=%7B%22order%22%3A%7B%22id%22%3A7%7D%7D#Intent;/,
+  honor: /intent:\/\/cn\.leancloud\.push\/notify_detail\?S\.content=%7B%22order%22%3A%7B%22id%22%3A7%7D%7D#Intent;/,
+  xiaomi: /"payload":"{\\"alert\\":\\"Lunch is ready\\"/,
+  oppo: /"action_parameters":"{\\"order\\":{\\"id\\":7}}"/,
+  vivo: /"clientCustomMap":{"payload":"{\\"order\\":{\\"id\\":7}}"}/,
+  meizu: /"customAttribute":"{\\"alert\\":\\"Lunch is ready\\"/,
+} as const;
+
 /** Pushes to devices that only the push service of a vendor reaches. */
 export function describeVendors(server: () => GatepostServer, vendors: () => VendorServices): void {
   describe('the channels of vendors', () => {
@@ -145,6 +165,47 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
       const { payload = '' } = (delivery?.message['data'] ?? {}) as Record<string, string>;
       expect(JSON.parse(payload)).toMatchObject({ alert: 'hello', title: 'Shop', order: 7 });
       expect(await record(id)).toMatchObject({ successes: 1, fcmSuccesses: 1 });
+    });
+
+    describe.each(ANDROID)('of %s', (name, nameInSdk) => {
+      const device = (registrationId: string) =>
+        register({ deviceType: 'android', installationId: unique('android'), vendor: nameInSdk, registrationId });
+
+      it('take its credentials, and check them', async () => {
+        const fields = Object.entries(vendors().android.credentials[name]).map(([field, value]) =>
+          /secret/i.test(field) ? `${field}=${fileWith(value)}` : `${field}=${value}`,
+        );
+        const { status, stderr } = await vendor('set', keys.id, name, ...fields);
+        expect([status, stderr]).toEqual([0, '']);
+        expect(await vendor('check', keys.id, name)).toEqual({ status: 0, stdout: `${name}: ok\n`, stderr: '' });
+        const secret = Object.keys(vendors().android.credentials[name]).find((field) => /secret/i.test(field)) ?? '';
+        const wrong = fields.map((field) => (field.startsWith(secret) ? `${secret}=${fileWith('wrong')}` : field));
+        await vendor('set', keys.id, name, ...wrong);
+        const refused = await vendor('check', keys.id, name);
+        expect([refused.status, refused.stdout]).toEqual([
+          1,
+          expect.stringMatching(/does not accept the ids and the secret/),
+        ]);
+        await vendor('set', keys.id, name, ...fields);
+      });
+
+      it('reach each device once, with the payload that its SDK reads, and report dead tokens', async () => {
+        const long = 'A title that is longer than each of the vendors takes, so that it is cut';
+        const tokens = [...Array.from({ length: 8 }, () => unique('device')), unique('once-'), unique('invalid-')];
+        const devices = await Promise.all(tokens.map(device));
+        const id = await push(devices, { data: { alert: 'Lunch is ready', title: long, order: { id: 7 } } });
+        expect(await settled(id)).toMatchObject({
+          successes: 9,
+          [`${SUCCESSES[name] ?? name}Successes`]: 9,
+          invalidTokens: 1,
+          vendors: { [name]: { targeted: 10, accepted: 9, invalid: 1 } },
+        });
+        const counts = tokens.map((token) => vendors().android.deliveriesTo(token).length);
+        expect(counts).toEqual([...Array.from({ length: 9 }, () => 1), 0]);
+        expect(JSON.stringify(vendors().android.deliveriesTo(tokens[0] ?? '')[0]?.message)).toMatch(PAYLOADS[name]);
+        const valid = await Promise.all(devices.map(async (one) => (await installation(one))['valid']));
+        expect(valid).toEqual([...Array.from({ length: 9 }, () => true), false]);
+      });
     });
 
     it('mark a device with a dead token invalid, until it registers again', async () => {

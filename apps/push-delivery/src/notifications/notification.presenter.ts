@@ -60,7 +60,11 @@ export function presentNotification(
 }
 
 /** By vendor, the prefix of LeanCloud's member for its successes. */
-const SUCCESSES: ReadonlyMap<string, string> = new Map([['apns', 'ios']]);
+const SUCCESSES: ReadonlyMap<string, string> = new Map([
+  ['apns', 'ios'],
+  ['huawei', 'hms'],
+  ['xiaomi', 'mi'],
+]);
 
 /** The results of vendors' channels, and LeanCloud's members for them. Nothing where no vendor takes part. */
 function presentVendors(vendors: Readonly<Record<string, VendorCounts>>, delivered: number): JsonObject {

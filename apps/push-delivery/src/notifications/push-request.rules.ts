@@ -87,12 +87,17 @@ const TEAM_ID = /^[A-Z0-9]{10}$/;
 
 /** The app on Apple devices: `topic` and `apns_team_id`. */
 function parseAppleApp({ topic, apns_team_id: teamId }: JsonObject): Pick<StoredMessage, 'apns'> {
-  if (isLeftOut(topic) && isLeftOut(teamId)) return {};
-  if (!isLeftOut(topic) && (typeof topic !== 'string' || !TOPIC.test(topic)))
-    throw incorrect('topic must be a bundle id such as com.example.app.');
-  if (!isLeftOut(teamId) && (typeof teamId !== 'string' || !TEAM_ID.test(teamId)))
-    throw incorrect('apns_team_id must be the 10 capital letters and digits of a team.');
-  return { apns: { ...(isLeftOut(topic) ? {} : { topic }), ...(isLeftOut(teamId) ? {} : { teamId }) } };
+  const apns = {
+    ...named('topic', topic, TOPIC, 'topic must be a bundle id such as com.example.app.'),
+    ...named('teamId', teamId, TEAM_ID, 'apns_team_id must be the 10 capital letters and digits of a team.'),
+  };
+  return Object.keys(apns).length === 0 ? {} : { apns };
+}
+
+function named(name: 'topic' | 'teamId', value: JsonValue | undefined, form: RegExp, problem: string) {
+  if (isLeftOut(value)) return {};
+  if (typeof value !== 'string' || !form.test(value)) throw incorrect(problem);
+  return { [name]: value };
 }
 
 function parseProd(value: JsonValue | undefined, fallback: NewNotification['prod']): NewNotification['prod'] {

@@ -152,7 +152,7 @@ class Connection {
       this.#limit = Math.min(MAX_STREAMS, maxConcurrentStreams);
       this.onChange(this);
     });
-    session.on('goaway', (_code, lastStreamId) => {
+    session.on('goaway', (_code, lastStreamId: number) => {
       this.#isDraining = true;
       this.#lastStreamId = lastStreamId;
       // Node.js reports no id where the server gave the highest possible one.

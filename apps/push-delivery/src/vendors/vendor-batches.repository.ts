@@ -16,7 +16,6 @@ export interface VendorBatch extends VendorPush {
   readonly lane: string;
   readonly targets: readonly string[];
   readonly badges: readonly number[] | null;
-  readonly attempt: number;
   readonly lease: string;
   readonly requestId: string | null;
 }
@@ -34,19 +33,24 @@ interface WaitingDevices {
  */
 export async function addVendorShares(tx: Tx, appId: string, shares: readonly VendorShare[]): Promise<void> {
   const batches: object[] = [];
-  for (const share of shares) {
-    for (const [lane, targets] of share.lanes) {
-      const badges =
-        share.countsBadges && vendorOf(lane) === 'apns' ? await countBadgesUp(tx, appId, targets) : undefined;
-      for (let start = 0; start < targets.length; start += BATCH_SIZE) {
-        const ids = targets.slice(start, start + BATCH_SIZE);
-        const own = badges === undefined ? {} : { badges: ids.map((id) => badges.get(id) ?? 1) };
-        batches.push({ objectId: share.objectId, isBulk: share.isBulk, lane, targets: ids, ...own });
-      }
-    }
-  }
+  for (const share of shares)
+    for (const [lane, targets] of share.lanes) batches.push(...(await batchesOf(tx, appId, share, { lane, targets })));
   const counts = shares.flatMap(countsOf);
   await tx.query(ADD, [appId, JSON.stringify(batches), JSON.stringify(counts)], 'vendorBatches.add');
+}
+
+async function batchesOf(
+  tx: Tx,
+  appId: string,
+  { objectId, isBulk, countsBadges }: VendorShare,
+  { lane, targets }: { readonly lane: string; readonly targets: readonly string[] },
+): Promise<object[]> {
+  const badges = countsBadges && vendorOf(lane) === 'apns' ? await countBadgesUp(tx, appId, targets) : undefined;
+  return Array.from({ length: Math.ceil(targets.length / BATCH_SIZE) }, (_, place) => {
+    const own = targets.slice(place * BATCH_SIZE, (place + 1) * BATCH_SIZE);
+    const counted = badges === undefined ? {} : { badges: own.map((id) => badges.get(id) ?? 1) };
+    return { objectId, isBulk, lane, targets: own, ...counted };
+  });
 }
 
 function vendorOf(lane: string): string {
@@ -231,9 +235,22 @@ const targetsWith = (token: string, condition: string) => `
     FROM push.installations
    WHERE app_id = $1 AND object_id = ANY ($2) AND valid AND ${condition}`;
 
+/** By vendor, the values of an installation's `vendor`. */
+const androidTargets = (...names: string[]) =>
+  targetsWith(
+    `fields->>'registrationId'`,
+    `lower(fields->>'vendor') IN (${names.map((name) => `'${name}'`).join(', ')}) AND fields->>'registrationId' <> ''`,
+  );
+
 const TARGETS: Readonly<Record<Vendor, string>> = {
   apns: targetsWith('device_token', 'device_token IS NOT NULL'),
-  fcm: targetsWith(`fields->>'registrationId'`, `lower(fields->>'vendor') = 'fcm' AND fields->>'registrationId' <> ''`),
+  fcm: androidTargets('fcm'),
+  huawei: androidTargets('hms'),
+  honor: androidTargets('honor'),
+  xiaomi: androidTargets('mi', 'mi-intl'),
+  oppo: androidTargets('oppo'),
+  vivo: androidTargets('vivo'),
+  meizu: androidTargets('mz'),
 };
 
 /**

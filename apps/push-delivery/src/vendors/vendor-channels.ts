@@ -1,9 +1,20 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { ApplicationDirectory } from '#admission';
 import { Clock } from '#bootstrap';
-import type { ShownVendor, VendorCredentials as Credentials } from '#contracts';
+import type { ShownVendor, Vendor, VendorCredentials as Credentials } from '#contracts';
 import { newObjectId } from '#objects';
 import { OutboundClient } from '#outbound';
-import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig, type VendorsConfig } from '../push-delivery.config.js';
+import {
+  PUSH_DELIVERY_CONFIG,
+  type PushDeliveryConfig,
+  type VendorsConfig,
+  vendorsOf,
+} from '../push-delivery.config.js';
+import type { AndroidProtocol } from './android/android-message.js';
+import { AndroidChannel } from './android/android.channel.js';
+import { honorProtocol, huaweiProtocol } from './android/huawei.protocol.js';
+import { meizuProtocol, oppoProtocol, vivoProtocol } from './android/signed.protocols.js';
+import { xiaomiProtocol } from './android/xiaomi.protocol.js';
 import { ApnsChannel } from './apns/apns.channel.js';
 import { FcmChannel } from './fcm/fcm.channel.js';
 import {
@@ -16,8 +27,8 @@ import {
 import type { Outcome, VendorChannel } from './vendor.types.js';
 
 type Key = Pick<ShownVendor, 'vendor' | 'profile' | 'part'>;
-type Opened =
-  (OpenCredentials<'apns'> & { readonly vendor: 'apns' }) | (OpenCredentials<'fcm'> & { readonly vendor: 'fcm' });
+/** Credentials with their vendor, which selects their type. */
+type Opened = { [Name in Vendor]: OpenCredentials<Name> & { readonly vendor: Name } }[Vendor];
 
 /** One message to one token. */
 interface TriedMessage {
@@ -29,7 +40,7 @@ interface TriedMessage {
 
 /** Lifetime of a tried message. */
 const TRY_LIFE_MS = 3_600_000;
-const OUTBOUND = { timeoutMs: 10_000, maxAnswerBytes: 65_536, maxConnections: 4 };
+const OUTBOUND = { timeoutMs: 10_000, maxAnswerBytes: 262_144, maxConnections: 8 };
 
 /** Opens channels to the push services of vendors. */
 @Injectable()
@@ -39,33 +50,35 @@ export class VendorChannels implements OnApplicationShutdown {
 
   constructor(
     private readonly credentials: VendorCredentials,
+    private readonly applications: ApplicationDirectory,
     private readonly clock: Clock,
-    @Inject(PUSH_DELIVERY_CONFIG) { vendors }: PushDeliveryConfig,
+    @Inject(PUSH_DELIVERY_CONFIG) config: PushDeliveryConfig,
   ) {
-    if (vendors === undefined) throw new Error('this process has no role that sends to vendors');
-    this.#urls = vendors.urls;
-    this.#outbound = new OutboundClient({ ...OUTBOUND, internalNetworks: vendors.internalNetworks });
+    const { urls, internalNetworks } = vendorsOf(config);
+    this.#urls = urls;
+    this.#outbound = new OutboundClient({ ...OUTBOUND, internalNetworks });
   }
 
   /** @returns undefined where none are set @throws AppError SERVICE_UNAVAILABLE */
-  async credentialsOf(appId: string, { vendor, profile, part }: Key): Promise<Opened | undefined> {
-    if (vendor === 'apns') {
-      const opened = await this.credentials.find(appId, { vendor, profile, part });
-      return opened === undefined ? undefined : { vendor, ...opened };
-    }
-    const opened = await this.credentials.find(appId, { vendor, profile, part });
-    return opened === undefined ? undefined : { vendor, ...opened };
+  async credentialsOf(appId: string, key: Key): Promise<Opened | undefined> {
+    const opened = await this.credentials.find(appId, key);
+    // The vendor of the key has selected the schema.
+    return opened === undefined ? undefined : ({ vendor: key.vendor, ...opened } as Opened);
   }
 
-  open(opened: Opened, prod: 'dev' | 'prod'): VendorChannel {
-    return opened.vendor === 'apns' ? this.#apns(opened.credentials, prod) : this.#fcm(opened.credentials);
+  /** @throws AppError SERVICE_UNAVAILABLE if the name of the application cannot be read */
+  async open(appId: string, opened: Opened, prod: 'dev' | 'prod'): Promise<VendorChannel> {
+    if (opened.vendor === 'apns') return this.#apns(opened.credentials, prod);
+    if (opened.vendor === 'fcm') return this.#fcm(opened.credentials);
+    const { title = (await this.applications.find(appId))?.name ?? appId } = opened.credentials;
+    return new AndroidChannel({ protocol: this.#protocol(opened), outbound: this.#outbound, clock: this.clock, title });
   }
 
   /** Signs in at the vendor. @returns the problem; undefined where the credentials work @throws AppError NOT_FOUND */
   async check(appId: string, key: Key): Promise<string | undefined> {
     const opened = await this.credentialsOf(appId, key);
     if (opened === undefined) throw noCredentials(key);
-    const channel = this.open(opened, 'prod');
+    const channel = await this.open(appId, opened, 'prod');
     try {
       return await channel.check();
     } finally {
@@ -77,17 +90,12 @@ export class VendorChannels implements OnApplicationShutdown {
   async try(appId: string, key: Key, { token, alert, topic, prod }: TriedMessage): Promise<Outcome> {
     const opened = await this.credentialsOf(appId, key);
     if (opened === undefined) throw noCredentials(key);
-    const channel = this.open(opened, prod);
-    const objectId = newObjectId(this.clock.now());
+    const channel = await this.open(appId, opened, prod);
+    const now = this.clock.now();
+    const objectId = newObjectId(now);
+    const expiresAt = new Date(now.getTime() + TRY_LIFE_MS);
     const message = { body: JSON.stringify({ alert }), bodies: {} };
-    const push = {
-      appId,
-      objectId,
-      data: { alert },
-      message,
-      prod,
-      expiresAt: new Date(this.clock.now().getTime() + TRY_LIFE_MS),
-    };
+    const push = { appId, objectId, data: { alert }, message, prod, attempt: 0, expiresAt };
     const target = { objectId, token, platform: 'ios', topic: topic ?? null, badge: null };
     try {
       const [outcome = { kind: 'unsure', reason: 'no answer' }] = await channel.send(push, [target]);
@@ -104,6 +112,24 @@ export class VendorChannels implements OnApplicationShutdown {
   #apns(credentials: Credentials<'apns'>, prod: 'dev' | 'prod'): VendorChannel {
     const url = this.#urls[prod === 'dev' ? 'apns-dev' : 'apns'];
     return new ApnsChannel(credentials, topicsOf(credentials.topics), prod, url);
+  }
+
+  #protocol(opened: Exclude<Opened, { readonly vendor: 'apns' | 'fcm' }>): AndroidProtocol {
+    const urls = this.#urls;
+    switch (opened.vendor) {
+      case 'huawei':
+        return huaweiProtocol(opened.credentials, { push: urls.huawei, token: urls['huawei-token'] });
+      case 'honor':
+        return honorProtocol(opened.credentials, { push: urls.honor, token: urls['honor-token'] });
+      case 'xiaomi':
+        return xiaomiProtocol(opened.credentials, urls.xiaomi);
+      case 'oppo':
+        return oppoProtocol(opened.credentials, urls.oppo);
+      case 'vivo':
+        return vivoProtocol(opened.credentials, urls.vivo);
+      case 'meizu':
+        return meizuProtocol(opened.credentials, urls.meizu);
+    }
   }
 
   #fcm({ serviceAccount }: Credentials<'fcm'>): VendorChannel {

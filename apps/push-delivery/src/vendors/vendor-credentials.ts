@@ -1,7 +1,5 @@
 import { createPrivateKey } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import type { Repository } from 'typeorm';
 import { ApplicationDirectory } from '#admission';
 import { TtlCache } from '#bootstrap';
 import {
@@ -21,11 +19,10 @@ import {
 import { appError, messageOf } from '#errors';
 import { Broadcasts } from '#messaging';
 import { Sealer } from '#security';
-import type { VendorChannelKey } from './vendor-route.rules.js';
+import { OUTSIDE_CHINA, type VendorChannelKey } from './vendor-route.rules.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
-import { VendorCredentialEntity } from './vendor.entity.js';
+import { type VendorCredentialsRow as Row, VendorCredentialsRepository } from './vendor-credentials.repository.js';
 
-type Row = Readonly<VendorCredentialEntity>;
 /** Names a row of an application. */
 type Key = Pick<ShownVendor, 'vendor' | 'profile' | 'part'>;
 
@@ -39,10 +36,10 @@ export interface OpenCredentials<Name extends Vendor = Vendor> {
 @Injectable()
 export class VendorCredentials {
   /** Cached sealed, as stored, for a second: no secret stays in memory in plain text. */
-  readonly #rows = new TtlCache<readonly Row[]>((appId) => this.#read(appId));
+  readonly #rows = new TtlCache<readonly Row[]>((appId) => this.repository.list(appId));
 
   constructor(
-    @InjectRepository(VendorCredentialEntity, 'push') private readonly repository: Repository<VendorCredentialEntity>,
+    private readonly repository: VendorCredentialsRepository,
     private readonly sealer: Sealer,
     private readonly applications: ApplicationDirectory,
     private readonly broadcasts: Broadcasts,
@@ -79,7 +76,7 @@ export class VendorCredentials {
   }
 
   async list(appId: string): Promise<ShownVendor[]> {
-    return (await this.#read(appId)).map((row) => this.#shown(row));
+    return (await this.repository.list(appId)).map((row) => this.#shown(row));
   }
 
   /** @throws AppError INCORRECT_TYPE, which names the field, never its value; NOT_FOUND for an unknown application */
@@ -87,17 +84,10 @@ export class VendorCredentials {
     const { shown, secrets } = parseVendorCredentials(vendor, profile, fields);
     if ((await this.applications.find(appId)) === null)
       throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
-    const part = shown['teamId'] ?? '';
+    const part = shown['teamId'] ?? ((shown['region'] ?? 'cn') === 'cn' ? '' : OUTSIDE_CHINA);
     const key = { appId, vendor, profile, part };
     const sealedSecrets = this.sealer.seal(JSON.stringify(secrets), vendorContext(key));
-    const row = { ...key, shown, sealedSecrets };
-    // The clock of the database gives every change its version.
-    await this.repository.upsert({ ...row, updatedAt: () => 'clock_timestamp()' }, [
-      'appId',
-      'vendor',
-      'profile',
-      'part',
-    ]);
+    await this.repository.put({ ...key, shown, sealedSecrets });
     await this.batches.resume(appId, key);
     this.#announce(appId);
     return { vendor, profile, part, shown, secrets: Object.keys(secrets) };
@@ -105,19 +95,15 @@ export class VendorCredentials {
 
   /** @throws AppError NOT_FOUND */
   async remove({ appId, vendor, profile, part }: RpcData<typeof vendorsRpc.remove>): Promise<void> {
-    const { affected } = await this.repository.delete({ appId, vendor, profile, part });
-    if (affected !== 1) throw noCredentials({ vendor, profile, part });
+    const key = { vendor, profile, part };
+    if (!(await this.repository.remove({ appId, ...key }))) throw noCredentials(key);
     this.#announce(appId);
   }
 
   /** @throws Error if a stored row was sealed with another secret: no push would reach its vendor */
   async assertSecretFits(): Promise<void> {
-    const [row] = await this.repository.find({ take: 1 });
+    const row = await this.repository.findAny();
     if (row !== undefined) this.#secretsOf(row);
-  }
-
-  #read(appId: string): Promise<Row[]> {
-    return this.repository.find({ where: { appId }, order: { vendor: 'ASC', profile: 'ASC', part: 'ASC' } });
   }
 
   #announce(appId: string): void {
@@ -178,8 +164,7 @@ export function parseVendorCredentials(
   profile: string,
   fields: Readonly<Record<string, string>>,
 ): SplitCredentials {
-  const problem =
-    credentialProblem(vendor, VENDOR_CREDENTIALS[vendor], fields) ?? PROBLEMS[vendor](fields, profile) ?? undefined;
+  const problem = credentialProblem(vendor, VENDOR_CREDENTIALS[vendor], fields) ?? PROBLEMS[vendor]?.(fields, profile);
   if (problem !== undefined) throw appError('INCORRECT_TYPE', { message: problem });
   const split = splitCredentials(VENDOR_CREDENTIALS[vendor], fields);
   if (vendor !== 'fcm') return split;
@@ -188,7 +173,8 @@ export function parseVendorCredentials(
 
 type Problem = (fields: Readonly<Record<string, string>>, profile: string) => string | undefined;
 
-const PROBLEMS: Readonly<Record<Vendor, Problem>> = {
+/** What schemas cannot check. */
+const PROBLEMS: Readonly<Partial<Record<Vendor, Problem>>> = {
   apns: ({ privateKey = '' }, profile) => {
     if (profile !== DEFAULT_PROFILE) return 'apns has no profiles: the topic of an installation selects the team.';
     return isSigningKey(privateKey, 'ec', 'prime256v1')

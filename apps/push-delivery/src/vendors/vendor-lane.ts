@@ -226,7 +226,7 @@ export class VendorLanes {
     if (key === undefined || opened === undefined) return undefined;
     const known = this.#lanes.get(name);
     if (known?.version === opened.version) return known;
-    const channel = this.channels.open(opened, key.prod);
+    const channel = await this.channels.open(appId, opened, key.prod);
     const lane = new VendorLane(name, key.vendor, opened.version, channel, this.requests, this.#logger);
     this.#lanes.set(name, lane);
     return lane;

@@ -5,7 +5,7 @@ import type { PushJob, TargetedInstallation, VendorAddress } from '../pushes/pus
 export interface VendorChannelKey {
   readonly vendor: Vendor;
   readonly profile: string;
-  /** The team id of APNs; empty for other vendors. */
+  /** The team id of APNs; `OUTSIDE_CHINA`; empty for other vendors. */
   readonly part: string;
   /** The topics of APNs; empty for other vendors. */
   readonly topics: readonly string[];
@@ -27,7 +27,10 @@ export interface VendorShare {
 type RoutedPush = Pick<PushJob, 'objectId' | 'message' | 'prod'>;
 
 /** The channel of a device: a lane, or none and the reason why the vendor that it names does not take it. */
-type Route = { readonly lane?: string; readonly missing?: readonly [vendor: string, reason: string] };
+interface Route {
+  readonly lane?: string;
+  readonly missing?: readonly [vendor: string, reason: string];
+}
 
 const APPLE_PLATFORMS: ReadonlySet<string> = new Set(['ios', 'macos', 'tvos', 'watchos']);
 /** By the value of an installation's `vendor`, the name of the vendor here (facts of LeanCloud's SDKs). */
@@ -41,6 +44,9 @@ const VENDOR_NAMES: ReadonlyMap<string, string> = new Map([
   ['oppo', 'oppo'],
   ['vivo', 'vivo'],
 ]);
+
+/** The part of Xiaomi's credentials for devices with the vendor `mi-intl`. */
+export const OUTSIDE_CHINA = 'intl';
 
 /** The name of a lane: what limits or stops a lane concerns one application, vendor, set of credentials and environment. */
 export function laneName({ vendor, profile, part }: Omit<VendorChannelKey, 'topics'>, prod: 'dev' | 'prod'): string {
@@ -111,7 +117,10 @@ function androidRoute({ prod }: RoutedPush, address: VendorAddress, all: readonl
   const vendor = VENDOR_NAMES.get(address.vendor?.toLowerCase() ?? '');
   if (vendor === undefined || !address.hasRegistrationId) return {};
   const profile = address.profile ?? DEFAULT_PROFILE;
-  const channel = all.find((one) => one.vendor === vendor && one.profile === profile);
+  const isAbroad = address.vendor?.toLowerCase() === 'mi-intl';
+  const channel = all.find(
+    (one) => one.vendor === vendor && one.profile === profile && (one.part === OUTSIDE_CHINA) === isAbroad,
+  );
   return channel === undefined
     ? { missing: [vendor, 'no credentials of the profile'] }
     : { lane: laneName(channel, prod) };

@@ -26,6 +26,8 @@ export interface VendorPush {
   readonly message: StoredMessage;
   readonly prod: 'dev' | 'prod';
   readonly expiresAt: Date;
+  /** Earlier attempts without a result. */
+  readonly attempt: number;
 }
 
 /** A device with its token as it is now. */

@@ -3,11 +3,12 @@ import { pushSealingRpc, type RpcData, type RpcReply, vendorsRpc } from '#contra
 import { RpcHandler } from '#messaging';
 import { ProcessInfo, Readiness } from '#observability';
 import { SealedRows, type SealedTable, Sealer, sealerOf, weaknessOf } from '#security';
-import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig, type VendorsConfig } from '../push-delivery.config.js';
+import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig, vendorsOf } from '../push-delivery.config.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import { VendorChannels } from './vendor-channels.js';
 import { vendorContext, VendorCredentials } from './vendor-credentials.js';
+import { VendorCredentialsRepository } from './vendor-credentials.repository.js';
 import { VendorSender } from './vendor-sender.js';
 
 type Rpc = typeof vendorsRpc;
@@ -83,10 +84,11 @@ const SEALED_TABLES: readonly SealedTable[] = [
     VendorBatchesRepository,
     VendorChannels,
     VendorCredentials,
+    VendorCredentialsRepository,
     {
       provide: Sealer,
       inject: [PUSH_DELIVERY_CONFIG],
-      useFactory: ({ vendors }: PushDeliveryConfig) => sealerOf(vendors as VendorsConfig),
+      useFactory: (config: PushDeliveryConfig) => sealerOf(vendorsOf(config)),
     },
     {
       provide: SealedRows,
@@ -102,10 +104,10 @@ export class VendorsModule {
     readiness: Readiness,
     credentials: VendorCredentials,
     facts: ProcessInfo,
-    @Inject(PUSH_DELIVERY_CONFIG) { vendors }: PushDeliveryConfig,
+    @Inject(PUSH_DELIVERY_CONFIG) config: PushDeliveryConfig,
   ) {
     readiness.register('secret (push)', () => credentials.assertSecretFits());
-    const weakness = (vendors === undefined ? undefined : weaknessOf(vendors.secret)) ?? null;
+    const weakness = weaknessOf(vendorsOf(config).secret) ?? null;
     facts.setting('secretWeakness', () => weakness);
   }
 }

@@ -118,23 +118,20 @@ export class ApnsService {
     for await (const part of stream) parts.push(part as Buffer);
     if (this.delayMs > 0) await sleep(this.delayMs);
     const [token = ''] = /[^/]*$/.exec(String(headers[':path'])) ?? [];
-    if (token.startsWith('51e9') || stream.destroyed) return;
+    if (token.startsWith('51e9')) return;
     const body = Buffer.concat(parts);
-    const refusal =
-      this.refusal ??
-      (await this.#refusalOf(stream.session as ServerHttp2Session | undefined, headers, body)) ??
-      this.#fateOf(token);
-    if (stream.destroyed) return;
+    const session = stream.session as ServerHttp2Session | undefined;
+    const refusal = this.refusal ?? (await this.#refusalOf(session, headers, body)) ?? this.#fateOf(token);
     if (refusal !== undefined) {
       const { status, ...answer } = refusal;
       stream.respond({ ':status': status });
       stream.end(JSON.stringify(answer));
       return;
     }
-    stream.session?.settings({ maxConcurrentStreams: this.#streams });
-    this.deliveries.push({ token, headers, payload: JSON.parse(body.toString()) as Json });
-    stream.respond({ ':status': 200, 'apns-id': headers['apns-id'] ?? '' });
+    session?.settings({ maxConcurrentStreams: this.#streams });
+    stream.respond({ ':status': 200, 'apns-id': headers['apns-id'] });
     stream.end();
+    this.deliveries.push({ token, headers, payload: JSON.parse(body.toString()) as Json });
   }
 
   async #refusalOf(
@@ -144,9 +141,11 @@ export class ApnsService {
   ): Promise<Refusal | undefined> {
     if (headers[':method'] !== 'POST') return { status: 405, reason: 'MethodNotAllowed' };
     if (!/^\/3\/device\/[0-9a-f]+$/i.test(String(headers[':path']))) return { status: 404, reason: 'BadPath' };
-    return (
-      (await this.#signInRefusal(session, String(headers['authorization'] ?? ''))) ?? this.#headerRefusal(headers, body)
-    );
+    const refusal = await this.#signInRefusal(session, headers.authorization ?? '');
+    if (refusal !== undefined) return refusal;
+    const reason = mistakes(headers, body, this.credentials.topics).find(([, isMistake]) => isMistake)?.[0];
+    if (reason === undefined) return undefined;
+    return { status: reason === 'PayloadTooLarge' ? 413 : 400, reason };
   }
 
   async #signInRefusal(session: ServerHttp2Session | undefined, authorization: string): Promise<Refusal | undefined> {
@@ -154,37 +153,20 @@ export class ApnsService {
     const token = authorization.slice('bearer '.length);
     const known = session === undefined ? undefined : this.#tokens.get(session);
     if (known !== undefined && known !== token) return { status: 429, reason: 'TooManyProviderTokenUpdates' };
-    const invalid = { status: 403, reason: 'InvalidProviderToken' };
-    try {
-      const { alg, kid } = decodeProtectedHeader(token);
-      if (alg !== 'ES256' || kid !== this.credentials.keyId) return invalid;
-      const { payload } = await jwtVerify(token, this.#signing.publicKey);
-      if (payload.iss !== this.credentials.teamId || payload.iat === undefined) return invalid;
-      if (Object.keys(payload).length !== 2) return invalid;
-      if (Math.abs(Date.now() / 1_000 - payload.iat) > TOKEN_LIFE_SECONDS)
-        return { status: 403, reason: 'ExpiredProviderToken' };
-    } catch {
-      return invalid;
-    }
+    const issuedAt = await this.#issuedAt(token).catch(() => undefined);
+    if (issuedAt === undefined) return { status: 403, reason: 'InvalidProviderToken' };
+    if (Math.abs(Date.now() / 1_000 - issuedAt) > TOKEN_LIFE_SECONDS)
+      return { status: 403, reason: 'ExpiredProviderToken' };
     if (session !== undefined) this.#tokens.set(session, token);
     return undefined;
   }
 
-  #headerRefusal(headers: IncomingHttpHeaders, body: Buffer): Refusal | undefined {
-    const bad = (reason: string) => ({ status: 400, reason });
-    const { 'apns-topic': topic, 'apns-push-type': type, 'apns-priority': priority = '10' } = headers;
-    const { 'apns-collapse-id': collapseId = '', 'apns-expiration': expiration = '0', 'apns-id': id } = headers;
-    if (typeof topic !== 'string') return bad('MissingTopic');
-    if (!topic.startsWith(this.credentials.topics)) return bad('TopicDisallowed');
-    if (typeof type !== 'string' || !PUSH_TYPES.has(type)) return bad('InvalidPushType');
-    if (!['10', '5', '1'].includes(String(priority))) return bad('BadPriority');
-    if (type === 'background' && priority !== '5') return bad('BadPriority');
-    if (Buffer.byteLength(String(collapseId)) > MAX_COLLAPSE_ID) return bad('BadCollapseId');
-    if (!/^\d{1,12}$/.test(String(expiration))) return bad('BadExpirationDate');
-    if (id !== undefined && !/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(String(id)))
-      return bad('BadMessageId');
-    if (body.length === 0) return bad('PayloadEmpty');
-    return body.length > MAX_BYTES ? { status: 413, reason: 'PayloadTooLarge' } : undefined;
+  /** The time of a provider token of this team and key; undefined for any other. */
+  async #issuedAt(token: string): Promise<number | undefined> {
+    const { alg, kid } = decodeProtectedHeader(token);
+    const { payload } = await jwtVerify(token, this.#signing.publicKey);
+    const isOurs = alg === 'ES256' && kid === this.credentials.keyId && payload.iss === this.credentials.teamId;
+    return isOurs && Object.keys(payload).length === 2 ? payload.iat : undefined;
   }
 
   #fateOf(token: string): Refusal | undefined {
@@ -196,4 +178,23 @@ export class ApnsService {
     this.#retried.add(token);
     return { status: 503, reason: 'ServiceUnavailable' };
   }
+}
+
+const MESSAGE_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The mistakes of a request in the order in which Apple reports them. */
+function mistakes(headers: IncomingHttpHeaders, body: Buffer, topics: string): [reason: string, isMistake: boolean][] {
+  const textOf = (name: string, missing = '') => String(headers[name] ?? missing);
+  const [topic, type, priority] = [textOf('apns-topic'), textOf('apns-push-type'), textOf('apns-priority', '10')];
+  return [
+    ['MissingTopic', topic === ''],
+    ['TopicDisallowed', !topic.startsWith(topics)],
+    ['InvalidPushType', !PUSH_TYPES.has(type)],
+    ['BadPriority', !['10', '5', '1'].includes(priority) || (type === 'background' && priority !== '5')],
+    ['BadCollapseId', Buffer.byteLength(textOf('apns-collapse-id')) > MAX_COLLAPSE_ID],
+    ['BadExpirationDate', !/^\d{1,12}$/.test(textOf('apns-expiration', '0'))],
+    ['BadMessageId', headers['apns-id'] !== undefined && !MESSAGE_ID.test(textOf('apns-id'))],
+    ['PayloadEmpty', body.length === 0],
+    ['PayloadTooLarge', body.length > MAX_BYTES],
+  ];
 }

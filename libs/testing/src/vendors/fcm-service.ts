@@ -163,7 +163,7 @@ export class FcmService {
   }
 
   #refusalOf(headers: IncomingHttpHeaders, body: string): Refusal | undefined {
-    const [, token = ''] = /^Bearer (.*)$/.exec(String(headers['authorization'] ?? '')) ?? [];
+    const [, token = ''] = /^Bearer (.*)$/.exec(headers.authorization ?? '') ?? [];
     if (!this.accessTokens.has(token)) return { status: 401, code: 'UNAUTHENTICATED' };
     if (headers[':path'] !== `/v1/projects/${PROJECT}/messages:send`) return { status: 403, code: 'PERMISSION_DENIED' };
     const parsed = request.safeParse(JSON.parse(body));

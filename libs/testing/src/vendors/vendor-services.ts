@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { selfSignedCertificate } from '../self-signed-certificate.js';
 import { newFolder } from '../test-run.js';
+import { AndroidServices } from './android-services.js';
 import { ApnsService } from './apns-service.js';
 import { FcmService } from './fcm-service.js';
 
@@ -11,6 +12,7 @@ export class VendorServices {
   private constructor(
     readonly apns: ApnsService,
     readonly fcm: FcmService,
+    readonly android: AndroidServices,
     private readonly certificateFile: string,
   ) {}
 
@@ -18,13 +20,16 @@ export class VendorServices {
     const certificate = selfSignedCertificate();
     const file = join(newFolder('certificates'), 'apns.pem');
     writeFileSync(file, certificate.cert);
-    return new VendorServices(await ApnsService.start(certificate), await FcmService.start(), file);
+    const [apns, fcm] = [await ApnsService.start(certificate), await FcmService.start()];
+    return new VendorServices(apns, fcm, await AndroidServices.start(), file);
   }
 
   /** Leads a Gatepost to these services. */
   env(): Record<string, string> {
-    const { apns, fcm } = this;
-    const urls = { apns: apns.url, 'apns-dev': apns.url, fcm: fcm.url, 'fcm-token': fcm.tokenUrl };
+    const { apns, fcm, android } = this;
+    const names = ['huawei', 'huawei-token', 'honor', 'honor-token', 'xiaomi', 'oppo', 'vivo', 'meizu'];
+    const others = Object.fromEntries(names.map((name) => [name, android.url]));
+    const urls = { apns: apns.url, 'apns-dev': apns.url, fcm: fcm.url, 'fcm-token': fcm.tokenUrl, ...others };
     return {
       GATEPOST_PUSH_VENDOR_URLS: Object.entries(urls)
         .map(([name, url]) => `${name}=${url}`)
@@ -35,7 +40,7 @@ export class VendorServices {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.apns.stop(), this.fcm.stop()]);
+    await Promise.all([this.apns.stop(), this.fcm.stop(), this.android.stop()]);
   }
 }
 

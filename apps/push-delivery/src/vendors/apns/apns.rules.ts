@@ -49,18 +49,16 @@ export interface ApnsMessage {
 /** The message of a push for the devices of a platform; a text says why APNs would refuse it. */
 export function apnsMessage(push: VendorPush, platform: string): ApnsMessage | string {
   const data = JSON.parse(push.message.bodies[platform] ?? push.message.body) as JsonObject;
-  const isNative = isJsonObject(data['aps']);
-  const payload = isNative ? nativePayload(data) : payloadOf(data);
-  const aps = payload['aps'] as JsonObject;
-  const isVisible = ['alert', 'badge', 'sound'].some((name) => name in aps);
-  const pushType = data['apns-push-type'] ?? (isVisible ? 'alert' : 'background');
+  const payload = isJsonObject(data['aps']) ? nativePayload(data) : payloadOf(data);
+  const pushType = data['apns-push-type'] ?? (isVisible(payload) ? 'alert' : 'background');
   if (!isPushType(pushType)) return 'InvalidPushType';
-  const priority = String(data['apns-priority'] ?? (pushType === 'background' ? 5 : 10));
-  if (!['10', '5', '1'].includes(priority)) return 'BadPriority';
-  const collapseId = data['collapse-id'] ?? push.objectId;
-  if (typeof collapseId !== 'string' || !isHeader(collapseId)) return 'BadCollapseId';
+  const priority = textOf(data['apns-priority'] ?? (pushType === 'background' ? 5 : 10));
+  const collapseId = textOf(data['collapse-id'] ?? push.objectId);
   const body = bodyOf(payload);
-  if (Buffer.byteLength(body(null)) > (pushType === 'voip' ? MAX_VOIP_BYTES : MAX_BYTES)) return 'PayloadTooLarge';
+  const maxBytes = pushType === 'voip' ? MAX_VOIP_BYTES : MAX_BYTES;
+  if (!PRIORITIES.has(priority)) return 'BadPriority';
+  if (!isHeader(collapseId)) return 'BadCollapseId';
+  if (Buffer.byteLength(body(null)) > maxBytes) return 'PayloadTooLarge';
   const headers = {
     'apns-push-type': pushType,
     'apns-priority': priority,
@@ -68,6 +66,17 @@ export function apnsMessage(push: VendorPush, platform: string): ApnsMessage | s
     'apns-collapse-id': collapseId,
   };
   return { headers, pushType, body };
+}
+
+/** A number or a text as a text; empty for anything else. */
+function textOf(value: JsonValue): string {
+  return typeof value === 'number' || typeof value === 'string' ? String(value) : '';
+}
+
+const PRIORITIES: ReadonlySet<string> = new Set(['10', '5', '1']);
+
+function isVisible({ aps }: JsonObject): boolean {
+  return isJsonObject(aps) && ['alert', 'badge', 'sound'].some((name) => name in aps);
 }
 
 function isPushType(value: JsonValue): value is PushType {
@@ -144,21 +153,23 @@ export function isApnsToken(token: string): boolean {
 }
 
 const REASON = /^[A-Za-z]{1,40}$/;
-/** The token of another environment or app, and tokens that are none. */
-const LATER = new Set(['InternalServerError', 'ServiceUnavailable', 'Shutdown', 'IdleTimeout', 'TooManyRequests']);
-const CREDENTIALS = new Set([
-  'InvalidProviderToken',
-  'MissingProviderToken',
-  'ExpiredProviderToken',
-  'BadCertificate',
-  'BadCertificateEnvironment',
-  'Forbidden',
-  'UnrelatedKeyIdInToken',
-  'BadEnvironmentKeyIdInToken',
-  'BadEnvironmentKeyInToken',
-]);
 /** A connection is of no use for this time after a second provider token. */
 const TOKEN_REST_MS = 20 * 60_000;
+const CREDENTIALS: Outcome['kind'] = 'credentials';
+
+/** By reason, the kind of outcome, where the status does not tell. */
+const KINDS: ReadonlyMap<string, Outcome['kind']> = new Map([
+  ['InvalidProviderToken', CREDENTIALS],
+  ['MissingProviderToken', CREDENTIALS],
+  ['ExpiredProviderToken', CREDENTIALS],
+  ['BadCertificate', CREDENTIALS],
+  ['BadCertificateEnvironment', CREDENTIALS],
+  ['Forbidden', CREDENTIALS],
+  ['UnrelatedKeyIdInToken', CREDENTIALS],
+  ['BadEnvironmentKeyIdInToken', CREDENTIALS],
+  ['BadEnvironmentKeyInToken', CREDENTIALS],
+  ['IdleTimeout', 'later'],
+]);
 
 /** The outcome of a device, from the answer to its request. */
 export function apnsOutcome(status: number, text: string, prod: 'dev' | 'prod'): Outcome {
@@ -167,13 +178,16 @@ export function apnsOutcome(status: number, text: string, prod: 'dev' | 'prod'):
   if (status === 410) return { kind: 'invalid', reason, ...(timestamp === undefined ? {} : { since: timestamp }) };
   // Apple gives the same answer for a token of the other environment.
   if (reason === 'BadDeviceToken' && prod === 'prod') return { kind: 'invalid', reason, isDoubtful: true };
-  if (reason === 'TooManyProviderTokenUpdates')
-    return { kind: 'later', reason, slowsLane: true, restMs: TOKEN_REST_MS };
+  if (KINDS.get(reason) === CREDENTIALS) return { kind: 'credentials', reason };
+  const isLater = status >= 500 || status === 429 || KINDS.get(reason) === 'later';
+  return isLater ? laterBecause(reason) : { kind: 'rejected', reason };
+}
+
+function laterBecause(reason: string): Outcome {
   // This answer concerns one device.
   if (reason === 'TooManyRequests') return { kind: 'later', reason };
-  if (CREDENTIALS.has(reason)) return { kind: 'credentials', reason };
-  if (status >= 500 || status === 429 || LATER.has(reason)) return { kind: 'later', reason, slowsLane: true };
-  return { kind: 'rejected', reason };
+  const rest = reason === 'TooManyProviderTokenUpdates' ? { restMs: TOKEN_REST_MS } : {};
+  return { kind: 'later', reason, slowsLane: true, ...rest };
 }
 
 /** The reason of a refusal, bounded: it becomes a key of the push's record. */

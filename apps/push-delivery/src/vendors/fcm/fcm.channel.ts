@@ -4,6 +4,7 @@ import type { JsonObject } from '#contracts';
 import { type OutboundClient, OutboundError } from '#outbound';
 import { Http2Client, Http2Error } from '../http2-client.js';
 import type { ServiceAccount } from '../vendor-credentials.js';
+import { objectIn } from '../vendor-json.rules.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
 import { fcmMessage, fcmOutcome, fcmReason } from './fcm.rules.js';
 
@@ -144,20 +145,11 @@ class AccessToken {
       throw new SignInError(false, error instanceof OutboundError ? error.message : 'no answer');
     });
     if (answer.status >= 500 || answer.status === 429) throw new SignInError(false, `status ${answer.status}`);
-    const { access_token: token, expires_in: seconds } = membersOf(answer.text);
+    const { access_token: token, expires_in: seconds } = objectIn(answer.text);
     if (answer.status !== 200 || typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
       throw new SignInError(true, `status ${answer.status}`);
     if (this.#current !== undefined)
       this.#current.until = performance.now() + RENEWED_AT * 1_000 * (typeof seconds === 'number' ? seconds : 3_600);
     return token;
-  }
-}
-
-function membersOf(text: string): Record<string, unknown> {
-  try {
-    const answer = JSON.parse(text) as unknown;
-    return typeof answer === 'object' && answer !== null ? (answer as Record<string, unknown>) : {};
-  } catch {
-    return {};
   }
 }

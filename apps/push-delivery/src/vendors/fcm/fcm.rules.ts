@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { isJsonObject } from '#objects';
+import { merged, objectIn, objectOr } from '../vendor-json.rules.js';
 import type { Outcome, VendorPush } from '../vendor.types.js';
 
 // Facts: Firebase, REST reference `projects.messages` and "FCM error codes"; LeanCloud's client reads `data.payload` and needs a
@@ -42,16 +43,6 @@ function notificationOf(body: JsonObject, block: JsonObject): JsonObject {
   };
 }
 
-/** The members of `over` go over those of `base`, at every depth. */
-function merged(base: JsonObject, over: JsonValue | undefined): JsonObject {
-  if (!isJsonObject(over)) return base;
-  const entries = Object.entries(over).map(([name, value]): [string, JsonValue] => {
-    const own = base[name];
-    return [name, isJsonObject(own) && isJsonObject(value) ? merged(own, value) : value];
-  });
-  return { ...base, ...Object.fromEntries(entries) };
-}
-
 function textsOf(data: JsonValue | undefined): Record<string, string> {
   if (!isJsonObject(data)) return {};
   return Object.fromEntries(
@@ -68,30 +59,23 @@ export function fcmOutcome(status: number, text: string, retryAfter: string | un
   const { reason, isAboutToken } = fcmReason(text, status);
   if (reason === 'UNREGISTERED') return { kind: 'invalid', reason };
   if (reason === 'INVALID_ARGUMENT' && isAboutToken) return { kind: 'invalid', reason, isDoubtful: true };
-  const seconds = Number(retryAfter);
-  const rest = retryAfter !== undefined && seconds > 0 ? { restMs: seconds * 1_000 } : {};
-  if (status === 429) return { kind: 'later', reason, slowsLane: true, ...{ restMs: QUOTA_REST_MS, ...rest } };
-  if (status >= 500) return { kind: 'later', reason, slowsLane: true, ...rest };
+  if (status === 429) return laterAfter(reason, retryAfter, { restMs: QUOTA_REST_MS });
+  if (status >= 500) return laterAfter(reason, retryAfter);
   const isCredentials = status === 401 || reason === 'PERMISSION_DENIED';
   return isCredentials ? { kind: 'credentials', reason } : { kind: 'rejected', reason };
 }
 
+function laterAfter(reason: string, retryAfter: string | undefined, unsaid: { restMs?: number } = {}): Outcome {
+  const seconds = Number(retryAfter);
+  return { kind: 'later', reason, slowsLane: true, ...(seconds > 0 ? { restMs: seconds * 1_000 } : unsaid) };
+}
+
 /** @returns the error code, bounded; `isAboutToken`: the message itself was valid */
 export function fcmReason(text: string, status: number): { reason: string; isAboutToken: boolean } {
-  const error = errorOf(text);
+  const error = objectOr(objectIn(text)['error']);
   const details = Array.isArray(error['details']) ? error['details'].filter(isJsonObject) : [];
   const code = details.map((detail) => detail['errorCode']).find((one) => typeof one === 'string') ?? error['status'];
   const reason = typeof code === 'string' && CODE.test(code) ? code : `status ${status}`;
   const hasViolations = details.some((detail) => 'fieldViolations' in detail);
   return { reason, isAboutToken: details.some((detail) => 'errorCode' in detail) && !hasViolations };
-}
-
-function errorOf(text: string): JsonObject {
-  try {
-    const answer = JSON.parse(text) as JsonValue;
-    const error = isJsonObject(answer) ? answer['error'] : undefined;
-    return isJsonObject(error) ? error : {};
-  } catch {
-    return {};
-  }
 }

@@ -1,0 +1,132 @@
+import type { Clock } from '#bootstrap';
+import { type OutboundClient, OutboundError } from '#outbound';
+import { objectIn } from '../vendor-json.rules.js';
+import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
+import {
+  type AndroidMessage,
+  androidMessage,
+  type AndroidProtocol,
+  forAll,
+  type VendorAnswer,
+  type VendorCall,
+} from './android-message.js';
+
+/** Access tokens are renewed at 80 % of their life. */
+const RENEWED_AT = 0.8;
+/** A token that no device has. */
+const NO_TOKEN = 'no-device-has-this-token';
+const CHECK_LIFE_MS = 3_600_000;
+
+interface AndroidOptions {
+  readonly protocol: AndroidProtocol;
+  readonly outbound: OutboundClient;
+  readonly clock: Clock;
+  /** The title of pushes without one. */
+  readonly title: string;
+}
+
+/** The vendor has refused the credentials. */
+class RefusedError extends Error {}
+
+/** Sends to the devices of an Android vendor by its HTTP interface. */
+export class AndroidChannel implements VendorChannel {
+  readonly targetsPerRequest: number;
+  #signedIn: { readonly token: Promise<string>; until: number } | undefined;
+  #last: { readonly push: VendorPush; readonly message: AndroidMessage } | undefined;
+
+  constructor(private readonly options: AndroidOptions) {
+    this.targetsPerRequest = options.protocol.tokensPerRequest;
+  }
+
+  async send(push: VendorPush, targets: readonly VendorTarget[]): Promise<readonly Outcome[]> {
+    const tokens = targets.map(({ token }) => token);
+    const message = this.#messageOf(push);
+    const refusal = this.options.protocol.refuses?.(message);
+    if (refusal !== undefined) return forAll(tokens, { kind: 'rejected', reason: refusal });
+    try {
+      return await this.#attempt(message, tokens, push.attempt, true);
+    } catch (error) {
+      if (error instanceof RefusedError) return forAll(tokens, { kind: 'credentials', reason: error.message });
+      if (!(error instanceof OutboundError)) throw error;
+      // The request may have left.
+      return forAll(tokens, { kind: 'unsure', reason: 'no answer' });
+    }
+  }
+
+  async check(): Promise<string | undefined> {
+    try {
+      await (this.options.protocol.signIn === undefined ? this.#sendToNobody() : this.#accessToken());
+      return undefined;
+    } catch (error) {
+      if (error instanceof RefusedError)
+        return `The vendor does not accept the ids and the secret: compare them with its console. (${error.message})`;
+      return `No answer from the vendor: ${(error as Error).message}.`;
+    }
+  }
+
+  close(): void {
+    this.#signedIn = undefined;
+  }
+
+  async #attempt(
+    message: AndroidMessage,
+    tokens: readonly string[],
+    attempt: number,
+    mayRenew: boolean,
+  ): Promise<readonly Outcome[]> {
+    const { protocol, clock } = this.options;
+    const accessToken = protocol.signIn === undefined ? '' : await this.#accessToken();
+    const send = { message, tokens, accessToken, attempt, now: clock.now() };
+    const outcomes = await protocol.send(send, (call) => this.#call(call));
+    if (outcomes !== 'signIn') return outcomes;
+    this.#signedIn = undefined;
+    if (mayRenew) return this.#attempt(message, tokens, attempt, false);
+    return forAll(tokens, { kind: 'credentials', reason: 'the access token is refused' });
+  }
+
+  /** A message to a token that no device has. @throws RefusedError, OutboundError */
+  async #sendToNobody(): Promise<void> {
+    const expiresAt = new Date(this.options.clock.now().getTime() + CHECK_LIFE_MS);
+    const message = { body: '{"alert":"Check"}', bodies: {} };
+    const push = { appId: '', objectId: NO_TOKEN, data: {}, message, prod: 'prod' as const, expiresAt, attempt: 0 };
+    const [outcome] = await this.#attempt(this.#messageOf(push), [NO_TOKEN], 0, false);
+    if (outcome?.kind === 'credentials') throw new RefusedError(outcome.reason);
+  }
+
+  /** Concurrent requests share one sign-in. @throws RefusedError, OutboundError */
+  #accessToken(): Promise<string> {
+    if (this.#signedIn !== undefined && performance.now() < this.#signedIn.until) return this.#signedIn.token;
+    const signedIn = { token: this.#signIn(), until: Infinity };
+    this.#signedIn = signedIn;
+    signedIn.token.catch(() => {
+      if (this.#signedIn === signedIn) this.#signedIn = undefined;
+    });
+    return signedIn.token;
+  }
+
+  async #signIn(): Promise<string> {
+    const { protocol, clock } = this.options;
+    if (protocol.signIn === undefined) return '';
+    const answer = await this.#call(protocol.signIn.call(clock.now()));
+    if (answer.status >= 500 || answer.status === 429) throw new OutboundError(`status ${answer.status}`);
+    const access = protocol.signIn.tokenOf(answer);
+    if (access === undefined || !/^[\x21-\x7e]+$/.test(access.token)) throw new RefusedError('the sign-in is refused');
+    if (this.#signedIn !== undefined) this.#signedIn.until = performance.now() + RENEWED_AT * 1_000 * access.seconds;
+    return access.token;
+  }
+
+  async #call({ url, headers = {}, form, json }: VendorCall): Promise<VendorAnswer> {
+    const type = form === undefined ? 'application/json' : 'application/x-www-form-urlencoded';
+    const body = form === undefined ? JSON.stringify(json ?? {}) : new URLSearchParams(form).toString();
+    const options = { method: 'POST' as const, headers: { 'content-type': type, ...headers }, body };
+    const { status, text } = await this.options.outbound.send(new URL(url), options);
+    return { status, body: objectIn(text) };
+  }
+
+  #messageOf(push: VendorPush): AndroidMessage {
+    const { protocol, title, clock } = this.options;
+    if (this.#last?.push !== push)
+      this.#last = { push, message: androidMessage(push, { blocks: protocol.blocks, title, now: clock.now() }) };
+    return this.#last.message;
+  }
+}

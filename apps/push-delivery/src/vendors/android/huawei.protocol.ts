@@ -1,0 +1,141 @@
+import type { JsonObject, VendorCredentials } from '#contracts';
+import {
+  acceptedBut,
+  type AndroidMessage,
+  type AndroidProtocol,
+  byStatus,
+  clickIntent,
+  forAll,
+  type VendorAnswer,
+} from './android-message.js';
+import { objectIn, textOr, codeOf, merged, objectOr, textsIn } from '../vendor-json.rules.js';
+import type { Outcome } from '../vendor.types.js';
+
+// Facts: Huawei, HMSCore-References "https-send-api" (2024-03); Honor, the comments of its page in public clients (2024-10). Honor has no
+// official table of codes: unknown ones are rejected under their number.
+
+const MAX_TTL_SECONDS = 1_296_000;
+const INTENT_HOST = 'cn.leancloud.push';
+const TOKENS = 1_000;
+
+const ACCEPTED = '80000000';
+const SOME_ACCEPTED = '80100000';
+const ALL_INVALID = '80300007';
+const SIGN_IN_AGAIN = new Set(['80200001', '80200003', '80200005']);
+const NO_PERMISSION = '80300002';
+const LATER = new Set(['80600003', '81000001']);
+
+/** Huawei Push Kit for HMS. */
+export function huaweiProtocol(
+  { appId, appSecret, intentHost = INTENT_HOST, category }: VendorCredentials<'huawei'>,
+  urls: { readonly push: string; readonly token: string },
+): AndroidProtocol {
+  return {
+    blocks: ['hms'],
+    tokensPerRequest: TOKENS,
+    signIn: signIn(`${urls.token}/oauth2/v3/token`, appId, appSecret),
+    send: async ({ message, tokens, accessToken }, call) => {
+      const answer = await call({
+        url: `${urls.push}/v1/${appId}/messages:send`,
+        headers: { authorization: `Bearer ${accessToken}` },
+        json: { validate_only: false, message: huaweiMessage(message, { tokens, intentHost, category }) },
+      });
+      return outcomesOf(answer, tokens, codeOf(answer.body['code']), illegalTokens(answer));
+    },
+  };
+}
+
+interface Addressed {
+  readonly tokens: readonly string[];
+  readonly intentHost: string;
+  readonly category: string | undefined;
+}
+
+function huaweiMessage(message: AndroidMessage, { tokens, intentHost, category }: Addressed): JsonObject {
+  const { block, title, text, pushId, payload, isSilent } = message;
+  const token = [...tokens];
+  const ttl = ttlOf(message);
+  const { message: native, target_user_type: userType, alert: _alert, title: _title, ...own } = block;
+  if (native !== undefined) return { ...merged({ android: { ttl, notification: { tag: pushId } } }, native), token };
+  const base = {
+    ttl,
+    ...(category === undefined ? {} : { category }),
+    ...(userType === undefined ? {} : { target_user_type: userType }),
+  };
+  if (isSilent) return { ...merged({ data: payload, android: base }, own), token };
+  const click = { type: 1, intent: clickIntent(intentHost, message.custom) };
+  const channel = message.channel === undefined ? {} : { channel_id: message.channel };
+  const notification = { title, body: text, tag: pushId, click_action: click, ...channel };
+  return { ...merged({ notification: { title, body: text }, android: { ...base, notification } }, own), token };
+}
+
+/** Honor Push, in its own spelling. */
+export function honorProtocol(
+  { appId, clientId, clientSecret, intentHost = INTENT_HOST }: VendorCredentials<'honor'>,
+  urls: { readonly push: string; readonly token: string },
+): AndroidProtocol {
+  return {
+    blocks: ['honor'],
+    tokensPerRequest: TOKENS,
+    signIn: signIn(`${urls.token}/auth/token`, clientId, clientSecret),
+    send: async ({ message, tokens, accessToken, now }, call) => {
+      const answer = await call({
+        url: `${urls.push}/api/v1/${appId}/sendMessage`,
+        headers: { authorization: `Bearer ${accessToken}`, timestamp: String(now.getTime()) },
+        json: honorMessage(message, tokens, intentHost),
+      });
+      const data = objectOr(answer.body['data']);
+      const code = codeOf(answer.body['code']);
+      const isAccepted = code === '200' || data['sendResult'] === true;
+      const failed = new Set(textsIn(data['failTokens']));
+      const outcomes = outcomesOf(answer, tokens, isAccepted ? ACCEPTED : code, textsIn(data['expireTokens']));
+      if (outcomes === 'signIn' || answer.status === 401) return 'signIn';
+      return outcomes.map((outcome, place) =>
+        failed.has(tokens[place] ?? '') ? { kind: 'rejected', reason: 'failTokens' } : outcome,
+      );
+    },
+  };
+}
+
+function honorMessage(message: AndroidMessage, tokens: readonly string[], intentHost: string): JsonObject {
+  const { block, title, text, pushId, payload, isSilent } = message;
+  const { targetUserType, alert: _alert, title: _title, ...own } = block;
+  const base = { ttl: ttlOf(message), ...(targetUserType === undefined ? {} : { targetUserType }) };
+  const token = [...tokens];
+  if (isSilent) return { ...merged({ data: payload, android: base }, own), token };
+  const clickAction = { type: 1, intent: clickIntent(intentHost, message.custom) };
+  const notification = { title, body: text, importance: 'NORMAL', tag: pushId, clickAction };
+  return { ...merged({ notification: { title, body: text }, android: { ...base, notification } }, own), token };
+}
+
+function signIn(url: string, clientId: string, secret: string): NonNullable<AndroidProtocol['signIn']> {
+  return {
+    call: () => ({ url, form: { grant_type: 'client_credentials', client_id: clientId, client_secret: secret } }),
+    tokenOf: ({ body: { access_token: token, expires_in: seconds } }) =>
+      typeof token === 'string' ? { token, seconds: typeof seconds === 'number' ? seconds : 3_600 } : undefined,
+  };
+}
+
+function ttlOf({ seconds }: AndroidMessage): string {
+  return `${Math.min(seconds, MAX_TTL_SECONDS)}s`;
+}
+
+/** The message of a partial success is a JSON text. */
+function illegalTokens({ body }: VendorAnswer): string[] {
+  return textsIn(objectIn(textOr(body['msg'], ''))['illegal_tokens']);
+}
+
+function outcomesOf(
+  answer: VendorAnswer,
+  tokens: readonly string[],
+  code: string,
+  invalid: readonly string[],
+): Outcome[] | 'signIn' {
+  const reason = `code ${code}`;
+  if (code === ACCEPTED || code === SOME_ACCEPTED) return acceptedBut(tokens, invalid, 'illegal token');
+  if (code === ALL_INVALID) return forAll(tokens, { kind: 'invalid', reason, isDoubtful: true });
+  if (SIGN_IN_AGAIN.has(code)) return 'signIn';
+  if (code === NO_PERMISSION) return forAll(tokens, { kind: 'credentials', reason });
+  if (LATER.has(code)) return forAll(tokens, { kind: 'later', reason, slowsLane: true });
+  return forAll(tokens, byStatus(answer, code));
+}

@@ -1,0 +1,265 @@
+import { createHash } from 'node:crypto';
+import type { JsonObject, VendorCredentials } from '#contracts';
+import type { Outcome } from '../vendor.types.js';
+import {
+  type AndroidMessage,
+  type AndroidProtocol,
+  type AndroidSend,
+  byStatus,
+  forAll,
+  type VendorAnswer,
+} from './android-message.js';
+import { textsIn, codeOf, cut, merged, objectOr } from '../vendor-json.rules.js';
+
+// OPPO, vivo and Meizu sign requests with a hash. Facts: open.oppomobile.com 11236 to 11239, dev.vivo.com.cn 362 and open-wiki.flyme.cn,
+// as public clients quote them (2024).
+
+const DAY_SECONDS = 86_400;
+const SILENT = 'silent messages are not carried';
+const refusesSilent = ({ isSilent }: AndroidMessage) => (isSilent ? SILENT : undefined);
+
+const OPPO_TOKENS = 1_000;
+const OPPO_MAX_TITLE = 50;
+const OPPO_SHORT_TEXT = 50;
+const OPPO_MAX_TEXT = 128;
+const OPPO_MAX_TTL_SECONDS = 864_000;
+const OPPO_SIGN_IN_AGAIN = '11';
+const OPPO_INVALID = '10000';
+const OPPO_LATER = new Set(['-1', '-2', '13']);
+const OPPO_CREDENTIALS = new Set(['12', '14', '15', '16', '17', '18', '19']);
+
+/** OPPO Push, for OnePlus and realme too. */
+export function oppoProtocol(
+  { appKey, masterSecret, channelId }: VendorCredentials<'oppo'>,
+  url: string,
+): AndroidProtocol {
+  return {
+    blocks: ['oppo'],
+    tokensPerRequest: OPPO_TOKENS,
+    refuses: refusesSilent,
+    signIn: {
+      call: (now) => {
+        const timestamp = String(now.getTime());
+        const sign = hash('sha256', `${appKey}${timestamp}${masterSecret}`);
+        return { url: `${url}/server/v1/auth`, form: { app_key: appKey, timestamp, sign } };
+      },
+      tokenOf: ({ body }) => accessToken(codeOf(body['code']) === '0', objectOr(body['data'])['auth_token']),
+    },
+    send: async ({ message, tokens, accessToken: token }, call) => {
+      const messages = tokens.map((one) => ({
+        target_type: 2,
+        target_value: one,
+        verify_registration_id: false,
+        notification: oppoNotification(message, channelId),
+      }));
+      const answer = await call({
+        url: `${url}/server/v1/message/notification/unicast_batch`,
+        form: { auth_token: token, messages: JSON.stringify(messages) },
+      });
+      return oppoOutcomes(answer, tokens);
+    },
+  };
+}
+
+function oppoNotification(message: AndroidMessage, channelId: string | undefined): JsonObject {
+  const { title, text, custom, pushId, notifyId, seconds, block } = message;
+  const channel = message.channel ?? channelId;
+  const { alert: _alert, title: _title, ...own } = block;
+  const base = {
+    app_message_id: pushId,
+    notify_id: notifyId,
+    style: text.length > OPPO_SHORT_TEXT ? 2 : 1,
+    title: cut(title, OPPO_MAX_TITLE),
+    content: cut(text, OPPO_MAX_TEXT),
+    click_action_type: 0,
+    action_parameters: JSON.stringify(custom),
+    off_line: true,
+    off_line_ttl: Math.min(seconds, OPPO_MAX_TTL_SECONDS),
+    ...(channel === undefined ? {} : { channel_id: channel }),
+  };
+  return merged(base, own);
+}
+
+function oppoOutcomes(answer: VendorAnswer, tokens: readonly string[]): Outcome[] | 'signIn' {
+  const code = codeOf(answer.body['code']);
+  if (code === OPPO_SIGN_IN_AGAIN) return 'signIn';
+  const { data } = answer.body;
+  if (code !== '0' || !Array.isArray(data)) return forAll(tokens, oppoOutcome(answer, code));
+  const codes = new Map(data.map(objectOr).map((one) => [one['registrationId'], codeOf(one['errorCode'] ?? 0)]));
+  return tokens.map((token) => oppoOutcome(answer, codes.get(token) ?? '0'));
+}
+
+function oppoOutcome(answer: VendorAnswer, code: string): Outcome {
+  const reason = `code ${code}`;
+  if (code === '0') return { kind: 'accepted' };
+  if (code === OPPO_INVALID) return { kind: 'invalid', reason, isDoubtful: true };
+  if (OPPO_LATER.has(code)) return { kind: 'later', reason, slowsLane: true };
+  return OPPO_CREDENTIALS.has(code) ? { kind: 'credentials', reason } : byStatus(answer, code);
+}
+
+const VIVO_TOKENS = 1_000;
+const VIVO_MAX_TITLE = 40;
+const VIVO_MAX_TEXT = 100;
+const VIVO_MAX_MAP = 1_024;
+const VIVO_TTL_SECONDS = { least: 60, most: DAY_SECONDS };
+const VIVO_SIGN_IN_AGAIN = '10000';
+const VIVO_INVALID = new Set(['10302', '10054']);
+const VIVO_LATER = new Set(['10072', '10252', '10040']);
+const VIVO_DAY_LIMITS = new Set(['10070', '10071', '10073']);
+/** Status of a user in an answer: not a device for tests. */
+const VIVO_NOT_A_TESTER = 4;
+
+/** vivo's push service. One device and lists of them have requests of their own. */
+export function vivoProtocol(
+  { appId, appKey, appSecret, category }: VendorCredentials<'vivo'>,
+  url: string,
+): AndroidProtocol {
+  return {
+    blocks: ['vivo'],
+    tokensPerRequest: VIVO_TOKENS,
+    refuses: refusesSilent,
+    signIn: {
+      call: (now) => {
+        const timestamp = now.getTime();
+        const sign = hash('md5', `${appId}${appKey}${timestamp}${appSecret}`);
+        return { url: `${url}/message/auth`, json: { appId, appKey, timestamp, sign } };
+      },
+      tokenOf: ({ body }) => accessToken(codeOf(body['result']) === '0', body['authToken']),
+    },
+    send: async (send, call) => {
+      const { tokens, accessToken: authToken } = send;
+      const headers = { authToken };
+      const message = vivoMessage(send, appId, category);
+      if (tokens.length === 1) {
+        const answer = await call({
+          url: `${url}/message/send`,
+          headers,
+          json: { ...message, regId: tokens[0] ?? '' },
+        });
+        return vivoOutcomes(answer, tokens, [answer.body['invalidUser']]);
+      }
+      const stored = await call({ url: `${url}/message/saveListPayload`, headers, json: message });
+      const taskId = stored.body['taskId'];
+      if (codeOf(stored.body['result']) !== '0' || taskId === undefined) return vivoOutcomes(stored, tokens, []);
+      const list = { appId, regIds: [...tokens], taskId, requestId: message['requestId'] ?? '' };
+      const answer = await call({ url: `${url}/message/pushToList`, headers, json: list });
+      const { invalidUsers } = answer.body;
+      return vivoOutcomes(answer, tokens, Array.isArray(invalidUsers) ? invalidUsers : []);
+    },
+  };
+}
+
+/**
+ * vivo refuses a request id that it has seen. A crash repeats the id, so that no device gets the message twice; an attempt that was
+ * answered has an id of its own.
+ */
+function vivoMessage(
+  { message, tokens, attempt }: AndroidSend,
+  appId: string,
+  category: string | undefined,
+): JsonObject {
+  const { title, text, custom, pushId, notifyId, seconds, block } = message;
+  const { alert: _alert, title: _title, ...own } = block;
+  const map = { payload: JSON.stringify(custom) };
+  const base = {
+    appId,
+    notifyType: 4,
+    title: cut(title, VIVO_MAX_TITLE),
+    content: cut(text, VIVO_MAX_TEXT),
+    timeToLive: Math.min(VIVO_TTL_SECONDS.most, Math.max(VIVO_TTL_SECONDS.least, seconds)),
+    skipType: 1,
+    networkType: -1,
+    classification: category === undefined ? 0 : 1,
+    ...(category === undefined ? {} : { category }),
+    notifyId: Math.max(1, notifyId),
+    ...(JSON.stringify(map).length > VIVO_MAX_MAP ? {} : { clientCustomMap: map }),
+  };
+  const requestId = hash('sha256', [pushId, attempt, ...tokens].join(' '));
+  return { ...merged(base, own), requestId };
+}
+
+function vivoOutcomes(
+  answer: VendorAnswer,
+  tokens: readonly string[],
+  invalidUsers: readonly (JsonObject[string] | undefined)[],
+): Outcome[] | 'signIn' {
+  const code = codeOf(answer.body['result']);
+  const reason = `code ${code}`;
+  if (code === VIVO_SIGN_IN_AGAIN) return 'signIn';
+  if (VIVO_INVALID.has(code)) return forAll(tokens, { kind: 'invalid', reason, isDoubtful: true });
+  if (VIVO_LATER.has(code)) return forAll(tokens, { kind: 'later', reason, slowsLane: true });
+  if (VIVO_DAY_LIMITS.has(code)) return forAll(tokens, { kind: 'rejected', reason: 'the limit of the day' });
+  if (code !== '0') return forAll(tokens, byStatus(answer, code));
+  const states = new Map(invalidUsers.map(objectOr).map(({ userid, status }) => [userid, Number(status)]));
+  return tokens.map((token): Outcome => {
+    const state = states.get(token);
+    if (state === undefined) return { kind: 'accepted' };
+    if (state === VIVO_NOT_A_TESTER) return { kind: 'rejected', reason: 'not a device for tests' };
+    return { kind: 'invalid', reason: `user status ${codeOf(state)}`, isDoubtful: true };
+  });
+}
+
+const MEIZU_TOKENS = 1_000;
+const MEIZU_MAX_TITLE = 32;
+const MEIZU_MAX_TEXT = 100;
+const MEIZU_MAX_HOURS = 72;
+const MEIZU_INVALID = new Set(['110002', '110003']);
+const MEIZU_LATER = new Set(['500', '1001', '1003', '110010']);
+const MEIZU_CREDENTIALS = new Set(['1006', '110000', '110001', '110004']);
+
+/** Meizu's push service. It answers over HTTP without TLS only. */
+export function meizuProtocol({ appId, appSecret }: VendorCredentials<'meizu'>, url: string): AndroidProtocol {
+  return {
+    blocks: ['mz'],
+    tokensPerRequest: MEIZU_TOKENS,
+    refuses: refusesSilent,
+    send: async ({ message, tokens }, call) => {
+      const form = { appId, pushIds: tokens.join(','), messageJson: JSON.stringify(meizuMessage(message)) };
+      const pairs = Object.entries(form).map(([name, value]) => `${name}=${value}`);
+      const sign = hash('md5', `${pairs.sort().join('')}${appSecret}`);
+      const path = '/garcia/api/server/push/varnished/pushByPushId';
+      const answer = await call({ url: `${url}${path}`, form: { ...form, sign } });
+      return meizuOutcomes(answer, tokens);
+    },
+  };
+}
+
+function meizuMessage({ title, text, payload, seconds, block }: AndroidMessage): JsonObject {
+  const { alert: _alert, title: _title, ...own } = block;
+  const base = {
+    noticeBarInfo: { title: cut(title, MEIZU_MAX_TITLE), content: cut(text, MEIZU_MAX_TEXT) },
+    clickTypeInfo: { clickType: 3, customAttribute: payload },
+    pushTimeInfo: { offLine: 1, validTime: Math.min(MEIZU_MAX_HOURS, Math.ceil(seconds / 3_600)) },
+  };
+  return merged(base, own);
+}
+
+function meizuOutcomes(answer: VendorAnswer, tokens: readonly string[]): Outcome[] {
+  const code = codeOf(answer.body['code']);
+  const reason = `code ${code}`;
+  if (MEIZU_LATER.has(code)) return forAll(tokens, { kind: 'later', reason, slowsLane: true });
+  if (MEIZU_CREDENTIALS.has(code)) return forAll(tokens, { kind: 'credentials', reason });
+  if (code !== '200') return forAll(tokens, byStatus(answer, code));
+  const invalid = meizuInvalid(objectOr(answer.body['value']));
+  return tokens.map((token) => {
+    const bad = invalid.get(token);
+    return bad === undefined ? { kind: 'accepted' } : { kind: 'invalid', reason: `code ${bad}`, isDoubtful: true };
+  });
+}
+
+/** Meizu names bad tokens as `{token: code}` or as `{code: [tokens]}`. */
+function meizuInvalid(value: JsonObject): ReadonlyMap<string, string> {
+  const pairs = Object.entries(value).flatMap(([name, given]): [token: string, code: string][] => {
+    if (MEIZU_INVALID.has(name)) return textsIn(given).map((token) => [token, name]);
+    return MEIZU_INVALID.has(codeOf(given)) ? [[name, codeOf(given)]] : [];
+  });
+  return new Map(pairs);
+}
+
+function accessToken(isAccepted: boolean, token: JsonObject[string] | undefined) {
+  return isAccepted && typeof token === 'string' ? { token, seconds: DAY_SECONDS } : undefined;
+}
+
+function hash(algorithm: 'md5' | 'sha256', text: string): string {
+  return createHash(algorithm).update(text).digest('hex');
+}

@@ -1,0 +1,48 @@
+import type { JsonObject, JsonValue } from '#contracts';
+import { isJsonObject } from '#objects';
+
+// Helpers for the JSON of pushes and of vendors' answers.
+
+/** The members of `over` go over those of `base`, at every depth. */
+export function merged(base: JsonObject, over: JsonValue | undefined): JsonObject {
+  if (!isJsonObject(over)) return base;
+  const entries = Object.entries(over).map(([name, value]): [string, JsonValue] => {
+    const own = base[name];
+    return [name, isJsonObject(own) && isJsonObject(value) ? merged(own, value) : value];
+  });
+  return { ...base, ...Object.fromEntries(entries) };
+}
+
+/** The object in a text; an empty one where the text has none. */
+export function objectIn(text: string): JsonObject {
+  try {
+    return objectOr(JSON.parse(text) as JsonValue);
+  } catch {
+    return {};
+  }
+}
+
+export function objectOr(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+export function textOr(value: JsonValue | undefined, fallback: string): string {
+  return typeof value === 'string' && value.trim() !== '' ? value : fallback;
+}
+
+export function textsIn(value: JsonValue | undefined): string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+}
+
+/** The text, cut between two characters with "…" if it has more than `limit` UTF-16 units. */
+export function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const start = text.slice(0, limit - 1);
+  return `${/[\uD800-\uDBFF]$/.test(start) ? start.slice(0, -1) : start}…`;
+}
+
+/** A code of an answer, bounded: it becomes a key of the push's record. */
+export function codeOf(value: JsonValue | undefined): string {
+  const code = typeof value === 'number' ? String(value) : value;
+  return typeof code === 'string' && /^-?\w{1,20}$/.test(code) ? code : '';
+}

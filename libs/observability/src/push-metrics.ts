@@ -1,0 +1,109 @@
+import { LATENCY_BUCKETS_SECONDS, MetricCatalogue } from './metric-catalogue.js';
+
+const VENDORS = ['apns', 'fcm', 'huawei', 'honor', 'xiaomi', 'oppo', 'vivo', 'meizu'];
+
+/** The metrics of push-delivery. */
+export abstract class PushMetrics extends MetricCatalogue {
+  readonly pushesAccepted = this.counter({
+    name: 'gatepost_push_accepted_total',
+    help: 'Pushes accepted, scheduled ones included',
+    by: 'dispatchers',
+  });
+
+  readonly pushesWaiting = this.gauge({
+    name: 'gatepost_push_waiting',
+    help: 'Due pushes whose devices have not all been found, counted up to 10,000; every process reports the same value',
+    by: 'dispatchers',
+  });
+
+  readonly oldestPush = this.gauge({
+    name: 'gatepost_push_oldest_waiting_seconds',
+    help: 'Time since the oldest of these pushes was due, pushes slowed by flow control excluded; 0 where there is none',
+    by: 'dispatchers',
+  });
+
+  readonly pushRuns = this.counter({
+    name: 'gatepost_push_runs_total',
+    help: 'Runs of pushes; lost: another dispatcher took over or the push was removed; stopped: the process stopped',
+    by: 'dispatchers',
+    labels: { kind: ['small', 'large'], outcome: ['done', 'expired', 'failed', 'lost', 'stopped'] },
+  });
+
+  readonly pushDevices = this.counter({
+    name: 'gatepost_push_devices_total',
+    help: 'Devices of pushes: queued, vendor (taken by the channel of a vendor) and unreachable are counted when the devices are found; delivered, overflowed and expired when the delivery statistics are computed, at least 10 minutes later',
+    by: 'dispatchers',
+    labels: { outcome: ['queued', 'vendor', 'unreachable', 'delivered', 'overflowed', 'expired'] },
+  });
+
+  readonly vendorMessages = this.counter({
+    name: 'gatepost_push_vendor_messages_total',
+    help: 'Settled devices of pushes in channels of vendors; retried: attempts without a result',
+    by: 'senders',
+    labels: { vendor: VENDORS, outcome: ['accepted', 'invalid', 'rejected', 'expired', 'retried'] },
+  });
+
+  readonly vendorWaiting = this.gauge({
+    name: 'gatepost_push_vendor_waiting',
+    help: 'Devices of pushes that wait for a sender; every process reports the same value',
+    by: 'senders',
+    labels: { vendor: VENDORS },
+  });
+
+  readonly vendorOldest = this.gauge({
+    name: 'gatepost_push_vendor_oldest_waiting_seconds',
+    help: 'Time since the oldest of these devices was due, 0 where there is none; the value to scale senders by',
+    by: 'senders',
+    labels: { vendor: VENDORS },
+  });
+
+  readonly vendorRequests = this.histogram({
+    name: 'gatepost_push_vendor_request_seconds',
+    help: 'Time of a request to the push service of a vendor',
+    by: 'senders',
+    buckets: LATENCY_BUCKETS_SECONDS,
+    labels: { vendor: VENDORS },
+  });
+
+  readonly pushConnections = this.gauge({
+    name: 'gatepost_push_connections',
+    help: 'Sockets of devices, by framing',
+    by: 'connectors',
+    labels: { framing: ['gatepost', 'json', 'protobuf', 'base64'] },
+  });
+
+  readonly pushConnectionLimit = this.gauge({
+    name: 'gatepost_push_connections_limit',
+    help: 'Maximum number of sockets of the process',
+    by: 'connectors',
+  });
+
+  readonly pushConnectionsClosed = this.counter({
+    name: 'gatepost_push_connections_closed_total',
+    help: 'Sockets of devices that were closed',
+    by: 'connectors',
+    labels: {
+      code: '[close code](push.md#close-codes); 1006 where the connection was lost without a close frame; `other`',
+    },
+  });
+
+  readonly pushLogins = this.counter({
+    name: 'gatepost_push_logins_total',
+    help: 'Device logins that received a response',
+    by: 'connectors',
+    labels: { outcome: ['ok', 'limited'] },
+  });
+
+  readonly pushMessagesSent = this.counter({
+    name: 'gatepost_push_messages_sent_total',
+    help: 'Messages written to sockets of devices',
+    by: 'connectors',
+  });
+
+  readonly pushAcknowledgements = this.counter({
+    name: 'gatepost_push_acknowledgements_total',
+    help: 'Messages that devices have acknowledged (received), and writes of acknowledgements that were given up because Redis was unavailable for too long (dropped)',
+    by: 'connectors',
+    labels: { outcome: ['received', 'dropped'] },
+  });
+}
