@@ -47,6 +47,30 @@ export const MESSAGE_ROWS = [
         queries: [[`sum by (outcome) (increase(${of('gatepost_push_devices_total')}[1h]))`, '{{outcome}}']],
       },
       {
+        title: 'Devices in channels of vendors',
+        unit: 'ops',
+        queries: [
+          [`sum by (vendor, outcome) (${rate('gatepost_push_vendor_messages_total')})`, '{{vendor}} {{outcome}}'],
+        ],
+      },
+      {
+        title: 'Devices that wait for a vendor',
+        queries: [
+          [`max by (vendor) (${of('gatepost_push_vendor_waiting')})`, '{{vendor}}'],
+          [`max by (vendor) (${of('gatepost_push_vendor_oldest_waiting_seconds')})`, '{{vendor}}: seconds, the oldest'],
+        ],
+      },
+      {
+        title: 'Requests to vendors, p99',
+        unit: 's',
+        queries: [
+          [
+            `histogram_quantile(0.99, sum by (vendor, le) (${rate('gatepost_push_vendor_request_seconds_bucket')}))`,
+            '{{vendor}}',
+          ],
+        ],
+      },
+      {
         title: 'Messages on the wire',
         unit: 'ops',
         queries: [

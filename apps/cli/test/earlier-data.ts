@@ -157,6 +157,9 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
     },
     { table: 'request_ids', values: APP },
     ...INDEX_ROWS,
+    { table: 'vendor_batches', values: { ...APP, object_id: NOTIFICATION, next_at: FAR, expires_at: FAR } },
+    { table: 'vendor_counts', values: { ...APP, object_id: NOTIFICATION, vendor: 'apns' } },
+    { table: 'vendor_credentials', values: { ...APP, vendor: 'earlier' } },
     ...['lanes', 'messages', 'queued_messages', 'dropped_messages', 'marks', 'tallies'].map((table) => ({
       table,
       values: APP,

@@ -15,4 +15,22 @@ describe('the environment of push-delivery', () => {
     const env = loadConfig(connectorEnvironment, { ...PRODUCTION, GATEPOST_PUSH_ROLES: 'connector' });
     expect(pushDeliveryConfig(env).roles).toEqual(new Set(['connector']));
   });
+
+  it('must have the secret of the deployment in every other process', () => {
+    const env = loadConfig(pushDeliveryEnvironment, { GATEPOST_PUSH_ROLES: 'connector,sender' });
+    expect(() => pushDeliveryConfig(env)).toThrow(/GATEPOST_SECRET: is missing/);
+  });
+
+  it('replaces addresses of known services of vendors only', () => {
+    const urls = (text: string) =>
+      loadConfig(pushDeliveryEnvironment, {
+        GATEPOST_SECRET: 'a secret of thirty-two characters, or more',
+        GATEPOST_PUSH_VENDOR_URLS: text,
+      });
+    expect(pushDeliveryConfig(urls('apns=https://localhost:9443')).vendors?.urls).toMatchObject({
+      apns: 'https://localhost:9443',
+      fcm: 'https://fcm.googleapis.com',
+    });
+    expect(() => pushDeliveryConfig(urls('apnz=https://localhost'))).toThrow(/must name services \(apns, apns-dev/);
+  });
 });

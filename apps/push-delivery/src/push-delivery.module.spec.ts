@@ -39,6 +39,6 @@ describe('PushDeliveryModule, composed as at its start', () => {
   });
 
   it('reports each part that it needs while no server is available', async () => {
-    expect(await service.unavailableParts()).toEqual(['message broker', 'postgresql (push)', 'redis']);
+    expect(await service.unavailableParts()).toEqual(['message broker', 'postgresql (push)', 'redis', 'secret (push)']);
   });
 });

@@ -86,7 +86,7 @@ describe.each(overlays)('in %s', (overlay) => {
     );
     expect(new Set(targets).size).toBe(targets.length);
     expect(targets.sort()).toEqual(
-      overlay === 'overlays/large' ? ['accounts', 'gateway', 'push-connector', 'push-dispatcher'] : [],
+      overlay === 'overlays/large' ? ['accounts', 'gateway', 'push-connector', 'push-dispatcher', 'push-sender'] : [],
     );
     for (const name of targets) expect(manifests.workload(name).replicas).toBeUndefined();
   });

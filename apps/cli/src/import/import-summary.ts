@@ -100,7 +100,9 @@ export class ImportSummary {
         `${this.#withoutPassword} users have no usable password in the export. Users of text messages and platforms have none.`,
       );
     for (const [kind, count] of [...this.#devices].sort())
-      this.warn(`${kind.slice(0, MAX_KIND_LENGTH)}: ${count} devices${OWN_PUSH.has(kind) ? '' : ' (unreachable)'}.`);
+      this.warn(
+        `${kind.slice(0, MAX_KIND_LENGTH)}: ${count} devices${OWN_PUSH.has(kind) ? '' : ' (reached with credentials: gatepost vendors)'}.`,
+      );
   }
 
   warn(text: string): void {

@@ -70,8 +70,32 @@ const pushToDevices = named(
 );
 
 const deliveries = z
-  .object({ targeted: count, delivered: count, queued: count, expired: count, overflowed: count, unreachable: count })
+  .object({
+    targeted: count,
+    delivered: count,
+    queued: count,
+    expired: count,
+    overflowed: count,
+    unreachable: count,
+    vendor: count.optional().describe('Taken by channels of vendors; absent where there are none.'),
+  })
   .describe('`targeted` is the sum of the others; devices have acknowledged the `delivered` ones.');
+
+const vendors = z
+  .object({
+    targeted: count,
+    accepted: count,
+    invalid: count,
+    rejected: count,
+    expired: count,
+    waiting: count,
+    reasons: z.record(z.string(), count).describe('Devices by reason.'),
+  })
+  .describe('`targeted` is the sum of the others; the vendor has taken the `accepted` ones.');
+
+const VENDOR_SUCCESSES = ['ios', 'fcm', 'hms', 'honor', 'mi', 'oppo', 'vivo', 'meizu'].map(
+  (name) => `${name}Successes`,
+);
 
 const notification = named(
   'Notification',
@@ -91,10 +115,15 @@ const notification = named(
       'push-time': timestamp,
       'expiration-time': timestamp,
       devices: count.describe('The number of target devices.'),
-      successes: count.describe('The number of devices that have acknowledged it.'),
-      invalidTokens: count,
-      errors: z.string().nullable().describe('The reason for the status `error`.'),
+      successes: count.describe('The number of devices that have acknowledged it, or whose vendor has taken it.'),
+      invalidTokens: count.describe('Devices whose vendor reports a dead token.'),
+      errors: z.string().nullable().describe('The reason for the status `error`, or why vendors did not take it.'),
       platforms: z.record(z.string(), deliveries).describe('By `deviceType`.'),
+      lcSuccesses: count.describe(
+        'Acknowledged over WebSocket. This and the following only where a vendor takes part.',
+      ),
+      ...Object.fromEntries(VENDOR_SUCCESSES.map((name) => [name, count.describe('Taken by the vendor.')])),
+      vendors: z.record(z.string(), vendors).describe('By vendor.'),
     })
     .partial()
     .describe('The record of a push. `keys` can omit fields.'),

@@ -148,14 +148,13 @@ class Connection {
     private readonly session: ClientHttp2Session,
     private readonly onChange: (changed: Connection) => void,
   ) {
-    session.on('remoteSettings', ({ maxConcurrentStreams = MAX_STREAMS }) => {
-      this.#limit = Math.min(MAX_STREAMS, maxConcurrentStreams);
+    session.on('remoteSettings', (settings: http2.Settings) => {
+      this.#limit = Math.min(MAX_STREAMS, settings.maxConcurrentStreams ?? MAX_STREAMS);
       this.onChange(this);
     });
     session.on('goaway', (_code, lastStreamId: number) => {
       this.#isDraining = true;
       this.#lastStreamId = lastStreamId;
-      // Node.js reports no id where the server gave the highest possible one.
       this.onChange(this);
     });
     // Each stream reports the failure, too.
@@ -189,13 +188,22 @@ class Connection {
   async send({ path, headers, body }: Http2Request, timeoutMs: number): Promise<Http2Answer> {
     this.#active += 1;
     try {
-      const stream = this.session.request({ ':method': 'POST', ':path': path, ...headers });
+      const stream = this.#request({ ':method': 'POST', ':path': path, ...headers });
       stream.end(body);
       return await this.#answer(stream, timeoutMs);
     } finally {
       this.#active -= 1;
       if (this.#isDraining && this.#active === 0) this.session.close();
       this.onChange(this);
+    }
+  }
+
+  /** @throws Http2Error where the connection has ended */
+  #request(headers: Readonly<Record<string, string>>): ClientHttp2Stream {
+    try {
+      return this.session.request(headers);
+    } catch (error) {
+      throw new Http2Error(true, codeOf(error));
     }
   }
 

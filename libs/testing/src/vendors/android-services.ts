@@ -123,15 +123,11 @@ export class AndroidServices {
     const message = call.json['message'] as Json;
     const tokens = message['token'] as string[];
     const { android } = message as { android?: { ttl?: string } };
+    const hasContent = 'data' in message || 'notification' in message;
     if (tokens.length > MAX_TOKENS) return { code: '80300010', msg: 'too many tokens' };
-    if (!/^\d{1,7}s$/.test(android?.ttl ?? '') || !('data' in message || 'notification' in message))
-      return { code: '80100003', msg: 'Illegal payload.' };
+    if (!/^\d{1,7}s$/.test(android?.ttl ?? '') || !hasContent) return { code: '80100003', msg: 'Illegal payload.' };
     if (tokens.some((token) => this.#isLate(token))) return { httpStatus: 503 };
-    const bad = this.#deliver('huawei', tokens, message);
-    if (bad.length === tokens.length) return { code: '80300007', msg: 'All tokens are invalid.' };
-    if (bad.length === 0) return { code: '80000000', msg: 'Success', requestId: randomUUID() };
-    const counts = { success: tokens.length - bad.length, failure: bad.length, illegal_tokens: bad };
-    return { code: '80100000', msg: JSON.stringify(counts), requestId: randomUUID() };
+    return huaweiAnswer(tokens, this.#deliver('huawei', tokens, message));
   }
 
   #honor(call: Call): Answer {
@@ -273,6 +269,13 @@ export class AndroidServices {
     this.#accessTokens.set(token, vendor);
     return token;
   }
+}
+
+function huaweiAnswer(tokens: readonly string[], bad: readonly string[]): Answer {
+  if (bad.length === tokens.length) return { code: '80300007', msg: 'All tokens are invalid.' };
+  if (bad.length === 0) return { code: '80000000', msg: 'Success', requestId: randomUUID() };
+  const counts = { success: tokens.length - bad.length, failure: bad.length, illegal_tokens: bad };
+  return { code: '80100000', msg: JSON.stringify(counts), requestId: randomUUID() };
 }
 
 function hash(algorithm: 'md5' | 'sha256', plain: string): string {

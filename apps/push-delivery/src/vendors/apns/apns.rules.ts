@@ -52,20 +52,21 @@ export function apnsMessage(push: VendorPush, platform: string): ApnsMessage | s
   const payload = isJsonObject(data['aps']) ? nativePayload(data) : payloadOf(data);
   const pushType = data['apns-push-type'] ?? (isVisible(payload) ? 'alert' : 'background');
   if (!isPushType(pushType)) return 'InvalidPushType';
-  const priority = textOf(data['apns-priority'] ?? (pushType === 'background' ? 5 : 10));
-  const collapseId = textOf(data['collapse-id'] ?? push.objectId);
   const body = bodyOf(payload);
-  const maxBytes = pushType === 'voip' ? MAX_VOIP_BYTES : MAX_BYTES;
-  if (!PRIORITIES.has(priority)) return 'BadPriority';
-  if (!isHeader(collapseId)) return 'BadCollapseId';
-  if (Buffer.byteLength(body(null)) > maxBytes) return 'PayloadTooLarge';
   const headers = {
     'apns-push-type': pushType,
-    'apns-priority': priority,
+    'apns-priority': textOf(data['apns-priority'] ?? (pushType === 'background' ? 5 : 10)),
     'apns-expiration': String(Math.floor(push.expiresAt.getTime() / 1_000)),
-    'apns-collapse-id': collapseId,
+    'apns-collapse-id': textOf(data['collapse-id'] ?? push.objectId),
   };
-  return { headers, pushType, body };
+  return mistakeIn(headers, body(null)) ?? { headers, pushType, body };
+}
+
+function mistakeIn(headers: Readonly<Record<string, string>>, body: string): string | undefined {
+  const maxBytes = headers['apns-push-type'] === 'voip' ? MAX_VOIP_BYTES : MAX_BYTES;
+  if (!PRIORITIES.has(headers['apns-priority'] ?? '')) return 'BadPriority';
+  if (!isHeader(headers['apns-collapse-id'] ?? '')) return 'BadCollapseId';
+  return Buffer.byteLength(body) > maxBytes ? 'PayloadTooLarge' : undefined;
 }
 
 /** A number or a text as a text; empty for anything else. */
@@ -80,7 +81,7 @@ function isVisible({ aps }: JsonObject): boolean {
 }
 
 function isPushType(value: JsonValue): value is PushType {
-  return typeof value === 'string' && value in TOPIC_SUFFIXES;
+  return typeof value === 'string' && Object.hasOwn(TOPIC_SUFFIXES, value);
 }
 
 /** Printable ASCII: anything else cannot stand in a header. */

@@ -1,0 +1,141 @@
+import http2, { type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '#testing';
+import { Http2Client, Http2Error } from './http2-client.js';
+
+describe('the HTTP/2 client', () => {
+  let server: Http2Server;
+  let sessions: ServerHttp2Session[];
+  let streams: ServerHttp2Stream[];
+  let answer: (stream: ServerHttp2Stream) => void;
+  let client: Http2Client;
+
+  const request = (path = '/') => client.request({ path, headers: {}, body: '{}' });
+  const clientOf = (port: number, timeoutMs = 5_000) =>
+    new Http2Client(`http://127.0.0.1:${port}`, { connections: 2, timeoutMs });
+  const failureOf = async (pending: Promise<unknown>) => {
+    const error = await pending.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(Http2Error);
+    return error as Http2Error;
+  };
+  const open = () => streams.filter(({ closed }) => !closed).length;
+
+  beforeEach(async () => {
+    [sessions, streams] = [[], []];
+    answer = (stream) => {
+      stream.respond({ ':status': 200 });
+      stream.end('done');
+    };
+    server = http2.createServer({ settings: { maxConcurrentStreams: 10 } });
+    server.on('session', (session) => {
+      sessions.push(session);
+      session.on('error', () => undefined);
+    });
+    server.on('stream', (stream) => {
+      stream.on('error', () => undefined);
+      streams.push(stream);
+      answer(stream);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    client = clientOf((server.address() as AddressInfo).port);
+  });
+  afterEach(async () => {
+    client.close();
+    for (const session of sessions) session.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it('sends many requests over two connections, and never more at once than the server permits', async () => {
+    let most = 0;
+    answer = (stream) => {
+      most = Math.max(most, open());
+      setTimeout(() => {
+        stream.respond({ ':status': 200 });
+        stream.end('done');
+      }, 5);
+    };
+    const answers = await Promise.all(Array.from({ length: 200 }, () => request()));
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`))).toEqual(new Set(['200 done']));
+    expect(sessions).toHaveLength(2);
+    expect(most).toBeLessThanOrEqual(20);
+  });
+
+  it('obeys a lower limit at once, and loses nothing', async () => {
+    await request();
+    answer = (stream) => {
+      setTimeout(() => {
+        stream.respond({ ':status': 200 });
+        stream.end('done');
+      }, 20);
+    };
+    const pending = Array.from({ length: 60 }, () => request());
+    await eventually(() => {
+      expect(open()).toBeGreaterThan(5);
+    });
+    for (const session of sessions) session.settings({ maxConcurrentStreams: 1 });
+    const answers = await Promise.all(pending);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(60);
+  });
+
+  it('goes on over a new connection after a GOAWAY', async () => {
+    await request();
+    for (const session of sessions) session.close();
+    // The request that crosses the GOAWAY is surely not processed, so it can be sent again.
+    const { status } = await request().catch((error: unknown) => {
+      expect(error).toMatchObject({ isUnprocessed: true });
+      return request();
+    });
+    expect(status).toBe(200);
+    expect(sessions.length).toBeGreaterThan(1);
+  });
+
+  it('says whether a request without an answer was surely not processed', async () => {
+    answer = (stream) => {
+      stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
+    };
+    expect((await failureOf(request())).isUnprocessed).toBe(true);
+    answer = (stream) => {
+      stream.session?.destroy();
+    };
+    expect((await failureOf(request())).isUnprocessed).toBe(false);
+  });
+
+  it('gives up a request in time, and keeps the connection', async () => {
+    client.close();
+    client = clientOf((server.address() as AddressInfo).port, 100);
+    await request();
+    const opened = sessions.length;
+    answer = () => undefined;
+    expect(await failureOf(request())).toMatchObject({ message: 'no answer in time', isUnprocessed: false });
+    answer = (stream) => {
+      stream.respond({ ':status': 200 });
+      stream.end('done');
+    };
+    expect((await request()).status).toBe(200);
+    expect(sessions).toHaveLength(opened);
+  });
+
+  it('gives up an answer that is too large', async () => {
+    answer = (stream) => {
+      stream.respond({ ':status': 200 });
+      stream.end(Buffer.alloc(1_000_000));
+    };
+    expect((await failureOf(request())).message).toBe('answer too large');
+  });
+
+  it('tries an absent server once a second, for all requests together', async () => {
+    const { port } = server.address() as AddressInfo;
+    client.close();
+    await new Promise((resolve) => server.close(resolve));
+    client = clientOf(port);
+    const failures = await Promise.all(Array.from({ length: 50 }, () => failureOf(request())));
+    expect(new Set(failures.map(({ message, isUnprocessed }) => `${message} ${isUnprocessed}`))).toEqual(
+      new Set(['ECONNREFUSED true']),
+    );
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  });
+});

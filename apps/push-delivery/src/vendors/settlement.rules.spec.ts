@@ -1,0 +1,69 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { settlementOf, type TargetOutcome } from './settlement.rules.js';
+import type { Outcome } from './vendor.types.js';
+
+const NOW = new Date('2026-12-01T00:00:00Z');
+const IN_AN_HOUR = new Date('2026-12-01T01:00:00Z');
+const calm = { attempt: 0, now: NOW, expiresAt: IN_AN_HOUR, restMs: 0, random: 0.5 };
+const target = { objectId: '', token: 'token', platform: 'ios', topic: null, badge: null };
+const resultsOf = (...outcomes: Outcome[]): TargetOutcome[] =>
+  outcomes.map((outcome, place) => ({ objectId: String(place), badge: place, target, outcome }));
+
+describe('the settlement of an attempt', () => {
+  it('counts results, and tries the rest again', () => {
+    const since = new Date(5);
+    const results = resultsOf(
+      { kind: 'accepted' },
+      { kind: 'invalid', reason: 'Unregistered', since },
+      { kind: 'rejected', reason: 'PayloadTooLarge' },
+      { kind: 'later', reason: 'ServiceUnavailable' },
+      { kind: 'unsure', reason: 'no answer' },
+    );
+    expect(settlementOf(results, calm)).toEqual({
+      counts: { accepted: 1, invalid: 1, rejected: 1, expired: 0 },
+      reasons: { Unregistered: 1, PayloadTooLarge: 1 },
+      dead: [{ objectId: '1', token: 'token', reason: 'Unregistered', since }],
+      remaining: [
+        { objectId: '3', badge: 3 },
+        { objectId: '4', badge: 4 },
+      ],
+      delayMs: 1_000,
+      isAttempt: true,
+    });
+  });
+
+  it.each([
+    [0, 1_000],
+    [2, 15_000],
+    [5, 900_000],
+    [40, 900_000],
+  ])('after %i attempts waits %i ms', (attempt, delayMs) => {
+    const expiresAt = new Date('2026-12-02T00:00:00Z');
+    expect(settlementOf(resultsOf({ kind: 'later', reason: 'r' }), { ...calm, attempt, expiresAt }).delayMs).toBe(
+      delayMs,
+    );
+  });
+
+  it('waits for its lane, and does not count as an attempt where nothing was tried', () => {
+    const settlement = settlementOf(resultsOf({ kind: 'waiting', reason: 'rests' }), { ...calm, restMs: 7_000 });
+    expect(settlement).toMatchObject({ delayMs: 7_000, isAttempt: false });
+  });
+
+  it('expires what would be tried too late', () => {
+    const settlement = settlementOf(resultsOf({ kind: 'later', reason: 'r' }), { ...calm, restMs: 3_600_000 });
+    expect(settlement).toMatchObject({ counts: { expired: 1 }, reasons: { r: 1 }, remaining: [] });
+  });
+
+  it('accounts for each device once', () => {
+    const kinds = ['accepted', 'invalid', 'rejected', 'later', 'unsure', 'credentials', 'waiting'] as const;
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...kinds)), fc.boolean(), (some, isOver) => {
+        const results = resultsOf(...some.map((kind) => ({ kind, reason: 'r' })));
+        const { counts, remaining } = settlementOf(results, { ...calm, expiresAt: isOver ? NOW : IN_AN_HOUR });
+        const sum = Object.values(counts).reduce((total, count) => total + count, 0);
+        expect(sum + remaining.length).toBe(some.length);
+      }),
+    );
+  });
+});

@@ -1,0 +1,91 @@
+import { Logger } from '@nestjs/common';
+import { describe, expect, it, vi } from 'vitest';
+import { Metrics } from '#observability';
+import { VendorLane } from './vendor-lane.js';
+import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.types.js';
+
+const push = {} as VendorPush;
+const target: VendorTarget = { objectId: 'i', token: 't', platform: 'ios', topic: null, badge: null };
+const signal = new AbortController().signal;
+const bad: Outcome = { kind: 'invalid', reason: 'BadDeviceToken', isDoubtful: true };
+const good: Outcome = { kind: 'accepted' };
+const resultsOf = (good_: number, bad_: number) =>
+  [...Array.from({ length: good_ }, () => good), ...Array.from({ length: bad_ }, () => bad)].map((outcome) => ({
+    objectId: 'i',
+    badge: null,
+    target,
+    outcome,
+  }));
+
+function laneWith(send: () => Promise<readonly Outcome[]>) {
+  const channel: VendorChannel = {
+    targetsPerRequest: 1,
+    send,
+    check: () => Promise.resolve(undefined),
+    close: () => undefined,
+  };
+  const logger = new Logger('Vendors');
+  const warn = vi.spyOn(logger, 'warn').mockImplementation(() => undefined);
+  return { lane: new VendorLane('app apns', 'apns', 1, channel, new Metrics().vendorRequests, logger), warn };
+}
+
+describe('a lane', () => {
+  it('runs few requests at once at first, and more with each success', async () => {
+    let [running, most] = [0, 0];
+    const { lane } = laneWith(async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      return [good];
+    });
+    await Promise.all(Array.from({ length: 10 }, () => lane.send(push, [target], signal)));
+    expect(most).toBe(10);
+    await Promise.all(Array.from({ length: 100 }, () => lane.send(push, [target], signal)));
+    expect(most).toBeGreaterThan(10);
+  });
+
+  it('rests where the credentials do not work: nothing more is asked', async () => {
+    let asked = 0;
+    const { lane, warn } = laneWith(() => {
+      asked += 1;
+      return Promise.resolve([{ kind: 'credentials', reason: 'InvalidProviderToken' }]);
+    });
+    await lane.send(push, [target], signal);
+    expect(lane.restMs).toBeGreaterThan(50_000);
+    expect(await lane.send(push, [target], signal)).toEqual([{ kind: 'waiting', reason: 'InvalidProviderToken' }]);
+    expect([asked, warn.mock.calls.length]).toEqual([1, 1]);
+  });
+
+  it('rests after five failures in a row, and for as long as the vendor asks', async () => {
+    const failing = laneWith(() => Promise.resolve([{ kind: 'unsure', reason: 'no answer' }]));
+    for (let one = 0; one < 4; one += 1) await failing.lane.send(push, [target], signal);
+    expect(failing.lane.restMs).toBe(0);
+    await failing.lane.send(push, [target], signal);
+    expect(failing.lane.restMs).toBeGreaterThan(500);
+    const asked = laneWith(() =>
+      Promise.resolve([{ kind: 'later', reason: 'quota', slowsLane: true, restMs: 30_000 }]),
+    );
+    await asked.lane.send(push, [target], signal);
+    expect(asked.lane.restMs).toBeGreaterThan(29_000);
+  });
+
+  it('sends nothing after a stop', async () => {
+    const { lane } = laneWith(() => Promise.resolve([good]));
+    expect(await lane.send(push, [target], AbortSignal.abort())).toEqual([
+      { kind: 'waiting', reason: 'the process stops' },
+    ]);
+  });
+
+  it.each([
+    [9, 1, 'invalid'],
+    [4, 1, 'invalid'],
+    [3, 1, 'rejected'],
+    [0, 60, 'rejected'],
+  ])('with %i accepted and %i doubtful tokens calls these %s', (accepted, doubtful, kind) => {
+    const { lane, warn } = laneWith(() => Promise.resolve([]));
+    const judged = lane.judge(resultsOf(accepted, doubtful)).slice(accepted);
+    expect(new Set(judged.map(({ outcome }) => outcome.kind))).toEqual(new Set([kind]));
+    expect(warn).toHaveBeenCalledTimes(doubtful > 10 ? 1 : 0);
+  });
+});

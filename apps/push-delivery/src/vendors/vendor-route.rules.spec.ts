@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import type { TargetedInstallation, VendorAddress } from '../pushes/push.row.js';
+import { laneName, parseLane, routePage, type VendorChannelKey } from './vendor-route.rules.js';
+
+const NOTHING: VendorAddress = {
+  hasToken: false,
+  hasRegistrationId: false,
+  vendor: null,
+  profile: null,
+  topic: null,
+  teamId: null,
+};
+const device = (deviceType: string, address: Partial<VendorAddress>): TargetedInstallation => ({
+  objectId: 'device',
+  partition: 0,
+  installationId: null,
+  deviceType,
+  address: { ...NOTHING, ...address },
+});
+const apns = (part: string, ...topics: string[]): VendorChannelKey => ({
+  vendor: 'apns',
+  profile: '_default',
+  part,
+  topics,
+});
+const android = (vendor: VendorChannelKey['vendor'], profile = '_default', part = ''): VendorChannelKey => ({
+  vendor,
+  profile,
+  part,
+  topics: [],
+});
+const push = (apnsApp: object = {}) => ({
+  objectId: 'push',
+  prod: 'prod' as const,
+  message: { body: '{"badge":"Increment"}', bodies: {}, apns: apnsApp },
+});
+const route = (target: TargetedInstallation, channels: VendorChannelKey[], apnsApp: object = {}) => {
+  const { installations, share } = routePage(push(apnsApp), [target], channels, false);
+  const [[vendor, reasons] = []] = [...(share?.missing ?? [])];
+  return (
+    installations[0]?.lane ?? (vendor === undefined ? 'own queue' : `${vendor}: ${[...(reasons?.keys() ?? [])].join()}`)
+  );
+};
+
+describe('the route of an Apple device', () => {
+  const A = apns('TEAMAAAAAA', 'com.a');
+  const B = apns('TEAMBBBBBB', 'com.b', 'com.c');
+
+  it.each([
+    [{ topic: 'com.a' }, [A, B], {}, 'apns/_default/TEAMAAAAAA/prod'],
+    [{ topic: 'com.c.voip' }, [A, B], {}, 'apns/_default/TEAMBBBBBB/prod'],
+    [{ teamId: 'TEAMBBBBBB', topic: 'com.b' }, [A, B], {}, 'apns/_default/TEAMBBBBBB/prod'],
+    [{ topic: 'com.a' }, [A, B], { topic: 'com.b' }, 'apns/_default/TEAMBBBBBB/prod'],
+    [{}, [A], {}, 'apns/_default/TEAMAAAAAA/prod'],
+    [{}, [B], {}, 'apns: no topic'],
+    [{ topic: 'com.x' }, [A, B], {}, 'apns: no credentials for the topic'],
+    [{ topic: 'com.a' }, [android('fcm')], {}, 'apns: no credentials'],
+    [{ topic: 'com.a' }, [A, apns('TEAMCCCCCC', 'com.a')], {}, 'apns: several teams, and none is named'],
+  ])('that says %j, with %j and %j, is %s', (address, channels, app, expected) => {
+    expect(route(device('ios', { hasToken: true, ...address }), channels, app)).toBe(expected);
+  });
+
+  it('without a token is its own queue', () => {
+    expect(route(device('ios', {}), [A])).toBe('own queue');
+  });
+});
+
+describe('the route of an Android device', () => {
+  it.each([
+    [{ vendor: 'HMS' }, [android('huawei')], 'huawei/_default//prod'],
+    [{ vendor: 'mz' }, [android('meizu')], 'meizu/_default//prod'],
+    [{ vendor: 'mi-intl' }, [android('xiaomi'), android('xiaomi', '_default', 'intl')], 'xiaomi/_default/intl/prod'],
+    [{ vendor: 'mi' }, [android('xiaomi'), android('xiaomi', '_default', 'intl')], 'xiaomi/_default//prod'],
+    [{ vendor: 'oppo', profile: 'tablet' }, [android('oppo'), android('oppo', 'tablet')], 'oppo/tablet//prod'],
+    [{ vendor: 'oppo', profile: 'watch' }, [android('oppo')], 'oppo: no credentials of the profile'],
+    [{ vendor: 'lc' }, [android('oppo')], 'own queue'],
+    [{ vendor: null }, [android('oppo')], 'own queue'],
+    [{ vendor: 'oppo', hasRegistrationId: false }, [android('oppo')], 'own queue'],
+  ])('that says %j, with %j, is %s', (address, channels, expected) => {
+    expect(route(device('android', { hasRegistrationId: true, ...address }), channels)).toBe(expected);
+  });
+});
+
+describe('a page of devices', () => {
+  it('is shared out by lanes, and counts badges up where the push says so', () => {
+    const devices = ['a', 'b', 'c'].map((objectId) => ({ ...device('ios', { hasToken: true }), objectId }));
+    const { share } = routePage(push(), [...devices, device('web', {})], [apns('TEAMAAAAAA', 'com.a')], true);
+    expect(share).toEqual({
+      objectId: 'push',
+      isBulk: true,
+      countsBadges: true,
+      lanes: new Map([['apns/_default/TEAMAAAAAA/prod', ['a', 'b', 'c']]]),
+      missing: new Map(),
+    });
+  });
+});
+
+describe('the name of a lane', () => {
+  it('says what it was made of', () => {
+    const key = { vendor: 'apns', profile: '_default', part: 'TEAMAAAAAA' } as const;
+    expect(parseLane(laneName(key, 'dev'))).toEqual({ ...key, prod: 'dev' });
+    expect(parseLane('later-release/_default//prod')).toBeUndefined();
+  });
+});
