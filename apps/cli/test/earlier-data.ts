@@ -177,6 +177,8 @@ const BY_TYPE: Readonly<Record<string, unknown>> = {
   jsonb: {},
   text: 'filled',
   timestamptz: AT,
+  _int4: [1],
+  _text: ['filled'],
   _timestamptz: [AT],
   uuid: '0b6f3c0e-5d0e-4a52-9d3f-0c1c5a3f8d11',
 };

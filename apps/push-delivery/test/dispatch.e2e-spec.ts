@@ -120,7 +120,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
   afterEach(async () => {
     broker.bringBack();
     await dispatcher.beforeApplicationShutdown();
-    await database.query('TRUNCATE push.installations, push.notifications, push.lanes');
+    await database.query('TRUNCATE push.installations, push.notifications, push.lanes CASCADE');
   });
 
   it('adds a push to every queue, and wakes the connector with one message per page', async () => {

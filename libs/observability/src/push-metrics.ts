@@ -33,7 +33,7 @@ export abstract class PushMetrics extends MetricCatalogue {
     name: 'gatepost_push_devices_total',
     help: 'Devices of pushes: queued, vendor (taken by the channel of a vendor) and unreachable are counted when the devices are found; delivered, overflowed and expired when the delivery statistics are computed, at least 10 minutes later',
     by: 'dispatchers',
-    labels: { outcome: ['queued', 'vendor', 'unreachable', 'delivered', 'overflowed', 'expired'] },
+    labels: { outcome: ['queued', 'unreachable', 'delivered', 'overflowed', 'expired', 'vendor'] },
   });
 
   readonly vendorMessages = this.counter({

@@ -47,7 +47,7 @@ describe('the delivery statistics writer', () => {
   });
   afterAll(() => database.close());
   beforeEach(async () => {
-    await database.query('TRUNCATE push.notifications');
+    await database.query('TRUNCATE push.notifications CASCADE');
     [statistics, isAway, forgotten] = [new Map<string, QueueStatistics>(), false, []];
     const queues: Pick<DeviceQueues, 'statistics' | 'forget'> = {
       statistics: (pushes) => {
@@ -105,7 +105,8 @@ describe('the delivery statistics writer', () => {
   it('counts the result of each device once, even in repeated runs', async () => {
     const outcomes = async () => {
       const { values } = await metrics.pushDevices.get();
-      return Object.fromEntries(values.map(({ labels, value }) => [String(labels.outcome), value] as const));
+      const counted = values.filter(({ labels }) => labels.outcome !== 'vendor');
+      return Object.fromEntries(counted.map(({ labels, value }) => [String(labels.outcome), value] as const));
     };
     const objectId = await add({ reachable: 5 });
     const comeAgain = async (counted: QueueStatistics, expiresIn = '1 hour') => {

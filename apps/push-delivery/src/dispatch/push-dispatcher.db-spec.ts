@@ -156,7 +156,7 @@ describe('the dispatcher', () => {
   });
   afterEach(async () => {
     await Promise.all(dispatchers.map((dispatcher) => dispatcher.beforeApplicationShutdown()));
-    await database.query('TRUNCATE push.installations, push.notifications, push.lanes');
+    await database.query('TRUNCATE push.installations, push.notifications, push.lanes CASCADE');
   });
 
   it('adds a push to the queue of each installation once, over many pages, and counts them', async () => {

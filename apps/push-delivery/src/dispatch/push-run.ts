@@ -150,9 +150,9 @@ export function countTargeted(
 ): void {
   const vendored = installations.filter(isVendored).length;
   const queued = installations.filter(isQueued).length;
-  metrics.pushDevices.inc({ outcome: 'vendor' }, vendored);
-  metrics.pushDevices.inc({ outcome: 'queued' }, queued);
   metrics.pushDevices.inc({ outcome: 'unreachable' }, installations.length - queued - vendored);
+  metrics.pushDevices.inc({ outcome: 'queued' }, queued);
+  metrics.pushDevices.inc({ outcome: 'vendor' }, vendored);
 }
 
 /** A part of the target installations of a push. */

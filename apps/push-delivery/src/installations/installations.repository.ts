@@ -11,6 +11,8 @@ import type { InstallationIdentity } from './installation.rules.js';
 const TOKEN_FIELD = 'deviceToken';
 const STORAGE = { objectClass: installationClass, entity: InstallationEntity, internal: ['invalidReason'] };
 
+type StoredInstallation = Partial<Pick<InstallationEntity, 'partition' | 'invalidReason'>>;
+
 /** Every statement is restricted to one application. */
 @Injectable()
 export class InstallationsRepository extends ObjectRepository<InstallationRow> {
@@ -75,8 +77,8 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
     return { invalidReason: null, ...row, appId, partition };
   }
 
-  protected override toRow({ partition: _, ...row }: { readonly partition?: number }): InstallationRow {
-    return row as InstallationRow;
+  protected override toRow({ partition: _, invalidReason, ...row }: StoredInstallation): InstallationRow {
+    return { ...row, ...(typeof invalidReason === 'string' ? { invalidReason } : {}) } as InstallationRow;
   }
 
   /**

@@ -84,7 +84,7 @@ describe('pushes', () => {
   beforeEach(async () => {
     [now, allowClientPush, woken, forgotten] = [NOW, false, 0, []];
     statistics = (asked) => Promise.resolve(asked.map(() => new Map()));
-    await database.query('TRUNCATE push.notifications, push.request_ids');
+    await database.query('TRUNCATE push.notifications, push.request_ids CASCADE');
   });
 
   it('are stored once they are accepted, and shown as requested', async () => {
@@ -263,7 +263,7 @@ describe('pushes', () => {
         ),
       ]);
       expect([cancelled, begun.length]).toEqual(cancelled ? [true, 0] : [false, 1]);
-      await database.query('TRUNCATE push.notifications');
+      await database.query('TRUNCATE push.notifications CASCADE');
     }
   });
 

@@ -52,6 +52,7 @@ export class ApnsService {
   readonly #sessions = new Set<ServerHttp2Session>();
   /** By session, the provider token in use. */
   readonly #tokens = new WeakMap<ServerHttp2Session, string>();
+  readonly #admitted = new WeakSet<ServerHttp2Session>();
   readonly #retried = new Set<string>();
   #streams = STREAMS;
 
@@ -128,10 +129,17 @@ export class ApnsService {
       stream.end(JSON.stringify(answer));
       return;
     }
-    session?.settings({ maxConcurrentStreams: this.#streams });
+    if (session !== undefined) this.#admit(session);
     stream.respond({ ':status': 200, 'apns-id': headers['apns-id'] });
     stream.end();
     this.deliveries.push({ token, headers, payload: JSON.parse(body.toString()) as Json });
+  }
+
+  /** After its first push, a connection may have many streams. */
+  #admit(session: ServerHttp2Session): void {
+    if (this.#admitted.has(session)) return;
+    this.#admitted.add(session);
+    session.settings({ maxConcurrentStreams: this.#streams });
   }
 
   async #refusalOf(
