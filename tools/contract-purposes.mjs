@@ -82,6 +82,7 @@ export const PURPOSES = {
   'push-delivery.findScheduledPushes': 'list scheduled pushes',
   'push-delivery.getScheduledPush': 'read one',
   'push-delivery.cancelScheduledPush': 'cancel one that has not begun',
+  'push-delivery.getWebPushKey': 'public key for subscriptions of browsers',
   'push-delivery.findConnectors': 'ports of the live connectors',
   'push-delivery.sendPushAsOperator': "accept an operator's push",
   'push-delivery.getPushStatus': 'state and counts of a push',

@@ -87,6 +87,8 @@ export const pushRpc = {
   ),
   /** Fails with NOT_FOUND, also where the push has started. */
   cancelScheduled: rpc('push-delivery.cancelScheduledPush', z.object({ caller, id: scheduledId }), z.object({})),
+  /** The public key that browsers subscribe with. Fails with NOT_FOUND. */
+  getWebPushKey: rpc('push-delivery.getWebPushKey', z.object({ caller }), z.object({ publicKey: z.string() })),
   /** The ports of the running connectors, for deployments without GATEPOST_PUSH_URL. */
   findConnectors: rpc('push-delivery.findConnectors', z.object({}), z.object({ ports: z.array(z.number().int()) })),
 };

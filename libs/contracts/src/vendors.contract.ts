@@ -88,6 +88,17 @@ export const VENDOR_CREDENTIALS = {
     category: category.optional().describe('Class of system messages; unset: marketing messages.'),
     title,
   }),
+  'web-push': z.strictObject({
+    subject: credentialText(255)
+      .regex(
+        /^(?:mailto:[^\s<>@]+@[^\s<>@]+|https:\/\/\S+)$/,
+        'must be an address such as mailto:ops@example.org or https://example.org',
+      )
+      .describe('Address at which push services of browsers reach you: mailto: or https:.'),
+    privateKey: credentialSecret
+      .optional()
+      .describe('Private VAPID key (base64url); unset: the key stays, or a new one is generated.'),
+  }),
   meizu: z.strictObject({ appId: vendorId, appSecret: credentialSecret, title }),
 } as const;
 

@@ -1,6 +1,6 @@
 import { LATENCY_BUCKETS_SECONDS, MetricCatalogue } from './metric-catalogue.js';
 
-const VENDORS = ['apns', 'fcm', 'huawei', 'honor', 'xiaomi', 'oppo', 'vivo', 'meizu'];
+const VENDORS = ['apns', 'fcm', 'huawei', 'honor', 'xiaomi', 'oppo', 'vivo', 'meizu', 'web-push'];
 
 /** The metrics of push-delivery. */
 export abstract class PushMetrics extends MetricCatalogue {

@@ -1,4 +1,5 @@
 export {
+  NetworkGuard,
   type OutboundAnswer,
   OutboundClient,
   OutboundError,

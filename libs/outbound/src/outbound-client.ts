@@ -92,7 +92,7 @@ interface OutboundOptions {
 export interface OutboundRequest {
   readonly method: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | Uint8Array;
 }
 
 /** Any response. Redirects are returned, not followed. */

@@ -208,6 +208,60 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
       });
     });
 
+    describe('of browsers', () => {
+      const publicKey = async () => String((await api().get('/1.1/push/webPushKey')).body['publicKey']);
+
+      it('have a key that stays until another one is given', async () => {
+        expect((await api().get('/1.1/push/webPushKey')).status).toBe(404);
+        expectRefused(await vendor('set', keys.id, 'web-push', 'subject=ops'), /subject: must be an address such as/);
+        const set = await vendor('set', keys.id, 'web-push', 'subject=mailto:ops@example.org');
+        expect(set.stdout).toMatch(
+          /^web-push\n {2}subject +mailto:ops@example\.org\n {2}publicKey +B[\w-]{86}\n {2}privateKey +\(secret\)\n/,
+        );
+        const key = await publicKey();
+        await vendor('set', keys.id, 'web-push', 'subject=mailto:push@example.org');
+        expect(await publicKey()).toBe(key);
+        expect(await vendor('check', keys.id, 'web-push')).toEqual({ status: 0, stdout: 'web-push: ok\n', stderr: '' });
+        expectRefused(
+          await vendor('set', keys.id, 'web-push', 'subject=mailto:ops@example.org', `privateKey=${fileWith('short')}`),
+          /privateKey: must be a private VAPID key/,
+        );
+      });
+
+      it('reach a browser, which alone can read the message, until it unsubscribes', async () => {
+        const subscription = vendors().webPush.subscribe(await publicKey());
+        const device = await register({ deviceType: 'web', webPush: subscription });
+        expect(await register({ deviceType: 'web', webPush: subscription })).toBe(device);
+        const id = await push([device], {
+          data: { alert: 'Lunch is ready', order: { id: 7 } },
+          expiration_interval: 3_600,
+        });
+        expect(await settled(id)).toMatchObject({ successes: 1, webSuccesses: 1 });
+        const [delivery, ...others] = vendors().webPush.deliveriesTo(subscription);
+        expect(others).toEqual([]);
+        expect(delivery?.message).toMatchObject({ id, alert: 'Lunch is ready', order: { id: 7 } });
+        expect(delivery?.headers).toMatchObject({ urgency: 'high' });
+        expect(Number(delivery?.headers['ttl'])).toBeGreaterThan(3_500);
+        vendors().webPush.unsubscribe(subscription);
+        expect(await settled(await push([device], { data: { alert: 'gone' } }))).toMatchObject({ invalidTokens: 1 });
+        expect((await installation(device))['valid']).toBe(false);
+      });
+
+      it('refuse what is no subscription, and endpoints in internal networks', async () => {
+        const subscription = vendors().webPush.subscribe(await publicKey());
+        const refused = async (webPush: Json) =>
+          (await api().post('/1.1/installations', { deviceType: 'web', webPush })).body;
+        const { keys: own } = subscription;
+        expect(await refused({ ...subscription, endpoint: 'http://example.org/' })).toMatchObject({ code: 111 });
+        expect(await refused({ ...subscription, endpoint: 'https://10.0.0.1/' })).toMatchObject({ code: 111 });
+        expect(await refused({ ...subscription, endpoint: 'https://[fd00::1]/' })).toMatchObject({ code: 111 });
+        expect(await refused({ ...subscription, keys: { ...own, auth: 'A'.repeat(21) } })).toMatchObject({ code: 111 });
+        expect(await refused({ ...subscription, keys: { ...own, p256dh: 'B'.repeat(87) } })).toMatchObject({
+          code: 111,
+        });
+      });
+    });
+
     it('mark a device with a dead token invalid, until it registers again', async () => {
       const future = Math.floor(Date.now() / 1_000 + 3_600).toString(16);
       const token = appleToken(`dead${future}`);

@@ -5,7 +5,7 @@ import { RpcClient } from '#messaging';
 import { JsonBody, ObjectId, QueryParams, RequestCaller } from '../http/request.decorators.js';
 import { parseListQuery } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
-import { notificationsEndpoints, pushEndpoints, scheduledPushesEndpoints } from './push.endpoints.js';
+import { notificationsEndpoints, pushEndpoints, scheduledPushesEndpoints, webPushEndpoints } from './push.endpoints.js';
 
 type Accepted = RpcReply<typeof pushRpc.send>;
 
@@ -33,6 +33,12 @@ export class PushController {
     @Headers('x-lc-prod') prod?: string,
   ): Promise<Accepted> {
     return this.rpc.call(pushRpc.sendToDevices, { caller, body, prod: environmentOf(prod) });
+  }
+
+  @Get('webPushKey')
+  @Endpoint(webPushEndpoints.key)
+  webPushKey(@RequestCaller() caller: Caller): Promise<RpcReply<typeof pushRpc.getWebPushKey>> {
+    return this.rpc.call(pushRpc.getWebPushKey, { caller });
   }
 }
 

@@ -93,7 +93,7 @@ const vendors = z
   })
   .describe('`targeted` is the sum of the others; the vendor has taken the `accepted` ones.');
 
-const VENDOR_SUCCESSES = ['ios', 'fcm', 'hms', 'honor', 'mi', 'oppo', 'vivo', 'meizu'].map(
+const VENDOR_SUCCESSES = ['ios', 'fcm', 'hms', 'honor', 'mi', 'oppo', 'vivo', 'meizu', 'web'].map(
   (name) => `${name}Successes`,
 );
 
@@ -180,6 +180,16 @@ export const pushEndpoints = describeEndpoints('Push', {
     body: pushToDevices,
     answers: accepted,
     errors: PUSH_ERRORS,
+  },
+});
+
+export const webPushEndpoints = describeEndpoints('Push', {
+  key: {
+    summary: 'Get the public key for subscriptions of browsers',
+    description: 'The `applicationServerKey` of `PushManager.subscribe`. Save the subscription in the field `webPush`.',
+    credentials: 'application',
+    answers: { 200: { description: 'The key, base64url.', body: z.object({ publicKey: z.string() }) } },
+    errors: ['NOT_FOUND'],
   },
 });
 

@@ -101,6 +101,6 @@ const find = (hasVendors: boolean) => `
 /** A `VendorAddress`. */
 const ADDRESS = `,
          json_build_object('hasToken', device_token IS NOT NULL, 'hasRegistrationId', coalesce(fields->>'registrationId', '') <> '',
-                           'vendor', fields->>'vendor', 'profile', nullif(fields->>'deviceProfile', ''),
+                           'hasSubscription', fields ? 'webPush', 'vendor', fields->>'vendor', 'profile', nullif(fields->>'deviceProfile', ''),
                            'topic', nullif(fields->>'apnsTopic', ''), 'teamId', nullif(fields->>'apnsTeamId', '')) AS address`;
 const IN_ORDER = 'ORDER BY app_id, partition, object_id COLLATE "C" LIMIT $6';

@@ -53,7 +53,10 @@ describe('installations in PostgreSQL', () => {
     const queues = { clear } as unknown as DeviceQueues;
     const classes = new StoredClasses();
     access = new ObjectAccess(ACCESS, classes);
-    writer = new InstallationWriter(classes, access, installations, queues, new Clock(), { objectLimitBytes: 1_000 });
+    writer = new InstallationWriter(classes, access, installations, queues, new Clock(), {
+      vendors: undefined,
+      objectLimitBytes: 1_000,
+    });
   });
 
   const run = <T>(write: PreparedWrite<T>) =>

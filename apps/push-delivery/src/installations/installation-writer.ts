@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { isIP } from 'node:net';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import type { JsonObject, ObjectWriteOptions } from '#contracts';
@@ -7,6 +9,7 @@ import {
   assertObjectSize,
   changedFields,
   changedRoots,
+  type InstallationChanges,
   installationClass,
   type InstallationRow,
   newObjectId,
@@ -25,7 +28,9 @@ import {
   type WriteResult,
 } from '#objects/store';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
+import { NetworkGuard } from '#outbound';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
+import { areSubscriptionKeys, type SubscriptionKeys } from '../vendors/web-push/web-push.crypto.js';
 import {
   applyChanges,
   duplicatesAmong,
@@ -53,14 +58,15 @@ export class InstallationWriter implements ObjectWrites {
     private readonly installations: InstallationsRepository,
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
     private readonly clock: Clock,
-    @Inject(PUSH_DELIVERY_CONFIG) private readonly config: Pick<PushDeliveryConfig, 'objectLimitBytes'>,
+    @Inject(PUSH_DELIVERY_CONFIG) private readonly config: Pick<PushDeliveryConfig, 'objectLimitBytes' | 'vendors'>,
   ) {
     classes.register({ objectClass: installationClass, objects: installations, writes: this });
   }
 
   /** POST /1.1/installations. Apps register at every start, so it updates an existing installation. */
   async prepareCreate(requester: Requester, fields: JsonObject, { returnNew }: CreateOptions): Promise<DeviceWrite> {
-    const { objectId, changes } = installationClass.parseNew(fields, requester.isMaster);
+    const { objectId, changes: given } = installationClass.parseNew(fields, requester.isMaster);
+    const changes = withSubscriptionToken(given, this.config.vendors?.internalNetworks ?? []);
     const context = await this.access.contextOf(requester);
     const identity = { ...changes, objectId };
     return {
@@ -87,7 +93,8 @@ export class InstallationWriter implements ObjectWrites {
     fields: JsonObject,
     { where, returnNew }: ObjectWriteOptions,
   ): Promise<DeviceWrite> {
-    const changes = installationClass.parse(fields, requester.isMaster);
+    const given = installationClass.parse(fields, requester.isMaster);
+    const changes = withSubscriptionToken(given, this.config.vendors?.internalNetworks ?? []);
     const context = await this.access.contextOf(requester);
     const isRegistration = namesDevice(changes);
     if (!isRegistration) context.assertMay('update', CLASS);
@@ -204,6 +211,25 @@ export class InstallationWriter implements ObjectWrites {
       });
     });
   }
+}
+
+/**
+ * The changes with the `deviceToken` of a browser's subscription, so that a subscription has one installation.
+ * @throws AppError INCORRECT_TYPE for keys that are none, and for an endpoint in an internal network
+ */
+function withSubscriptionToken(changes: InstallationChanges, internalNetworks: readonly string[]): InstallationChanges {
+  const change = changes.custom.findLast(({ path }) => path[0] === 'webPush');
+  if (change?.operation.kind !== 'set') return changes;
+  const { endpoint, keys } = change.operation.value as unknown as { endpoint: string; keys: SubscriptionKeys };
+  const host = new URL(endpoint).hostname.replace(/^\[|\]$/g, '');
+  const isInternal = isIP(host) !== 0 && !new NetworkGuard(internalNetworks).permits(host);
+  if (isInternal || !areSubscriptionKeys(keys))
+    throw appError('INCORRECT_TYPE', {
+      message: isInternal
+        ? 'webPush: the endpoint must be a public address.'
+        : 'webPush: p256dh must be a point of the curve P-256, and auth 16 bytes, in base64url.',
+    });
+  return { ...changes, deviceToken: createHash('sha256').update(endpoint).digest('base64url') };
 }
 
 function idsOf(installations: readonly InstallationRow[]): string[] {

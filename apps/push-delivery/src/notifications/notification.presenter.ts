@@ -64,6 +64,7 @@ const SUCCESSES: ReadonlyMap<string, string> = new Map([
   ['apns', 'ios'],
   ['huawei', 'hms'],
   ['xiaomi', 'mi'],
+  ['web-push', 'web'],
 ]);
 
 /** The results of vendors' channels, and LeanCloud's members for them. Nothing where no vendor takes part. */

@@ -129,6 +129,8 @@ export interface VendorAddress {
   /** It has a `deviceToken`. */
   readonly hasToken: boolean;
   readonly hasRegistrationId: boolean;
+  /** It has a subscription of a browser (`webPush`). */
+  readonly hasSubscription: boolean;
   readonly vendor: string | null;
   readonly profile: string | null;
   readonly topic: string | null;

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Vendor, VendorCounts } from '#contracts';
 import type { Tx } from '#database';
 import { LEASE_SECONDS } from '../pushes/leases.js';
-import { laneName, type VendorChannelKey, type VendorShare } from './vendor-route.rules.js';
+import { laneName, laneVendor, type VendorChannelKey, type VendorShare } from './vendor-route.rules.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { DeadToken, Settlement } from './settlement.rules.js';
 import type { VendorPush, VendorTarget } from './vendor.types.js';
@@ -45,7 +45,7 @@ async function batchesOf(
   { objectId, isBulk, countsBadges }: VendorShare,
   { lane, targets }: { readonly lane: string; readonly targets: readonly string[] },
 ): Promise<object[]> {
-  const badges = countsBadges && vendorOf(lane) === 'apns' ? await countBadgesUp(tx, appId, targets) : undefined;
+  const badges = countsBadges && laneVendor(lane) === 'apns' ? await countBadgesUp(tx, appId, targets) : undefined;
   return Array.from({ length: Math.ceil(targets.length / BATCH_SIZE) }, (_, place) => {
     const own = targets.slice(place * BATCH_SIZE, (place + 1) * BATCH_SIZE);
     const counted = badges === undefined ? {} : { badges: own.map((id) => badges.get(id) ?? 1) };
@@ -53,14 +53,10 @@ async function batchesOf(
   });
 }
 
-function vendorOf(lane: string): string {
-  return lane.split('/', 1)[0] ?? '';
-}
-
 function countsOf({ objectId, lanes, missing }: VendorShare) {
   const targeted = [...lanes].map(([lane, ids]) => ({
     objectId,
-    vendor: vendorOf(lane),
+    vendor: laneVendor(lane),
     targeted: ids.length,
     reasons: {},
   }));
@@ -235,11 +231,14 @@ const targetsWith = (token: string, condition: string) => `
     FROM push.installations
    WHERE app_id = $1 AND object_id = ANY ($2) AND valid AND ${condition}`;
 
+/** Visible ASCII without a comma, which separates the tokens of a list. */
+const TOKEN = '^[!-+\\--~]{1,1024}$';
+
 /** By vendor, the values of an installation's `vendor`. */
 const androidTargets = (...names: string[]) =>
   targetsWith(
     `fields->>'registrationId'`,
-    `lower(fields->>'vendor') IN (${names.map((name) => `'${name}'`).join(', ')}) AND fields->>'registrationId' <> ''`,
+    `lower(fields->>'vendor') IN (${names.map((name) => `'${name}'`).join(', ')}) AND fields->>'registrationId' ~ '${TOKEN}'`,
   );
 
 const TARGETS: Readonly<Record<Vendor, string>> = {
@@ -251,6 +250,7 @@ const TARGETS: Readonly<Record<Vendor, string>> = {
   oppo: androidTargets('oppo'),
   vivo: androidTargets('vivo'),
   meizu: androidTargets('mz'),
+  'web-push': targetsWith(`fields->>'webPush'`, `fields ? 'webPush'`),
 };
 
 /**
@@ -278,7 +278,7 @@ const SETTLE = `
     UPDATE push.installations AS i SET valid = false, invalid_reason = dead.reason
       FROM held, jsonb_to_recordset($9::jsonb) AS dead ("objectId" text, token text, reason text, since timestamptz)
      WHERE i.app_id = held.app_id AND i.object_id = dead."objectId" AND i.valid
-       AND dead.token IN (i.device_token, i.fields->>'registrationId')
+       AND dead.token IN (i.device_token, i.fields->>'registrationId', i.fields->>'webPush')
        AND (dead.since IS NULL OR i.updated_at < dead.since)
     RETURNING 1
   )

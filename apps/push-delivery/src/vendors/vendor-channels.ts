@@ -17,6 +17,8 @@ import { meizuProtocol, oppoProtocol, vivoProtocol } from './android/signed.prot
 import { xiaomiProtocol } from './android/xiaomi.protocol.js';
 import { ApnsChannel } from './apns/apns.channel.js';
 import { FcmChannel } from './fcm/fcm.channel.js';
+import { WebPushChannel } from './web-push/web-push.channel.js';
+import { publicKeyOf } from './web-push/web-push.crypto.js';
 import {
   noCredentials,
   type OpenCredentials,
@@ -70,6 +72,7 @@ export class VendorChannels implements OnApplicationShutdown {
   async open(appId: string, opened: Opened, prod: 'dev' | 'prod'): Promise<VendorChannel> {
     if (opened.vendor === 'apns') return this.#apns(opened.credentials, prod);
     if (opened.vendor === 'fcm') return this.#fcm(opened.credentials);
+    if (opened.vendor === 'web-push') return this.#webPush(opened.credentials);
     const { title = (await this.applications.find(appId))?.name ?? appId } = opened.credentials;
     return new AndroidChannel({ protocol: this.#protocol(opened), outbound: this.#outbound, clock: this.clock, title });
   }
@@ -114,7 +117,7 @@ export class VendorChannels implements OnApplicationShutdown {
     return new ApnsChannel(credentials, topicsOf(credentials.topics), prod, url);
   }
 
-  #protocol(opened: Exclude<Opened, { readonly vendor: 'apns' | 'fcm' }>): AndroidProtocol {
+  #protocol(opened: Exclude<Opened, { readonly vendor: 'apns' | 'fcm' | 'web-push' }>): AndroidProtocol {
     const urls = this.#urls;
     switch (opened.vendor) {
       case 'huawei':
@@ -130,6 +133,11 @@ export class VendorChannels implements OnApplicationShutdown {
       case 'meizu':
         return meizuProtocol(opened.credentials, urls.meizu);
     }
+  }
+
+  #webPush({ subject, privateKey = '' }: Credentials<'web-push'>): VendorChannel {
+    const keys = { privateKey, publicKey: publicKeyOf(privateKey) ?? '' };
+    return new WebPushChannel({ keys, subject, outbound: this.#outbound, clock: this.clock });
   }
 
   #fcm({ serviceAccount }: Credentials<'fcm'>): VendorChannel {

@@ -20,6 +20,7 @@ import { appError, messageOf } from '#errors';
 import { Broadcasts } from '#messaging';
 import { Sealer } from '#security';
 import { OUTSIDE_CHINA, type VendorChannelKey } from './vendor-route.rules.js';
+import { newVapidKeys, publicKeyOf } from './web-push/web-push.crypto.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import { type VendorCredentialsRow as Row, VendorCredentialsRepository } from './vendor-credentials.repository.js';
 
@@ -81,7 +82,8 @@ export class VendorCredentials {
 
   /** @throws AppError INCORRECT_TYPE, which names the field, never its value; NOT_FOUND for an unknown application */
   async set({ appId, vendor, profile, fields }: RpcData<typeof vendorsRpc.set>): Promise<ShownVendor> {
-    const { shown, secrets } = parseVendorCredentials(vendor, profile, fields);
+    const given = vendor === 'web-push' ? await this.#withKey(appId, profile, fields) : fields;
+    const { shown, secrets } = parseVendorCredentials(vendor, profile, given);
     if ((await this.applications.find(appId)) === null)
       throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
     const part = shown['teamId'] ?? ((shown['region'] ?? 'cn') === 'cn' ? '' : OUTSIDE_CHINA);
@@ -104,6 +106,21 @@ export class VendorCredentials {
   async assertSecretFits(): Promise<void> {
     const row = await this.repository.findAny();
     if (row !== undefined) this.#secretsOf(row);
+  }
+
+  /** The public key that browsers of an application subscribe with. @throws AppError NOT_FOUND, SERVICE_UNAVAILABLE */
+  async webPushKey(appId: string): Promise<string> {
+    const key = { vendor: 'web-push', profile: DEFAULT_PROFILE, part: '' } as const;
+    const row = (await this.#rows.get(appId)).find((one) => isNamed(one, key));
+    if (row === undefined) throw noCredentials(key);
+    return row.shown['publicKey'] ?? '';
+  }
+
+  /** A replaced key would end all subscriptions, so the known one stays unless another is given. */
+  async #withKey(appId: string, profile: string, fields: Readonly<Record<string, string>>) {
+    if (fields['privateKey'] !== undefined) return fields;
+    const known = await this.find(appId, { vendor: 'web-push', profile, part: '' });
+    return { ...fields, privateKey: known?.credentials.privateKey ?? newVapidKeys().privateKey };
   }
 
   #announce(appId: string): void {
@@ -166,10 +183,17 @@ export function parseVendorCredentials(
 ): SplitCredentials {
   const problem = credentialProblem(vendor, VENDOR_CREDENTIALS[vendor], fields) ?? PROBLEMS[vendor]?.(fields, profile);
   if (problem !== undefined) throw appError('INCORRECT_TYPE', { message: problem });
-  const split = splitCredentials(VENDOR_CREDENTIALS[vendor], fields);
-  if (vendor !== 'fcm') return split;
-  return { ...split, shown: { projectId: parseServiceAccount(fields['serviceAccount'] ?? '')?.project_id ?? '' } };
+  const { shown, secrets } = splitCredentials(VENDOR_CREDENTIALS[vendor], fields);
+  return { shown: { ...shown, ...DERIVED[vendor]?.(secrets) }, secrets };
 }
+
+type Derive = (secrets: Readonly<Record<string, string>>) => Record<string, string>;
+
+/** Parts of secrets that operators may see. */
+const DERIVED: Readonly<Partial<Record<Vendor, Derive>>> = {
+  fcm: ({ serviceAccount = '' }) => ({ projectId: parseServiceAccount(serviceAccount)?.project_id ?? '' }),
+  'web-push': ({ privateKey = '' }) => ({ publicKey: publicKeyOf(privateKey) ?? '' }),
+};
 
 type Problem = (fields: Readonly<Record<string, string>>, profile: string) => string | undefined;
 
@@ -180,6 +204,12 @@ const PROBLEMS: Readonly<Partial<Record<Vendor, Problem>>> = {
     return isSigningKey(privateKey, 'ec', 'prime256v1')
       ? undefined
       : 'privateKey: must be the .p8 file that developer.apple.com has given for the key (a PEM text, curve P-256)';
+  },
+  'web-push': ({ privateKey = '' }, profile) => {
+    if (profile !== DEFAULT_PROFILE) return 'web-push has no profiles: a browser has one subscription.';
+    return publicKeyOf(privateKey) === undefined
+      ? 'privateKey: must be a private VAPID key: 32 bytes in base64url. Leave it out to have one generated.'
+      : undefined;
   },
   fcm: ({ serviceAccount = '' }) => {
     const account = parseServiceAccount(serviceAccount);

@@ -5,6 +5,7 @@ import { laneName, parseLane, routePage, type VendorChannelKey } from './vendor-
 const NOTHING: VendorAddress = {
   hasToken: false,
   hasRegistrationId: false,
+  hasSubscription: false,
   vendor: null,
   profile: null,
   topic: null,
@@ -78,6 +79,16 @@ describe('the route of an Android device', () => {
     [{ vendor: 'oppo', hasRegistrationId: false }, [android('oppo')], 'own queue'],
   ])('that says %j, with %j, is %s', (address, channels, expected) => {
     expect(route(device('android', { hasRegistrationId: true, ...address }), channels)).toBe(expected);
+  });
+});
+
+describe('the route of a browser', () => {
+  it.each([
+    [true, [android('web-push')], 'web-push/_default//prod'],
+    [true, [android('fcm')], 'web-push: no credentials'],
+    [false, [android('web-push')], 'own queue'],
+  ])('with a subscription: %s, and %j, is %s', (hasSubscription, channels, expected) => {
+    expect(route(device('web', { hasSubscription }), channels)).toBe(expected);
   });
 });
 

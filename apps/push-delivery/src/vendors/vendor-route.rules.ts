@@ -53,6 +53,11 @@ export function laneName({ vendor, profile, part }: Omit<VendorChannelKey, 'topi
   return [vendor, profile, part, prod].join('/');
 }
 
+/** The name of a lane's vendor. */
+export function laneVendor(name: string): string {
+  return name.split('/', 1)[0] ?? '';
+}
+
 /** The parts of the name of a lane; undefined for a vendor that this release does not know. */
 export function parseLane(
   name: string,
@@ -92,7 +97,14 @@ function routeOf(push: RoutedPush, installation: TargetedInstallation, channels:
   const { address, deviceType } = installation;
   if (address === undefined || deviceType === null) return {};
   if (APPLE_PLATFORMS.has(deviceType)) return address.hasToken ? appleRoute(push, address, channels) : {};
+  if (deviceType === 'web') return webRoute(push, address, channels);
   return deviceType === 'android' ? androidRoute(push, address, channels) : {};
+}
+
+function webRoute({ prod }: RoutedPush, address: VendorAddress, all: readonly VendorChannelKey[]): Route {
+  if (!address.hasSubscription) return {};
+  const channel = all.find(({ vendor, profile }) => vendor === 'web-push' && profile === DEFAULT_PROFILE);
+  return channel === undefined ? { missing: ['web-push', 'no credentials'] } : { lane: laneName(channel, prod) };
 }
 
 function appleRoute({ message, prod }: RoutedPush, address: VendorAddress, all: readonly VendorChannelKey[]): Route {

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { Clock } from '#bootstrap';
-import { broadcastContracts } from '#contracts';
+import { broadcastContracts, VENDORS } from '#contracts';
 import { ClaimingWorker } from '#database';
 import { messageOf } from '#errors';
 import { Broadcasts } from '#messaging';
 import { Metrics } from '#observability';
 import { type Held, Leases } from '../pushes/leases.js';
 import { settlementOf, type Settlement, type TargetOutcome } from './settlement.rules.js';
+import { laneVendor } from './vendor-route.rules.js';
 import { type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
 import { VendorChannels } from './vendor-channels.js';
 import { type VendorLane, VendorLanes } from './vendor-lane.js';
@@ -165,7 +166,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   #report({ lane }: VendorBatch, { counts, remaining, isAttempt }: Settlement): void {
-    const [vendor = ''] = lane.split('/', 1);
+    const vendor = laneVendor(lane);
     for (const [outcome, devices] of Object.entries(counts))
       this.metrics.vendorMessages.inc({ vendor, outcome }, devices);
     if (isAttempt) this.metrics.vendorMessages.inc({ vendor, outcome: 'retried' }, remaining.length);
@@ -173,9 +174,8 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
 
   async #measure(): Promise<void> {
     const waiting = await this.batches.waiting();
-    this.metrics.vendorWaiting.reset();
-    this.metrics.vendorOldest.reset();
-    for (const { vendor, devices, seconds } of waiting) {
+    for (const vendor of VENDORS) {
+      const { devices, seconds } = waiting.find((one) => one.vendor === vendor) ?? { devices: 0, seconds: 0 };
       this.metrics.vendorWaiting.set({ vendor }, devices);
       this.metrics.vendorOldest.set({ vendor }, seconds);
     }

@@ -1,5 +1,5 @@
 import { Controller, Inject, Module } from '@nestjs/common';
-import { pushSealingRpc, type RpcData, type RpcReply, vendorsRpc } from '#contracts';
+import { pushRpc, pushSealingRpc, type RpcData, type RpcReply, vendorsRpc } from '#contracts';
 import { RpcHandler } from '#messaging';
 import { ProcessInfo, Readiness } from '#observability';
 import { SealedRows, type SealedTable, Sealer, sealerOf, weaknessOf } from '#security';
@@ -22,6 +22,11 @@ class VendorsController {
     private readonly channels: VendorChannels,
     private readonly rows: SealedRows,
   ) {}
+
+  @RpcHandler(pushRpc.getWebPushKey)
+  async webPushKey({ caller }: RpcData<typeof pushRpc.getWebPushKey>): Promise<RpcReply<typeof pushRpc.getWebPushKey>> {
+    return { publicKey: await this.credentials.webPushKey(caller.appId) };
+  }
 
   @RpcHandler(vendorsRpc.set)
   async set(wanted: RpcData<Rpc['set']>): Promise<RpcReply<Rpc['set']>> {

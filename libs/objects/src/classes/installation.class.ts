@@ -82,6 +82,32 @@ const channelChange = z.union([
   z.looseObject({ __op: z.enum(['Add', 'AddUnique', 'Remove', 'Delete', 'Batch']) }),
 ]);
 
+const webPush = z
+  .looseObject({
+    endpoint: z
+      .string()
+      .regex(/^https:\/\//)
+      .max(2_048),
+    keys: z.looseObject({ p256dh: z.string().length(87), auth: z.string().length(22) }),
+  })
+  .describe('The subscription of a browser, as `PushSubscription.toJSON` gives it.');
+
+/** A subscription is stored as a whole: its endpoint and its keys belong together. */
+function parseWebPushChange(change: FieldChange): FieldChange {
+  const { path, operation } = change;
+  if (operation.kind === 'delete' && path.length === 1) return change;
+  if (path.length > 1 || operation.kind !== 'set')
+    throw incorrect('webPush', 'The field can only be changed as a whole.');
+  const { success, data } = webPush.safeParse(operation.value);
+  if (!success || !URL.canParse(data.endpoint))
+    throw incorrect(
+      'webPush',
+      'The value must be the subscription of a browser: an https endpoint, and keys with p256dh and auth.',
+    );
+  const { endpoint, keys } = data;
+  return { path, operation: { kind: 'set', value: { endpoint, keys: { p256dh: keys.p256dh, auth: keys.auth } } } };
+}
+
 /** Installations: apps on devices (specification, Installation). */
 export const installationClass = defineClass<InstallationRow>()({
   name: '_Installation',
@@ -115,7 +141,10 @@ export const installationClass = defineClass<InstallationRow>()({
   },
   hasNoInclude: true,
   isFoundById: true,
-  formats: { channels: { schema: channelChange, responseSchema: channels, parse: parseChannelChange } },
+  formats: {
+    webPush: { schema: webPush, responseSchema: webPush, parse: parseWebPushChange },
+    channels: { schema: channelChange, responseSchema: channels, parse: parseChannelChange },
+  },
 });
 
 /** The requested changes of an installation. */

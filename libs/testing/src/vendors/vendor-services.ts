@@ -6,6 +6,7 @@ import { newFolder } from '../test-run.js';
 import { AndroidServices } from './android-services.js';
 import { ApnsService } from './apns-service.js';
 import { FcmService } from './fcm-service.js';
+import { WebPushService } from './web-push-service.js';
 
 /** The push services of all vendors, as local stand-ins. APNs speaks TLS, under a certificate that `env` makes known. */
 export class VendorServices {
@@ -13,6 +14,7 @@ export class VendorServices {
     readonly apns: ApnsService,
     readonly fcm: FcmService,
     readonly android: AndroidServices,
+    readonly webPush: WebPushService,
     private readonly certificateFile: string,
   ) {}
 
@@ -21,7 +23,8 @@ export class VendorServices {
     const file = join(newFolder('certificates'), 'apns.pem');
     writeFileSync(file, certificate.cert);
     const [apns, fcm] = [await ApnsService.start(certificate), await FcmService.start()];
-    return new VendorServices(apns, fcm, await AndroidServices.start(), file);
+    const [android, webPush] = [await AndroidServices.start(), await WebPushService.start(certificate)];
+    return new VendorServices(apns, fcm, android, webPush, file);
   }
 
   /** Leads a Gatepost to these services. */
@@ -34,13 +37,13 @@ export class VendorServices {
       GATEPOST_PUSH_VENDOR_URLS: Object.entries(urls)
         .map(([name, url]) => `${name}=${url}`)
         .join(','),
-      GATEPOST_INTERNAL_NETWORKS: '127.0.0.1',
+      GATEPOST_INTERNAL_NETWORKS: 'loopback',
       NODE_EXTRA_CA_CERTS: this.certificateFile,
     };
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.apns.stop(), this.fcm.stop(), this.android.stop()]);
+    await Promise.all([this.apns.stop(), this.fcm.stop(), this.android.stop(), this.webPush.stop()]);
   }
 }
 

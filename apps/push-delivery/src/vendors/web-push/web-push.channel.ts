@@ -1,0 +1,119 @@
+import type { KeyObject } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '#bootstrap';
+import type { JsonObject } from '#contracts';
+import { type OutboundClient, OutboundError } from '#outbound';
+import { codeOf, objectIn, objectOr } from '../vendor-json.rules.js';
+import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
+import {
+  areSubscriptionKeys,
+  encrypt,
+  MAX_TEXT_BYTES,
+  signingKeyOf,
+  type SubscriptionKeys,
+  type VapidKeys,
+  vapidToken,
+} from './web-push.crypto.js';
+
+const TOKEN_LIFE_MS = 12 * 3_600_000;
+const MAX_ORIGINS = 1_000;
+const MAX_TTL_SECONDS = 2_419_200;
+
+interface WebPushOptions {
+  readonly keys: VapidKeys;
+  readonly subject: string;
+  readonly outbound: OutboundClient;
+  readonly clock: Clock;
+}
+
+/** A subscription of a browser, as it is stored. */
+interface Subscription {
+  readonly endpoint: URL;
+  readonly keys: SubscriptionKeys;
+}
+
+/** Sends to browsers through the push services that their subscriptions name (RFC 8030). */
+export class WebPushChannel implements VendorChannel {
+  readonly targetsPerRequest = 1;
+  readonly #key: KeyObject;
+  /** Authorizations by origin: they are signed once for half a day. */
+  readonly #tokens = new LRUCache<string, Promise<string>>({ max: MAX_ORIGINS, ttl: TOKEN_LIFE_MS / 2 });
+
+  constructor(private readonly options: WebPushOptions) {
+    this.#key = signingKeyOf(options.keys);
+  }
+
+  send(push: VendorPush, targets: readonly VendorTarget[]): Promise<Outcome[]> {
+    return Promise.all(targets.map((target) => this.#sendOne(push, target)));
+  }
+
+  /** There is no service to sign in at: subscriptions of browsers name theirs. */
+  async check(): Promise<string | undefined> {
+    await this.#authorization('https://localhost');
+    return undefined;
+  }
+
+  close(): void {
+    this.#tokens.clear();
+  }
+
+  async #sendOne(push: VendorPush, target: VendorTarget): Promise<Outcome> {
+    const subscription = subscriptionIn(target.token);
+    if (subscription === undefined) return { kind: 'rejected', reason: 'not a subscription' };
+    const payload = push.message.bodies['web'] ?? push.message.body;
+    const message = JSON.parse(payload) as JsonObject;
+    const text = JSON.stringify({ id: push.objectId, ...message });
+    if (Buffer.byteLength(text) > MAX_TEXT_BYTES) return { kind: 'rejected', reason: 'message too large' };
+    const { endpoint, keys } = subscription;
+    try {
+      const headers = await this.#headers(push, endpoint, message['silent'] === true);
+      const { status, text: answer } = await this.options.outbound.send(endpoint, {
+        method: 'POST',
+        headers,
+        body: encrypt(text, keys),
+      });
+      return outcomeOf(status, answer);
+    } catch (error) {
+      if (!(error instanceof OutboundError)) throw error;
+      // A guarded address is no failure of the network: it stays refused.
+      if (error.message === 'INTERNAL_ADDRESS') return { kind: 'rejected', reason: 'internal address' };
+      return { kind: 'unsure', reason: 'no answer' };
+    }
+  }
+
+  async #headers(push: VendorPush, { origin }: URL, isSilent: boolean): Promise<Record<string, string>> {
+    const left = Math.ceil((push.expiresAt.getTime() - this.options.clock.now().getTime()) / 1_000);
+    return {
+      authorization: await this.#authorization(origin),
+      'content-encoding': 'aes128gcm',
+      'content-type': 'application/octet-stream',
+      ttl: String(Math.min(MAX_TTL_SECONDS, Math.max(0, left))),
+      urgency: isSilent ? 'normal' : 'high',
+    };
+  }
+
+  async #authorization(origin: string): Promise<string> {
+    const { subject, clock, keys } = this.options;
+    const expiresAt = new Date(clock.now().getTime() + TOKEN_LIFE_MS);
+    const token = this.#tokens.get(origin) ?? vapidToken(this.#key, { origin, subject, expiresAt });
+    this.#tokens.set(origin, token);
+    return `vapid t=${await token}, k=${keys.publicKey}`;
+  }
+}
+
+function subscriptionIn(text: string): Subscription | undefined {
+  const { endpoint, keys } = objectIn(text);
+  const { p256dh, auth } = objectOr(keys);
+  if (typeof endpoint !== 'string' || typeof p256dh !== 'string' || typeof auth !== 'string') return undefined;
+  if (!URL.canParse(endpoint) || !areSubscriptionKeys({ p256dh, auth })) return undefined;
+  const url = new URL(endpoint);
+  return url.protocol === 'https:' ? { endpoint: url, keys: { p256dh, auth } } : undefined;
+}
+
+/** 404 and 410: the subscription has ended. Refusals of the authorization concern one subscription: it may belong to another key. */
+function outcomeOf(status: number, answer: string): Outcome {
+  if (status >= 200 && status < 300) return { kind: 'accepted' };
+  const reason = codeOf(objectIn(answer)['reason']) || `status ${status}`;
+  if (status === 404 || status === 410) return { kind: 'invalid', reason };
+  return status === 429 || status >= 500 ? { kind: 'later', reason } : { kind: 'rejected', reason };
+}
