@@ -260,6 +260,6 @@ class Connection {
 }
 
 function codeOf(error: unknown): string {
-  const { code, message } = error as { code?: unknown; message?: unknown };
-  return String(typeof code === 'string' ? code : message);
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : 'connection failed';
 }

@@ -26,6 +26,7 @@ function laneWith(send: () => Promise<readonly Outcome[]>) {
   };
   const logger = new Logger('Vendors');
   const warn = vi.spyOn(logger, 'warn').mockImplementation(() => undefined);
+  vi.spyOn(logger, 'error').mockImplementation(() => undefined);
   return { lane: new VendorLane('app apns', 'apns', 1, channel, new Metrics().vendorRequests, logger), warn };
 }
 
@@ -68,6 +69,12 @@ describe('a lane', () => {
     );
     await asked.lane.send(push, [target], signal);
     expect(asked.lane.restMs).toBeGreaterThan(29_000);
+  });
+
+  it('rejects what a defect has stopped, and goes on', async () => {
+    const { lane } = laneWith(() => Promise.reject(new Error('a defect')));
+    expect(await lane.send(push, [target], signal)).toEqual([{ kind: 'rejected', reason: 'internal error' }]);
+    expect(lane.restMs).toBe(0);
   });
 
   it('sends nothing after a stop', async () => {

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { Vendor } from '#contracts';
+import { messageOf } from '#errors';
 import type { Metrics } from '#observability';
 import { parseLane } from './vendor-route.rules.js';
 import type { TargetOutcome } from './settlement.rules.js';
@@ -24,6 +25,7 @@ export class VendorLane {
   readonly #window = new SendWindow();
   readonly #doubts = new DoubtfulTokens();
   #restUntil = 0;
+  #restReason = '';
   #lastRestMs = 0;
   #failures = 0;
 
@@ -48,7 +50,7 @@ export class VendorLane {
       if (signal.aborted) return targets.map(() => ({ kind: 'waiting', reason: 'the process stops' }));
       if (this.restMs > 0) return targets.map(() => ({ kind: 'waiting', reason: this.#restReason }));
       const end = this.requests.startTimer({ vendor: this.vendor });
-      const outcomes = await this.channel.send(push, targets);
+      const outcomes = await this.#sendSafely(push, targets);
       end();
       for (const outcome of outcomes) this.#learn(outcome);
       return outcomes;
@@ -74,7 +76,15 @@ export class VendorLane {
     });
   }
 
-  #restReason = '';
+  /** A defect must not repeat the other devices of the batch again and again. */
+  async #sendSafely(push: VendorPush, targets: readonly VendorTarget[]): Promise<readonly Outcome[]> {
+    try {
+      return await this.channel.send(push, targets);
+    } catch (error) {
+      this.logger.error(`${this.name}: push ${push.objectId} could not be sent: ${messageOf(error)}`);
+      return targets.map(() => ({ kind: 'rejected', reason: 'internal error' }));
+    }
+  }
 
   #learn(outcome: Outcome): void {
     if (outcome.kind === 'accepted' || outcome.kind === 'invalid' || outcome.kind === 'rejected') {

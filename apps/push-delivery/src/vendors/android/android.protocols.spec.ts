@@ -1,0 +1,185 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { JsonObject } from '#contracts';
+import { cut, objectIn } from '../vendor-json.rules.js';
+import { androidMessage, type AndroidProtocol, type VendorCall } from './android-message.js';
+import { honorProtocol, huaweiProtocol } from './huawei.protocol.js';
+import { meizuProtocol, oppoProtocol, vivoProtocol } from './signed.protocols.js';
+import { xiaomiProtocol } from './xiaomi.protocol.js';
+
+const NOW = new Date('2026-12-01T00:00:00Z');
+const ID = '652f0c1e8a1b2c3d4e5f6a7b';
+const URLS = { push: 'https://push', token: 'https://token' };
+const PROTOCOLS: Readonly<Record<string, AndroidProtocol>> = {
+  huawei: huaweiProtocol({ appId: '1', appSecret: 's' }, URLS),
+  honor: honorProtocol({ appId: '1', clientId: 'c', clientSecret: 's' }, URLS),
+  xiaomi: xiaomiProtocol({ packageName: 'com.example.app', appSecret: 's' }, ''),
+  oppo: oppoProtocol({ appKey: 'k', masterSecret: 's' }, 'https://push'),
+  vivo: vivoProtocol({ appId: '1', appKey: 'k', appSecret: 's' }, 'https://push'),
+  meizu: meizuProtocol({ appId: '1', appSecret: 's' }, 'https://push'),
+};
+const protocolOf = (name: string): AndroidProtocol => {
+  const protocol = PROTOCOLS[name];
+  if (protocol === undefined) throw new Error(name);
+  return protocol;
+};
+const messageOf = (data: JsonObject, { blocks }: AndroidProtocol) => {
+  const message = { body: JSON.stringify(data), bodies: {} };
+  const expiresAt = new Date('2026-12-01T01:00:00Z');
+  const push = { appId: 'app', objectId: ID, data, message, prod: 'prod' as const, expiresAt, attempt: 0 };
+  return androidMessage(push, { blocks, title: 'Shop', now: NOW });
+};
+/** The last request of a message to two tokens. */
+const requested = async (name: string, data: JsonObject): Promise<VendorCall> => {
+  const protocol = protocolOf(name);
+  const calls: VendorCall[] = [];
+  const send = { message: messageOf(data, protocol), tokens: ['a', 'b'], accessToken: 'access', attempt: 0, now: NOW };
+  await protocol.send(send, (call) => {
+    calls.push(call);
+    return Promise.resolve({ status: 200, body: { result: 0, taskId: 't' } });
+  });
+  const [first] = calls;
+  if (first === undefined) throw new Error('nothing was sent');
+  return first;
+};
+
+const DATA = { alert: 'Lunch is ready', title: 'Canteen', order: { id: 7 } };
+const INTENT =
+  'intent://cn.leancloud.push/notify_detail?S.content=%7B%22order%22%3A%7B%22id%22%3A7%7D%7D#Intent;scheme=lcpushscheme;launchFlags=0x10000000;end';
+
+describe('a message for an Android vendor', () => {
+  it('has the form of Huawei', async () => {
+    const data = { ...DATA, hms: { android: { category: 'WORK' }, target_user_type: 1 } };
+    const { url, headers, json } = await requested('huawei', data);
+    expect([url, headers]).toEqual(['https://push/v1/1/messages:send', { authorization: 'Bearer access' }]);
+    const own = { title: 'Canteen', body: 'Lunch is ready' };
+    expect(json).toEqual({
+      validate_only: false,
+      message: {
+        notification: own,
+        android: {
+          ttl: '3600s',
+          category: 'WORK',
+          target_user_type: 1,
+          notification: { ...own, tag: ID, click_action: { type: 1, intent: INTENT } },
+        },
+        token: ['a', 'b'],
+      },
+    });
+    const native = await requested('huawei', { ...DATA, hms: { message: { data: 'own', android: { ttl: '5s' } } } });
+    expect(native.json?.['message']).toEqual({
+      data: 'own',
+      android: { ttl: '5s', notification: { tag: ID } },
+      token: ['a', 'b'],
+    });
+  });
+
+  it('has the form of Honor', async () => {
+    const { headers, json } = await requested('honor', DATA);
+    expect(headers).toEqual({ authorization: 'Bearer access', timestamp: String(NOW.getTime()) });
+    const own = { title: 'Canteen', body: 'Lunch is ready' };
+    expect(json).toEqual({
+      notification: own,
+      android: {
+        ttl: '3600s',
+        notification: { ...own, importance: 'NORMAL', tag: ID, clickAction: { type: 1, intent: INTENT } },
+      },
+      token: ['a', 'b'],
+    });
+  });
+
+  it('has the form of Xiaomi', async () => {
+    const { url, form } = await requested('xiaomi', {
+      ...DATA,
+      mi: { notify_type: 1, extra: { channel_id: 'orders' } },
+    });
+    expect(url).toBe('https://api.xmpush.xiaomi.com/v3/message/regid');
+    expect(form).toMatchObject({
+      registration_id: 'a,b',
+      restricted_package_name: 'com.example.app',
+      pass_through: '0',
+      title: 'Canteen',
+      description: 'Lunch is ready',
+      notify_type: '1',
+      time_to_live: '3600000',
+      'extra.channel_id': 'orders',
+    });
+    expect(form?.['extra.jobkey']).toHaveLength(20);
+    expect(await requested('xiaomi', { ...DATA, silent: true })).toMatchObject({ form: { pass_through: '1' } });
+  });
+
+  it('has the form of OPPO, vivo and Meizu', async () => {
+    const oppo = JSON.parse((await requested('oppo', DATA)).form?.['messages'] ?? '') as { notification: JsonObject }[];
+    expect(oppo).toHaveLength(2);
+    expect(oppo[0]?.notification).toMatchObject({
+      app_message_id: ID,
+      title: 'Canteen',
+      style: 1,
+      off_line_ttl: 3_600,
+    });
+    expect((await requested('vivo', DATA)).json).toMatchObject({
+      title: 'Canteen',
+      timeToLive: 3_600,
+      classification: 0,
+    });
+    const meizu = objectIn((await requested('meizu', DATA)).form?.['messageJson'] ?? '');
+    expect(meizu).toMatchObject({ noticeBarInfo: { title: 'Canteen' }, pushTimeInfo: { offLine: 1, validTime: 1 } });
+  });
+
+  it.each(['oppo', 'vivo', 'meizu'])('cannot be silent on %s', (name) => {
+    const protocol = protocolOf(name);
+    expect(protocol.refuses?.(messageOf({ ...DATA, silent: true }, protocol))).toMatch(/silent/);
+    expect(protocol.refuses?.(messageOf(DATA, protocol))).toBeUndefined();
+  });
+
+  it('gets a title, and the texts of its block', () => {
+    const protocol = protocolOf('oppo');
+    expect(messageOf({ alert: 'a' }, protocol)).toMatchObject({ title: 'Shop', text: 'a' });
+    expect(messageOf({ alert: 'a', oppo: { title: 'T', alert: 'A' } }, protocol)).toMatchObject({
+      title: 'T',
+      text: 'A',
+    });
+  });
+});
+
+describe('an answer of an Android vendor', () => {
+  it.each(Object.keys(PROTOCOLS))(
+    'of %s in any form gives one outcome for each token, with a short reason',
+    async (name) => {
+      const protocol = protocolOf(name);
+      const send = {
+        message: messageOf(DATA, protocol),
+        tokens: ['a', 'b', 'c'],
+        accessToken: 'x',
+        attempt: 0,
+        now: NOW,
+      };
+      const members = fc.dictionary(
+        fc.constantFrom('code', 'result', 'msg', 'data', 'value', 'invalidUsers', 'taskId'),
+        fc.jsonValue(),
+      );
+      await fc.assert(
+        fc.asyncProperty(fc.integer({ min: 200, max: 599 }), members, async (status, body) => {
+          const outcomes = await protocol.send(send, () => Promise.resolve({ status, body: body as JsonObject }));
+          if (outcomes === 'signIn') return;
+          expect(outcomes).toHaveLength(3);
+          for (const outcome of outcomes)
+            expect('reason' in outcome ? outcome.reason.length : 0).toBeLessThanOrEqual(40);
+        }),
+      );
+    },
+  );
+});
+
+describe('a text that is too long', () => {
+  it('is cut between characters', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 1, max: 40 }), (text, limit) => {
+        const short = cut(text, limit);
+        expect(short.length).toBeLessThanOrEqual(limit);
+        expect(short.isWellFormed()).toBe(true);
+        if (text.length <= limit) expect(short).toBe(text);
+      }),
+    );
+  });
+});
