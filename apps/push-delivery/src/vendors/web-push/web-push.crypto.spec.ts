@@ -1,4 +1,4 @@
-import { createECDH } from 'node:crypto';
+import { createECDH, createPublicKey } from 'node:crypto';
 import { jwtVerify } from 'jose';
 import { describe, expect, it } from 'vitest';
 import {
@@ -47,7 +47,7 @@ describe('the keys of an application', () => {
       subject: 'mailto:ops@example.org',
       expiresAt,
     });
-    const { payload } = await jwtVerify(token, key);
+    const { payload } = await jwtVerify(token, createPublicKey(key));
     expect(payload).toEqual({
       aud: 'https://push.example',
       sub: 'mailto:ops@example.org',
