@@ -232,13 +232,14 @@ const targetsWith = (token: string, condition: string) => `
    WHERE app_id = $1 AND object_id = ANY ($2) AND valid AND ${condition}`;
 
 /** Visible ASCII without a comma, which separates the tokens of a list. */
-const TOKEN = '^[!-+\\--~]{1,1024}$';
+const TOKEN = '^[!-+.-~-]+$';
 
 /** By vendor, the values of an installation's `vendor`. */
 const androidTargets = (...names: string[]) =>
   targetsWith(
     `fields->>'registrationId'`,
-    `lower(fields->>'vendor') IN (${names.map((name) => `'${name}'`).join(', ')}) AND fields->>'registrationId' ~ '${TOKEN}'`,
+    `lower(fields->>'vendor') IN (${names.map((name) => `'${name}'`).join(', ')}) AND fields->>'registrationId' ~ '${TOKEN}'
+       AND length(fields->>'registrationId') <= 1024`,
   );
 
 const TARGETS: Readonly<Record<Vendor, string>> = {
