@@ -47,6 +47,23 @@ export function describePushRequests(server: () => GatepostServer): void {
         return platforms as Record<string, Json>;
       });
 
+    it('give browsers a public key where the application has credentials for Web Push', async () => {
+      const app = await createApplication(server());
+      const own = ApiClient.forApp(server().baseUrls[0] ?? '', app);
+      const key = () => own.get('/1.1/push/webPushKey');
+      await eventually(async () => {
+        expect(await refusal(key())).toEqual([404, 101]);
+      });
+      const set = await gatepost(server(), 'vendors', 'set', app.id, 'web-push', 'subject=mailto:ops@example.org');
+      expect(set.status).toBe(0);
+      await eventually(async () => {
+        expect(await key()).toMatchObject({
+          status: 200,
+          body: { publicKey: expect.stringMatching(/^B[\w-]{86}$/) as string },
+        });
+      });
+    });
+
     it('reach by channel, by condition and by id those that they are for', async () => {
       const [channel, city] = [short(), unique('city')];
       const subscribed = await register({ channels: [channel] });
