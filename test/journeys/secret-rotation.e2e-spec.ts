@@ -39,7 +39,7 @@ class RollingServices {
   }
 
   /** Each process of these services gets a successor with these variables, and ends once that one is ready. */
-  async roll(change: Environment, services = ['accounts', 'auth-linking', 'mail']): Promise<void> {
+  async roll(change: Environment, services = ['accounts', 'auth-linking', 'mail', 'push-delivery']): Promise<void> {
     const env = { ...this.running.env, ...change, GATEPOST_PORT: '0' };
     const replaced = this.#processes.filter(({ service }) => services.includes(service));
     const next = await Promise.all(replaced.map(({ service }) => this.#start(service, env)));
@@ -116,7 +116,8 @@ describe.runIf(isProvided(...SERVERS))(
     it(
       'loses no request and no session, and nothing at rest needs the old one in the end',
       async () => {
-        running = await startServices({ gateway: 1, accounts: 2, 'auth-linking': 1, mail: 1 }, sink().env());
+        const services = { gateway: 1, accounts: 2, 'auth-linking': 1, mail: 1, 'push-delivery': 1 };
+        running = await startServices(services, sink().env());
         rolling = new RollingServices(running);
         const { id: appId } = running.app;
         const { GATEPOST_SECRET: before = '' } = running.env;
@@ -135,6 +136,7 @@ describe.runIf(isProvided(...SERVERS))(
           `url=${url}`,
           'secret=-',
         );
+        await gatepost(running, 'vendors', 'set', appId, 'web-push', 'subject=mailto:ops@example.org');
 
         const api = appClient(running);
         const addresses = { first: uniqueEmail(), second: uniqueEmail(), waiting: uniqueEmail() };
@@ -149,7 +151,7 @@ describe.runIf(isProvided(...SERVERS))(
         await signUp(api, { email: addresses.waiting });
 
         const traffic = new Traffic(api, user);
-        // Only auth-linking reads the values that it seals, and it is one process.
+        // Only auth-linking and push-delivery read the values that they seal, and each is one process.
         await rolling.roll({ GATEPOST_ACCEPTED_SECRETS: after }, ['accounts', 'mail']);
         await rolling.roll({ GATEPOST_SECRET: after, GATEPOST_ACCEPTED_SECRETS: before });
         const rotated = await gatepost(running, 'secrets', 'rotate');
@@ -157,6 +159,7 @@ describe.runIf(isProvided(...SERVERS))(
         expect(rotated.stdout).toMatch(/accounts, users: [1-9]\d* sealed anew/);
         expect(rotated.stdout).toMatch(/auth-linking, credentials of platforms: 1 sealed anew/);
         expect(rotated.stdout).toMatch(/mail, deliveries: 1 sealed anew/);
+        expect(rotated.stdout).toMatch(/push-delivery, credentials of vendors: 1 sealed anew/);
 
         const needed = await gatepost(running, 'secrets', 'status');
         expect([needed.status, needed.stderr]).toEqual([1, '']);
@@ -177,6 +180,7 @@ describe.runIf(isProvided(...SERVERS))(
 
         expect((await api.get('/1.1/users/me', { session: user.session })).body['objectId']).toBe(user.id);
         expect((await gatepost(running, 'platforms', 'list', appId)).stdout).toContain('appSecret');
+        expect((await gatepost(running, 'vendors', 'list', appId)).stdout).toContain('privateKey');
         expect((await gatepost(running, 'text-messages', 'show', appId)).stdout).toContain(url);
         await sink().goUp();
         await eventually(async () => {
@@ -189,7 +193,7 @@ describe.runIf(isProvided(...SERVERS))(
     );
 
     it('is not touched while processes seal with different secrets', async () => {
-      const server = await startServices({ gateway: 0, accounts: 1, 'auth-linking': 1, mail: 0 });
+      const server = await startServices({ gateway: 0, accounts: 1, 'auth-linking': 1, mail: 0, 'push-delivery': 1 });
       const env = { ...server.env, GATEPOST_PORT: '0', GATEPOST_SECRET: randomBytes(32).toString('hex') };
       const mail = TestProcess.start('dist/apps/mail/src/main.js', [], env);
       try {

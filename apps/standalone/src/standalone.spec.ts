@@ -44,6 +44,7 @@ describe('the standalone server, composed as at its start', () => {
       'secret',
       'secret (auth_linking)',
       'secret (mail)',
+      'secret (push)',
       'secret (text message providers)',
     ]);
   });
