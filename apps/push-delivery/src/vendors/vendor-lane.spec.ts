@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { describe, expect, it, vi } from 'vitest';
 import { Metrics } from '#observability';
-import { VendorLane } from './vendor-lane.js';
+import { VendorLane, VendorLanes } from './vendor-lane.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.types.js';
 
 const push = {} as VendorPush;
@@ -94,5 +94,38 @@ describe('a lane', () => {
     const judged = lane.judge(resultsOf(accepted, doubtful)).slice(accepted);
     expect(new Set(judged.map(({ outcome }) => outcome.kind))).toEqual(new Set([kind]));
     expect(warn).toHaveBeenCalledTimes(doubtful > 10 ? 1 : 0);
+  });
+});
+
+describe('the lanes of a process', () => {
+  it('open one channel for concurrent batches, and another one after a change of the credentials', async () => {
+    let version = 1;
+    const closed: number[] = [];
+    const opened: number[] = [];
+    const channels = {
+      credentialsOf: () =>
+        Promise.resolve({ vendor: 'meizu' as const, version, credentials: { appId: '1', appSecret: 's' } }),
+      open: async (_: string, { version: own }: { version: number }): Promise<VendorChannel> => {
+        await new Promise((resolve) => setImmediate(resolve));
+        opened.push(own);
+        const close = () => void closed.push(own);
+        return {
+          targetsPerRequest: 1,
+          send: () => Promise.resolve([good]),
+          check: () => Promise.resolve(undefined),
+          close,
+        };
+      },
+    };
+    const lanes = new VendorLanes(channels, new Metrics().vendorRequests);
+    const find = () => lanes.find('app', 'meizu/_default//prod');
+    const found = await Promise.all([find(), find(), find()]);
+    expect([new Set(found).size, opened, closed]).toEqual([1, [1], []]);
+    version = 2;
+    expect(await find()).not.toBe(found[0]);
+    expect([opened, closed]).toEqual([[1, 2], [1]]);
+    lanes.close();
+    expect(closed).toEqual([1, 2]);
+    expect(await lanes.find('app', 'later-release/_default//prod')).toBeUndefined();
   });
 });

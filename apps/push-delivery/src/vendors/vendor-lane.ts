@@ -217,9 +217,10 @@ export class VendorLanes {
     },
   });
   readonly #logger = new Logger('Vendors');
+  readonly #searches = new Map<string, Promise<VendorLane | undefined>>();
 
   constructor(
-    private readonly channels: VendorChannels,
+    private readonly channels: Pick<VendorChannels, 'credentialsOf' | 'open'>,
     private readonly requests: Metrics['vendorRequests'],
   ) {}
 
@@ -229,9 +230,17 @@ export class VendorLanes {
   }
 
   /** @returns undefined where the application has no credentials for it any more @throws AppError SERVICE_UNAVAILABLE */
-  async find(appId: string, laneName: string): Promise<VendorLane | undefined> {
-    const key = parseLane(laneName);
+  find(appId: string, laneName: string): Promise<VendorLane | undefined> {
     const name = `${appId} ${laneName}`;
+    // Two lanes of one name would close each other's connections.
+    const search =
+      this.#searches.get(name) ?? this.#find(appId, laneName, name).finally(() => this.#searches.delete(name));
+    this.#searches.set(name, search);
+    return search;
+  }
+
+  async #find(appId: string, laneName: string, name: string): Promise<VendorLane | undefined> {
+    const key = parseLane(laneName);
     const opened = key === undefined ? undefined : await this.channels.credentialsOf(appId, key);
     if (key === undefined || opened === undefined) return undefined;
     const known = this.#lanes.get(name);
