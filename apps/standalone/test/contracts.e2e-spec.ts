@@ -93,7 +93,8 @@ describe('the contracts', () => {
       internalNetworks: [],
       show: () => undefined,
     };
-    const push = pushDeliveryConfig(pushDeliveryEnvironment.parse({ DATABASE_URL: testRun().databaseUrl }));
+    const environment = { DATABASE_URL: testRun().databaseUrl, GATEPOST_SECRET: SECRET.reveal() };
+    const push = pushDeliveryConfig(pushDeliveryEnvironment.parse(environment));
     running.push(
       await startService({
         name: 'accounts',
