@@ -31,7 +31,7 @@ const ANDROID = [
   ['meizu', 'mz'],
 ] as const;
 const SUCCESSES: Readonly<Record<string, string>> = { huawei: 'hms', xiaomi: 'mi' };
-/** What the receiver of LeanCloud's SDK reads. */
+/** By vendor, the payload that the receiver of LeanCloud's SDK reads. */
 const PAYLOADS = {
   huawei: /intent:\/\/cn\.leancloud\.push\/notify_detail\?S\.content=%7B%22order%22%3A%7B%22id%22%3A7%7D%7D#Intent;/,
   honor: /intent:\/\/cn\.leancloud\.push\/notify_detail\?S\.content=%7B%22order%22%3A%7B%22id%22%3A7%7D%7D#Intent;/,
@@ -94,7 +94,7 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
     });
 
     it('leave a device without credentials as it was: unreachable', async () => {
-      const id = await push([await iphone(appleToken())], { data: { alert: 'nobody' } });
+      const id = await push([await iphone(appleToken())], { data: { alert: 'unreachable' } });
       await eventually(async () => {
         expect(await record(id)).toMatchObject({ status: 'done', platforms: { ios: { targeted: 1, unreachable: 1 } } });
       });

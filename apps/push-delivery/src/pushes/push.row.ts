@@ -124,7 +124,7 @@ export interface TargetedInstallation {
   readonly lane?: string;
 }
 
-/** What an installation says about the push service of a vendor. Clients write it. */
+/** The fields of an installation that address the push service of a vendor. Clients write them. */
 export interface VendorAddress {
   /** It has a `deviceToken`. */
   readonly hasToken: boolean;

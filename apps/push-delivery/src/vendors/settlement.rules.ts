@@ -17,7 +17,7 @@ export interface DeadToken {
   readonly since: Date | null;
 }
 
-/** What one attempt at a batch changes: results are counted, the remaining devices are tried again. */
+/** The changes of one attempt at a batch: results are counted, the remaining devices are tried again. */
 export interface Settlement {
   readonly counts: Readonly<Record<'accepted' | 'invalid' | 'rejected' | 'expired', number>>;
   readonly reasons: Readonly<Record<string, number>>;

@@ -113,11 +113,11 @@ export class VendorBatchesRepository {
 
   /**
    * Records the results of an attempt: counts, dead tokens, and the devices to be tried again.
-   * @returns the number of installations that became invalid; undefined if the lease is lost or the push was removed
+   * @returns false if the lease is lost or the push was removed: nothing is recorded
    */
-  async settle(batch: VendorBatch, settlement: Settlement): Promise<number | undefined> {
+  async settle(batch: VendorBatch, settlement: Settlement): Promise<boolean> {
     const { counts, reasons, dead, remaining, delayMs, isAttempt } = settlement;
-    const [row] = await this.database.query<{ isHeld: boolean; invalidated: number }>(
+    const [row] = await this.database.query<{ isHeld: boolean }>(
       SETTLE,
       [
         batch.id,
@@ -132,7 +132,7 @@ export class VendorBatchesRepository {
       ],
       'vendorBatches.settle',
     );
-    return row?.isHeld === true ? row.invalidated : undefined;
+    return row?.isHeld === true;
   }
 
   /** Makes the waiting devices of credentials due now. */
@@ -281,9 +281,8 @@ const SETTLE = `
      WHERE i.app_id = held.app_id AND i.object_id = dead."objectId" AND i.valid
        AND dead.token IN (i.device_token, i.fields->>'registrationId', i.fields->>'webPush')
        AND (dead.since IS NULL OR i.updated_at < dead.since)
-    RETURNING 1
   )
-  SELECT EXISTS (SELECT 1 FROM held) AS "isHeld", (SELECT count(*)::int FROM invalidated) AS invalidated`;
+  SELECT EXISTS (SELECT 1 FROM held) AS "isHeld"`;
 
 /** Limit of the batches that are counted: the exact value does not matter above it. */
 const COUNTED = 10_000;

@@ -197,7 +197,7 @@ const DERIVED: Readonly<Partial<Record<Vendor, Derive>>> = {
 
 type Problem = (fields: Readonly<Record<string, string>>, profile: string) => string | undefined;
 
-/** What schemas cannot check. */
+/** Checks that schemas cannot express. */
 const PROBLEMS: Readonly<Partial<Record<Vendor, Problem>>> = {
   apns: ({ privateKey = '' }, profile) => {
     if (profile !== DEFAULT_PROFILE) return 'apns has no profiles: the topic of an installation selects the team.';

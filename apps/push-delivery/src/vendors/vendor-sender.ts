@@ -24,7 +24,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   readonly #logger = new Logger('Vendors');
   readonly #lanes: VendorLanes;
   readonly #leases: Leases<VendorBatch>;
-  readonly #workers: readonly ClaimingWorker<Held<VendorBatch>>[];
+  readonly #workers: Readonly<Record<Kind, ClaimingWorker<Held<VendorBatch>>>>;
   /** By kind and lane, the batches in progress. */
   readonly #running = { single: new Map<string, number>(), bulk: new Map<string, number>() };
 
@@ -37,7 +37,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   ) {
     this.#lanes = new VendorLanes(channels, metrics.vendorRequests);
     this.#leases = new Leases((held) => batches.renew(held));
-    this.#workers = [this.#worker('single'), this.#worker('bulk')];
+    this.#workers = { single: this.#worker('single'), bulk: this.#worker('bulk') };
     broadcasts.on(broadcastContracts.vendorBatchesAdded, () => {
       this.#wake();
     });
@@ -50,14 +50,15 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
 
   onApplicationBootstrap(): void {
     this.#leases.start();
-    for (const worker of this.#workers) worker.start();
+    for (const worker of Object.values(this.#workers)) worker.start();
   }
 
   /** Before the databases close. Requests in progress end, and their results are recorded. */
   async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all(this.#workers.map((worker) => worker.stopClaiming()));
+    const workers = Object.values(this.#workers);
+    await Promise.all(workers.map((worker) => worker.stopClaiming()));
     this.#leases.stopAll();
-    await Promise.all(this.#workers.map((worker) => worker.finished()));
+    await Promise.all(workers.map((worker) => worker.finished()));
     this.#leases.close();
     this.#lanes.close();
   }
@@ -80,7 +81,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   #wake(): void {
-    for (const worker of this.#workers) worker.wake();
+    for (const worker of Object.values(this.#workers)) worker.wake();
   }
 
   /** The lanes that get no further batch now. */
@@ -108,6 +109,8 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     } finally {
       this.#leases.release(batch);
       this.#count(kind, batch, -1);
+      // The lane may have been full: its next batch does not wait for the next poll.
+      this.#workers[kind].wake();
     }
   }
 
@@ -121,9 +124,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
       restMs: lane?.restMs ?? 0,
       random: Math.random(),
     });
-    const invalidated = await this.batches.settle(batch, settlement);
-    if (invalidated === undefined) return;
-    this.#report(batch, settlement);
+    if (await this.batches.settle(batch, settlement)) this.#report(batch, settlement);
   }
 
   async #results(batch: Held<VendorBatch>, lane: VendorLane): Promise<TargetOutcome[]> {

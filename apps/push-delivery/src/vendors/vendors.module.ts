@@ -117,7 +117,7 @@ export class VendorsModule {
   }
 }
 
-/** What operators ask of the vendors' channels: served by dispatchers. */
+/** The RPCs of operators about channels of vendors; dispatchers serve them. */
 @Module({ imports: [VendorsModule], controllers: [VendorsController] })
 export class VendorOperationsModule {}
 
