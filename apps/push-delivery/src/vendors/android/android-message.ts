@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '#contracts';
+import type { AccessToken } from '../access-tokens.js';
 import { objectOr, textOr } from '../vendor-json.rules.js';
 import type { Outcome, VendorPush } from '../vendor.types.js';
 
@@ -39,12 +40,6 @@ export interface VendorCall {
 export interface VendorAnswer {
   readonly status: number;
   readonly body: JsonObject;
-}
-
-export interface AccessToken {
-  readonly token: string;
-  /** Lifetime. */
-  readonly seconds: number;
 }
 
 /** A message for some devices. */

@@ -1,5 +1,6 @@
 import type { Clock } from '#bootstrap';
 import { type OutboundClient, OutboundError } from '#outbound';
+import { type AccessToken, AccessTokens } from '../access-tokens.js';
 import { objectIn } from '../vendor-json.rules.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
 import {
@@ -11,8 +12,6 @@ import {
   type VendorCall,
 } from './android-message.js';
 
-/** Access tokens are renewed at 80 % of their life. */
-const RENEWED_AT = 0.8;
 /** A token that no device has. */
 const NO_TOKEN = 'no-device-has-this-token';
 const CHECK_LIFE_MS = 3_600_000;
@@ -31,7 +30,7 @@ class RefusedError extends Error {}
 /** Sends to the devices of an Android vendor by its HTTP interface. */
 export class AndroidChannel implements VendorChannel {
   readonly targetsPerRequest: number;
-  #signedIn: { readonly token: Promise<string>; until: number } | undefined;
+  readonly #token = new AccessTokens(() => this.#signIn());
   #last: { readonly push: VendorPush; readonly message: AndroidMessage } | undefined;
 
   constructor(private readonly options: AndroidOptions) {
@@ -55,7 +54,7 @@ export class AndroidChannel implements VendorChannel {
 
   async check(): Promise<string | undefined> {
     try {
-      await (this.options.protocol.signIn === undefined ? this.#sendToNobody() : this.#accessToken());
+      await (this.options.protocol.signIn === undefined ? this.#sendToNobody() : this.#token.get());
       return undefined;
     } catch (error) {
       if (error instanceof RefusedError)
@@ -65,7 +64,7 @@ export class AndroidChannel implements VendorChannel {
   }
 
   close(): void {
-    this.#signedIn = undefined;
+    this.#token.forget();
   }
 
   async #attempt(
@@ -75,11 +74,11 @@ export class AndroidChannel implements VendorChannel {
     mayRenew: boolean,
   ): Promise<readonly Outcome[]> {
     const { protocol, clock } = this.options;
-    const accessToken = protocol.signIn === undefined ? '' : await this.#accessToken();
+    const accessToken = await this.#token.get();
     const send = { message, tokens, accessToken, attempt, now: clock.now() };
     const outcomes = await protocol.send(send, (call) => this.#call(call));
     if (outcomes !== 'signIn') return outcomes;
-    this.#signedIn = undefined;
+    this.#token.forget();
     if (mayRenew) return this.#attempt(message, tokens, attempt, false);
     return forAll(tokens, { kind: 'credentials', reason: 'the access token is refused' });
   }
@@ -93,26 +92,15 @@ export class AndroidChannel implements VendorChannel {
     if (outcome?.kind === 'credentials') throw new RefusedError(outcome.reason);
   }
 
-  /** Concurrent requests share one sign-in. @throws RefusedError, OutboundError */
-  #accessToken(): Promise<string> {
-    if (this.#signedIn !== undefined && performance.now() < this.#signedIn.until) return this.#signedIn.token;
-    const signedIn = { token: this.#signIn(), until: Infinity };
-    this.#signedIn = signedIn;
-    signedIn.token.catch(() => {
-      if (this.#signedIn === signedIn) this.#signedIn = undefined;
-    });
-    return signedIn.token;
-  }
-
-  async #signIn(): Promise<string> {
+  /** @throws RefusedError, OutboundError */
+  async #signIn(): Promise<AccessToken> {
     const { protocol, clock } = this.options;
-    if (protocol.signIn === undefined) return '';
+    if (protocol.signIn === undefined) return { token: '', seconds: Infinity };
     const answer = await this.#call(protocol.signIn.call(clock.now()));
     if (answer.status >= 500 || answer.status === 429) throw new OutboundError(`status ${answer.status}`);
     const access = protocol.signIn.tokenOf(answer);
     if (access === undefined || !/^[\x21-\x7e]+$/.test(access.token)) throw new RefusedError('the sign-in is refused');
-    if (this.#signedIn !== undefined) this.#signedIn.until = performance.now() + RENEWED_AT * 1_000 * access.seconds;
-    return access.token;
+    return access;
   }
 
   async #call({ url, headers = {}, form, json }: VendorCall): Promise<VendorAnswer> {

@@ -2,6 +2,7 @@ import { importPKCS8, SignJWT } from 'jose';
 import type { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { type OutboundClient, OutboundError } from '#outbound';
+import { type AccessToken, AccessTokens } from '../access-tokens.js';
 import { Http2Client, Http2Error } from '../http2-client.js';
 import type { ServiceAccount } from '../vendor-credentials.js';
 import { objectIn } from '../vendor-json.rules.js';
@@ -12,8 +13,6 @@ const CONNECTIONS = 2;
 const TIMEOUT_MS = 20_000;
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
-/** Google gives access tokens for an hour; they are renewed at 80 % of their life. */
-const RENEWED_AT = 0.8;
 
 interface FcmOptions {
   readonly account: ServiceAccount;
@@ -38,12 +37,12 @@ class SignInError extends Error {
 export class FcmChannel implements VendorChannel {
   readonly targetsPerRequest = 1;
   readonly #client: Http2Client;
-  readonly #token: AccessToken;
+  readonly #token: AccessTokens;
   #message: { readonly push: VendorPush; readonly content: JsonObject | string } | undefined;
 
   constructor(private readonly options: FcmOptions) {
     this.#client = new Http2Client(options.url, { connections: CONNECTIONS, timeoutMs: TIMEOUT_MS });
-    this.#token = new AccessToken(options);
+    this.#token = new AccessTokens(() => signIn(options));
   }
 
   async send(push: VendorPush, targets: readonly VendorTarget[]): Promise<Outcome[]> {
@@ -108,48 +107,24 @@ export class FcmChannel implements VendorChannel {
   }
 }
 
-/** The access token of a service account; concurrent requests share one sign-in. */
-class AccessToken {
-  #current: { readonly token: Promise<string>; until: number } | undefined;
-
-  constructor(private readonly options: Pick<FcmOptions, 'account' | 'tokenUrl' | 'outbound'>) {}
-
-  /** @throws SignInError */
-  get(): Promise<string> {
-    if (this.#current !== undefined && performance.now() < this.#current.until) return this.#current.token;
-    const current = { token: this.#signIn(), until: Infinity };
-    this.#current = current;
-    current.token.catch(() => {
-      if (this.#current === current) this.#current = undefined;
-    });
-    return current.token;
-  }
-
-  forget(): void {
-    if (this.#current?.until !== Infinity) this.#current = undefined;
-  }
-
-  async #signIn(): Promise<string> {
-    const { account, tokenUrl, outbound } = this.options;
-    const key = await importPKCS8(account.private_key, 'RS256');
-    const assertion = await new SignJWT({ scope: SCOPE })
-      .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
-      .setIssuer(account.client_email)
-      .setAudience(tokenUrl)
-      .setIssuedAt()
-      .setExpirationTime('1h')
-      .sign(key);
-    const body = new URLSearchParams({ grant_type: GRANT, assertion }).toString();
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    const answer = await outbound.send(new URL(tokenUrl), { method: 'POST', headers, body }).catch((error: unknown) => {
-      throw new SignInError(false, error instanceof OutboundError ? error.message : 'no answer');
-    });
-    if (answer.status >= 500 || answer.status === 429) throw new SignInError(false, `status ${answer.status}`);
-    const { access_token: token, expires_in: seconds } = objectIn(answer.text);
-    if (answer.status !== 200 || typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
-      throw new SignInError(true, `status ${answer.status}`);
-    if (this.#current !== undefined)
-      this.#current.until = performance.now() + RENEWED_AT * 1_000 * (typeof seconds === 'number' ? seconds : 3_600);
-    return token;
-  }
+/** @throws SignInError */
+async function signIn({ account, tokenUrl, outbound }: FcmOptions): Promise<AccessToken> {
+  const key = await importPKCS8(account.private_key, 'RS256');
+  const assertion = await new SignJWT({ scope: SCOPE })
+    .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
+    .setIssuer(account.client_email)
+    .setAudience(tokenUrl)
+    .setIssuedAt()
+    .setExpirationTime('1h')
+    .sign(key);
+  const body = new URLSearchParams({ grant_type: GRANT, assertion }).toString();
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const answer = await outbound.send(new URL(tokenUrl), { method: 'POST', headers, body }).catch((error: unknown) => {
+    throw new SignInError(false, error instanceof OutboundError ? error.message : 'no answer');
+  });
+  if (answer.status >= 500 || answer.status === 429) throw new SignInError(false, `status ${answer.status}`);
+  const { access_token: token, expires_in: seconds } = objectIn(answer.text);
+  if (answer.status !== 200 || typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
+    throw new SignInError(true, `status ${answer.status}`);
+  return { token, seconds: typeof seconds === 'number' ? seconds : 3_600 };
 }
