@@ -1,4 +1,11 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  type LabelValues as Labels,
+  type Metric,
+  Registry,
+} from 'prom-client';
 import { type Sample, Samples } from './samples.js';
 
 /** Bucket bounds for durations that clients wait for: requests, RPCs, password hashing. */
@@ -26,6 +33,77 @@ interface HistogramSpec<Label extends string> extends MetricSpec<Label> {
 /** The description of a metric in docs/metrics.md. */
 interface DescribedMetric extends Required<MetricSpec<string>> {
   readonly kind: 'counter' | 'gauge' | 'histogram';
+}
+
+/** The observations of one combination of label values. */
+interface Series<Label extends string> {
+  readonly labels: Labels<Label>;
+  /** Observations by bucket, not accumulated; the last one counts those above all bounds. */
+  readonly counts: Float64Array;
+  sum: number;
+}
+
+/**
+ * A histogram in place of prom-client's, which converts labels and bounds to text with each observation: 5 % of the time of a process that
+ * answers reads.
+ */
+class Histogram<Label extends string> {
+  readonly #series = new Map<string, Series<Label>>();
+
+  constructor(
+    readonly name: string,
+    private readonly help: string,
+    private readonly labelNames: readonly Label[],
+    private readonly bounds: readonly number[],
+  ) {
+    if (labelNames.length === 0) this.#seriesOf({});
+  }
+
+  /** @param value in the unit of the metric's name */
+  observe(labels: Labels<Label>, value: number): void {
+    const series = this.#seriesOf(labels);
+    let bucket = 0;
+    while (value > (this.bounds[bucket] ?? Infinity)) bucket += 1;
+    series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
+    series.sum += value;
+  }
+
+  /** @returns what observes the seconds since this call */
+  startTimer(labels: Labels<Label> = {}): () => void {
+    const startedAt = performance.now();
+    return () => {
+      this.observe(labels, (performance.now() - startedAt) / 1_000);
+    };
+  }
+
+  /** The registry reads the metric by this method. */
+  get() {
+    const values = [...this.#series.values()].flatMap((series) => this.#valuesOf(series));
+    return Promise.resolve({ name: this.name, help: this.help, type: 'histogram', aggregator: 'sum', values });
+  }
+
+  #seriesOf(labels: Labels<Label>): Series<Label> {
+    let key = '';
+    for (const name of this.labelNames) key += `${labels[name]}\n`;
+    const known = this.#series.get(key);
+    if (known !== undefined) return known;
+    const series = { labels: { ...labels }, counts: new Float64Array(this.bounds.length + 1), sum: 0 };
+    this.#series.set(key, series);
+    return series;
+  }
+
+  #valuesOf({ labels, counts, sum }: Series<Label>) {
+    let count = 0;
+    const buckets = [...this.bounds, '+Inf'].map((le, index) => {
+      count += counts[index] ?? 0;
+      return { labels: { le, ...labels }, value: count, metricName: `${this.name}_bucket` };
+    });
+    return [
+      ...buckets,
+      { labels, value: sum, metricName: `${this.name}_sum` },
+      { labels, value: count, metricName: `${this.name}_count` },
+    ];
+  }
 }
 
 /** Creates the metrics of a process, describes them, and exposes their values. */
@@ -69,7 +147,11 @@ export abstract class MetricCatalogue {
   }
 
   protected histogram<Label extends string = never>({ buckets, ...spec }: HistogramSpec<Label>): Histogram<Label> {
-    return new Histogram<Label>({ ...this.#configuration('histogram', spec), buckets: [...buckets] });
+    const { name, help, labelNames } = this.#configuration('histogram', spec);
+    const histogram = new Histogram<Label>(name, help, labelNames, buckets);
+    // The registry only reads a metric's name and values; its type lists the classes of the package.
+    this.registry.registerMetric(histogram as unknown as Metric);
+    return histogram;
   }
 
   #configuration<Label extends string>(kind: DescribedMetric['kind'], spec: MetricSpec<Label>) {

@@ -26,6 +26,28 @@ describe('metrics', () => {
     expect(await readSeries('redis_connected')).toEqual([]);
   });
 
+  it('count observations of a histogram by labels and bounds', async () => {
+    const ok = { pattern: 'accounts.signUp', outcome: 'ok' };
+    for (const seconds of [0.0005, 0.001, 0.003, 11]) metrics.rpcHandled.observe(ok, seconds);
+    metrics.rpcHandled.observe({ ...ok, outcome: 'INTERNAL' }, 0.2);
+    const series = await readSeries('rpc_duration_seconds');
+    const labels = 'pattern="accounts.signUp",outcome="ok"';
+    expect(series.slice(0, 3)).toEqual([
+      `gatepost_rpc_duration_seconds_bucket{le="0.001",${labels}} 2`,
+      `gatepost_rpc_duration_seconds_bucket{le="0.0025",${labels}} 2`,
+      `gatepost_rpc_duration_seconds_bucket{le="0.005",${labels}} 3`,
+    ]);
+    expect(series).toContain(`gatepost_rpc_duration_seconds_bucket{le="10",${labels}} 3`);
+    expect(series).toContain(`gatepost_rpc_duration_seconds_bucket{le="+Inf",${labels}} 4`);
+    expect(series).toContain(`gatepost_rpc_duration_seconds_sum{${labels}} 11.0045`);
+    expect(series).toContain(`gatepost_rpc_duration_seconds_count{${labels}} 4`);
+    expect(series).toContain(`gatepost_rpc_duration_seconds_count{pattern="accounts.signUp",outcome="INTERNAL"} 1`);
+  });
+
+  it('show a histogram without labels before its first observation', async () => {
+    expect(await readSeries('password_hash_duration_seconds_count')).toHaveLength(1);
+  });
+
   it('are read on demand, at most once a second', async () => {
     let reads = 0;
     const read = () => {
