@@ -1,5 +1,4 @@
 import type { CustomTransportStrategy, Server } from '@nestjs/microservices';
-import { z } from 'zod';
 import type { RpcContract, RpcData, RpcReply } from '#contracts';
 import { appError, AppError, fromWireError, toWireError } from '#errors';
 import { currentTraceparent } from '#observability';
@@ -71,7 +70,8 @@ export const MAX_MESSAGE_BYTES = 12 * 1_024 * 1_024;
 
 /** @throws AppError OBJECT_TOO_LARGE where the text exceeds the maximum size of a message */
 export function assertFits(text: string | Buffer): void {
-  if (Buffer.byteLength(text) > MAX_MESSAGE_BYTES) throw appError('OBJECT_TOO_LARGE');
+  // A UTF-16 unit takes at most three bytes of UTF-8.
+  if (text.length * 3 > MAX_MESSAGE_BYTES && Buffer.byteLength(text) > MAX_MESSAGE_BYTES) throw appError('OBJECT_TOO_LARGE');
 }
 
 /** An event that every attempt would fail to handle: it is not JSON, or violates its contract. */
@@ -91,15 +91,13 @@ export class UnparseableEvent extends Error {
   }
 }
 
-const requestEnvelope = z.object({
-  pattern: z.string(),
-  data: z.unknown(),
+/** A request on the wire. These members are checked by hand: a schema's parser costs more than the rest of a small message. */
+interface RequestEnvelope {
+  readonly pattern: string;
+  readonly data: unknown;
   /** The span of the caller, if any. Older versions do not have this member; a value that is not a string is ignored. */
-  traceparent: z.string().optional().catch(undefined),
-});
-const replyEnvelope = z.union([z.object({ error: z.unknown() }), z.object({ data: z.unknown() })]);
-
-type RequestEnvelope = z.output<typeof requestEnvelope>;
+  readonly traceparent: string | undefined;
+}
 
 /** A request as text, with its trace. */
 export function encodeRequest({ pattern, data }: Pick<RequestEnvelope, 'pattern' | 'data'>): string {
@@ -108,7 +106,9 @@ export function encodeRequest({ pattern, data }: Pick<RequestEnvelope, 'pattern'
 
 /** @throws AppError INTERNAL where the text is not a request */
 export function decodeRequest(text: string): RequestEnvelope {
-  return parse(requestEnvelope, text);
+  const { pattern, data, traceparent } = membersOf(text);
+  if (typeof pattern !== 'string') throw malformed('a request without a pattern');
+  return { pattern, data, traceparent: typeof traceparent === 'string' ? traceparent : undefined };
 }
 
 export function encodeReply(data: unknown): string {
@@ -121,17 +121,24 @@ export function encodeError(error: AppError): string {
 
 /** @throws AppError the error of the reply, or INTERNAL where the text is not a reply */
 export function decodeReply(text: string): unknown {
-  const reply = parse(replyEnvelope, text);
-  if ('error' in reply) throw fromWireError(reply.error);
-  return reply.data;
+  const reply = membersOf(text);
+  if (reply['error'] !== undefined) throw fromWireError(reply['error']);
+  return reply['data'];
 }
 
-function parse<T>(envelope: z.ZodType<T>, text: string): T {
+function membersOf(text: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
   try {
-    return envelope.parse(JSON.parse(text));
+    value = JSON.parse(text);
   } catch (cause) {
     throw appError('INTERNAL', { cause });
   }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed('a message that is no object');
+  return value as Readonly<Record<string, unknown>>;
+}
+
+function malformed(what: string): AppError {
+  return appError('INTERNAL', { cause: new Error(`received ${what}`) });
 }
 
 /**
