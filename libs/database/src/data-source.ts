@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { Pool, type PoolClient } from 'pg';
+import { type ClientConfig, Pool, type PoolClient } from 'pg';
 import {
   DataSource,
   type EntityManager,
@@ -9,6 +9,7 @@ import {
   type ReplicationMode,
 } from 'typeorm';
 import { translateDriverError } from './driver-error.js';
+import { LookupConnections } from './lookup-connections.js';
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 5_000;
@@ -16,6 +17,8 @@ const STATEMENT_TIMEOUT_MS = 5_000;
 const UNREACHABLE_AFTER_MS = 1_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 15_000;
 /** JIT compilation takes longer than running any statement of the services. */
+/** One serves more look-ups than a processor core can ask for; the other one stands in while a page comes from the disk. */
+const LOOKUP_CONNECTIONS = 2;
 const NO_JIT = '-c jit=off';
 const PLANS = {
   'each-run': '-c plan_cache_mode=force_custom_plan',
@@ -31,6 +34,7 @@ export interface DatabaseOptions {
   readonly migrations: readonly (new () => MigrationInterface)[];
   /** None where only hand-written statements run. */
   readonly entities?: readonly (new () => object)[];
+  /** Connections at most. Look-ups have up to two more. */
   readonly poolSize: number;
   readonly applicationName: string;
   /** Timeout of statements, in milliseconds. Default: 5 seconds. */
@@ -49,6 +53,8 @@ export interface DatabaseOptions {
 export class ServiceDataSource extends DataSource {
   /** node-postgres' pool, which TypeORM calls `driver.master`. */
   readonly pool: Pool;
+  /** For reads of a row by its key, outside of transactions. */
+  readonly lookups: LookupConnections;
 
   constructor(options: DatabaseOptions) {
     const { url, schema, applicationName, poolSize, entities = [] } = options;
@@ -64,7 +70,9 @@ export class ServiceDataSource extends DataSource {
       uuidExtension: 'pgcrypto',
       logging: false,
     });
-    this.pool = createPool(options);
+    const connection = connectionOf(options);
+    this.pool = createPool(connection, poolSize);
+    this.lookups = new LookupConnections(connection, LOOKUP_CONNECTIONS);
     Object.assign(this.driver, { master: this.pool });
   }
 
@@ -75,10 +83,10 @@ export class ServiceDataSource extends DataSource {
     return this;
   }
 
-  /** Closes the pool, once. */
+  /** Closes all connections, once. */
   override async destroy(): Promise<void> {
     Object.assign(this, { isInitialized: false });
-    if (!this.pool.ending) await this.pool.end();
+    if (!this.pool.ending) await Promise.all([this.pool.end(), this.lookups.end()]);
   }
 
   /** @returns a runner whose failures are those of `Database`: SERVICE_UNAVAILABLE, or a StatementError with the constraint's name */
@@ -103,16 +111,14 @@ export class ServiceDataSource extends DataSource {
   }
 }
 
-function createPool({
+function connectionOf({
   url,
-  poolSize,
   applicationName,
   statementTimeoutMs = STATEMENT_TIMEOUT_MS,
   plans,
-}: DatabaseOptions): Pool {
-  const pool = new Pool({
+}: DatabaseOptions): ClientConfig {
+  return {
     connectionString: url,
-    max: poolSize,
     application_name: applicationName,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: statementTimeoutMs,
@@ -120,7 +126,11 @@ function createPool({
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,
     options: plans === undefined ? NO_JIT : `${NO_JIT} ${PLANS[plans]}`,
-  });
+  };
+}
+
+function createPool(connection: ClientConfig, poolSize: number): Pool {
+  const pool = new Pool({ ...connection, max: poolSize });
   const logger = new Logger('PostgreSQL');
   // The loss of a connection in use also fails its query. The error event needs a listener, because it would otherwise end the process.
   pool.on('connect', (client) => {

@@ -3,6 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { inSpan, isTracing, type Metrics, type SpanOptions } from '#observability';
 import { type DatabaseOptions, ServiceDataSource } from './data-source.js';
 import { translateDriverError } from './driver-error.js';
+import { runPrepared } from './prepared-query.js';
 import type { Statement } from './statement.js';
 
 const SHOWN_SQL_LENGTH = 1_000;
@@ -92,6 +93,16 @@ export class Database implements SqlExecutor {
     return run<Row>(this.#pool, sql, parameters, statementName);
   }
 
+  /**
+   * Reads rows by a key, over connections that carry many look-ups at once. The statement must not wait for locks of rows, and must return few
+   * rows: those behind it wait for it.
+   */
+  lookUp<Row>(text: string, values: readonly unknown[], name: string): Promise<Row[]> {
+    return guarded(text, () =>
+      this.#dataSource.lookups.use((client) => runPrepared<Row>(client, { name, text, values })),
+    );
+  }
+
   async run<Row>({ name, text, values, afterCommit }: Statement): Promise<Row[]> {
     const rows = await this.query<Row>(text, values, name);
     afterCommit?.();
@@ -151,16 +162,21 @@ interface Runner {
 }
 
 async function run<Row>(runner: Runner, text: string, parameters: readonly unknown[], name?: string): Promise<Row[]> {
-  const values = [...parameters];
-  const { rows } = await execute(runner, name === undefined ? { text, values } : { name, text, values });
+  if (name !== undefined) return guarded(text, () => runPrepared<Row>(runner, { name, text, values: parameters }));
+  const { rows } = await execute(runner, { text, values: [...parameters] });
   return rows as Row[];
 }
 
-async function execute(runner: Runner, config: QueryConfig): Promise<QueryResult> {
+function execute(runner: Runner, config: QueryConfig): Promise<QueryResult> {
+  return guarded(config.text, () => runner.query(config));
+}
+
+/** Runs a statement in a span of its own. @throws as `translateDriverError` */
+async function guarded<T>(sql: string, work: () => Promise<T>): Promise<T> {
   try {
-    return await (isTracing() ? inSpan(sqlSpan(config.text), () => runner.query(config)) : runner.query(config));
+    return await (isTracing() ? inSpan(sqlSpan(sql), work) : work());
   } catch (error) {
-    throw translateDriverError(error, config.text);
+    throw translateDriverError(error, sql);
   }
 }
 

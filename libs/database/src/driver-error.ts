@@ -19,7 +19,7 @@ const NETWORK_CODES = new Set([
 ]);
 /** Texts of node-postgres errors that have no code. */
 const CONNECTION_TEXT =
-  /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Query read timeout/i;
+  /timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Query read timeout/i;
 const QUERY_CANCELED = '57014';
 const INVALID_REGULAR_EXPRESSION = '2201B';
 const SHOWN_SQL_LENGTH = 200;

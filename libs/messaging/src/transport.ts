@@ -71,7 +71,8 @@ export const MAX_MESSAGE_BYTES = 12 * 1_024 * 1_024;
 /** @throws AppError OBJECT_TOO_LARGE where the text exceeds the maximum size of a message */
 export function assertFits(text: string | Buffer): void {
   // A UTF-16 unit takes at most three bytes of UTF-8.
-  if (text.length * 3 > MAX_MESSAGE_BYTES && Buffer.byteLength(text) > MAX_MESSAGE_BYTES) throw appError('OBJECT_TOO_LARGE');
+  if (text.length * 3 > MAX_MESSAGE_BYTES && Buffer.byteLength(text) > MAX_MESSAGE_BYTES)
+    throw appError('OBJECT_TOO_LARGE');
 }
 
 /** An event that every attempt would fail to handle: it is not JSON, or violates its contract. */
@@ -133,7 +134,8 @@ function membersOf(text: string): Readonly<Record<string, unknown>> {
   } catch (cause) {
     throw appError('INTERNAL', { cause });
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed('a message that is no object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw malformed('a message that is no object');
   return value as Readonly<Record<string, unknown>>;
 }
 

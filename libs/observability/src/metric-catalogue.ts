@@ -1,11 +1,4 @@
-import {
-  collectDefaultMetrics,
-  Counter,
-  Gauge,
-  type LabelValues as Labels,
-  type Metric,
-  Registry,
-} from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, type LabelValues as Labels, type Metric, Registry } from 'prom-client';
 import { type Sample, Samples } from './samples.js';
 
 /** Bucket bounds for durations that clients wait for: requests, RPCs, password hashing. */

@@ -22,7 +22,7 @@ export class PrincipalsRepository {
   /** @param tokenHashes the result of `SessionTokens.hashes` */
   async findUserId(appId: string, tokenHashes: readonly Buffer[]): Promise<string | undefined> {
     const { condition, value, kind } = sessionTokenLookup(tokenHashes);
-    const [row] = await this.database.query<{ id: string }>(
+    const [row] = await this.database.lookUp<{ id: string }>(
       `SELECT object_id AS id FROM accounts.users WHERE app_id = $1 AND ${condition}`,
       [appId, value],
       `principals.findUserId.${kind}`,

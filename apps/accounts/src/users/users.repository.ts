@@ -81,7 +81,7 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
   async findBySessionToken(appId: string, tokenHashes: readonly Buffer[]): Promise<VisibleRow | undefined> {
     const { condition, value, kind } = sessionTokenLookup(tokenHashes);
     const sql = `SELECT ${VISIBLE_COLUMNS} FROM accounts.users WHERE app_id = $1 AND ${condition}`;
-    const [user] = await this.database.query<Stored<VisibleRow>>(
+    const [user] = await this.database.lookUp<Stored<VisibleRow>>(
       sql,
       [appId, value],
       `users.findBySessionToken.${kind}`,
@@ -92,7 +92,7 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
   findByIdentifier(appId: string, identifier: LoginIdentifier, value: string): Promise<UserRow | undefined> {
     const column = IDENTIFIER_COLUMNS[identifier];
     const sql = `SELECT ${COLUMNS} FROM accounts.users WHERE app_id = $1 AND ${column} = $2`;
-    return this.first(this.database.query<StoredUser>(sql, [appId, value], `users.findBy.${column}`));
+    return this.first(this.database.lookUp<StoredUser>(sql, [appId, value], `users.findBy.${column}`));
   }
 
   /**
@@ -103,7 +103,7 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
     const [key, ...others] = keys;
     if (key === undefined) return [];
     const rows = await (others.length === 0
-      ? this.database.query<OwnedRow>(FIND_BY_IDENTITY, [appId, key.platform, key.uid], 'users.findByIdentity')
+      ? this.database.lookUp<OwnedRow>(FIND_BY_IDENTITY, [appId, key.platform, key.uid], 'users.findByIdentity')
       : this.database.query<OwnedRow>(
           FIND_BY_IDENTITIES,
           [appId, keys.map(({ platform }) => platform), keys.map(({ uid }) => uid)],
@@ -151,7 +151,7 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
 
   /** The user with the version of its row, for a change of content: without its identities, whose opening would cost more than the read. */
   async findVersion(appId: string, objectId: string): Promise<UserVersion | undefined> {
-    const [row] = await this.database.query<Omit<StoredUser, 'sealedIdentities'> & { rowVersion: string }>(
+    const [row] = await this.database.lookUp<Omit<StoredUser, 'sealedIdentities'> & { rowVersion: string }>(
       `SELECT xmin::text AS "rowVersion", ${CONTENT_COLUMNS} FROM accounts.users WHERE app_id = $1 AND object_id = $2`,
       [appId, objectId],
       'users.findVersion',

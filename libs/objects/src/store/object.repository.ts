@@ -89,14 +89,14 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
   find(appId: string, objectId: string): Promise<Row | undefined> {
     const { table, columns } = this.statements;
     const sql = `SELECT ${columns} FROM ${table} WHERE app_id = $1 AND object_id = $2`;
-    return this.first(this.database.query(sql, [appId, objectId], `${table}.find`));
+    return this.first(this.database.lookUp(sql, [appId, objectId], `${table}.find`));
   }
 
   /** As `find`, for an answer: without internal columns. */
   async findVisible(appId: string, objectId: string): Promise<Visible | undefined> {
     const { table, visible } = this.statements;
     const sql = `SELECT ${visible} FROM ${table} WHERE app_id = $1 AND object_id = $2`;
-    const [row] = await this.database.query<object>(sql, [appId, objectId], `${table}.findVisible`);
+    const [row] = await this.database.lookUp<object>(sql, [appId, objectId], `${table}.findVisible`);
     return row === undefined ? undefined : this.toVisible(row);
   }
 

@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually, newDatabase, TcpProxy } from '#testing';
+import { Database } from './database.js';
+
+const ROWS = 200;
+/** Several times what the two connections answer in one read of the socket. */
+const LOOKUPS = 3_000;
+const VALUES = `SELECT number, label, NULL::text AS nothing, '2026-01-02T03:04:05.678Z'::timestamptz AS at, '{"a":[1,"ü"]}'::jsonb AS document,
+                       '\\x00ff'::bytea AS bytes, true AS flag, '{a,"b,c"}'::text[] AS list, 12345678901::bigint AS large FROM things WHERE number = $1`;
+
+describe('look-ups over shared connections', () => {
+  let proxy: TcpProxy;
+  let url: string;
+  let database: Database;
+
+  const find = (number: number) =>
+    database.lookUp<{ number: number; label: string }>(
+      'SELECT number, label FROM things WHERE number = $1',
+      [number],
+      'find',
+    );
+  const connections = () =>
+    database.query<{ pid: number }>("SELECT pid FROM pg_stat_activity WHERE application_name = 'lookups'");
+  const unavailable: unknown = expect.objectContaining({ errorName: 'SERVICE_UNAVAILABLE' });
+  const open = (): Database =>
+    new Database({
+      url: proxy.urlFor(url),
+      schema: 'sample',
+      migrations: [],
+      poolSize: 2,
+      applicationName: 'lookups',
+      statementTimeoutMs: 500,
+    });
+
+  beforeEach(async () => {
+    url = await newDatabase();
+    proxy = await TcpProxy.to(new URL(url), 5432);
+    database = open();
+    await database.query('CREATE TABLE things (number int PRIMARY KEY, label text)');
+    await database.query("INSERT INTO things SELECT n, 'label ' || n FROM generate_series(1, $1::int) AS n", [ROWS]);
+  });
+  afterEach(async () => {
+    proxy.bringBack();
+    await database.close();
+    await proxy.close();
+  });
+
+  it('get their own rows, thousands at once over two connections', async () => {
+    const numbers = Array.from({ length: LOOKUPS }, (_, index) => ((index * 7_919) % ROWS) + 1);
+    const found = await Promise.all(numbers.map(find));
+    expect(found).toEqual(numbers.map((number) => [{ number, label: `label ${number}` }]));
+    // The pool has one more, for the statement that counts.
+    expect((await connections()).length).toBeLessThanOrEqual(3);
+  });
+
+  it('have the values that a statement without a name has, at each run', async () => {
+    const usual = await database.query(VALUES, [7]);
+    for (let run = 0; run < 3; run += 1) expect(await database.lookUp(VALUES, [7], 'values')).toEqual(usual);
+    for (let run = 0; run < 3; run += 1) expect(await database.query(VALUES, [7], 'values')).toEqual(usual);
+    expect(usual).toMatchObject([{ nothing: null, at: new Date('2026-01-02T03:04:05.678Z'), flag: true }]);
+  });
+
+  it('find nothing where there is no row', async () => {
+    for (let run = 0; run < 3; run += 1) expect(await find(ROWS + 1)).toEqual([]);
+  });
+
+  it('that fail leave the others alone', async () => {
+    const divide = (by: number) => database.lookUp<{ result: number }>('SELECT 12 / $1::int AS result', [by], 'divide');
+    const outcomes = await Promise.allSettled([3, 0, 4, 0, 0, 6].map(divide));
+    expect(outcomes.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'rejected',
+      'rejected',
+      'fulfilled',
+    ]);
+    expect(await divide(2)).toEqual([{ result: 6 }]);
+  });
+
+  it('see what a transaction has committed before', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      await database.transaction((tx) => tx.query('UPDATE things SET label = $1 WHERE number = 1', [`round ${round}`]));
+      expect(await find(1)).toEqual([{ number: 1, label: `round ${round}` }]);
+    }
+  });
+
+  it('fail with their connection, and have a new one next time', async () => {
+    await Promise.all([find(1), find(2)]);
+    const slow = database.lookUp('SELECT pg_sleep($1)', [0.4], 'sleep');
+    const behind = Promise.allSettled([slow, ...Array.from({ length: 20 }, () => find(3))]);
+    await database.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lookups' AND pid <> pg_backend_pid()",
+    );
+    for (const outcome of await behind) if (outcome.status === 'rejected') expect(outcome.reason).toEqual(unavailable);
+    await expect(slow).rejects.toEqual(unavailable);
+    expect(await find(3)).toEqual([{ number: 3, label: 'label 3' }]);
+  });
+
+  it('are SERVICE_UNAVAILABLE while PostgreSQL is away, and work when it is back', async () => {
+    await find(1);
+    proxy.takeAway();
+    await expect(find(1)).rejects.toEqual(unavailable);
+    await expect(find(1)).rejects.toEqual(unavailable);
+    proxy.bringBack();
+    await eventually(async () => {
+      expect(await find(1)).toEqual([{ number: 1, label: 'label 1' }]);
+    });
+  });
+
+  it('end at the time-out of statements behind a lock of the whole table', async () => {
+    await find(1);
+    await database.transaction(async (tx) => {
+      await tx.query('LOCK TABLE things IN ACCESS EXCLUSIVE MODE');
+      const outcomes = await Promise.allSettled([find(1), find(2), find(3), find(4)]);
+      expect(outcomes).toEqual(outcomes.map(() => ({ status: 'rejected', reason: unavailable })));
+    });
+    expect(await find(1)).toHaveLength(1);
+  });
+
+  it('are refused after the end', async () => {
+    const other = open();
+    await other.close();
+    await expect(other.lookUp('SELECT 1', [], 'one')).rejects.toEqual(unavailable);
+  });
+
+  it('run statements that return no rows, again and again', async () => {
+    const rename = 'UPDATE things SET label = $2 WHERE number = $1';
+    for (const label of ['a', 'b', 'c']) expect(await database.query(rename, [5, label], 'rename')).toEqual([]);
+    expect(await find(5)).toEqual([{ number: 5, label: 'c' }]);
+  });
+});
