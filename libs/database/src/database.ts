@@ -98,9 +98,7 @@ export class Database implements SqlExecutor {
    * rows: those behind it wait for it.
    */
   lookUp<Row>(text: string, values: readonly unknown[], name: string): Promise<Row[]> {
-    return guarded(text, () =>
-      this.#dataSource.lookups.use((client) => runPrepared<Row>(client, { name, text, values })),
-    );
+    return guarded(text, () => this.#dataSource.lookups.find<Row>(text, values, name));
   }
 
   async run<Row>({ name, text, values, afterCommit }: Statement): Promise<Row[]> {

@@ -1,12 +1,24 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Logger } from '@nestjs/common';
+import { Client } from 'pg';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { eventually, newDatabase, TcpProxy } from '#testing';
 import { Database } from './database.js';
+import { LookupConnections } from './lookup-connections.js';
+import { MismatchedReply } from './prepared-query.js';
 
 const ROWS = 200;
 /** Several times what the two connections answer in one read of the socket. */
 const LOOKUPS = 3_000;
 const VALUES = `SELECT number, label, NULL::text AS nothing, '2026-01-02T03:04:05.678Z'::timestamptz AS at, '{"a":[1,"ü"]}'::jsonb AS document,
                        '\\x00ff'::bytea AS bytes, true AS flag, '{a,"b,c"}'::text[] AS list, 12345678901::bigint AS large FROM things WHERE number = $1`;
+
+/** Makes node-postgres take the replies to two queries for each other. Its queue holds those behind the one whose reply it awaits. */
+async function swapFirstTwo(client: unknown): Promise<void> {
+  const { _sentQueryQueue: sent } = client as { readonly _sentQueryQueue: unknown[] };
+  for (let turn = 0; sent.length < 3 && turn < 100; turn += 1) await Promise.resolve();
+  const [first, second, third] = sent;
+  sent.splice(0, 3, second, first, third);
+}
 
 describe('look-ups over shared connections', () => {
   let proxy: TcpProxy;
@@ -22,6 +34,7 @@ describe('look-ups over shared connections', () => {
   const connections = () =>
     database.query<{ pid: number }>("SELECT pid FROM pg_stat_activity WHERE application_name = 'lookups'");
   const unavailable: unknown = expect.objectContaining({ errorName: 'SERVICE_UNAVAILABLE' });
+  const mismatched = { status: 'rejected', reason: new MismatchedReply() };
   const open = (): Database =>
     new Database({
       url: proxy.urlFor(url),
@@ -62,6 +75,28 @@ describe('look-ups over shared connections', () => {
 
   it('find nothing where there is no row', async () => {
     for (let run = 0; run < 3; run += 1) expect(await find(ROWS + 1)).toEqual([]);
+  });
+
+  it('refuse the reply to another look-up, and close the connection', async () => {
+    const connect = vi.spyOn(Client.prototype, 'connect');
+    const logged = vi.spyOn(Logger.prototype, 'error').mockReturnValue(undefined);
+    const lookups = new LookupConnections({ connectionString: url }, 1);
+    const findLabel = (number: number) => lookups.find('SELECT label FROM things WHERE number = $1', [number], 'label');
+    try {
+      expect(await findLabel(1)).toEqual([{ label: 'label 1' }]);
+      const outcomes = Promise.allSettled([findLabel(2), findLabel(ROWS + 1), findLabel(3), findLabel(4)]);
+      await swapFirstTwo(connect.mock.contexts[0]);
+      const [own, ...others] = await outcomes;
+      expect(own).toEqual({ status: 'fulfilled', value: [{ label: 'label 2' }] });
+      expect(others.slice(0, 2)).toEqual([mismatched, mismatched]);
+      // The connection may have received the reply to the last one before its end.
+      if (others[2]?.status === 'fulfilled') expect(others[2].value).toEqual([{ label: 'label 4' }]);
+      expect(logged).toHaveBeenCalled();
+      expect(await findLabel(5)).toEqual([{ label: 'label 5' }]);
+    } finally {
+      vi.restoreAllMocks();
+      await lookups.end();
+    }
   });
 
   it('that fail leave the others alone', async () => {

@@ -1,22 +1,31 @@
 import { Logger } from '@nestjs/common';
 import { Client, type ClientConfig } from 'pg';
+import { MismatchedReply, numbered, runPrepared } from './prepared-query.js';
+
+/** Values of PostgreSQL's type integer. */
+const MAX_NUMBER = 2 ** 31;
 
 /** A connection with the number of look-ups that it has not answered. */
 interface Lane {
   readonly client: Client;
   readonly connected: Promise<unknown>;
   inFlight: number;
+  /** Whether statements are held back until the end of this turn of the event loop. */
+  isGathering: boolean;
 }
 
 /**
  * Connections on which many look-ups are in flight at once: each is sent without waiting for the reply to those before it, so that
- * one system call carries several (ADR 41). Each statement is followed by a Sync and is therefore a transaction of its own: a failed one does
+ * one system call carries several (ADR 41). Each reply repeats the number of its look-up, so that a reply to another one is never used. Each statement is followed by a Sync and is therefore a transaction of its own: a failed one does
  * not affect the others. PostgreSQL runs the statements of a connection one after the other, so only reads of a row by its key belong here: they wait for
  * no lock of a row.
  */
 export class LookupConnections {
   readonly #logger = new Logger('PostgreSQL');
   readonly #lanes: (Lane | undefined)[];
+  /** Numbered texts, by statement name. */
+  readonly #texts = new Map<string, string>();
+  #number = 0;
   #hasEnded = false;
 
   /** @param count connections at most. They are made on demand, and kept. */
@@ -28,15 +37,21 @@ export class LookupConnections {
   }
 
   /**
-   * Lends the connection with the fewest look-ups in flight to a look-up.
-   * @throws the error of node-postgres, also where another look-up's time-out has closed the connection
+   * Runs a look-up on the connection with the fewest in flight.
+   * @param name of the prepared statement; it must be unique to the text
+   * @throws the error of node-postgres, also where the time-out of another look-up has closed the connection
    */
-  async use<T>(lookUp: (client: Client) => Promise<T>): Promise<T> {
+  async find<Row>(text: string, values: readonly unknown[], name: string): Promise<Row[]> {
     const lane = this.#leastBusy();
     lane.inFlight += 1;
     try {
       await lane.connected;
-      return await lookUp(lane.client);
+      this.#gather(lane);
+      const number = this.#nextNumber();
+      return await runPrepared<Row>(lane.client, { name, text: this.#numbered(text, values, name), values, number });
+    } catch (error) {
+      if (error instanceof MismatchedReply) this.#close(lane, error);
+      throw error;
     } finally {
       lane.inFlight -= 1;
     }
@@ -45,7 +60,38 @@ export class LookupConnections {
   /** Closes the connections after the look-ups in flight. */
   async end(): Promise<void> {
     this.#hasEnded = true;
-    await Promise.all(this.#lanes.map((lane) => lane?.client.end().catch(() => undefined)));
+    await Promise.allSettled(this.#lanes.map((lane) => lane?.client.end() ?? Promise.resolve()));
+  }
+
+  #nextNumber(): number {
+    this.#number = (this.#number + 1) % MAX_NUMBER;
+    return this.#number;
+  }
+
+  #numbered(text: string, values: readonly unknown[], name: string): string {
+    const known = this.#texts.get(name);
+    if (known !== undefined) return known;
+    const created = numbered({ text, values });
+    this.#texts.set(name, created);
+    return created;
+  }
+
+  /** None of the replies that are still to come can be trusted. */
+  #close({ client }: Lane, error: MismatchedReply): void {
+    this.#logger.error(error.message);
+    client.connection.stream.destroy(error);
+  }
+
+  /** What is sent in one turn of the event loop leaves in one system call. */
+  #gather(lane: Lane): void {
+    if (lane.isGathering) return;
+    lane.isGathering = true;
+    const { stream } = lane.client.connection;
+    stream.cork();
+    setImmediate(() => {
+      lane.isGathering = false;
+      stream.uncork();
+    });
   }
 
   #leastBusy(): Lane {
@@ -62,7 +108,7 @@ export class LookupConnections {
 
   #open(index: number): Lane {
     const client = new Client({ ...this.config, pipeline: true });
-    const lane: Lane = { client, connected: client.connect(), inFlight: 0 };
+    const lane: Lane = { client, connected: client.connect(), inFlight: 0, isGathering: false };
     const forget = (): void => {
       if (this.#lanes[index] === lane) this.#lanes[index] = undefined;
     };

@@ -1,7 +1,26 @@
-import { type Connection, Query, types } from 'pg';
+import { type Connection, type FieldDef, Query, types } from 'pg';
 import type { Statement } from './statement.js';
 
-type NamedStatement = Pick<Statement, 'name' | 'text' | 'values'>;
+interface NamedStatement extends Pick<Statement, 'name' | 'text' | 'values'> {
+  /** Of a numbered statement (`numbered`): the number that its reply must repeat. */
+  readonly number?: number;
+}
+
+/** The columns that `numbered` puts before those of the statement: the number, and whether there is a row. */
+const NUMBER_COLUMNS = 2;
+
+/** The reply to another query arrived. */
+export class MismatchedReply extends Error {
+  constructor() {
+    super('Connection terminated: a reply of PostgreSQL did not belong to its look-up');
+  }
+}
+
+/** The statement with one parameter more, a number. Its reply repeats the number even where no row is found. */
+export function numbered({ text, values }: Pick<Statement, 'text' | 'values'>): string {
+  return `SELECT $${values.length + 1}::int AS number, found.*
+            FROM (SELECT) AS asked LEFT JOIN (SELECT true AS "isFound", row.* FROM (${text}) AS row) AS found ON true`;
+}
 
 interface Column {
   readonly name: string;
@@ -10,7 +29,7 @@ interface Column {
 
 /** Of a message of node-postgres, what a query reads. */
 interface RowDescription {
-  readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[];
+  readonly fields: readonly Pick<FieldDef, 'name' | 'dataTypeID'>[];
 }
 interface DataRow {
   readonly fields: readonly (string | null)[];
@@ -36,7 +55,7 @@ interface Accepting {
 
 /** By connection: the columns of its prepared statements, by statement name. */
 const described = new WeakMap<Connection, Map<string, readonly Column[]>>();
-const prepareAsUsual = (Query.prototype as unknown as Preparing).prepare;
+const usual = Query.prototype as unknown as Preparing;
 
 /**
  * A named statement. From its second run on a connection it asks for no description of the columns and leaves in one write; both
@@ -50,11 +69,14 @@ class PreparedQuery extends Query {
   #columns: readonly Column[] | undefined;
   #described: Map<string, readonly Column[]> | undefined;
   #failure: Error | undefined;
+  #isAnswered = false;
+  readonly #number: string | undefined;
 
-  constructor(name: string, text: string, values: readonly unknown[]) {
+  constructor({ name, text, values, number }: NamedStatement) {
     // node-postgres takes values as the second argument, which its types leave out; a configuration object would be copied.
-    super(...([text, values] as unknown as [string]));
+    super(...([text, number === undefined ? values : [...values, number]] as unknown as [string]));
     Object.assign(this, { name });
+    this.#number = number === undefined ? undefined : String(number);
   }
 
   /** Called by node-postgres when the connection is ready to send the query. */
@@ -62,18 +84,21 @@ class PreparedQuery extends Query {
     if (isBeingPrepared(this.name, connection)) Object.assign(this, { name: '' });
     else this.#described = describedOn(connection);
     this.#columns = this.#described?.get(this.name);
-    if (this.#columns === undefined) prepareAsUsual.call(this, connection);
+    if (this.#columns === undefined) usual.prepare.call(this, connection);
     else this.#prepareAgain(connection);
   }
 
   handleRowDescription({ fields }: RowDescription): void {
-    this.#columns = fields.map(({ name, dataTypeID }) => ({ name, parse: types.getTypeParser(dataTypeID, 'text') }));
+    this.#columns = fields.map(({ name, dataTypeID }) => ({ name, parse: parserOf(dataTypeID) }));
     this.#described?.set(this.name, this.#columns);
   }
 
   handleDataRow({ fields }: DataRow): void {
     try {
-      this.#rows.push(rowOf(this.#columns ?? [], fields));
+      const skipped = this.#number === undefined ? 0 : NUMBER_COLUMNS;
+      this.#isAnswered = true;
+      if (skipped > 0 && fields[0] !== this.#number) throw new MismatchedReply();
+      if (skipped === 0 || fields[1] !== null) this.#rows.push(rowOf(this.#columns ?? [], fields, skipped));
     } catch (error) {
       this.#failure ??= error as Error;
     }
@@ -85,6 +110,7 @@ class PreparedQuery extends Query {
   }
 
   handleReadyForQuery(): void {
+    if (this.#number !== undefined && !this.#isAnswered) this.#failure ??= new MismatchedReply();
     this.callback(this.#failure ?? null, this.#rows);
   }
 
@@ -95,15 +121,15 @@ class PreparedQuery extends Query {
       stream: { value: { writable: true, write: (part: Buffer) => parts.push(part) } },
       describe: { value: () => undefined },
     }) as Connection;
-    prepareAsUsual.call(this, gathering);
+    usual.prepare.call(this, gathering);
     connection.stream.write(Buffer.concat(parts));
   }
 }
 
-/** Runs a named statement on a pool or on a connection. @throws the error of node-postgres */
-export function runPrepared<Row>(runner: object, { name, text, values }: NamedStatement): Promise<Row[]> {
+/** Runs a named statement on a pool or on a connection. @throws the error of node-postgres, or MismatchedReply */
+export function runPrepared<Row>(runner: object, statement: NamedStatement): Promise<Row[]> {
   return new Promise((resolve, reject) => {
-    (runner as Accepting).query(new PreparedQuery(name, text, values), (error, rows) => {
+    (runner as Accepting).query(new PreparedQuery(statement), (error, rows) => {
       // A pool calls back with undefined where it succeeds.
       if (error) reject(error);
       else resolve(rows as Row[]);
@@ -128,9 +154,18 @@ function describedOn(connection: Connection): Map<string, readonly Column[]> {
   return created;
 }
 
-function rowOf(columns: readonly Column[], texts: readonly (string | null)[]): Record<string, unknown> {
+function parserOf(typeId: FieldDef['dataTypeID']): Column['parse'] {
+  return (types.getTypeParser as (typeId: number) => Column['parse'])(typeId);
+}
+
+function rowOf(
+  columns: readonly Column[],
+  texts: readonly (string | null)[],
+  skipped: number,
+): Record<string, unknown> {
   const row: Record<string, unknown> = {};
   columns.forEach(({ name, parse }, index) => {
+    if (index < skipped) return;
     const text = texts[index] ?? null;
     row[name] = text === null ? null : parse(text);
   });

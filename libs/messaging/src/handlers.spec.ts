@@ -15,7 +15,7 @@ describe('answering a request', () => {
   const warn = vi.spyOn(Logger.prototype, 'warn').mockReturnValue(undefined);
   const outcomesOf = async ({ rpcHandled }: Metrics) =>
     (await rpcHandled.get()).values
-      .filter(({ metricName }) => metricName?.endsWith('_count'))
+      .filter(({ metricName }) => metricName.endsWith('_count'))
       .map(({ labels }) => labels);
   const asked = encodeRequest({ pattern: 'sample.echo', data: {} });
 
