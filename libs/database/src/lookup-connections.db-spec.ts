@@ -34,7 +34,7 @@ describe('look-ups over shared connections', () => {
   const connections = () =>
     database.query<{ pid: number }>("SELECT pid FROM pg_stat_activity WHERE application_name = 'lookups'");
   const unavailable: unknown = expect.objectContaining({ errorName: 'SERVICE_UNAVAILABLE' });
-  const mismatched = { status: 'rejected', reason: new MismatchedReply() };
+  const mismatched = { status: 'rejected', reason: { message: new MismatchedReply().message } };
   const open = (): Database =>
     new Database({
       url: proxy.urlFor(url),
@@ -88,9 +88,9 @@ describe('look-ups over shared connections', () => {
       await swapFirstTwo(connect.mock.contexts[0]);
       const [own, ...others] = await outcomes;
       expect(own).toEqual({ status: 'fulfilled', value: [{ label: 'label 2' }] });
-      expect(others.slice(0, 2)).toEqual([mismatched, mismatched]);
+      expect(others.slice(0, 2)).toMatchObject([mismatched, mismatched]);
       // The connection may have received the reply to the last one before its end.
-      if (others[2]?.status === 'fulfilled') expect(others[2].value).toEqual([{ label: 'label 4' }]);
+      if (others[2].status === 'fulfilled') expect(others[2].value).toEqual([{ label: 'label 4' }]);
       expect(logged).toHaveBeenCalled();
       expect(await findLabel(5)).toEqual([{ label: 'label 5' }]);
     } finally {
