@@ -12,6 +12,8 @@ const MARK_KEPT_MS = 60 * 60 * 1_000;
 /** The process that adds up the counts has this time for a batch; then another process may do it. */
 const LEASE_MS = 1_500;
 const LEASE_KEY = 'push:totals:lease';
+
+/** The numbers of all partitions. */
 export const ALL_PARTITIONS: readonly number[] = Array.from({ length: PARTITIONS }, (_, partition) => partition);
 /** The common prefix of a partition's keys, which is no key itself, and one of the keys (RedisScript). */
 const PARTITION_KEYS = ALL_PARTITIONS.map((partition) => [`push:{${partition}}`, `push:{${partition}}:apps`]);
