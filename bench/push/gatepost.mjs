@@ -1,9 +1,10 @@
 // Gatepost as a push server: one process of each service, dispatcher and connector apart.
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { APP, freePort, ready, SERVERS } from '../bench-run.mjs';
+import { APP, ended, freePort, ready, SERVERS } from '../bench-run.mjs';
 
 const PARTITIONS = 64;
 const ROWS_AT_ONCE = 10_000;
@@ -44,7 +45,13 @@ export async function startGatepost({ services, launch, command }) {
     push: api.push,
     untilDone: api.untilDone,
     list: api.list,
+    startListing: ({ clients, limit }) => startListing(launch, { clients, ...api.listRequest(limit) }),
     redisSeconds: () => redisSeconds(redis),
+    redisBytes: async () => Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))[1]),
+    launch,
+    /** More connectors, besides `server`. */
+    startConnectors: (count) =>
+      Promise.all(Array.from({ length: count }, () => start('push-delivery', { GATEPOST_PUSH_ROLES: 'connector' }))),
     async stop() {
       await database.end();
       redis.disconnect();
@@ -68,7 +75,8 @@ function apiOf(url) {
   return {
     push: (body) => ask('/1.1/push', body),
     /** The newest records of pushes. */
-    list: (limit) => ask(`/1.1/notifications?limit=${limit}`),
+    list: (limit) => ask(listPath(limit)),
+    listRequest: (limit) => ({ url: `${url}${listPath(limit)}`, headers }),
     /** Resolves once the push has reached every device, or is in its queue. */
     async untilDone({ objectId }) {
       const deadline = performance.now() + DONE_TIMEOUT_MS;
@@ -79,6 +87,29 @@ function apiOf(url) {
         await sleep(POLL_MS);
       }
       throw new Error('a push is not done in time');
+    },
+  };
+}
+
+const listPath = (limit) => `/1.1/notifications?limit=${limit}`;
+
+/** Lists without a pause until `end`, which resolves to the number of lists. Resolves once the first list is there. */
+async function startListing(launch, options) {
+  const child = launch('bench/push/list-clients.mjs', { LIST_CLIENTS: JSON.stringify(options) }, [
+    'ignore',
+    'ignore',
+    'inherit',
+    'ipc',
+  ]);
+  const statuses = [];
+  child.on('message', ({ status }) => statuses.push(status));
+  await once(child, 'message');
+  return {
+    async end() {
+      await ended(child);
+      const refused = statuses.filter((status) => status !== 200).length;
+      if (refused > 0) throw new Error(`${refused} of ${statuses.length} lists were refused`);
+      return statuses.length;
     },
   };
 }

@@ -6,7 +6,7 @@ import { startDevices } from './load-process.mjs';
 import { isMosquittoInstalled, startMosquitto } from './mosquitto.mjs';
 
 /** By server, what each round has measured. */
-export async function measurePushes({ names, rounds }) {
+export async function measurePushes({ names, rounds, devices: deviceCount }) {
   const run = await newBenchRun();
   const servers = [];
   try {
@@ -16,7 +16,7 @@ export async function measurePushes({ names, rounds }) {
     const results = {};
     for (let round = 1; round <= rounds; round += 1)
       for (const name of names)
-        await measureCase(name, { run, servers, results, round: `round ${round} of ${rounds}` });
+        await measureCase(name, { run, servers, results, deviceCount, round: `round ${round} of ${rounds}` });
     return results;
   } finally {
     for (const server of servers) await server.stop();
@@ -25,12 +25,12 @@ export async function measurePushes({ names, rounds }) {
 }
 
 /** With every server in turn, each time with devices that have done nothing before. */
-async function measureCase(name, { run, servers, results, round }) {
+async function measureCase(name, { run, servers, results, deviceCount, round }) {
   for (const server of servers) {
     process.stderr.write(`${name}: ${server.title}, ${round}\n`);
     const devices = await startDevices(run.launch);
     try {
-      (results[server.kind] ??= []).push(await CASES[name](server, devices));
+      (results[server.kind] ??= []).push(await CASES[name](server, devices, deviceCount));
     } finally {
       await devices.end();
     }

@@ -10,10 +10,10 @@ const END_OF_HEAD = '\r\n\r\n';
 const SHORT = 126;
 
 /** `hooks`: ready(), messages(ids), closed(). */
-export function openWebSocketDevice({ port, appId, name, sendsAcks }, hooks) {
+export function openWebSocketDevice({ port, appId, name, sendsAcks, localAddress }, hooks) {
   let isUpgraded = false;
   let rest = Buffer.alloc(0);
-  const socket = connect(port, '127.0.0.1');
+  const socket = connect({ port, host: '127.0.0.1', localAddress });
   socket.setNoDelay(true).on('error', () => undefined);
   socket.once('close', hooks.closed);
   socket.once('connect', () => socket.write(upgradeRequest()));

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -8,6 +9,10 @@ import { appError, ERRORS, type ErrorName } from '#errors';
 import type { FakeTransport } from '#testing';
 import { APPLICATION, fakeServices } from './fake-services.js';
 import { GATEWAY_CONFIG as config, startGateway } from './start-gateway.js';
+
+/** Connections of this machine, where the system lists them. */
+const CONNECTIONS = '/proc/net/tcp';
+const LONGEST_BACKLOG = '/proc/sys/net/core/somaxconn';
 
 const signed = { 'x-lc-id': APPLICATION.id, 'x-lc-key': APPLICATION.appKey };
 const user = {
@@ -138,6 +143,18 @@ describe('the gateway with a fake accounts service', () => {
     socket.write(`${half}GET /1.1/users/${user.objectId} HTTP/1.1\r\n${head}\r\n\r\n`);
     await expect.poll(received).toContain('HTTP/1.1 200');
     socket.destroy();
+  });
+
+  it.runIf(existsSync(CONNECTIONS))('lets a thousand connections wait to be accepted', async () => {
+    const sockets = Array.from({ length: 1_000 }, () => connect(service.port, '127.0.0.1'));
+    // The sockets connect, but the server in this process does not accept yet.
+    await new Promise((resolve) => {
+      process.nextTick(resolve);
+    });
+    const ofServer = `:${service.port.toString(16).toUpperCase().padStart(4, '0')} 01 `;
+    const open = readFileSync(CONNECTIONS, 'utf8').split(ofServer).length - 1;
+    for (const socket of sockets) socket.destroy();
+    expect(open).toBeGreaterThanOrEqual(Math.min(1_000, Number(readFileSync(LONGEST_BACKLOG, 'utf8'))));
   });
 
   it('serves a request with an unknown expectation', async () => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { eventually, unique } from '#testing';
-import type { DeviceAddress, DeviceQueues } from '../src/device-queues/device-queues.js';
+import type { DeviceAddress, DeviceQueues, QueueStatistics } from '../src/device-queues/device-queues.js';
 import { QUEUE_LIMIT, type QueueStore } from './queue-stores.js';
 import { QueueUser } from './queue-user.js';
 
@@ -222,6 +222,31 @@ export function describeQueues({ name, open, left }: QueueStore): void {
         messages.map((message) => new Map(counted.includes(message) ? [['web', web]] : [])),
       );
       expect(await queues.statistics([])).toEqual([]);
+    });
+
+    it('keeps the counts of lists up to date, from any process and in any number of runs', async () => {
+      const { devices } = user.manyDevices(3);
+      const [first, second] = [user.newMessage(), user.newMessage()];
+      const addUp = async (some = queues) => {
+        while (await some.addUpStatistics());
+      };
+      const recent = async () => (await queues.recentStatistics([first, second])).map((one) => one.get('android'));
+      /** The lease of the store of an earlier test may have to end first. */
+      const untilRecent = (expected: (QueueStatistics | undefined)[]) =>
+        eventually(async () => {
+          await Promise.all([addUp(), addUp(), addUp(open())]);
+          expect(await recent()).toEqual(expected);
+        });
+      const addresses = [...devices, user.newDevice(), user.newDevice()].map((one) => ({ appId, ...one }));
+      for (const message of [first, second]) await user.enqueue(message, addresses);
+      const enqueued = { enqueued: 5, acknowledged: 0, overflowed: 0 };
+      await untilRecent([enqueued, enqueued]);
+      for (const address of addresses.slice(0, 4)) await user.acknowledge(address, [first.id]);
+      await untilRecent([{ ...enqueued, acknowledged: 4 }, enqueued]);
+      for (let times = 0; times < 3; times += 1) await addUp();
+      expect(await queues.recentStatistics([first, second])).toEqual(await queues.statistics([first, second]));
+      await queues.forget(first);
+      expect(await recent()).toEqual([undefined, enqueued]);
     });
 
     it('deletes the statistics of a push, and counts nothing for it afterwards', async () => {

@@ -126,6 +126,12 @@ export function serviceModule({ name, serves, imports, env, transport }: Service
 }
 
 /**
+ * The number of connections that may wait for the process to accept them; the system may allow fewer (net.core.somaxconn). The system
+ * drops the connection requests beyond it, and clients repeat theirs after 1, 2, 4 … seconds: Node's 511 are too few for returning devices.
+ */
+const LISTEN_BACKLOG = 16_384;
+
+/**
  * Starts the HTTP server and the receivers of an application. The process first waits until it is ready, because load balancers and the
  * broker send work as soon as it listens. Where databases or the broker are unavailable, it starts after five seconds all the same, and
  * /readyz reports the problem.
@@ -138,7 +144,7 @@ export async function serve(app: NestFastifyApplication, options: ServiceOptions
     await app.init();
     await untilReady(app, options);
     await app.startAllMicroservices();
-    await app.listen(env.GATEPOST_PORT, env.GATEPOST_HOST);
+    await app.listen({ port: env.GATEPOST_PORT, host: env.GATEPOST_HOST, backlog: LISTEN_BACKLOG });
   } catch (error) {
     await app.close();
     throw error;

@@ -15,7 +15,7 @@ const SLOTS = 16_384;
 /** The connections to the masters of a cluster, one each. Reads go to the masters, never to replicas. */
 export class ClusterConnection implements Connection {
   readonly commands: Cluster;
-  readonly generation = 0;
+  readonly state = { generation: 0, bytesRead: 0 };
   /** The masters with slots, according to the latest topology. */
   #masters: readonly Client[] = [];
 
@@ -89,8 +89,8 @@ export class ClusterConnection implements Connection {
   }
 
   /** The connection of each node times out by itself (socketTimeout). */
-  giveUp(): void {
-    return;
+  giveUp(): Promise<void> {
+    return Promise.resolve();
   }
 
   close(): void {

@@ -8,6 +8,7 @@ import { ClusterConnection } from './cluster-connection.js';
 import {
   type Connection,
   type ConnectionEvents,
+  type ConnectionState,
   isUnknownScript,
   SingleConnection,
   translateRedisError,
@@ -152,7 +153,7 @@ export class Redis {
   }
 
   async #answered<T>(command: () => Promise<T>): Promise<T> {
-    const { generation } = this.#connection;
+    const { state } = this.#connection;
     const askedAt = performance.now();
     let outcome = 'ok';
     this.#inFlight += 1;
@@ -160,7 +161,7 @@ export class Redis {
       return await command();
     } catch (error) {
       outcome = 'failed';
-      this.#giveUpSilent(error, generation);
+      await this.#giveUpSilent(error, state);
       throw translateRedisError(error);
     } finally {
       this.#inFlight -= 1;
@@ -169,8 +170,8 @@ export class Redis {
   }
 
   /** Replaces a connection that stays silent, so that later commands do not wait for it. */
-  #giveUpSilent(error: unknown, generation: number): void {
-    if (messageOf(error) === 'Command timed out' && !this.#isClosed) this.#connection.giveUp(generation);
+  async #giveUpSilent(error: unknown, since: ConnectionState): Promise<void> {
+    if (messageOf(error) === 'Command timed out' && !this.#isClosed) await this.#connection.giveUp(since);
   }
 
   #connected(): void {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { type Cluster, Redis as Client, type RedisOptions, ReplyError } from 'ioredis';
 import type { RedisServers } from '#bootstrap';
 import { appError, messageOf, ServerAway } from '#errors';
@@ -32,21 +33,26 @@ export interface ConnectionEvents {
   failed(reason: string): void;
 }
 
+/** Which connection a command uses, and how much that connection had received when the command was sent. */
+export interface ConnectionState {
+  readonly generation: number;
+  readonly bytesRead: number;
+}
+
 /** A connection to one server, or to all nodes of a cluster. It connects in the background and reconnects by itself. */
 export interface Connection {
   /** Executes commands, each on the server of its keys. A command fails at once where that server is not connected. */
   readonly commands: Client | Cluster;
   readonly isReady: boolean;
-  /** The number of the connection, so that a command can check whether its own connection is still in use. */
-  readonly generation: number;
+  readonly state: ConnectionState;
   /** The servers that accept writes, as currently known. */
   masters(): readonly Client[];
   /** The masters and their replicas. */
   servers(): readonly Client[];
   /** @throws Error where a write to some key would fail now */
   ping(): Promise<void>;
-  /** Replaces the connection of that generation, on which a reply timed out. */
-  giveUp(generation: number): void;
+  /** Replaces the connection on which a command timed out, if nothing was received since the command was sent. */
+  giveUp(since: ConnectionState): Promise<void>;
   close(): void;
 }
 
@@ -123,8 +129,10 @@ export class SingleConnection implements Connection {
     return this.commands.status === 'ready';
   }
 
-  get generation(): number {
-    return this.#generation;
+  get state(): ConnectionState {
+    // Not yet there before the first connect.
+    const stream = this.commands.stream as Client['stream'] | undefined;
+    return { generation: this.#generation, bytesRead: stream?.bytesRead ?? 0 };
   }
 
   masters(): readonly Client[] {
@@ -139,8 +147,14 @@ export class SingleConnection implements Connection {
     await this.commands.ping();
   }
 
-  giveUp(generation: number): void {
-    if (generation !== this.#generation) return;
+  /**
+   * A connection that has received a reply meanwhile is alive: the process or Redis has more to do than the timeout allows for. After a
+   * busy moment of the process, the timer of a command runs before what has arrived is read, so the decision waits for that.
+   */
+  async giveUp(since: ConnectionState): Promise<void> {
+    await setImmediate();
+    const { generation, bytesRead } = this.state;
+    if (since.generation !== generation || bytesRead > since.bytesRead) return;
     this.#generation += 1;
     this.events.failed('no answer');
     this.commands.disconnect(true);

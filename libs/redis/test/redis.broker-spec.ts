@@ -77,6 +77,31 @@ describe('a connection to Redis', () => {
     expect(await add(0)).toBeLessThanOrEqual(20);
   });
 
+  it('keeps a connection on which an earlier command got its reply meanwhile', async () => {
+    proxy.holdReplies();
+    const first = add(1);
+    await eventually(() => {
+      expect(proxy.heldBytes).toBeGreaterThan(0);
+    });
+    const second = timed(add(1));
+    proxy.passHeldReplies();
+    expect([await first, await second]).toEqual([1, expect.any(Number)]);
+    proxy.bringBack();
+    expect([await add(1), proxy.connections]).toEqual([3, 1]);
+  });
+
+  it('keeps a connection whose replies arrive while the process is busy', async () => {
+    // Without the proxy, which is in this process, too.
+    const direct = new Redis({ url: testRun().redisUrl, namespace, connectionName: 'gatepost-test' });
+    await eventually(() => direct.ping());
+    const late = timed(direct.run(count, [key], [1]));
+    const endAt = performance.now() + RESPONSE_LIMIT_MS;
+    while (performance.now() < endAt);
+    await late;
+    expect(await direct.run(count, [key], [1])).toBe(2);
+    direct.close();
+  });
+
   it('starts while Redis is unavailable', async () => {
     proxy.takeAway();
     const early = open();

@@ -8,6 +8,9 @@ interface Target {
 /** Stands between a client and its server, and can take the server away, or put another in its place, at a moment of our choice. */
 export class TcpProxy {
   readonly #sockets = new Set<Socket>();
+  /** The connections to the server. */
+  readonly #servers = new Set<Socket>();
+  #connections = 0;
   #isAway = false;
   #isSilent = false;
 
@@ -57,6 +60,26 @@ export class TcpProxy {
     for (const socket of this.#sockets) socket.pause();
   }
 
+  /** Requests get through, replies do not. */
+  holdReplies(): void {
+    for (const server of this.#servers) server.pause();
+  }
+
+  /** The number of connections that clients have opened. */
+  get connections(): number {
+    return this.#connections;
+  }
+
+  /** The number of bytes of replies that are held. */
+  get heldBytes(): number {
+    return [...this.#servers].reduce((sum, server) => sum + server.readableLength, 0);
+  }
+
+  /** Lets the replies through that are held now, within this call, and holds later ones. */
+  passHeldReplies(): void {
+    for (const server of this.#servers) server.read();
+  }
+
   /** Everything gets through again. */
   bringBack(): void {
     this.#isAway = false;
@@ -71,9 +94,12 @@ export class TcpProxy {
 
   #carry(client: Socket, server: Socket): void {
     const pair = [client, server];
+    this.#servers.add(server);
+    this.#connections += 1;
     const destroy = () => {
       for (const socket of pair) {
         this.#sockets.delete(socket);
+        this.#servers.delete(socket);
         socket.destroy();
       }
     };

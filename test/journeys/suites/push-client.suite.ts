@@ -68,6 +68,9 @@ export function describePushClient(server: () => GatepostServer): void {
       eventually(async () => {
         const { body } = await master.get(`/1.1/tables/Notifications/${id}`);
         expect([body['status'], body['devices'], body['successes']]).toEqual(['done', 1, 1]);
+        const where = encodeURIComponent(JSON.stringify({ objectId: id }));
+        const { body: list } = await master.get(`/1.1/notifications?where=${where}`);
+        expect(list['results']).toMatchObject([{ objectId: id, devices: 1, successes: 1 }]);
       });
 
     it('registers its installation, finds its connector, gets what is pushed to its channel, and acknowledges it', async () => {

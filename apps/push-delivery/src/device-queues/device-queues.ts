@@ -133,6 +133,13 @@ export interface DeviceQueues {
   clear(devices: readonly DeviceAddress[]): Promise<void>;
   /** The delivery statistics of pushes by platform, in the order of the pushes. The values only grow. */
   statistics(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]>;
+  /** As `statistics`, for lists of many pushes: values of the last two seconds, which only grow, too. */
+  recentStatistics(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]>;
+  /**
+   * Keeps `recentStatistics` up to date, where the store does not do that itself. One process at a time has an effect.
+   * @returns whether more may be left
+   */
+  addUpStatistics(): Promise<boolean>;
   /** Deletes the statistics of a finished push. A batch that arrives within the next hour is skipped. */
   forget(push: MessageId): Promise<void>;
   /** The number of connected devices of an application. */

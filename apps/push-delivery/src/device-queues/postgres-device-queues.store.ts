@@ -98,6 +98,14 @@ export class PostgresDeviceQueues implements DeviceQueues {
     return found;
   }
 
+  recentStatistics(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
+    return this.statistics(pushes);
+  }
+
+  addUpStatistics(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
   async forget({ appId, id }: MessageId): Promise<void> {
     await this.#writes.run(() => this.database.query(sql.FORGET, [appId, id], 'queues.forget'));
   }

@@ -2,7 +2,6 @@ import type { PushMessage } from '#contracts';
 import type { Redis, RedisScript } from '#redis';
 import {
   type Acknowledgement,
-  BEHIND_ALL,
   type ConnectedDevice,
   type ConnectOutcome,
   type DeviceAddress,
@@ -14,12 +13,11 @@ import {
   type MessageId,
   type MessageRef,
   partitionOf,
-  PARTITIONS,
   type QueuePage,
   type QueueStatistics,
   type SessionRef,
 } from './device-queues.js';
-import { SerialExecutor } from './serial-executor.js';
+import { ALL_PARTITIONS, chunksOf, groupedBy, RedisPushStatistics } from './redis-push-statistics.store.js';
 import {
   ACKNOWLEDGE,
   CLEAR,
@@ -29,42 +27,31 @@ import {
   END_SESSIONS,
   ENQUEUE,
   FIND_APPS,
-  FORGET,
   GET_MESSAGE,
   PEEK,
   PUT_MESSAGE,
   REASSERT,
-  STATISTICS,
 } from './redis-queue-scripts.store.js';
 
 /** Devices per script: it blocks Redis for a few milliseconds. */
 const SCRIPT_DEVICES = 500;
-/** Pushes per script that reads statistics, and such scripts at once: another command waits for them for less than a millisecond. */
-const SCRIPT_PUSHES = 200;
-const CONCURRENT_READS = 4;
 /** Statistics are kept after the expiry as long as notifications are, because the dispatchers that copy them may be down. */
 const STATISTICS_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
-/** The mark of a finished push stays this long. */
-const MARK_KEPT_MS = 60 * 60 * 1_000;
-const ALL_PARTITIONS = Array.from({ length: PARTITIONS }, (_, partition) => partition);
-/** The common prefix of a partition's keys, which is no key itself, and one of the keys (RedisScript). */
-const PARTITION_KEYS = ALL_PARTITIONS.map((partition) => [`push:{${partition}}`, `push:{${partition}}:apps`]);
 
 type PageReply = [hasMore: number, dropped: number, members: string[]];
 
 type ConnectReply = [node: string | null, session: string | null, conflicts: number, ...page: PageReply];
 
-const NOTHING: QueueStatistics = { enqueued: 0, acknowledged: 0, overflowed: 0 };
-
 /** The queues of the services, in Redis. */
 export class RedisDeviceQueues implements DeviceQueues {
-  /** Reads of statistics run one after the other: those of many pushes are thousands of look-ups. */
-  readonly #statisticsReads = new SerialExecutor();
+  readonly #statistics: RedisPushStatistics;
 
   constructor(
     private readonly redis: Redis,
     private readonly limits: DeviceQueueLimits,
-  ) {}
+  ) {
+    this.#statistics = new RedisPushStatistics(redis);
+  }
 
   async enqueue({ message, partition, devices }: EnqueueBatch): Promise<ConnectedDevice[]> {
     if (devices.length === 0) return [];
@@ -136,20 +123,20 @@ export class RedisDeviceQueues implements DeviceQueues {
     );
   }
 
-  async statistics(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
-    const found = pushes.map(() => new Map<string, QueueStatistics>());
-    const reads = chunksOf([...pushes.entries()], SCRIPT_PUSHES).flatMap((some) =>
-      ALL_PARTITIONS.map((partition) => ({ some, partition })),
-    );
-    await this.#statisticsReads.run(async () => {
-      for (const together of chunksOf(reads, CONCURRENT_READS))
-        await Promise.all(together.map((read) => this.#addStatistics(found, read)));
-    });
-    return found;
+  statistics(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
+    return this.#statistics.exact(pushes);
   }
 
-  async forget({ appId, id }: MessageId): Promise<void> {
-    await this.#runInAll(FORGET, [appId, id, BEHIND_ALL, MARK_KEPT_MS]);
+  recentStatistics(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
+    return this.#statistics.recent(pushes);
+  }
+
+  addUpStatistics(): Promise<boolean> {
+    return this.#statistics.addUp();
+  }
+
+  forget(push: MessageId): Promise<void> {
+    return this.#statistics.forget(push);
   }
 
   async countConnected(appId: string): Promise<number> {
@@ -169,19 +156,6 @@ export class RedisDeviceQueues implements DeviceQueues {
     return Promise.resolve(false);
   }
 
-  /** Adds the statistics of pushes in one partition. */
-  async #addStatistics(
-    found: readonly Map<string, QueueStatistics>[],
-    { some, partition }: { readonly some: readonly (readonly [number, MessageId])[]; readonly partition: number },
-  ): Promise<void> {
-    const values = some.flatMap(([, { appId, id }]) => [appId, id]);
-    const reply = await this.#run<string>(STATISTICS, partition, values);
-    for (const [place, counts] of JSON.parse(reply) as [number, string[]][]) {
-      const statistics = found[some[place - 1]?.[0] ?? -1];
-      if (statistics !== undefined) addCounts(statistics, counts);
-    }
-  }
-
   async #endSessions(partition: number, appId: string, nodes: readonly string[]): Promise<void> {
     let cursor = '0';
     do cursor = await this.#run<string>(END_SESSIONS, partition, [appId, cursor, ...nodes]);
@@ -189,7 +163,7 @@ export class RedisDeviceQueues implements DeviceQueues {
   }
 
   #run<Reply>(script: RedisScript, partition: number, values: readonly (string | number)[]): Promise<Reply> {
-    return this.redis.run<Reply>(script, PARTITION_KEYS[partition] ?? [], values);
+    return this.#statistics.run<Reply>(script, partition, values);
   }
 
   #runInAll<Reply>(script: RedisScript, values: readonly (string | number)[]): Promise<Reply[]> {
@@ -202,14 +176,8 @@ export class RedisDeviceQueues implements DeviceQueues {
     deviceOf: (item: Item) => DeviceAddress,
     run: (partition: number, some: readonly Item[]) => Promise<Result>,
   ): Promise<Result[]> {
-    const byPartition = new Map<number, Item[]>();
-    for (const item of items) {
-      const partition = partitionOf(deviceOf(item));
-      const together = byPartition.get(partition);
-      if (together === undefined) byPartition.set(partition, [item]);
-      else together.push(item);
-    }
-    const runs = [...byPartition].flatMap(([partition, all]) =>
+    const byPartition = groupedBy(items, (item) => partitionOf(deviceOf(item)));
+    const runs = byPartition.flatMap(([partition, all]) =>
       chunksOf(all, SCRIPT_DEVICES).map((some) => run(partition, some)),
     );
     return Promise.all(runs);
@@ -241,30 +209,6 @@ function pageFrom([hasMore, dropped, members]: PageReply): QueuePage {
 function refFrom(member: string): MessageRef {
   const [id = ''] = member.split(' ', 1);
   return { id, platform: member.slice(member.indexOf(' ', id.length + 1) + 1) };
-}
-
-/** Adds counts of a partition: names such as `enqueued:android`, each followed by its number. */
-function addCounts(statistics: Map<string, QueueStatistics>, counts: readonly string[]): void {
-  for (const [name, value] of pairsOf(counts)) {
-    const [kind = ''] = name.split(':', 1);
-    if (!isCounted(kind)) continue;
-    const platform = name.slice(kind.length + 1);
-    const sums = statistics.get(platform) ?? NOTHING;
-    statistics.set(platform, { ...sums, [kind]: sums[kind] + Number(value) });
-  }
-}
-
-function pairsOf(reply: readonly string[]): [string, string][] {
-  return Array.from({ length: reply.length / 2 }, (_, index) => [reply[index * 2] ?? '', reply[index * 2 + 1] ?? '']);
-}
-
-function isCounted(kind: string): kind is keyof QueueStatistics {
-  return Object.hasOwn(NOTHING, kind);
-}
-
-function chunksOf<T>(items: readonly T[], size: number): (readonly T[])[] {
-  const count = Math.ceil(items.length / size);
-  return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));
 }
 
 function messageKey(id: string): string {

@@ -4,7 +4,7 @@ import { IS_BEHIND, RedisScript } from '#redis';
  * Every script but those of messages works in the partition named by KEYS[1]. All its keys begin with this name, so a cluster keeps
  * them on one node (README: Keys). The member of a queue is `id expiry platform`, its score the order.
  */
-const BEGIN = `
+export const BEGIN = `
 local base = KEYS[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -32,11 +32,22 @@ local function unexpired(queue, members)
 end
 `;
 
-/** Counts for a push that still has statistics. */
+/**
+ * Counts for a push that still has statistics. `noteCounted` lists the pushes whose counts the script has changed, with the time in
+ * microseconds, for the sums over all partitions (redis-push-totals.store.ts).
+ */
 const COUNT_FOR = `
+local counted = {}
 local function countFor(app, id, kind, platform)
   local tally = tallyOf(app, id)
-  if redis.call('HEXISTS', tally, 'enqueued:' .. platform) == 1 then redis.call('HINCRBY', tally, kind .. platform, 1) end
+  if redis.call('HEXISTS', tally, 'enqueued:' .. platform) == 1 then
+    redis.call('HINCRBY', tally, kind .. platform, 1)
+    counted[app .. ' ' .. id] = true
+  end
+end
+local function noteCounted()
+  local stamp = string.format('%s%06d', time[1], time[2])
+  for push in pairs(counted) do redis.call('ZADD', base .. ':changed', stamp, push) end
 end
 `;
 
@@ -112,6 +123,7 @@ for place = #installations, 1, -1 do
   fresh, enqueued[platform] = place, (enqueued[platform] or 0) + 1
 end
 for platform, count in pairs(enqueued) do redis.call('HINCRBY', tally, 'enqueued:' .. platform, count) end
+if next(enqueued) then counted[app .. ' ' .. id] = true end
 
 local connected = {}
 for place, installation in ipairs(installations) do
@@ -126,6 +138,7 @@ for place, installation in ipairs(installations) do
     table.insert(connected, (ownerOf(sessions[place])))
   end
 end
+noteCounted()
 return connected
 `);
 
@@ -213,33 +226,12 @@ while place <= #ARGV do
   if count > 0 then take(app, queue, ids) end
   place = place + 4 + count
 end
+noteCounted()
 `);
 
 /** ARGV: the application and the installation of each device. */
 export const CLEAR = new RedisScript(`${BEGIN}
 for place = 1, #ARGV, 2 do redis.call('DEL', queueOf(ARGV[place], ARGV[place + 1])) end
-`);
-
-/**
- * ARGV: the application and the id of each push. The reply is JSON, which is parsed faster than nested replies: the index,
- * from one, and the counts of each push that has some here.
- */
-export const STATISTICS = new RedisScript(`${BEGIN}
-local found = {}
-for place = 1, #ARGV, 2 do
-  local counts = redis.call('HGETALL', tallyOf(ARGV[place], ARGV[place + 1]))
-  if #counts > 0 then found[#found + 1] = { (place + 1) / 2, counts } end
-end
-return #found > 0 and cjson.encode(found) or '[]'
-`);
-
-/** The mark stays for a while, after all positions: a dispatcher that lost its lease may still be working. */
-export const FORGET = new RedisScript(`${BEGIN}
-local tally = tallyOf(ARGV[1], ARGV[2])
-if redis.call('DEL', tally) == 1 then
-  redis.call('HSET', tally, 'mark', ARGV[3])
-  redis.call('PEXPIRE', tally, ARGV[4])
-end
 `);
 
 export const COUNT_CONNECTED = new RedisScript(`${BEGIN}

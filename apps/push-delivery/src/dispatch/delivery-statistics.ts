@@ -104,6 +104,24 @@ export class DeliveryStatisticsWriter extends PeriodicJob {
   }
 }
 
+/** Twice a second, so that lists of records are at most two seconds old, also after the process that did it has died. */
+const TOTALS_INTERVAL_MS = 500;
+
+/** Keeps the counts of lists up to date (`DeviceQueues.recentStatistics`). */
+@Injectable()
+export class DeliveryTotals extends PeriodicJob {
+  constructor(
+    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
+    metrics: Metrics,
+  ) {
+    super({ name: 'delivery-totals', intervalMs: TOTALS_INTERVAL_MS, metrics });
+  }
+
+  processBatch(): Promise<boolean> {
+    return this.queues.addUpStatistics();
+  }
+}
+
 /** The id that the queues know a push by. */
 export function messageIdOf({ appId, objectId }: Pick<UnsettledPush, 'appId' | 'objectId'>): MessageId {
   return { appId, id: objectId };

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { DeliveryStatisticsRepository, DeliveryStatisticsWriter } from './delivery-statistics.js';
+import { DeliveryStatisticsRepository, DeliveryStatisticsWriter, DeliveryTotals } from './delivery-statistics.js';
 import { InstallationScanRepository } from './installation-scan.repository.js';
 import { LanesRepository } from './lanes.repository.js';
 import { PushDelivery, WakeUpNotifications } from './push-delivery.js';
@@ -21,6 +21,7 @@ import { VendorsModule } from '../vendors/vendors.module.js';
     PushJobsRepository,
     DeliveryStatisticsRepository,
     DeliveryStatisticsWriter,
+    DeliveryTotals,
   ],
   exports: [PushDispatcher],
 })

@@ -1,8 +1,17 @@
+import { setImmediate } from 'node:timers/promises';
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { Clock } from '#bootstrap';
+import { Clock, ConcurrencyLimiter } from '#bootstrap';
 import type { Caller, DeliveryCounts, JsonObject, ObjectListQuery, pushOperationsRpc, RpcReply } from '#contracts';
 import { type AppError, appError, messageOf } from '#errors';
-import { compileCount, compileFind, parseOrder, parseWhere, pickKeys, type QueryScope } from '#objects';
+import {
+  type CompiledFind,
+  compileCount,
+  compileFind,
+  parseOrder,
+  parseWhere,
+  pickKeys,
+  type QueryScope,
+} from '#objects';
 import { DEVICE_QUEUES, type DeviceQueues, type QueueStatistics } from '../device-queues/device-queues.js';
 import { deliveryCountsOf, withStatistics } from '../dispatch/delivery-counts.rules.js';
 import { messageIdOf } from '../dispatch/delivery-statistics.js';
@@ -15,10 +24,19 @@ import { NotificationsRepository, type Page } from './notifications.repository.j
 /** Newest first: callers usually look for the pushes that they have just sent. */
 const DEFAULT_ORDER = '-createdAt';
 
+/** Lists of at most this many records do not wait. */
+const SHORT_LIST = 100;
+/** Records that are built without a pause. */
+const ROWS_AT_ONCE = 100;
+/** A list that has waited for this long is refused with SERVICE_UNAVAILABLE, before its caller gives up. */
+const LONGEST_WAIT_MS = 3_000;
+const LONGEST_PAUSE_MS = 100;
+
 /** Reads and cancels pushes. */
 @Injectable()
 export class NotificationsService {
   readonly #logger = new Logger('Pushes');
+  readonly #lists = new ConcurrencyLimiter({ concurrency: 1 });
 
   constructor(
     private readonly notifications: NotificationsRepository,
@@ -73,20 +91,41 @@ export class NotificationsService {
     const where = parseWhere(list.where);
     const query = { where, order: parseOrder(list.order ?? DEFAULT_ORDER), limit: list.limit, skip: list.skip };
     const found = compileFind(query, NOTIFICATION_QUERY_CLASS, scope);
-    const rows = list.limit === 0 ? [] : await this.notifications.list(this.database, found);
-    const counts = await this.#countsOfAll(rows);
-    const vendors = await this.vendors.countsOf(
-      caller.appId,
-      rows.map(({ objectId }) => objectId),
-    );
-    const results = rows.map((row, place) =>
-      presentNotification(row, counts[place] ?? {}, vendors.get(row.objectId) ?? {}, { isMaster: true }),
-    );
+    const results = await this.#inTurn(list.limit, () => this.#list(caller.appId, found, list));
     const condition = compileCount(where, NOTIFICATION_QUERY_CLASS, scope);
     return {
-      results: results.map((result) => pickKeys(result, list.keys)),
+      results,
       ...(list.count ? { count: await this.notifications.count(this.database, condition) } : {}),
     };
+  }
+
+  async #list(appId: string, query: CompiledFind, { limit, keys }: ObjectListQuery): Promise<JsonObject[]> {
+    const rows = limit === 0 ? [] : await this.notifications.list(this.database, query);
+    const counts = await this.#countsOfAll(rows, (pushes) => this.queues.recentStatistics(pushes));
+    const ids = rows.map(({ objectId }) => objectId);
+    const vendors = await this.vendors.countsOf(appId, ids);
+    const results: JsonObject[] = [];
+    for (const [place, row] of rows.entries()) {
+      if (place % ROWS_AT_ONCE === 0) await setImmediate();
+      const shown = presentNotification(row, counts[place] ?? {}, vendors.get(row.objectId) ?? {}, { isMaster: true });
+      results.push(pickKeys(shown, keys));
+    }
+    return results;
+  }
+
+  /** Long lists wait for each other, and a pause follows each: pushes get at least half of the process's time. */
+  #inTurn(limit: number, read: () => Promise<JsonObject[]>): Promise<JsonObject[]> {
+    if (limit <= SHORT_LIST) return read();
+    const deadlineMs = performance.now() + LONGEST_WAIT_MS;
+    const work = async () => {
+      const startedAt = performance.now();
+      try {
+        return await read();
+      } finally {
+        this.#lists.pause(Math.min(performance.now() - startedAt, LONGEST_PAUSE_MS));
+      }
+    };
+    return this.#lists.run(work, { deadlineMs });
   }
 
   /** @throws AppError FORBIDDEN without the master key, NOT_FOUND */
@@ -117,14 +156,17 @@ export class NotificationsService {
   }
 
   async #countsOf(row: NotificationRow): Promise<Record<string, DeliveryCounts>> {
-    const [counts = {}] = await this.#countsOfAll([row]);
+    const [counts = {}] = await this.#countsOfAll([row], (pushes) => this.queues.statistics(pushes));
     return counts;
   }
 
   /** The current counts of pushes by platform; those of the records while the queues are unavailable. */
-  async #countsOfAll(rows: readonly NotificationRow[]): Promise<Record<string, DeliveryCounts>[]> {
+  async #countsOfAll(
+    rows: readonly NotificationRow[],
+    read: DeviceQueues['statistics'],
+  ): Promise<Record<string, DeliveryCounts>[]> {
     const counted = rows.filter(hasGrowingCounts);
-    const statistics = counted.length === 0 ? [] : await this.#statisticsOf(counted);
+    const statistics = counted.length === 0 ? [] : await this.#statisticsOf(counted, read);
     const found = new Map(counted.map((row, place) => [row, statistics[place]]));
     const now = this.clock.now();
     return rows.map((row) => {
@@ -133,8 +175,11 @@ export class NotificationsService {
     });
   }
 
-  #statisticsOf(rows: readonly NotificationRow[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
-    return this.queues.statistics(rows.map(messageIdOf)).catch((error: unknown) => {
+  #statisticsOf(
+    rows: readonly NotificationRow[],
+    read: DeviceQueues['statistics'],
+  ): Promise<ReadonlyMap<string, QueueStatistics>[]> {
+    return read(rows.map(messageIdOf)).catch((error: unknown) => {
       this.#logger.debug(`the statistics of ${rows.length} pushes: ${messageOf(error)}`);
       return [];
     });

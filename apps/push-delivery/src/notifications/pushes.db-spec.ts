@@ -56,6 +56,7 @@ describe('pushes', () => {
     const applications = { find: () => Promise.resolve({ settings: { allowClientPush } }) };
     const queues = {
       statistics: (...args: Parameters<DeviceQueues['statistics']>) => statistics(...args),
+      recentStatistics: (...args: Parameters<DeviceQueues['statistics']>) => statistics(...args),
       forget: ({ id }: { id: string }) => {
         forgotten.push(id);
         return Promise.reject(appError('SERVICE_UNAVAILABLE'));
@@ -200,6 +201,24 @@ describe('pushes', () => {
       [finished.objectId]: 7,
       [final.objectId]: 1,
     });
+  });
+
+  it.each([
+    ['one after the other, with a pause as long as the work', 1_000, 1],
+    ['at once where they are short', 100, 3],
+  ])('are listed %s', async (_, limit, most) => {
+    const WORK_MS = 40;
+    await send({});
+    const times: { startedAt: number; endedAt: number }[] = [];
+    statistics = async (asked) => {
+      const startedAt = performance.now();
+      await new Promise((resolve) => setTimeout(resolve, WORK_MS));
+      times.push({ startedAt, endedAt: performance.now() });
+      return asked.map(() => new Map());
+    };
+    await Promise.all([list({ limit }), list({ limit }), list({ limit })]);
+    const firstEnd = Math.min(...times.map(({ endedAt }) => endedAt));
+    expect(times.filter(({ startedAt }) => startedAt < firstEnd + WORK_MS / 2)).toHaveLength(most);
   });
 
   it('are removed with their statistics, even while the queues are unavailable', async () => {

@@ -1,0 +1,288 @@
+import { randomUUID } from 'node:crypto';
+import { type Redis, RedisScript } from '#redis';
+import { BEHIND_ALL, type MessageId, partitionOf, PARTITIONS, type QueueStatistics } from './device-queues.js';
+import { BEGIN } from './redis-queue-scripts.store.js';
+import { SerialExecutor } from './serial-executor.js';
+
+/** Pushes per script, and such scripts at once: another command waits for them for less than a millisecond. */
+const SCRIPT_PUSHES = 50;
+const CONCURRENT_SCRIPTS = 4;
+/** The mark of a finished push stays this long. */
+const MARK_KEPT_MS = 60 * 60 * 1_000;
+/** The process that adds up the counts has this time for a batch; then another process may do it. */
+const LEASE_MS = 1_500;
+const LEASE_KEY = 'push:totals:lease';
+
+/** The numbers of all partitions. */
+export const ALL_PARTITIONS: readonly number[] = Array.from({ length: PARTITIONS }, (_, partition) => partition);
+/** The common prefix of a partition's keys, which is no key itself, and one of the keys (RedisScript). */
+const PARTITION_KEYS = ALL_PARTITIONS.map((partition) => [`push:{${partition}}`, `push:{${partition}}:apps`]);
+
+/**
+ * ARGV: the application and the id of each push. The reply is JSON, which is parsed faster than nested replies: the index,
+ * from one, and the counts of each push that has some here. `key` is a Lua function that names the key of the counts.
+ */
+const countsAt = (key: string) =>
+  new RedisScript(`${BEGIN}
+local function totalOf(app, id) return base .. ':total:' .. app .. ':' .. id end
+local found = {}
+for place = 1, #ARGV, 2 do
+  local counts = redis.call('HGETALL', ${key}(ARGV[place], ARGV[place + 1]))
+  if #counts > 0 then found[#found + 1] = { (place + 1) / 2, counts } end
+end
+return #found > 0 and cjson.encode(found) or '[]'
+`);
+
+/** The counts of a partition. */
+const STATISTICS = countsAt('tallyOf');
+
+/** The sums over all partitions. */
+const TOTALS = countsAt('totalOf');
+
+/** The mark stays for a while, after all positions: a dispatcher that lost its lease may still be working. */
+const FORGET = new RedisScript(`${BEGIN}
+local tally = tallyOf(ARGV[1], ARGV[2])
+if redis.call('DEL', tally) == 1 then
+  redis.call('HSET', tally, 'mark', ARGV[3])
+  redis.call('PEXPIRE', tally, ARGV[4])
+end
+`);
+
+const FORGET_TOTAL = new RedisScript(`
+local push = ARGV[1] .. ':' .. ARGV[2]
+redis.call('DEL', KEYS[1] .. ':total:' .. push, KEYS[1] .. ':parts:' .. push)
+`);
+
+/** ARGV: the name of the process, the time in milliseconds. The reply is 1 if the process has the lease. */
+const TAKE_LEASE = new RedisScript(`
+local owner = redis.call('GET', KEYS[1])
+if owner and owner ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+`);
+
+/**
+ * The pushes whose counts in this partition have changed, longest ago first. ARGV: their largest number. The reply is JSON: for each
+ * the application, the id, the stamp of the change, the milliseconds until the counts expire, and the counts.
+ */
+const FIND_CHANGED = new RedisScript(`${BEGIN}
+local found = {}
+local changed = redis.call('ZRANGE', base .. ':changed', 0, ARGV[1] - 1, 'WITHSCORES')
+for place = 1, #changed, 2 do
+  local app, id = string.match(changed[place], '^(.*) (%S+)$')
+  local tally = tallyOf(app, id)
+  found[#found + 1] = { app, id, changed[place + 1], redis.call('PTTL', tally), redis.call('HGETALL', tally) }
+end
+return #found > 0 and cjson.encode(found) or '[]'
+`);
+
+/**
+ * Adds the growth of each count to the sum of its push. `parts` holds the counts of each partition that are in the sum, so a repetition
+ * and an older value add nothing. ARGV: for each push the application, the id, the partition, the milliseconds to keep the sums, and
+ * the counts as JSON.
+ */
+const ADD_UP = new RedisScript(`
+for place = 1, #ARGV, 5 do
+  local push, partition, keepMs = ARGV[place] .. ':' .. ARGV[place + 1], ARGV[place + 2], tonumber(ARGV[place + 3])
+  local total, parts = KEYS[1] .. ':total:' .. push, KEYS[1] .. ':parts:' .. push
+  local known, counts = {}, cjson.decode(ARGV[place + 4])
+  local before = redis.call('HGET', parts, partition)
+  if before then
+    local list = cjson.decode(before)
+    for at = 1, #list, 2 do known[list[at]] = list[at + 1] end
+  end
+  local added = {}
+  for at = 1, #counts, 2 do
+    local name, count = counts[at], tonumber(counts[at + 1])
+    local had = tonumber(known[name] or '0')
+    if count > had then redis.call('HINCRBY', total, name, count - had) end
+    added[#added + 1] = name
+    added[#added + 1] = string.format('%.0f', math.max(count, had))
+  end
+  redis.call('HSET', parts, partition, cjson.encode(added))
+  for _, key in ipairs({ total, parts }) do
+    if redis.call('PTTL', key) < keepMs then redis.call('PEXPIRE', key, keepMs) end
+  end
+end
+`);
+
+/** Removes pushes from the changed ones, unless they have changed again. ARGV: the application, the id and the stamp of each. */
+const SETTLE_CHANGED = new RedisScript(`
+local changed = KEYS[1] .. ':changed'
+for place = 1, #ARGV, 3 do
+  local push = ARGV[place] .. ' ' .. ARGV[place + 1]
+  if redis.call('ZSCORE', changed, push) == ARGV[place + 2] then redis.call('ZREM', changed, push) end
+end
+`);
+
+type ChangedReply = [appId: string, id: string, stamp: string, keepMs: number, counts: string[] | object];
+
+/** The counts of a push that have changed in a partition. */
+interface Change extends MessageId {
+  readonly partition: number;
+  readonly stamp: string;
+  readonly keepMs: number;
+  readonly counts: readonly string[];
+}
+
+const NOTHING: QueueStatistics = { enqueued: 0, acknowledged: 0, overflowed: 0 };
+
+/** The counts of pushes: those of each partition, and their sums, which one process at a time keeps up to date (ADR 36). */
+export class RedisPushStatistics {
+  /** Reads of all partitions run one after the other: those of many pushes are thousands of look-ups. */
+  readonly #reads = new SerialExecutor();
+  readonly #name = randomUUID();
+
+  constructor(private readonly redis: Redis) {}
+
+  /** Adds the counts of all partitions. */
+  async exact(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
+    const found = pushes.map(() => new Map<string, QueueStatistics>());
+    const reads = chunksOf([...pushes.entries()], SCRIPT_PUSHES).flatMap((some) =>
+      ALL_PARTITIONS.map((partition) => () => this.#read(STATISTICS, partition, { some, found })),
+    );
+    await this.#reads.run(() => inGroups(reads));
+    return found;
+  }
+
+  /** Reads the sums, one look-up for each push. */
+  async recent(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
+    const found = pushes.map(() => new Map<string, QueueStatistics>());
+    const byPartition = groupedBy([...pushes.entries()], ([, push]) => totalPartitionOf(push));
+    await inGroups(
+      byPartition.flatMap(([partition, all]) =>
+        chunksOf(all, SCRIPT_PUSHES).map((some) => () => this.#read(TOTALS, partition, { some, found })),
+      ),
+    );
+    return found;
+  }
+
+  /** Adds changes to the sums, if no other process does it. @returns whether more may be left */
+  async addUp(): Promise<boolean> {
+    if ((await this.redis.run<number>(TAKE_LEASE, [LEASE_KEY], [this.#name, LEASE_MS])) === 0) return false;
+    const changes: Change[] = [];
+    let isMore = false;
+    const findIn = async (partition: number) => {
+      const some = await this.#changedIn(partition);
+      changes.push(...some);
+      isMore ||= some.length === SCRIPT_PUSHES;
+    };
+    await inGroups(ALL_PARTITIONS.map((partition) => () => findIn(partition)));
+    await this.#forEachPartition(changes, totalPartitionOf, (partition, some) =>
+      this.run(ADD_UP, partition, some.filter(({ counts }) => counts.length > 0).flatMap(additionValues)),
+    );
+    await this.#forEachPartition(
+      changes,
+      ({ partition }) => partition,
+      (partition, some) =>
+        this.run(
+          SETTLE_CHANGED,
+          partition,
+          some.flatMap(({ appId, id, stamp }) => [appId, id, stamp]),
+        ),
+    );
+    return isMore;
+  }
+
+  async forget(push: MessageId): Promise<void> {
+    const values = [push.appId, push.id, BEHIND_ALL, MARK_KEPT_MS];
+    await Promise.all(ALL_PARTITIONS.map((partition) => this.run(FORGET, partition, values)));
+    await this.run(FORGET_TOTAL, totalPartitionOf(push), [push.appId, push.id]);
+  }
+
+  /** Runs a script in a partition. */
+  run<Reply>(script: RedisScript, partition: number, values: readonly (string | number)[]): Promise<Reply> {
+    return this.redis.run<Reply>(script, PARTITION_KEYS[partition] ?? [], values);
+  }
+
+  async #changedIn(partition: number): Promise<Change[]> {
+    const reply = await this.run<string>(FIND_CHANGED, partition, [SCRIPT_PUSHES]);
+    return (JSON.parse(reply) as ChangedReply[]).map(([appId, id, stamp, keepMs, counts]) => {
+      // Lua writes an empty list as an object.
+      const pairs = Array.isArray(counts) ? pairsOf(counts).filter(([name]) => isCounted(kindOf(name))) : [];
+      return { appId, id, partition, stamp, keepMs, counts: pairs.flat() };
+    });
+  }
+
+  /** Adds the counts of pushes that a script finds in one partition. */
+  async #read(
+    script: RedisScript,
+    partition: number,
+    { some, found }: { readonly some: readonly [number, MessageId][]; readonly found: Map<string, QueueStatistics>[] },
+  ): Promise<void> {
+    const values = some.flatMap(([, { appId, id }]) => [appId, id]);
+    const reply = await this.run<string>(script, partition, values);
+    for (const [place, counts] of JSON.parse(reply) as [number, string[]][]) {
+      const statistics = found[some[place - 1]?.[0] ?? -1];
+      if (statistics !== undefined) addCounts(statistics, counts);
+    }
+  }
+
+  #forEachPartition(
+    changes: readonly Change[],
+    keyOf: (change: Change) => number,
+    run: (partition: number, some: readonly Change[]) => Promise<unknown>,
+  ): Promise<void> {
+    return inGroups(
+      groupedBy(changes, keyOf).flatMap(([partition, all]) =>
+        chunksOf(all, SCRIPT_PUSHES).map((some) => () => run(partition, some)),
+      ),
+    );
+  }
+}
+
+/** The sums of a push are in the partition that its own id selects. */
+function totalPartitionOf({ appId, id }: MessageId): number {
+  return partitionOf({ appId, installationId: id });
+}
+
+/** Runs a few at once, so that other commands are not behind all of them. */
+async function inGroups(works: readonly (() => Promise<unknown>)[]): Promise<void> {
+  for (const together of chunksOf(works, CONCURRENT_SCRIPTS)) await Promise.all(together.map((work) => work()));
+}
+
+function additionValues({ appId, id, partition, keepMs, counts }: Change): (string | number)[] {
+  return [appId, id, partition, keepMs, JSON.stringify(counts)];
+}
+
+/** Adds counts: names such as `enqueued:android`, each followed by its number. */
+function addCounts(statistics: Map<string, QueueStatistics>, counts: readonly string[]): void {
+  for (const [name, value] of pairsOf(counts)) {
+    const kind = kindOf(name);
+    if (!isCounted(kind)) continue;
+    const platform = name.slice(kind.length + 1);
+    const sums = statistics.get(platform) ?? NOTHING;
+    statistics.set(platform, { ...sums, [kind]: sums[kind] + Number(value) });
+  }
+}
+
+function kindOf(name: string): string {
+  const [kind = ''] = name.split(':', 1);
+  return kind;
+}
+
+function isCounted(kind: string): kind is keyof QueueStatistics {
+  return Object.hasOwn(NOTHING, kind);
+}
+
+function pairsOf(reply: readonly string[]): [string, string][] {
+  return Array.from({ length: reply.length / 2 }, (_, index) => [reply[index * 2] ?? '', reply[index * 2 + 1] ?? '']);
+}
+
+/** Groups items by a number, such as their partition. */
+export function groupedBy<T>(items: readonly T[], keyOf: (item: T) => number): [number, T[]][] {
+  const groups = new Map<number, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const together = groups.get(key);
+    if (together === undefined) groups.set(key, [item]);
+    else together.push(item);
+  }
+  return [...groups];
+}
+
+/** Splits a list into lists of this size. */
+export function chunksOf<T>(items: readonly T[], size: number): (readonly T[])[] {
+  const count = Math.ceil(items.length / size);
+  return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));
+}
