@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { isTokenClaim } from '#objects';
 
-/** Segments grow one at a time, so that only a part of the table exists twice meanwhile. A power of two. */
+/** Segments grow one at a time, so that only a part of the table exists twice meanwhile. */
 const SEGMENTS = 64;
 const INITIAL_SLOTS = 64;
 const MAX_LOAD = 0.85;
@@ -19,7 +19,11 @@ const WORD_VALUES = 2 ** 32;
  * probability of 1 in 180,000.
  */
 export class ClaimTable {
-  readonly #segments = Array.from({ length: SEGMENTS }, () => new Segment());
+  /** Of different sizes: otherwise all of them would grow at the same time. */
+  readonly #segments = Array.from(
+    { length: SEGMENTS },
+    (_, index) => new Segment(Math.ceil(INITIAL_SLOTS * GROWTH ** (index / SEGMENTS))),
+  );
 
   /** EMPTY where there is none. */
   get(text: string): number {
@@ -61,8 +65,12 @@ function keyOf(text: string): Key {
 
 /** A hash table with linear probing. */
 class Segment {
-  #words = new Uint32Array(INITIAL_SLOTS * SLOT_WORDS);
+  #words: Uint32Array;
   #used = 0;
+
+  constructor(slots: number) {
+    this.#words = new Uint32Array(slots * SLOT_WORDS);
+  }
 
   get(key: Key): number {
     return this.#words[this.#placeOf(key) + NUMBER] ?? EMPTY;
