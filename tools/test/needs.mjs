@@ -36,7 +36,7 @@ const RULES = [
 
   { files: /^test\/journeys\/forwarding\./, needs: [], uses: SERVERS },
   { files: /^test\/journeys\/standalone(-smoke)?\./, needs: [], uses: ['browser'] },
-  { files: /^test\/journeys\/(import-life|leaving-leancloud|standalone-life|start-failures)\./, needs: [] },
+  { files: /^test\/journeys\/(leaving-leancloud|standalone-life|start-failures)\./, needs: [] },
   { files: /^test\/journeys\/expired-links\./, needs: ['browser'] },
   { files: /^test\/journeys\/mailed-links\./, needs: ['browser'], uses: SERVERS },
   { files: /^test\/journeys\/services\./, needs: SERVERS, uses: ['browser'] },
@@ -46,7 +46,7 @@ const RULES = [
   { files: /^test\/journeys\/doctor\./, needs: SERVERS, uses: ['redis-server'] },
   { files: /^test\/journeys\/(broker-restart|push-faults)\./, needs: [...SERVERS, 'rabbitmq-server'] },
   {
-    files: /^test\/journeys\/(emails-life|secret-rotation|text-messages|third-party-life|traces)\./,
+    files: /^test\/journeys\/(emails-life|import-life|secret-rotation|text-messages|third-party-life|traces)\./,
     needs: [],
     uses: SERVERS,
   },

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { Logger } from '@nestjs/common';
 import { runGatepost } from './gatepost.js';
@@ -7,6 +8,8 @@ const STANDARD_INPUT = 0;
 
 // By default, garbage grows to about four times the live memory before V8 collects it: an import would take twice the memory, at the same speed.
 setFlagsFromString('--heap-growing-percent=50');
+// Below the threads that hash passwords (10): the logins of other users go first, where an import runs beside the server.
+if (process.argv[2] === 'import') setPriority(constants.priority.PRIORITY_LOW);
 Logger.overrideLogger(false);
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', ({ code }: NodeJS.ErrnoException) => {

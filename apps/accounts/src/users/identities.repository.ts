@@ -29,7 +29,9 @@ const INSERT = `
   INSERT INTO accounts.identities (app_id, user_id, ${OWN_COLUMNS.map(({ name }) => name).join(', ')})
   SELECT $1, $2, fresh.* FROM unnest(${OWN_COLUMNS.map(({ type }, index) => `$${index + 3}::${String(type)}[]`).join(', ')}) AS fresh`;
 
-const INSERT_MANY = insertManyStatement(IdentityEntity, 'accounts.identities');
+/** The table. */
+export const IDENTITIES = 'accounts.identities';
+const INSERT_MANY = insertManyStatement(IdentityEntity, IDENTITIES);
 const CLAIM_PREFIX = 'authData.';
 
 /** The linked accounts of an imported user. */
@@ -76,12 +78,17 @@ export class IdentitiesRepository {
     return fresh.length === 0 ? [] : [insertion(appId, userId, fresh)];
   }
 
-  /** Replaces the rows of imported users, in two statements. A violated unique constraint fails all of them. */
-  async replaceMany(tx: Tx, appId: string, users: readonly ImportedLinks[]): Promise<void> {
+  /** Removes all rows of many users. */
+  async removeAll(tx: Tx, appId: string, users: readonly Pick<ImportedLinks, 'objectId'>[]): Promise<void> {
+    if (users.length === 0) return;
     await tx.query(`DELETE FROM accounts.identities WHERE app_id = ${UNESTIMATED_APP} AND user_id = ANY ($2)`, [
       appId,
       users.map(({ objectId }) => objectId),
     ]);
+  }
+
+  /** Inserts the rows of imported users, who have none, in one statement. A violated unique constraint fails all of them. */
+  async insertMany(tx: Tx, appId: string, users: readonly ImportedLinks[]): Promise<void> {
     const rows = users.flatMap(({ objectId, identities }) => rowsOf(appId, objectId, [...(identities ?? [])]));
     if (rows.length > 0) await tx.query(INSERT_MANY.text, INSERT_MANY.values(rows));
   }

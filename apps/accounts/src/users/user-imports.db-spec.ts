@@ -136,6 +136,22 @@ describe('an import of users', () => {
     expect([fields, sessionTokenHash]).toEqual([{ color: 'blue' }, sessions.columnsOf('ta', 'a').sessionTokenHash]);
   });
 
+  it('has PostgreSQL count the new rows, so that foreign keys find users by their id', async () => {
+    const estimates = () =>
+      database.query<{ name: string; rows: number }>(
+        `SELECT relname AS name, reltuples::int AS rows FROM pg_class
+          WHERE oid IN ('accounts.users'::regclass, 'accounts.identities'::regclass) ORDER BY relname`,
+      );
+    await database.query('TRUNCATE accounts.users CASCADE');
+    expect(await estimates()).toEqual([
+      { name: 'identities', rows: -1 },
+      { name: 'users', rows: -1 },
+    ]);
+    await imported(Array.from({ length: 500 }, (_, n) => row(`u${n}`, 1, { authData: { qq: { openid: `${n}` } } })));
+    // Renewed after 100 rows, and then after each fourfold number.
+    for (const { rows } of await estimates()) expect(rows).toBeGreaterThanOrEqual(100);
+  });
+
   it('does not take a login for a change, and never puts an imported hash back over that of a login', async () => {
     await imported([row('a', 5, { password: HASH, salt: 's', authData: { qq: { openid: 'o' } } })]);
     const before = await stored('a');

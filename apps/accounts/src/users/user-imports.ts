@@ -7,7 +7,7 @@ import { Sealer } from '#security';
 import { sealImportedPassword } from '../passwords/imported-passwords.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
-import { IdentitiesRepository } from './identities.repository.js';
+import { IDENTITIES, IdentitiesRepository } from './identities.repository.js';
 import type { LinkedIdentities, UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
@@ -32,6 +32,8 @@ type Password = Pick<UserRow, 'passwordHash' | 'importedPasswordHash'>;
 /** How users of another server become users here: with their password, session token and linked accounts. */
 @Injectable()
 export class UserImports implements ImportRules<UserRow> {
+  readonly tables = [IDENTITIES];
+
   constructor(
     private readonly users: UsersRepository,
     private readonly identities: IdentitiesRepository,
@@ -74,8 +76,13 @@ export class UserImports implements ImportRules<UserRow> {
     return users;
   }
 
-  async storeParts(tx: Tx, appId: string, users: readonly UserRow[]): Promise<void> {
-    await this.identities.replaceMany(tx, appId, users);
+  async storeParts(
+    tx: Tx,
+    appId: string,
+    { rows, replaced }: { readonly rows: readonly UserRow[]; readonly replaced: readonly UserRow[] },
+  ): Promise<void> {
+    await this.identities.removeAll(tx, appId, replaced);
+    await this.identities.insertMany(tx, appId, rows);
   }
 
   private userOf(object: ImportedObject, current: UserRow | undefined): Omit<UserRow, keyof Password> {

@@ -76,15 +76,19 @@ describe('the claims of a preview', () => {
   it('survive growth', () => {
     const index = new ClaimIndex();
     const count = 20_000;
+    // As LeanCloud's ids, or of the longest other ones.
+    const idOf = (n: number) => (n % 2 === 0 ? n.toString(16).padStart(24, '0') : `-${n}`.padStart(64, 'Z_'));
     for (let from = 0; from < count; from += 1_000) {
       const batch = Array.from({ length: 1_000 }, (_, n) =>
-        stored(`id${from + n}`, [`email ${from + n}`, `username ${from + n}`]),
+        stored(idOf(from + n), [`email ${from + n}`, `username ${from + n}`]),
       );
       index.store(batch, []);
     }
     for (let n = 0; n < count; n += 1)
-      if (index.owner(`email ${n}`) !== `id${n}`) expect.fail(`the address of ${n} belongs to another`);
-    expect([index.owner(`email ${count}`), index.has('id0'), index.has(`id${count}`)]).toEqual([
+      if (index.owner(`email ${n}`) !== idOf(n)) expect.fail(`the address of ${n} belongs to another`);
+    const [last] = index.earlier([user(idOf(count - 1))], []).objects;
+    expect(last).toEqual({ objectId: idOf(count - 1), createdAt: TIME, updatedAt: TIME });
+    expect([index.owner(`email ${count}`), index.has(idOf(0)), index.has(idOf(count))]).toEqual([
       undefined,
       true,
       false,

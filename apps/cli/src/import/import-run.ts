@@ -15,6 +15,7 @@ import type { RpcClient } from '#messaging';
 import { claimsOf, parseImportedRow, withoutClaim } from '#objects';
 import { SilentServiceError } from '../operator-connection.js';
 import { ClaimIndex } from './claim-index.js';
+import { ClaimTable } from './claim-table.js';
 import type { Export, ExportPart, ExportRow } from '../export/export.types.js';
 import type { ImportSummary, RowPlace } from './import-summary.js';
 
@@ -55,7 +56,7 @@ export interface MemberRow {
 export class ImportRun {
   readonly #indexes = new Map<ClassName, ClaimIndex>();
   /** Members that a preview would have added. */
-  readonly #members = new Set<string>();
+  readonly #members = new ClaimTable();
   #stopped = false;
 
   constructor(
@@ -182,10 +183,8 @@ export class ImportRun {
   #repeated(field: 'users' | 'roles', batch: readonly MemberRow[]): number[] {
     if (!this.options.isPreview) return [];
     return batch.flatMap(({ role, member }, index) => {
-      const pair = `${field} ${role} ${member}`;
-      if (this.#members.has(pair)) return [index];
-      this.#members.add(pair);
-      return [];
+      const isNew = this.#members.add(`${field} ${role} ${member}`);
+      return isNew ? [] : [index];
     });
   }
 

@@ -9,6 +9,7 @@ import { LeanCloudApi } from '../rescue/leancloud-api.js';
 import { apiUrl, masterKeyIn, networks } from '../rescue/rescue.command.js';
 import { parsed } from '../rescue/scan-pages.js';
 import { print, printAside, reportFailure } from '../terminal.js';
+import { ClaimTable } from './claim-table.js';
 import { openSource } from './export-source.js';
 import type { Export, ExportRow } from '../export/export.types.js';
 import { ImportRun, rowsOf } from './import-run.js';
@@ -90,22 +91,21 @@ async function verify(rpc: RpcClient, source: Export, options: Options): Promise
 
 async function sharesOf(source: Export, className: ClassName): Promise<VerifiedClass> {
   const verified = { objects: 0, unreadable: 0, here: 0, withPassword: 0, withSessionToken: 0, withIdentity: 0 };
-  const seen = new Set<string>();
+  const seen = new ClaimTable();
   for await (const row of rowsOf(source, (part) => part.kind === 'rows' && part.className === className))
     if ('problem' in row) verified.unreadable += 1;
     else count(verified, className, row.row, seen);
   return verified;
 }
 
-function count(verified: VerifiedClass, className: ClassName, row: JsonObject, seen: Set<string>): void {
+function count(verified: VerifiedClass, className: ClassName, row: JsonObject, seen: ClaimTable): void {
   const parsed = parseImportedRow(className, row);
   if ('refused' in parsed) {
     verified.unreadable += 1;
     return;
   }
   const { objectId, password, sessionToken, identities } = parsed.object;
-  if (seen.has(objectId)) return;
-  seen.add(objectId);
+  if (!seen.add(objectId)) return;
   verified.objects += 1;
   verified.withPassword += Number(password !== undefined);
   verified.withSessionToken += Number(sessionToken !== undefined);

@@ -24,8 +24,14 @@ export interface ImportRules<Row extends ObjectRow> {
   changedAt(row: Row): Date;
   /** The work that needs no transaction, such as hashing. @returns the row to store */
   prepare(rows: readonly ImportedRow<Row>[], options: { readonly wrapPasswords: boolean }): Promise<Row[]>;
-  /** What is stored outside of the row. */
-  storeParts?(tx: Tx, appId: string, rows: readonly Row[]): Promise<void>;
+  /** Stores what is outside of the rows. `replaced` are those of them that were stored before. */
+  storeParts?(
+    tx: Tx,
+    appId: string,
+    written: { readonly rows: readonly Row[]; readonly replaced: readonly Row[] },
+  ): Promise<void>;
+  /** The tables of `storeParts`. */
+  readonly tables?: readonly string[];
 }
 
 /** The rules of a class that its definition describes: columns with unique constraints, and no parts outside of the row. */

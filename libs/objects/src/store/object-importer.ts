@@ -15,6 +15,7 @@ import { appError } from '#errors';
 import { RpcHandler } from '#messaging';
 import type { ObjectRow } from '../class-definition.js';
 import { claimsOf, type ImportClaim, isTokenClaim, requiredField, withoutClaim } from '../import-claims.js';
+import { importHeap, ImportStatistics } from './import-upkeep.js';
 import { type ImportedRow, type ImportRules, plainImport } from './import-rules.js';
 import type { ObjectRepository } from './object.repository.js';
 import type { StoredClasses } from './stored-classes.js';
@@ -100,13 +101,10 @@ class ObjectImporter<Row extends ObjectRow> {
   async #store(tx: Tx, appId: string, accepted: readonly ImportedRow<Row>[], rows: readonly Row[]): Promise<void> {
     const isNew = (_: Row, index: number) => accepted[index]?.current === undefined;
     const { objects, rules } = this.parts;
-    await objects.updateMany(
-      tx,
-      appId,
-      rows.filter((row, index) => !isNew(row, index)),
-    );
+    const replaced = rows.filter((row, index) => !isNew(row, index));
+    await objects.updateMany(tx, appId, replaced);
     await objects.insertMany(tx, appId, rows.filter(isNew));
-    await rules.storeParts?.(tx, appId, rows);
+    await rules.storeParts?.(tx, appId, { rows, replaced });
   }
 
   async #judge({ appId, objects, earlier }: Batch, within: Queryable): Promise<Judgement<Row>> {
@@ -249,20 +247,31 @@ function completed(object: ImportedObject, before: ImportedObject | undefined): 
 
 /** The importers of a service's classes. */
 export class ObjectImports {
+  private readonly statistics: ImportStatistics;
+
   constructor(
     private readonly classes: StoredClasses,
     private readonly database: Database,
     private readonly limitBytes: number,
-  ) {}
+  ) {
+    this.statistics = new ImportStatistics(database);
+  }
 
   /** @throws AppError NOT_FOUND for a class that this service does not store; as `ObjectImporter.import` */
-  import(request: ImportObjectsRequest): Promise<ImportObjectsReply> {
+  async import(request: ImportObjectsRequest): Promise<ImportObjectsReply> {
     const { className } = request;
     const { objects, imports } = this.classes.of(className);
     const { database, limitBytes } = this;
     const rules = imports ?? plainImport(className, objects);
-    return new ObjectImporter({ className, objects, database, limitBytes, rules }).import(request);
+    importHeap.touch();
+    const reply = await new ObjectImporter({ className, objects, database, limitBytes, rules }).import(request);
+    if (!request.isPreview) await this.statistics.add([objects.table, ...(rules.tables ?? [])], writtenIn(reply));
+    return reply;
   }
+}
+
+function writtenIn({ verdicts }: ImportObjectsReply): number {
+  return verdicts.filter(({ outcome }) => outcome === 'imported' || outcome === 'imported_without').length;
 }
 
 /** A controller that imports the objects of one service. */

@@ -86,6 +86,11 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     };
   }
 
+  /** Its name, with the schema. */
+  get table(): string {
+    return this.statements.table;
+  }
+
   find(appId: string, objectId: string): Promise<Row | undefined> {
     const { table, columns } = this.statements;
     const sql = `SELECT ${columns} FROM ${table} WHERE app_id = $1 AND object_id = $2`;

@@ -1,0 +1,84 @@
+import type { ImportedObject } from '#contracts';
+
+/** Entries of a page. Lists grow by pages, so that nothing is copied. */
+const PAGE_ENTRIES = 16_384;
+const PAGE_BYTES = 262_144;
+/** Ids that are hexadecimal, as those of LeanCloud, take half a byte a digit. */
+const HEX = /^(?:[0-9a-f]{2})+$/;
+const HEX_BIT = 0x80;
+
+/** The ids and times of objects, numbered from 1 on: about 33 bytes each. */
+export class ObjectList {
+  readonly #ids = new IdPages();
+  readonly #places = new NumberPages(Uint32Array);
+  readonly #createdAt = new NumberPages(Float64Array);
+  readonly #updatedAt = new NumberPages(Float64Array);
+  #length = 0;
+
+  /** @returns its number */
+  add(objectId: string): number {
+    this.#places.set(this.#length, this.#ids.add(objectId));
+    this.#length += 1;
+    return this.#length;
+  }
+
+  setTimes(number: number, { createdAt, updatedAt }: Pick<ImportedObject, 'createdAt' | 'updatedAt'>): void {
+    this.#createdAt.set(number - 1, Date.parse(createdAt));
+    this.#updatedAt.set(number - 1, Date.parse(updatedAt));
+  }
+
+  idOf(number: number): string {
+    return this.#ids.at(this.#places.at(number - 1));
+  }
+
+  timesOf(number: number): { createdAt: string; updatedAt: string } {
+    return {
+      createdAt: new Date(this.#createdAt.at(number - 1)).toISOString(),
+      updatedAt: new Date(this.#updatedAt.at(number - 1)).toISOString(),
+    };
+  }
+}
+
+class NumberPages {
+  readonly #pages: (Uint32Array | Float64Array)[] = [];
+
+  constructor(private readonly Page: Uint32ArrayConstructor | Float64ArrayConstructor) {}
+
+  at(index: number): number {
+    return this.#pages[Math.floor(index / PAGE_ENTRIES)]?.[index % PAGE_ENTRIES] ?? 0;
+  }
+
+  set(index: number, value: number): void {
+    const page = (this.#pages[Math.floor(index / PAGE_ENTRIES)] ??= new this.Page(PAGE_ENTRIES));
+    page[index % PAGE_ENTRIES] = value;
+  }
+}
+
+/** Ids one after the other, each behind a byte with its length. They are ASCII of at most 64 characters. */
+class IdPages {
+  readonly #pages: Buffer[] = [];
+  #free = PAGE_BYTES;
+
+  /** @returns its place */
+  add(objectId: string): number {
+    const isHex = HEX.test(objectId);
+    const bytes = Buffer.from(objectId, isHex ? 'hex' : 'latin1');
+    if (this.#free + bytes.length >= PAGE_BYTES) {
+      this.#pages.push(Buffer.alloc(PAGE_BYTES));
+      this.#free = 0;
+    }
+    const page = this.#pages.at(-1);
+    const place = (this.#pages.length - 1) * PAGE_BYTES + this.#free;
+    page?.writeUInt8(isHex ? bytes.length | HEX_BIT : bytes.length, this.#free);
+    page?.set(bytes, this.#free + 1);
+    this.#free += bytes.length + 1;
+    return place;
+  }
+
+  at(place: number): string {
+    const start = (place % PAGE_BYTES) + 1;
+    const page = this.#pages[Math.floor(place / PAGE_BYTES)];
+    const head = page?.[start - 1] ?? 0;
+    return page?.toString(head >= HEX_BIT ? 'hex' : 'latin1', start, start + (head & ~HEX_BIT)) ?? '';
+  }
+}
