@@ -2,7 +2,13 @@ import { LATENCY_BUCKETS_SECONDS, REDIS_BUCKETS_SECONDS } from './metric-catalog
 import { PushMetrics } from './push-metrics.js';
 
 const CHANNELS = ['mail', 'sms'];
-const JOBS = ['mail-cleanup', 'push-cleanup', 'device-queue-cleanup', 'delivery-statistics'] as const;
+const JOBS = [
+  'mail-cleanup',
+  'push-cleanup',
+  'device-queue-cleanup',
+  'delivery-statistics',
+  'vendor-housekeeping',
+] as const;
 
 /** The periodic jobs of all services, by their names in metrics. */
 export type JobName = (typeof JOBS)[number];

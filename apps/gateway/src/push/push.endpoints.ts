@@ -89,9 +89,12 @@ const vendors = z
     rejected: count,
     expired: count,
     waiting: count,
+    paused: count
+      .optional()
+      .describe('Waiting devices whose channel the operator has paused; absent where there are none.'),
     reasons: z.record(z.string(), count).describe('Devices by reason.'),
   })
-  .describe('`targeted` is the sum of the others; the vendor has taken the `accepted` ones.');
+  .describe('`targeted` is the sum of the others but `paused`; the vendor has taken the `accepted` ones.');
 
 const VENDOR_SUCCESSES = ['ios', 'fcm', 'hms', 'honor', 'mi', 'oppo', 'vivo', 'meizu', 'web'].map(
   (name) => `${name}Successes`,

@@ -13,7 +13,7 @@ const URLS = { push: 'https://push', token: 'https://token' };
 const PROTOCOLS: Readonly<Record<string, AndroidProtocol>> = {
   huawei: huaweiProtocol({ appId: '1', appSecret: 's' }, URLS),
   honor: honorProtocol({ appId: '1', clientId: 'c', clientSecret: 's' }, URLS),
-  xiaomi: xiaomiProtocol({ packageName: 'com.example.app', appSecret: 's' }, ''),
+  xiaomi: xiaomiProtocol({ packageName: 'com.example.app', appSecret: 's' }, { push: '', feedback: '' }),
   oppo: oppoProtocol({ appKey: 'k', masterSecret: 's' }, 'https://push'),
   vivo: vivoProtocol({ appId: '1', appKey: 'k', appSecret: 's' }, 'https://push'),
   meizu: meizuProtocol({ appId: '1', appSecret: 's' }, 'https://push'),
@@ -26,14 +26,30 @@ const protocolOf = (name: string): AndroidProtocol => {
 const messageOf = (data: JsonObject, { blocks }: AndroidProtocol) => {
   const message = { body: JSON.stringify(data), bodies: {} };
   const expiresAt = new Date('2026-12-01T01:00:00Z');
-  const push = { appId: 'app', objectId: ID, data, message, prod: 'prod' as const, expiresAt, attempt: 0 };
+  const push = {
+    appId: 'app',
+    objectId: ID,
+    data,
+    message,
+    prod: 'prod' as const,
+    expiresAt,
+    keyNo: 0,
+    isRepeat: false,
+  };
   return androidMessage(push, { blocks, title: 'Shop', now: NOW });
 };
 /** The last request of a message to two tokens. */
 const requested = async (name: string, data: JsonObject): Promise<VendorCall> => {
   const protocol = protocolOf(name);
   const calls: VendorCall[] = [];
-  const send = { message: messageOf(data, protocol), tokens: ['a', 'b'], accessToken: 'access', attempt: 0, now: NOW };
+  const send = {
+    message: messageOf(data, protocol),
+    tokens: ['a', 'b'],
+    accessToken: 'access',
+    keyNo: 0,
+    isRepeat: false,
+    now: NOW,
+  };
   await protocol.send(send, (call) => {
     calls.push(call);
     return Promise.resolve({ status: 200, body: { result: 0, taskId: 't' } });
@@ -151,7 +167,8 @@ describe('an answer of an Android vendor', () => {
         message: messageOf(DATA, protocol),
         tokens: ['a', 'b', 'c'],
         accessToken: 'x',
-        attempt: 0,
+        keyNo: 0,
+        isRepeat: false,
         now: NOW,
       };
       const members = fc.dictionary(
