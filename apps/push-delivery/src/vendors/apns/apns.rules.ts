@@ -137,6 +137,8 @@ function bodyOf(payload: JsonObject): (badge: number | null) => string {
   return (badge) => JSON.stringify({ ...payload, aps: { ...aps, badge: badge ?? 1 } });
 }
 
+const TOPIC = /^[A-Za-z0-9.-]{1,255}$/;
+
 /** The topic of a request for a device; undefined where it is not known. */
 export function apnsTopic(
   { message }: VendorPush,
@@ -146,6 +148,8 @@ export function apnsTopic(
 ): string | undefined {
   const topic = message.apns?.topic ?? target.topic ?? (topics.length === 1 ? topics[0] : undefined);
   const suffix = TOPIC_SUFFIXES[pushType];
+  // It becomes a header.
+  if (topic !== undefined && !TOPIC.test(topic)) return undefined;
   return topic === undefined || topic.endsWith(suffix) ? topic : `${topic}${suffix}`;
 }
 
