@@ -295,9 +295,12 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
     it('doubt tokens of another environment or app, and keep their devices until an operator trusts the credentials', async () => {
       const tokens = Array.from({ length: 60 }, (_, index) => appleToken(index % 2 === 0 ? 'bad0' : '7e57'));
       const devices = await Promise.all(tokens.map((token) => iphone(token)));
-      const body = await settled(await push(devices, { data: { alert: 'wrong' }, prod: 'prod' }));
+      const body = await settled(await push(devices, { data: { alert: 'wrong' } }));
       expect(body).toMatchObject({ invalidTokens: 0, vendors: { apns: { rejected: 60 } } });
       expect(body['errors']).toMatch(/BadDeviceToken in doubt \(30\)/);
+      expect(body['prod']).toBe('prod');
+      const inTesting = await master().post('/1.1/push', { data: { alert: 'dev' } }, { headers: { 'x-lc-prod': '0' } });
+      expect((await record(String(inTesting.body['objectId'])))['prod']).toBe('dev');
       const valid = async () => (await Promise.all(devices.map(installation))).map((one) => one['valid']);
       expect(await valid()).toEqual(devices.map(() => true));
       expect((await vendor('list', keys.id)).stdout).toMatch(/in doubt: the vendor calls many tokens invalid/);
@@ -305,7 +308,7 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
       expect(stdout).toContain('apns calls so many tokens invalid that none is removed');
       expect((await vendor('trust', keys.id, 'apns')).status).toBe(0);
       expect((await vendor('list', keys.id)).stdout).toMatch(/trusted for the rest of an hour/);
-      expect(await settled(await push(devices, { data: { alert: 'right' }, prod: 'prod' }))).toMatchObject({
+      expect(await settled(await push(devices, { data: { alert: 'right' } }))).toMatchObject({
         invalidTokens: 30,
       });
       expect(await valid()).toEqual(devices.map((_, index) => index % 2 === 1));
