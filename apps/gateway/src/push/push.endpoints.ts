@@ -32,7 +32,12 @@ const pushOptions = z.looseObject({
     .max(1_000_000_000)
     .optional()
     .describe('Devices per second. Any number below 1000, including 0, means 1000.'),
-  prod: z.enum(['dev', 'prod']).optional().describe('The environment of Apple devices. The default is `dev` where `X-LC-Prod` has a value other than 1, else `prod`.'),
+  prod: z
+    .enum(['dev', 'prod'])
+    .optional()
+    .describe(
+      'The environment of Apple devices. The default is `dev` where `X-LC-Prod` has a value other than 1, else `prod`.',
+    ),
   _notificationChannel: z
     .string()
     .optional()
