@@ -22,7 +22,7 @@ const SLOW = [
   'apps/cli/test/upgrade.e2e-spec.ts',
   'apps/mail/test/mail-faults.e2e-spec.ts',
   'libs/messaging/test/rabbit-alarm.broker-spec.ts',
-  'test/journeys/{backup,broker-restart,emails-life,expired-links,lockout-life,push-faults,redis-cluster}.e2e-spec.ts',
+  'test/journeys/{backup,broker-restart,emails-life,expired-links,lockout-life,push-faults,redis-cluster,vendor-faults}.e2e-spec.ts',
   'test/journeys/{rolling-restart,secret-rotation,services-life,standalone,standalone-life}.e2e-spec.ts',
   'test/journeys/{import-life,text-messages,third-party-life}.e2e-spec.ts',
 ];

@@ -91,6 +91,8 @@ export const PURPOSES = {
   'push-delivery.removeVendorCredentials': 'remove them',
   'push-delivery.listVendorCredentials': 'list them, without secrets',
   'push-delivery.checkVendorCredentials': 'sign in at the vendor',
+  'push-delivery.changeVendorLanes': 'pause a channel of a vendor, let it go on, or trust its credentials',
+  'push-delivery.listVendorLanes': 'show paused and doubted channels, and the devices that wait',
   'push-delivery.tryVendorCredentials': 'send one message to one token',
   'standalone.swapSecret': 'make a new secret, accept the old',
   'standalone.forgetAcceptedSecrets': 'forget accepted secrets',

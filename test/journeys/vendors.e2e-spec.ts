@@ -95,8 +95,6 @@ describe(`a push to ${DEVICES} iPhones, while senders are killed`, () => {
       await startSender();
     }
     await eventually(async () => {
-      if (process.env['DEBUGV'])
-        console.log(apns.deliveries.length, apns.connections, sender.stdout.slice(-600), sender.stderr.slice(-600));
       const { body: record } = await masterClient(server).get(`/1.1/notifications/${String(body['objectId'])}`);
       const { apns: counts } = record['vendors'] as Record<string, Json>;
       expect(counts).toMatchObject({ targeted: DEVICES, accepted: DEVICES, waiting: 0 });

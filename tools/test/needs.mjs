@@ -45,6 +45,7 @@ const RULES = [
   { files: /^test\/journeys\/redis-cluster\./, needs: ['postgresql', 'rabbitmq', 'redis', 'redis-server'] },
   { files: /^test\/journeys\/doctor\./, needs: SERVERS, uses: ['redis-server'] },
   { files: /^test\/journeys\/(broker-restart|push-faults)\./, needs: [...SERVERS, 'rabbitmq-server'] },
+  { files: /^test\/journeys\/vendor-faults\./, needs: [...SERVERS, 'redis-server'] },
   {
     files: /^test\/journeys\/(emails-life|import-life|secret-rotation|text-messages|third-party-life|traces)\./,
     needs: [],

@@ -160,6 +160,9 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
     { table: 'vendor_batches', values: { ...APP, object_id: NOTIFICATION, next_at: FAR, expires_at: FAR } },
     { table: 'vendor_counts', values: { ...APP, object_id: NOTIFICATION, vendor: 'apns' } },
     { table: 'vendor_credentials', values: { ...APP, vendor: 'earlier' } },
+    { table: 'vendor_lanes', values: { ...APP, lane: 'earlier/_default//prod' } },
+    { table: 'development_devices', values: { ...APP, object_id: INSTALLATION } },
+    { table: 'vendor_senders', values: {} },
     ...['lanes', 'messages', 'queued_messages', 'dropped_messages', 'marks', 'tallies'].map((table) => ({
       table,
       values: APP,

@@ -33,4 +33,21 @@ describe('the environment of push-delivery', () => {
     });
     expect(() => pushDeliveryConfig(urls('apnz=https://localhost'))).toThrow(/must name services \(apns, apns-dev/);
   });
+
+  it('has the windows and connections of vendors, of which each can be changed', () => {
+    const GATEPOST_SECRET = 'a secret of thirty-two characters, or more';
+    const vendorsWith = (variables: Record<string, string>) =>
+      pushDeliveryConfig(loadConfig(pushDeliveryEnvironment, { GATEPOST_SECRET, ...variables })).vendors;
+    const changed = vendorsWith({
+      GATEPOST_PUSH_VENDOR_WINDOW: 'apns=50,oppo=2',
+      GATEPOST_PUSH_VENDOR_CONNECTIONS: 'apns=4',
+    });
+    expect(changed?.windows).toMatchObject({ apns: 50, oppo: 2, fcm: 500 });
+    expect(changed?.connections).toMatchObject({ apns: 4, fcm: 2, 'web-push': 16 });
+    expect(() => vendorsWith({ GATEPOST_PUSH_VENDOR_WINDOW: 'apnz=1' })).toThrow(
+      /GATEPOST_PUSH_VENDOR_WINDOW: must name services \(apns, fcm/,
+    );
+    for (const wrong of ['apns', 'apns=0', 'apns=-1', 'apns=10001', 'apns=1;fcm=2'])
+      expect(() => vendorsWith({ GATEPOST_PUSH_VENDOR_WINDOW: wrong }), wrong).toThrow(/GATEPOST_PUSH_VENDOR_WINDOW/);
+  });
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ConfigError, environment, type Secret } from '#bootstrap';
+import type { Vendor } from '#contracts';
 
 /** The variables of the push-delivery service. */
 export const pushDeliveryEnvironment = environment.pick({
@@ -14,7 +15,9 @@ export const pushDeliveryEnvironment = environment.pick({
   GATEPOST_PUSH_QUEUE_LIMIT: true,
   GATEPOST_PUSH_RECONNECT_SECONDS: true,
   GATEPOST_PUSH_ROLES: true,
+  GATEPOST_PUSH_VENDOR_CONNECTIONS: true,
   GATEPOST_PUSH_VENDOR_URLS: true,
+  GATEPOST_PUSH_VENDOR_WINDOW: true,
   GATEPOST_RATE_LIMIT_DEVICE_LOGINS: true,
   GATEPOST_RATE_LIMIT_FAILED_CREDENTIALS: true,
   GATEPOST_SECRET: true,
@@ -45,12 +48,23 @@ const VENDOR_URLS = {
   'huawei-token': 'https://oauth-login.cloud.huawei.com',
   honor: 'https://push-api.cloud.honor.com',
   'honor-token': 'https://iam.developer.honor.com',
-  /** The host of the region, unless it is replaced. */
+  /** The hosts of the region, unless they are replaced. */
   xiaomi: '',
+  'xiaomi-feedback': '',
   oppo: 'https://api.push.oppomobile.com',
   vivo: 'https://api-push.vivo.com.cn',
   meizu: 'http://server-api-push.meizu.com',
 } as const;
+
+/** By vendor, the most requests at once of a lane; a request to the last six carries up to 500 devices. */
+const WINDOWS = {
+  ...{ apns: 2_000, fcm: 500, 'web-push': 100 },
+  ...{ huawei: 8, honor: 8, xiaomi: 8, oppo: 8, vivo: 8, meizu: 8 },
+};
+const CONNECTIONS = {
+  ...{ apns: 2, fcm: 2, 'web-push': 16 },
+  ...{ huawei: 8, honor: 8, xiaomi: 8, oppo: 8, vivo: 8, meizu: 8 },
+};
 
 type VendorService = keyof typeof VENDOR_URLS;
 
@@ -76,6 +90,10 @@ export interface VendorsConfig {
   readonly urls: Readonly<Record<VendorService, string>>;
   /** Internal networks that requests to vendors may reach. */
   readonly internalNetworks: readonly string[];
+  /** The most requests at once, for each lane of a process. */
+  readonly windows: Readonly<Record<Vendor, number>>;
+  /** The most connections, of a lane to APNs and FCM, of the process to a server of other vendors. */
+  readonly connections: Readonly<Record<Vendor, number>>;
 }
 
 interface ConnectorConfig {
@@ -126,12 +144,21 @@ function vendorsConfig(env: z.output<typeof pushDeliveryEnvironment>): VendorsCo
   if (env.GATEPOST_SECRET === undefined)
     throw new ConfigError(['GATEPOST_SECRET: is missing. Use the same secret as for the other services.']);
   const replaced = Object.fromEntries(env.GATEPOST_PUSH_VENDOR_URLS);
-  if (Object.keys(replaced).some((name) => !(name in VENDOR_URLS)))
-    throw new ConfigError([`GATEPOST_PUSH_VENDOR_URLS: must name services (${Object.keys(VENDOR_URLS).join(', ')})`]);
+  assertNames('GATEPOST_PUSH_VENDOR_URLS', env.GATEPOST_PUSH_VENDOR_URLS, VENDOR_URLS);
+  assertNames('GATEPOST_PUSH_VENDOR_WINDOW', env.GATEPOST_PUSH_VENDOR_WINDOW, WINDOWS);
+  assertNames('GATEPOST_PUSH_VENDOR_CONNECTIONS', env.GATEPOST_PUSH_VENDOR_CONNECTIONS, CONNECTIONS);
   return {
     secret: env.GATEPOST_SECRET,
     acceptedSecrets: env.GATEPOST_ACCEPTED_SECRETS,
     urls: { ...VENDOR_URLS, ...replaced },
     internalNetworks: env.GATEPOST_INTERNAL_NETWORKS,
+    windows: { ...WINDOWS, ...Object.fromEntries(env.GATEPOST_PUSH_VENDOR_WINDOW) },
+    connections: { ...CONNECTIONS, ...Object.fromEntries(env.GATEPOST_PUSH_VENDOR_CONNECTIONS) },
   };
+}
+
+/** @throws ConfigError for a name that is unknown */
+function assertNames(variable: string, given: ReadonlyMap<string, unknown>, known: object): void {
+  if ([...given.keys()].every((name) => name in known)) return;
+  throw new ConfigError([`${variable}: must name services (${Object.keys(known).join(', ')})`]);
 }

@@ -16,7 +16,15 @@ import { ScanInByteOrder1796700100000 } from './migrations/1796700100000-scan-in
 import { CreateFieldIndexes1796710100000 } from './migrations/1796710100000-create-field-indexes.js';
 import { OrderPushes1796740100000 } from './migrations/1796740100000-order-pushes.js';
 import { AddVendorChannels1796760000000 } from './migrations/1796760000000-add-vendor-channels.js';
-import { VendorBatchEntity, VendorCountsEntity, VendorCredentialEntity } from './vendors/vendor.entity.js';
+import { AddVendorLanes1796770100000 } from './migrations/1796770100000-add-vendor-lanes.js';
+import {
+  DevelopmentDeviceEntity,
+  VendorBatchEntity,
+  VendorCountsEntity,
+  VendorCredentialEntity,
+  VendorLaneEntity,
+  VendorSenderEntity,
+} from './vendors/vendor.entity.js';
 
 /** The database of push-delivery. The standalone server has one `Database` per service. */
 export class PushDatabase extends Database {}
@@ -41,6 +49,9 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
       VendorCredentialEntity,
       VendorBatchEntity,
       VendorCountsEntity,
+      VendorLaneEntity,
+      DevelopmentDeviceEntity,
+      VendorSenderEntity,
       ...FIELD_INDEX_ENTITIES,
     ],
     migrations: [
@@ -52,6 +63,7 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
       CreateFieldIndexes1796710100000,
       OrderPushes1796740100000,
       AddVendorChannels1796760000000,
+      AddVendorLanes1796770100000,
     ],
   };
 }

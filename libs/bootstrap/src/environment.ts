@@ -28,6 +28,18 @@ const platformUrls = z
     ),
   )
   .transform((pairs) => new Map(pairs.map(([platform, address]) => [platform, address.replace(/\/+$/, '')])));
+const numbersByVendor = (most: number) =>
+  z
+    .string()
+    .regex(
+      /^[a-z-]+=[1-9]\d{0,4}(?:,[a-z-]+=[1-9]\d{0,4})*$/,
+      'must be pairs such as apns=1000,fcm=500, separated by commas',
+    )
+    .transform((text) =>
+      text.split(',').map((pair): [string, number] => [pair.replace(/=.*/, ''), Number(pair.replace(/.*=/, ''))]),
+    )
+    .refine((pairs) => pairs.every(([, value]) => value <= most), `must be numbers up to ${most}`)
+    .transform((pairs) => new Map(pairs));
 const databaseUrl = url(/^postgres(ql)?$/, 'postgres://user:password@host:5432/database');
 const redisUrl = z
   .string()
@@ -172,6 +184,16 @@ export const environment = z.object({
     .default(new Map())
     .describe(
       'Replaced URLs of the push services of vendors: pairs such as apns=https://api.push.apple.com:2197, separated by commas.',
+    ),
+  GATEPOST_PUSH_VENDOR_WINDOW: numbersByVendor(10_000)
+    .default(new Map())
+    .describe(
+      'Maximum number of requests at once to vendors, for each application and process: pairs such as apns=1000,fcm=500, separated by commas.',
+    ),
+  GATEPOST_PUSH_VENDOR_CONNECTIONS: numbersByVendor(100)
+    .default(new Map())
+    .describe(
+      'Maximum number of connections to vendors, for apns and fcm of each application, for others of each process and server: pairs such as apns=4,web-push=32, separated by commas.',
     ),
   GATEPOST_PUSH_URL: url(/^wss?$/, 'wss://push.example.com/push')
     .optional()

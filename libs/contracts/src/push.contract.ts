@@ -40,6 +40,8 @@ export const vendorCounts = z.object({
   expired: count,
   /** Not settled yet. */
   waiting: count,
+  /** Those of them whose channel the operator has paused; absent where there are none. */
+  paused: count.optional(),
   /** Number of devices by reason, those that took another channel included. */
   reasons: z.record(z.string(), count),
 });

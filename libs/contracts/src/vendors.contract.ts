@@ -134,16 +134,53 @@ const shownVendor = key.extend({
 
 export type ShownVendor = z.output<typeof shownVendor>;
 
+/** What holds the pushes of credentials in one environment, and how many wait. */
+const laneState = z.object({
+  /** `<vendor>/<profile>/<part>/<dev or prod>` */
+  lane: z.string(),
+  /** The operator has paused it. */
+  isPaused: z.boolean(),
+  /** The vendor calls so many tokens invalid that none is removed. */
+  isDoubted: z.boolean(),
+  /** The operator trusts it for the rest of an hour: no token is doubted. */
+  isTrusted: z.boolean(),
+  /** Devices that wait. */
+  devices: z.number().int(),
+  /** Time since the oldest of them was due. */
+  seconds: z.number(),
+});
+
+export type VendorLaneState = z.output<typeof laneState>;
+
 /** A check signs in at the vendor, whose time limit is 10 seconds. */
 const CHECK_TIMEOUT_MS = 30_000;
 
 /** RPCs for operators about an application's vendor channels, available like `applicationsRpc`. */
 export const vendorsRpc = {
-  /** Replaces the credentials of the vendor, profile and team. `fields`: as `VENDOR_CREDENTIALS` defines. */
+  /**
+   * Replaces the credentials of the vendor, profile and team, unless the vendor refuses them. `fields`: as `VENDOR_CREDENTIALS`
+   * defines. `problem`: why the vendor could not be asked; null where it was, or where `isUnchecked`.
+   */
   set: rpc(
     'push-delivery.setVendorCredentials',
-    z.object({ appId, vendor, profile, fields: givenCredentials }),
-    z.object({ credentials: shownVendor }),
+    z.object({ appId, vendor, profile, fields: givenCredentials, isUnchecked: z.boolean().optional() }),
+    z.object({ credentials: shownVendor, problem: z.string().nullish() }),
+    CHECK_TIMEOUT_MS,
+  ),
+  /**
+   * `pause`: nothing is sent, and pushes wait until they expire. `trust`: for an hour all tokens that the vendor calls invalid count
+   * as dead. Fails with NOT_FOUND.
+   */
+  change: rpc(
+    'push-delivery.changeVendorLanes',
+    key.extend({ appId, change: z.enum(['pause', 'resume', 'trust']) }),
+    z.object({}),
+  ),
+  /** The lanes of an application, and the number of processes that send. */
+  lanes: rpc(
+    'push-delivery.listVendorLanes',
+    z.object({ appId }),
+    z.object({ lanes: z.array(laneState), senders: z.number().int() }),
   ),
   /** Fails with NOT_FOUND. */
   remove: rpc('push-delivery.removeVendorCredentials', key.extend({ appId }), z.object({})),

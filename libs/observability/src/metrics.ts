@@ -8,6 +8,7 @@ const JOBS = [
   'device-queue-cleanup',
   'delivery-statistics',
   'delivery-totals',
+  'vendor-housekeeping',
 ] as const;
 
 /** The periodic jobs of all services, by their names in metrics. */

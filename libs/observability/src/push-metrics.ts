@@ -57,6 +57,20 @@ export abstract class PushMetrics extends MetricCatalogue {
     labels: { vendor: VENDORS },
   });
 
+  readonly vendorLanes = this.gauge({
+    name: 'gatepost_push_vendor_lanes',
+    help: 'Channels of applications that an operator has paused, or whose vendor calls so many tokens invalid that none is removed; every process reports the same value',
+    by: 'senders',
+    labels: { vendor: VENDORS, state: ['paused', 'doubted'] },
+  });
+
+  readonly vendorLanesResting = this.gauge({
+    name: 'gatepost_push_vendor_lanes_resting',
+    help: 'Channels of applications to which this process sends nothing for a while: their vendor fails, asks for a pause, or refuses the credentials',
+    by: 'senders',
+    labels: { vendor: VENDORS },
+  });
+
   readonly vendorRequests = this.histogram({
     name: 'gatepost_push_vendor_request_seconds',
     help: 'Time of a request to the push service of a vendor',

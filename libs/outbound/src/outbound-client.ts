@@ -99,6 +99,8 @@ export interface OutboundRequest {
 export interface OutboundAnswer {
   readonly status: number;
   readonly text: string;
+  /** The header `Retry-After`. */
+  readonly retryAfter: string | undefined;
 }
 
 /** A response whose body has not arrived yet. Redirects are returned, not followed. */
@@ -149,13 +151,15 @@ export class OutboundClient {
   /** @throws OutboundError */
   async send(url: URL, options: OutboundRequest, deadline: AbortSignal = this.deadline()): Promise<OutboundAnswer> {
     try {
-      const { statusCode, body } = await request(url, {
+      const { statusCode, headers, body } = await request(url, {
         ...options,
         headers: { ...COMMON_HEADERS, ...options.headers },
         dispatcher: this.#agent,
         signal: deadline,
       });
-      return { status: statusCode, text: await body.text() };
+      const { 'retry-after': retryAfter } = headers;
+      const text = await body.text();
+      return { status: statusCode, text, retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined };
     } catch (error) {
       throw new OutboundError(this.#reasonOf(error, deadline));
     }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -54,10 +54,10 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
       writeFileSync(file, text);
       return `@${file}`;
     };
-    const setApns = (changes: Record<string, string> = {}) => {
+    const setApns = (changes: Record<string, string> = {}, ...options: string[]) => {
       const { privateKey, ...shown } = { ...vendors().apns.credentials, ...changes };
       const fields = Object.entries(shown).map(([name, value]) => `${name}=${value}`);
-      return vendor('set', keys.id, 'apns', ...fields, `privateKey=${fileWith(privateKey)}`);
+      return vendor('set', keys.id, 'apns', ...fields, `privateKey=${fileWith(privateKey)}`, ...options);
     };
     const setFcm = (serviceAccount = vendors().fcm.credentials.serviceAccount) =>
       vendor('set', keys.id, 'fcm', `serviceAccount=${fileWith(serviceAccount)}`);
@@ -180,7 +180,9 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
         expect(await vendor('check', keys.id, name)).toEqual({ status: 0, stdout: `${name}: ok\n`, stderr: '' });
         const secret = Object.keys(vendors().android.credentials[name]).find((field) => /secret/i.test(field)) ?? '';
         const wrong = fields.map((field) => (field.startsWith(secret) ? `${secret}=${fileWith('wrong')}` : field));
-        await vendor('set', keys.id, name, ...wrong);
+        expectRefused(await vendor('set', keys.id, name, ...wrong), /does not accept the ids and the secret/);
+        expect((await vendor('check', keys.id, name)).status).toBe(0);
+        await vendor('set', keys.id, name, ...wrong, '--unchecked');
         const refused = await vendor('check', keys.id, name);
         expect([refused.status, refused.stdout]).toEqual([
           1,
@@ -233,6 +235,9 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
         const device = await register({ deviceType: 'web', webPush: subscription });
         const again = await api().post('/1.1/installations', { deviceType: 'web', webPush: subscription });
         expect([again.status, again.body['objectId']]).toEqual([200, device]);
+        const asInParse = { deviceType: 'web', deviceToken: JSON.stringify({ ...subscription, expirationTime: null }) };
+        const parse = await api().post('/1.1/installations', asInParse);
+        expect([parse.status, parse.body['objectId']]).toEqual([200, device]);
         const id = await push([device], {
           data: { alert: 'Lunch is ready', order: { id: 7 } },
           expiration_interval: 3_600,
@@ -287,13 +292,91 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
       expect((await installation(device))['valid']).toBe(true);
     });
 
-    it('keep devices whose tokens are of another environment or app', async () => {
+    it('doubt tokens of another environment or app, and keep their devices until an operator trusts the credentials', async () => {
       const tokens = Array.from({ length: 60 }, (_, index) => appleToken(index % 2 === 0 ? 'bad0' : '7e57'));
       const devices = await Promise.all(tokens.map((token) => iphone(token)));
       const body = await settled(await push(devices, { data: { alert: 'wrong' } }));
       expect(body).toMatchObject({ invalidTokens: 0, vendors: { apns: { rejected: 60 } } });
-      const kept = await Promise.all(devices.map(installation));
-      expect(kept.map(({ valid }) => valid)).toEqual(devices.map(() => true));
+      expect(body['errors']).toMatch(/BadDeviceToken in doubt \(30\)/);
+      expect(body['prod']).toBe('prod');
+      const inTesting = await master().post('/1.1/push', { data: { alert: 'dev' } }, { headers: { 'x-lc-prod': '0' } });
+      expect((await record(String(inTesting.body['objectId'])))['prod']).toBe('dev');
+      const valid = async () => (await Promise.all(devices.map(installation))).map((one) => one['valid']);
+      expect(await valid()).toEqual(devices.map(() => true));
+      expect((await vendor('list', keys.id)).stdout).toMatch(/in doubt: the vendor calls many tokens invalid/);
+      const { stdout } = await gatepost(server(), 'doctor');
+      expect(stdout).toContain('apns calls so many tokens invalid that none is removed');
+      expect((await vendor('trust', keys.id, 'apns')).status).toBe(0);
+      expect((await vendor('list', keys.id)).stdout).toMatch(/trusted for the rest of an hour/);
+      expect(await settled(await push(devices, { data: { alert: 'right' } }))).toMatchObject({
+        invalidTokens: 30,
+      });
+      expect(await valid()).toEqual(devices.map((_, index) => index % 2 === 1));
+      // New credentials begin without trust.
+      await setApns();
+    });
+
+    it('hold everything while an operator has paused them, and go on at once', async () => {
+      const token = appleToken();
+      const device = await iphone(token);
+      expect((await vendor('pause', keys.id, 'apns')).status).toBe(0);
+      const id = await push([device], { data: { alert: 'wait' } });
+      await eventually(async () => {
+        const body = await record(id);
+        expect(body).toMatchObject({ errors: 'apns: paused (1)', vendors: { apns: { waiting: 1, paused: 1 } } });
+      });
+      expect((await vendor('list', keys.id)).stdout).toMatch(
+        /paused: vendors resume lets it go on\n {2}waiting: 1 devices/,
+      );
+      expect((await gatepost(server(), 'doctor')).stdout).toContain('apns is paused, and devices wait for it.');
+      // A pause outlives new credentials.
+      await setApns();
+      await push([device], { data: { alert: 'wait' } });
+      expect(vendors().apns.deliveriesTo(token)).toEqual([]);
+      expect((await vendor('resume', keys.id, 'apns')).status).toBe(0);
+      expect(await settled(id)).toMatchObject({ errors: null, vendors: { apns: { accepted: 1 } } });
+      await eventually(() => {
+        expect(vendors().apns.deliveriesTo(token)).toHaveLength(2);
+      });
+      expectRefused(await vendor('pause', keys.id, 'apns', '--team', 'OTHER12345'), /has no such credentials/);
+    });
+
+    it.each<[Json, RegExp]>([
+      [{ vendor: 7 }, /^vendor: The value must be a name/],
+      [{ vendor: 'x'.repeat(33) }, /^vendor: /],
+      [{ registrationId: 'two words' }, /^registrationId: /],
+      [{ registrationId: 'x'.repeat(1_025) }, /^registrationId: /],
+      [{ deviceProfile: '7up' }, /^deviceProfile: /],
+      [{ badge: -1 }, /^badge: /],
+      [{ badge: 'many' }, /^badge: /],
+      [{ apnsTopic: 'com.example\r\nx-header: 1' }, /^apnsTopic: /],
+      [{ apnsTeamId: ['TEAM123456'] }, /^apnsTeamId: /],
+    ])('refuse the field %j of an installation', async (fields, text) => {
+      const { status, body } = await api().post('/1.1/installations', {
+        deviceType: 'android',
+        installationId: unique('bad'),
+        ...fields,
+      });
+      expect([status, body['code']]).toEqual([400, 111]);
+      expect(body['error']).toMatch(text);
+    });
+
+    it('take what SDKs send before a vendor has given a token', async () => {
+      const id = await register({
+        ...{
+          deviceType: 'android',
+          installationId: unique('early'),
+          vendor: 'lc',
+          registrationId: '',
+          deviceProfile: '',
+        },
+        ...{ badge: 0, apnsTopic: null },
+      });
+      const stored = await installation(id);
+      expect([stored['vendor'], stored['badge']]).toEqual(['lc', 0]);
+      expect(Object.keys(stored)).not.toContain('registrationId');
+      const counted = await api().put(`/1.1/installations/${id}`, { badge: { __op: 'Increment', amount: 1 } });
+      expect([counted.status, (await installation(id))['badge']]).toEqual([200, 1]);
     });
 
     it('try again what the vendor could not take, and lose nothing by a lost connection', async () => {
@@ -321,7 +404,8 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
     it('wait while the credentials do not work, and go on at once with new ones', async () => {
       const token = appleToken();
       const device = await iphone(token);
-      await setApns({ keyId: 'WRONG12345' });
+      expectRefused(await setApns({ keyId: 'WRONG12345' }), /check teamId, keyId and the \.p8 file/);
+      await setApns({ keyId: 'WRONG12345' }, '--unchecked');
       const check = await vendor('check', keys.id, 'apns');
       expect(check.status).toBe(1);
       expect(check.stdout).toMatch(/Apple does not accept the key: check teamId, keyId and the \.p8 file/);
@@ -348,7 +432,25 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
       expectRefused(await setApns({ topics: 'com.example\napp' }), /topics: must be/);
       expectRefused(await setApns({ privateKey: 'not a key' }), /privateKey: must be the \.p8 file/);
       expectRefused(await setFcm('{}'), /serviceAccount: must be the JSON file of a service account/);
+      expectRefused(
+        await setApns({ keyId: 'gh56ij78kl' }),
+        /keyId: must be the 10 capital letters and digits of the key/,
+      );
+      const { privateKey: curve384 } = generateKeyPairSync('ec', { namedCurve: 'secp384r1' });
+      const pem = curve384.export({ type: 'pkcs8', format: 'pem' }).toString();
+      expectRefused(
+        await setApns({ privateKey: pem }),
+        /privateKey: must be the \.p8 file .*developer\.apple\.com.*P-256/,
+      );
       const { privateKey } = vendors().apns.credentials;
+      const { private_key: _, ...account } = JSON.parse(vendors().fcm.credentials.serviceAccount) as Json;
+      const { privateKey: rsa } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+      const deleted = { ...account, private_key: rsa.export({ type: 'pkcs8', format: 'pem' }) };
+      expectRefused(
+        await setFcm(JSON.stringify(deleted)),
+        /serviceAccount: Google does not accept it\. Its key may have expired or been deleted: generate a new private key/,
+      );
+      expect((await vendor('check', keys.id, 'fcm')).status).toBe(0);
       const other = JSON.stringify({ project_id: 'p', client_email: 'e@p', private_key: privateKey });
       expectRefused(await setFcm(other), /its private_key is not an RSA key/);
     });

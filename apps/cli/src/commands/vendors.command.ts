@@ -6,6 +6,7 @@ import {
   type ShownVendor,
   type Vendor,
   vendorFields,
+  type VendorLaneState,
   VENDORS,
   vendorsRpc,
 } from '#contracts';
@@ -26,6 +27,7 @@ export function vendorsCommand(withServer: WithServer): Command {
   );
   for (const command of [listVendors, setVendor, checkVendors, tryVendor, removeVendor])
     vendors.addCommand(command(withServer));
+  for (const change of CHANGES) vendors.addCommand(changeLanes(withServer, change));
   return vendors;
 }
 
@@ -40,11 +42,17 @@ const teamOption = () => new Option('--team <id>', 'the team of APNs, where the 
 function listVendors(withServer: WithServer): Command {
   return new Command('list')
     .argument('<app-id>')
-    .description('list the vendors with credentials; secrets are never shown')
+    .description('list the vendors with credentials, and what holds their pushes; secrets are never shown')
     .action((appId: string) =>
       withServer(async (rpc) => {
         const { vendors } = await rpc.call(vendorsRpc.list, { appId });
-        for (const credentials of vendors) printVendor(credentials);
+        const { lanes, senders } = await rpc.call(vendorsRpc.lanes, { appId });
+        for (const credentials of vendors) {
+          printVendor(credentials);
+          for (const line of stateLines(credentials, lanes)) print(line);
+        }
+        if (senders === 0 && lanes.some(({ devices }) => devices > 0))
+          print('Devices wait, and no process with the role sender runs.');
         if (vendors.length > 0) return;
         const { application } = await rpc.call(applicationsRpc.get, { id: appId });
         print(`${application.name} has no credentials of vendors. Set some: npm run gatepost -- vendors set --help`);
@@ -58,14 +66,19 @@ function setVendor(withServer: WithServer): Command {
     .addArgument(vendorArgument())
     .argument('<field=value...>', 'field=value; a secret as field=@path/to/file, or field=- for standard input')
     .addOption(profileOption())
+    .option('--unchecked', 'do not sign in at the vendor before')
     .description('set the credentials of a vendor, replacing earlier ones; they take effect within a second')
     .addHelpText('after', `\nVendors and their fields:\n${describeKinds(VENDORS.map(kindOf))}`)
-    .action((appId: string, vendor: Vendor, args: string[], { profile }: KeyOptions) => {
+    .action((appId: string, vendor: Vendor, args: string[], { profile, unchecked = false }: SetOptions) => {
       const fields = credentialFields(kindOf(vendor), args);
       return withServer(async (rpc) => {
-        const { credentials } = await rpc.call(vendorsRpc.set, { appId, vendor, profile, fields });
+        const wanted = { appId, vendor, profile, fields, isUnchecked: unchecked };
+        const { credentials, problem } = await rpc.call(vendorsRpc.set, wanted);
         printVendor(credentials);
-        print(`Check them: npm run gatepost -- vendors check ${appId}`);
+        if (typeof problem === 'string') print(problem);
+        if (unchecked || typeof problem === 'string')
+          print(`They are set, but not checked: npm run gatepost -- vendors check ${appId}`);
+        else print('They are checked and set.');
       });
     });
 }
@@ -118,6 +131,55 @@ function tryVendor(withServer: WithServer): Command {
         print('The vendor has accepted the message. The device shows it within seconds.');
       }),
     );
+}
+
+interface SetOptions extends KeyOptions {
+  readonly unchecked?: boolean;
+}
+
+const CHANGES = [
+  {
+    name: 'pause',
+    description: 'send nothing more with the credentials of a vendor; pushes wait until they expire',
+    done: 'Pushes wait until vendors resume, or until they expire.',
+  },
+  { name: 'resume', description: 'end a pause: pushes that wait are sent at once', done: 'Pushes are sent.' },
+  {
+    name: 'trust',
+    description:
+      'the credentials are those of the app: for an hour, tokens that the vendor calls invalid count as dead',
+    done: 'For an hour, the next pushes make devices invalid whose tokens the vendor calls invalid.',
+  },
+] as const;
+
+function changeLanes(withServer: WithServer, { name, description, done }: (typeof CHANGES)[number]): Command {
+  return new Command(name)
+    .argument('<app-id>')
+    .addArgument(vendorArgument())
+    .addOption(profileOption())
+    .addOption(teamOption())
+    .description(description)
+    .action((appId: string, vendor: Vendor, options: KeyOptions) =>
+      withServer(async (rpc) => {
+        const key = await keyFor(rpc, appId, vendor, options);
+        await rpc.call(vendorsRpc.change, { appId, ...key, change: name });
+        print(`${nameOf(key)}: ${done}`);
+      }),
+    );
+}
+
+/** What holds the pushes of credentials. */
+function stateLines({ vendor, profile, part }: ShownVendor, lanes: readonly VendorLaneState[]): string[] {
+  const own = lanes.filter(({ lane }) => lane.startsWith(`${[vendor, profile, part].join('/')}/`));
+  const devices = own.reduce((sum, lane) => sum + lane.devices, 0);
+  return [
+    ...(own.some(({ isPaused }) => isPaused) ? ['  paused: vendors resume lets it go on'] : []),
+    ...(own.some(({ isDoubted }) => isDoubted)
+      ? ['  in doubt: the vendor calls many tokens invalid; correct the credentials, or vendors trust']
+      : []),
+    ...(own.some(({ isTrusted }) => isTrusted) ? ['  trusted for the rest of an hour'] : []),
+    ...(devices > 0 ? [`  waiting: ${devices} devices`] : []),
+  ];
 }
 
 interface TryOptions {

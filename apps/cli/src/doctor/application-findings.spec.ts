@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PlatformKind, ShownCredentials, ShownDelivery } from '#contracts';
-import { deliveryFindings, platformFindings } from './application-findings.js';
+import { deliveryFindings, platformFindings, vendorFindings } from './application-findings.js';
 
 type Use = Parameters<typeof platformFindings>[0];
 
@@ -117,5 +117,33 @@ describe('the doctor on deliveries', () => {
 
   it('says that no attempt was made yet', () => {
     expect(deliveryFindings('shop', [waiting(LATE)], NOW)[0]?.problem).toMatch(/^1 mail .*no attempt was made yet/);
+  });
+});
+
+describe('the doctor on channels of vendors', () => {
+  const lane = {
+    lane: 'oppo/_default//prod',
+    isPaused: false,
+    isDoubted: false,
+    isTrusted: false,
+    devices: 3,
+    seconds: 90,
+  };
+  const problems = (change: Partial<typeof lane>, senders = 1) =>
+    vendorFindings('shop', [{ ...lane, ...change }], senders).map(({ problem, remedy }) => `${problem} ${remedy}`);
+
+  it('finds nothing while a sender works', () => {
+    expect(problems({})).toEqual([]);
+    expect(problems({ devices: 0 }, 0)).toEqual([]);
+  });
+
+  it('finds devices that wait where no process sends', () => {
+    expect(problems({}, 0)).toEqual([expect.stringMatching(/^Pushes to 3 devices of vendors wait.*role sender/)]);
+  });
+
+  it('finds lanes in doubt, and paused ones with devices', () => {
+    expect(problems({ isDoubted: true })).toEqual([expect.stringMatching(/vendors trust shop oppo$/)]);
+    expect(problems({ isPaused: true })).toEqual([expect.stringMatching(/vendors resume shop oppo$/)]);
+    expect(problems({ isPaused: true, devices: 0 })).toEqual([]);
   });
 });

@@ -10,6 +10,8 @@ import {
   type RpcReply,
   type ShownCredentials,
   type ShownDelivery,
+  type VendorLaneState,
+  vendorsRpc,
 } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { usageOf } from '../commands/credential-fields.js';
@@ -82,6 +84,41 @@ export function deliveryFindings(appId: string, waiting: readonly ShownDelivery[
       remedy: `npm run gatepost -- mails list --app ${appId}`,
     },
   ];
+}
+
+/** Pushes to devices of vendors that are held. */
+export async function checkVendorLanes(rpc: RpcClient, { id: appId }: Application): Promise<Finding[]> {
+  const { lanes, senders } = await rpc.call(vendorsRpc.lanes, { appId });
+  return vendorFindings(appId, lanes, senders);
+}
+
+/** @param senders the processes that send */
+export function vendorFindings(appId: string, lanes: readonly VendorLaneState[], senders: number): Finding[] {
+  const waiting = lanes.reduce((sum, { devices }) => sum + devices, 0);
+  const doubted = vendorsOf(lanes.filter(({ isDoubted }) => isDoubted));
+  const paused = vendorsOf(lanes.filter(({ isPaused, devices }) => isPaused && devices > 0));
+  const findings: Finding[] = [];
+  if (waiting > 0 && senders === 0)
+    findings.push({
+      problem: `Pushes to ${waiting} devices of vendors wait, and no process sends them.`,
+      remedy: 'Start push-delivery with the role sender (GATEPOST_PUSH_ROLES).',
+    });
+  for (const vendor of doubted)
+    findings.push({
+      problem: `${vendor} calls so many tokens invalid that none is removed: the credentials may be those of another app.`,
+      remedy: `Correct them, or if they are right: npm run gatepost -- vendors trust ${appId} ${vendor}`,
+    });
+  for (const vendor of paused)
+    findings.push({
+      problem: `${vendor} is paused, and devices wait for it.`,
+      remedy: `npm run gatepost -- vendors resume ${appId} ${vendor}`,
+      isAdvice: true,
+    });
+  return findings;
+}
+
+function vendorsOf(lanes: readonly VendorLaneState[]): string[] {
+  return [...new Set(lanes.map(({ lane }) => lane.split('/', 1)[0] ?? ''))];
 }
 
 /** Accounts of third-party platforms that could be verified and are not. */

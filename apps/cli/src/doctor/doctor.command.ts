@@ -3,12 +3,12 @@ import { type Application, applicationsRpc } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { type Deployment, SilentServiceError, type WithServer } from '../operator-connection.js';
 import { print, reportFailure } from '../terminal.js';
-import { applicationFindings, checkDeliveries, checkPlatforms } from './application-findings.js';
+import { applicationFindings, checkDeliveries, checkPlatforms, checkVendorLanes } from './application-findings.js';
 import { baseUrlsOf, brokerFindings, examineDeployment, isLocal } from './deployment-findings.js';
 import { type Diagnosis, type Finding, isWell, printDiagnosis, type Section } from './findings.js';
 import { lookFromOutside, outsideFindings } from './outside.js';
 
-const CHECKS = [checkPlatforms, checkDeliveries];
+const CHECKS = [checkPlatforms, checkDeliveries, checkVendorLanes];
 
 interface DoctorOptions {
   readonly url?: string;

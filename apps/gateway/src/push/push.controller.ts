@@ -42,9 +42,9 @@ export class PushController {
   }
 }
 
-/** The value of X-LC-Prod: only `1` means production. */
+/** The value of X-LC-Prod: any other than `1` means development, and none production. */
 function environmentOf(header: string | undefined): 'dev' | 'prod' {
-  return header === '1' ? 'prod' : 'dev';
+  return header === undefined || header === '1' ? 'prod' : 'dev';
 }
 
 /** The records of pushes. */

@@ -32,7 +32,12 @@ const pushOptions = z.looseObject({
     .max(1_000_000_000)
     .optional()
     .describe('Devices per second. Any number below 1000, including 0, means 1000.'),
-  prod: z.enum(['dev', 'prod']).optional().describe('Stored in the record. The default is the value of `X-LC-Prod`.'),
+  prod: z
+    .enum(['dev', 'prod'])
+    .optional()
+    .describe(
+      'The environment of Apple devices. The default is `dev` where `X-LC-Prod` has a value other than 1, else `prod`.',
+    ),
   _notificationChannel: z
     .string()
     .optional()
@@ -89,9 +94,12 @@ const vendors = z
     rejected: count,
     expired: count,
     waiting: count,
+    paused: count
+      .optional()
+      .describe('Waiting devices whose channel the operator has paused; absent where there are none.'),
     reasons: z.record(z.string(), count).describe('Devices by reason.'),
   })
-  .describe('`targeted` is the sum of the others; the vendor has taken the `accepted` ones.');
+  .describe('`targeted` is the sum of the others but `paused`; the vendor has taken the `accepted` ones.');
 
 const VENDOR_SUCCESSES = ['ios', 'fcm', 'hms', 'honor', 'mi', 'oppo', 'vivo', 'meizu', 'web'].map(
   (name) => `${name}Successes`,

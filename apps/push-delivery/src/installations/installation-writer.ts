@@ -30,6 +30,7 @@ import {
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { NetworkGuard } from '#outbound';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
+import { objectIn } from '../vendors/vendor-json.rules.js';
 import { areSubscriptionKeys, type SubscriptionKeys } from '../vendors/web-push/web-push.crypto.js';
 import {
   applyChanges,
@@ -64,9 +65,10 @@ export class InstallationWriter implements ObjectWrites {
   }
 
   /** POST /1.1/installations. Apps register at every start, so it updates an existing installation. */
-  async prepareCreate(requester: Requester, fields: JsonObject, { returnNew }: CreateOptions): Promise<DeviceWrite> {
-    const { objectId, changes: given } = installationClass.parseNew(fields, requester.isMaster);
-    const changes = withSubscriptionToken(given, this.config.vendors?.internalNetworks ?? []);
+  async prepareCreate(requester: Requester, given: JsonObject, { returnNew }: CreateOptions): Promise<DeviceWrite> {
+    const fields = withSubscription(given);
+    const { objectId, changes: parsed } = installationClass.parseNew(fields, requester.isMaster);
+    const changes = withSubscriptionToken(parsed, this.config.vendors?.internalNetworks ?? []);
     const context = await this.access.contextOf(requester);
     const identity = { ...changes, objectId };
     return {
@@ -90,11 +92,12 @@ export class InstallationWriter implements ObjectWrites {
   async prepareUpdate(
     requester: Requester,
     objectId: string,
-    fields: JsonObject,
+    given: JsonObject,
     { where, returnNew }: ObjectWriteOptions,
   ): Promise<DeviceWrite> {
-    const given = installationClass.parse(fields, requester.isMaster);
-    const changes = withSubscriptionToken(given, this.config.vendors?.internalNetworks ?? []);
+    const fields = withSubscription(given);
+    const parsed = installationClass.parse(fields, requester.isMaster);
+    const changes = withSubscriptionToken(parsed, this.config.vendors?.internalNetworks ?? []);
     const context = await this.access.contextOf(requester);
     const isRegistration = namesDevice(changes);
     if (!isRegistration) context.assertMay('update', CLASS);
@@ -211,6 +214,15 @@ export class InstallationWriter implements ObjectWrites {
       });
     });
   }
+}
+
+/** Apps of Parse register the JSON of a browser's subscription as `deviceToken`: it is stored as `webPush`. */
+function withSubscription(fields: JsonObject): JsonObject {
+  const { deviceToken, ...others } = fields;
+  const { deviceType = 'web' } = others;
+  if (typeof deviceToken !== 'string' || !deviceToken.startsWith('{') || deviceType !== 'web') return fields;
+  const webPush = objectIn(deviceToken);
+  return 'endpoint' in webPush ? { ...others, webPush } : fields;
 }
 
 /**

@@ -75,7 +75,7 @@ function presentVendors(vendors: Readonly<Record<string, VendorCounts>>, deliver
   return {
     lcSuccesses: delivered,
     ...(Object.fromEntries(successes) as Record<string, number>),
-    vendors: Object.fromEntries(taking.map(([vendor, counts]) => [vendor, { ...counts }])),
+    vendors: Object.fromEntries(taking.map(([vendor, counts]) => [vendor, { ...counts } as JsonObject])),
   };
 }
 
@@ -85,8 +85,9 @@ function totalOf(vendors: Readonly<Record<string, VendorCounts>>, kind: 'accepte
 
 /** Why devices of vendors did not get the push, such as `apns: BadDeviceToken (3)`; null where all did. */
 function reasonsText(vendors: Readonly<Record<string, VendorCounts>>): string | null {
-  const texts = Object.entries(vendors).flatMap(([vendor, { reasons }]) => {
-    const own = Object.entries(reasons).map(([reason, devices]) => `${reason} (${devices})`);
+  const texts = Object.entries(vendors).flatMap(([vendor, { reasons, paused }]) => {
+    const all = paused === undefined ? reasons : { ...reasons, paused };
+    const own = Object.entries(all).map(([reason, devices]) => `${reason} (${devices})`);
     return own.length === 0 ? [] : [`${vendor}: ${own.join(', ')}`];
   });
   return texts.length === 0 ? null : texts.join('; ');

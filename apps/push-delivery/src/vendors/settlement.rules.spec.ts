@@ -19,18 +19,33 @@ describe('the settlement of an attempt', () => {
       { kind: 'rejected', reason: 'PayloadTooLarge' },
       { kind: 'later', reason: 'ServiceUnavailable' },
       { kind: 'unsure', reason: 'no answer' },
+      { kind: 'invalid', reason: 'BadDeviceToken', isDoubtful: true },
     );
     expect(settlementOf(results, calm)).toEqual({
-      counts: { accepted: 1, invalid: 1, rejected: 1, expired: 0 },
+      counts: { accepted: 1, invalid: 1, doubtful: 1, rejected: 1, expired: 0 },
       reasons: { Unregistered: 1, PayloadTooLarge: 1 },
-      dead: [{ objectId: '1', token: 'token', reason: 'Unregistered', since }],
+      doubtfulReasons: { BadDeviceToken: 1 },
+      dead: [
+        { objectId: '1', token: 'token', reason: 'Unregistered', since, isDoubtful: false },
+        { objectId: '5', token: 'token', reason: 'BadDeviceToken', since: null, isDoubtful: true },
+      ],
+      proven: ['0'],
       remaining: [
         { objectId: '3', badge: 3 },
         { objectId: '4', badge: 4 },
       ],
       delayMs: 1_000,
       isAttempt: true,
+      isAnswered: true,
     });
+  });
+
+  it('waits as long as the vendor asks, at most ten minutes, and knows an answer from silence', () => {
+    const later = settlementOf(resultsOf({ kind: 'later', reason: 'r', restMs: 90_000 }), calm);
+    expect(later).toMatchObject({ delayMs: 90_000, isAnswered: true });
+    const long = settlementOf(resultsOf({ kind: 'later', reason: 'r', restMs: 86_400_000 }), calm);
+    expect(long.delayMs).toBe(600_000);
+    expect(settlementOf(resultsOf({ kind: 'unsure', reason: 'r' }), calm).isAnswered).toBe(false);
   });
 
   it.each([

@@ -15,22 +15,33 @@ export interface DeadToken {
   readonly reason: string;
   /** The token has been dead since; null: unknown. */
   readonly since: Date | null;
+  /** Wrong credentials would have the same answer. */
+  readonly isDoubtful: boolean;
 }
 
 /** The changes of one attempt at a batch: results are counted, the remaining devices are tried again. */
 export interface Settlement {
-  readonly counts: Readonly<Record<'accepted' | 'invalid' | 'rejected' | 'expired', number>>;
+  /** `doubtful`: invalid or rejected, as the doubt about the lane decides. */
+  readonly counts: Readonly<Record<'accepted' | 'invalid' | 'doubtful' | 'rejected' | 'expired', number>>;
   readonly reasons: Readonly<Record<string, number>>;
+  readonly doubtfulReasons: Readonly<Record<string, number>>;
   readonly dead: readonly DeadToken[];
+  /** The object ids of the devices that the vendor has accepted. */
+  readonly proven: readonly string[];
   readonly remaining: readonly { readonly objectId: string; readonly badge: number | null }[];
   /** The delay of the next attempt. */
   readonly delayMs: number;
   /** Whether the attempt counts for the back-off. */
   readonly isAttempt: boolean;
+  /** The vendor has answered that it has not taken the remaining devices. */
+  readonly isAnswered: boolean;
 }
 
 /** Delays after the first, second, … attempt without a result. */
 const BACK_OFF_MS = [1_000, 4_000, 15_000, 60_000, 300_000, 900_000];
+
+/** No vendor is given more time than this at once. */
+export const LONGEST_ASKED_REST_MS = 10 * 60_000;
 
 interface Circumstances {
   /** Earlier attempts of the batch. */
@@ -50,22 +61,38 @@ export function settlementOf(
   const open = results.filter(({ outcome }) => isOpen(outcome));
   const isAttempt = open.some(({ outcome }) => outcome.kind !== 'waiting');
   const backOffMs = isAttempt ? backOff(attempt) * (0.8 + 0.4 * random) : 0;
-  const delayMs = Math.round(Math.max(backOffMs, restMs));
+  const delayMs = Math.round(Math.max(backOffMs, restMs, askedRestMs(open)));
   const isOver = now.getTime() + delayMs >= expiresAt.getTime();
   const settled = isOver ? results : results.filter(({ outcome }) => !isOpen(outcome));
+  const doubtful = results.filter(({ outcome }) => isDoubtful(outcome));
   return {
     counts: {
       accepted: countOf(results, 'accepted'),
-      invalid: countOf(results, 'invalid'),
+      invalid: countOf(results, 'invalid') - doubtful.length,
+      doubtful: doubtful.length,
       rejected: countOf(results, 'rejected'),
       expired: isOver ? open.length : 0,
     },
-    reasons: reasonsOf(settled.map(({ outcome }) => outcome)),
+    reasons: reasonsOf(settled.map(({ outcome }) => outcome).filter((outcome) => !isDoubtful(outcome))),
+    doubtfulReasons: reasonsOf(doubtful.map(({ outcome }) => outcome)),
     dead: results.flatMap(deadToken),
+    proven: results.filter(({ outcome }) => outcome.kind === 'accepted').map(({ objectId }) => objectId),
     remaining: isOver ? [] : open.map(({ objectId, badge }) => ({ objectId, badge })),
     delayMs,
     isAttempt,
+    isAnswered: open.some(({ outcome }) => outcome.kind === 'later' || outcome.kind === 'credentials'),
   };
+}
+
+/** Whether wrong credentials would have the same answer. */
+export function isDoubtful(outcome: Outcome): boolean {
+  return outcome.kind === 'invalid' && outcome.isDoubtful === true;
+}
+
+/** The longest time that the vendor has asked for, bounded. */
+function askedRestMs(open: readonly TargetOutcome[]): number {
+  const asked = open.map(({ outcome }) => (outcome.kind === 'later' ? (outcome.restMs ?? 0) : 0));
+  return Math.min(LONGEST_ASKED_REST_MS, Math.max(0, ...asked));
 }
 
 function isOpen({ kind }: Outcome): boolean {
@@ -89,5 +116,13 @@ function reasonsOf(outcomes: readonly Outcome[]): Record<string, number> {
 
 function deadToken({ objectId, target, outcome }: TargetOutcome): DeadToken[] {
   if (outcome.kind !== 'invalid' || target === undefined) return [];
-  return [{ objectId, token: target.token, reason: outcome.reason, since: outcome.since ?? null }];
+  return [
+    {
+      objectId,
+      token: target.token,
+      reason: outcome.reason,
+      since: outcome.since ?? null,
+      isDoubtful: isDoubtful(outcome),
+    },
+  ];
 }

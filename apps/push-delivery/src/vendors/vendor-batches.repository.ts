@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import type { Vendor, VendorCounts } from '#contracts';
 import type { Tx } from '#database';
 import { LEASE_SECONDS } from '../pushes/leases.js';
-import { laneName, laneVendor, type VendorChannelKey, type VendorShare } from './vendor-route.rules.js';
+import { laneVendor, type VendorChannelKey, type VendorShare } from './vendor-route.rules.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import type { DeadToken, Settlement } from './settlement.rules.js';
+import { lanesOf } from './vendor-credentials.repository.js';
 import type { VendorPush, VendorTarget } from './vendor.types.js';
 
 /** Devices of a batch. A crash repeats at most the batches in progress. */
@@ -16,6 +16,8 @@ export interface VendorBatch extends VendorPush {
   readonly lane: string;
   readonly targets: readonly string[];
   readonly badges: readonly number[] | null;
+  /** Earlier attempts without a result. */
+  readonly attempt: number;
   readonly lease: string;
   readonly requestId: string | null;
 }
@@ -111,36 +113,12 @@ export class VendorBatchesRepository {
     return new Map(rows.map((row) => [row.objectId, row]));
   }
 
-  /**
-   * Records the results of an attempt: counts, dead tokens, and the devices to be tried again.
-   * @returns false if the lease is lost or the push was removed: nothing is recorded
-   */
-  async settle(batch: VendorBatch, settlement: Settlement): Promise<boolean> {
-    const { counts, reasons, dead, remaining, delayMs, isAttempt } = settlement;
-    const [row] = await this.database.query<{ isHeld: boolean }>(
-      SETTLE,
-      [
-        batch.id,
-        batch.lease,
-        remaining.map(({ objectId }) => objectId),
-        batch.badges === null ? null : remaining.map(({ badge }) => badge ?? 1),
-        delayMs / 1_000,
-        isAttempt ? 1 : 0,
-        JSON.stringify(counts),
-        JSON.stringify(reasons),
-        JSON.stringify(dead satisfies readonly DeadToken[]),
-      ],
-      'vendorBatches.settle',
-    );
-    return row?.isHeld === true;
-  }
-
   /** Makes the waiting devices of credentials due now. */
   async resume(appId: string, { vendor, profile, part }: Omit<VendorChannelKey, 'topics'>): Promise<void> {
     await this.database.query(
       `UPDATE push.vendor_batches SET next_at = now()
         WHERE app_id = $1 AND lane = ANY ($2) AND next_at > now() AND lease_owner IS NULL`,
-      [appId, (['dev', 'prod'] as const).map((prod) => laneName({ vendor, profile, part }, prod))],
+      [appId, lanesOf({ vendor, profile, part })],
       'vendorBatches.resume',
     );
   }
@@ -154,14 +132,14 @@ export class VendorBatchesRepository {
     appId: string,
     objectIds: readonly string[],
   ): Promise<ReadonlyMap<string, Record<string, VendorCounts>>> {
-    const rows = await this.database.query<VendorCounts & { objectId: string; vendor: string }>(
-      COUNTS,
-      [appId, objectIds],
-      'vendorBatches.counts',
-    );
+    const rows = await this.database.query<
+      Omit<VendorCounts, 'paused'> & { objectId: string; vendor: string; paused: number | null }
+    >(COUNTS, [appId, objectIds], 'vendorBatches.counts');
     const found = new Map<string, Record<string, VendorCounts>>();
-    for (const { objectId, vendor, ...counts } of rows)
-      found.set(objectId, { ...found.get(objectId), [vendor]: counts });
+    for (const { objectId, vendor, paused, ...counts } of rows) {
+      const own = paused === null ? counts : { ...counts, paused };
+      found.set(objectId, { ...found.get(objectId), [vendor]: own });
+    }
     return found;
   }
 }
@@ -178,8 +156,8 @@ const COUNT_BADGES_UP = `
    WHERE i.app_id = target.app_id AND i.object_id = target.object_id
   RETURNING i.object_id AS "objectId", (i.fields->>'badge')::int AS badge`;
 
-/** The sums of two JSON objects of numbers. */
-const sumOf = (one: string, other: string) => `
+/** SQL: the sums of two JSON objects of numbers. */
+export const sumOf = (one: string, other: string) => `
   (SELECT coalesce(jsonb_object_agg(key, total), '{}')
      FROM (SELECT key, sum(value::int) AS total
              FROM (SELECT * FROM jsonb_each_text(${one}) UNION ALL SELECT * FROM jsonb_each_text(${other})) AS every
@@ -207,7 +185,7 @@ const ADD = `
 
 const CLAIM = `
   WITH due AS (
-    SELECT id FROM push.vendor_batches
+    SELECT id, lease_owner FROM push.vendor_batches
      WHERE is_bulk = $1 AND next_at <= now() AND (lease_until IS NULL OR lease_until <= now())
        AND app_id || ' ' || lane <> ALL ($4)
      ORDER BY next_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -216,7 +194,8 @@ const CLAIM = `
     FROM due, push.notifications AS push
    WHERE batch.id = due.id AND push.app_id = batch.app_id AND push.object_id = batch.object_id
   RETURNING batch.id::text AS id, batch.app_id AS "appId", batch.object_id AS "objectId", lane, targets, badges, attempt,
-            batch.expires_at AS "expiresAt", batch.lease_owner AS lease, push.data, push.message, push.prod,
+            key_no AS "keyNo", due.lease_owner IS NOT NULL OR attempt > key_no AS "isRepeat", batch.expires_at AS "expiresAt", batch.lease_owner AS lease,
+            push.data, push.message, push.prod,
             push.request_id AS "requestId"`;
 
 const RENEW = `
@@ -254,36 +233,6 @@ const TARGETS: Readonly<Record<Vendor, string>> = {
   'web-push': targetsWith(`fields->>'webPush'`, `fields ? 'webPush'`),
 };
 
-/**
- * A token is dead only if it is still the one that was sent to, and the app has not saved the installation after the token died:
- * a device can register the same token again.
- */
-const SETTLE = `
-  WITH held AS (
-    SELECT id, app_id, object_id, split_part(lane, '/', 1) AS vendor FROM push.vendor_batches
-     WHERE id = $1 AND lease_owner = $2 FOR UPDATE
-  ), ended AS (
-    DELETE FROM push.vendor_batches AS batch USING held WHERE batch.id = held.id AND cardinality($3::text[]) = 0
-  ), kept AS (
-    UPDATE push.vendor_batches AS batch
-       SET targets = $3, badges = $4::integer[], attempt = least(attempt + $6::int, 1000), lease_owner = NULL, lease_until = NULL,
-           next_at = now() + make_interval(secs => $5)
-      FROM held WHERE batch.id = held.id AND cardinality($3::text[]) > 0
-  ), counted AS (
-    UPDATE push.vendor_counts AS known
-       SET accepted = accepted + ($7::jsonb->>'accepted')::int, invalid = invalid + ($7::jsonb->>'invalid')::int,
-           rejected = rejected + ($7::jsonb->>'rejected')::int, expired = expired + ($7::jsonb->>'expired')::int,
-           reasons = ${sumOf('known.reasons', '$8::jsonb')}
-      FROM held WHERE known.app_id = held.app_id AND known.object_id = held.object_id AND known.vendor = held.vendor
-  ), invalidated AS (
-    UPDATE push.installations AS i SET valid = false, invalid_reason = dead.reason
-      FROM held, jsonb_to_recordset($9::jsonb) AS dead ("objectId" text, token text, reason text, since timestamptz)
-     WHERE i.app_id = held.app_id AND i.object_id = dead."objectId" AND i.valid
-       AND dead.token IN (i.device_token, i.fields->>'registrationId', i.fields->>'webPush')
-       AND (dead.since IS NULL OR i.updated_at < dead.since)
-  )
-  SELECT EXISTS (SELECT 1 FROM held) AS "isHeld"`;
-
 /** Limit of the batches that are counted: the exact value does not matter above it. */
 const COUNTED = 10_000;
 
@@ -293,7 +242,15 @@ const WAITING = `
     FROM (SELECT lane, targets, next_at FROM push.vendor_batches ORDER BY is_bulk, next_at, id LIMIT ${COUNTED}) AS waiting
    GROUP BY 1`;
 
+/** Batches are looked at only where devices wait. */
+const PAUSED = `
+  (SELECT sum(cardinality(batch.targets))::int
+     FROM push.vendor_batches AS batch JOIN push.vendor_lanes AS lane ON lane.app_id = batch.app_id AND lane.lane = batch.lane
+    WHERE batch.app_id = n.app_id AND batch.object_id = n.object_id AND starts_with(batch.lane, n.vendor || '/')
+      AND lane.paused_at IS NOT NULL)`;
+
 const COUNTS = `
   SELECT object_id AS "objectId", vendor, targeted, accepted, invalid, rejected, expired,
-         targeted - accepted - invalid - rejected - expired AS waiting, reasons
-    FROM push.vendor_counts WHERE app_id = $1 AND object_id = ANY ($2) ORDER BY object_id, vendor`;
+         targeted - accepted - invalid - rejected - expired AS waiting,
+         CASE WHEN targeted > accepted + invalid + rejected + expired THEN ${PAUSED} END AS paused, reasons
+    FROM push.vendor_counts AS n WHERE app_id = $1 AND object_id = ANY ($2) ORDER BY object_id, vendor`;

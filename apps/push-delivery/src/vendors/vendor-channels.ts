@@ -26,11 +26,12 @@ import {
   topicsOf,
   VendorCredentials,
 } from './vendor-credentials.js';
-import type { Outcome, VendorChannel } from './vendor.types.js';
+import type { CheckProblem, Outcome, VendorChannel } from './vendor.types.js';
 
 type Key = Pick<ShownVendor, 'vendor' | 'profile' | 'part'>;
 /** Credentials with their vendor, which selects their type. */
-type Opened = { [Name in Vendor]: OpenCredentials<Name> & { readonly vendor: Name } }[Vendor];
+export type OpenedCredentials = { [Name in Vendor]: OpenCredentials<Name> & { readonly vendor: Name } }[Vendor];
+type Opened = OpenedCredentials;
 
 /** One message to one token. */
 interface TriedMessage {
@@ -42,13 +43,14 @@ interface TriedMessage {
 
 /** Lifetime of a tried message. */
 const TRY_LIFE_MS = 3_600_000;
-const OUTBOUND = { timeoutMs: 10_000, maxAnswerBytes: 262_144, maxConnections: 8 };
+const OUTBOUND = { timeoutMs: 10_000, maxAnswerBytes: 262_144 };
 
 /** Opens channels to the push services of vendors. */
 @Injectable()
 export class VendorChannels implements OnApplicationShutdown {
-  readonly #urls: VendorsConfig['urls'];
-  readonly #outbound: OutboundClient;
+  readonly #config: VendorsConfig;
+  /** By vendor, its connections. */
+  readonly #outbound = new Map<Vendor, OutboundClient>();
 
   constructor(
     private readonly credentials: VendorCredentials,
@@ -56,9 +58,12 @@ export class VendorChannels implements OnApplicationShutdown {
     private readonly clock: Clock,
     @Inject(PUSH_DELIVERY_CONFIG) config: PushDeliveryConfig,
   ) {
-    const { urls, internalNetworks } = vendorsOf(config);
-    this.#urls = urls;
-    this.#outbound = new OutboundClient({ ...OUTBOUND, internalNetworks });
+    this.#config = vendorsOf(config);
+  }
+
+  /** The most requests to a vendor at once, for each lane of a process. */
+  windowOf(vendor: Vendor): number {
+    return this.#config.windows[vendor];
   }
 
   /** @returns undefined where none are set @throws AppError SERVICE_UNAVAILABLE */
@@ -74,13 +79,19 @@ export class VendorChannels implements OnApplicationShutdown {
     if (opened.vendor === 'fcm') return this.#fcm(opened.credentials);
     if (opened.vendor === 'web-push') return this.#webPush(opened.credentials);
     const { title = (await this.applications.find(appId))?.name ?? appId } = opened.credentials;
-    return new AndroidChannel({ protocol: this.#protocol(opened), outbound: this.#outbound, clock: this.clock, title });
+    const outbound = this.#outboundOf(opened.vendor);
+    return new AndroidChannel({ protocol: this.#protocol(opened), outbound, clock: this.clock, title });
   }
 
-  /** Signs in at the vendor. @returns the problem; undefined where the credentials work @throws AppError NOT_FOUND */
-  async check(appId: string, key: Key): Promise<string | undefined> {
+  /** Signs in at the vendor. @returns undefined where the credentials work @throws AppError NOT_FOUND */
+  async check(appId: string, key: Key): Promise<CheckProblem | undefined> {
     const opened = await this.credentialsOf(appId, key);
     if (opened === undefined) throw noCredentials(key);
+    return this.checkOpened(appId, opened);
+  }
+
+  /** Signs in at the vendor with credentials that may not be stored yet. */
+  async checkOpened(appId: string, opened: Opened): Promise<CheckProblem | undefined> {
     const channel = await this.open(appId, opened, 'prod');
     try {
       return await channel.check();
@@ -98,7 +109,7 @@ export class VendorChannels implements OnApplicationShutdown {
     const objectId = newObjectId(now);
     const expiresAt = new Date(now.getTime() + TRY_LIFE_MS);
     const message = { body: JSON.stringify({ alert }), bodies: {} };
-    const push = { appId, objectId, data: { alert }, message, prod, attempt: 0, expiresAt };
+    const push = { appId, objectId, data: { alert }, message, prod, keyNo: 0, isRepeat: false, expiresAt };
     const target = { objectId, token, platform: 'ios', topic: topic ?? null, badge: null };
     try {
       const [outcome = { kind: 'unsure', reason: 'no answer' }] = await channel.send(push, [target]);
@@ -109,23 +120,33 @@ export class VendorChannels implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.#outbound.close();
+    await Promise.all([...this.#outbound.values()].map((client) => client.close()));
+  }
+
+  #outboundOf(vendor: Vendor): OutboundClient {
+    const { internalNetworks, connections } = this.#config;
+    const client =
+      this.#outbound.get(vendor) ??
+      new OutboundClient({ ...OUTBOUND, maxConnections: connections[vendor], internalNetworks });
+    this.#outbound.set(vendor, client);
+    return client;
   }
 
   #apns(credentials: Credentials<'apns'>, prod: 'dev' | 'prod'): VendorChannel {
-    const url = this.#urls[prod === 'dev' ? 'apns-dev' : 'apns'];
-    return new ApnsChannel(credentials, topicsOf(credentials.topics), prod, url);
+    const { urls, connections } = this.#config;
+    const server = { url: urls[prod === 'dev' ? 'apns-dev' : 'apns'], connections: connections.apns };
+    return new ApnsChannel(credentials, topicsOf(credentials.topics), prod, server);
   }
 
   #protocol(opened: Exclude<Opened, { readonly vendor: 'apns' | 'fcm' | 'web-push' }>): AndroidProtocol {
-    const urls = this.#urls;
+    const { urls } = this.#config;
     switch (opened.vendor) {
       case 'huawei':
         return huaweiProtocol(opened.credentials, { push: urls.huawei, token: urls['huawei-token'] });
       case 'honor':
         return honorProtocol(opened.credentials, { push: urls.honor, token: urls['honor-token'] });
       case 'xiaomi':
-        return xiaomiProtocol(opened.credentials, urls.xiaomi);
+        return xiaomiProtocol(opened.credentials, { push: urls.xiaomi, feedback: urls['xiaomi-feedback'] });
       case 'oppo':
         return oppoProtocol(opened.credentials, urls.oppo);
       case 'vivo':
@@ -137,13 +158,14 @@ export class VendorChannels implements OnApplicationShutdown {
 
   #webPush({ subject, privateKey = '' }: Credentials<'web-push'>): VendorChannel {
     const keys = { privateKey, publicKey: publicKeyOf(privateKey) ?? '' };
-    return new WebPushChannel({ keys, subject, outbound: this.#outbound, clock: this.clock });
+    return new WebPushChannel({ keys, subject, outbound: this.#outboundOf('web-push'), clock: this.clock });
   }
 
   #fcm({ serviceAccount }: Credentials<'fcm'>): VendorChannel {
     const account = parseServiceAccount(serviceAccount);
     if (account === undefined) throw new Error('the stored service account is not valid');
-    const { fcm: url, 'fcm-token': tokenUrl } = this.#urls;
-    return new FcmChannel({ account, url, tokenUrl, outbound: this.#outbound, clock: this.clock });
+    const { urls, connections } = this.#config;
+    const servers = { url: urls.fcm, tokenUrl: urls['fcm-token'], connections: connections.fcm };
+    return new FcmChannel({ account, ...servers, outbound: this.#outboundOf('fcm'), clock: this.clock });
   }
 }

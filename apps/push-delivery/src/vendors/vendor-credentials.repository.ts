@@ -1,17 +1,22 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
+import type { ShownVendor } from '#contracts';
+import { PushDatabase } from '../push-delivery.database.js';
+import { laneName } from './vendor-route.rules.js';
 import { VendorCredentialEntity } from './vendor.entity.js';
 
 export type VendorCredentialsRow = Readonly<VendorCredentialEntity>;
 
-type Key = Pick<VendorCredentialsRow, 'appId' | 'vendor' | 'profile' | 'part'>;
+type Key = Pick<ShownVendor, 'vendor' | 'profile' | 'part'>;
+type OwnedKey = Key & { readonly appId: string };
 
 /** The stored credentials of applications for channels of vendors, sealed. */
 @Injectable()
 export class VendorCredentialsRepository {
   constructor(
     @InjectRepository(VendorCredentialEntity, 'push') private readonly credentials: Repository<VendorCredentialEntity>,
+    private readonly database: PushDatabase,
   ) {}
 
   list(appId: string): Promise<VendorCredentialsRow[]> {
@@ -23,15 +28,46 @@ export class VendorCredentialsRepository {
     return row;
   }
 
-  /** Replaces the whole row. The clock of the database gives every change a version. */
-  async put(row: Omit<VendorCredentialsRow, 'updatedAt'>): Promise<void> {
-    const changed = { ...row, updatedAt: () => 'clock_timestamp()' };
-    await this.credentials.upsert(changed, ['appId', 'vendor', 'profile', 'part']);
+  /**
+   * Replaces the whole row. The clock of the database gives every change a version. Nothing is known about the new credentials; a
+   * pause stays.
+   */
+  async put(key: OwnedKey, row: Pick<VendorCredentialsRow, 'shown' | 'sealedSecrets'>): Promise<void> {
+    const { appId, vendor, profile, part } = key;
+    await this.database.query(
+      PUT,
+      [appId, vendor, profile, part, JSON.stringify(row.shown), row.sealedSecrets, lanesOf(key)],
+      'vendorCredentials.put',
+    );
   }
 
   /** @returns whether a row was removed */
-  async remove({ appId, vendor, profile, part }: Key): Promise<boolean> {
-    const { affected } = await this.credentials.delete({ appId, vendor, profile, part });
-    return affected === 1;
+  async remove(key: OwnedKey): Promise<boolean> {
+    const { appId, vendor, profile, part } = key;
+    const rows = await this.database.query(
+      `WITH lanes AS (DELETE FROM push.vendor_lanes WHERE app_id = $1 AND lane = ANY ($5))
+       DELETE FROM push.vendor_credentials WHERE app_id = $1 AND vendor = $2 AND profile = $3 AND part = $4 RETURNING app_id`,
+      [appId, vendor, profile, part, lanesOf(key)],
+    );
+    return rows.length === 1;
   }
 }
+
+/** The lanes that credentials serve. */
+export function lanesOf(key: Key): string[] {
+  return (['dev', 'prod'] as const).map((prod) => laneName(key, prod));
+}
+
+const PUT = `
+  WITH saved AS (
+    INSERT INTO push.vendor_credentials (app_id, vendor, profile, part, shown, sealed_secrets, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp())
+    ON CONFLICT ON CONSTRAINT vendor_credentials_pkey DO UPDATE
+       SET shown = excluded.shown, sealed_secrets = excluded.sealed_secrets, updated_at = excluded.updated_at
+    RETURNING updated_at
+  )
+  INSERT INTO push.vendor_lanes AS known (app_id, lane, credentials_at)
+  SELECT $1, lane, saved.updated_at FROM saved, unnest($7::text[]) AS lane
+  ON CONFLICT ON CONSTRAINT vendor_lanes_pkey DO UPDATE
+     SET credentials_at = excluded.credentials_at, is_proven = false, trusted_until = NULL, doubted_at = NULL,
+         counted_since = now(), answers = 0, good = 0, doubtful = 0`;

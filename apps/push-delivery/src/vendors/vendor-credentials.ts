@@ -23,6 +23,8 @@ import { OUTSIDE_CHINA, type VendorChannelKey } from './vendor-route.rules.js';
 import { newVapidKeys, publicKeyOf } from './web-push/web-push.crypto.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import { type VendorCredentialsRow as Row, VendorCredentialsRepository } from './vendor-credentials.repository.js';
+import { type LaneChange, VendorLanesRepository } from './vendor-lanes.repository.js';
+import type { CheckProblem } from './vendor.types.js';
 
 /** Names a row of an application. */
 type Key = Pick<ShownVendor, 'vendor' | 'profile' | 'part'>;
@@ -31,13 +33,26 @@ type Key = Pick<ShownVendor, 'vendor' | 'profile' | 'part'>;
 export interface OpenCredentials<Name extends Vendor = Vendor> {
   readonly version: number;
   readonly credentials: Credentials<Name>;
+  /** The lanes of the application that its operator has paused. */
+  readonly pausedLanes: ReadonlySet<string>;
+}
+
+/** Checks credentials at the vendor before they are stored. @returns the refusal, and whether the vendor has answered */
+export type CredentialCheck = (appId: string, opened: OpenCredentials & Key) => Promise<CheckProblem | undefined>;
+
+interface Known {
+  readonly rows: readonly Row[];
+  readonly pausedLanes: ReadonlySet<string>;
 }
 
 /** The credentials of applications for channels of vendors. Secrets are sealed at rest and never shown. */
 @Injectable()
 export class VendorCredentials {
   /** Cached sealed, as stored, for a second: no secret stays in memory in plain text. */
-  readonly #rows = new TtlCache<readonly Row[]>((appId) => this.repository.list(appId));
+  readonly #known = new TtlCache<Known>(async (appId) => {
+    const [rows, pausedLanes] = await Promise.all([this.repository.list(appId), this.lanes.pausedOf(appId)]);
+    return { rows, pausedLanes };
+  });
 
   constructor(
     private readonly repository: VendorCredentialsRepository,
@@ -45,15 +60,16 @@ export class VendorCredentials {
     private readonly applications: ApplicationDirectory,
     private readonly broadcasts: Broadcasts,
     private readonly batches: VendorBatchesRepository,
+    private readonly lanes: VendorLanesRepository,
   ) {
     broadcasts.on(broadcastContracts.vendorsChanged, ({ appId }) => {
-      this.#rows.forget(appId);
+      this.#known.forget(appId);
     });
   }
 
   /** The channels of an application. @throws AppError SERVICE_UNAVAILABLE */
   async channelsOf(appId: string): Promise<readonly VendorChannelKey[]> {
-    return (await this.#rows.get(appId)).flatMap(({ vendor: name, profile, part, shown }) => {
+    return (await this.#known.get(appId)).rows.flatMap(({ vendor: name, profile, part, shown }) => {
       const vendor = VENDORS.find((known) => known === name);
       return vendor === undefined ? [] : [{ vendor, profile, part, topics: topicsOf(shown['topics'] ?? '') }];
     });
@@ -69,30 +85,50 @@ export class VendorCredentials {
     appId: string,
     key: Key & { vendor: Name },
   ): Promise<OpenCredentials<Name> | undefined> {
-    const row = (await this.#rows.get(appId)).find((one) => isNamed(one, key));
+    const { rows, pausedLanes } = await this.#known.get(appId);
+    const row = rows.find((one) => isNamed(one, key));
     if (row === undefined) return undefined;
     // The vendor of the row has selected the schema.
     const credentials = { ...row.shown, ...this.#secretsOf(row) } as Credentials<Name>;
-    return { version: row.updatedAt.getTime(), credentials };
+    return { version: row.updatedAt.getTime(), credentials, pausedLanes };
   }
 
   async list(appId: string): Promise<ShownVendor[]> {
     return (await this.repository.list(appId)).map((row) => this.#shown(row));
   }
 
-  /** @throws AppError INCORRECT_TYPE, which names the field, never its value; NOT_FOUND for an unknown application */
-  async set({ appId, vendor, profile, fields }: RpcData<typeof vendorsRpc.set>): Promise<ShownVendor> {
+  /**
+   * Stores credentials, unless the vendor refuses them.
+   * @param check undefined: the vendor is not asked
+   * @returns them, and why the vendor could not be asked
+   * @throws AppError INCORRECT_TYPE, which names the field, never its value; NOT_FOUND for an unknown application
+   */
+  async set(
+    { appId, vendor, profile, fields }: Omit<RpcData<typeof vendorsRpc.set>, 'isUnchecked'>,
+    check?: CredentialCheck,
+  ): Promise<{ credentials: ShownVendor; problem: string | null }> {
     const given = vendor === 'web-push' ? await this.#withKey(appId, profile, fields) : fields;
     const { shown, secrets } = parseVendorCredentials(vendor, profile, given);
     if ((await this.applications.find(appId)) === null)
       throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
     const part = shown['teamId'] ?? ((shown['region'] ?? 'cn') === 'cn' ? '' : OUTSIDE_CHINA);
     const key = { appId, vendor, profile, part };
+    const credentials = { ...shown, ...secrets } as Credentials;
+    const problem = await check?.(appId, { vendor, profile, part, version: 0, credentials, pausedLanes: new Set() });
+    if (problem?.isRefusal === true) throw appError('INCORRECT_TYPE', { message: problem.text });
     const sealedSecrets = this.sealer.seal(JSON.stringify(secrets), vendorContext(key));
-    await this.repository.put({ ...key, shown, sealedSecrets });
+    await this.repository.put(key, { shown, sealedSecrets });
     await this.batches.resume(appId, key);
     this.#announce(appId);
-    return { vendor, profile, part, shown, secrets: Object.keys(secrets) };
+    const stored = { vendor, profile, part, shown, secrets: Object.keys(secrets) };
+    return { credentials: stored, problem: problem?.text ?? null };
+  }
+
+  /** Pauses lanes, lets them go on, or trusts the credentials, in all processes. @throws AppError NOT_FOUND */
+  async change({ appId, ...key }: Key & { readonly appId: string }, change: LaneChange): Promise<void> {
+    if (!(await this.lanes.change({ appId, ...key }, change))) throw noCredentials(key);
+    if (change === 'resume') await this.batches.resume(appId, key);
+    this.#announce(appId);
   }
 
   /** @throws AppError NOT_FOUND */
@@ -111,7 +147,7 @@ export class VendorCredentials {
   /** The public key that browsers of an application subscribe with. @throws AppError NOT_FOUND, SERVICE_UNAVAILABLE */
   async webPushKey(appId: string): Promise<string> {
     const key = { vendor: 'web-push', profile: DEFAULT_PROFILE, part: '' } as const;
-    const row = (await this.#rows.get(appId)).find((one) => isNamed(one, key));
+    const row = (await this.#known.get(appId)).rows.find((one) => isNamed(one, key));
     if (row === undefined) throw noCredentials(key);
     return row.shown['publicKey'] ?? '';
   }
@@ -124,7 +160,7 @@ export class VendorCredentials {
   }
 
   #announce(appId: string): void {
-    this.#rows.forget(appId);
+    this.#known.forget(appId);
     this.broadcasts.send(broadcastContracts.vendorsChanged, { appId });
   }
 

@@ -46,3 +46,10 @@ export function codeOf(value: JsonValue | undefined): string {
   const code = typeof value === 'number' ? String(value) : value;
   return typeof code === 'string' && /^-?\w{1,20}$/.test(code) ? code : '';
 }
+
+/** The time of the header `Retry-After`, in seconds or as a date; undefined where it has none. */
+export function retryAfterMs(header: string | undefined, now = Date.now()): number | undefined {
+  if (header === undefined) return undefined;
+  const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now;
+  return ms > 0 ? ms : undefined;
+}

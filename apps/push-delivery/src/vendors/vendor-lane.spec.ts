@@ -27,7 +27,8 @@ function laneWith(send: () => Promise<readonly Outcome[]>) {
   const logger = new Logger('Vendors');
   const warn = vi.spyOn(logger, 'warn').mockImplementation(() => undefined);
   vi.spyOn(logger, 'error').mockImplementation(() => undefined);
-  return { lane: new VendorLane('app apns', 'apns', 1, channel, new Metrics().vendorRequests, logger), warn };
+  const tools = { requests: new Metrics().vendorRequests, logger, window: 100 };
+  return { lane: new VendorLane('app apns', 'apns', 1, channel, tools), warn };
 }
 
 describe('a lane', () => {
@@ -84,16 +85,41 @@ describe('a lane', () => {
     ]);
   });
 
-  it.each([
-    [9, 1, 'invalid'],
-    [4, 1, 'invalid'],
-    [3, 1, 'rejected'],
-    [0, 60, 'rejected'],
-  ])('with %i accepted and %i doubtful tokens calls these %s', (accepted, doubtful, kind) => {
-    const { lane, warn } = laneWith(() => Promise.resolve([]));
-    const judged = lane.judge(resultsOf(accepted, doubtful)).slice(accepted);
-    expect(new Set(judged.map(({ outcome }) => outcome.kind))).toEqual(new Set([kind]));
-    expect(warn).toHaveBeenCalledTimes(doubtful > 10 ? 1 : 0);
+  it('never runs more requests at once than its window', async () => {
+    let [running, most] = [0, 0];
+    const { lane } = laneWith(async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      return [good];
+    });
+    await Promise.all(Array.from({ length: 2_000 }, () => lane.send(push, [target], signal)));
+    expect(most).toBe(100);
+  });
+
+  it('sends nothing while the operator has paused it, and after it was replaced', async () => {
+    let asked = 0;
+    const { lane } = laneWith(() => {
+      asked += 1;
+      return Promise.resolve([good]);
+    });
+    lane.setPaused(true);
+    expect(await lane.send(push, [target], signal)).toEqual([{ kind: 'waiting', reason: 'paused' }]);
+    expect(lane.restMs).toBeGreaterThan(60_000);
+    lane.setPaused(false);
+    expect([lane.restMs, await lane.send(push, [target], signal)]).toEqual([0, [good]]);
+    lane.close();
+    expect(await lane.send(push, [target], signal)).toMatchObject([{ kind: 'waiting' }]);
+    expect(asked).toBe(1);
+  });
+
+  it('reports answers together each second, and at once where a token is in doubt', () => {
+    const { lane } = laneWith(() => Promise.resolve([]));
+    expect(lane.answersWith(resultsOf(2, 0))).toEqual({ version: 1, answers: 2, good: 2, doubtful: 0 });
+    expect(lane.answersWith(resultsOf(3, 0))).toBeUndefined();
+    expect(lane.answersWith(resultsOf(1, 2))).toEqual({ version: 1, answers: 6, good: 4, doubtful: 2 });
+    expect(lane.answersWith(resultsOf(1, 0))).toBeUndefined();
   });
 });
 
@@ -102,9 +128,11 @@ describe('the lanes of a process', () => {
     let version = 1;
     const closed: number[] = [];
     const opened: number[] = [];
+    const credentials = { appId: '1', appSecret: 's' };
+    const paused = new Set<string>();
     const channels = {
-      credentialsOf: () =>
-        Promise.resolve({ vendor: 'meizu' as const, version, credentials: { appId: '1', appSecret: 's' } }),
+      windowOf: () => 8,
+      credentialsOf: () => Promise.resolve({ vendor: 'meizu' as const, version, credentials, pausedLanes: paused }),
       open: async (_: string, { version: own }: { version: number }): Promise<VendorChannel> => {
         await new Promise((resolve) => setImmediate(resolve));
         opened.push(own);
@@ -124,6 +152,8 @@ describe('the lanes of a process', () => {
     version = 2;
     expect(await find()).not.toBe(found[0]);
     expect([opened, closed]).toEqual([[1, 2], [1]]);
+    paused.add('meizu/_default//prod');
+    expect((await find())?.isPaused).toBe(true);
     lanes.close();
     expect(closed).toEqual([1, 2]);
     expect(await lanes.find('app', 'later-release/_default//prod')).toBeUndefined();

@@ -3,27 +3,61 @@ import { LRUCache } from 'lru-cache';
 import type { Vendor } from '#contracts';
 import { messageOf } from '#errors';
 import type { Metrics } from '#observability';
-import { parseLane } from './vendor-route.rules.js';
-import type { TargetOutcome } from './settlement.rules.js';
-import type { VendorChannels } from './vendor-channels.js';
+import { laneName as nameOfLane, parseLane } from './vendor-route.rules.js';
+import { isDoubtful, LONGEST_ASKED_REST_MS, type TargetOutcome } from './settlement.rules.js';
+import type { OpenedCredentials, VendorChannels } from './vendor-channels.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.types.js';
 
 const FIRST_WINDOW = 10;
-const MAX_WINDOW = 2_000;
 /** Within this time the window shrinks once. */
 const SHRINK_INTERVAL_MS = 1_000;
 /** Transport failures in a row after which the lane rests. */
 const MAX_FAILURES = 5;
 const FAILURE_REST_MS = { first: 1_000, longest: 30_000 };
 const CREDENTIALS_REST_MS = { first: 60_000, longest: 15 * 60_000 };
-const LONGEST_ASKED_REST_MS = 10 * 60_000;
+/** Senders look at a paused lane after this time; the end of the pause wakes them. */
+const PAUSE_MS = 5 * 60_000;
+const PAUSED = 'paused';
+const REPORT_INTERVAL_MS = 1_000;
+
+/** Final answers of the vendor to tokens, with one version of the credentials. */
+export interface LaneAnswers {
+  readonly version: number;
+  readonly answers: number;
+  /** Answers that only the right credentials can have. */
+  readonly good: number;
+  /** Tokens that wrong credentials would make invalid as well. */
+  readonly doubtful: number;
+}
+
+function countAnswers(results: readonly TargetOutcome[]): Omit<LaneAnswers, 'version'> {
+  const counts = { answers: 0, good: 0, doubtful: 0 };
+  for (const { outcome, target } of results) {
+    if (target === undefined || !['accepted', 'invalid', 'rejected'].includes(outcome.kind)) continue;
+    counts.answers += 1;
+    if (isDoubtful(outcome)) counts.doubtful += 1;
+    else if (outcome.kind !== 'rejected') counts.good += 1;
+  }
+  return counts;
+}
+
+interface LaneTools {
+  readonly requests: Metrics['vendorRequests'];
+  readonly logger: Logger;
+  /** The most requests at once. */
+  readonly window: number;
+}
 
 /**
  * The requests of an application to a vendor in this process: how many run at once, and when none does. What fails, fails for one lane.
  */
 export class VendorLane {
-  readonly #window = new SendWindow();
-  readonly #doubts = new DoubtfulTokens();
+  readonly #window: SendWindow;
+  #isPaused = false;
+  #isClosed = false;
+  /** Answers that are not reported yet. */
+  #answers = { answers: 0, good: 0 };
+  #reportedAt = -Infinity;
   #restUntil = 0;
   #restReason = '';
   #lastRestMs = 0;
@@ -34,22 +68,27 @@ export class VendorLane {
     readonly vendor: Vendor,
     readonly version: number,
     readonly channel: VendorChannel,
-    private readonly requests: Metrics['vendorRequests'],
-    private readonly logger: Logger,
-  ) {}
+    private readonly tools: LaneTools,
+  ) {
+    this.#window = new SendWindow(tools.window);
+  }
 
-  /** For how long nothing is sent. */
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  /** For how long nothing is sent. A paused lane is looked at again after the time. */
   get restMs(): number {
-    return Math.max(0, this.#restUntil - performance.now());
+    return Math.max(this.#isPaused ? PAUSE_MS : 0, this.#restUntil - performance.now());
   }
 
   /** @returns one outcome for each target, in their order */
   async send(push: VendorPush, targets: readonly VendorTarget[], signal: AbortSignal): Promise<readonly Outcome[]> {
     await this.#window.enter();
     try {
-      if (signal.aborted) return targets.map(() => ({ kind: 'waiting', reason: 'the process stops' }));
-      if (this.restMs > 0) return targets.map(() => ({ kind: 'waiting', reason: this.#restReason }));
-      const end = this.requests.startTimer({ vendor: this.vendor });
+      const obstacle = this.#obstacle(signal);
+      if (obstacle !== undefined) return targets.map(() => ({ kind: 'waiting', reason: obstacle }));
+      const end = this.tools.requests.startTimer({ vendor: this.vendor });
       const outcomes = await this.#sendSafely(push, targets);
       end();
       for (const outcome of outcomes) this.#learn(outcome);
@@ -60,20 +99,37 @@ export class VendorLane {
   }
 
   /**
-   * Decides on tokens that the vendor calls invalid but that wrong credentials would have made invalid as well: they are dead only if
-   * the vendor has accepted most other tokens of the lane within the last minutes.
+   * Counts the final answers of an attempt. While none is doubtful, they are reported together each second.
+   * @returns the answers since the last report; undefined: they are reported later
    */
-  judge(results: readonly TargetOutcome[]): TargetOutcome[] {
-    const isTrusted = this.#doubts.trusts(results.map(({ outcome }) => outcome));
-    if (isTrusted === false)
-      this.logger.warn(
-        `${this.name}: the vendor calls many tokens invalid, and none was removed. Are these the credentials of this app?`,
-      );
-    return results.map((result) => {
-      const { outcome } = result;
-      if (outcome.kind !== 'invalid' || outcome.isDoubtful !== true || isTrusted === true) return result;
-      return { ...result, outcome: { kind: 'rejected', reason: outcome.reason } };
-    });
+  answersWith(results: readonly TargetOutcome[]): LaneAnswers | undefined {
+    const { answers, good, doubtful } = countAnswers(results);
+    const sum = { version: this.version, answers: this.#answers.answers + answers, good: this.#answers.good + good };
+    const now = performance.now();
+    const isDue = sum.answers > 0 && now - this.#reportedAt >= REPORT_INTERVAL_MS;
+    this.#answers = doubtful > 0 || isDue ? { answers: 0, good: 0 } : sum;
+    if (doubtful === 0 && !isDue) return undefined;
+    this.#reportedAt = now;
+    return { ...sum, doubtful };
+  }
+
+  /** The operator has paused the lane, or lets it go on. */
+  setPaused(isPaused: boolean): void {
+    this.#isPaused = isPaused;
+  }
+
+  /** Nothing more is sent: another lane replaces this one. */
+  close(): void {
+    this.#isClosed = true;
+    this.channel.close();
+  }
+
+  /** Why nothing is sent now. */
+  #obstacle(signal: AbortSignal): string | undefined {
+    if (signal.aborted) return 'the process stops';
+    if (this.#isClosed) return 'the credentials have changed';
+    if (this.#isPaused) return PAUSED;
+    return this.restMs > 0 ? this.#restReason : undefined;
   }
 
   /** A defect must not repeat the other devices of the batch again and again. */
@@ -81,7 +137,7 @@ export class VendorLane {
     try {
       return await this.channel.send(push, targets);
     } catch (error) {
-      this.logger.error(`${this.name}: push ${push.objectId} could not be sent: ${messageOf(error)}`);
+      this.tools.logger.error(`${this.name}: push ${push.objectId} could not be sent: ${messageOf(error)}`);
       return targets.map(() => ({ kind: 'rejected', reason: 'internal error' }));
     }
   }
@@ -106,7 +162,7 @@ export class VendorLane {
   /** Requests that fail at the same time start one rest. */
   #rest(reason: string, { first, longest }: { first: number; longest: number }): void {
     if (this.restMs > 0) return;
-    if (this.#lastRestMs === 0) this.logger.warn(`${this.name} rests, its pushes wait: ${reason}`);
+    if (this.#lastRestMs === 0) this.tools.logger.warn(`${this.name} rests, its pushes wait: ${reason}`);
     this.#lastRestMs = Math.min(longest, Math.max(first, 2 * this.#lastRestMs));
     this.#restFor(this.#lastRestMs, reason);
   }
@@ -121,11 +177,15 @@ export class VendorLane {
 
 /** Limits the requests at once: more after each success, half after a refusal (AIMD, with a fast start). */
 class SendWindow {
-  #limit = FIRST_WINDOW;
+  #limit: number;
   #running = 0;
   #isStarting = true;
   #shrunkAt = -Infinity;
   readonly #waiting: (() => void)[] = [];
+
+  constructor(private readonly most: number) {
+    this.#limit = Math.min(FIRST_WINDOW, most);
+  }
 
   async enter(): Promise<void> {
     if (this.#running >= this.#limit) await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -141,7 +201,7 @@ class SendWindow {
   }
 
   grow(): void {
-    this.#limit = Math.min(MAX_WINDOW, this.#limit + (this.#isStarting ? 1 : 1 / this.#limit));
+    this.#limit = Math.min(this.most, this.#limit + (this.#isStarting ? 1 : 1 / this.#limit));
   }
 
   shrink(): void {
@@ -164,43 +224,7 @@ class SendWindow {
   }
 }
 
-const DOUBT_WINDOW_MS = 5 * 60_000;
-const MAX_DOUBTFUL_SHARE = 0.2;
-/** Below this number the log stays silent. */
-const WARN_FROM = 10;
-
-/** Counts accepted and doubtful tokens of the last five to ten minutes. */
-class DoubtfulTokens {
-  #now = { accepted: 0, doubtful: 0 };
-  #before = { accepted: 0, doubtful: 0 };
-  #since = performance.now();
-  #hasWarned = false;
-
-  /** @returns true: doubtful tokens are dead; false: they are not, and the operator should know; undefined: they are not */
-  trusts(outcomes: readonly Outcome[]): boolean | undefined {
-    this.#rotate();
-    for (const outcome of outcomes) {
-      if (outcome.kind === 'accepted') this.#now.accepted += 1;
-      if (outcome.kind === 'invalid' && outcome.isDoubtful === true) this.#now.doubtful += 1;
-    }
-    const accepted = this.#now.accepted + this.#before.accepted;
-    const doubtful = this.#now.doubtful + this.#before.doubtful;
-    if (doubtful <= MAX_DOUBTFUL_SHARE * (accepted + doubtful)) {
-      this.#hasWarned = false;
-      return true;
-    }
-    if (doubtful < WARN_FROM || this.#hasWarned) return undefined;
-    this.#hasWarned = true;
-    return false;
-  }
-
-  #rotate(): void {
-    if (performance.now() - this.#since < DOUBT_WINDOW_MS) return;
-    this.#before = this.#now;
-    this.#now = { accepted: 0, doubtful: 0 };
-    this.#since = performance.now();
-  }
-}
+type LaneKey = NonNullable<ReturnType<typeof parseLane>>;
 
 const MAX_LANES = 1_000;
 const IDLE_MS = 30 * 60_000;
@@ -213,20 +237,20 @@ export class VendorLanes {
     updateAgeOnGet: true,
     ttlAutopurge: true,
     dispose: (lane) => {
-      lane.channel.close();
+      lane.close();
     },
   });
   readonly #logger = new Logger('Vendors');
   readonly #searches = new Map<string, Promise<VendorLane | undefined>>();
 
   constructor(
-    private readonly channels: Pick<VendorChannels, 'credentialsOf' | 'open'>,
+    private readonly channels: Pick<VendorChannels, 'credentialsOf' | 'open' | 'windowOf'>,
     private readonly requests: Metrics['vendorRequests'],
   ) {}
 
-  /** The lanes that rest, each as `<app id> <lane>`. */
-  resting(): string[] {
-    return [...this.#lanes.values()].filter(({ restMs }) => restMs > 0).map(({ name }) => name);
+  /** The lanes that rest. Those that are paused are no part of them: their devices wait until the operator acts. */
+  resting(): VendorLane[] {
+    return [...this.#lanes.values()].filter((lane) => !lane.isPaused && lane.restMs > 0);
   }
 
   /** @returns undefined where the application has no credentials for it any more @throws AppError SERVICE_UNAVAILABLE */
@@ -244,14 +268,21 @@ export class VendorLanes {
     const opened = key === undefined ? undefined : await this.channels.credentialsOf(appId, key);
     if (key === undefined || opened === undefined) return undefined;
     const known = this.#lanes.get(name);
-    if (known?.version === opened.version) return known;
+    const lane = known?.version === opened.version ? known : await this.#open(appId, opened, key);
+    lane.setPaused(opened.pausedLanes.has(laneName));
+    return lane;
+  }
+
+  async #open(appId: string, opened: OpenedCredentials, key: LaneKey): Promise<VendorLane> {
+    const name = `${appId} ${nameOfLane(key, key.prod)}`;
     const channel = await this.channels.open(appId, opened, key.prod);
-    const lane = new VendorLane(name, key.vendor, opened.version, channel, this.requests, this.#logger);
+    const tools = { requests: this.requests, logger: this.#logger, window: this.channels.windowOf(key.vendor) };
+    const lane = new VendorLane(name, key.vendor, opened.version, channel, tools);
     this.#lanes.set(name, lane);
     return lane;
   }
 
-  /** The credentials of the application have changed: what rested because of them goes on. */
+  /** The credentials of the application, or a pause, have changed: what rested because of them goes on. */
   forget(appId: string): void {
     for (const name of [...this.#lanes.keys()]) if (name.startsWith(`${appId} `)) this.#lanes.delete(name);
   }

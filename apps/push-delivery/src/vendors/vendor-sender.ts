@@ -12,6 +12,8 @@ import { laneVendor } from './vendor-route.rules.js';
 import { type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
 import { VendorChannels } from './vendor-channels.js';
 import { type VendorLane, VendorLanes } from './vendor-lane.js';
+import { VendorLanesRepository } from './vendor-lanes.repository.js';
+import { type Settled, VendorSettlementRepository } from './vendor-settlement.repository.js';
 import type { Outcome, VendorTarget } from './vendor.types.js';
 
 /** Batches at once in this process, of all lanes and of one lane: a silent vendor leaves slots for the others. */
@@ -30,6 +32,8 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
 
   constructor(
     private readonly batches: VendorBatchesRepository,
+    private readonly settlements: VendorSettlementRepository,
+    private readonly states: VendorLanesRepository,
     channels: VendorChannels,
     private readonly clock: Clock,
     private readonly metrics: Metrics,
@@ -45,7 +49,8 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
       this.#lanes.forget(appId);
       this.#wake();
     });
-    metrics.sample({ gauges: [metrics.vendorWaiting, metrics.vendorOldest], read: () => this.#measure() });
+    const gauges = [metrics.vendorWaiting, metrics.vendorOldest, metrics.vendorLanes, metrics.vendorLanesResting];
+    metrics.sample({ gauges, read: () => this.#measure() });
   }
 
   onApplicationBootstrap(): void {
@@ -87,7 +92,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   /** The lanes that get no further batch now. */
   #closed(kind: Kind): string[] {
     const full = [...this.#running[kind]].filter(([, count]) => count >= SLOTS[kind].lane).map(([name]) => name);
-    return [...full, ...this.#lanes.resting()];
+    return [...full, ...this.#lanes.resting().map(({ name }) => name)];
   }
 
   #count(kind: Kind, { appId, lane }: VendorBatch, change: 1 | -1): void {
@@ -116,15 +121,21 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
 
   async #send(batch: Held<VendorBatch>): Promise<void> {
     const lane = await this.#lanes.find(batch.appId, batch.lane);
-    const results = lane === undefined ? withoutLane(batch) : lane.judge(await this.#results(batch, lane));
+    const results = lane === undefined ? withoutLane(batch) : await this.#results(batch, lane);
     const settlement = settlementOf(results, {
       attempt: batch.attempt,
       now: this.clock.now(),
       expiresAt: batch.expiresAt,
-      restMs: lane?.restMs ?? 0,
+      restMs: lane === undefined ? 0 : restOf(lane, batch, this.clock.now()),
       random: Math.random(),
     });
-    if (await this.batches.settle(batch, settlement)) this.#report(batch, settlement);
+    const settled = await this.settlements.settle(batch, settlement, lane?.answersWith(results));
+    if (settled === undefined) return;
+    this.#report(batch, settlement, settled);
+    if (settled.isNewlyDoubted)
+      this.#logger.warn(
+        `${batch.appId} ${batch.lane}: the vendor calls many tokens invalid, and none is removed. Are these the credentials of this app? If they are: gatepost vendors trust`,
+      );
   }
 
   async #results(batch: Held<VendorBatch>, lane: VendorLane): Promise<TargetOutcome[]> {
@@ -166,21 +177,33 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     return outcomes;
   }
 
-  #report({ lane }: VendorBatch, { counts, remaining, isAttempt }: Settlement): void {
+  #report({ lane }: VendorBatch, { counts, remaining, isAttempt }: Settlement, { areDoubtfulDead }: Settled): void {
     const vendor = laneVendor(lane);
-    for (const [outcome, devices] of Object.entries(counts))
+    const { doubtful, ...others } = counts;
+    const decided = areDoubtfulDead ? 'invalid' : 'rejected';
+    for (const [outcome, devices] of Object.entries({ ...others, [decided]: others[decided] + doubtful }))
       this.metrics.vendorMessages.inc({ vendor, outcome }, devices);
     if (isAttempt) this.metrics.vendorMessages.inc({ vendor, outcome: 'retried' }, remaining.length);
   }
 
   async #measure(): Promise<void> {
-    const waiting = await this.batches.waiting();
+    const [waiting, notable] = await Promise.all([this.batches.waiting(), this.states.notable()]);
+    const resting = this.#lanes.resting();
     for (const vendor of VENDORS) {
       const { devices, seconds } = waiting.find((one) => one.vendor === vendor) ?? { devices: 0, seconds: 0 };
+      const { paused, doubted } = notable.find((one) => one.vendor === vendor) ?? { paused: 0, doubted: 0 };
       this.metrics.vendorWaiting.set({ vendor }, devices);
       this.metrics.vendorOldest.set({ vendor }, seconds);
+      this.metrics.vendorLanes.set({ vendor, state: 'paused' }, paused);
+      this.metrics.vendorLanes.set({ vendor, state: 'doubted' }, doubted);
+      this.metrics.vendorLanesResting.set({ vendor }, resting.filter((lane) => lane.vendor === vendor).length);
     }
   }
+}
+
+/** A paused lane may go on until the push expires. */
+function restOf({ restMs, isPaused }: VendorLane, { expiresAt }: VendorBatch, now: Date): number {
+  return isPaused ? Math.min(restMs, Math.max(0, expiresAt.getTime() - now.getTime() - 1)) : restMs;
 }
 
 /** The application has no credentials for the lane any more: its devices wait for new ones. */

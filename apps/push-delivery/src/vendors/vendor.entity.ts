@@ -1,4 +1,5 @@
 import { Column, Entity, Generated, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { InstallationEntity } from '../installations/installation.entity.js';
 import { NotificationEntity } from '../pushes/push.entity.js';
 
 /** The credentials of an application for the push service of a vendor, sealed. */
@@ -30,6 +31,7 @@ export class VendorCredentialEntity {
   updatedAt!: Date;
 }
 
+/** Columns of a foreign key to a push or an installation. */
 const PUSH_COLUMNS = [
   { name: 'app_id', referencedColumnName: 'appId' },
   { name: 'object_id', referencedColumnName: 'objectId' },
@@ -73,6 +75,10 @@ export class VendorBatchEntity {
   /** The number of attempts that ended without a result for the targets. */
   @Column('smallint', { default: 0 })
   attempt!: number;
+
+  /** The number of these attempts that the vendor has answered: their keys are not used again. */
+  @Column('smallint', { name: 'key_no', default: 0 })
+  keyNo!: number;
 
   @Column({ type: 'timestamptz', name: 'next_at', precision: 3 })
   nextAt!: Date;
@@ -121,4 +127,90 @@ export class VendorCountsEntity {
   /** The number of devices by reason. */
   @Column('jsonb', { default: {} })
   reasons!: Readonly<Record<string, number>>;
+}
+
+const timestamp = (name: string) => ({ type: 'timestamptz' as const, name, precision: 3 });
+
+/** What operators and the answers of the vendor have decided about a lane. */
+@Entity('vendor_lanes')
+export class VendorLaneEntity {
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'vendor_lanes_pkey' })
+  appId!: string;
+
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'vendor_lanes_pkey' })
+  lane!: string;
+
+  /** The version of the credentials that the following columns are about. */
+  @Column(timestamp('credentials_at'))
+  credentialsAt!: Date;
+
+  /** The operator has paused the lane; null: it sends. */
+  @Column({ ...timestamp('paused_at'), nullable: true })
+  pausedAt!: Date | null;
+
+  /** Until then the operator vouches for the credentials. */
+  @Column({ ...timestamp('trusted_until'), nullable: true })
+  trustedUntil!: Date | null;
+
+  /** Since then, too many tokens are said to be invalid; null: no doubt. */
+  @Column({ ...timestamp('doubted_at'), nullable: true })
+  doubtedAt!: Date | null;
+
+  /** The vendor has accepted a token with these credentials. */
+  @Column('boolean', { name: 'is_proven', default: false })
+  isProven!: boolean;
+
+  /** The counts are halved each five minutes from then on. */
+  @Column({ ...timestamp('counted_since'), default: () => 'now()' })
+  countedSince!: Date;
+
+  /** Tokens with a final answer. */
+  @Column('integer', { default: 0 })
+  answers!: number;
+
+  /** Those that only the right credentials can have. */
+  @Column('integer', { default: 0 })
+  good!: number;
+
+  /** Those that the vendor calls invalid, as it would with wrong credentials. */
+  @Column('integer', { default: 0 })
+  doubtful!: number;
+
+  /** The last recorded answer. */
+  @Column({ ...timestamp('used_at'), nullable: true })
+  usedAt!: Date | null;
+
+  /** When a process has last asked for the vendor's list of invalid tokens. */
+  @Column({ ...timestamp('list_asked_at'), nullable: true })
+  listAskedAt!: Date | null;
+
+  /** When that list was last asked for and read. */
+  @Column({ ...timestamp('list_read_at'), nullable: true })
+  listReadAt!: Date | null;
+}
+
+/** An Apple device that has taken a push of the environment for development: its token is wrong in the other one. */
+@Entity('development_devices')
+export class DevelopmentDeviceEntity {
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'development_devices_pkey' })
+  appId!: string;
+
+  @PrimaryColumn('text', { name: 'object_id', primaryKeyConstraintName: 'development_devices_pkey' })
+  objectId!: string;
+
+  @ManyToOne(() => InstallationEntity, { onDelete: 'CASCADE' })
+  @JoinColumn(
+    PUSH_COLUMNS.map((column) => ({ ...column, foreignKeyConstraintName: 'development_devices_installation_fkey' })),
+  )
+  installation!: InstallationEntity;
+}
+
+/** A process that sends to vendors, which reports twice a minute. */
+@Entity('vendor_senders')
+export class VendorSenderEntity {
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'vendor_senders_pkey' })
+  instance!: string;
+
+  @Column(timestamp('seen_at'))
+  seenAt!: Date;
 }

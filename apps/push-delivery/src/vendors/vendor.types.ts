@@ -9,7 +9,7 @@ export type Outcome =
   | { readonly kind: 'invalid'; readonly reason: string; readonly since?: Date; readonly isDoubtful?: boolean }
   /** Not to be tried again. */
   | { readonly kind: 'rejected'; readonly reason: string }
-  /** To be tried later. `slowsLane`: the vendor asks for fewer requests, for `restMs` for none. */
+  /** To be tried later. `slowsLane`: the vendor asks for fewer requests, for `restMs` for none; without `slowsLane` that concerns this device. */
   | { readonly kind: 'later'; readonly reason: string; readonly slowsLane?: boolean; readonly restMs?: number }
   /** The request has left and no answer came: it is tried again. */
   | { readonly kind: 'unsure'; readonly reason: string }
@@ -26,8 +26,10 @@ export interface VendorPush {
   readonly message: StoredMessage;
   readonly prod: 'dev' | 'prod';
   readonly expiresAt: Date;
-  /** Earlier attempts without a result. */
-  readonly attempt: number;
+  /** The earlier attempts that the vendor has answered without a result. */
+  readonly keyNo: number;
+  /** An earlier attempt may have reached the vendor, and its answer was lost. */
+  readonly isRepeat: boolean;
 }
 
 /** A device with its token as it is now. */
@@ -41,13 +43,22 @@ export interface VendorTarget {
   readonly badge: number | null;
 }
 
+/** Why credentials do not work. */
+export interface CheckProblem {
+  readonly text: string;
+  /** The vendor has answered; false: it could not be reached. */
+  readonly isRefusal: boolean;
+}
+
 /** The push service of a vendor, with one set of credentials in one environment. */
 export interface VendorChannel {
   /** Devices of one request. */
   readonly targetsPerRequest: number;
   /** One outcome for each target, in their order. It never rejects: a failure is an outcome. */
   send(push: VendorPush, targets: readonly VendorTarget[]): Promise<readonly Outcome[]>;
-  /** Signs in without sending to a device. @returns the problem; undefined where the credentials work */
-  check(): Promise<string | undefined>;
+  /** Signs in without sending to a device. @returns undefined where the credentials work */
+  check(): Promise<CheckProblem | undefined>;
+  /** Reads the vendor's list of invalid tokens, which names each once. Absent where the vendor keeps none. */
+  invalidTokens?(): Promise<readonly string[]>;
   close(): void;
 }

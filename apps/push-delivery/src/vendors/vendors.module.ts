@@ -6,10 +6,13 @@ import { SealedRows, type SealedTable, Sealer, sealerOf, weaknessOf } from '#sec
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig, vendorsOf } from '../push-delivery.config.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
-import { VendorChannels } from './vendor-channels.js';
+import { type OpenedCredentials, VendorChannels } from './vendor-channels.js';
 import { vendorContext, VendorCredentials } from './vendor-credentials.js';
 import { VendorCredentialsRepository } from './vendor-credentials.repository.js';
+import { VendorHousekeeping } from './vendor-housekeeping.job.js';
+import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { VendorSender } from './vendor-sender.js';
+import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 
 type Rpc = typeof vendorsRpc;
 type Sealing = typeof pushSealingRpc;
@@ -20,6 +23,7 @@ class VendorsController {
   constructor(
     private readonly credentials: VendorCredentials,
     private readonly channels: VendorChannels,
+    private readonly states: VendorLanesRepository,
     private readonly rows: SealedRows,
   ) {}
 
@@ -29,8 +33,24 @@ class VendorsController {
   }
 
   @RpcHandler(vendorsRpc.set)
-  async set(wanted: RpcData<Rpc['set']>): Promise<RpcReply<Rpc['set']>> {
-    return { credentials: await this.credentials.set(wanted) };
+  set({ isUnchecked, ...wanted }: RpcData<Rpc['set']>): Promise<RpcReply<Rpc['set']>> {
+    if (isUnchecked === true) return this.credentials.set(wanted);
+    // The schema of the vendor has selected the type.
+    return this.credentials.set(wanted, (appId, opened) =>
+      this.channels.checkOpened(appId, opened as OpenedCredentials),
+    );
+  }
+
+  @RpcHandler(vendorsRpc.change)
+  async change({ change, ...key }: RpcData<Rpc['change']>): Promise<RpcReply<Rpc['change']>> {
+    await this.credentials.change(key, change);
+    return {};
+  }
+
+  @RpcHandler(vendorsRpc.lanes)
+  async lanes({ appId }: RpcData<Rpc['lanes']>): Promise<RpcReply<Rpc['lanes']>> {
+    const [lanes, senders] = await Promise.all([this.states.states(appId), this.states.senders()]);
+    return { lanes, senders };
   }
 
   @RpcHandler(vendorsRpc.remove)
@@ -46,7 +66,7 @@ class VendorsController {
 
   @RpcHandler(vendorsRpc.check)
   async check({ appId, ...key }: RpcData<Rpc['check']>): Promise<RpcReply<Rpc['check']>> {
-    return { problem: (await this.channels.check(appId, key)) ?? null };
+    return { problem: (await this.channels.check(appId, key))?.text ?? null };
   }
 
   @RpcHandler(vendorsRpc.try)
@@ -90,6 +110,7 @@ const SEALED_TABLES: readonly SealedTable[] = [
     VendorChannels,
     VendorCredentials,
     VendorCredentialsRepository,
+    VendorLanesRepository,
     {
       provide: Sealer,
       inject: [PUSH_DELIVERY_CONFIG],
@@ -102,7 +123,7 @@ const SEALED_TABLES: readonly SealedTable[] = [
         new SealedRows(database, sealer, SEALED_TABLES, instance),
     },
   ],
-  exports: [SealedRows, VendorBatchesRepository, VendorChannels, VendorCredentials],
+  exports: [SealedRows, VendorBatchesRepository, VendorChannels, VendorCredentials, VendorLanesRepository],
 })
 export class VendorsModule {
   constructor(
@@ -122,5 +143,5 @@ export class VendorsModule {
 export class VendorOperationsModule {}
 
 /** The role `sender`. */
-@Module({ imports: [VendorsModule], providers: [VendorSender] })
+@Module({ imports: [VendorsModule], providers: [VendorSender, VendorSettlementRepository, VendorHousekeeping] })
 export class VendorSenderModule {}

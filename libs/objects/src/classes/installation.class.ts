@@ -92,6 +92,79 @@ const webPush = z
   })
   .describe('The subscription of a browser, as `PushSubscription.toJSON` gives it.');
 
+/** The form of a text that addresses a device at a vendor. */
+interface AddressFormat {
+  readonly pattern: RegExp;
+  readonly problem: string;
+  readonly description: string;
+}
+
+/** A text that is set as a whole. An empty one and `null` remove it, as SDKs write them before a vendor has given a token. */
+function addressFormat(name: string, { pattern, problem, description }: AddressFormat) {
+  const schema = z.union([z.string().regex(pattern), z.literal('')]).describe(description);
+  const parse = (change: FieldChange): FieldChange => {
+    const { path, operation } = change;
+    if (path.length > 1) throw incorrect(name, 'The field can only be changed as a whole.');
+    if (operation.kind === 'delete') return change;
+    if (operation.kind !== 'set') throw incorrect(name, 'The operation cannot be used on this field.');
+    const { value } = operation;
+    if (value === null || value === '') return { path, operation: { kind: 'delete' } };
+    if (typeof value !== 'string' || !pattern.test(value)) throw incorrect(name, problem);
+    return change;
+  };
+  return { schema, responseSchema: z.string().describe(description), parse };
+}
+
+/** A badge is a number that can be counted up. */
+function parseBadgeChange(change: FieldChange): FieldChange {
+  const { path, operation } = change;
+  const problem = 'The value must be a whole number from 0 on, or the operation Increment.';
+  if (path.length > 1) throw incorrect('badge', problem);
+  if (operation.kind === 'delete') return change;
+  if (operation.kind === 'set' && operation.value === null) return { path, operation: { kind: 'delete' } };
+  const isNumber = operation.kind === 'set' && Number.isSafeInteger(operation.value) && Number(operation.value) >= 0;
+  if (!isNumber && !(operation.kind === 'increment' && Number.isSafeInteger(operation.amount)))
+    throw incorrect('badge', problem);
+  return change;
+}
+
+const badge = z.number().int().min(0).describe('The number on the icon of an Apple app.');
+
+/** The fields that address a device at a vendor, as LeanCloud's SDKs write them (docs/vendors). */
+const ADDRESS_FORMATS = {
+  vendor: addressFormat('vendor', {
+    pattern: /^[^\p{Cc}]{1,32}$/u,
+    problem: 'The value must be a name of up to 32 characters such as "HMS", "mi" or "fcm".',
+    description:
+      'The push service of the device: `fcm`, `HMS`, `honor`, `mi`, `mi-intl`, `mz`, `oppo`, `vivo`, or `lc`: none.',
+  }),
+  registrationId: addressFormat('registrationId', {
+    pattern: /^[\x21-\x7e]{1,1024}$/,
+    problem: 'The value must be the token of the vendor: up to 1,024 visible ASCII characters.',
+    description: "The token of the vendor's push service.",
+  }),
+  deviceProfile: addressFormat('deviceProfile', {
+    pattern: /^(?:_default|[A-Za-z][A-Za-z0-9_]{0,63})$/,
+    problem: 'The value must be letters, digits and _, and begin with a letter.',
+    description: 'The credentials that the device belongs to (`gatepost vendors set --profile`).',
+  }),
+  apnsTopic: addressFormat('apnsTopic', {
+    pattern: /^[A-Za-z0-9.-]{1,255}$/,
+    problem: 'The value must be the bundle id of the app such as "com.example.app".',
+    description: 'The bundle id of an Apple app.',
+  }),
+  apnsTeamId: addressFormat('apnsTeamId', {
+    pattern: /^[A-Za-z0-9]{1,64}$/,
+    problem: 'The value must be the team id, which has 10 letters and digits.',
+    description: 'The team id of an Apple app.',
+  }),
+  badge: {
+    schema: z.union([badge, z.looseObject({ __op: z.literal('Increment') })]),
+    responseSchema: badge,
+    parse: parseBadgeChange,
+  },
+};
+
 /** A subscription is stored as a whole: its endpoint and its keys belong together. */
 function parseWebPushChange(change: FieldChange): FieldChange {
   const { path, operation } = change;
@@ -142,6 +215,7 @@ export const installationClass = defineClass<InstallationRow>()({
   hasNoInclude: true,
   isFoundById: true,
   formats: {
+    ...ADDRESS_FORMATS,
     webPush: { schema: webPush, responseSchema: webPush, parse: parseWebPushChange },
     channels: { schema: channelChange, responseSchema: channels, parse: parseChannelChange },
   },

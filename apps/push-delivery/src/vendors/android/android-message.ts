@@ -30,6 +30,8 @@ export interface AndroidMessage {
 /** A request to a vendor. */
 export interface VendorCall {
   readonly url: string;
+  /** Default: POST. */
+  readonly method?: 'GET';
   readonly headers?: Readonly<Record<string, string>>;
   /** Absent: the JSON is sent. */
   readonly form?: Readonly<Record<string, string>>;
@@ -40,15 +42,15 @@ export interface VendorCall {
 export interface VendorAnswer {
   readonly status: number;
   readonly body: JsonObject;
+  /** The time that `Retry-After` asks for. */
+  readonly restMs?: number | undefined;
 }
 
 /** A message for some devices. */
-export interface AndroidSend {
+export interface AndroidSend extends Pick<VendorPush, 'keyNo' | 'isRepeat'> {
   readonly message: AndroidMessage;
   readonly tokens: readonly string[];
   readonly accessToken: string;
-  /** Earlier attempts without a result. */
-  readonly attempt: number;
   readonly now: Date;
 }
 
@@ -70,6 +72,8 @@ export interface AndroidProtocol {
     send: AndroidSend,
     call: (request: VendorCall) => Promise<VendorAnswer>,
   ) => Promise<readonly Outcome[] | 'signIn'>;
+  /** The next tokens of the vendor's list of invalid ones, which it names once; absent where it keeps no list. */
+  readonly invalidTokens?: (call: (request: VendorCall) => Promise<VendorAnswer>) => Promise<readonly string[]>;
 }
 
 const DEFAULT_CHANNEL_MEMBERS = new Set(['alert', 'title', 'silent', 'action', 'badge', 'sound']);
@@ -121,8 +125,14 @@ export function acceptedBut(tokens: readonly string[], listed: readonly string[]
 }
 
 /** The outcome of an answer without a code that is known, by its HTTP status. */
-export function byStatus({ status }: VendorAnswer, code: string): Outcome {
+export function byStatus(answer: VendorAnswer, code: string): Outcome {
+  const { status } = answer;
   const reason = code === '' ? `status ${status}` : `code ${code}`;
-  if (status === 429 || status >= 500) return { kind: 'later', reason, slowsLane: true };
+  if (status === 429 || status >= 500) return laterFor(answer, reason);
   return status === 401 || status === 403 ? { kind: 'credentials', reason } : { kind: 'rejected', reason };
+}
+
+/** The vendor asks for fewer requests, and perhaps for none for a while. */
+export function laterFor({ restMs }: VendorAnswer, reason: string): Outcome {
+  return { kind: 'later', reason, slowsLane: true, ...(restMs === undefined ? {} : { restMs }) };
 }

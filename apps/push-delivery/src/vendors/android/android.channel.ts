@@ -1,8 +1,8 @@
 import type { Clock } from '#bootstrap';
-import { type OutboundClient, OutboundError } from '#outbound';
+import { type OutboundClient, OutboundError, type OutboundRequest } from '#outbound';
 import { type AccessToken, AccessTokens } from '../access-tokens.js';
-import { objectIn } from '../vendor-json.rules.js';
-import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
+import { objectIn, retryAfterMs } from '../vendor-json.rules.js';
+import type { CheckProblem, Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
 import {
   type AndroidMessage,
   androidMessage,
@@ -15,6 +15,9 @@ import {
 /** A token that no device has. */
 const NO_TOKEN = 'no-device-has-this-token';
 const CHECK_LIFE_MS = 3_600_000;
+/** Answers of a list that are read at once. */
+const MAX_LIST_PAGES = 50;
+const FIRST = { keyNo: 0, isRepeat: false };
 
 interface AndroidOptions {
   readonly protocol: AndroidProtocol;
@@ -43,7 +46,7 @@ export class AndroidChannel implements VendorChannel {
     const refusal = this.options.protocol.refuses?.(message);
     if (refusal !== undefined) return forAll(tokens, { kind: 'rejected', reason: refusal });
     try {
-      return await this.#attempt(message, tokens, push.attempt, true);
+      return await this.#attempt(message, tokens, push, true);
     } catch (error) {
       if (error instanceof RefusedError) return forAll(tokens, { kind: 'credentials', reason: error.message });
       if (!(error instanceof OutboundError)) throw error;
@@ -52,15 +55,27 @@ export class AndroidChannel implements VendorChannel {
     }
   }
 
-  async check(): Promise<string | undefined> {
+  async check(): Promise<CheckProblem | undefined> {
     try {
       await (this.options.protocol.signIn === undefined ? this.#sendToNobody() : this.#token.get());
       return undefined;
     } catch (error) {
-      if (error instanceof RefusedError)
-        return `The vendor does not accept the ids and the secret: compare them with its console. (${error.message})`;
-      return `No answer from the vendor: ${(error as Error).message}.`;
+      if (!(error instanceof RefusedError))
+        return { isRefusal: false, text: `No answer from the vendor: ${(error as Error).message}.` };
+      const text = `The vendor does not accept the ids and the secret: compare them with its console. (${error.message})`;
+      return { isRefusal: true, text };
     }
+  }
+
+  async invalidTokens(): Promise<readonly string[]> {
+    const { protocol } = this.options;
+    const tokens: string[] = [];
+    for (let page = 0; protocol.invalidTokens !== undefined && page < MAX_LIST_PAGES; page += 1) {
+      const more = await protocol.invalidTokens((call) => this.#call(call));
+      if (more.length === 0) break;
+      tokens.push(...more);
+    }
+    return tokens;
   }
 
   close(): void {
@@ -70,16 +85,16 @@ export class AndroidChannel implements VendorChannel {
   async #attempt(
     message: AndroidMessage,
     tokens: readonly string[],
-    attempt: number,
+    { keyNo, isRepeat }: Pick<VendorPush, 'keyNo' | 'isRepeat'>,
     mayRenew: boolean,
   ): Promise<readonly Outcome[]> {
     const { protocol, clock } = this.options;
     const accessToken = await this.#token.get();
-    const send = { message, tokens, accessToken, attempt, now: clock.now() };
+    const send = { message, tokens, accessToken, keyNo, isRepeat, now: clock.now() };
     const outcomes = await protocol.send(send, (call) => this.#call(call));
     if (outcomes !== 'signIn') return outcomes;
     this.#token.forget();
-    if (mayRenew) return this.#attempt(message, tokens, attempt, false);
+    if (mayRenew) return this.#attempt(message, tokens, { keyNo, isRepeat }, false);
     return forAll(tokens, { kind: 'credentials', reason: 'the access token is refused' });
   }
 
@@ -87,8 +102,8 @@ export class AndroidChannel implements VendorChannel {
   async #sendToNobody(): Promise<void> {
     const expiresAt = new Date(this.options.clock.now().getTime() + CHECK_LIFE_MS);
     const message = { body: '{"alert":"Check"}', bodies: {} };
-    const push = { appId: '', objectId: NO_TOKEN, data: {}, message, prod: 'prod' as const, expiresAt, attempt: 0 };
-    const [outcome] = await this.#attempt(this.#messageOf(push), [NO_TOKEN], 0, false);
+    const push = { appId: '', objectId: NO_TOKEN, data: {}, message, prod: 'prod' as const, expiresAt, ...FIRST };
+    const [outcome] = await this.#attempt(this.#messageOf(push), [NO_TOKEN], push, false);
     if (outcome?.kind === 'credentials') throw new RefusedError(outcome.reason);
   }
 
@@ -103,12 +118,13 @@ export class AndroidChannel implements VendorChannel {
     return access;
   }
 
-  async #call({ url, headers = {}, form, json }: VendorCall): Promise<VendorAnswer> {
+  async #call({ url, method, headers = {}, form, json }: VendorCall): Promise<VendorAnswer> {
     const type = form === undefined ? 'application/json' : 'application/x-www-form-urlencoded';
     const body = form === undefined ? JSON.stringify(json ?? {}) : new URLSearchParams(form).toString();
-    const options = { method: 'POST' as const, headers: { 'content-type': type, ...headers }, body };
-    const { status, text } = await this.options.outbound.send(new URL(url), options);
-    return { status, body: objectIn(text) };
+    const options: OutboundRequest =
+      method === 'GET' ? { method, headers } : { method: 'POST', headers: { 'content-type': type, ...headers }, body };
+    const { status, text, retryAfter } = await this.options.outbound.send(new URL(url), options);
+    return { status, body: objectIn(text), restMs: retryAfterMs(retryAfter) };
   }
 
   #messageOf(push: VendorPush): AndroidMessage {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
-import { cut, objectIn } from '../vendor-json.rules.js';
+import { cut, objectIn, retryAfterMs } from '../vendor-json.rules.js';
 import { androidMessage, type AndroidProtocol, type VendorCall } from './android-message.js';
 import { honorProtocol, huaweiProtocol } from './huawei.protocol.js';
 import { meizuProtocol, oppoProtocol, vivoProtocol } from './signed.protocols.js';
@@ -13,7 +13,7 @@ const URLS = { push: 'https://push', token: 'https://token' };
 const PROTOCOLS: Readonly<Record<string, AndroidProtocol>> = {
   huawei: huaweiProtocol({ appId: '1', appSecret: 's' }, URLS),
   honor: honorProtocol({ appId: '1', clientId: 'c', clientSecret: 's' }, URLS),
-  xiaomi: xiaomiProtocol({ packageName: 'com.example.app', appSecret: 's' }, ''),
+  xiaomi: xiaomiProtocol({ packageName: 'com.example.app', appSecret: 's' }, { push: '', feedback: '' }),
   oppo: oppoProtocol({ appKey: 'k', masterSecret: 's' }, 'https://push'),
   vivo: vivoProtocol({ appId: '1', appKey: 'k', appSecret: 's' }, 'https://push'),
   meizu: meizuProtocol({ appId: '1', appSecret: 's' }, 'https://push'),
@@ -26,14 +26,30 @@ const protocolOf = (name: string): AndroidProtocol => {
 const messageOf = (data: JsonObject, { blocks }: AndroidProtocol) => {
   const message = { body: JSON.stringify(data), bodies: {} };
   const expiresAt = new Date('2026-12-01T01:00:00Z');
-  const push = { appId: 'app', objectId: ID, data, message, prod: 'prod' as const, expiresAt, attempt: 0 };
+  const push = {
+    appId: 'app',
+    objectId: ID,
+    data,
+    message,
+    prod: 'prod' as const,
+    expiresAt,
+    keyNo: 0,
+    isRepeat: false,
+  };
   return androidMessage(push, { blocks, title: 'Shop', now: NOW });
 };
 /** The last request of a message to two tokens. */
 const requested = async (name: string, data: JsonObject): Promise<VendorCall> => {
   const protocol = protocolOf(name);
   const calls: VendorCall[] = [];
-  const send = { message: messageOf(data, protocol), tokens: ['a', 'b'], accessToken: 'access', attempt: 0, now: NOW };
+  const send = {
+    message: messageOf(data, protocol),
+    tokens: ['a', 'b'],
+    accessToken: 'access',
+    keyNo: 0,
+    isRepeat: false,
+    now: NOW,
+  };
   await protocol.send(send, (call) => {
     calls.push(call);
     return Promise.resolve({ status: 200, body: { result: 0, taskId: 't' } });
@@ -151,7 +167,8 @@ describe('an answer of an Android vendor', () => {
         message: messageOf(DATA, protocol),
         tokens: ['a', 'b', 'c'],
         accessToken: 'x',
-        attempt: 0,
+        keyNo: 0,
+        isRepeat: false,
         now: NOW,
       };
       const members = fc.dictionary(
@@ -180,6 +197,88 @@ describe('a text that is too long', () => {
         expect(short.isWellFormed()).toBe(true);
         if (text.length <= limit) expect(short).toBe(text);
       }),
+    );
+  });
+});
+
+describe('the request id of vivo', () => {
+  const protocol = protocolOf('vivo');
+  const sendOnce = async (answer: JsonObject, own: { keyNo?: number; isRepeat?: boolean; tokens?: string[] } = {}) => {
+    const calls: VendorCall[] = [];
+    const message = messageOf({ alert: 'hello' }, protocol);
+    const send = { message, tokens: ['a', 'b'], accessToken: 'access', keyNo: 0, isRepeat: false, now: NOW, ...own };
+    const outcomes = await protocol.send(send, (call) => {
+      calls.push(call);
+      const isStored = call.url.endsWith('saveListPayload');
+      return Promise.resolve({ status: 200, body: isStored ? { result: 0, taskId: 't' } : answer });
+    });
+    return { outcomes, ids: calls.map(({ json }) => json?.['requestId']) };
+  };
+  const SEEN = { result: 10_056, desc: 'repeated requestId' };
+
+  it('stays after a crash or a lost answer, changes after an answer, and is never that of a stored message', async () => {
+    const [first, repeat, answered] = await Promise.all([
+      sendOnce({ result: 0 }),
+      sendOnce({ result: 0 }, { isRepeat: true }),
+      sendOnce({ result: 0 }, { keyNo: 1 }),
+    ]);
+    expect(repeat.ids[1]).toBe(first.ids[1]);
+    expect(answered.ids[1]).not.toBe(first.ids[1]);
+    expect(new Set([...first.ids, ...repeat.ids, ...answered.ids]).size).toBe(5);
+  });
+
+  it('that vivo has seen means that the devices have the message, where it may be repeated', async () => {
+    expect((await sendOnce(SEEN, { isRepeat: true })).outcomes).toEqual([{ kind: 'accepted' }, { kind: 'accepted' }]);
+    expect((await sendOnce(SEEN, { isRepeat: true, tokens: ['a'] })).outcomes).toEqual([{ kind: 'accepted' }]);
+    expect((await sendOnce(SEEN)).outcomes).toMatchObject([{ kind: 'rejected' }, { kind: 'rejected' }]);
+    const refused = await sendOnce({ result: 10_072, desc: 'requestId: too fast' }, { isRepeat: true });
+    expect(refused.outcomes).toMatchObject([{ kind: 'later' }, { kind: 'later' }]);
+  });
+});
+
+describe('the list of invalid tokens of Xiaomi', () => {
+  const listOf = async (body: JsonObject, region: string) => {
+    const protocol = xiaomiProtocol({ packageName: 'p', appSecret: 's', region }, { push: '', feedback: '' });
+    let asked: VendorCall | undefined;
+    const tokens = await protocol.invalidTokens?.((call) => {
+      asked = call;
+      return Promise.resolve({ status: 200, body });
+    });
+    return { tokens, asked };
+  };
+
+  it('is asked for at the host of the region, and has an end', async () => {
+    const { tokens, asked } = await listOf({ code: 0, data: { list: ['a', 'b'] } }, 'cn');
+    expect(tokens).toEqual(['a', 'b']);
+    expect(asked).toEqual({
+      url: 'https://feedback.xmpush.xiaomi.com/v1/feedback/fetch_invalid_regids',
+      method: 'GET',
+      headers: { authorization: 'key=s' },
+    });
+    expect((await listOf({ code: 10_035 }, 'eu')).tokens).toEqual([]);
+    await expect(listOf({ code: 10_030 }, 'eu')).rejects.toThrow('Xiaomi answers code 10030');
+  });
+});
+
+describe('Retry-After', () => {
+  it.each([
+    ['120', 120_000],
+    ['Tue, 01 Dec 2026 00:01:00 GMT', 60_000],
+    ['0', undefined],
+    ['soon', undefined],
+    ['Tue, 01 Dec 2020 00:00:00 GMT', undefined],
+    [undefined, undefined],
+  ])('%j asks for %j ms', (header, ms) => {
+    expect(retryAfterMs(header, NOW.getTime())).toBe(ms);
+  });
+
+  it.each(Object.keys(PROTOCOLS))('rests the lane of %s', async (name) => {
+    const protocol = protocolOf(name);
+    const message = messageOf({ alert: 'hello' }, protocol);
+    const send = { message, tokens: ['a', 'b'], accessToken: 'access', keyNo: 0, isRepeat: false, now: NOW };
+    const outcomes = await protocol.send(send, () => Promise.resolve({ status: 503, body: {}, restMs: 7_000 }));
+    expect(outcomes).toEqual(
+      ['a', 'b'].map(() => ({ kind: 'later', reason: 'status 503', slowsLane: true, restMs: 7_000 })),
     );
   });
 });

@@ -6,6 +6,7 @@ import {
   byStatus,
   clickIntent,
   forAll,
+  laterFor,
   type VendorAnswer,
 } from './android-message.js';
 import { objectIn, textOr, codeOf, merged, objectOr, textsIn } from '../vendor-json.rules.js';
@@ -136,6 +137,6 @@ function outcomesOf(
   if (code === ALL_INVALID) return forAll(tokens, { kind: 'invalid', reason, isDoubtful: true });
   if (SIGN_IN_AGAIN.has(code)) return 'signIn';
   if (code === NO_PERMISSION) return forAll(tokens, { kind: 'credentials', reason });
-  if (LATER.has(code)) return forAll(tokens, { kind: 'later', reason, slowsLane: true });
+  if (LATER.has(code)) return forAll(tokens, laterFor(answer, reason));
   return forAll(tokens, byStatus(answer, code));
 }

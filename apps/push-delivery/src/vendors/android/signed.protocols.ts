@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { JsonObject, VendorCredentials } from '#contracts';
 import type { Outcome } from '../vendor.types.js';
 import {
@@ -7,9 +7,10 @@ import {
   type AndroidSend,
   byStatus,
   forAll,
+  laterFor,
   type VendorAnswer,
 } from './android-message.js';
-import { textsIn, codeOf, cut, merged, objectOr } from '../vendor-json.rules.js';
+import { textsIn, codeOf, cut, merged, objectOr, textOr } from '../vendor-json.rules.js';
 
 // OPPO, vivo and Meizu sign requests with a hash. Facts: open.oppomobile.com 11236 to 11239, dev.vivo.com.cn 362 and open-wiki.flyme.cn,
 // as public clients quote them (2024).
@@ -93,7 +94,7 @@ function oppoOutcome(answer: VendorAnswer, code: string): Outcome {
   const reason = `code ${code}`;
   if (code === '0') return { kind: 'accepted' };
   if (code === OPPO_INVALID) return { kind: 'invalid', reason, isDoubtful: true };
-  if (OPPO_LATER.has(code)) return { kind: 'later', reason, slowsLane: true };
+  if (OPPO_LATER.has(code)) return laterFor(answer, reason);
   return OPPO_CREDENTIALS.has(code) ? { kind: 'credentials', reason } : byStatus(answer, code);
 }
 
@@ -106,6 +107,8 @@ const VIVO_SIGN_IN_AGAIN = '10000';
 const VIVO_INVALID = new Set(['10302', '10054']);
 const VIVO_LATER = new Set(['10072', '10252', '10040']);
 const VIVO_DAY_LIMITS = new Set(['10070', '10071', '10073']);
+/** vivo's pages name no code for a request id that it has seen: the description does. */
+const REPEATED_ID = /request ?id/i;
 /** Status of a user in an answer: not a device for tests. */
 const VIVO_NOT_A_TESTER = 4;
 
@@ -130,36 +133,40 @@ export function vivoProtocol(
       const { tokens, accessToken: authToken } = send;
       const headers = { authToken };
       const message = vivoMessage(send, appId, category);
+      const requestId = vivoRequestId(send);
       if (tokens.length === 1) {
         const answer = await call({
           url: `${url}/message/send`,
           headers,
-          json: { ...message, regId: tokens[0] ?? '' },
+          json: { ...message, requestId, regId: tokens[0] ?? '' },
         });
-        return vivoOutcomes(answer, tokens, [answer.body['invalidUser']]);
+        return vivoOutcomes(answer, send, [answer.body['invalidUser']]);
       }
-      const stored = await call({ url: `${url}/message/saveListPayload`, headers, json: message });
+      // A stored message reaches no device: its id may be new each time.
+      const payload = { ...message, requestId: randomUUID() };
+      const stored = await call({ url: `${url}/message/saveListPayload`, headers, json: payload });
       const taskId = stored.body['taskId'];
-      if (codeOf(stored.body['result']) !== '0' || taskId === undefined) return vivoOutcomes(stored, tokens, []);
-      const list = { appId, regIds: [...tokens], taskId, requestId: message['requestId'] ?? '' };
+      if (codeOf(stored.body['result']) !== '0' || taskId === undefined)
+        return vivoOutcomes(stored, { ...send, isRepeat: false }, []);
+      const list = { appId, regIds: [...tokens], taskId, requestId };
       const answer = await call({ url: `${url}/message/pushToList`, headers, json: list });
       const { invalidUsers } = answer.body;
-      return vivoOutcomes(answer, tokens, Array.isArray(invalidUsers) ? invalidUsers : []);
+      return vivoOutcomes(answer, send, Array.isArray(invalidUsers) ? invalidUsers : []);
     },
   };
 }
 
 /**
- * vivo refuses a request id that it has seen. A crash repeats the id, so that no device gets the message twice; an attempt that was
- * answered has an id of its own.
+ * vivo refuses a request id that it has seen. A crash and a lost answer repeat the id, so that no device gets the message twice; an
+ * attempt after an answer has an id of its own.
  */
-function vivoMessage(
-  { message, tokens, attempt }: AndroidSend,
-  appId: string,
-  category: string | undefined,
-): JsonObject {
-  const { title, text, custom, pushId, notifyId, seconds, block } = message;
-  const { alert: _alert, title: _title, ...own } = block;
+function vivoRequestId({ message, tokens, keyNo }: AndroidSend): string {
+  return hash('sha256', [message.pushId, keyNo, ...tokens].join(' '));
+}
+
+function vivoMessage({ message }: AndroidSend, appId: string, category: string | undefined): JsonObject {
+  const { title, text, custom, notifyId, seconds, block } = message;
+  const { alert: _alert, title: _title, requestId: _id, ...own } = block;
   const map = { payload: JSON.stringify(custom) };
   const base = {
     appId,
@@ -174,21 +181,22 @@ function vivoMessage(
     notifyId: Math.max(1, notifyId),
     ...(JSON.stringify(map).length > VIVO_MAX_MAP ? {} : { clientCustomMap: map }),
   };
-  const requestId = hash('sha256', [pushId, attempt, ...tokens].join(' '));
-  return { ...merged(base, own), requestId };
+  return merged(base, own);
 }
 
 function vivoOutcomes(
   answer: VendorAnswer,
-  tokens: readonly string[],
+  { tokens, isRepeat }: AndroidSend,
   invalidUsers: readonly (JsonObject[string] | undefined)[],
 ): Outcome[] | 'signIn' {
   const code = codeOf(answer.body['result']);
   const reason = `code ${code}`;
   if (code === VIVO_SIGN_IN_AGAIN) return 'signIn';
   if (VIVO_INVALID.has(code)) return forAll(tokens, { kind: 'invalid', reason, isDoubtful: true });
-  if (VIVO_LATER.has(code)) return forAll(tokens, { kind: 'later', reason, slowsLane: true });
+  if (VIVO_LATER.has(code)) return forAll(tokens, laterFor(answer, reason));
   if (VIVO_DAY_LIMITS.has(code)) return forAll(tokens, { kind: 'rejected', reason: 'the limit of the day' });
+  if (code !== '0' && isRepeat && REPEATED_ID.test(textOr(answer.body['desc'], '')))
+    return forAll(tokens, { kind: 'accepted' });
   if (code !== '0') return forAll(tokens, byStatus(answer, code));
   const states = new Map(invalidUsers.map(objectOr).map(({ userid, status }) => [userid, Number(status)]));
   return tokens.map((token): Outcome => {
@@ -237,7 +245,7 @@ function meizuMessage({ title, text, payload, seconds, block }: AndroidMessage):
 function meizuOutcomes(answer: VendorAnswer, tokens: readonly string[]): Outcome[] {
   const code = codeOf(answer.body['code']);
   const reason = `code ${code}`;
-  if (MEIZU_LATER.has(code)) return forAll(tokens, { kind: 'later', reason, slowsLane: true });
+  if (MEIZU_LATER.has(code)) return forAll(tokens, laterFor(answer, reason));
   if (MEIZU_CREDENTIALS.has(code)) return forAll(tokens, { kind: 'credentials', reason });
   if (code !== '200') return forAll(tokens, byStatus(answer, code));
   const invalid = meizuInvalid(objectOr(answer.body['value']));

@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject, VendorCredentials } from '#contracts';
-import { acceptedBut, type AndroidMessage, type AndroidProtocol, byStatus, forAll } from './android-message.js';
-import { codeOf, cut, objectOr } from '../vendor-json.rules.js';
+import {
+  acceptedBut,
+  type AndroidMessage,
+  type AndroidProtocol,
+  byStatus,
+  forAll,
+  laterFor,
+} from './android-message.js';
+import { codeOf, cut, objectOr, textsIn } from '../vendor-json.rules.js';
 
 // Facts: Xiaomi, dev.mi.com pId=1559 (interface) and 1560 (codes, 2024-10-18).
 
@@ -16,6 +23,8 @@ const FIELDS = ['pass_through', 'notify_type', 'notify_id', 'time_to_live', 'tim
 const ALL_INVALID = '20301';
 const LATER = new Set(['10001', '10002', '10003', '10027', '10037']);
 const CREDENTIALS = '21301';
+/** No invalid token is left on the list. */
+const NONE_LEFT = '10035';
 /** The limit of a day: nothing more is taken before midnight in Beijing. */
 const DAY_LIMITS = new Set(['10034', '200001']);
 
@@ -28,19 +37,27 @@ const URLS: ReadonlyMap<string, string> = new Map([
   ['eu', 'https://fr-api.xmpush.global.xiaomi.com'],
 ]);
 
-/** Xiaomi's push service. @param replacedUrl empty: the host of the region */
+const FEEDBACK_URLS = {
+  china: 'https://feedback.xmpush.xiaomi.com',
+  abroad: 'https://feedback.xmpush.global.xiaomi.com',
+};
+
+/** Xiaomi's push service. @param replaced empty: the hosts of the region */
 export function xiaomiProtocol(
   { appSecret, packageName, channelId, region = 'cn' }: VendorCredentials<'xiaomi'>,
-  replacedUrl: string,
+  replaced: { readonly push: string; readonly feedback: string },
 ): AndroidProtocol {
-  const url = replacedUrl === '' ? (URLS.get(region) ?? '') : replacedUrl;
+  const url = replaced.push === '' ? (URLS.get(region) ?? '') : replaced.push;
+  const feedbackUrl =
+    replaced.feedback === '' ? FEEDBACK_URLS[region === 'cn' ? 'china' : 'abroad'] : replaced.feedback;
+  const headers = { authorization: `key=${appSecret}` };
   return {
     blocks: ['mi'],
     tokensPerRequest: TOKENS,
     send: async ({ message, tokens }, call) => {
       const answer = await call({
         url: `${url}/v3/message/regid`,
-        headers: { authorization: `key=${appSecret}` },
+        headers,
         form: { registration_id: tokens.join(','), restricted_package_name: packageName, ...form(message, channelId) },
       });
       const code = codeOf(answer.body['code']);
@@ -48,9 +65,16 @@ export function xiaomiProtocol(
       if (code === '0') return acceptedBut(tokens, badTokens(objectOr(answer.body['data'])), 'bad_regids');
       if (code === ALL_INVALID) return forAll(tokens, { kind: 'invalid', reason, isDoubtful: true });
       if (code === CREDENTIALS) return forAll(tokens, { kind: 'credentials', reason });
-      if (LATER.has(code)) return forAll(tokens, { kind: 'later', reason, slowsLane: true });
+      if (LATER.has(code)) return forAll(tokens, laterFor(answer, reason));
       if (DAY_LIMITS.has(code)) return forAll(tokens, { kind: 'rejected', reason: 'the limit of the day' });
       return forAll(tokens, byStatus(answer, code));
+    },
+    invalidTokens: async (call) => {
+      const { body } = await call({ url: `${feedbackUrl}/v1/feedback/fetch_invalid_regids`, method: 'GET', headers });
+      const code = codeOf(body['code']);
+      if (code === NONE_LEFT) return [];
+      if (code !== '0') throw new Error(`Xiaomi answers code ${code}`);
+      return textsIn(objectOr(body['data'])['list']);
     },
   };
 }

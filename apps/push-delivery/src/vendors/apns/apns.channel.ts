@@ -2,10 +2,10 @@ import { createHash, randomBytes } from 'node:crypto';
 import { importPKCS8, SignJWT } from 'jose';
 import type { VendorCredentials } from '#contracts';
 import { Http2Client, Http2Error } from '../http2-client.js';
-import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
+import { retryAfterMs } from '../vendor-json.rules.js';
+import type { CheckProblem, Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
 import { answerOf, apnsMessage, type ApnsMessage, apnsOutcome, apnsTopic, isApnsToken } from './apns.rules.js';
 
-const CONNECTIONS = 2;
 const TIMEOUT_MS = 10_000;
 /** Apple accepts a token for 60 minutes, and a new one each 20 minutes. */
 const TOKEN_LIFE_MS = 40 * 60_000;
@@ -36,9 +36,9 @@ export class ApnsChannel implements VendorChannel {
     credentials: VendorCredentials<'apns'>,
     topics: readonly string[],
     private readonly environment: 'dev' | 'prod',
-    url: string,
+    server: { readonly url: string; readonly connections: number },
   ) {
-    this.#client = new Http2Client(url, { connections: CONNECTIONS, timeoutMs: TIMEOUT_MS });
+    this.#client = new Http2Client(server.url, { connections: server.connections, timeoutMs: TIMEOUT_MS });
     this.#token = new ProviderToken(credentials);
     this.#topics = topics;
   }
@@ -47,7 +47,7 @@ export class ApnsChannel implements VendorChannel {
     return Promise.all(targets.map((target) => this.#sendOne(push, target)));
   }
 
-  async check(): Promise<string | undefined> {
+  async check(): Promise<CheckProblem | undefined> {
     for (const topic of this.#topics.slice(0, MAX_CHECKED_TOPICS)) {
       // No device has a random token: this answer shows that Apple accepts everything else.
       const headers = {
@@ -61,10 +61,11 @@ export class ApnsChannel implements VendorChannel {
         headers,
         '{"aps":{"content-available":1}}',
       ).catch((error: unknown) => (error instanceof Http2Error ? error.message : String(error)));
-      if (typeof answer === 'string') return `No answer from Apple: ${answer}.`;
+      if (typeof answer === 'string') return { isRefusal: false, text: `No answer from Apple: ${answer}.` };
       const { reason } = answerOf(answer.text, answer.status);
       if (answer.status === 200 || reason === 'BadDeviceToken' || reason === 'Unregistered') continue;
-      return `${topic}: ${PROBLEMS[reason] ?? 'Apple refuses.'} (${reason})`;
+      const isRefusal = apnsOutcome(answer.status, answer.text, 'prod').kind !== 'later';
+      return { isRefusal, text: `${topic}: ${PROBLEMS[reason] ?? 'Apple refuses.'} (${reason})` };
     }
     return undefined;
   }
@@ -90,8 +91,9 @@ export class ApnsChannel implements VendorChannel {
     mayRenew: boolean,
   ): Promise<Outcome> {
     try {
-      const { status, text } = await this.#request(target.token, headers, body);
-      const outcome = apnsOutcome(status, text, this.environment);
+      const answer = await this.#request(target.token, headers, body);
+      const asked = retryAfterMs(answer.headers['retry-after']);
+      const outcome = apnsOutcome(answer.status, answer.text, this.environment, asked);
       const isExpired = outcome.kind === 'credentials' && outcome.reason === 'ExpiredProviderToken';
       if (isExpired && mayRenew && this.#token.renew()) return await this.#attempt(target, headers, body, false);
       return outcome;

@@ -12,7 +12,8 @@ const pushOf = (data: JsonObject, apns: { topic?: string } = {}): VendorPush => 
   message: { body: JSON.stringify({ ...data, _expiration_time: '2026-12-01T01:00:00.000Z' }), bodies: {}, apns },
   prod: 'prod',
   expiresAt: new Date('2026-12-01T01:00:00Z'),
-  attempt: 0,
+  keyNo: 0,
+  isRepeat: false,
 });
 const built = (data: JsonObject, badge: number | null = null) => {
   const message = apnsMessage(pushOf(data), 'ios');

@@ -137,6 +137,8 @@ function bodyOf(payload: JsonObject): (badge: number | null) => string {
   return (badge) => JSON.stringify({ ...payload, aps: { ...aps, badge: badge ?? 1 } });
 }
 
+const TOPIC = /^[A-Za-z0-9.-]{1,255}$/;
+
 /** The topic of a request for a device; undefined where it is not known. */
 export function apnsTopic(
   { message }: VendorPush,
@@ -146,6 +148,8 @@ export function apnsTopic(
 ): string | undefined {
   const topic = message.apns?.topic ?? target.topic ?? (topics.length === 1 ? topics[0] : undefined);
   const suffix = TOPIC_SUFFIXES[pushType];
+  // It becomes a header.
+  if (topic !== undefined && !TOPIC.test(topic)) return undefined;
   return topic === undefined || topic.endsWith(suffix) ? topic : `${topic}${suffix}`;
 }
 
@@ -173,7 +177,7 @@ const KINDS: ReadonlyMap<string, Outcome['kind']> = new Map([
 ]);
 
 /** The outcome of a device, from the answer to its request. */
-export function apnsOutcome(status: number, text: string, prod: 'dev' | 'prod'): Outcome {
+export function apnsOutcome(status: number, text: string, prod: 'dev' | 'prod', retryAfterMs?: number): Outcome {
   if (status === 200) return { kind: 'accepted' };
   const { reason, timestamp } = answerOf(text, status);
   if (status === 410) return { kind: 'invalid', reason, ...(timestamp === undefined ? {} : { since: timestamp }) };
@@ -181,14 +185,14 @@ export function apnsOutcome(status: number, text: string, prod: 'dev' | 'prod'):
   if (reason === 'BadDeviceToken' && prod === 'prod') return { kind: 'invalid', reason, isDoubtful: true };
   if (KINDS.get(reason) === CREDENTIALS) return { kind: 'credentials', reason };
   const isLater = status >= 500 || status === 429 || KINDS.get(reason) === 'later';
-  return isLater ? laterBecause(reason) : { kind: 'rejected', reason };
+  return isLater ? laterBecause(reason, retryAfterMs) : { kind: 'rejected', reason };
 }
 
-function laterBecause(reason: string): Outcome {
+function laterBecause(reason: string, restMs: number | undefined): Outcome {
   // This answer concerns one device.
   if (reason === 'TooManyRequests') return { kind: 'later', reason };
-  const rest = reason === 'TooManyProviderTokenUpdates' ? { restMs: TOKEN_REST_MS } : {};
-  return { kind: 'later', reason, slowsLane: true, ...rest };
+  const restsMs = reason === 'TooManyProviderTokenUpdates' ? TOKEN_REST_MS : restMs;
+  return { kind: 'later', reason, slowsLane: true, ...(restsMs === undefined ? {} : { restMs: restsMs }) };
 }
 
 /** The reason of a refusal, bounded: it becomes a key of the push's record. */

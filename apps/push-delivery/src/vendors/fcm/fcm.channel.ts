@@ -6,10 +6,9 @@ import { type AccessToken, AccessTokens } from '../access-tokens.js';
 import { Http2Client, Http2Error } from '../http2-client.js';
 import type { ServiceAccount } from '../vendor-credentials.js';
 import { objectIn } from '../vendor-json.rules.js';
-import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
+import type { CheckProblem, Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
 import { fcmMessage, fcmOutcome, fcmReason } from './fcm.rules.js';
 
-const CONNECTIONS = 2;
 const TIMEOUT_MS = 20_000;
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
@@ -18,6 +17,7 @@ interface FcmOptions {
   readonly account: ServiceAccount;
   readonly url: string;
   readonly tokenUrl: string;
+  readonly connections: number;
   readonly outbound: OutboundClient;
   readonly clock: Clock;
 }
@@ -41,7 +41,8 @@ export class FcmChannel implements VendorChannel {
   #message: { readonly push: VendorPush; readonly content: JsonObject | string } | undefined;
 
   constructor(private readonly options: FcmOptions) {
-    this.#client = new Http2Client(options.url, { connections: CONNECTIONS, timeoutMs: TIMEOUT_MS });
+    const { url, connections } = options;
+    this.#client = new Http2Client(url, { connections, timeoutMs: TIMEOUT_MS });
     this.#token = new AccessTokens(() => signIn(options));
   }
 
@@ -51,7 +52,7 @@ export class FcmChannel implements VendorChannel {
     return Promise.all(targets.map(({ token }) => this.#attempt({ message: { token, ...content } }, true)));
   }
 
-  async check(): Promise<string | undefined> {
+  async check(): Promise<CheckProblem | undefined> {
     const project = this.options.account.project_id;
     try {
       const message = { token: 'no-device-has-this-token', data: { payload: '{}' } };
@@ -59,13 +60,19 @@ export class FcmChannel implements VendorChannel {
       const { reason } = fcmReason(text, status);
       // The token is the only mistake of the message: Google accepts everything else.
       if (status === 200 || reason === 'INVALID_ARGUMENT' || reason === 'UNREGISTERED') return undefined;
-      if (reason === 'PERMISSION_DENIED')
-        return `Google does not let this account send for the project ${project}: enable the Firebase Cloud Messaging API (V1) and give the account the role Firebase Admin. (${reason})`;
-      return `Google refuses. (${reason})`;
+      const isRefusal = status < 500 && status !== 429;
+      if (reason !== 'PERMISSION_DENIED') return { isRefusal, text: `Google refuses. (${reason})` };
+      return {
+        isRefusal,
+        text: `Google does not let this account send for the project ${project}: enable the Firebase Cloud Messaging API (V1) and give the account the role Firebase Admin. (${reason})`,
+      };
     } catch (error) {
-      if (error instanceof SignInError && error.isRefused)
-        return `Google does not accept the service account: generate a new private key in the Firebase console. (${error.message})`;
-      return `No answer from Google: ${(error as Error).message}.`;
+      if (!(error instanceof SignInError && error.isRefused))
+        return { isRefusal: false, text: `No answer from Google: ${(error as Error).message}.` };
+      return {
+        isRefusal: true,
+        text: `serviceAccount: Google does not accept it. Its key may have expired or been deleted: generate a new private key in the Firebase console (Project settings, Service accounts). (${error.message})`,
+      };
     }
   }
 

@@ -14,7 +14,8 @@ const built = (data: JsonObject) =>
       message: { body: JSON.stringify(data), bodies: {} },
       prod: 'prod',
       expiresAt: new Date('2026-12-01T01:00:00Z'),
-      attempt: 0,
+      keyNo: 0,
+      isRepeat: false,
     },
     NOW,
   );

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { isJsonObject } from '#objects';
-import { merged, objectIn, objectOr } from '../vendor-json.rules.js';
+import { merged, objectIn, objectOr, retryAfterMs } from '../vendor-json.rules.js';
 import type { Outcome, VendorPush } from '../vendor.types.js';
 
 // Facts: Firebase, REST reference `projects.messages` and "FCM error codes"; LeanCloud's client reads `data.payload` and needs a
@@ -66,8 +66,8 @@ export function fcmOutcome(status: number, text: string, retryAfter: string | un
 }
 
 function laterAfter(reason: string, retryAfter: string | undefined, unsaid: { restMs?: number } = {}): Outcome {
-  const seconds = Number(retryAfter);
-  return { kind: 'later', reason, slowsLane: true, ...(seconds > 0 ? { restMs: seconds * 1_000 } : unsaid) };
+  const restMs = retryAfterMs(retryAfter);
+  return { kind: 'later', reason, slowsLane: true, ...(restMs === undefined ? unsaid : { restMs }) };
 }
 
 /** @returns the error code, bounded; `isAboutToken`: the message itself was valid */

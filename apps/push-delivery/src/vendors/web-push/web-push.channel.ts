@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { type OutboundClient, OutboundError } from '#outbound';
-import { codeOf, objectIn, objectOr } from '../vendor-json.rules.js';
+import { codeOf, objectIn, objectOr, retryAfterMs } from '../vendor-json.rules.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
 import {
   areSubscriptionKeys,
@@ -48,7 +48,7 @@ export class WebPushChannel implements VendorChannel {
   }
 
   /** There is no service to sign in at: subscriptions of browsers name theirs. */
-  async check(): Promise<string | undefined> {
+  async check(): Promise<undefined> {
     await this.#authorization('https://localhost');
     return undefined;
   }
@@ -67,12 +67,16 @@ export class WebPushChannel implements VendorChannel {
     const { endpoint, keys } = subscription;
     try {
       const headers = await this.#headers(push, endpoint, message['silent'] === true);
-      const { status, text: answer } = await this.options.outbound.send(endpoint, {
+      const {
+        status,
+        text: answer,
+        retryAfter,
+      } = await this.options.outbound.send(endpoint, {
         method: 'POST',
         headers,
         body: encrypt(text, keys),
       });
-      return outcomeOf(status, answer);
+      return outcomeOf(status, answer, retryAfterMs(retryAfter));
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error;
       // A guarded address is no failure of the network: it stays refused.
@@ -111,9 +115,11 @@ function subscriptionIn(text: string): Subscription | undefined {
 }
 
 /** 404 and 410: the subscription has ended. Refusals of the authorization concern one subscription: it may belong to another key. */
-function outcomeOf(status: number, answer: string): Outcome {
+function outcomeOf(status: number, answer: string, restMs: number | undefined): Outcome {
   if (status >= 200 && status < 300) return { kind: 'accepted' };
   const reason = codeOf(objectIn(answer)['reason']) || `status ${status}`;
   if (status === 404 || status === 410) return { kind: 'invalid', reason };
-  return status === 429 || status >= 500 ? { kind: 'later', reason } : { kind: 'rejected', reason };
+  if (status !== 429 && status < 500) return { kind: 'rejected', reason };
+  // Other browsers have other push services: the lane goes on.
+  return { kind: 'later', reason, ...(restMs === undefined ? {} : { restMs }) };
 }

@@ -1,0 +1,64 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { PeriodicJob } from '#bootstrap';
+import { messageOf } from '#errors';
+import { Metrics, ProcessInfo } from '#observability';
+import { VendorChannels } from './vendor-channels.js';
+import { type ListedLane, VendorLanesRepository } from './vendor-lanes.repository.js';
+import { OUTSIDE_CHINA, parseLane } from './vendor-route.rules.js';
+
+const INTERVAL_MS = 30_000;
+/** Xiaomi permits few requests for its list. */
+const LIST_SECONDS = 3_600;
+
+/** Reports that this process sends, and reads Xiaomi's list of invalid tokens each hour in one process. */
+@Injectable()
+export class VendorHousekeeping extends PeriodicJob {
+  readonly #logger = new Logger('Vendors');
+
+  constructor(
+    private readonly lanes: VendorLanesRepository,
+    private readonly channels: VendorChannels,
+    private readonly process: ProcessInfo,
+    metrics: Metrics,
+  ) {
+    super({ name: 'vendor-housekeeping', intervalMs: INTERVAL_MS, metrics });
+  }
+
+  override onApplicationBootstrap(): void {
+    this.lanes.report(this.process.instance).catch(() => undefined);
+    super.onApplicationBootstrap();
+  }
+
+  override async beforeApplicationShutdown(): Promise<void> {
+    await super.beforeApplicationShutdown();
+    await this.lanes.leave(this.process.instance).catch(() => undefined);
+  }
+
+  async processBatch(): Promise<boolean> {
+    await this.lanes.report(this.process.instance);
+    const lane = await this.lanes.claimList('xiaomi', LIST_SECONDS);
+    if (lane === undefined) return false;
+    await this.#readList(lane).catch((error: unknown) => {
+      this.#logger.warn(`${lane.appId} ${lane.lane}: the list of invalid tokens was not read: ${messageOf(error)}`);
+    });
+    return true;
+  }
+
+  async #readList(lane: ListedLane): Promise<void> {
+    const key = parseLane(lane.lane);
+    const opened = key === undefined ? undefined : await this.channels.credentialsOf(lane.appId, key);
+    if (key === undefined || opened === undefined) return;
+    const channel = await this.channels.open(lane.appId, opened, key.prod);
+    try {
+      const tokens = (await channel.invalidTokens?.()) ?? [];
+      const removed =
+        tokens.length === 0 || lane.before === null
+          ? 0
+          : await this.lanes.invalidate(lane, [key.part === OUTSIDE_CHINA ? 'mi-intl' : 'mi'], tokens);
+      await this.lanes.confirmList(lane);
+      if (removed > 0) this.#logger.log(`${lane.appId} ${lane.lane}: ${removed} installations are invalid by the list`);
+    } finally {
+      channel.close();
+    }
+  }
+}

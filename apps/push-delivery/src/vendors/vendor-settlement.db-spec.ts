@@ -1,0 +1,281 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { migrate } from '#database';
+import { newDatabase, unique } from '#testing';
+import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { type Settlement, settlementOf, type TargetOutcome } from './settlement.rules.js';
+import { type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
+import { VendorLanesRepository } from './vendor-lanes.repository.js';
+import { VendorSettlementRepository } from './vendor-settlement.repository.js';
+import type { Outcome } from './vendor.types.js';
+
+const VERSION = new Date('2026-01-01T00:00:00.123Z');
+const good: Outcome = { kind: 'accepted' };
+const doubtful: Outcome = { kind: 'invalid', reason: 'BadDeviceToken', isDoubtful: true };
+const times = (count: number, outcome: Outcome) => Array.from({ length: count }, () => outcome);
+
+describe('the settlement of a batch', () => {
+  let database: PushDatabase;
+  let batches: VendorBatchesRepository;
+  let settlements: VendorSettlementRepository;
+  let lanes: VendorLanesRepository;
+  let [app, lane] = ['', ''];
+
+  const useLane = async (name: string) => {
+    [app, lane] = [unique('app'), name];
+    await database.query('INSERT INTO push.vendor_lanes (app_id, lane, credentials_at) VALUES ($1, $2, $3)', [
+      app,
+      lane,
+      VERSION,
+    ]);
+  };
+  const addDevices = async (count: number): Promise<string[]> => {
+    const ids = Array.from({ length: count }, () => randomBytes(12).toString('hex'));
+    await database.query(
+      `INSERT INTO push.installations (app_id, object_id, partition, device_type, device_token, fields, created_at, updated_at)
+       SELECT $1, id, 0, 'ios', id, jsonb_build_object('vendor', 'mi', 'registrationId', id), now(), now() FROM unnest($2::text[]) AS id`,
+      [app, ids],
+    );
+    return ids;
+  };
+  const claimed = async (ids: readonly string[]): Promise<VendorBatch> => {
+    const push = randomBytes(12).toString('hex');
+    await database.query(
+      `INSERT INTO push.notifications (app_id, object_id, status, is_bulk, target, data, message, prod, due_at, expires_at, created_at, updated_at, counts)
+       VALUES ($1, $2, 'done', false, '{}', '{}', '{"body":"{}","bodies":{}}', 'prod', now(), now() + interval '1 hour', now(), now(), '{}')`,
+      [app, push],
+    );
+    const [vendor] = lane.split('/');
+    await database.query(
+      'INSERT INTO push.vendor_counts (app_id, object_id, vendor, targeted) VALUES ($1, $2, $3, $4)',
+      [app, push, vendor, ids.length],
+    );
+    await database.query(
+      `INSERT INTO push.vendor_batches (app_id, object_id, lane, is_bulk, targets, next_at, expires_at)
+       VALUES ($1, $2, $3, false, $4, now(), now() + interval '1 hour')`,
+      [app, push, lane, ids],
+    );
+    const [batch] = await batches.claim(1, unique('lease'), false, []);
+    return batch!;
+  };
+  const settlementFor = (ids: readonly string[], outcomes: readonly Outcome[]): Settlement => {
+    const results = ids.map((objectId, place): TargetOutcome => {
+      const target = { objectId, token: objectId, platform: 'ios', topic: null, badge: null };
+      return { objectId, badge: null, target, outcome: outcomes[place]! };
+    });
+    const calm = { attempt: 0, now: new Date(), expiresAt: new Date(Date.now() + 3_600_000), restMs: 0, random: 0.5 };
+    return settlementOf(results, calm);
+  };
+  const answersOf = (outcomes: readonly Outcome[], version = VERSION) => ({
+    version: version.getTime(),
+    answers: outcomes.length,
+    good: outcomes.filter(({ kind }) => kind === 'accepted').length,
+    doubtful: outcomes.filter((one) => one === doubtful).length,
+  });
+  /** Sends to as many devices. @returns the ids of those that are invalid now, and what was decided */
+  const settle = async (outcomes: readonly Outcome[], version = VERSION) => {
+    const ids = await addDevices(outcomes.length);
+    const batch = await claimed(ids);
+    const settled = await settlements.settle(batch, settlementFor(ids, outcomes), answersOf(outcomes, version));
+    const counts = (await batches.countsOf(app, [batch.objectId])).get(batch.objectId)?.[lane.split('/')[0] ?? ''];
+    return { ids, invalid: await invalidAmong(ids), settled, counts };
+  };
+  const invalidAmong = async (ids: readonly string[]) => {
+    const rows = await database.query<{ id: string }>(
+      'SELECT object_id AS id FROM push.installations WHERE app_id = $1 AND object_id = ANY ($2) AND NOT valid',
+      [app, ids],
+    );
+    return rows.map(({ id }) => id);
+  };
+  const key = () => {
+    const [vendor = '', profile = '', part = ''] = lane.split('/');
+    return { appId: app, vendor: vendor as 'apns', profile, part };
+  };
+  const state = async () => (await lanes.states(app)).find((one) => one.lane === lane)!;
+
+  beforeAll(async () => {
+    const options = pushDatabase(await newDatabase(), 8);
+    await migrate(options);
+    database = new PushDatabase(options);
+    batches = new VendorBatchesRepository(database);
+    settlements = new VendorSettlementRepository(database);
+    lanes = new VendorLanesRepository(database);
+  });
+  afterAll(() => database.close());
+
+  it('removes no token in doubt before the vendor has accepted one with these credentials', async () => {
+    await useLane('fcm/_default//prod');
+    const first = await settle([doubtful]);
+    expect(first).toMatchObject({ invalid: [], counts: { invalid: 0, rejected: 1 } });
+    expect(first.counts?.reasons).toEqual({ 'BadDeviceToken in doubt': 1 });
+    expect((await settle(times(9, doubtful))).settled).toMatchObject({ isNewlyDoubted: true });
+    expect((await state()).isDoubted).toBe(true);
+    expect((await settle(times(200, doubtful))).invalid).toEqual([]);
+  });
+
+  it('removes single tokens in doubt once the vendor has accepted one, even where most answers are of this kind', async () => {
+    await useLane('fcm/_default//prod');
+    await settle([good]);
+    for (let one = 0; one < 20; one += 1) {
+      const { ids, invalid, counts } = await settle([doubtful]);
+      expect([invalid, counts?.reasons]).toEqual([ids, { BadDeviceToken: 1 }]);
+    }
+    expect(await state()).toMatchObject({ isDoubted: false });
+  });
+
+  it('doubts a lane with too many of them, in a push and across processes, until enough answers are good', async () => {
+    await useLane('oppo/_default//prod');
+    await settle(times(40, good));
+    const many = await settle([...times(30, doubtful)]);
+    expect([many.invalid, many.settled?.isNewlyDoubted]).toEqual([[], true]);
+    // Other processes share the doubt, and time does not end it.
+    await database.query(`UPDATE push.vendor_lanes SET counted_since = now() - interval '1 day' WHERE app_id = $1`, [
+      app,
+    ]);
+    const again = await settle([doubtful]);
+    expect([again.invalid, again.settled?.isNewlyDoubted]).toEqual([[], false]);
+    await settle([...times(44, good), ...times(2, doubtful)]);
+    expect((await state()).isDoubted).toBe(true);
+    await settle(times(10, good));
+    expect((await state()).isDoubted).toBe(false);
+    const after = await settle([doubtful]);
+    expect(after.invalid).toEqual(after.ids);
+  });
+
+  it('forgets old answers', async () => {
+    await useLane('oppo/_default//prod');
+    await settle(times(8, good));
+    await settle(times(8, doubtful));
+    await database.query(
+      `UPDATE push.vendor_lanes SET counted_since = now() - interval '16 minutes' WHERE app_id = $1`,
+      [app],
+    );
+    await settle([good]);
+    const [row] = await database.query<{ good: number; doubtful: number; answers: number }>(
+      'SELECT good, doubtful, answers FROM push.vendor_lanes WHERE app_id = $1',
+      [app],
+    );
+    expect(row).toEqual({ good: 2, doubtful: 1, answers: 3 });
+  });
+
+  it('trusts an operator for an hour', async () => {
+    await useLane('vivo/_default//prod');
+    await settle(times(60, doubtful));
+    expect(await state()).toMatchObject({ isDoubted: true, isTrusted: false });
+    expect(await lanes.change(key(), 'trust')).toBe(true);
+    expect(await state()).toMatchObject({ isDoubted: false, isTrusted: true });
+    const trusted = await settle(times(60, doubtful));
+    expect(trusted.invalid.toSorted()).toEqual(trusted.ids.toSorted());
+    await database.query('UPDATE push.vendor_lanes SET trusted_until = now() WHERE app_id = $1', [app]);
+    expect((await settle(times(60, doubtful))).invalid).toEqual([]);
+    expect((await state()).isDoubted).toBe(true);
+  });
+
+  it('counts no answers of earlier credentials', async () => {
+    await useLane('fcm/_default//prod');
+    await settle(times(5, good), new Date(VERSION.getTime() - 1));
+    expect((await settle([doubtful])).invalid).toEqual([]);
+  });
+
+  it("keeps Apple's tokens in doubt unless they are few, and those of devices that take pushes for development", async () => {
+    await useLane('apns/_default/TEAM123456/prod');
+    await settle([good]);
+    expect((await settle([doubtful])).invalid).toEqual([]);
+    await settle(times(30, good));
+    const few = await settle([doubtful]);
+    expect(few.invalid).toEqual(few.ids);
+    const [id = ''] = await addDevices(1);
+    await database.query('INSERT INTO push.vendor_lanes (app_id, lane, credentials_at) VALUES ($1, $2, $3)', [
+      app,
+      'apns/_default/TEAM123456/dev',
+      VERSION,
+    ]);
+    lane = 'apns/_default/TEAM123456/dev';
+    await settlements.settle(await claimed([id]), settlementFor([id], [good]), answersOf([good]));
+    lane = 'apns/_default/TEAM123456/prod';
+    await settlements.settle(await claimed([id]), settlementFor([id], [doubtful]), answersOf([doubtful]));
+    expect(await invalidAmong([id])).toEqual([]);
+  });
+
+  it('is shared by all processes: of 40 at once, none removes a token of the wrong credentials', async () => {
+    await useLane('meizu/_default//prod');
+    const all = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const ids = await addDevices(5);
+        return { ids, batch: await claimed(ids) };
+      }),
+    );
+    const outcomes = times(5, doubtful);
+    await Promise.all(
+      all.map(({ ids, batch }) => {
+        const own = batch.targets.length === ids.length ? [...batch.targets] : ids;
+        return settlements.settle(batch, settlementFor(own, outcomes), answersOf(outcomes));
+      }),
+    );
+    expect(await invalidAmong(all.flatMap(({ ids }) => ids))).toEqual([]);
+    const [row] = await database.query<{ answers: number; isDoubted: boolean }>(
+      'SELECT answers, doubted_at IS NOT NULL AS "isDoubted" FROM push.vendor_lanes WHERE app_id = $1',
+      [app],
+    );
+    expect(row?.isDoubted).toBe(true);
+  });
+
+  it('numbers the answers of the vendor, and knows which batch may have reached it', async () => {
+    await useLane('vivo/_default//prod');
+    const ids = await addDevices(1);
+    const batch = await claimed(ids);
+    expect(batch).toMatchObject({ keyNo: 0, isRepeat: false });
+    const again = async (outcome: Outcome, of: VendorBatch) => {
+      await settlements.settle(of, { ...settlementFor(ids, [outcome]), delayMs: 0 });
+      const [next] = await batches.claim(1, unique('lease'), false, []);
+      return next!;
+    };
+    const answered = await again({ kind: 'later', reason: 'r' }, batch);
+    expect(answered).toMatchObject({ keyNo: 1, isRepeat: false });
+    const silent = await again({ kind: 'unsure', reason: 'r' }, answered);
+    expect(silent).toMatchObject({ keyNo: 1, isRepeat: true });
+    await database.query(`UPDATE push.vendor_batches SET lease_until = now() - interval '1 second'`);
+    const [resumed] = await batches.claim(1, unique('lease'), false, []);
+    expect(resumed).toMatchObject({ keyNo: 1, isRepeat: true });
+    expect(await settlements.settle(silent, settlementFor(ids, [good]))).toBeUndefined();
+  });
+
+  it('makes tokens on a list invalid, unless the device was saved after the list was read before', async () => {
+    await useLane('xiaomi/_default//prod');
+    const [old = '', young = ''] = await addDevices(2);
+    await database.query(`UPDATE push.installations SET updated_at = now() - interval '2 hours' WHERE object_id = $1`, [
+      old,
+    ]);
+    const before = new Date(Date.now() - 3_600_000);
+    expect(await lanes.invalidate({ appId: app, lane, before }, ['mi'], [old, young, 'unknown'])).toBe(1);
+    expect(await invalidAmong([old, young])).toEqual([old]);
+    expect(await lanes.invalidate({ appId: app, lane, before }, ['mi-intl'], [young])).toBe(0);
+  });
+
+  it('asks for the list of a lane once an hour, and only of one that has sent', async () => {
+    await useLane('xiaomi/_default//prod');
+    expect(await lanes.claimList('xiaomi', 3_600)).toBeUndefined();
+    await settle([good]);
+    const first = await lanes.claimList('xiaomi', 3_600);
+    expect(first).toEqual({ appId: app, lane, before: null });
+    await lanes.confirmList(first!);
+    await settle([good]);
+    expect(await lanes.claimList('xiaomi', 3_600)).toBeUndefined();
+    await database.query(
+      `UPDATE push.vendor_lanes SET list_asked_at = now() - interval '61 minutes' WHERE app_id = $1`,
+      [app],
+    );
+    expect((await lanes.claimList('xiaomi', 3_600))?.before).toBeInstanceOf(Date);
+  });
+
+  it('knows the senders that run', async () => {
+    expect(await lanes.senders()).toBe(0);
+    await lanes.report('one');
+    await lanes.report('two');
+    await lanes.report('one');
+    expect(await lanes.senders()).toBe(2);
+    await lanes.leave('two');
+    await database.query(`UPDATE push.vendor_senders SET seen_at = now() - interval '2 minutes'`);
+    expect(await lanes.senders()).toBe(0);
+  });
+});
