@@ -77,9 +77,10 @@ export class LookupConnections {
   }
 
   /** None of the replies that are still to come can be trusted. */
-  #close({ client }: Lane, error: MismatchedReply): void {
+  #close(lane: Lane, error: MismatchedReply): void {
+    this.#forget(lane);
     this.#logger.error(error.message);
-    client.connection.stream.destroy(error);
+    lane.client.connection.stream.destroy(error);
   }
 
   /** What is sent in one turn of the event loop leaves in one system call. */
@@ -98,7 +99,7 @@ export class LookupConnections {
     if (this.#hasEnded) throw new Error('Cannot use a pool after calling end on the pool');
     let best = 0;
     for (let index = 1; index < this.#lanes.length; index += 1) if (this.#load(index) < this.#load(best)) best = index;
-    return (this.#lanes[best] ??= this.#open(best));
+    return (this.#lanes[best] ??= this.#open());
   }
 
   /** A connection that does not exist yet is used once all others have something to do. */
@@ -106,11 +107,17 @@ export class LookupConnections {
     return this.#lanes[index]?.inFlight ?? 0.5;
   }
 
-  #open(index: number): Lane {
+  /** The next look-up opens another connection in its place. */
+  #forget(lane: Lane): void {
+    const index = this.#lanes.indexOf(lane);
+    if (index !== -1) this.#lanes[index] = undefined;
+  }
+
+  #open(): Lane {
     const client = new Client({ ...this.config, pipeline: true });
     const lane: Lane = { client, connected: client.connect(), inFlight: 0, isGathering: false };
     const forget = (): void => {
-      if (this.#lanes[index] === lane) this.#lanes[index] = undefined;
+      this.#forget(lane);
     };
     // The loss of the connection also fails its look-ups. The error event needs a listener, because it would otherwise end the process.
     client.on('error', (error) => {
