@@ -5,7 +5,7 @@ import { type ImportClaim, installationClass, type InstallationRow } from '#obje
 import { ObjectRepository, QueryDatabase } from '#objects/store';
 import { partitionOf } from '../device-queues/device-queues.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import { InstallationEntity } from './installation.entity.js';
+import { InstallationEntity } from '../pushes/installation.entity.js';
 import type { InstallationIdentity } from './installation.rules.js';
 
 const TOKEN_FIELD = 'deviceToken';

@@ -1,5 +1,5 @@
 import { Column, Entity, Generated, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
-import { InstallationEntity } from '../installations/installation.entity.js';
+import { InstallationEntity } from '../pushes/installation.entity.js';
 import { NotificationEntity } from '../pushes/push.entity.js';
 
 /** The credentials of an application for the push service of a vendor, sealed. */
