@@ -47,12 +47,12 @@ describe('pushes to devices of vendors, while servers and vendors fail', () => {
     const { status, stdout, stderr } = await gatepost(server, 'vendors', ...args);
     expect([status, stdout, stderr]).toEqual([0, stdout, '']);
   };
-  const setApns = (app: string, changes: Json = {}) =>
+  const setApns = (app: string, changes: Readonly<Record<string, string>> = {}) =>
     vendorCommand(
       'set',
       app,
       'apns',
-      ...fields().map(([name, value]) => `${name}=${String(changes[name] ?? value)}`),
+      ...fields().map(([name, value]) => `${name}=${changes[name] ?? value}`),
       `privateKey=${keyFile()}`,
       '--unchecked',
     );

@@ -58,6 +58,7 @@ export const MESSAGE_ROWS = [
         queries: [
           [`max by (vendor) (${of('gatepost_push_vendor_waiting')})`, '{{vendor}}'],
           [`max by (vendor) (${of('gatepost_push_vendor_oldest_waiting_seconds')})`, '{{vendor}}: seconds, the oldest'],
+          [`sum by (vendor) (${of('gatepost_push_vendor_lanes_resting')})`, '{{vendor}}: channels at rest'],
         ],
       },
       {

@@ -49,8 +49,9 @@ export class ClaimTable {
   }
 
   #segmentOf([high]: Key): Segment {
-    // Its index is below the number of segments.
-    return this.#segments[high % SEGMENTS] as Segment;
+    const segment = this.#segments[high % SEGMENTS];
+    if (segment === undefined) throw new Error('the table has no such segment');
+    return segment;
   }
 }
 

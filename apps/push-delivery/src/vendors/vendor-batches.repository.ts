@@ -157,7 +157,7 @@ const COUNT_BADGES_UP = `
   RETURNING i.object_id AS "objectId", (i.fields->>'badge')::int AS badge`;
 
 /** SQL: the sums of two JSON objects of numbers. */
-export const sumOf = (one: string, other: string) => `
+export const sumOf = (one: string, other: string): string => `
   (SELECT coalesce(jsonb_object_agg(key, total), '{}')
      FROM (SELECT key, sum(value::int) AS total
              FROM (SELECT * FROM jsonb_each_text(${one}) UNION ALL SELECT * FROM jsonb_each_text(${other})) AS every

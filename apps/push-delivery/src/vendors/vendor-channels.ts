@@ -134,7 +134,11 @@ export class VendorChannels implements OnApplicationShutdown {
 
   #apns(credentials: Credentials<'apns'>, prod: 'dev' | 'prod'): VendorChannel {
     const { urls, connections } = this.#config;
-    const server = { url: urls[prod === 'dev' ? 'apns-dev' : 'apns'], connections: connections.apns };
+    const server = {
+      url: urls[prod === 'dev' ? 'apns-dev' : 'apns'],
+      connections: connections.apns,
+      clock: this.clock,
+    };
     return new ApnsChannel(credentials, topicsOf(credentials.topics), prod, server);
   }
 

@@ -111,7 +111,7 @@ export class VendorCredentials {
     const { shown, secrets } = parseVendorCredentials(vendor, profile, given);
     if ((await this.applications.find(appId)) === null)
       throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
-    const part = shown['teamId'] ?? ((shown['region'] ?? 'cn') === 'cn' ? '' : OUTSIDE_CHINA);
+    const part = partOf(shown);
     const key = { appId, vendor, profile, part };
     const credentials = { ...shown, ...secrets } as Credentials;
     const problem = await check?.(appId, { vendor, profile, part, version: 0, credentials, pausedLanes: new Set() });
@@ -285,4 +285,9 @@ export function parseServiceAccount(text: string): ServiceAccount | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Of several credentials of one vendor and profile, which: those of a team of Apple, or of a region. */
+function partOf({ teamId, region = 'cn' }: Readonly<Record<string, string>>): string {
+  return teamId ?? (region === 'cn' ? '' : OUTSIDE_CHINA);
 }

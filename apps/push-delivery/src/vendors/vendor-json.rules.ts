@@ -48,8 +48,8 @@ export function codeOf(value: JsonValue | undefined): string {
 }
 
 /** The time of the header `Retry-After`, in seconds or as a date; undefined where it has none. */
-export function retryAfterMs(header: string | undefined, now = Date.now()): number | undefined {
+export function retryAfterMs(header: string | undefined, now: Date): number | undefined {
   if (header === undefined) return undefined;
-  const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now;
+  const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now.getTime();
   return ms > 0 ? ms : undefined;
 }

@@ -39,15 +39,17 @@ export class VendorSettlementRepository {
         isAnswered ? 1 : 0,
         JSON.stringify(doubtfulReasons),
         proven,
-        answers === undefined ? null : new Date(answers.version),
-        answers?.answers ?? 0,
-        answers?.good ?? 0,
-        answers?.doubtful ?? 0,
+        ...answerColumns(answers),
       ],
       'vendorBatches.settle',
     );
     return row?.isHeld === true ? row : undefined;
   }
+}
+
+function answerColumns(answers: LaneAnswers | undefined): readonly unknown[] {
+  if (answers === undefined) return [null, 0, 0, 0];
+  return [new Date(answers.version), answers.answers, answers.good, answers.doubtful];
 }
 
 /** Counts of answers are halved after this time, so that older ones count less. */

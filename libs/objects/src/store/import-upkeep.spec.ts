@@ -1,9 +1,10 @@
+import type * as V8 from 'node:v8';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { importHeap } from './import-upkeep.js';
 
 const flags = vi.hoisted(() => [] as string[]);
 vi.mock('node:v8', async (original) => {
-  const v8 = await original<typeof import('node:v8')>();
+  const v8 = await original<typeof V8>();
   return {
     ...v8,
     setFlagsFromString: (flag: string) => {

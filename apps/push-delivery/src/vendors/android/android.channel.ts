@@ -124,7 +124,7 @@ export class AndroidChannel implements VendorChannel {
     const options: OutboundRequest =
       method === 'GET' ? { method, headers } : { method: 'POST', headers: { 'content-type': type, ...headers }, body };
     const { status, text, retryAfter } = await this.options.outbound.send(new URL(url), options);
-    return { status, body: objectIn(text), restMs: retryAfterMs(retryAfter) };
+    return { status, body: objectIn(text), restMs: retryAfterMs(retryAfter, this.options.clock.now()) };
   }
 
   #messageOf(push: VendorPush): AndroidMessage {

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { importPKCS8, SignJWT } from 'jose';
+import type { Clock } from '#bootstrap';
 import type { VendorCredentials } from '#contracts';
 import { Http2Client, Http2Error } from '../http2-client.js';
 import { retryAfterMs } from '../vendor-json.rules.js';
@@ -36,7 +37,7 @@ export class ApnsChannel implements VendorChannel {
     credentials: VendorCredentials<'apns'>,
     topics: readonly string[],
     private readonly environment: 'dev' | 'prod',
-    server: { readonly url: string; readonly connections: number },
+    private readonly server: { readonly url: string; readonly connections: number; readonly clock: Clock },
   ) {
     this.#client = new Http2Client(server.url, { connections: server.connections, timeoutMs: TIMEOUT_MS });
     this.#token = new ProviderToken(credentials);
@@ -92,7 +93,7 @@ export class ApnsChannel implements VendorChannel {
   ): Promise<Outcome> {
     try {
       const answer = await this.#request(target.token, headers, body);
-      const asked = retryAfterMs(answer.headers['retry-after']);
+      const asked = retryAfterMs(answer.headers['retry-after'], this.server.clock.now());
       const outcome = apnsOutcome(answer.status, answer.text, this.environment, asked);
       const isExpired = outcome.kind === 'credentials' && outcome.reason === 'ExpiredProviderToken';
       if (isExpired && mayRenew && this.#token.renew()) return await this.#attempt(target, headers, body, false);

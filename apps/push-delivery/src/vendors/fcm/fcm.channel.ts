@@ -5,7 +5,7 @@ import { type OutboundClient, OutboundError } from '#outbound';
 import { type AccessToken, AccessTokens } from '../access-tokens.js';
 import { Http2Client, Http2Error } from '../http2-client.js';
 import type { ServiceAccount } from '../vendor-credentials.js';
-import { objectIn } from '../vendor-json.rules.js';
+import { objectIn, retryAfterMs } from '../vendor-json.rules.js';
 import type { CheckProblem, Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
 import { fcmMessage, fcmOutcome, fcmReason } from './fcm.rules.js';
 
@@ -87,7 +87,7 @@ export class FcmChannel implements VendorChannel {
         this.#token.forget();
         return await this.#attempt(body, false);
       }
-      return fcmOutcome(status, text, headers['retry-after']);
+      return fcmOutcome(status, text, retryAfterMs(headers['retry-after'], this.options.clock.now()));
     } catch (error) {
       if (error instanceof SignInError)
         return error.isRefused

@@ -83,7 +83,7 @@ describe('an answer of FCM', () => {
     [
       429,
       answer('RESOURCE_EXHAUSTED', 'QUOTA_EXCEEDED'),
-      '30',
+      30_000,
       { kind: 'later', reason: 'QUOTA_EXCEEDED', slowsLane: true, restMs: 30_000 },
     ],
     [
@@ -93,8 +93,8 @@ describe('an answer of FCM', () => {
       { kind: 'later', reason: 'RESOURCE_EXHAUSTED', slowsLane: true, restMs: 60_000 },
     ],
     [503, answer('UNAVAILABLE'), undefined, { kind: 'later', reason: 'UNAVAILABLE', slowsLane: true }],
-  ])('%i %s, Retry-After %s, means %j', (status, text, retryAfter, outcome) => {
-    expect(fcmOutcome(status, text, retryAfter)).toEqual(outcome);
+  ])('%i %s, with a rest of %s ms, means %j', (status, text, restMs, outcome) => {
+    expect(fcmOutcome(status, text, restMs)).toEqual(outcome);
   });
 
   it('of any bytes has an outcome with a short reason', () => {

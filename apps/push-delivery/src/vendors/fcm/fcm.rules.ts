@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { isJsonObject } from '#objects';
-import { merged, objectIn, objectOr, retryAfterMs } from '../vendor-json.rules.js';
+import { merged, objectIn, objectOr } from '../vendor-json.rules.js';
 import type { Outcome, VendorPush } from '../vendor.types.js';
 
 // Facts: Firebase, REST reference `projects.messages` and "FCM error codes"; LeanCloud's client reads `data.payload` and needs a
@@ -54,19 +54,18 @@ const CODE = /^[A-Z_]{1,40}$/;
 const QUOTA_REST_MS = 60_000;
 
 /** The outcome of a device, from the answer to its request. */
-export function fcmOutcome(status: number, text: string, retryAfter: string | undefined): Outcome {
+export function fcmOutcome(status: number, text: string, restMs: number | undefined): Outcome {
   if (status === 200) return { kind: 'accepted' };
   const { reason, isAboutToken } = fcmReason(text, status);
   if (reason === 'UNREGISTERED') return { kind: 'invalid', reason };
   if (reason === 'INVALID_ARGUMENT' && isAboutToken) return { kind: 'invalid', reason, isDoubtful: true };
-  if (status === 429) return laterAfter(reason, retryAfter, { restMs: QUOTA_REST_MS });
-  if (status >= 500) return laterAfter(reason, retryAfter);
+  if (status === 429) return laterAfter(reason, restMs, { restMs: QUOTA_REST_MS });
+  if (status >= 500) return laterAfter(reason, restMs);
   const isCredentials = status === 401 || reason === 'PERMISSION_DENIED';
   return isCredentials ? { kind: 'credentials', reason } : { kind: 'rejected', reason };
 }
 
-function laterAfter(reason: string, retryAfter: string | undefined, unsaid: { restMs?: number } = {}): Outcome {
-  const restMs = retryAfterMs(retryAfter);
+function laterAfter(reason: string, restMs: number | undefined, unsaid: { restMs?: number } = {}): Outcome {
   return { kind: 'later', reason, slowsLane: true, ...(restMs === undefined ? unsaid : { restMs }) };
 }
 

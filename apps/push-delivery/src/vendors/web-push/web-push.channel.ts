@@ -76,7 +76,7 @@ export class WebPushChannel implements VendorChannel {
         headers,
         body: encrypt(text, keys),
       });
-      return outcomeOf(status, answer, retryAfterMs(retryAfter));
+      return outcomeOf(status, answer, retryAfterMs(retryAfter, this.options.clock.now()));
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error;
       // A guarded address is no failure of the network: it stays refused.
