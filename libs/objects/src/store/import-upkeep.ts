@@ -41,8 +41,11 @@ const IDLE_MS = 30_000;
  * Keeps garbage small while imports run in this process. By default V8 lets the memory grow to about four times the live memory before it collects
  * garbage, which a fast import reaches within seconds. Always on, it would slow down the changes of users.
  */
-class ImportHeap {
+export class ImportHeap {
   #timer: NodeJS.Timeout | undefined;
+
+  /** @param setFlag changes a flag of V8 */
+  constructor(private readonly setFlag: (flag: string) => void = setFlagsFromString) {}
 
   /** An import is running. */
   touch(): void {
@@ -52,24 +55,24 @@ class ImportHeap {
     }
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      setGrowth(DEFAULT_PERCENT);
+      this.#setGrowth(DEFAULT_PERCENT);
     }, IDLE_MS).unref();
-    setGrowth(GROWING_PERCENT);
-    // V8 computes the size at which it collects garbage when it does so: the one from before the import could be several times the live memory.
-    collectGarbage();
+    this.#setGrowth(GROWING_PERCENT);
+    this.#collectGarbage();
+  }
+
+  #setGrowth(percent: number): void {
+    this.setFlag(`--heap-growing-percent=${percent}`);
+  }
+
+  /** V8 computes the size at which it collects garbage when it does so: the one from before the import could be several times the live memory. */
+  #collectGarbage(): void {
+    this.setFlag('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    this.setFlag('--no-expose-gc');
+    collect();
   }
 }
 
 /** That of the process. */
 export const importHeap = new ImportHeap();
-
-function setGrowth(percent: number): void {
-  setFlagsFromString(`--heap-growing-percent=${percent}`);
-}
-
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  setFlagsFromString('--no-expose-gc');
-  collect();
-}
