@@ -55,8 +55,8 @@ export const broadcastContracts = {
   applicationChanged: event('application.changed', z.object({ appId: z.string() })),
   /** Platform credentials were set or removed. */
   platformsChanged: event('platforms.changed', z.object({ appId: z.string() })),
-  /** Credentials of vendor channels were set or removed. */
-  vendorsChanged: event('vendors.changed', z.object({ appId: z.string() })),
+  /** Credentials of vendor channels were set or removed, or lanes were paused; `resumed`: the lanes that go on. */
+  vendorsChanged: event('vendors.changed', z.object({ appId: z.string(), resumed: z.array(z.string()).default([]) })),
   /** Devices of a push wait for a sender. */
   vendorBatchesAdded: event('vendor-batches.added', z.object({})),
 };

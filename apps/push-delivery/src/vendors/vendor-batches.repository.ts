@@ -2,9 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { Vendor, VendorCounts } from '#contracts';
 import type { Tx } from '#database';
 import { LEASE_SECONDS } from '../pushes/leases.js';
-import { laneVendor, type VendorChannelKey, type VendorShare } from './vendor-route.rules.js';
+import { laneVendor, type VendorShare } from './vendor-route.rules.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import { lanesOf } from './vendor-credentials.repository.js';
 import type { VendorPush, VendorTarget } from './vendor.types.js';
 
 /** Devices of a batch. A crash repeats at most the batches in progress. */
@@ -19,6 +18,8 @@ export interface VendorBatch extends VendorPush {
   /** Earlier attempts without a result. */
   readonly attempt: number;
   readonly lease: string;
+  /** When it was due as it was claimed. It is due again at once if this has changed meanwhile. */
+  readonly dueAt: string;
   readonly requestId: string | null;
 }
 
@@ -113,12 +114,12 @@ export class VendorBatchesRepository {
     return new Map(rows.map((row) => [row.objectId, row]));
   }
 
-  /** Makes the waiting devices of credentials due now. */
-  async resume(appId: string, { vendor, profile, part }: Omit<VendorChannelKey, 'topics'>): Promise<void> {
+  /** Makes the waiting devices of lanes due now. A batch in progress, which may have found them paused, is due again at its end. */
+  async resume(appId: string, lanes: readonly string[]): Promise<void> {
     await this.database.query(
       `UPDATE push.vendor_batches SET next_at = now()
-        WHERE app_id = $1 AND lane = ANY ($2) AND next_at > now() AND lease_owner IS NULL`,
-      [appId, lanesOf({ vendor, profile, part })],
+        WHERE app_id = $1 AND lane = ANY ($2) AND (next_at > now() OR lease_owner IS NOT NULL)`,
+      [appId, lanes],
       'vendorBatches.resume',
     );
   }
@@ -195,7 +196,7 @@ const CLAIM = `
    WHERE batch.id = due.id AND push.app_id = batch.app_id AND push.object_id = batch.object_id
   RETURNING batch.id::text AS id, batch.app_id AS "appId", batch.object_id AS "objectId", lane, targets, badges, attempt,
             key_no AS "keyNo", due.lease_owner IS NOT NULL OR attempt > key_no AS "isRepeat", batch.expires_at AS "expiresAt", batch.lease_owner AS lease,
-            push.data, push.message, push.prod,
+            batch.next_at::text AS "dueAt", push.data, push.message, push.prod,
             push.request_id AS "requestId"`;
 
 const RENEW = `

@@ -22,7 +22,11 @@ import { Sealer } from '#security';
 import { OUTSIDE_CHINA, type VendorChannelKey } from './vendor-route.rules.js';
 import { newVapidKeys, publicKeyOf } from './web-push/web-push.crypto.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
-import { type VendorCredentialsRow as Row, VendorCredentialsRepository } from './vendor-credentials.repository.js';
+import {
+  lanesOf,
+  type VendorCredentialsRow as Row,
+  VendorCredentialsRepository,
+} from './vendor-credentials.repository.js';
 import { type LaneChange, VendorLanesRepository } from './vendor-lanes.repository.js';
 import type { CheckProblem } from './vendor.types.js';
 
@@ -118,8 +122,7 @@ export class VendorCredentials {
     if (problem?.isRefusal === true) throw appError('INCORRECT_TYPE', { message: problem.text });
     const sealedSecrets = this.sealer.seal(JSON.stringify(secrets), vendorContext(key));
     await this.repository.put(key, { shown, sealedSecrets });
-    await this.batches.resume(appId, key);
-    this.#announce(appId);
+    await this.#resume(appId, key);
     const stored = { vendor, profile, part, shown, secrets: Object.keys(secrets) };
     return { credentials: stored, problem: problem?.text ?? null };
   }
@@ -127,8 +130,8 @@ export class VendorCredentials {
   /** Pauses lanes, lets them go on, or trusts the credentials, in all processes. @throws AppError NOT_FOUND */
   async change({ appId, ...key }: Key & { readonly appId: string }, change: LaneChange): Promise<void> {
     if (!(await this.lanes.change({ appId, ...key }, change))) throw noCredentials(key);
-    if (change === 'resume') await this.batches.resume(appId, key);
-    this.#announce(appId);
+    if (change === 'resume') await this.#resume(appId, key);
+    else this.#announce(appId);
   }
 
   /** @throws AppError NOT_FOUND */
@@ -159,9 +162,16 @@ export class VendorCredentials {
     return { ...fields, privateKey: known?.credentials.privateKey ?? newVapidKeys().privateKey };
   }
 
-  #announce(appId: string): void {
+  /** Senders resume the lanes once more when they hear of it: until then they may still see the state before. */
+  async #resume(appId: string, key: Key): Promise<void> {
+    const resumed = lanesOf(key);
+    await this.batches.resume(appId, resumed);
+    this.#announce(appId, resumed);
+  }
+
+  #announce(appId: string, resumed: readonly string[] = []): void {
     this.#known.forget(appId);
-    this.broadcasts.send(broadcastContracts.vendorsChanged, { appId });
+    this.broadcasts.send(broadcastContracts.vendorsChanged, { appId, resumed: [...resumed] });
   }
 
   #shown(row: Row): ShownVendor {

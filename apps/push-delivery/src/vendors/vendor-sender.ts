@@ -45,9 +45,9 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     broadcasts.on(broadcastContracts.vendorBatchesAdded, () => {
       this.#wake();
     });
-    broadcasts.on(broadcastContracts.vendorsChanged, ({ appId }) => {
+    broadcasts.on(broadcastContracts.vendorsChanged, ({ appId, resumed }) => {
       this.#lanes.forget(appId);
-      this.#wake();
+      void this.#resume(appId, resumed);
     });
     const gauges = [metrics.vendorWaiting, metrics.vendorOldest, metrics.vendorLanes, metrics.vendorLanesResting];
     metrics.sample({ gauges, read: () => this.#measure() });
@@ -83,6 +83,16 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
       logger: this.#logger,
       failureText: 'no batch of a vendor could be claimed',
     });
+  }
+
+  /** Batches that this process has found paused, or without the right credentials, before the news arrived are due again. */
+  async #resume(appId: string, lanes: readonly string[]): Promise<void> {
+    try {
+      if (lanes.length > 0) await this.batches.resume(appId, lanes);
+    } catch (error) {
+      this.#logger.warn(`the waiting devices of ${appId} go on later: ${messageOf(error)}`);
+    }
+    this.#wake();
   }
 
   #wake(): void {

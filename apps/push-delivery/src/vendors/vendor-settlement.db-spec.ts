@@ -52,11 +52,12 @@ describe('the settlement of a batch', () => {
     );
     await database.query(
       `INSERT INTO push.vendor_batches (app_id, object_id, lane, is_bulk, targets, next_at, expires_at)
-       VALUES ($1, $2, $3, false, $4, now(), now() + interval '1 hour')`,
+       VALUES ($1, $2, $3, false, $4, now() - interval '1 second', now() + interval '1 hour')`,
       [app, push, lane, ids],
     );
     const [batch] = await batches.claim(1, unique('lease'), false, []);
-    return batch!;
+    if (batch === undefined) throw new Error('the new batch was not claimed');
+    return batch;
   };
   const settlementFor = (ids: readonly string[], outcomes: readonly Outcome[]): Settlement => {
     const results = ids.map((objectId, place): TargetOutcome => {
@@ -238,6 +239,21 @@ describe('the settlement of a batch', () => {
     const [resumed] = await batches.claim(1, unique('lease'), false, []);
     expect(resumed).toMatchObject({ keyNo: 1, isRepeat: true });
     expect(await settlements.settle(silent, settlementFor(ids, [good]))).toBeUndefined();
+  });
+
+  it('makes a batch due at once where its lane was resumed during the attempt', async () => {
+    await useLane('meizu/_default//prod');
+    const ids = await addDevices(1);
+    const batch = await claimed(ids);
+    const paused = { ...settlementFor(ids, [{ kind: 'waiting', reason: 'paused' }]), delayMs: 300_000 };
+    await batches.resume(app, ['meizu/_default//dev']);
+    await settlements.settle(batch, paused);
+    expect(await batches.claim(1, unique('lease'), false, [])).toEqual([]);
+    await batches.resume(app, [lane]);
+    const [again] = await batches.claim(1, unique('lease'), false, []);
+    await batches.resume(app, [lane]);
+    await settlements.settle(again!, paused);
+    expect(await batches.claim(1, unique('lease'), false, [])).toMatchObject([{ id: batch.id }]);
   });
 
   it('makes tokens on a list invalid, unless the device was saved after the list was read before', async () => {

@@ -40,6 +40,7 @@ export class VendorSettlementRepository {
         JSON.stringify(doubtfulReasons),
         proven,
         ...answerColumns(answers),
+        batch.dueAt,
       ],
       'vendorBatches.settle',
     );
@@ -123,7 +124,8 @@ const SETTLE = `
   ), kept AS (
     UPDATE push.vendor_batches AS batch
        SET targets = $3, badges = $4::integer[], attempt = least(attempt + $6::int, 1000), key_no = least(key_no + $10::int, 1000),
-           lease_owner = NULL, lease_until = NULL, next_at = now() + make_interval(secs => $5)
+           lease_owner = NULL, lease_until = NULL,
+           next_at = now() + CASE WHEN batch.next_at = $17::timestamptz THEN make_interval(secs => $5) ELSE interval '0' END
       FROM held WHERE batch.id = held.id AND cardinality($3::text[]) > 0
   ), ${JUDGE}, counted AS (
     UPDATE push.vendor_counts AS known
