@@ -122,7 +122,7 @@ export class VendorCredentials {
     if (problem?.isRefusal === true) throw appError('INCORRECT_TYPE', { message: problem.text });
     const sealedSecrets = this.sealer.seal(JSON.stringify(secrets), vendorContext(key));
     await this.repository.put(key, { shown, sealedSecrets });
-    await this.#resume(appId, key);
+    await this.#announce(appId, lanesOf(key));
     const stored = { vendor, profile, part, shown, secrets: Object.keys(secrets) };
     return { credentials: stored, problem: problem?.text ?? null };
   }
@@ -130,15 +130,14 @@ export class VendorCredentials {
   /** Pauses lanes, lets them go on, or trusts the credentials, in all processes. @throws AppError NOT_FOUND */
   async change({ appId, ...key }: Key & { readonly appId: string }, change: LaneChange): Promise<void> {
     if (!(await this.lanes.change({ appId, ...key }, change))) throw noCredentials(key);
-    if (change === 'resume') await this.#resume(appId, key);
-    else this.#announce(appId);
+    await this.#announce(appId, change === 'resume' ? lanesOf(key) : []);
   }
 
   /** @throws AppError NOT_FOUND */
   async remove({ appId, vendor, profile, part }: RpcData<typeof vendorsRpc.remove>): Promise<void> {
     const key = { vendor, profile, part };
     if (!(await this.repository.remove({ appId, ...key }))) throw noCredentials(key);
-    this.#announce(appId);
+    await this.#announce(appId, []);
   }
 
   /** @throws Error if a stored row was sealed with another secret: no push would reach its vendor */
@@ -163,15 +162,10 @@ export class VendorCredentials {
   }
 
   /** Senders resume the lanes once more when they hear of it: until then they may still see the state before. */
-  async #resume(appId: string, key: Key): Promise<void> {
-    const resumed = lanesOf(key);
-    await this.batches.resume(appId, resumed);
-    this.#announce(appId, resumed);
-  }
-
-  #announce(appId: string, resumed: readonly string[] = []): void {
+  async #announce(appId: string, resumed: string[]): Promise<void> {
+    if (resumed.length > 0) await this.batches.resume(appId, resumed);
     this.#known.forget(appId);
-    this.broadcasts.send(broadcastContracts.vendorsChanged, { appId, resumed: [...resumed] });
+    this.broadcasts.send(broadcastContracts.vendorsChanged, { appId, resumed });
   }
 
   #shown(row: Row): ShownVendor {
