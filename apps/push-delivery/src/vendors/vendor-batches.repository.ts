@@ -117,7 +117,7 @@ export class VendorBatchesRepository {
   /** Makes the waiting devices of lanes due now. A batch in progress, which may have found them paused, is due again at its end. */
   async resume(appId: string, lanes: readonly string[]): Promise<void> {
     await this.database.query(
-      `UPDATE push.vendor_batches SET next_at = now()
+      `UPDATE push.vendor_batches SET next_at = least(${NOW}, next_at - interval '1 millisecond')
         WHERE app_id = $1 AND lane = ANY ($2) AND (next_at > now() OR lease_owner IS NOT NULL)`,
       [appId, lanes],
       'vendorBatches.resume',
@@ -145,6 +145,9 @@ export class VendorBatchesRepository {
   }
 }
 
+/** SQL: the time in the precision of the columns. PostgreSQL would round it up, and what is due now would not be. */
+export const NOW = "date_trunc('milliseconds', now())";
+
 const MAX_BADGE = 2_147_483_647;
 
 /** In the order of object ids, as registrations lock them. `updated_at` stays: the device has not registered. */
@@ -168,7 +171,7 @@ export const sumOf = (one: string, other: string): string => `
 const ADD = `
   WITH batches AS (
     INSERT INTO push.vendor_batches (app_id, object_id, lane, is_bulk, targets, badges, next_at, expires_at)
-    SELECT $1, push.object_id, batch.lane, batch."isBulk", batch.targets, batch.badges, now(),
+    SELECT $1, push.object_id, batch.lane, batch."isBulk", batch.targets, batch.badges, ${NOW},
            least(push.expires_at, now() + interval '1 day')
       FROM jsonb_to_recordset($2::jsonb)
         AS batch ("objectId" text, lane text, "isBulk" boolean, targets text[], badges integer[])

@@ -52,7 +52,7 @@ describe('the settlement of a batch', () => {
     );
     await database.query(
       `INSERT INTO push.vendor_batches (app_id, object_id, lane, is_bulk, targets, next_at, expires_at)
-       VALUES ($1, $2, $3, false, $4, now() - interval '1 second', now() + interval '1 hour')`,
+       VALUES ($1, $2, $3, false, $4, date_trunc('milliseconds', now()), now() + interval '1 hour')`,
       [app, push, lane, ids],
     );
     const [batch] = await batches.claim(1, unique('lease'), false, []);
@@ -254,6 +254,19 @@ describe('the settlement of a batch', () => {
     await batches.resume(app, [lane]);
     await settlements.settle(again!, paused);
     expect(await batches.claim(1, unique('lease'), false, [])).toMatchObject([{ id: batch.id }]);
+  });
+
+  it('makes what is tried again without a delay due in the same millisecond', async () => {
+    await useLane('meizu/_default//prod');
+    const ids = await addDevices(1);
+    let batch = await claimed(ids);
+    const again = { ...settlementFor(ids, [{ kind: 'waiting', reason: 'r' }]), delayMs: 0 };
+    for (let round = 0; round < 300; round += 1) {
+      await settlements.settle(batch, again);
+      const [next] = await batches.claim(1, unique('lease'), false, []);
+      expect(next?.id).toBe(batch.id);
+      batch = next!;
+    }
   });
 
   it('makes tokens on a list invalid, unless the device was saved after the list was read before', async () => {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { DeadToken, Settlement } from './settlement.rules.js';
-import { sumOf, type VendorBatch } from './vendor-batches.repository.js';
+import { NOW, sumOf, type VendorBatch } from './vendor-batches.repository.js';
 import type { LaneAnswers } from './vendor-lane.js';
 
 /** What the settlement of an attempt has decided. */
@@ -125,7 +125,7 @@ const SETTLE = `
     UPDATE push.vendor_batches AS batch
        SET targets = $3, badges = $4::integer[], attempt = least(attempt + $6::int, 1000), key_no = least(key_no + $10::int, 1000),
            lease_owner = NULL, lease_until = NULL,
-           next_at = now() + CASE WHEN batch.next_at = $17::timestamptz THEN make_interval(secs => $5) ELSE interval '0' END
+           next_at = ${NOW} + CASE WHEN batch.next_at = $17::timestamptz THEN make_interval(secs => $5) ELSE interval '0' END
       FROM held WHERE batch.id = held.id AND cardinality($3::text[]) > 0
   ), ${JUDGE}, counted AS (
     UPDATE push.vendor_counts AS known
