@@ -145,7 +145,7 @@ export class VendorBatchesRepository {
   }
 }
 
-/** SQL: the time in the precision of the columns. PostgreSQL would round it up, and what is due now would not be. */
+/** SQL: the time in the precision of the columns. PostgreSQL may round it up, and what is due now would not be due yet. */
 export const NOW = "date_trunc('milliseconds', now())";
 
 const MAX_BADGE = 2_147_483_647;
