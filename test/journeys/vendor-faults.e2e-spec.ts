@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -6,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
+  appleToken,
   type AppKeys,
   ApiClient,
   createApplication,
@@ -80,7 +80,7 @@ describe('pushes to devices of vendors, while servers and vendors fail', () => {
     }
     return ids;
   };
-  const newTokens = (count: number) => Array.from({ length: count }, () => randomBytes(32).toString('hex'));
+  const newTokens = (count: number) => Array.from({ length: count }, () => appleToken());
   const countsOf = async (client: ApiClient, push: string, vendor: string) => {
     const { body } = await client.acceptingUnavailable().get(`/1.1/notifications/${push}`);
     return ((body['vendors'] ?? {}) as Record<string, Json>)[vendor];

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
+  appleToken,
   eventually,
   gatepost,
   type GatepostServer,
@@ -42,7 +42,7 @@ describe(`a push to ${DEVICES} iPhones, while senders are killed`, () => {
   const vendors = useVendors();
   let server: GatepostServer;
   let sender: TestProcess;
-  const tokens = Array.from({ length: DEVICES }, () => randomBytes(32).toString('hex'));
+  const tokens = Array.from({ length: DEVICES }, () => appleToken());
 
   const startSender = async () => {
     const env = { ...server.env, GATEPOST_PORT: '0', GATEPOST_PUSH_ROLES: 'sender' };

@@ -29,6 +29,7 @@ export { storedRows } from './stored-rows.js';
 export { codeSentBy, type SentMessage, sentMessages } from './text-messages.js';
 export { TcpProxy } from './tcp-proxy.js';
 export { type CollectedSpan, useTraceCollector } from './trace-collector.js';
+export { appleToken } from './vendors/apns-service.js';
 export { useVendors, type VendorServices } from './vendors/vendor-services.js';
 export { isAlive, TestProcess } from './test-process.js';
 export {

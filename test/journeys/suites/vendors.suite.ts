@@ -1,10 +1,11 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
   ApiClient,
   type AppKeys,
+  appleToken,
   createApplication,
   eventually,
   gatepost,
@@ -18,8 +19,6 @@ import { expectRefused } from './refusal.js';
 
 const TOPIC = 'com.example.app';
 const PATIENCE_MS = 15_000;
-/** A token of APNs that begins with the digits, which decide what happens. */
-const appleToken = (digits = 'a0') => digits + randomBytes(32).toString('hex').slice(digits.length);
 
 /** By vendor, its name in the SDKs. */
 const ANDROID = [

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import http2, {
   type Http2Server,
   type IncomingHttpHeaders,
@@ -29,6 +29,9 @@ interface Refusal {
   readonly reason: string;
   readonly timestamp?: number;
 }
+
+/** A new device token. Its first digits decide how the stand-in answers; those of other random tokens would do so now and then. */
+export const appleToken = (digits = 'a0'): string => digits + randomBytes(32).toString('hex').slice(digits.length);
 
 /**
  * A local stand-in of APNs, as strict as its documentation. The device token decides what happens: `bad0…` BadDeviceToken, `dead…` 410
