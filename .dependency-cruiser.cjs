@@ -87,6 +87,14 @@ module.exports = {
       to: { path: '^(?:apps|libs)/', pathNot: '^libs/(?:contracts|errors)/' },
     },
     {
+      name: 'console-api-is-a-leaf',
+      comment:
+        'The routes of the console are part of its page: they import nothing of ours, least of all contracts with keys.',
+      severity: 'error',
+      from: { path: '^libs/console-api/', pathNot: TESTS },
+      to: { path: '^(?:apps|libs)/', pathNot: '^libs/console-api/' },
+    },
+    {
       name: 'gateway-has-no-database',
       comment: 'The gateway owns no table: ask the service that does, by RPC.',
       severity: 'error',

@@ -1,0 +1,280 @@
+import { z } from 'zod';
+import { ROLES } from './permissions.js';
+import { count, cursor, limit, pageOf, route, time } from './route.js';
+
+const MIN_PASSWORD_LENGTH = 12;
+/** bcrypt reads 72 bytes; the server refuses a longer password. */
+const MAX_PASSWORD_LENGTH = 72;
+
+/** A new password of an operator. */
+export const newPassword = z
+  .string()
+  .min(MIN_PASSWORD_LENGTH, `must have at least ${MIN_PASSWORD_LENGTH} characters`)
+  .max(MAX_PASSWORD_LENGTH);
+/** A password that is to be compared. */
+const password = z.string().min(1).max(1_024);
+export const operatorName = z.string().regex(/^[^\p{Cc}]{1,100}$/u, 'must be 1 to 100 characters');
+/** The e-mail address with which an operator signs in; compared without regard to case. */
+export const operatorAddress = z
+  .string()
+  .max(254)
+  .regex(/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u, 'must be an e-mail address');
+/** 32 random bytes of a link, base64url. */
+const linkToken = z.string().regex(/^[A-Za-z0-9_-]{43}$/, 'must be the token of a link');
+const operatorId = z.uuid();
+
+/** The application id of a grant can be `*`: all applications. */
+export const grant = z.object({ appId: z.string().regex(/^(?:\*|[A-Za-z0-9_-]{1,64})$/), role: z.enum(ROLES) });
+const grants = z
+  .array(grant)
+  .max(500)
+  .refine((list) => new Set(list.map(({ appId }) => appId)).size === list.length, 'must name an application once');
+
+export const LANGUAGES = ['en', 'zh'] as const;
+export const THEMES = ['auto', 'light', 'dark'] as const;
+
+/** Null: as the browser says. */
+const preferences = z.object({
+  language: z.enum(LANGUAGES).nullable(),
+  timeZone: z.string().max(64).nullable(),
+  theme: z.enum(THEMES),
+});
+
+const me = preferences.extend({
+  id: operatorId,
+  name: z.string(),
+  address: z.string(),
+  isOwner: z.boolean(),
+  grants: z.array(grant),
+});
+
+/** The operator of the session, null without one. */
+const session = z.object({
+  version: z.string(),
+  /** False until the first owner exists. */
+  isSetUp: z.boolean(),
+  operator: me.nullable(),
+  /** End of the session, without further use and in any case. Null without a session. */
+  endsAt: time.nullable(),
+  /** Until when the last proof of identity counts. Null without one. */
+  provenUntil: time.nullable(),
+});
+
+export type Session = z.output<typeof session>;
+
+const listedSession = z.object({
+  id: z.uuid(),
+  isCurrent: z.boolean(),
+  createdAt: time,
+  usedAt: time,
+  endsAt: time,
+  network: z.string(),
+  browser: z.string(),
+});
+
+/** `invited`: the operator has not used the invitation yet. `disabled`: cannot sign in. */
+export const OPERATOR_STATES = ['active', 'invited', 'disabled'] as const;
+
+const operator = z.object({
+  id: operatorId,
+  name: z.string(),
+  address: z.string(),
+  isOwner: z.boolean(),
+  state: z.enum(OPERATOR_STATES),
+  grants: z.array(grant),
+  createdAt: time,
+  lastSeenAt: time.nullable(),
+  /** End of a lock after wrong passwords. */
+  lockedUntil: time.nullable(),
+});
+
+export type Operator = z.output<typeof operator>;
+
+const oneOperator = z.object({ operator });
+/** A link that is shown once, to be handed over; it works once. */
+const link = z.object({ url: z.string(), endsAt: time });
+const ofOperator = z.object({ operatorId });
+
+/**
+ * `begun`: under way. `refused`: an error with status 4xx. `failed`: another error. `unknown`: the process ended before it stored an
+ * outcome, or the answer of a service did not arrive.
+ */
+export const AUDIT_OUTCOMES = ['begun', 'done', 'refused', 'failed', 'unknown'] as const;
+
+export const auditEntry = z.object({
+  id: z.uuid(),
+  begunAt: time,
+  endedAt: time.nullable(),
+  /** Null: an act without an operator, such as a wrong sign-in. */
+  operatorId: operatorId.nullable(),
+  /** The operator's name at that time; for the command line the name of the system user. */
+  operatorName: z.string(),
+  way: z.enum(['console', 'cli']),
+  network: z.string().nullable(),
+  appId: z.string().nullable(),
+  /** The name of the route, such as `rotateKeys`. */
+  action: z.string(),
+  /** What the act changes, such as an object id. */
+  target: z.string().nullable(),
+  /** Fields of the request; secrets and passwords as `(changed)`. */
+  change: z.record(z.string(), z.unknown()),
+  outcome: z.enum(AUDIT_OUTCOMES),
+  errorName: z.string().nullable(),
+  requestId: z.string(),
+});
+
+export type AuditEntry = z.output<typeof auditEntry>;
+
+/** Sign-in, the operator's own account, operators, and the audit log. */
+export const accessApi = {
+  getSession: route({ method: 'GET', path: '/session', access: 'anyone', reply: session }),
+  /** Fails with PASSWORD_MISMATCH, or TOO_MANY_REQUESTS after too many attempts. The answer sets the cookie of the session. */
+  signIn: route({
+    method: 'POST',
+    path: '/sign-in',
+    access: 'anyone',
+    body: z.strictObject({ address: operatorAddress, password }),
+    reply: session,
+  }),
+  /** Uses the set-up link: creates the first owner and signs in. Fails with LINK_EXPIRED. */
+  setUp: route({
+    method: 'POST',
+    path: '/set-up',
+    access: 'anyone',
+    body: z.strictObject({ token: linkToken, name: operatorName, address: operatorAddress, password: newPassword }),
+    reply: session,
+  }),
+  /** What a link is for. Fails with LINK_EXPIRED. */
+  lookAtLink: route({
+    method: 'POST',
+    path: '/link',
+    access: 'anyone',
+    isRead: true,
+    body: z.strictObject({ token: linkToken }),
+    reply: z.object({
+      kind: z.enum(['setUp', 'invitation', 'recovery']),
+      /** Null for the set-up. */
+      name: z.string().nullable(),
+      address: z.string().nullable(),
+      endsAt: time,
+    }),
+  }),
+  /** Uses an invitation or a recovery link: sets the password, ends all sessions of the operator, and signs in. Fails with LINK_EXPIRED. */
+  useLink: route({
+    method: 'POST',
+    path: '/invitation',
+    access: 'anyone',
+    body: z.strictObject({ token: linkToken, name: operatorName.optional(), password: newPassword }),
+    reply: session,
+  }),
+  signOut: route({ method: 'POST', path: '/sign-out', access: 'operator', reply: session }),
+  /** Proves the operator's identity for acts that need it. Fails like `signIn`. The cookie of the session changes. */
+  prove: route({
+    method: 'POST',
+    path: '/proof',
+    access: 'operator',
+    body: z.strictObject({ password }),
+    reply: session,
+  }),
+  changeMe: route({
+    method: 'PATCH',
+    path: '/me',
+    access: 'operator',
+    body: preferences.extend({ name: operatorName }).partial().strict(),
+    reply: session,
+  }),
+  /** Ends the other sessions of the operator. Fails like `signIn`. */
+  changeMyPassword: route({
+    method: 'POST',
+    path: '/me/password',
+    access: 'operator',
+    body: z.strictObject({ oldPassword: password, newPassword }),
+    reply: session,
+  }),
+  listMySessions: route({
+    method: 'GET',
+    path: '/me/sessions',
+    access: 'operator',
+    reply: z.object({ items: z.array(listedSession) }),
+  }),
+  endMySession: route({
+    method: 'DELETE',
+    path: '/me/sessions/:sessionId',
+    access: 'operator',
+    params: z.object({ sessionId: z.uuid() }),
+    reply: z.object({}),
+  }),
+
+  listOperators: route({
+    method: 'GET',
+    path: '/operators',
+    access: 'operators.write',
+    reply: z.object({ items: z.array(operator) }),
+  }),
+  /** Creates an operator without a password, and the link with which that operator sets one. Fails with EMAIL_TAKEN. */
+  inviteOperator: route({
+    method: 'POST',
+    path: '/operators',
+    access: 'operators.write',
+    needsProof: true,
+    body: z.strictObject({ name: operatorName, address: operatorAddress, isOwner: z.boolean().default(false), grants }),
+    reply: oneOperator.extend({ link }),
+  }),
+  /** A disabled operator's sessions end. Fails with NO_EFFECT for the last active owner. */
+  changeOperator: route({
+    method: 'PATCH',
+    path: '/operators/:operatorId',
+    access: 'operators.write',
+    needsProof: true,
+    params: ofOperator,
+    body: z.strictObject({ isOwner: z.boolean().optional(), isDisabled: z.boolean().optional() }),
+    reply: oneOperator,
+  }),
+  /** Replaces all grants of an operator. */
+  setGrants: route({
+    method: 'PUT',
+    path: '/operators/:operatorId/grants',
+    access: 'operators.write',
+    needsProof: true,
+    params: ofOperator,
+    body: z.strictObject({ grants }),
+    reply: oneOperator,
+  }),
+  endOperatorSessions: route({
+    method: 'POST',
+    path: '/operators/:operatorId/end-sessions',
+    access: 'operators.write',
+    params: ofOperator,
+    reply: z.object({ ended: count }),
+  }),
+  /** A new link: an invitation for an invited operator, else a recovery. Earlier links of the operator end. */
+  createOperatorLink: route({
+    method: 'POST',
+    path: '/operators/:operatorId/link',
+    access: 'operators.write',
+    needsProof: true,
+    params: ofOperator,
+    reply: z.object({ link }),
+  }),
+
+  /**
+   * Newest first. An owner sees all entries; a developer those of the applications of the grants, and own ones; other operators their own.
+   */
+  listAudit: route({
+    method: 'GET',
+    path: '/audit',
+    access: 'operator',
+    query: z.object({
+      operatorId: operatorId.optional(),
+      appId: z.string().max(64).optional(),
+      action: z.string().max(100).optional(),
+      target: z.string().max(300).optional(),
+      outcome: z.enum(AUDIT_OUTCOMES).optional(),
+      from: time.optional(),
+      to: time.optional(),
+      after: cursor.optional(),
+      limit,
+    }),
+    reply: pageOf(auditEntry),
+  }),
+};

@@ -1,0 +1,171 @@
+import { z } from 'zod';
+import { appId, count, ofApp, route, time, total } from './route.js';
+
+const listedApplication = z.object({ id: appId, name: z.string(), createdAt: time });
+
+/** The kind of a setting's form field. `list` and `object` are JSON texts. */
+export const SETTING_KINDS = ['flag', 'text', 'list', 'object'] as const;
+
+const setting = z.object({
+  name: z.string(),
+  kind: z.enum(SETTING_KINDS),
+  /** As `changeSetting` takes it. */
+  value: z.string(),
+  isDefault: z.boolean(),
+  /** In English; the page has texts of its own for settings that it knows. */
+  description: z.string(),
+});
+
+/** A secret setting: its value is never shown. */
+const secretSetting = z.object({ name: z.string(), isSet: z.boolean(), description: z.string() });
+
+/** A replaced key that is still accepted. */
+const oldKey = z.object({
+  kind: z.enum(['app', 'master']),
+  replacedAt: time,
+  /** Null: until it is revoked. */
+  acceptedUntil: time.nullable(),
+});
+
+export const CLASS_NAMES = ['_User', '_Role', '_Installation'] as const;
+export const CLASS_OPERATIONS = ['find', 'get', 'create', 'update', 'delete'] as const;
+
+/** `everyone`, `users` (logged in), or user ids and `role:<name>`; an empty list: the master key only. */
+const classPermission = z.union([z.enum(['everyone', 'users']), z.array(z.string().max(200)).max(100)]);
+const permissionsOfClass = z.object({
+  find: classPermission,
+  get: classPermission,
+  create: classPermission,
+  update: classPermission,
+  delete: classPermission,
+});
+
+const application = listedApplication.extend({
+  /** Public: apps carry it. */
+  appKey: z.string(),
+  /** A keyed hash of the master key, which is never shown here. */
+  masterKeyId: z.string(),
+  /** The command that shows the master key. */
+  masterKeyCommand: z.string(),
+  oldKeys: z.array(oldKey),
+  settings: z.array(setting),
+  secretSettings: z.array(secretSetting),
+  classPermissions: z.object({
+    _User: permissionsOfClass,
+    _Role: permissionsOfClass,
+    _Installation: permissionsOfClass,
+  }),
+  /** Base URL of the REST API. */
+  apiUrl: z.string(),
+});
+
+export type ApplicationDetails = z.output<typeof application>;
+
+const oneApplication = z.object({ application });
+const keyKinds = z.strictObject({ appKey: z.boolean(), masterKey: z.boolean() });
+
+/** A point of a plot: the beginning of its day or hour, and a number. */
+const point = z.object({ at: time, value: count });
+export const SERIES = ['signUps', 'mailsSent', 'mailsRefused', 'pushesTargeted', 'pushesDelivered'] as const;
+
+const overview = z.object({
+  /** Null where the service is away; `away` names it. */
+  users: z.object({ total, lastDay: count, lastWeek: count, lockedNow: count }).nullable(),
+  devices: z
+    .object({
+      connected: count,
+      platforms: z.record(z.string(), z.object({ installations: count, targeted: count })),
+    })
+    .nullable(),
+  /** Of the last 24 hours. */
+  messages: z.object({ sent: count, waiting: count, dead: count }).nullable(),
+  pushes: z
+    .object({
+      underWay: z.array(z.object({ id: z.string(), createdAt: time, title: z.string(), status: z.string() })),
+      scheduled: count,
+    })
+    .nullable(),
+  /** Platforms on which users have accounts that no credentials verify. */
+  unverifiedPlatforms: z.array(z.object({ platform: z.string(), accounts: count })),
+  /** Of the last 30 days, or as far back as the services keep data; days in UTC. */
+  series: z.array(z.object({ name: z.enum(SERIES), points: z.array(point) })),
+  away: z.array(z.string()),
+});
+
+export type Overview = z.output<typeof overview>;
+
+/** Applications, their settings, keys and class permissions. */
+export const applicationsApi = {
+  /** The applications of the operator's grants, newest first. */
+  listApplications: route({
+    method: 'GET',
+    path: '/apps',
+    access: 'operator',
+    reply: z.object({ items: z.array(listedApplication) }),
+  }),
+  createApplication: route({
+    method: 'POST',
+    path: '/apps',
+    access: 'apps.create',
+    body: z.strictObject({
+      name: z.string().regex(/^[^\p{Cc}]{1,100}$/u, 'must be 1 to 100 characters'),
+      id: appId.optional(),
+    }),
+    reply: oneApplication,
+  }),
+  getApplication: route({
+    method: 'GET',
+    path: '/apps/:appId',
+    access: 'settings.read',
+    params: ofApp,
+    reply: oneApplication,
+  }),
+  getOverview: route({
+    method: 'GET',
+    path: '/apps/:appId/overview',
+    access: 'settings.read',
+    params: ofApp,
+    reply: overview,
+  }),
+  /** Changes a setting, a secret one included. Fails with INCORRECT_TYPE, whose text says what the value must be. */
+  changeSetting: route({
+    method: 'PUT',
+    path: '/apps/:appId/settings/:name',
+    access: 'settings.write',
+    params: ofApp.extend({ name: z.string().regex(/^[A-Za-z]{1,60}$/) }),
+    body: z.strictObject({ value: z.string().max(10_000) }),
+    reply: oneApplication,
+  }),
+  rotateKeys: route({
+    method: 'POST',
+    path: '/apps/:appId/keys/rotate',
+    access: 'keys.rotate',
+    needsProof: true,
+    params: ofApp,
+    body: keyKinds.extend({
+      /** How long the old keys stay valid, in seconds; null: until they are revoked; absent: they end at once. */
+      keepOldSeconds: z.number().int().min(1).max(315_360_000).nullable().optional(),
+    }),
+    reply: oneApplication,
+  }),
+  revokeOldKeys: route({
+    method: 'POST',
+    path: '/apps/:appId/keys/revoke-old',
+    access: 'keys.rotate',
+    needsProof: true,
+    params: ofApp,
+    body: keyKinds,
+    reply: oneApplication,
+  }),
+  changeClassPermission: route({
+    method: 'PUT',
+    path: '/apps/:appId/class-permissions/:className',
+    access: 'permissions.write',
+    params: ofApp.extend({ className: z.enum(CLASS_NAMES) }),
+    body: z.strictObject({
+      operations: z.array(z.enum(CLASS_OPERATIONS)).min(1),
+      permission: classPermission,
+    }),
+    reply: oneApplication,
+  }),
+};

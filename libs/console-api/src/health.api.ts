@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { count, route, time } from './route.js';
+
+const process = z.object({
+  instance: z.string(),
+  service: z.string(),
+  host: z.string(),
+  pid: count,
+  version: z.string(),
+  node: z.string(),
+  now: time,
+  /** Problems that `/readyz` reports. */
+  problems: z.array(z.string()),
+  /** PostgreSQL, RabbitMQ, Redis, SMTP: version and clock, or the problem. */
+  servers: z.array(
+    z.object({
+      name: z.string(),
+      problem: z.string().nullable(),
+      version: z.string().nullable(),
+      /** How far the server's clock is ahead, in milliseconds. */
+      skewMs: z.number().int().nullable(),
+    }),
+  ),
+});
+
+/** A service with event queues. */
+export const DEAD_LETTER_SERVICES = ['accounts', 'mail', 'push-delivery'] as const;
+const ofService = z.object({ service: z.string().regex(/^[a-z-]{1,40}$/) });
+
+const deadLetter = z.object({
+  /** The pattern of the event, such as `user.registered.v1`. */
+  pattern: z.string(),
+  reason: z.string().nullable(),
+  diedAt: time.nullable(),
+  /** With personal data masked. */
+  body: z.string(),
+});
+
+/** Health of the deployment, and dead letters. */
+export const healthApi = {
+  /** One entry for each process that has answered, and the services of which none has. */
+  getHealth: route({
+    method: 'GET',
+    path: '/health',
+    access: 'health.read',
+    reply: z.object({ processes: z.array(process), silent: z.array(z.string()) }),
+  }),
+  /** Number of dead letters by service; null in one process, which has none. */
+  listDeadLetters: route({
+    method: 'GET',
+    path: '/dead-letters',
+    access: 'deadLetters.write',
+    reply: z.object({ services: z.array(z.object({ service: z.string(), messages: count })).nullable() }),
+  }),
+  /** The first dead letters of a service; they stay where they are. */
+  lookAtDeadLetters: route({
+    method: 'POST',
+    path: '/dead-letters/:service/look',
+    access: 'deadLetters.write',
+    isRead: true,
+    params: ofService,
+    body: z.strictObject({ limit: z.number().int().min(1).max(50).default(10) }),
+    reply: z.object({ items: z.array(deadLetter) }),
+  }),
+  /** Hands all dead letters of a service to it again. */
+  replayDeadLetters: route({
+    method: 'POST',
+    path: '/dead-letters/:service/replay',
+    access: 'deadLetters.write',
+    params: ofService,
+    reply: z.object({ replayed: count }),
+  }),
+  dropDeadLetters: route({
+    method: 'POST',
+    path: '/dead-letters/:service/drop',
+    access: 'deadLetters.write',
+    params: ofService,
+    reply: z.object({ dropped: count }),
+  }),
+};

@@ -1,0 +1,30 @@
+import { accessApi } from './access.api.js';
+import { applicationsApi } from './applications.api.js';
+import { credentialsApi } from './credentials.api.js';
+import { healthApi } from './health.api.js';
+import { messagesApi } from './messages.api.js';
+import { pushesApi } from './pushes.api.js';
+import { usersApi } from './users.api.js';
+
+/** All routes of the console's API by name. The name is the action of an audit entry. */
+export const consoleApi = {
+  ...accessApi,
+  ...applicationsApi,
+  ...credentialsApi,
+  ...usersApi,
+  ...messagesApi,
+  ...pushesApi,
+  ...healthApi,
+};
+
+export type ConsoleRouteName = keyof typeof consoleApi;
+
+export * from './access.api.js';
+export * from './applications.api.js';
+export * from './credentials.api.js';
+export * from './health.api.js';
+export * from './messages.api.js';
+export * from './permissions.js';
+export * from './pushes.api.js';
+export * from './route.js';
+export * from './users.api.js';

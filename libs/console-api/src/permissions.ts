@@ -1,0 +1,98 @@
+/** Rights of an operator, each for one application or, with `deployment.`, `operators.`, `apps.` and `deadLetters.`, for the deployment. */
+export const PERMISSIONS = [
+  'apps.create',
+  'audit.read',
+  'deadLetters.write',
+  'devices.read',
+  'devices.write',
+  'health.read',
+  'keys.rotate',
+  'messages.read',
+  'messages.retry',
+  'operators.write',
+  'permissions.write',
+  'platforms.write',
+  'pushes.cancel',
+  'pushes.read',
+  'pushes.send',
+  'roles.read',
+  'roles.write',
+  'settings.read',
+  'settings.write',
+  'templates.write',
+  'users.acl',
+  'users.contact',
+  'users.delete',
+  'users.read',
+  'users.write',
+] as const;
+
+export type Permission = (typeof PERMISSIONS)[number];
+
+/** Roles that a grant gives for one application, or for all. An owner has all permissions of the whole deployment without a grant. */
+export const ROLES = ['developer', 'support', 'viewer'] as const;
+
+export type Role = (typeof ROLES)[number];
+
+const VIEWER: readonly Permission[] = [
+  'audit.read',
+  'devices.read',
+  'health.read',
+  'messages.read',
+  'pushes.read',
+  'roles.read',
+  'settings.read',
+  'users.read',
+];
+
+const SUPPORT: readonly Permission[] = [...VIEWER, 'messages.retry', 'users.contact', 'users.write'];
+
+const DEVELOPER: readonly Permission[] = [
+  ...SUPPORT,
+  'devices.write',
+  'keys.rotate',
+  'permissions.write',
+  'platforms.write',
+  'pushes.cancel',
+  'pushes.send',
+  'roles.write',
+  'settings.write',
+  'templates.write',
+  'users.acl',
+  'users.delete',
+];
+
+/** The permissions of a role. `users.contact`: e-mail addresses and phone numbers are shown in full. */
+export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
+  developer: DEVELOPER,
+  support: SUPPORT,
+  viewer: VIEWER,
+};
+
+/** The application id of a grant for all applications. */
+export const ALL_APPLICATIONS = '*';
+
+/** A role for one application, or for all. */
+export interface Grant {
+  /** The id of an application, or `*` for all. */
+  readonly appId: string;
+  readonly role: Role;
+}
+
+/** An operator, as far as permissions depend on it. */
+export interface Permitted {
+  readonly isOwner: boolean;
+  readonly grants: readonly Grant[];
+}
+
+/**
+ * The permissions of an operator for one application, grants for all applications included; an empty list where the operator has no grant
+ * for it. With `*`: the permissions that a grant for any application gives for pages of the whole deployment.
+ */
+export function permissionsFor({ isOwner, grants }: Permitted, appId: string): readonly Permission[] {
+  if (isOwner) return PERMISSIONS;
+  const counted = grants.filter(
+    (grant) => appId === ALL_APPLICATIONS || grant.appId === appId || grant.appId === ALL_APPLICATIONS,
+  );
+  return [...new Set(counted.flatMap(({ role }) => ROLE_PERMISSIONS[role]))];
+}

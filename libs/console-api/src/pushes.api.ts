@@ -1,0 +1,205 @@
+import { z } from 'zod';
+import { count, cursor, json, limit, objectId, ofApp, pageOf, route, time } from './route.js';
+
+export const PUSH_STATUSES = ['scheduled', 'in-queue', 'done', 'error'] as const;
+
+/** The body of `POST /1.1/push` of the REST API. */
+const pushBody = z.strictObject({ body: json });
+
+/** targeted = delivered + queued + expired + overflowed + unreachable + vendor */
+const deliveryCounts = z.object({
+  targeted: count,
+  /** Acknowledged by the device. */
+  delivered: count,
+  queued: count,
+  expired: count,
+  /** Dropped because the device's queue was full. */
+  overflowed: count,
+  /** Devices without a delivery channel. */
+  unreachable: count,
+  /** Devices that a vendor's channel takes; absent where there are none. */
+  vendor: count.optional(),
+});
+
+/** targeted = accepted + invalid + rejected + expired + waiting */
+const vendorCounts = z.object({
+  targeted: count,
+  accepted: count,
+  invalid: count,
+  rejected: count,
+  expired: count,
+  waiting: count,
+  paused: count.optional(),
+  reasons: z.record(z.string(), count),
+});
+
+const listedPush = z.object({
+  objectId: z.string(),
+  status: z.enum(PUSH_STATUSES),
+  createdAt: time,
+  /** The title or text of the message, shortened. */
+  title: z.string(),
+  /** Devices; null until the search has ended. */
+  targeted: count.nullable(),
+  delivered: count.nullable(),
+});
+
+const push = listedPush.extend({
+  /** The reason for the status `error`. */
+  error: z.string().nullable(),
+  expiresAt: time,
+  /** When a scheduled push starts. */
+  startsAt: time.nullable(),
+  /** The message and the target, as sent. */
+  data: json,
+  where: json.nullable(),
+  platforms: z.record(z.string(), deliveryCounts),
+  vendors: z.record(z.string(), vendorCounts),
+  /** Progress of the search for devices: partitions that are done; null where it has not begun or has ended. */
+  progress: z.object({ partition: count, of: count }).nullable(),
+});
+
+export type PushDetails = z.output<typeof push>;
+
+const ofPush = ofApp.extend({ pushId: objectId });
+
+const device = z.object({
+  objectId: z.string(),
+  deviceType: z.string(),
+  channels: z.array(z.string()),
+  /** The user of the device, where the app stores one. */
+  userId: z.string().nullable(),
+  isValid: z.boolean(),
+  createdAt: time,
+  updatedAt: time,
+  /** Null where the connection state is unknown. */
+  isConnected: z.boolean().nullable(),
+  connectedSince: time.nullable(),
+  /** Messages that wait for the device. */
+  waiting: count.nullable(),
+});
+
+export type Device = z.output<typeof device>;
+
+const ofDevice = ofApp.extend({ deviceId: objectId });
+
+/** Pushes and devices. */
+export const pushesApi = {
+  /** Newest first. */
+  listPushes: route({
+    method: 'GET',
+    path: '/apps/:appId/pushes',
+    access: 'pushes.read',
+    params: ofApp,
+    query: z.object({ status: z.enum(PUSH_STATUSES).optional(), after: cursor.optional(), limit }),
+    reply: pageOf(listedPush),
+  }),
+  /** The member `req_id` of the body makes a repeated request the same push. */
+  sendPush: route({
+    method: 'POST',
+    path: '/apps/:appId/pushes',
+    access: 'pushes.send',
+    params: ofApp,
+    body: pushBody,
+    reply: z.object({ objectId: z.string(), createdAt: time }),
+  }),
+  /** The devices that a push with this body would target now. */
+  countPushTargets: route({
+    method: 'POST',
+    path: '/apps/:appId/pushes/count',
+    access: 'pushes.read',
+    isRead: true,
+    params: ofApp,
+    body: pushBody,
+    reply: z.object({
+      total: count,
+      /** False: at least `total`. */
+      isExact: z.boolean(),
+      platforms: z.record(z.string(), count),
+      /** Matching devices that get nothing: with an invalid token, not seen for long, without a delivery channel. */
+      leftOut: z.object({ invalid: count, notSeen: count }),
+      unreachable: count,
+      sample: z.array(z.object({ objectId: z.string(), deviceType: z.string() })),
+    }),
+  }),
+  /** The message as devices of each platform receive it. */
+  previewPush: route({
+    method: 'POST',
+    path: '/apps/:appId/pushes/preview',
+    access: 'pushes.read',
+    isRead: true,
+    params: ofApp,
+    body: pushBody,
+    reply: z.object({
+      /** JSON text by platform; `default` for the others. */
+      bodies: z.record(z.string(), z.string()),
+      bytes: count,
+      maxBytes: count,
+      problems: z.array(z.string()),
+    }),
+  }),
+  getPush: route({
+    method: 'GET',
+    path: '/apps/:appId/pushes/:pushId',
+    access: 'pushes.read',
+    params: ofPush,
+    reply: z.object({ push }),
+  }),
+  /** Stops a push that is not done and deletes its record. Messages in queues of devices stay there. */
+  stopPush: route({
+    method: 'POST',
+    path: '/apps/:appId/pushes/:pushId/stop',
+    access: 'pushes.cancel',
+    params: ofPush,
+    reply: z.object({}),
+  }),
+
+  /** Newest first. */
+  listDevices: route({
+    method: 'GET',
+    path: '/apps/:appId/devices',
+    access: 'devices.read',
+    params: ofApp,
+    query: z.object({
+      deviceType: z.string().max(40).optional(),
+      channel: z.string().max(255).optional(),
+      userId: z.string().max(64).optional(),
+      after: cursor.optional(),
+      limit,
+    }),
+    reply: pageOf(device),
+  }),
+  /** Devices that have a connection now, in no order. */
+  listConnectedDevices: route({
+    method: 'GET',
+    path: '/apps/:appId/connected-devices',
+    access: 'devices.read',
+    params: ofApp,
+    query: z.object({ after: cursor.optional(), limit }),
+    reply: pageOf(device),
+  }),
+  getDevice: route({
+    method: 'GET',
+    path: '/apps/:appId/devices/:deviceId',
+    access: 'devices.read',
+    params: ofDevice,
+    /** `fields`: the application's own fields and those of the SDK, without device token and installation id. */
+    reply: z.object({ device: device.extend({ fields: json }) }),
+  }),
+  changeDevice: route({
+    method: 'PATCH',
+    path: '/apps/:appId/devices/:deviceId',
+    access: 'devices.write',
+    params: ofDevice,
+    body: z.strictObject({ changes: json }),
+    reply: z.object({ device: device.extend({ fields: json }) }),
+  }),
+  deleteDevices: route({
+    method: 'POST',
+    path: '/apps/:appId/devices/delete',
+    access: 'devices.write',
+    params: ofApp,
+    body: z.strictObject({ deviceIds: z.array(objectId).min(1).max(200) }),
+    reply: z.object({ deleted: count }),
+  }),
+};

@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import type { Permission } from './permissions.js';
+
+/** `anyone`: also without a session. `operator`: any operator with a session. */
+export type Access = 'anyone' | 'operator' | Permission;
+
+export type Method = 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT';
+
+/** One route of the console's API, below `/api`. Page and server derive their types from it. */
+export interface ConsoleRoute<
+  Params extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+  Reply extends z.ZodType = z.ZodType,
+> {
+  readonly method: Method;
+  /** Below `/api`, with parameters such as `:appId`. A route with `:appId` needs its permission for that application. */
+  readonly path: string;
+  readonly access: Access;
+  /** The route reads although its method is not GET: it is not audited. */
+  readonly isRead: boolean;
+  /** The session needs a proof of identity (`POST /proof`) within the last ten minutes; else the error is PROOF_REQUIRED. */
+  readonly needsProof: boolean;
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  /** Members that the schema does not name are removed from the answer. */
+  readonly reply: Reply;
+}
+
+export type RouteParams<R extends ConsoleRoute> = z.output<R['params']>;
+export type RouteQuery<R extends ConsoleRoute> = z.output<R['query']>;
+export type RouteBody<R extends ConsoleRoute> = z.output<R['body']>;
+export type RouteReply<R extends ConsoleRoute> = z.output<R['reply']>;
+
+/** What the page passes to a route. */
+export interface RouteInput<R extends ConsoleRoute> {
+  readonly params: z.input<R['params']>;
+  readonly query: z.input<R['query']>;
+  readonly body: z.input<R['body']>;
+}
+
+const none = z.object({});
+type None = typeof none;
+
+interface RouteOptions<
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+  Reply extends z.ZodType,
+> {
+  readonly method: Method;
+  readonly path: string;
+  readonly access: Access;
+  readonly isRead?: boolean;
+  readonly needsProof?: boolean;
+  readonly params?: Params;
+  readonly query?: Query;
+  readonly body?: Body;
+  readonly reply: Reply;
+}
+
+/** Defines a route; absent parts are empty objects. */
+export function route<
+  Reply extends z.ZodType,
+  Params extends z.ZodType = None,
+  Query extends z.ZodType = None,
+  Body extends z.ZodType = None,
+>(options: RouteOptions<Params, Query, Body, Reply>): ConsoleRoute<Params, Query, Body, Reply> {
+  const { method, isRead = method === 'GET', needsProof = false, params, query, body } = options;
+  return {
+    ...options,
+    isRead,
+    needsProof,
+    params: params ?? (none as z.ZodType as Params),
+    query: query ?? (none as z.ZodType as Query),
+    body: body ?? (none as z.ZodType as Body),
+  };
+}
+
+/** The body of every error. `name`: of the error table (docs/errors.md). */
+export const consoleError = z.object({
+  code: z.number().int(),
+  error: z.string(),
+  name: z.string(),
+  requestId: z.string(),
+});
+
+export type ConsoleError = z.output<typeof consoleError>;
+
+/** The path of a request, with its parameters. */
+export function pathOf(path: string, params: Readonly<Record<string, unknown>>): string {
+  return path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])));
+}
+
+/** The id of an application. */
+export const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
+export const ofApp = z.object({ appId });
+export const time = z.iso.datetime();
+export const count = z.number().int().min(0);
+/** The id of an object of an application. */
+export const objectId = z.string().regex(/^[0-9A-Za-z_-]{1,64}$/, 'must be an object id');
+/** A flag in a query string. */
+export const flag = z.union([z.boolean(), z.stringbool()]);
+/** JSON of an application's own fields. */
+export const json = z.record(z.string(), z.unknown());
+/** The place where the next page begins, as the last page's `next` gave it. */
+export const cursor = z.string().max(1_024);
+/** Items of a page in a query string. */
+export const limit = z.coerce.number<number>().int().min(1).max(200).default(50);
+
+/** A number of matches; `isExact` is false where it is an estimate or a lower bound. */
+export const total = z.object({ value: count, isExact: z.boolean() });
+
+/** One page of a list. `next` is null on the last page. */
+export function pageOf<Item extends z.ZodType>(
+  item: Item,
+): z.ZodObject<{ items: z.ZodArray<Item>; next: z.ZodNullable<typeof cursor> }> {
+  return z.object({ items: z.array(item), next: cursor.nullable() });
+}
+
+/** A field of a form for credentials. */
+export const credentialField = z.object({
+  name: z.string(),
+  isSecret: z.boolean(),
+  isRequired: z.boolean(),
+  description: z.string().nullable(),
+});
+
+/** Credentials that a form sends. */
+export const givenFields = z.record(z.string().max(100), z.string().max(8_192));
+
+/** Stored credentials: the fields that are not secret, and the names of the secret fields that are set. */
+export const storedFields = z.object({ shown: z.record(z.string(), z.string()), secrets: z.array(z.string()) });

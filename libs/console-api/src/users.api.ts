@@ -1,0 +1,240 @@
+import { z } from 'zod';
+import { count, cursor, flag, json, limit, objectId, ofApp, pageOf, route, time, total } from './route.js';
+
+/** Where `listUsers` searches its text. */
+export const SEARCHED_FIELDS = ['any', 'username', 'email', 'phone', 'id'] as const;
+export const USER_ORDERS = ['newest', 'oldest', 'username'] as const;
+
+/** A user in a list. Addresses and numbers are masked for operators without the permission `users.contact`. */
+const listedUser = z.object({
+  objectId: z.string(),
+  username: z.string().nullable(),
+  email: z.string().nullable(),
+  emailVerified: z.boolean(),
+  mobilePhoneNumber: z.string().nullable(),
+  mobilePhoneVerified: z.boolean(),
+  /** Platforms of linked accounts. */
+  platforms: z.array(z.string()),
+  /** End of a lock after wrong passwords. */
+  lockedUntil: time.nullable(),
+  createdAt: time,
+  updatedAt: time,
+});
+
+export type ListedUser = z.output<typeof listedUser>;
+
+const linkedAccount = z.object({
+  platform: z.string(),
+  kind: z.string().nullable(),
+  uid: z.string(),
+  isVerified: z.boolean(),
+});
+
+/** The lock of a user's login. `doors`: by what each wrong attempt named the user. */
+const lock = z.object({
+  lockedUntil: time.nullable(),
+  lockedSince: time.nullable(),
+  /** Wrong attempts that count now. */
+  failures: count,
+  failedAt: z.array(time),
+  doors: z.array(z.string()),
+});
+
+const user = listedUser.extend({
+  /** The application's own fields. */
+  fields: json,
+  ACL: json.nullable(),
+  hasPassword: z.boolean(),
+  /** Names of roles, inherited ones included. */
+  roles: z.array(z.string()),
+  accounts: z.array(linkedAccount),
+  lock,
+});
+
+export type UserDetails = z.output<typeof user>;
+
+const oneUser = z.object({ user });
+const ofUser = ofApp.extend({ userId: objectId });
+const userIds = z.array(objectId).min(1).max(200);
+
+const listedRole = z.object({
+  objectId: z.string(),
+  name: z.string(),
+  createdAt: time,
+  updatedAt: time,
+});
+
+const role = listedRole.extend({
+  ACL: json,
+  /** The first 200. */
+  users: z.array(z.object({ objectId: z.string(), username: z.string().nullable() })),
+  /** Roles whose members are members of this role: the first 200. */
+  roles: z.array(z.object({ objectId: z.string(), name: z.string() })),
+});
+
+export type RoleDetails = z.output<typeof role>;
+
+const oneRole = z.object({ role });
+const ofRole = ofApp.extend({ roleId: objectId });
+const members = z.array(objectId).max(200).default([]);
+
+/** Users, their locks, and roles. */
+export const usersApi = {
+  listUsers: route({
+    method: 'GET',
+    path: '/apps/:appId/users',
+    access: 'users.read',
+    params: ofApp,
+    query: z.object({
+      /** What the field begins with, or contains (three characters at least). */
+      text: z.string().max(254).optional(),
+      in: z.enum(SEARCHED_FIELDS).default('any'),
+      mode: z.enum(['prefix', 'contains']).default('prefix'),
+      emailVerified: flag.optional(),
+      phoneVerified: flag.optional(),
+      hasPassword: flag.optional(),
+      platform: z.string().max(64).optional(),
+      createdFrom: time.optional(),
+      createdTo: time.optional(),
+      /** A condition of the REST API, as JSON. */
+      where: z.string().max(10_000).optional(),
+      order: z.enum(USER_ORDERS).default('newest'),
+      after: cursor.optional(),
+      limit,
+    }),
+    reply: pageOf(listedUser).extend({ total }),
+  }),
+  createUser: route({
+    method: 'POST',
+    path: '/apps/:appId/users',
+    access: 'users.write',
+    params: ofApp,
+    body: z.strictObject({
+      username: z.string().min(1).max(255),
+      password: z.string().min(1).max(1_024),
+      email: z.string().max(254).optional(),
+      mobilePhoneNumber: z.string().max(32).optional(),
+      fields: json.default({}),
+    }),
+    reply: oneUser,
+  }),
+  getUser: route({
+    method: 'GET',
+    path: '/apps/:appId/users/:userId',
+    access: 'users.read',
+    params: ofUser,
+    reply: oneUser,
+  }),
+  /**
+   * Changes fields: a value sets, `{"__op":"Delete"}` removes. Fails with NO_EFFECT where the user has changed since `updatedAt`. The
+   * field `ACL` needs the permission `users.acl` as well.
+   */
+  changeUser: route({
+    method: 'PATCH',
+    path: '/apps/:appId/users/:userId',
+    access: 'users.write',
+    params: ofUser,
+    body: z.strictObject({ updatedAt: time, changes: json }),
+    reply: oneUser,
+  }),
+  /** Replaces the session token: each device of the user has to log in again. */
+  endUserSession: route({
+    method: 'POST',
+    path: '/apps/:appId/users/:userId/end-session',
+    access: 'users.write',
+    params: ofUser,
+    reply: z.object({}),
+  }),
+  sendVerification: route({
+    method: 'POST',
+    path: '/apps/:appId/users/:userId/send-verification',
+    access: 'users.write',
+    params: ofUser,
+    reply: z.object({ recipient: z.string() }),
+  }),
+  /** By mail, or by text message for a user without an address. */
+  sendPasswordReset: route({
+    method: 'POST',
+    path: '/apps/:appId/users/:userId/send-password-reset',
+    access: 'users.write',
+    params: ofUser,
+    reply: z.object({ recipient: z.string(), channel: z.enum(['mail', 'sms']) }),
+  }),
+  unlinkAccount: route({
+    method: 'POST',
+    path: '/apps/:appId/users/:userId/unlink',
+    access: 'users.acl',
+    params: ofUser,
+    body: z.strictObject({ platform: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/) }),
+    reply: oneUser,
+  }),
+  /** Deletes all or none. */
+  deleteUsers: route({
+    method: 'POST',
+    path: '/apps/:appId/users/delete',
+    access: 'users.delete',
+    needsProof: true,
+    params: ofApp,
+    body: z.strictObject({ userIds }),
+    reply: z.object({ deleted: count }),
+  }),
+  /** The locked users, by the end of the lock. */
+  listLockouts: route({
+    method: 'GET',
+    path: '/apps/:appId/lockouts',
+    access: 'users.read',
+    params: ofApp,
+    query: z.object({ after: cursor.optional(), limit }),
+    reply: pageOf(z.object({ userId: z.string(), username: z.string().nullable(), lockedUntil: time })),
+  }),
+
+  listRoles: route({
+    method: 'GET',
+    path: '/apps/:appId/roles',
+    access: 'roles.read',
+    params: ofApp,
+    query: z.object({ text: z.string().max(128).optional(), after: cursor.optional(), limit }),
+    reply: pageOf(listedRole),
+  }),
+  getRole: route({
+    method: 'GET',
+    path: '/apps/:appId/roles/:roleId',
+    access: 'roles.read',
+    params: ofRole,
+    reply: oneRole,
+  }),
+  createRole: route({
+    method: 'POST',
+    path: '/apps/:appId/roles',
+    access: 'roles.write',
+    params: ofApp,
+    body: z.strictObject({
+      name: z.string().regex(/^[A-Za-z0-9_]{1,128}$/, 'must be letters, digits and _'),
+      ACL: json,
+      users: members,
+      roles: members,
+    }),
+    reply: oneRole,
+  }),
+  changeRole: route({
+    method: 'PATCH',
+    path: '/apps/:appId/roles/:roleId',
+    access: 'roles.write',
+    params: ofRole,
+    body: z.strictObject({
+      ACL: json.optional(),
+      addUsers: members,
+      removeUsers: members,
+      addRoles: members,
+      removeRoles: members,
+    }),
+    reply: oneRole,
+  }),
+  deleteRole: route({
+    method: 'DELETE',
+    path: '/apps/:appId/roles/:roleId',
+    access: 'roles.write',
+    params: ofRole,
+    reply: z.object({}),
+  }),
+};
