@@ -48,8 +48,8 @@ export async function newBenchRun() {
     GATEPOST_DATA_DIR: folder,
   };
   const children = [];
-  const launch = (script, env, stdio = ['ignore', 'ignore', 'inherit']) => {
-    const child = start([script], env, stdio);
+  const launch = (script, env, { stdio = ['ignore', 'ignore', 'inherit'], execArgv = [] } = {}) => {
+    const child = start([script], env, { stdio, execArgv });
     children.push(child);
     return child;
   };
@@ -58,7 +58,7 @@ export async function newBenchRun() {
     (env) =>
     (...args) =>
       new Promise((resolve, reject) => {
-        const child = start(['dist/apps/cli/src/main.js', ...args], env, ['ignore', 'ignore', 'inherit']);
+        const child = start(['dist/apps/cli/src/main.js', ...args], env, { stdio: ['ignore', 'ignore', 'inherit'] });
         child.once('exit', (code) => (code === 0 ? resolve() : reject(new Error(`gatepost ${args.join(' ')} failed`))));
       });
   const stop = async () => {
@@ -71,8 +71,8 @@ export async function newBenchRun() {
   return { folder, services, createDatabase, launch, commandOf, command: commandOf(services), stop };
 }
 
-function start([script, ...args], env, stdio) {
-  return spawn(process.execPath, [join(ROOT, script), ...args], {
+function start([script, ...args], env, { stdio, execArgv = [] }) {
+  return spawn(process.execPath, [...execArgv, join(ROOT, script), ...args], {
     stdio,
     env: { ...outerEnvironment(), NODE_ENV: 'production', GATEPOST_LOG_LEVEL: 'warn', ...env },
   });

@@ -5,7 +5,7 @@ const POLL_MS = 20;
 
 /** The sink in a process of its own, so that its work is not the sender's. */
 export async function startSink(launch) {
-  const child = launch('bench/mail/smtp-sink.mjs', {}, ['ignore', 'ignore', 'inherit', 'ipc']);
+  const child = launch('bench/mail/smtp-sink.mjs', {}, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const ask = async (message) => {
     const answer = once(child, 'message');
     child.send(message);

@@ -54,7 +54,7 @@ export async function parseServer(run) {
           REST_KEY: APP.GATEPOST_APP_KEY,
           MASTER_KEY: APP.GATEPOST_MASTER_KEY,
         },
-        ['ignore', 'ignore', 'ignore'],
+        { stdio: ['ignore', 'ignore', 'ignore'] },
       );
       await answering(`${url}/1.1/health`, (response) => response.ok);
       return [child];

@@ -1,4 +1,4 @@
-// npm run bench:peers: Gatepost beside Parse Server, a bare server and Mosquitto, in one run.
+// npm run bench:peers: Gatepost beside Parse Server, bare servers and MQTT servers, in one run.
 import { parseArgs } from 'node:util';
 import { fail } from '../../tools/prepare.mjs';
 import { measurePushes } from '../push/measure-push.mjs';
@@ -11,7 +11,7 @@ import { TARGETS } from './targets.mjs';
 import { writeSection } from './write-section.mjs';
 
 const PUSH = 'push';
-/** Those of npm run bench:push that Mosquitto can take part in. */
+/** Those of npm run bench:push that the other servers can take part in. */
 const PUSH_CASES = ['memory', 'sends', 'fanOut', 'latency', 'storm'];
 const ALL_CASES = [...Object.keys(TARGETS.services), PUSH];
 const HELP = `Usage: npm run bench:peers -- [--seconds=3] [--rounds=3] [--connections=1,32,128] [--write]
@@ -19,8 +19,8 @@ const HELP = `Usage: npm run bench:peers -- [--seconds=3] [--rounds=3] [--connec
 
 Measures the services (one process each), the standalone server, a bare Fastify + node-postgres server that does the same
 statements, and Parse Server on PostgreSQL with the indexes it lacks: every case at every number of requests in flight, round by
-round in turn, each over 100,000 users. "push" is pushes, beside Mosquitto where it is installed. --write puts what was
-measured into its sections of docs/benchmarks.md.
+round in turn, each over 100,000 users. "push" is pushes, beside a bare ws server, Mosquitto and RabbitMQ where they are installed
+(npm run bench:push -- --help). --write puts what was measured into its sections of docs/benchmarks.md.
 Parse Server is installed into bench/peers/installed at the first run; nothing of Gatepost depends on it.
 Needs PostgreSQL (DATABASE_URL), Redis (REDIS_URL) and RabbitMQ (AMQP_URL), on this machine so that their processor time counts, and
 Linux; works in databases of its own and drops them.

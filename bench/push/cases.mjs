@@ -130,6 +130,7 @@ async function offline(server) {
 
 /** Everybody comes back at once, and has messages waiting. */
 async function storm(server, devices) {
+  if (server.keepsMessages !== true) return {};
   const names = namesOf('storm', STORM_DEVICES);
   const options = { ...server.device, names, sendsAcks: true, keepsSession: true };
   await server.register?.(names);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openMqttDevice } from './mqtt-device.mjs';
 import { openWebSocketDevice } from './websocket-device.mjs';
 
-const OPENERS = { gatepost: openWebSocketDevice, mosquitto: openMqttDevice };
+const OPENERS = { websocket: openWebSocketDevice, mqtt: openMqttDevice };
 /** A connection that the system's queue had no place for is tried again. */
 const RETRY_MS = 100;
 

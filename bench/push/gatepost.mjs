@@ -11,14 +11,16 @@ const ROWS_AT_ONCE = 10_000;
 const POLL_MS = 20;
 const DONE_TIMEOUT_MS = 300_000;
 /** With it a frame is about 256 bytes long, as a message of Mosquitto is. */
-const ALERT = '.'.repeat(140);
+export const ALERT = '.'.repeat(140);
 
-export async function startGatepost({ services, launch, command }) {
+/** @param profile the folder for a processor profile of the connector, written when it stops */
+export async function startGatepost({ services, launch, command }, profile) {
   await command('migrate', '--quiet');
   const env = { ...services, GATEPOST_RATE_LIMIT_DEVICE_LOGINS: 'off', GATEPOST_RATE_LIMIT_REQUESTS: 'off' };
-  const start = async (app, more = {}) => {
+  const execArgv = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
+  const start = async (app, more = {}, options = {}) => {
     const port = await freePort();
-    const child = launch(`dist/apps/${app}/src/main.js`, { ...env, ...more, GATEPOST_PORT: port });
+    const child = launch(`dist/apps/${app}/src/main.js`, { ...env, ...more, GATEPOST_PORT: port }, options);
     await ready(port);
     return { child, port };
   };
@@ -26,7 +28,7 @@ export async function startGatepost({ services, launch, command }) {
     start('accounts', APP),
     start('gateway'),
     start('push-delivery', { GATEPOST_PUSH_ROLES: 'dispatcher' }),
-    start('push-delivery', { GATEPOST_PUSH_ROLES: 'connector' }),
+    start('push-delivery', { GATEPOST_PUSH_ROLES: 'connector' }, { execArgv }),
   ]);
   const api = apiOf(`http://127.0.0.1:${gateway.port}`);
   const database = new pg.Client({ connectionString: services.DATABASE_URL });
@@ -37,7 +39,8 @@ export async function startGatepost({ services, launch, command }) {
     title: 'Gatepost',
     server: connector.child,
     dispatcher: dispatcher.child,
-    device: { kind: 'gatepost', port: connector.port, appId: APP.GATEPOST_APP_ID },
+    keepsMessages: true,
+    device: { kind: 'websocket', port: connector.port, appId: APP.GATEPOST_APP_ID },
     register: (names) => register(database, names),
     pushToAll: () => api.push({ data: { alert: ALERT } }),
     pushToOne: async (installationId) =>
@@ -95,12 +98,11 @@ const listPath = (limit) => `/1.1/notifications?limit=${limit}`;
 
 /** Lists without a pause until `end`, which resolves to the number of lists. Resolves once the first list is there. */
 async function startListing(launch, options) {
-  const child = launch('bench/push/list-clients.mjs', { LIST_CLIENTS: JSON.stringify(options) }, [
-    'ignore',
-    'ignore',
-    'inherit',
-    'ipc',
-  ]);
+  const child = launch(
+    'bench/push/list-clients.mjs',
+    { LIST_CLIENTS: JSON.stringify(options) },
+    { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
+  );
   const statuses = [];
   child.on('message', ({ status }) => statuses.push(status));
   await once(child, 'message');
@@ -117,7 +119,7 @@ async function startListing(launch, options) {
 /** Makes installations with these ids, and no others. Every hundredth one is in the city c0, and so on. */
 async function register(database, names) {
   const appId = APP.GATEPOST_APP_ID;
-  await database.query('TRUNCATE push.installations');
+  await database.query('TRUNCATE push.installations CASCADE');
   for (let from = 0; from < names.length; from += ROWS_AT_ONCE) {
     const some = names.slice(from, from + ROWS_AT_ONCE);
     await database.query(INSERT, [

@@ -6,7 +6,7 @@ const POLL_MS = 10;
 
 /** Devices in a process of their own, so that their work is not the server's. */
 export async function startDevices(launch) {
-  const child = launch('bench/push/devices.mjs', {}, ['ignore', 'ignore', 'inherit', 'ipc']);
+  const child = launch('bench/push/devices.mjs', {}, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const calls = new Map();
   const arrived = new Map();
   const awaited = new Map();

@@ -27,24 +27,27 @@ export function openWebSocketDevice({ port, appId, name, sendsAcks, localAddress
       isUpgraded = true;
       send(JSON.stringify({ cmd: 'login', appId, installationId: name, seen: [] }));
     }
+    const ids = [];
     for (let frame = frameIn(rest); frame !== undefined; frame = frameIn(rest)) {
       rest = rest.subarray(frame.end);
-      hear(frame);
+      hear(frame, ids);
     }
+    if (ids.length === 0) return;
+    // What has come together is acknowledged together, as push-client does.
+    if (sendsAcks) send(`{"cmd":"ack","ids":${JSON.stringify(ids)}}`);
+    hooks.messages(ids);
   });
 
-  function hear({ kind, payload }) {
+  function hear({ kind, payload }, ids) {
     if (kind === PING) write(PONG, payload);
     else if (kind === CLOSE) socket.end();
-    else if (kind === TEXT) read(payload.toString('latin1'));
+    else if (kind === TEXT) read(payload.toString('latin1'), ids);
   }
 
-  function read(text) {
+  function read(text, ids) {
     if (text.startsWith('{"cmd":"data"')) {
       const from = text.indexOf('[');
-      const list = text.slice(from, text.indexOf(']', from) + 1);
-      hooks.messages(JSON.parse(list));
-      if (sendsAcks) send(`{"cmd":"ack","ids":${list}}`);
+      ids.push(...JSON.parse(text.slice(from, text.indexOf(']', from) + 1)));
     } else if (text.startsWith('{"cmd":"loggedin"')) hooks.ready();
   }
 

@@ -105,18 +105,17 @@ async function startRedisProgram(settings, args) {
   return ready('redis', `redis://:${password}@127.0.0.1:${port}`, home, { start, signal: 'SIGTERM' });
 }
 
-async function startRabbit() {
+/** @param settings lines of its configuration @param plugins the names of plugins that ship with it */
+async function startRabbit({ settings = [], plugins = [] } = {}) {
   const [program, epmd] = [rabbitProgram(), epmdProgram()];
   if (program === undefined) return undefined;
   const home = makeFolder('rabbitmq');
   const [port, distributionPort, epmdPort] = [await freePort(), await freePort(), await freePort()];
   for (const folder of ['home', 'mnesia', 'log']) mkdirSync(join(home, folder));
-  writeFileSync(
-    join(home, 'rabbitmq.conf'),
-    `listeners.tcp.1 = 127.0.0.1:${port}\nlog.file = false\nlog.console = true\nlog.console.level = warning\n`,
-  );
+  const own = [`listeners.tcp.1 = 127.0.0.1:${port}`, 'log.file = false', 'log.console = true'];
+  writeFileSync(join(home, 'rabbitmq.conf'), [...own, 'log.console.level = warning', ...settings, ''].join('\n'));
   writeFileSync(join(home, 'rabbitmq-env.conf'), '');
-  writeFileSync(join(home, 'enabled_plugins'), '[].\n');
+  writeFileSync(join(home, 'enabled_plugins'), `[${plugins.join(', ')}].\n`);
   // A name server of its own, in the foreground: Erlang would leave one behind.
   const names = follow(epmd, ['-address', '127.0.0.1', '-port', String(epmdPort)], { cwd: home, home });
   const env = rabbitEnvironment(home, { port, distributionPort, epmdPort });
@@ -185,7 +184,7 @@ async function ready(kind, url, home, { start, signal, crashSignal = 'SIGKILL', 
   };
   try {
     await untilItAnswers();
-    return { url, stop, crash, revive };
+    return { url, pid: server.pid, stop, crash, revive };
   } catch (error) {
     const log = readFileSync(join(home, 'log.txt'), 'utf8').trim().split('\n').slice(-5).join('\n');
     await stop();
