@@ -132,6 +132,18 @@ export function ensureBuilt() {
   });
 }
 
+/** Builds the stand-ins of vendors' push services, which belong to the tests and so are no part of the product's build. */
+export function ensureStandInsBuilt() {
+  ensureBuilt();
+  alone(() =>
+    run(process.execPath, [
+      join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'),
+      '-p',
+      'libs/testing/tsconfig.stand-ins.json',
+    ]),
+  );
+}
+
 function assertNodeVersion() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_NODE;

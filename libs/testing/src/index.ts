@@ -30,7 +30,8 @@ export { codeSentBy, type SentMessage, sentMessages } from './text-messages.js';
 export { TcpProxy } from './tcp-proxy.js';
 export { type CollectedSpan, useTraceCollector } from './trace-collector.js';
 export { appleToken } from './vendors/apns-service.js';
-export { useVendors, type VendorServices } from './vendors/vendor-services.js';
+export { useVendors } from './vendors/use-vendors.js';
+export type { VendorServices } from './vendors/vendor-services.js';
 export { isAlive, TestProcess } from './test-process.js';
 export {
   contractedEvents,

@@ -13,12 +13,12 @@ const OID_ECDSA_WITH_SHA256 = '06082a8648ce3d040302';
 const OID_COMMON_NAME = '0603550403';
 const OID_SUBJECT_ALT_NAME = '0603551d11';
 
-/** A self-signed certificate of `localhost` and `127.0.0.1`, valid from one hour ago until one hour from now. */
-export function selfSignedCertificate(): Certificate {
+/** A self-signed certificate of `localhost` and `127.0.0.1`, valid from one hour ago until so many hours from now. */
+export function selfSignedCertificate(hours = 1): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const algorithm = der(SEQUENCE, hex(OID_ECDSA_WITH_SHA256));
   const name = der(SEQUENCE, der(SET, der(SEQUENCE, hex(OID_COMMON_NAME), utf8('localhost'))));
-  const validity = der(SEQUENCE, utcTime(Date.now() - HOUR_MS), utcTime(Date.now() + HOUR_MS));
+  const validity = der(SEQUENCE, utcTime(Date.now() - HOUR_MS), utcTime(Date.now() + hours * HOUR_MS));
   const subjects = der(SEQUENCE, der(0x82, Buffer.from('localhost')), der(0x87, Buffer.from([127, 0, 0, 1])));
   const extensions = der(0xa3, der(SEQUENCE, der(SEQUENCE, hex(OID_SUBJECT_ALT_NAME), der(0x04, subjects))));
   const version = der(0xa0, hex('020102'));

@@ -42,7 +42,11 @@ type Answer = Json & { readonly httpStatus?: number };
  */
 export class AndroidServices {
   readonly deliveries: AndroidDelivery[] = [];
+  /** Takes what was accepted. */
+  record = (delivery: AndroidDelivery): void => void this.deliveries.push(delivery);
   readonly credentials = CREDENTIALS;
+  /** Xiaomi's list of tokens whose devices have uninstalled the app. */
+  readonly deadXiaomiTokens: string[] = [];
   readonly #accessTokens = new Map<string, AndroidVendor>();
   readonly #retried = new Set<string>();
   /** Ids of requests and messages that OPPO and vivo take once. */
@@ -51,13 +55,14 @@ export class AndroidServices {
 
   private constructor(private readonly server: Server) {}
 
-  static async start(): Promise<AndroidServices> {
+  /** @param port 0: a free one */
+  static async start(port = 0): Promise<AndroidServices> {
     const server = createServer();
     const services = new AndroidServices(server);
     server.on('request', (request, response) => {
       void services.#handle(request, response);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
     return services;
   }
 
@@ -100,6 +105,7 @@ export class AndroidServices {
       [`/v1/${huawei.appId}/messages:send`]: () => this.#huawei(call),
       [`/api/v1/${honor.appId}/sendMessage`]: () => this.#honor(call),
       '/v3/message/regid': () => this.#xiaomi(call),
+      '/v1/feedback/fetch_invalid_regids': () => this.#xiaomiFeedback(call),
       '/server/v1/auth': () => this.#oppoSignIn(call),
       '/server/v1/message/notification/unicast_batch': () => this.#oppo(call),
       '/message/auth': () => this.#vivoSignIn(call),
@@ -160,6 +166,12 @@ export class AndroidServices {
     if (bad.length === tokens.length) return refuse(20_301);
     const listed = bad.length === 0 ? {} : { bad_regids: bad.join(',') };
     return { result: 'ok', code: 0, data: { id: randomUUID(), ...listed } };
+  }
+
+  /** Each dead token once. */
+  #xiaomiFeedback({ headers }: Call): Answer {
+    if (headers.authorization !== `key=${CREDENTIALS.xiaomi.appSecret}`) return { result: 'error', code: 21_301 };
+    return { result: 'ok', code: 0, data: { list: this.deadXiaomiTokens.splice(0) } };
   }
 
   #oppoSignIn({ form }: Call): Answer {
@@ -250,7 +262,7 @@ export class AndroidServices {
   /** @returns the tokens that no device has */
   #deliver(vendor: AndroidVendor, tokens: readonly string[], message: Json): string[] {
     const isDead = (token: string) => token.startsWith('invalid-') || token.startsWith('no-device');
-    for (const token of tokens) if (!isDead(token)) this.deliveries.push({ vendor, token, message });
+    for (const token of tokens) if (!isDead(token)) this.record({ vendor, token, message });
     return tokens.filter(isDead);
   }
 

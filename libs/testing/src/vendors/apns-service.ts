@@ -1,4 +1,4 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { createPublicKey, type KeyObject, randomBytes } from 'node:crypto';
 import http2, {
   type Http2Server,
   type IncomingHttpHeaders,
@@ -39,14 +39,10 @@ export const appleToken = (digits = 'a0'): string => digits + randomBytes(32).to
  */
 export class ApnsService {
   readonly deliveries: ApnsDelivery[] = [];
-  readonly #signing = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+  /** Takes what was accepted. */
+  record = (delivery: ApnsDelivery): void => void this.deliveries.push(delivery);
   /** The fields of `gatepost vendors set`. */
-  readonly credentials = {
-    teamId: 'TEAM123456',
-    keyId: 'KEY1234567',
-    topics: 'com.example.app',
-    privateKey: this.#signing.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-  };
+  readonly credentials: Readonly<Record<'teamId' | 'keyId' | 'topics' | 'privateKey', string>>;
   /** Connections that were opened. */
   connections = 0;
   delayMs = 0;
@@ -57,21 +53,24 @@ export class ApnsService {
   readonly #tokens = new WeakMap<ServerHttp2Session, string>();
   readonly #admitted = new WeakSet<ServerHttp2Session>();
   readonly #retried = new Set<string>();
+  readonly #publicKey: KeyObject;
+  /** Times of provider tokens whose signature was verified. */
+  readonly #verified = new Map<string, number>();
   #streams = STREAMS;
 
   private constructor(
     private readonly server: Http2Server,
-    private readonly scheme: string,
-  ) {}
+    privateKey: string,
+  ) {
+    this.credentials = { teamId: 'TEAM123456', keyId: 'KEY1234567', topics: 'com.example.app', privateKey };
+    this.#publicKey = createPublicKey(privateKey);
+  }
 
-  /** @param certificate without one the server speaks HTTP/2 without TLS */
-  static async start(certificate?: Certificate): Promise<ApnsService> {
-    const options = { settings: { maxConcurrentStreams: 1 } };
-    const server =
-      certificate === undefined
-        ? http2.createServer(options)
-        : http2.createSecureServer({ ...options, ...certificate, allowHTTP1: false });
-    const service = new ApnsService(server, certificate === undefined ? 'http' : 'https');
+  /** @param privateKey PKCS #8 in PEM, on the curve P-256 @param port 0: a free one */
+  static async start(certificate: Certificate, privateKey: string, port = 0): Promise<ApnsService> {
+    const settings = { maxConcurrentStreams: 1 };
+    const server = http2.createSecureServer({ settings, ...certificate, allowHTTP1: false });
+    const service = new ApnsService(server, privateKey);
     server.on('session', (session) => {
       service.connections += 1;
       service.#sessions.add(session);
@@ -83,12 +82,12 @@ export class ApnsService {
       // A broken connection ends the exchange.
       service.#handle(stream, headers).catch(() => undefined);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
     return service;
   }
 
   get url(): string {
-    return `${this.scheme}://localhost:${(this.server.address() as AddressInfo).port}`;
+    return `https://localhost:${(this.server.address() as AddressInfo).port}`;
   }
 
   /** The pushes that the device has got. */
@@ -135,7 +134,7 @@ export class ApnsService {
     if (session !== undefined) this.#admit(session);
     stream.respond({ ':status': 200, 'apns-id': headers['apns-id'] });
     stream.end();
-    this.deliveries.push({ token, headers, payload: JSON.parse(body.toString()) as Json });
+    this.record({ token, headers, payload: JSON.parse(body.toString()) as Json });
   }
 
   /** After its first push, a connection may have many streams. */
@@ -174,10 +173,14 @@ export class ApnsService {
 
   /** The time of a provider token of this team and key; undefined for any other. */
   async #issuedAt(token: string): Promise<number | undefined> {
+    const known = this.#verified.get(token);
+    if (known !== undefined) return known;
     const { alg, kid } = decodeProtectedHeader(token);
-    const { payload } = await jwtVerify(token, this.#signing.publicKey);
+    const { payload } = await jwtVerify(token, this.#publicKey);
     const isOurs = alg === 'ES256' && kid === this.credentials.keyId && payload.iss === this.credentials.teamId;
-    return isOurs && Object.keys(payload).length === 2 ? payload.iat : undefined;
+    if (!isOurs || Object.keys(payload).length !== 2 || payload.iat === undefined) return undefined;
+    this.#verified.set(token, payload.iat);
+    return payload.iat;
   }
 
   #fateOf(token: string): Refusal | undefined {

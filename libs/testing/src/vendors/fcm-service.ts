@@ -5,7 +5,7 @@ import http2, {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
-import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { createPublicKey, type KeyObject, randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { jwtVerify } from 'jose';
@@ -54,6 +54,12 @@ const request = z.strictObject({
   }),
 });
 
+/** A message that FCM has accepted. */
+interface FcmDelivery {
+  readonly token: string;
+  readonly message: Json;
+}
+
 interface Refusal {
   readonly status: number;
   readonly code: string;
@@ -66,17 +72,12 @@ interface Refusal {
  * `gone-…` UNREGISTERED, `invalid-…` INVALID_ARGUMENT, `other-app-…` SENDER_ID_MISMATCH, `once503-…` 503 once.
  */
 export class FcmService {
-  readonly deliveries: { readonly token: string; readonly message: Json }[] = [];
-  readonly #signing = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  readonly deliveries: FcmDelivery[] = [];
+  /** Takes what was accepted. */
+  record = (delivery: FcmDelivery): void => void this.deliveries.push(delivery);
   /** The fields of `gatepost vendors set`. */
-  readonly credentials = {
-    serviceAccount: JSON.stringify({
-      type: 'service_account',
-      project_id: PROJECT,
-      client_email: EMAIL,
-      private_key: this.#signing.privateKey.export({ type: 'pkcs8', format: 'pem' }),
-    }),
-  };
+  readonly credentials: { readonly serviceAccount: string };
+  readonly #publicKey: KeyObject;
   /** Access tokens that were given. */
   readonly accessTokens = new Set<string>();
   readonly #sessions = new Set<ServerHttp2Session>();
@@ -85,11 +86,17 @@ export class FcmService {
   private constructor(
     private readonly server: Http2Server,
     private readonly tokenServer: Server,
-  ) {}
+    privateKey: string,
+  ) {
+    const account = { type: 'service_account', project_id: PROJECT, client_email: EMAIL, private_key: privateKey };
+    this.credentials = { serviceAccount: JSON.stringify(account, null, 2) };
+    this.#publicKey = createPublicKey(privateKey);
+  }
 
-  static async start(): Promise<FcmService> {
+  /** @param privateKey RSA, PKCS #8 in PEM @param ports for messages and for the sign-in; 0: a free one */
+  static async start(privateKey: string, [port, tokenPort] = [0, 0]): Promise<FcmService> {
     const [server, tokenServer] = [http2.createServer(), createServer()];
-    const service = new FcmService(server, tokenServer);
+    const service = new FcmService(server, tokenServer, privateKey);
     server.on('session', (session) => {
       service.#sessions.add(session);
       session.on('error', () => undefined);
@@ -103,8 +110,8 @@ export class FcmService {
     tokenServer.on('request', (incoming, response) => {
       void service.#signIn(incoming, response);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    await new Promise<void>((resolve) => tokenServer.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => tokenServer.listen(tokenPort, '127.0.0.1', resolve));
     return service;
   }
 
@@ -126,7 +133,7 @@ export class FcmService {
     const form = new URLSearchParams(await text(incoming));
     try {
       if (form.get('grant_type') !== GRANT) throw new Error('grant');
-      const { payload } = await jwtVerify(form.get('assertion') ?? '', this.#signing.publicKey, {
+      const { payload } = await jwtVerify(form.get('assertion') ?? '', this.#publicKey, {
         algorithms: ['RS256'],
         issuer: EMAIL,
         audience: this.tokenUrl,
@@ -185,7 +192,7 @@ export class FcmService {
       this.#retried.add(token);
       return { status: 503, code: 'UNAVAILABLE', fcmCode: 'UNAVAILABLE' };
     }
-    this.deliveries.push({ token, message });
+    this.record({ token, message });
     return undefined;
   }
 }

@@ -23,24 +23,33 @@ interface Browser {
   readonly applicationKey: string;
 }
 
-/** A local stand-in of a browser's push service and of its browsers: it checks the authorization, and decrypts as a browser does. */
+/** A message that a browser has decrypted. */
+interface WebPushDelivery {
+  readonly endpoint: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly message: Json;
+}
+
+/**
+ * A local stand-in of a browser's push service and of its browsers: it checks the authorization, and decrypts as a browser does.
+ * `POST /subscribe` with the public key of an application as its body subscribes a browser.
+ */
 export class WebPushService {
-  readonly deliveries: {
-    readonly endpoint: string;
-    readonly headers: IncomingMessage['headers'];
-    readonly message: Json;
-  }[] = [];
+  readonly deliveries: WebPushDelivery[] = [];
+  /** Takes what was accepted. */
+  record = (delivery: WebPushDelivery): void => void this.deliveries.push(delivery);
   readonly #browsers = new Map<string, Browser>();
 
   private constructor(private readonly server: Server) {}
 
-  static async start(certificate: Certificate): Promise<WebPushService> {
+  /** @param port 0: a free one */
+  static async start(certificate: Certificate, port = 0): Promise<WebPushService> {
     const server = createServer(certificate);
     const service = new WebPushService(server);
     server.on('request', (request, response) => {
       void service.#handle(request, response);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
     return service;
   }
 
@@ -64,7 +73,7 @@ export class WebPushService {
     this.#browsers.delete(new URL(endpoint).pathname);
   }
 
-  deliveriesTo({ endpoint }: TestSubscription): WebPushService['deliveries'] {
+  deliveriesTo({ endpoint }: TestSubscription): WebPushDelivery[] {
     return this.deliveries.filter((delivery) => delivery.endpoint === endpoint);
   }
 
@@ -75,6 +84,11 @@ export class WebPushService {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await buffer(request);
+    if (request.method === 'POST' && request.url === '/subscribe') {
+      response.writeHead(201, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(this.subscribe(body.toString().trim())));
+      return;
+    }
     response.writeHead(await this.#statusOf(request, body)).end();
   }
 
@@ -85,7 +99,7 @@ export class WebPushService {
     if (body.length > MAX_BYTES) return 413;
     if (!(await this.#isAuthorized(headers.authorization ?? '', browser).catch(() => false))) return 403;
     const message = JSON.parse(decrypt(body, browser)) as Json;
-    this.deliveries.push({ endpoint: `${this.origin}${url}`, headers, message });
+    this.record({ endpoint: `${this.origin}${url}`, headers, message });
     return 201;
   }
 
