@@ -1,5 +1,6 @@
 // Shows pushes as they arrive. ?server=…&appId=…&appKey=…&channels=… connects at once.
 import { PushClient, webStorageStore } from '../dist/index.js';
+import * as notifications from './notifications.js';
 
 const SETTINGS_KEY = 'gatepost-push-settings';
 const MAX_SHOWN = 200;
@@ -14,6 +15,7 @@ const byId = (id) => document.getElementById(id);
 const form = byId('connection');
 let client;
 let received = 0;
+let isNotifying = false;
 
 form.addEventListener('submit', (event) => {
   event.preventDefault();
@@ -21,6 +23,9 @@ form.addEventListener('submit', (event) => {
 });
 byId('disconnect').addEventListener('click', () => client?.stop());
 addEventListener('online', () => client?.wake());
+byId('notifications').addEventListener('click', () => switchNotifications().catch(showProblem));
+if (notifications.isSupported)
+  navigator.serviceWorker.addEventListener('message', ({ data: message }) => showMessage(message));
 
 const given = Object.fromEntries(new URLSearchParams(location.search));
 const settings = Object.keys(given).length > 0 ? given : JSON.parse(localStorage.getItem(SETTINGS_KEY) ?? '{}');
@@ -32,10 +37,12 @@ async function connect(wanted) {
   await client?.stop();
   byId('problem').hidden = true;
   const { server, appId, appKey } = wanted;
+  const subscription = await notifications.currentFields();
+  showNotifying('endpoint' in (subscription.webPush ?? {}));
   client = new PushClient({
     server,
     appId,
-    registration: { appKey, fields: { deviceType: 'web', channels: channelsIn(wanted.channels) } },
+    registration: { appKey, fields: { deviceType: 'web', channels: channelsIn(wanted.channels), ...subscription } },
     // One device for each application and server that this page is shown for.
     store: webStorageStore(localStorage, `gatepost-push ${server} ${appId}`),
     onMessage: showMessage,
@@ -47,6 +54,18 @@ async function connect(wanted) {
   client.start();
 }
 
+/** With notifications, pushes come through the browser's push service instead of the WebSocket. */
+async function switchNotifications() {
+  const settings = Object.fromEntries(new FormData(form));
+  await client.register(await (isNotifying ? notifications.turnOff() : notifications.turnOn(settings)));
+  showNotifying(!isNotifying);
+}
+
+function showNotifying(isOn) {
+  isNotifying = isOn;
+  byId('notifications').textContent = isOn ? 'Turn off notifications' : 'Turn on notifications';
+}
+
 function channelsIn(text = '') {
   return text.split(/[\s,]+/).filter((name) => name !== '');
 }
@@ -55,6 +74,7 @@ function showState({ state, retryInMs = 0 }) {
   byId('state').dataset.state = state;
   byId('state').textContent = STATES[state] ?? `Again in ${Math.ceil(retryInMs / 1000)} s`;
   byId('disconnect').hidden = state === 'stopped';
+  byId('notifications').hidden = state !== 'connected' || !notifications.isSupported;
   if (state !== 'connected') return;
   byId('problem').hidden = true;
   byId('settings').open = false;
