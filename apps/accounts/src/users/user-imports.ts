@@ -45,11 +45,12 @@ export class UserImports implements ImportRules<UserRow> {
   async owners(within: Queryable, appId: string, claims: readonly ImportClaim[]): Promise<[string, string][]> {
     const tokens = claims.flatMap(({ key }) => (key.startsWith(TOKEN_CLAIM) ? [key.slice(TOKEN_CLAIM.length)] : []));
     const linked = claims.filter(({ key }) => key.startsWith(IDENTITY_CLAIM));
-    return [
-      ...(await this.users.ownersOf(within, appId, claims)),
-      ...(await this.tokenOwners(within, appId, tokens)),
-      ...(await this.identities.ownersOf(within, appId, linked)),
-    ];
+    const owners = await Promise.all([
+      this.users.ownersOf(within, appId, claims),
+      this.tokenOwners(within, appId, tokens),
+      this.identities.ownersOf(within, appId, linked),
+    ]);
+    return owners.flat();
   }
 
   claimsOf(user: UserRow): readonly ImportClaim[] {

@@ -19,7 +19,10 @@ import { ClaimTable } from './claim-table.js';
 import type { Export, ExportPart, ExportRow } from '../export/export.types.js';
 import type { ImportSummary, RowPlace } from './import-summary.js';
 
-const BATCH_SIZE = 100;
+/** The service writes a batch in parts and judges one while it writes another. */
+const BATCH_SIZE = 500;
+/** The state that earlier batches would have left travels with each batch. */
+const PREVIEW_BATCH_SIZE = 100;
 /** Hashing takes 60 ms a password: a batch must not occupy the hashing threads for long. */
 const WRAPPING_BATCH_SIZE = 20;
 const MEMBER_BATCH_SIZE = 5_000;
@@ -76,13 +79,20 @@ export class ImportRun {
 
   /** @throws AppError, SilentServiceError where the service stays unavailable */
   async importObjects(className: ClassName, rows: AsyncIterable<ExportRow>): Promise<void> {
-    const size = this.options.wrapPasswords ? WRAPPING_BATCH_SIZE : BATCH_SIZE;
-    await this.#inBatches(this.#parsed(className, rows), size, (batch) => this.#sendObjects(className, batch));
+    await this.#inBatches(this.#parsed(className, rows), this.#batchSize, (batch) =>
+      this.#sendObjects(className, batch),
+    );
   }
 
   /** @throws as `importObjects` */
   async importMembers(field: 'users' | 'roles', rows: AsyncIterable<MemberRow>): Promise<void> {
     await this.#inBatches(rows, MEMBER_BATCH_SIZE, (batch) => this.#sendMembers(field, batch));
+  }
+
+  get #batchSize(): number {
+    const { isPreview, wrapPasswords } = this.options;
+    if (isPreview) return PREVIEW_BATCH_SIZE;
+    return wrapPasswords ? WRAPPING_BATCH_SIZE : BATCH_SIZE;
   }
 
   /** One batch is on its way while the next one is read. */

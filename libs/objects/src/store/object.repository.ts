@@ -183,19 +183,18 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
   /** The objects that have the claimed values of built-in fields, by claim. Other claims are skipped. */
   async ownersOf(within: Queryable, appId: string, claims: readonly ImportClaim[]): Promise<[string, string][]> {
     const { table, columnNames } = this.statements;
-    const owners: [string, string][] = [];
-    for (const field of new Set(claims.map((claim) => claim.field))) {
+    const owned = [...new Set(claims.map((claim) => claim.field))].map(async (field) => {
       const column = columnNames.get(field);
-      if (column === undefined) continue;
+      if (column === undefined) return [];
       const keys = claims.filter((claim) => claim.field === field).map(({ key }) => key);
       const rows = await within.query<{ value: string; objectId: string }>(
         `SELECT wanted.value, owner."objectId" FROM unnest($2::text[]) AS wanted (value) CROSS JOIN LATERAL (
            SELECT object_id AS "objectId" FROM ${table} WHERE app_id = ${UNESTIMATED_APP} AND ${column} = wanted.value LIMIT 1) AS owner`,
         [appId, keys.map((key) => key.slice(field.length + 1))],
       );
-      owners.push(...rows.map(({ value, objectId }): [string, string] => [`${field} ${value}`, objectId]));
-    }
-    return owners;
+      return rows.map(({ value, objectId }): [string, string] => [`${field} ${value}`, objectId]);
+    });
+    return (await Promise.all(owned)).flat();
   }
 
   /** The built-in fields of a row. */

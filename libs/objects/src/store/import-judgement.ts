@@ -1,0 +1,144 @@
+import type {
+  ClassName,
+  ImportedObject,
+  ImportNote,
+  ImportObjectsReply,
+  ImportObjectsRequest,
+  ImportVerdict,
+} from '#contracts';
+import { claimsOf, type ImportClaim, isTokenClaim, requiredField, withoutClaim } from '../import-claims.js';
+import type { ImportedRow } from './import-rules.js';
+
+/** The state that earlier batches leave, or would leave. */
+export type EarlierState = NonNullable<ImportObjectsRequest['earlier']>;
+
+/** The verdicts about a batch. `accepted` are the rows to write, `leaves` is the state after they are written. */
+export interface Judgement<Row> {
+  readonly accepted: readonly ImportedRow<Row>[];
+  readonly reply: ImportObjectsReply;
+  readonly leaves: EarlierState;
+}
+
+/** A stored object, or one of an earlier batch. */
+export interface KnownObject<Row> {
+  readonly createdAt: Date;
+  readonly changedAt: Date;
+  readonly current?: Row;
+}
+
+/** What the objects of a batch are judged by. */
+export interface JudgedBy<Row> {
+  readonly className: ClassName;
+  /** Maximum size of an object's custom fields. */
+  readonly limitBytes: number;
+  /** By claim; null: free. */
+  readonly owners: Map<string, string | null>;
+  readonly known: Map<string, KnownObject<Row>>;
+}
+
+/** Each accepted object changes the state for those after it. */
+interface JudgedState<Row> extends JudgedBy<Row> {
+  readonly accepted: Map<string, ImportedRow<Row>>;
+  readonly released: Set<string>;
+}
+
+/** Judges the objects one by one, in the order of the export (ADR 33). */
+export function judgeObjects<Row>(objects: readonly ImportedObject[], by: JudgedBy<Row>): Judgement<Row> {
+  const state: JudgedState<Row> = { ...by, accepted: new Map(), released: new Set() };
+  const verdicts = objects.map((object) => judge(object, state));
+  const accepted = [...state.accepted.values()];
+  return { accepted, leaves: stateAfter(accepted, state), reply: { verdicts, released: [...state.released] } };
+}
+
+/** The values that the accepted objects take and give up. */
+function stateAfter<Row>(
+  accepted: readonly ImportedRow<Row>[],
+  { className, released }: JudgedState<Row>,
+): EarlierState {
+  const taken = accepted.flatMap(({ object }) =>
+    claimsOf(className, object).map(({ key }) => [key, object.objectId] as const),
+  );
+  return { owners: Object.fromEntries([...[...released].map((key) => [key, null] as const), ...taken]), objects: [] };
+}
+
+function judge<Row>(object: ImportedObject, state: JudgedState<Row>): ImportVerdict {
+  const known = state.known.get(object.objectId);
+  const settled = known === undefined ? undefined : compared(object, known, state);
+  if (settled !== undefined) return settled;
+  if (Buffer.byteLength(JSON.stringify(object.fields)) > state.limitBytes)
+    return refused({ field: 'fields', reason: `are larger than ${state.limitBytes} bytes together` });
+  const taken = claimsOf(state.className, object).flatMap(({ field, key }) => takenBy(object, state, { field, key }));
+  const required = taken.find(({ field }) => field === requiredField(state.className));
+  if (required !== undefined) return refused(required);
+  const stored = taken.reduce((kept, { field }) => withoutClaim(kept, field), object);
+  const [first] = taken;
+  if (first !== undefined && claimsOf(state.className, stored).length === 0) return refused(first);
+  accept(stored, state);
+  return { outcome: taken.length === 0 ? 'imported' : 'imported_without', notes: taken };
+}
+
+/** The verdict about an object whose id is known, unless it replaces the known one. */
+function compared<Row>(
+  object: ImportedObject,
+  known: KnownObject<Row>,
+  { className }: JudgedState<Row>,
+): ImportVerdict | undefined {
+  const isAnother = className !== '_Installation' && known.createdAt.getTime() !== Date.parse(object.createdAt);
+  if (isAnother) return refused({ field: 'objectId', reason: 'belongs to another object', by: object.objectId });
+  const difference = Date.parse(object.updatedAt) - known.changedAt.getTime();
+  if (difference > 0) return undefined;
+  return { outcome: difference === 0 ? 'unchanged' : 'kept_newer', notes: [] };
+}
+
+function refused(note: ImportNote): ImportVerdict {
+  return { outcome: 'refused', notes: [note] };
+}
+
+function takenBy<Row>({ objectId }: ImportedObject, { owners }: JudgedState<Row>, claim: ImportClaim): ImportNote[] {
+  const owner = owners.get(claim.key) ?? objectId;
+  return owner === objectId ? [] : [{ field: claim.field, reason: 'is taken', by: owner }];
+}
+
+function accept<Row>(object: ImportedObject, state: JudgedState<Row>): void {
+  const { objectId } = object;
+  const claims = new Set(claimsOf(state.className, object).map(({ key }) => key));
+  if (state.known.has(objectId)) release(object, claims, state);
+  for (const key of claims) {
+    state.owners.set(key, objectId);
+    state.released.delete(key);
+  }
+  const before = state.accepted.get(objectId);
+  const current = state.known.get(objectId)?.current;
+  // The last version is written last, so that values that move between objects are free by then.
+  state.accepted.delete(objectId);
+  state.accepted.set(objectId, { object: completed(object, before?.object), current });
+  state.known.set(objectId, {
+    createdAt: new Date(object.createdAt),
+    changedAt: new Date(object.updatedAt),
+    ...(current === undefined ? {} : { current }),
+  });
+}
+
+/** Frees the values that the stored or an earlier version has and the new one has not. A version without a session token keeps the token. */
+function release<Row>(
+  { objectId, sessionToken }: ImportedObject,
+  kept: ReadonlySet<string>,
+  { owners, released }: JudgedState<Row>,
+): void {
+  for (const [key, owner] of owners) {
+    const isKeptToken = sessionToken === undefined && isTokenClaim(key);
+    if (owner !== objectId || kept.has(key) || isKeptToken) continue;
+    owners.set(key, null);
+    released.add(key);
+  }
+}
+
+/** A later row of the same object that lacks the password or the token, as a scan does, keeps those of the earlier one. */
+function completed(object: ImportedObject, before: ImportedObject | undefined): ImportedObject {
+  const { password, sessionToken } = { ...before, ...object };
+  return {
+    ...object,
+    ...(password === undefined ? {} : { password }),
+    ...(sessionToken === undefined ? {} : { sessionToken }),
+  };
+}
