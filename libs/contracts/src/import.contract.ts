@@ -9,7 +9,7 @@ import { MAX_UID_LENGTH, platformKind, platformName } from './user.schema.js';
 export const MAX_IMPORTED_OBJECTS = 1_000;
 /** Maximum number of members in one request of an import. */
 export const MAX_IMPORTED_MEMBERS = 10_000;
-/** A batch of objects is one transaction; with `wrapPasswords` it waits for hashing threads. */
+/** With `wrapPasswords` a batch waits for hashing threads. */
 const IMPORT_TIMEOUT_MS = 20_000;
 
 /** The stored password of another server: LeanCloud's salted SHA-512, or a bcrypt hash (docs/leaving-leancloud.md). */
@@ -96,7 +96,7 @@ export type ImportObjectsReply = z.output<typeof importObjectsReply>;
 function importRpc(service: 'accounts' | 'push-delivery') {
   return {
     /**
-     * Stores the objects in one transaction, idempotent by `objectId`: the same `updatedAt` is unchanged, a newer object replaces, an older
+     * Stores the objects in transactions of up to 100, idempotent by `objectId`: the same `updatedAt` is unchanged, a newer object replaces, an older
      * one is kept. No mail, text message or event follows. Fails with NOT_FOUND where there is no such application or class.
      */
     objects: rpc(`${service}.importObjects`, importObjectsRequest, importObjectsReply, IMPORT_TIMEOUT_MS),

@@ -22,6 +22,8 @@ import type { UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
 const LIMIT_BYTES = 1_000;
+/** So small that most batches have several parts. */
+const PART_SIZE = 2;
 const MINUTE_MS = 60_000;
 const CREATED = Date.parse('2020-01-01T00:00:00.000Z');
 const at = (minute: number) => new Date(CREATED + minute * MINUTE_MS).toISOString();
@@ -47,7 +49,7 @@ beforeAll(async () => {
   const classes = new StoredClasses();
   const rules = new UserImports(users, new IdentitiesRepository(database), sessions, hasher, sealer);
   classes.register({ objectClass: userClass, objects: users, writes: {} as never, imports: rules });
-  imports = new ObjectImports(classes, database, LIMIT_BYTES);
+  imports = new ObjectImports(classes, database, LIMIT_BYTES, PART_SIZE);
 });
 afterAll(async () => {
   await database.close();
@@ -147,7 +149,7 @@ describe('an import of users', () => {
       { name: 'identities', rows: -1 },
       { name: 'users', rows: -1 },
     ]);
-    await imported(Array.from({ length: 500 }, (_, n) => row(`u${n}`, 1, { authData: { qq: { openid: `${n}` } } })));
+    await imported(Array.from({ length: 200 }, (_, n) => row(`u${n}`, 1, { authData: { qq: { openid: `${n}` } } })));
     // Renewed after 100 rows, and then after each fourfold number.
     for (const { rows } of await estimates()) expect(rows).toBeGreaterThanOrEqual(100);
   });

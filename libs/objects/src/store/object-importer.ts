@@ -25,6 +25,8 @@ interface ImporterParts<Row extends ObjectRow> {
   readonly database: Database;
   /** Maximum size of an object's custom fields. */
   readonly limitBytes: number;
+  /** Maximum number of objects in one transaction. */
+  readonly partSize: number;
   readonly rules: ImportRules<Row>;
 }
 
@@ -48,7 +50,7 @@ class ObjectImporter<Row extends ObjectRow> {
     const outcomes: Promise<PartOutcome>[] = [];
     let former: FormerPart | undefined;
     try {
-      for (const part of partsOf(request)) {
+      for (const part of partsOf(request, this.parts.partSize)) {
         const prepared = await this.#prepareAfter(former, part);
         former = { objects: part.objects, leaves: prepared.leaves, outcome: this.#write(part, prepared) };
         outcomes.push(former.outcome);
@@ -178,11 +180,11 @@ interface FormerPart {
   readonly outcome: Promise<PartOutcome>;
 }
 
-function partsOf(batch: Batch): Batch[] {
-  const count = Math.ceil(batch.objects.length / PART_SIZE);
+function partsOf(batch: Batch, size: number): Batch[] {
+  const count = Math.ceil(batch.objects.length / size);
   return Array.from({ length: count }, (_, index) => ({
     ...batch,
-    objects: batch.objects.slice(index * PART_SIZE, (index + 1) * PART_SIZE),
+    objects: batch.objects.slice(index * size, (index + 1) * size),
   }));
 }
 
@@ -211,6 +213,7 @@ export class ObjectImports {
     private readonly classes: StoredClasses,
     private readonly database: Database,
     private readonly limitBytes: number,
+    private readonly partSize = PART_SIZE,
   ) {
     this.statistics = new ImportStatistics(database);
   }
@@ -219,10 +222,12 @@ export class ObjectImports {
   async import(request: ImportObjectsRequest): Promise<ImportObjectsReply> {
     const { className } = request;
     const { objects, imports } = this.classes.of(className);
-    const { database, limitBytes } = this;
+    const { database, limitBytes, partSize } = this;
     const rules = imports ?? plainImport(className, objects);
     importHeap.touch();
-    const reply = await new ObjectImporter({ className, objects, database, limitBytes, rules }).import(request);
+    const reply = await new ObjectImporter({ className, objects, database, limitBytes, partSize, rules }).import(
+      request,
+    );
     if (!request.isPreview) await this.statistics.add([objects.table, ...(rules.tables ?? [])], writtenIn(reply));
     return reply;
   }
