@@ -16,6 +16,7 @@ import { LeaseOutbox1796600000000 } from './migrations/1796600000000-lease-outbo
 import { CreateFieldIndexes1796710000000 } from './migrations/1796710000000-create-field-indexes.js';
 import { ImportUsers1796720000000 } from './migrations/1796720000000-import-users.js';
 import { AddForwardSecret1796730000000 } from './migrations/1796730000000-add-forward-secret.js';
+import { SearchUsers1796780000000 } from './migrations/1796780000000-search-users.js';
 import { SmsCodeEntity, SmsNumberlessGuessEntity } from './phone-numbers/sms-code.entity.js';
 import { RoleChildEntity, RoleEntity, RoleUserEntity } from './roles/role.entity.js';
 import { SecretRotationEntity } from './secrets/secret-rotation.entity.js';
@@ -62,6 +63,7 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
       CreateFieldIndexes1796710000000,
       ImportUsers1796720000000,
       AddForwardSecret1796730000000,
+      SearchUsers1796780000000,
     ],
   };
 }

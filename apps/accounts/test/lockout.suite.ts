@@ -227,6 +227,21 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       expect(await patient.list(user.appId, { limit: 2, after: third[0] })).toEqual([]);
     });
 
+    it('returns the locks of some users at once, without those that are not locked', async () => {
+      const [locked, other, free] = ['locked', 'other', 'free'].map((name) => ({ ...user, userId: unique(name) }));
+      await fail(patient, LOCKING, locked);
+      await fail(patient, LOCKING, other);
+      await fail(patient, 1, free);
+      const { lockedUntil } = await patient.find(locked!);
+      expect(await patient.locksOf(user.appId, [free!.userId, locked!.userId, 'unknown'])).toEqual([
+        { userId: locked!.userId, lockedUntil },
+      ]);
+      const brief = open({ ...LOCKOUT_LIMITS, lockMs: 1 });
+      await fail(brief, LOCKING, free);
+      await sleep(5);
+      expect(await patient.locksOf(user.appId, [free!.userId])).toEqual([]);
+    });
+
     it('pages through locks that end in the same millisecond', async () => {
       const store = open({ ...LOCKOUT_LIMITS, lockingFailure: 1 });
       const users = Array.from({ length: 40 }, () => ({ ...user, userId: unique('user') }));

@@ -11,6 +11,7 @@ import { lockoutsCommand } from './commands/lockouts.command.js';
 import { mailsCommand } from './commands/mails.command.js';
 import { type DatabaseUrls, migrateCommand } from './commands/migrate.command.js';
 import { pushCommand } from './commands/push.command.js';
+import { searchCommand } from './commands/search.command.js';
 import { templatesCommand } from './commands/templates.command.js';
 import { vendorsCommand } from './commands/vendors.command.js';
 import { doctorCommand } from './doctor/doctor.command.js';
@@ -67,6 +68,7 @@ export async function runGatepost(args: readonly string[], terminal: Terminal): 
     platformsCommand(withServer),
     pushCommand(withServer),
     rescueCommand(),
+    searchCommand(withServer),
     secretsCommand(withServer),
     templatesCommand(withServer),
     textMessagesCommand(withServer),

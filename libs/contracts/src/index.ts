@@ -12,5 +12,6 @@ export * from './platforms.contract.js';
 export * from './push.contract.js';
 export * from './secrets.contract.js';
 export * from './text-messages.contract.js';
+export * from './user-search.contract.js';
 export * from './user.schema.js';
 export * from './vendors.contract.js';

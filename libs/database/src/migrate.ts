@@ -84,7 +84,8 @@ interface MigrationStatus {
 }
 
 /**
- * Migrates a service's schema to the newest version. Concurrent calls run one after the other. Each migration is one transaction. Where a
+ * Migrates a service's schema to the newest version. Concurrent calls run one after the other. Each migration is one transaction, unless it
+ * declares `transaction = false`; such a migration can be repeated after an interruption. Where a
  * table that it changes is in use, the attempt gives up its lock request and retries, so that other statements do not queue behind it for
  * long.
  * @returns the names of the applied migrations

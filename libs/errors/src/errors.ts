@@ -35,6 +35,11 @@ const table = {
   },
   NOT_FOUND: { code: 101, status: 404, message: "Class or object doesn't exists." },
   INVALID_QUERY: { code: 102, status: 400, message: 'Invalid query.' },
+  SEARCH_INDEX_REQUIRED: {
+    code: 102,
+    status: 400,
+    message: 'A search for a part of a text among this many users needs the search index of the application.',
+  },
   INVALID_CLASS_NAME: { code: 103, status: 400, message: 'Invalid class name.' },
   OBJECT_ID_MISSING: { code: 104, status: 400, message: 'Missing object id.' },
   INVALID_KEY_NAME: {

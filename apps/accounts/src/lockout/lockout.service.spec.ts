@@ -19,6 +19,7 @@ class PlannedStore implements LockoutStore {
   lockedForMs = vi.fn<LockoutStore['lockedForMs']>().mockRejectedValue(new Error('not planned'));
   find = vi.fn<LockoutStore['find']>().mockRejectedValue(new Error('not planned'));
   list = vi.fn<LockoutStore['list']>().mockRejectedValue(new Error('not planned'));
+  locksOf = vi.fn<LockoutStore['locksOf']>().mockRejectedValue(new Error('not planned'));
 }
 
 function serviceOver(store: LockoutStore, metrics: Metrics): LockoutService {

@@ -32,6 +32,8 @@ export interface LockoutStore {
   lockedForMs(subject: LockoutSubject): Promise<number>;
   find(subject: LockoutSubject): Promise<LockoutStatus>;
   list(appId: string, page: LockoutPage): Promise<Lockout[]>;
+  /** The locked ones of these users. */
+  locksOf(appId: string, userIds: readonly string[]): Promise<Lockout[]>;
 }
 
 /** DI token of the process's `LockoutStore`. */
@@ -93,6 +95,12 @@ export class LockoutService {
   /** The locked users of an application, in the order in which their locks end. */
   async list(appId: string, page: LockoutPage): Promise<Lockout[]> {
     return this.store.list(appId, page);
+  }
+
+  /** The ends of the locks of these users, by user. */
+  async locksOf(appId: string, userIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+    const locks = await this.store.locksOf(appId, userIds);
+    return new Map(locks.map(({ userId, lockedUntil }) => [userId, lockedUntil]));
   }
 
   private async reserve(subject: LockoutSubject, id: string): Promise<boolean> {

@@ -49,6 +49,10 @@ const LIST = `
    WHERE app_id = $1 AND locked_until > clock_timestamp() AND (locked_until, user_id) > ($2, $3)
    ORDER BY locked_until, user_id LIMIT $4`;
 
+const LOCKS_OF = `
+  SELECT user_id AS "userId", locked_until AS "lockedUntil" FROM accounts.lockouts
+   WHERE app_id = $1 AND user_id = ANY ($2) AND locked_until > clock_timestamp()`;
+
 /** The lockout store of the standalone server: a row for each user with recent failures or pending attempts. */
 export class PostgresLockoutStore implements LockoutStore {
   constructor(
@@ -91,6 +95,10 @@ export class PostgresLockoutStore implements LockoutStore {
   async list(appId: string, { limit, after }: LockoutPage): Promise<Lockout[]> {
     const cursor = [after?.lockedUntil ?? new Date(0), after?.userId ?? ''];
     return this.database.query<Lockout>(LIST, [appId, ...cursor, limit], 'lockouts.list');
+  }
+
+  async locksOf(appId: string, userIds: readonly string[]): Promise<Lockout[]> {
+    return this.database.query<Lockout>(LOCKS_OF, [appId, userIds], 'lockouts.locksOf');
   }
 
   async #read({ appId, userId }: LockoutSubject): Promise<{ state: AttemptState; nowMs: number }> {

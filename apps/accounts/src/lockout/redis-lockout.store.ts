@@ -94,6 +94,20 @@ for _, value in ipairs(later) do table.insert(found, value) end
 return found
 `);
 
+const LOCKS_OF = new RedisScript(`
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local found = {}
+for _, user in ipairs(ARGV) do
+  local lockedUntil = redis.call('ZSCORE', KEYS[1], user)
+  if lockedUntil and tonumber(lockedUntil) > now then
+    table.insert(found, user)
+    table.insert(found, lockedUntil)
+  end
+end
+return found
+`);
+
 /** The lockout store of the services. */
 export class RedisLockoutStore implements LockoutStore {
   readonly #limits: readonly number[];
@@ -136,11 +150,11 @@ export class RedisLockoutStore implements LockoutStore {
 
   async list(appId: string, { limit, after }: LockoutPage): Promise<Lockout[]> {
     const cursor = [after?.lockedUntil.getTime() ?? 0, after?.userId ?? ''];
-    const found = await this.redis.run<string[]>(LIST, [locksKey(appId)], [limit, ...cursor]);
-    return Array.from({ length: found.length / 2 }, (_, index) => ({
-      userId: found[index * 2] ?? '',
-      lockedUntil: new Date(Number(found[index * 2 + 1])),
-    }));
+    return locksIn(await this.redis.run<string[]>(LIST, [locksKey(appId)], [limit, ...cursor]));
+  }
+
+  async locksOf(appId: string, userIds: readonly string[]): Promise<Lockout[]> {
+    return locksIn(await this.redis.run<string[]>(LOCKS_OF, [locksKey(appId)], [...userIds]));
   }
 
   #transition<Reply>(
@@ -158,6 +172,14 @@ export class RedisLockoutStore implements LockoutStore {
     ];
     return this.redis.run<Reply>(script, keys, [userId, id, ...this.#limits, ...rest]);
   }
+}
+
+/** @param found pairs of a user and the end of its lock */
+function locksIn(found: readonly string[]): Lockout[] {
+  return Array.from({ length: found.length / 2 }, (_, index) => ({
+    userId: found[index * 2] ?? '',
+    lockedUntil: new Date(Number(found[index * 2 + 1])),
+  }));
 }
 
 /** The hash tag keeps the keys of an application in one slot of a Redis cluster. */

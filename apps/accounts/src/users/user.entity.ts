@@ -10,6 +10,8 @@ import { ApplicationEntity } from '../applications/application.entity.js';
 @Unique('users_username_key', ['appId', 'username'])
 @Index('users_created_at_idx', ['appId', 'createdAt', 'objectId'])
 @Index('users_fields_idx', { synchronize: false })
+@Index('users_lower_username_idx', { synchronize: false })
+@Index('users_lower_email_idx', { synchronize: false })
 export class UserEntity {
   @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'users_pkey' })
   appId!: string;

@@ -10,6 +10,8 @@ import { SessionsModule } from '../sessions/sessions.module.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { SignUpService } from './sign-up.service.js';
 import { UserImports } from './user-imports.js';
+import { UserSearchController } from './user-search.controller.js';
+import { UserSearchRepository } from './user-search.repository.js';
 import { UserWriter } from './user-writer.js';
 import { UserWrites } from './user-writes.js';
 import { UsersController } from './users.controller.js';
@@ -18,7 +20,7 @@ import { UsersService } from './users.service.js';
 
 @Module({
   imports: [AccountsObjectsModule, OutboxModule.forSchema(ACCOUNTS_SCHEMA), PasswordsModule, SessionsModule],
-  controllers: [UsersController],
+  controllers: [UsersController, UserSearchController],
   providers: [
     IdentitiesRepository,
     MailSender,
@@ -26,6 +28,7 @@ import { UsersService } from './users.service.js';
     MessageAllowancesRepository,
     SignUpService,
     UserImports,
+    UserSearchRepository,
     UserWriter,
     UserWrites,
     UsersRepository,

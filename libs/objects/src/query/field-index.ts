@@ -67,6 +67,26 @@ export function fieldIndexDefinition({ fields }: FieldIndex, appId: string, quer
   return `(${columns}) WHERE ${isOfApplication(appId, queryClass)}`;
 }
 
+/** Whether the index is of built-in texts instead of custom fields. Queries of clients never use such an index. */
+export function isTextSearch({ fields }: FieldIndex, { columns }: QueryClass): boolean {
+  return fields.every((field) => columns.get(field)?.type === 'text');
+}
+
+/**
+ * The definition of an index for searches of a part of a text in built-in fields, in lower case of ASCII letters.
+ * @param operatorClass that of trigrams, with its schema
+ */
+export function textSearchDefinition(
+  { fields }: FieldIndex,
+  appId: string,
+  queryClass: QueryClass,
+  operatorClass: string,
+): string {
+  const keys = fields.map((field) => `lower(${queryClass.columns.get(field)?.sql ?? ''}) ${operatorClass}`);
+  // Without `fastupdate = off`, searches would also read a list of up to 4 MB of entries that are not sorted in yet.
+  return `USING gin (${keys.join(', ')}) WITH (fastupdate = off) WHERE ${isOfApplication(appId, queryClass)}`;
+}
+
 /** A text without special characters as an SQL literal. Other texts are rejected rather than escaped. */
 function plainLiteral(text: string): string {
   if (!PLAIN.test(text)) throw new Error('an index can only name applications and fields of letters, digits, _ and -');

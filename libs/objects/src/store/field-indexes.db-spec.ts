@@ -2,7 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ClassName } from '#contracts';
 import { Database, type DatabaseOptions } from '#database';
 import { eventually, newDatabase } from '#testing';
-import type { QueryClass } from '../query/query.js';
+import type { QueryClass, QueryColumn } from '../query/query.js';
+import { bestFit } from '../query/field-index.js';
+import { parseWhere } from '../query/parse.js';
 import { FieldIndexes } from './field-indexes.js';
 import { createFieldIndexTables, FieldIndexesRepository } from './field-indexes.repository.js';
 import { IndexBuilder } from './index-builder.js';
@@ -11,7 +13,10 @@ import { SlowQueries } from './slow-queries.js';
 const users: QueryClass = {
   className: '_User',
   table: 'sample.users',
-  columns: new Map([['createdAt', { sql: 'created_at', type: 'date' }]]),
+  columns: new Map<string, QueryColumn>([
+    ['createdAt', { sql: 'created_at', type: 'date' }],
+    ['name', { sql: 'name', type: 'text' }],
+  ]),
   relations: new Map(),
   hidden: new Set(['secret']),
   appColumn: 'app_id',
@@ -34,7 +39,7 @@ beforeEach(async () => {
   database = new Database(options);
   await database.query('CREATE SCHEMA sample');
   await database.query(
-    `CREATE TABLE sample.users (app_id text, object_id text, acl jsonb, fields jsonb NOT NULL, created_at timestamptz(3))`,
+    `CREATE TABLE sample.users (app_id text, object_id text, acl jsonb, fields jsonb NOT NULL, created_at timestamptz(3), name text)`,
   );
   await database.query(
     `INSERT INTO sample.users SELECT 'shop', n::text, NULL, jsonb_build_object('level', n), now() FROM generate_series(1, 500) AS n`,
@@ -76,6 +81,26 @@ describe('indexes of custom fields', () => {
     }, 20_000);
     expect(await physical()).toEqual([]);
     await expect(indexes.remove(of('level'))).rejects.toMatchObject({ errorName: 'NOT_FOUND' });
+  }, 60_000);
+
+  it('of built-in texts serve searches for a part of a text, and no query of a client', async () => {
+    builder.start();
+    await expect(indexes.add(of('name'))).rejects.toMatchObject({ errorName: 'INVALID_QUERY' });
+    await expect(indexes.addTextSearch(of('level'))).rejects.toThrow('not texts');
+    await indexes.addTextSearch(of('name'));
+    await eventually(async () => {
+      expect(await states()).toEqual(['ready']);
+    }, 20_000);
+    const [row] = await database.query<{ definition: string }>(
+      `SELECT pg_get_indexdef(indexrelid) AS definition FROM pg_index WHERE indrelid = 'sample.users'::regclass`,
+    );
+    expect(row?.definition).toMatch(/USING gin \(lower\(name\) sample\.gin_trgm_ops\).*WHERE \(app_id = 'shop'/);
+    const query = { where: parseWhere({ name: 'a' }), order: [] };
+    expect(bestFit(query, await indexes.of('shop', '_User'), users)).toBeUndefined();
+    await indexes.remove(of('name'));
+    await eventually(async () => {
+      expect(await physical()).toEqual([]);
+    }, 20_000);
   }, 60_000);
 
   it('that a killed process has left unfinished are rebuilt', async () => {

@@ -1,7 +1,7 @@
 import { TtlCache } from '#bootstrap';
 import type { FieldIndexReport } from '#contracts';
 import { appError } from '#errors';
-import { type FieldIndex, fieldIndexDefinition } from '../query/field-index.js';
+import { type FieldIndex, fieldIndexDefinition, isTextSearch } from '../query/field-index.js';
 import type { QueryClass } from '../query/query.js';
 import type { FieldIndexesRepository, IndexKey } from './field-indexes.repository.js';
 
@@ -34,6 +34,14 @@ export class FieldIndexes {
   /** @throws AppError INVALID_QUERY where the fields cannot be indexed, a limit is reached, or this index is being removed */
   async add(key: IndexKey): Promise<void> {
     this.assertPossible(key);
+    await this.repository.add(key);
+  }
+
+  /** Adds an index of built-in texts, for searches of a part of a text. @throws AppError INVALID_QUERY as `add` */
+  async addTextSearch(key: IndexKey): Promise<void> {
+    const queryClass = this.classes.get(key.className);
+    if (queryClass === undefined || !isTextSearch(key, queryClass))
+      throw new Error(`${key.fields.join(', ')} are not texts of ${key.className}`);
     await this.repository.add(key);
   }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { Database, type DatabaseOptions, PollingWorker } from '#database';
 import { AppError, messageOf } from '#errors';
-import { fieldIndexDefinition } from '../query/field-index.js';
+import { fieldIndexDefinition, isTextSearch, textSearchDefinition } from '../query/field-index.js';
 import type { FieldIndexed } from './field-indexes.js';
 import type { FieldIndexesRepository, StoredIndex } from './field-indexes.repository.js';
 
@@ -115,11 +115,23 @@ export class IndexBuilder {
     );
     if (found?.isValid === false) await this.#drop(index, own);
     if (found?.isValid !== true) {
-      const definition = fieldIndexDefinition(index, index.appId, queryClass);
+      const definition = isTextSearch(index, queryClass)
+        ? textSearchDefinition(index, index.appId, queryClass, await this.#trigrams(own))
+        : fieldIndexDefinition(index, index.appId, queryClass);
       await own.query(`CREATE INDEX CONCURRENTLY ${index.indexName} ON ${queryClass.table} ${definition}`);
     }
     // Without statistics of its expressions, PostgreSQL cannot estimate the benefit of the index.
     await own.query(`ANALYZE ${queryClass.table}`);
+  }
+
+  /** The operator class of trigrams. An extension exists once in a database, in any schema. */
+  async #trigrams(own: Database): Promise<string> {
+    await own.query(`CREATE EXTENSION IF NOT EXISTS pg_trgm SCHEMA ${this.options.schema}`);
+    const [row] = await own.query<{ schema: string }>(
+      `SELECT quote_ident(nspname) AS schema FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
+        WHERE extname = 'pg_trgm'`,
+    );
+    return `${row?.schema ?? this.options.schema}.gin_trgm_ops`;
   }
 
   async #drop(index: StoredIndex, own: Database): Promise<void> {

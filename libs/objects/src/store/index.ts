@@ -1,4 +1,5 @@
 export { FIELD_INDEX_ENTITIES } from './field-index.entity.js';
+export { FieldIndexes } from './field-indexes.js';
 export { createFieldIndexTables } from './field-indexes.repository.js';
 export type { AccessContext } from './access-context.js';
 export { AccessSource, ObjectAccess } from './object-access.js';

@@ -138,7 +138,7 @@ export class ObjectsModule implements OnApplicationBootstrap, BeforeApplicationS
         ...INDEXING,
         IMPORTING,
       ],
-      exports: [ObjectAccess, ObjectReader, OBJECTS_DATABASE, QueryDatabase, SETTINGS, StoredClasses],
+      exports: [FieldIndexes, ObjectAccess, ObjectReader, OBJECTS_DATABASE, QueryDatabase, SETTINGS, StoredClasses],
     };
   }
 

@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BoundedCount } from '#contracts';
+import { Database, migrate, type Queryable } from '#database';
+import { textSearchDefinition } from '../../../../libs/objects/src/query/field-index.js';
+import { userClass } from '#objects';
+import { QueryDatabase } from '#objects/store';
+import { newDatabase, quickestPlan } from '#testing';
+import { accountsDatabase } from '../accounts.database.js';
+import { type UserSearch, UserSearchRepository } from './user-search.repository.js';
+
+const USERS = 60_000;
+const FIRST_NAMES = ['ada', 'grace', 'linus', 'Margaret', 'ken', 'barbara', 'dennis', 'frances', 'alan', 'radia'];
+/** Ten times the duration on an idle machine; a scan of all users takes longer. */
+const MAX_MILLISECONDS = 60;
+
+const APP = 'shop';
+const SMALL = 'small';
+let database: Database;
+let queries: QueryDatabase;
+let search: UserSearchRepository;
+
+const asked = (changes: Partial<UserSearch> = {}): UserSearch => ({
+  appId: APP,
+  in: 'any',
+  mode: 'prefix',
+  order: 'newest',
+  limit: 50,
+  filters: {},
+  ...changes,
+});
+
+async function addUsers(appId: string, rows: readonly object[]): Promise<void> {
+  await database.query(
+    `INSERT INTO accounts.users (app_id, object_id, username, email, email_verified, mobile_phone_number, mobile_phone_verified, password_hash,
+            session_token_hash, sealed_session_token, fields, created_at, updated_at)
+     SELECT $1, id, username, email, "emailVerified", phone, phone IS NOT NULL, password, sha256(($1 || id)::bytea), '', COALESCE(fields, '{}'), COALESCE("createdAt", now()), now()
+       FROM jsonb_to_recordset($2) AS given (id text, username text, email text, "emailVerified" boolean, phone text, password text, fields jsonb, "createdAt" timestamptz)`,
+    [appId, JSON.stringify(rows)],
+  );
+}
+
+beforeAll(async () => {
+  const options = { ...accountsDatabase(await newDatabase(), 8), statementTimeoutMs: 60_000 };
+  await migrate(options);
+  database = new Database(options);
+  queries = new QueryDatabase(options);
+  search = new UserSearchRepository(queries);
+  for (const app of [APP, SMALL])
+    await database.query(
+      'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
+      [app],
+    );
+  await database.query(
+    `INSERT INTO accounts.users (app_id, object_id, username, email, email_verified, mobile_phone_number, session_token_hash, sealed_session_token, created_at, updated_at)
+     SELECT $1, lpad(to_hex(n * 7919), 24, '0'), ($2::text[])[1 + n % 10] || n, ($2::text[])[1 + n % 7] || n || '@example.com', n % 3 = 0,
+            CASE WHEN n % 2 = 0 THEN '+86138' || lpad(n::text, 8, '0') END, int8send(n), '', timestamptz '2026-01-01' + n * interval '1 second', now()
+       FROM generate_series(1::bigint, $3) AS n`,
+    [APP, FIRST_NAMES, USERS],
+  );
+  await addUsers(SMALL, [
+    { id: 'aaaaaaaaaaaaaaaaaaaaaaaa', username: 'Ada', email: 'ada@Example.com', emailVerified: true, password: 'h' },
+    { id: 'bbbbbbbbbbbbbbbbbbbbbbbb', username: 'ADAM', email: null, phone: '+8613900000001', fields: { level: 3 } },
+    { id: 'cccccccccccccccccccccccc', username: 'bo_b%', email: 'ada.l@lovelace.org', emailVerified: false },
+    { id: 'dddddddddddddddddddddddd', username: '小明', email: 'xm@example.cn', createdAt: '2026-01-01T00:00:00Z' },
+    { id: 'eeeeeeeeeeeeeeeeeeeeeeee', username: '小\u{10ffff}', email: null },
+    { id: 'ffffffffffffffffffffffff', username: 'boob', email: null, phone: '+4915100000001' },
+  ]);
+  await database.query(
+    `INSERT INTO accounts.identities (app_id, platform, uid, user_id, is_verified)
+     VALUES ($1, 'weixin', 'w1', 'aaaaaaaaaaaaaaaaaaaaaaaa', true), ($1, 'lc_apple', 'a1', 'aaaaaaaaaaaaaaaaaaaaaaaa', true)`,
+    [SMALL],
+  );
+  await database.query('VACUUM ANALYZE accounts.users');
+}, 120_000);
+afterAll(() => Promise.all([database.close(), queries.close()]));
+
+const names = async (changes: Partial<UserSearch>) =>
+  (await search.find(asked({ appId: SMALL, order: 'username', ...changes }))).users.map(({ username }) => username);
+
+describe('a search of users', () => {
+  it.each<[string, Partial<UserSearch>, string[]]>([
+    ['everything', {}, ['Ada', 'ADAM', 'bo_b%', 'boob', '小明', '小\u{10ffff}']],
+    ['names and addresses in any case', { text: 'aDa' }, ['Ada', 'ADAM', 'bo_b%']],
+    ['names', { text: 'ada', in: 'username' }, ['Ada', 'ADAM']],
+    ['addresses', { text: 'ADA@e', in: 'email' }, ['Ada']],
+    ['names of other scripts', { text: '小' }, ['小明', '小\u{10ffff}']],
+    ['a name that ends with the last code point', { text: '小\u{10ffff}' }, ['小\u{10ffff}']],
+    ['a number without its prefix', { text: '139 0000' }, ['ADAM']],
+    ['a number with it', { text: '+86139', in: 'phone' }, ['ADAM']],
+    ['a foreign number without +', { text: '49151' }, ['boob']],
+    ['an id', { text: 'bbbb', in: 'id' }, ['ADAM']],
+    ['eight characters of an id', { text: 'bbbbbbbb' }, ['ADAM']],
+    ['few characters of an id, anywhere', { text: 'bbbb' }, []],
+    ['a part of a name', { text: 'DAM', mode: 'contains' }, ['ADAM']],
+    ['characters that LIKE gives a meaning', { text: 'o_b%', mode: 'contains' }, ['bo_b%']],
+    ['a part of an address', { text: 'lovelace', mode: 'contains' }, ['bo_b%']],
+    ['a part of a number', { text: '0000001', mode: 'contains' }, ['ADAM', 'boob']],
+    ['a text that no user can have', { text: 'a\u0000b' }, []],
+    ['a quote', { text: `'; DROP TABLE accounts.users; --` }, []],
+    ['verified addresses', { filters: { emailVerified: true } }, ['Ada']],
+    ['addresses that are not verified', { text: 'ada', filters: { emailVerified: false } }, ['ADAM', 'bo_b%']],
+    ['verified numbers', { filters: { phoneVerified: true } }, ['ADAM', 'boob']],
+    ['a platform', { filters: { platform: 'weixin' } }, ['Ada']],
+    ['passwords', { filters: { hasPassword: true } }, ['Ada']],
+    ['a range of times', { filters: { createdTo: '2026-01-01T00:00:01Z' } }, ['小明']],
+    ['an empty range', { filters: { createdFrom: '2026-01-01T00:00:01Z', createdTo: '2026-01-01T00:00:02Z' } }, []],
+    ['ids of locked users', { lockedIds: ['cccccccccccccccccccccccc', '~17'] }, ['bo_b%']],
+    ['a custom field', { text: 'ada', where: { level: { $gt: 2 } } }, ['ADAM']],
+  ])('finds %s', async (_, changes, expected) => {
+    expect(await names(changes)).toEqual(expected);
+  });
+
+  it('shows platforms and whether there is a password', async () => {
+    const { users } = await search.find(
+      asked({ appId: SMALL, text: 'Ada', in: 'username', limit: 1, order: 'username' }),
+    );
+    expect(users[0]).toMatchObject({ username: 'Ada', platforms: ['lc_apple', 'weixin'], hasPassword: true });
+    expect(JSON.stringify(users)).not.toContain('session');
+  });
+
+  it.each(['newest', 'oldest', 'username'] as const)('pages through all matches once, %s first', async (order) => {
+    for (const changes of [{ text: 'ada1', in: 'username' }, { text: 'GRACE' }] as const) {
+      const seen: string[] = [];
+      let after: UserSearch['after'] = undefined;
+      do {
+        const { users }: Awaited<ReturnType<typeof search.find>> = await search.find(
+          asked({ ...changes, order, after, limit: 200 }),
+        );
+        const page = users.slice(0, 200);
+        seen.push(...page.map(({ objectId }) => objectId));
+        const last = users.length > 200 ? page.at(-1) : undefined;
+        after = last && {
+          key: order === 'username' ? last.lowerUsername : last.createdAt.toISOString(),
+          objectId: last.objectId,
+        };
+      } while (after !== undefined);
+      expect(new Set(seen).size).toBe(seen.length);
+      expect(seen.length).toBe((await search.count(asked(changes), USERS)).value);
+    }
+  });
+
+  it('counts exactly up to 10,000 matches, and estimates beyond', async () => {
+    const some = await search.find(asked({ text: 'ada1', in: 'username' }));
+    const [row] = await database.query<{ count: number }>(
+      `SELECT count(*)::int FROM accounts.users WHERE app_id = $1 AND username LIKE 'ada1%'`,
+      [APP],
+    );
+    expect(some.total).toBe(row?.count);
+    expect((await search.find(asked({ text: '138', in: 'phone' }))).total).toBeUndefined();
+    const near = (count: BoundedCount, real: number) => {
+      expect(count.isExact).toBe(false);
+      expect(Math.abs(count.value - real) / real).toBeLessThan(0.2);
+    };
+    near(await search.count(asked()), USERS);
+    near(await search.count(asked({ text: '138', in: 'phone' })), USERS / 2);
+    expect(await search.count(asked({ text: 'nowhere' }))).toEqual({ value: 0, isExact: true });
+  });
+});
+
+describe(`among ${USERS} users, PostgreSQL`, () => {
+  const plan = (changes: Partial<UserSearch>) => quickestPlan(database, (within: Queryable) => find(changes, within));
+  const find = (changes: Partial<UserSearch>, within: Queryable) => search.find(asked(changes), within);
+
+  it.each<[string, Partial<UserSearch>, string]>([
+    ['a name', { text: 'ADA77', in: 'username' }, 'users_lower_username_idx'],
+    ['an address', { text: 'Ada77', in: 'email' }, 'users_lower_email_idx'],
+    ['a number', { text: '1380000', in: 'phone' }, 'users_mobile_phone_number_key'],
+    ['an id', { text: '00000000000000000077', in: 'id' }, 'users_pkey'],
+    ['nothing found', { text: 'zzz' }, 'users_lower_email_idx'],
+    ['all, newest first', {}, 'users_created_at_idx'],
+    ['all, by name', { order: 'username' }, 'users_lower_username_idx'],
+    ['a page deep inside', { after: { key: '2026-01-01T08:00:00Z', objectId: 'x' } }, 'users_created_at_idx'],
+    [
+      'a page of names deep inside',
+      { order: 'username', after: { key: 'grace3', objectId: 'x' } },
+      'users_lower_username_idx',
+    ],
+  ])('searches %s by an index within milliseconds', async (_, changes, index) => {
+    const { indexes, milliseconds, nodeTypes } = await plan(changes);
+    expect(indexes).toContain(index);
+    expect(nodeTypes).not.toContain('Seq Scan');
+    expect(milliseconds).toBeLessThan(MAX_MILLISECONDS);
+  });
+
+  it('searches a part of a text by the trigram index of the application alone', async () => {
+    await database.query('CREATE EXTENSION IF NOT EXISTS pg_trgm SCHEMA accounts');
+    const fields = ['username', 'email', 'mobilePhoneNumber'];
+    const definition = textSearchDefinition({ fields }, APP, userClass.queryClass(), 'accounts.gin_trgm_ops');
+    await database.query(`CREATE INDEX search_index ON accounts.users ${definition}`);
+    await database.query('ANALYZE accounts.users');
+    const { indexes, milliseconds, nodeTypes } = await plan({ text: 'a7777', mode: 'contains' });
+    expect(indexes).toContain('search_index');
+    expect(nodeTypes).not.toContain('Seq Scan');
+    expect(milliseconds).toBeLessThan(MAX_MILLISECONDS);
+    expect((await plan({ text: 'ada', mode: 'contains', appId: SMALL })).indexes).not.toContain('search_index');
+  });
+});

@@ -1,0 +1,217 @@
+import { Injectable } from '@nestjs/common';
+import { type FoundUser, MAX_EXACT_TOTAL, type BoundedCount, type RpcData, type userSearchRpc } from '#contracts';
+import type { Queryable } from '#database';
+import { compileCondition, isStorableText, parseWhere, userClass } from '#objects';
+import { QueryDatabase } from '#objects/store';
+
+type Search = RpcData<typeof userSearchRpc.search>;
+type Filters = Search['filters'];
+/** A search for `filters.locked` has the ids of the locked users. */
+export type UserSearch = Search & { readonly lockedIds?: readonly string[] | undefined };
+/** A user before its lock is known. */
+export type UserMatch = Omit<FoundUser, 'lockedUntil' | 'createdAt' | 'updatedAt'> & {
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  /** The lower-case username, by which searches order. */
+  readonly lowerUsername: string;
+};
+
+/** A page is empty. */
+interface NoMatch {
+  readonly objectId: null;
+}
+
+interface UserMatches {
+  /** One more than the limit where another page follows. */
+  readonly users: UserMatch[];
+  /** Undefined: more than `MAX_EXACT_TOTAL`. */
+  readonly total: number | undefined;
+}
+
+const COLUMNS = `
+  object_id AS "objectId", username, lower(username) AS "lowerUsername", email, email_verified AS "emailVerified",
+  mobile_phone_number AS "mobilePhoneNumber", mobile_phone_verified AS "mobilePhoneVerified",
+  password_hash IS NOT NULL AS "hasPassword", created_at AS "createdAt", updated_at AS "updatedAt",
+  ARRAY(SELECT platform FROM accounts.identities
+         WHERE identities.app_id = users.app_id AND identities.user_id = users.object_id ORDER BY platform) AS platforms`;
+
+/** The sort keys of each order, and the comparison that the rows behind a place pass. */
+const ORDERS: Readonly<Record<Search['order'], { key: string; direction: string; behind: string }>> = {
+  newest: { key: 'created_at', direction: 'DESC', behind: '<' },
+  oldest: { key: 'created_at', direction: 'ASC', behind: '>' },
+  username: { key: 'lower(username)', direction: 'ASC', behind: '>' },
+};
+
+/** Beginnings of ids shorter than this are in the ids of many users, so a search in all fields does not compare them. */
+const MIN_ID_LENGTH = 8;
+const ID = /^[0-9A-Za-z_-]{1,64}$/;
+const PHONE = /^\+?[\d\s()-]*\d[\d\s()-]*$/;
+const LAST_CODE_POINT = 0x10ffff;
+const BEFORE_SURROGATES = 0xd7ff;
+const AFTER_SURROGATES = 0xe000;
+
+/** Searches the users of one application, on the connections for queries with their timeout of 3 seconds (ADR 42). */
+@Injectable()
+export class UserSearchRepository {
+  constructor(private readonly queries: QueryDatabase) {}
+
+  /**
+   * One page. Up to 10,000 matches are collected and sorted. More of them are so frequent that the page is read in the order of the search, by
+   * the index of that order.
+   * @throws AppError INVALID_QUERY for a `where` that cannot be compiled, QUERY_TIMED_OUT
+   */
+  async find(search: UserSearch, within: Queryable = this.queries): Promise<UserMatches> {
+    if (isBlank(search)) return { users: await this.walk(search, within), total: undefined };
+    const collected = await this.collect(search, within);
+    const isAll = collected.total <= MAX_EXACT_TOTAL;
+    return isAll ? collected : { users: await this.walk(search, within), total: undefined };
+  }
+
+  /** The number of users that match, exact up to `cap`. Beyond it PostgreSQL's statistics give an estimate. */
+  async count(search: UserSearch, cap = MAX_EXACT_TOTAL, within: Queryable = this.queries): Promise<BoundedCount> {
+    const { sql, parameters } = conditionOf(search);
+    const from = `SELECT FROM accounts.users WHERE ${sql}`;
+    const limited = `SELECT count(*)::int AS count FROM (${from} LIMIT ${cap + 1}) AS matching`;
+    const [row] = await within.query<{ count: number }>(limited, parameters);
+    const value = row?.count ?? 0;
+    return value <= cap ? { value, isExact: true } : this.estimate(search, cap, within);
+  }
+
+  /** @param cap the number of users that match at least */
+  async estimate(search: UserSearch, cap = MAX_EXACT_TOTAL, within: Queryable = this.queries): Promise<BoundedCount> {
+    const { sql, parameters } = conditionOf(search);
+    const [row] = await within.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
+      `EXPLAIN (FORMAT JSON) SELECT FROM accounts.users WHERE ${sql}`,
+      parameters,
+    );
+    return { value: Math.max(cap + 1, row?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0), isExact: false };
+  }
+
+  private async collect(search: UserSearch, within: Queryable): Promise<{ users: UserMatch[]; total: number }> {
+    const { sql, parameters } = conditionOf(search);
+    const { key, direction, behind } = ORDERS[search.order];
+    const rows = await within.query<(UserMatch | NoMatch) & { readonly matching: number }>(
+      `WITH matches AS MATERIALIZED (
+         SELECT object_id, ${key} AS key FROM accounts.users WHERE ${sql} LIMIT ${MAX_EXACT_TOTAL + 1}
+       ), page AS (
+         SELECT object_id AS id, key FROM matches WHERE ${isBehind(search, 'key', behind, parameters)}
+          ORDER BY key ${direction}, object_id ${direction} LIMIT ${search.limit + 1}
+       )
+       SELECT counted.matching, found.* FROM (SELECT count(*)::int AS matching FROM matches) AS counted
+         LEFT JOIN (SELECT page.key, ${COLUMNS} FROM page JOIN accounts.users ON app_id = $1 AND object_id = page.id) AS found ON TRUE
+        ORDER BY found.key ${direction}, found."objectId" ${direction}`,
+      parameters,
+    );
+    return { users: rows.filter((row) => row.objectId !== null), total: rows[0]?.matching ?? 0 };
+  }
+
+  private walk(search: UserSearch, within: Queryable): Promise<UserMatch[]> {
+    const { sql, parameters } = conditionOf(search);
+    const { key, direction, behind } = ORDERS[search.order];
+    return within.query<UserMatch>(
+      `SELECT ${COLUMNS} FROM accounts.users WHERE ${sql} AND ${isBehind(search, key, behind, parameters)}
+        ORDER BY ${key} ${direction}, object_id ${direction} LIMIT ${search.limit + 1}`,
+      parameters,
+    );
+  }
+}
+
+/** A statement's parameters while its text is made. */
+function binderOf(parameters: unknown[]): (value: unknown) => string {
+  return (value) => `$${parameters.push(value)}`;
+}
+
+/** Whether the search selects all users of the application. */
+function isBlank({ text, where, filters }: UserSearch): boolean {
+  return text === undefined && where === undefined && Object.values(filters).every((filter) => filter === undefined);
+}
+
+function conditionOf(search: UserSearch): { sql: string; parameters: unknown[] } {
+  const bound: unknown[] = [search.appId];
+  const bind = binderOf(bound);
+  const sql = [
+    'app_id = $1',
+    ...(search.text === undefined ? [] : [textCondition(search.text, search, bind)]),
+    ...filterConditions(search.filters, bind),
+    ...(search.lockedIds === undefined ? [] : [`object_id = ANY (${bind(search.lockedIds)})`]),
+  ];
+  if (search.where === undefined) return { sql: sql.join(' AND '), parameters: bound };
+  const queryClass = userClass.queryClass();
+  const scope = { appId: search.appId, grantees: 'master' as const, classOf: () => queryClass };
+  const where = compileCondition(parseWhere(search.where), queryClass, scope, bound);
+  return { sql: [...sql, where.sql].join(' AND '), parameters: [...where.parameters] };
+}
+
+function isBehind({ after, order }: UserSearch, key: string, behind: string, parameters: unknown[]): string {
+  if (after === undefined) return 'TRUE';
+  const bind = binderOf(parameters);
+  const type = order === 'username' ? 'text' : 'timestamptz';
+  return `(${key}, object_id) ${behind} (${bind(after.key)}::${type}, ${bind(after.objectId)})`;
+}
+
+type Bind = ReturnType<typeof binderOf>;
+
+/** The part of a search that names text, field and mode. */
+type TextSearch = Pick<Search, 'in' | 'mode'>;
+
+function textCondition(text: string, { in: field, mode }: TextSearch, bind: Bind): string {
+  if (!isStorableText(text)) return 'FALSE';
+  const isAsked = (name: Search['in'], fits: boolean) => field === name || (field === 'any' && fits);
+  const compare = mode === 'prefix' ? beginsWith : contains;
+  const lower = lowerCase(text);
+  const conditions = [
+    ...(isAsked('username', true) ? [compare('lower(username)', lower, bind)] : []),
+    ...(isAsked('email', true) ? [compare('lower(email)', lower, bind)] : []),
+    ...(isAsked('phone', PHONE.test(text)) ? phoneConditions(text, mode, bind) : []),
+    ...(isAsked('id', ID.test(text) && text.length >= MIN_ID_LENGTH) ? [beginsWith('object_id', text, bind)] : []),
+  ];
+  return `(${conditions.join(' OR ')})`;
+}
+
+/** Numbers are stored as `+` and digits; those without a prefix of their own are Chinese. */
+function phoneConditions(text: string, mode: Search['mode'], bind: Bind): string[] {
+  const digits = text.replace(/[^\d+]/g, '');
+  if (mode === 'contains') return [contains('lower(mobile_phone_number)', digits, bind)];
+  const prefixes = digits.startsWith('+') ? [digits] : [`+${digits}`, `+86${digits}`];
+  return prefixes.map((prefix) => beginsWith('mobile_phone_number', prefix, bind));
+}
+
+/** A range of the index: its columns are in the order of bytes, which is that of code points. */
+function beginsWith(expression: string, prefix: string, bind: Bind): string {
+  const end = endOfPrefix(prefix);
+  const from = `${expression} >= ${bind(prefix)}`;
+  return end === undefined ? from : `(${from} AND ${expression} < ${bind(end)})`;
+}
+
+function contains(expression: string, text: string, bind: Bind): string {
+  return `${expression} LIKE ${bind(`%${text.replace(/[\\%_]/g, String.raw`\$&`)}%`)}`;
+}
+
+/** The first text behind all texts that begin with the prefix; undefined where there is none. */
+function endOfPrefix(prefix: string): string | undefined {
+  const codePoints = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
+  const place = codePoints.findLastIndex((codePoint) => codePoint < LAST_CODE_POINT);
+  const last = codePoints[place];
+  if (last === undefined) return undefined;
+  const next = last === BEFORE_SURROGATES ? AFTER_SURROGATES : last + 1;
+  return String.fromCodePoint(...codePoints.slice(0, place), next);
+}
+
+/** As PostgreSQL's `lower` in the collation "C". */
+function lowerCase(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+function filterConditions(filters: Filters, bind: Bind): string[] {
+  const { emailVerified, phoneVerified, platform, hasPassword, createdFrom, createdTo } = filters;
+  return [
+    ...(emailVerified === undefined ? [] : [`email_verified IS ${emailVerified ? 'TRUE' : 'NOT TRUE'}`]),
+    ...(phoneVerified === undefined ? [] : [`${phoneVerified ? '' : 'NOT '}mobile_phone_verified`]),
+    ...(platform === undefined
+      ? []
+      : [`object_id IN (SELECT user_id FROM accounts.identities WHERE app_id = $1 AND platform = ${bind(platform)})`]),
+    ...(hasPassword === undefined ? [] : [`password_hash IS ${hasPassword ? 'NOT ' : ''}NULL`]),
+    ...(createdFrom === undefined ? [] : [`created_at >= ${bind(createdFrom)}::timestamptz`]),
+    ...(createdTo === undefined ? [] : [`created_at < ${bind(createdTo)}::timestamptz`]),
+  ];
+}
