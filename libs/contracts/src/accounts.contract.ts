@@ -152,6 +152,30 @@ const lockedUser = z.object({
 
 export type LockedUser = z.output<typeof lockedUser>;
 
+/** The ways by which a secret that counts as a login comes in. `oldPassword`: a change of the password. */
+export const LOGIN_DOORS = ['username', 'email', 'phone', 'oldPassword', 'code'] as const;
+
+export type LoginDoor = (typeof LOGIN_DOORS)[number];
+
+const failedLogin = z.object({
+  at: z.iso.datetime(),
+  /** Null where a version before 0.1.0 has counted the failure. */
+  door: z.enum(LOGIN_DOORS).nullable(),
+});
+
+export type FailedLogin = z.output<typeof failedLogin>;
+
+/** The lock of a user and the failed logins behind it. */
+export const lockoutState = z.object({
+  lockedUntil: z.iso.datetime().nullable(),
+  /** Null: not locked. */
+  lockedSince: z.iso.datetime().nullable().default(null),
+  /** The failed logins that count now; 0 under a lock. */
+  failures: z.number().int(),
+  /** Those that count now or, under a lock, those that led to it. Oldest first, at most seven. */
+  failedLogins: z.array(failedLogin).default([]),
+});
+
 /** RPCs for operators about the login lockout, available like `applicationsRpc`. No RPC unlocks a user. */
 export const lockoutsRpc = {
   /** Ordered by the end of the lock. `after`: the last entry of the previous page. */
@@ -164,16 +188,11 @@ export const lockoutsRpc = {
     }),
     z.object({ lockedUsers: z.array(lockedUser) }),
   ),
-  /** `user`: an id or a username. `failures`: the failed logins that count now. */
+  /** `user`: an id or a username. */
   get: rpc(
     'accounts.getLockout',
     z.object({ appId, user: z.string().min(1).max(MAX_NAME_LENGTH) }),
-    z.object({
-      userId: objectId,
-      username: z.string(),
-      lockedUntil: z.iso.datetime().nullable(),
-      failures: z.number().int(),
-    }),
+    lockoutState.extend({ userId: objectId, username: z.string() }),
   ),
 };
 

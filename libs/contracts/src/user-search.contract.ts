@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { lockoutState } from './accounts.contract.js';
 import { appId } from './application.schema.js';
 import { jsonObject } from './json.schema.js';
 import { rpc } from './message-kinds.js';
@@ -123,9 +124,7 @@ export const userSearchRpc = {
           isVerified: z.boolean(),
         }),
       ),
-      lockedUntil: z.iso.datetime().nullable(),
-      /** The failed logins that count now. */
-      failures: count,
+      lockout: lockoutState,
     }),
   ),
   count: rpc(

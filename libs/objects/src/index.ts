@@ -34,6 +34,8 @@ export { applyChanges } from './operations/apply-changes.js';
 export { canonicalText, changedRoots } from './operations/change.js';
 export { isDelete, isOperation } from './operations/parse-changes.js';
 export { compileCondition, compileCount, type CompiledCount, type CompiledFind, compileFind } from './query/compile.js';
+/** For the test of the plans. @public */
+export { textSearchDefinition } from './query/field-index.js';
 export { parseOrder } from './query/parse-values.js';
 export { parseWhere } from './query/parse.js';
 export type { QueryClass, QueryScope } from './query/query.js';

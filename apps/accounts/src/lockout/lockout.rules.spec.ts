@@ -10,23 +10,25 @@ import {
   reserve,
   retryAfterSeconds,
   settle,
+  shownLockout,
 } from './lockout.rules.js';
 
 const { lockingFailure, windowMs, lockMs, reservationMs } = LOCKOUT_LIMITS;
 const NOW = 1_000_000_000;
 const state = (changes: Partial<AttemptState> = {}): AttemptState => ({
-  failedAtMs: [],
+  failures: [],
   reservations: [],
-  lockedUntilMs: undefined,
+  lock: undefined,
   ...changes,
 });
-const failures = (count: number, atMs = NOW) => Array.from({ length: count }, () => atMs);
+const failures = (count: number, atMs = NOW) => Array.from({ length: count }, () => ({ atMs, door: 'email' as const }));
+const lockUntil = (untilMs: number) => ({ lock: { untilMs, failures: failures(7) } });
 const places = (count: number, expiresAtMs = NOW + reservationMs) =>
   Array.from({ length: count }, (_, index) => ({ id: `place-${index}`, expiresAtMs }));
 
 const reserveKind = (before: AttemptState, nowMs = NOW) => reserve(before, 'new', nowMs, LOCKOUT_LIMITS).outcome.kind;
 const settled = (before: AttemptState, isRight: boolean, nowMs = NOW) =>
-  settle(before, { id: 'place-0', isRight }, nowMs, LOCKOUT_LIMITS);
+  settle(before, { id: 'place-0', door: 'username', isRight }, nowMs, LOCKOUT_LIMITS);
 
 describe('the limits of the lockout', () => {
   it('are those of the specification: more than 6 failures within 15 minutes, for 15 minutes', () => {
@@ -37,13 +39,13 @@ describe('the limits of the lockout', () => {
 describe('reserve', () => {
   it.each<[string, AttemptState, string]>([
     ['of an unknown user', state(), 'reserved'],
-    ['after six failures', state({ failedAtMs: failures(6) }), 'reserved'],
+    ['after six failures', state({ failures: failures(6) }), 'reserved'],
     ['beside six others', state({ reservations: places(6) }), 'reserved'],
-    ['where failed and pending are seven', state({ failedAtMs: failures(4), reservations: places(3) }), 'full'],
-    ['while locked', state({ lockedUntilMs: NOW + 1 }), 'locked'],
-    ['when the lock ends', state({ lockedUntilMs: NOW }), 'reserved'],
-    ['when failures leave the window', state({ failedAtMs: failures(7, NOW - windowMs) }), 'reserved'],
-    ['just before they do', state({ failedAtMs: failures(7, NOW - windowMs + 1) }), 'full'],
+    ['where failed and pending are seven', state({ failures: failures(4), reservations: places(3) }), 'full'],
+    ['while locked', state(lockUntil(NOW + 1)), 'locked'],
+    ['when the lock ends', state(lockUntil(NOW)), 'reserved'],
+    ['when failures leave the window', state({ failures: failures(7, NOW - windowMs) }), 'reserved'],
+    ['just before they do', state({ failures: failures(7, NOW - windowMs + 1) }), 'full'],
     ['when others have not come to an end', state({ reservations: places(7, NOW) }), 'reserved'],
   ])('%s: %s', (_, before, kind) => {
     expect(reserveKind(before)).toBe(kind);
@@ -52,13 +54,13 @@ describe('reserve', () => {
 
 describe('settle', () => {
   it('counts a wrong verdict and releases its reservation', () => {
-    const { state: after, outcome } = settled(state({ failedAtMs: failures(2), reservations: places(2) }), false);
+    const { state: after, outcome } = settled(state({ failures: failures(2), reservations: places(2) }), false);
     expect(outcome).toEqual({ kind: 'settled', isLockNew: false });
-    expect([after.failedAtMs.length, after.reservations.map(({ id }) => id)]).toEqual([3, ['place-1']]);
+    expect([after.failures.length, after.reservations.map(({ id }) => id)]).toEqual([3, ['place-1']]);
   });
 
   it('does not count a right verdict, and keeps earlier failures', () => {
-    const before = state({ failedAtMs: failures(6), reservations: places(1) });
+    const before = state({ failures: failures(6), reservations: places(1) });
     expect(settled(before, true)).toEqual({
       state: { ...before, reservations: [] },
       outcome: { kind: 'settled', isLockNew: false },
@@ -66,15 +68,15 @@ describe('settle', () => {
   });
 
   it('locks at the seventh failure, for 15 minutes from then, and clears failures and reservations', () => {
-    const before = state({ failedAtMs: failures(6, NOW - windowMs + 1), reservations: places(1) });
+    const before = state({ failures: failures(6, NOW - windowMs + 1), reservations: places(1) });
     expect(settled(before, false)).toEqual({
-      state: state({ lockedUntilMs: NOW + lockMs }),
+      state: state(lockUntil(NOW + lockMs)),
       outcome: { kind: 'locked', remainingMs: lockMs, isLockNew: true },
     });
   });
 
   it.each([true, false])('counts nothing while locked, and does not prolong the lock: right %s', (isRight) => {
-    const before = state({ lockedUntilMs: NOW + 5_000, reservations: places(1) });
+    const before = state({ ...lockUntil(NOW + 5_000), reservations: places(1) });
     expect(settled(before, isRight)).toEqual({
       state: before,
       outcome: { kind: 'locked', remainingMs: 5_000, isLockNew: false },
@@ -84,10 +86,13 @@ describe('settle', () => {
   it('calls a verdict late if its reservation has expired', () => {
     const before = state({ reservations: places(1, NOW) });
     expect(settled(before, true).outcome).toEqual({ kind: 'late', isLockNew: false });
-    expect(settled(before, false)).toMatchObject({ state: { failedAtMs: [NOW] }, outcome: { kind: 'late' } });
-    const locking = settled(state({ failedAtMs: failures(6) }), false);
+    expect(settled(before, false)).toMatchObject({
+      state: { failures: [{ atMs: NOW, door: 'username' }] },
+      outcome: { kind: 'late' },
+    });
+    const locking = settled(state({ failures: failures(6) }), false);
     expect(locking.outcome).toEqual({ kind: 'late', isLockNew: true });
-    expect(locking.state.lockedUntilMs).toBe(NOW + lockMs);
+    expect(locking.state.lock?.untilMs).toBe(NOW + lockMs);
   });
 });
 
@@ -100,18 +105,32 @@ describe('the remaining state', () => {
 
   it('after clear: the pending attempts', () => {
     const reservations = places(2);
-    expect(clear(state({ failedAtMs: failures(3), lockedUntilMs: NOW + 1, reservations }))).toEqual(
+    expect(clear(state({ failures: failures(3), ...lockUntil(NOW + 1), reservations }))).toEqual(
       state({ reservations }),
     );
   });
 
   it.each<[AttemptState, number | undefined]>([
     [state(), undefined],
-    [state({ failedAtMs: [NOW - 5, NOW] }), NOW + windowMs],
+    [state({ failures: [...failures(1, NOW - 5), ...failures(1)] }), NOW + windowMs],
     [state({ reservations: places(1) }), NOW + reservationMs],
-    [state({ lockedUntilMs: NOW + 7 }), NOW + 7],
+    [state(lockUntil(NOW + 7)), NOW + 7],
   ])('of %j expires at %s', (before, until) => {
     expect(expiryOf(before, LOCKOUT_LIMITS)).toBe(until);
+  });
+});
+
+describe('the lockout for operators', () => {
+  const seven = { failures: [...failures(6, NOW - 1_000), { atMs: NOW, door: 'code' as const }] };
+  const at = (ms: number) => new Date(ms).toISOString();
+
+  it('has the failures that count and, under a lock, those that led to it', () => {
+    const free = shownLockout({ lockedUntil: undefined, failures: failures(2) }, LOCKOUT_LIMITS);
+    expect(free).toMatchObject({ lockedUntil: null, lockedSince: null, failures: 2 });
+    const locked = shownLockout({ lockedUntil: new Date(NOW + lockMs), ...seven }, LOCKOUT_LIMITS);
+    expect(locked).toMatchObject({ lockedUntil: at(NOW + lockMs), lockedSince: at(NOW), failures: 0 });
+    expect(locked.failedLogins.at(-1)).toEqual({ at: at(NOW), door: 'code' });
+    expect(locked.failedLogins).toHaveLength(7);
   });
 });
 

@@ -1,3 +1,5 @@
+import type { FailedLogin, LoginDoor } from '#contracts';
+
 /** The account whose failures are counted together, across login names and endpoints. */
 export interface LockoutSubject {
   readonly appId: string;
@@ -35,8 +37,15 @@ export interface Lockout {
 
 export interface LockoutStatus {
   readonly lockedUntil: Date | undefined;
-  /** Failures within the window; none while the user is locked. */
-  readonly failures: number;
+  /** The failures within the window; while the user is locked, those that locked it. Oldest first. */
+  readonly failures: readonly Failure[];
+}
+
+/** A wrong secret. */
+export interface Failure {
+  readonly atMs: number;
+  /** Null for a failure that a version without doors has stored. */
+  readonly door: LoginDoor | null;
 }
 
 /** A page of locked users, in the order in which their locks end. */
@@ -64,9 +73,15 @@ interface Reservation {
 
 /** The stored attempts of one user. Times are in milliseconds of the store's clock. */
 export interface AttemptState {
-  readonly failedAtMs: readonly number[];
+  readonly failures: readonly Failure[];
   readonly reservations: readonly Reservation[];
-  readonly lockedUntilMs: number | undefined;
+  readonly lock: Lock | undefined;
+}
+
+/** A lock, with the failures that led to it. */
+interface Lock {
+  readonly untilMs: number;
+  readonly failures: readonly Failure[];
 }
 
 export interface Transition<Outcome> {
@@ -77,9 +92,9 @@ export interface Transition<Outcome> {
 /** The state without expired failures, reservations and locks. */
 export function stateAt(state: AttemptState, nowMs: number, { windowMs }: LockoutLimits): AttemptState {
   return {
-    failedAtMs: state.failedAtMs.filter((failedAtMs) => failedAtMs > nowMs - windowMs),
+    failures: state.failures.filter(({ atMs }) => atMs > nowMs - windowMs),
     reservations: state.reservations.filter(({ expiresAtMs }) => expiresAtMs > nowMs),
-    lockedUntilMs: state.lockedUntilMs !== undefined && state.lockedUntilMs > nowMs ? state.lockedUntilMs : undefined,
+    lock: state.lock !== undefined && state.lock.untilMs > nowMs ? state.lock : undefined,
   };
 }
 
@@ -91,8 +106,8 @@ export function reserve(
   limits: LockoutLimits,
 ): Transition<ReserveOutcome> {
   const state = stateAt(before, nowMs, limits);
-  if (state.lockedUntilMs !== undefined) return { state, outcome: lockedFor(state.lockedUntilMs - nowMs) };
-  if (state.failedAtMs.length + state.reservations.length >= limits.lockingFailure)
+  if (state.lock !== undefined) return { state, outcome: lockedFor(state.lock.untilMs - nowMs) };
+  if (state.failures.length + state.reservations.length >= limits.lockingFailure)
     return { state, outcome: { kind: 'full' } };
   const reservation = { id, expiresAtMs: nowMs + limits.reservationMs };
   return {
@@ -101,29 +116,37 @@ export function reserve(
   };
 }
 
+/** The result of an attempt's verification. */
+export interface Verdict {
+  /** Of the attempt. */
+  readonly id: string;
+  readonly door: LoginDoor;
+  readonly isRight: boolean;
+}
+
 /**
  * Counts a verdict. Under a lock none counts. A wrong one counts even if it is late, but a late verdict is not returned: another
  * attempt may have taken its reservation.
  */
 export function settle(
   before: AttemptState,
-  verdict: { readonly id: string; readonly isRight: boolean },
+  verdict: Verdict,
   nowMs: number,
   limits: LockoutLimits,
 ): Transition<SettleOutcome> {
   const current = stateAt(before, nowMs, limits);
-  if (current.lockedUntilMs !== undefined) {
-    return { state: current, outcome: { ...lockedFor(current.lockedUntilMs - nowMs), isLockNew: false } };
+  if (current.lock !== undefined) {
+    return { state: current, outcome: { ...lockedFor(current.lock.untilMs - nowMs), isLockNew: false } };
   }
   const isLate = !current.reservations.some(({ id }) => id === verdict.id);
   const state = release(current, verdict.id);
   const outcome = { kind: isLate ? 'late' : 'settled', isLockNew: false } as const;
   if (verdict.isRight) return { state, outcome };
-  const failedAtMs = [...state.failedAtMs, nowMs];
-  if (failedAtMs.length < limits.lockingFailure) return { state: { ...state, failedAtMs }, outcome };
+  const failures = [...state.failures, { atMs: nowMs, door: verdict.door }];
+  if (failures.length < limits.lockingFailure) return { state: { ...state, failures }, outcome };
   return {
     // Pending attempts are settled under the lock; after the lock the count starts at zero.
-    state: { failedAtMs: [], reservations: [], lockedUntilMs: nowMs + limits.lockMs },
+    state: { failures: [], reservations: [], lock: { untilMs: nowMs + limits.lockMs, failures } },
     outcome: isLate ? { kind: 'late', isLockNew: true } : { ...lockedFor(limits.lockMs), isLockNew: true },
   };
 }
@@ -135,17 +158,36 @@ export function release(state: AttemptState, id: string): AttemptState {
 
 /** Unlocks the user. Pending attempts keep their reservations. */
 export function clear(state: AttemptState): AttemptState {
-  return { ...state, failedAtMs: [], lockedUntilMs: undefined };
+  return { ...state, failures: [], lock: undefined };
 }
 
 /** When the whole state is expired; undefined if it is already. */
 export function expiryOf(state: AttemptState, { windowMs }: LockoutLimits): number | undefined {
   const ends = [
-    ...state.failedAtMs.map((failedAtMs) => failedAtMs + windowMs),
+    ...state.failures.map(({ atMs }) => atMs + windowMs),
     ...state.reservations.map(({ expiresAtMs }) => expiresAtMs),
-    ...(state.lockedUntilMs === undefined ? [] : [state.lockedUntilMs]),
+    ...(state.lock === undefined ? [] : [state.lock.untilMs]),
   ];
   return ends.length === 0 ? undefined : Math.max(...ends);
+}
+
+/** A user's lock and failures as operators see them. */
+interface ShownLockout {
+  readonly lockedUntil: string | null;
+  readonly lockedSince: string | null;
+  /** The failures that count now: none under a lock. */
+  readonly failures: number;
+  readonly failedLogins: FailedLogin[];
+}
+
+export function shownLockout({ lockedUntil, failures }: LockoutStatus, { lockMs }: LockoutLimits): ShownLockout {
+  const timeOf = (ms: number) => new Date(ms).toISOString();
+  return {
+    lockedUntil: lockedUntil?.toISOString() ?? null,
+    lockedSince: lockedUntil === undefined ? null : timeOf(lockedUntil.getTime() - lockMs),
+    failures: lockedUntil === undefined ? failures.length : 0,
+    failedLogins: failures.map(({ atMs, door }) => ({ at: timeOf(atMs), door })),
+  };
 }
 
 /** The value of `Retry-After`: rounded up, so the lock is over by then. */

@@ -36,7 +36,7 @@ describe('LockoutService.verify', () => {
     store.reserve.mockResolvedValue(reserved);
     if (settled !== undefined) store.settle.mockResolvedValue(settled);
   };
-  const verify = (isRight = true) => service.verify(user, () => Promise.resolve(isRight));
+  const verify = (isRight = true) => service.verify(user, 'email', () => Promise.resolve(isRight));
 
   beforeAll(() => {
     Logger.overrideLogger(false);
@@ -57,7 +57,7 @@ describe('LockoutService.verify', () => {
   it('verifies nothing while the user is locked, and returns the remaining time', async () => {
     plan({ kind: 'locked', remainingMs: 1_001 });
     const attempt = vi.fn<() => Promise<boolean>>();
-    await expect(service.verify(user, attempt)).rejects.toMatchObject({
+    await expect(service.verify(user, 'email', attempt)).rejects.toMatchObject({
       errorName: 'LOCKED_OUT',
       retryAfterSeconds: 2,
     });
@@ -93,10 +93,10 @@ describe('LockoutService.verify', () => {
   it('counts nothing where the attempt throws, and releases the reservation', async () => {
     plan({ kind: 'reserved' });
     store.release.mockResolvedValue();
-    await expect(service.verify(user, () => Promise.reject(unavailable))).rejects.toBe(unavailable);
+    await expect(service.verify(user, 'email', () => Promise.reject(unavailable))).rejects.toBe(unavailable);
     expect([store.release.mock.calls.length, store.settle.mock.calls.length]).toEqual([1, 0]);
     store.release.mockRejectedValue(new Error('away'));
-    await expect(service.verify(user, () => Promise.reject(unavailable))).rejects.toBe(unavailable);
+    await expect(service.verify(user, 'email', () => Promise.reject(unavailable))).rejects.toBe(unavailable);
   });
 
   it('fails closed while the store is unavailable, before and after the attempt', async () => {

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, Logger } from '@nestjs/common';
+import type { LoginDoor } from '#contracts';
 import { type AppError, appError, messageOf } from '#errors';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import {
   decoyAccountId,
+  LOCKOUT_LIMITS,
   type Lockout,
   type LockoutPage,
   type LockoutStatus,
@@ -12,6 +14,8 @@ import {
   type ReserveOutcome,
   retryAfterSeconds,
   type SettleOutcome,
+  shownLockout,
+  type Verdict,
 } from './lockout.rules.js';
 import { LoginAttemptLimiter } from './login-attempt-limiter.js';
 
@@ -23,7 +27,7 @@ export interface LockoutStore {
   /** Reserves an attempt. @param id unique for the attempt */
   reserve(subject: LockoutSubject, id: string): Promise<ReserveOutcome>;
   /** Stores the verdict of an attempt. */
-  settle(subject: LockoutSubject, id: string, isRight: boolean): Promise<SettleOutcome>;
+  settle(subject: LockoutSubject, verdict: Verdict): Promise<SettleOutcome>;
   /** Releases the reservation of an attempt without a verdict. */
   release(subject: LockoutSubject, id: string): Promise<void>;
   /** Unlocks the user and deletes its failures. */
@@ -56,15 +60,16 @@ export class LockoutService {
 
   /**
    * Runs `attempt`, which verifies a secret, and counts its verdict. If it throws, nothing counts.
+   * @param door the way by which the secret came in, for operators
    * @returns the verdict
    * @throws AppError LOCKED_OUT, until the lock ends; SERVICE_UNAVAILABLE where the attempt cannot be verified or counted now
    */
-  async verify(subject: LockoutSubject, attempt: () => Promise<boolean>): Promise<boolean> {
+  async verify(subject: LockoutSubject, door: LoginDoor, attempt: () => Promise<boolean>): Promise<boolean> {
     const id = randomUUID();
     return this.limiter.run(
       JSON.stringify([subject.appId, subject.userId]),
       () => this.reserve(subject, id),
-      async () => this.settle(subject, id, await this.attempted(subject, id, attempt)),
+      async () => this.settle(subject, { id, door, isRight: await this.attempted(subject, id, attempt) }),
     );
   }
 
@@ -88,8 +93,9 @@ export class LockoutService {
     if (remainingMs > 0) throw lockedOut(remainingMs);
   }
 
-  async find(subject: LockoutSubject): Promise<LockoutStatus> {
-    return this.store.find(subject);
+  /** For operators. */
+  async describe(subject: LockoutSubject): Promise<ReturnType<typeof shownLockout>> {
+    return shownLockout(await this.store.find(subject), LOCKOUT_LIMITS);
   }
 
   /** The locked users of an application, in the order in which their locks end. */
@@ -120,14 +126,14 @@ export class LockoutService {
     }
   }
 
-  private async settle(subject: LockoutSubject, id: string, isRight: boolean): Promise<boolean> {
-    const outcome = await this.store.settle(subject, id, isRight);
+  private async settle(subject: LockoutSubject, verdict: Verdict): Promise<boolean> {
+    const outcome = await this.store.settle(subject, verdict);
     if (outcome.isLockNew) this.metrics.lockouts.inc();
     if (outcome.kind === 'locked') throw lockedOut(outcome.remainingMs);
     // Another attempt may have taken its reservation: a response would reveal one verdict too many.
     if (outcome.kind === 'late')
       throw appError('SERVICE_UNAVAILABLE', { cause: new Error('the verdict came after the reservation had expired') });
-    return isRight;
+    return verdict.isRight;
   }
 }
 

@@ -3,6 +3,7 @@ import {
   type AttemptState,
   clear,
   expiryOf,
+  type Failure,
   type Lockout,
   type LockoutLimits,
   type LockoutPage,
@@ -15,17 +16,27 @@ import {
   settle,
   type SettleOutcome,
   stateAt,
+  type Verdict,
 } from './lockout.rules.js';
 import type { LockoutStore } from './lockout.service.js';
 
+/** Earlier versions read and write the first two members only. */
+interface StoredAttempts extends Pick<AttemptState, 'reservations'> {
+  readonly failedAtMs: readonly number[];
+  /** Of the failures, in their order. */
+  readonly doors?: readonly Failure['door'][];
+  /** The failures that led to the lock. */
+  readonly lockFailures?: readonly Failure[];
+}
+
 interface LockoutRow {
-  readonly attempts: Pick<AttemptState, 'failedAtMs' | 'reservations'>;
+  readonly attempts: StoredAttempts;
   readonly lockedUntil: Date | null;
   /** The time of the database server. */
   readonly now: Date;
 }
 
-const NO_ATTEMPTS: AttemptState = { failedAtMs: [], reservations: [], lockedUntilMs: undefined };
+const NO_ATTEMPTS: AttemptState = { failures: [], reservations: [], lock: undefined };
 
 const COLUMNS = 'attempts, locked_until AS "lockedUntil", clock_timestamp() AS now';
 /** Inserts a missing row and locks it until the transaction ends. The time is read after the lock. */
@@ -67,8 +78,8 @@ export class PostgresLockoutStore implements LockoutStore {
     return this.#transition(subject, (before, now) => reserve(before, id, now, this.limits));
   }
 
-  async settle(subject: LockoutSubject, id: string, isRight: boolean): Promise<SettleOutcome> {
-    return this.#transition(subject, (before, now) => settle(before, { id, isRight }, now, this.limits));
+  async settle(subject: LockoutSubject, verdict: Verdict): Promise<SettleOutcome> {
+    return this.#transition(subject, (before, now) => settle(before, verdict, now, this.limits));
   }
 
   async release(subject: LockoutSubject, id: string): Promise<void> {
@@ -81,15 +92,14 @@ export class PostgresLockoutStore implements LockoutStore {
 
   async lockedForMs(subject: LockoutSubject): Promise<number> {
     const { state, nowMs } = await this.#read(subject);
-    return state.lockedUntilMs === undefined ? 0 : state.lockedUntilMs - nowMs;
+    return state.lock === undefined ? 0 : state.lock.untilMs - nowMs;
   }
 
   async find(subject: LockoutSubject): Promise<LockoutStatus> {
     const { state } = await this.#read(subject);
-    return {
-      lockedUntil: state.lockedUntilMs === undefined ? undefined : new Date(state.lockedUntilMs),
-      failures: state.failedAtMs.length,
-    };
+    return state.lock === undefined
+      ? { lockedUntil: undefined, failures: state.failures }
+      : { lockedUntil: new Date(state.lock.untilMs), failures: state.lock.failures };
   }
 
   async list(appId: string, { limit, after }: LockoutPage): Promise<Lockout[]> {
@@ -114,7 +124,11 @@ export class PostgresLockoutStore implements LockoutStore {
   ): Promise<Outcome> {
     return this.database.transaction(async (tx) => {
       const { appId, userId } = subject;
-      const [row] = await tx.query<LockoutRow>(LOCK, [appId, userId, JSON.stringify(NO_ATTEMPTS)], 'lockouts.lock');
+      const [row] = await tx.query<LockoutRow>(
+        LOCK,
+        [appId, userId, JSON.stringify(storedOf(NO_ATTEMPTS))],
+        'lockouts.lock',
+      );
       if (row === undefined) throw new Error('a locked row was not returned');
       const { state, outcome } = decide(stateOf(row), row.now.getTime());
       await this.#write(tx, subject, state);
@@ -129,13 +143,26 @@ export class PostgresLockoutStore implements LockoutStore {
       await tx.query(REMOVE, [appId, userId], 'lockouts.remove');
       return;
     }
-    const { lockedUntilMs, ...attempts } = state;
-    const lockedUntil = lockedUntilMs === undefined ? null : new Date(lockedUntilMs);
-    const values = [appId, userId, JSON.stringify(attempts), lockedUntil, new Date(expiresAtMs)];
+    const lockedUntil = state.lock === undefined ? null : new Date(state.lock.untilMs);
+    const values = [appId, userId, JSON.stringify(storedOf(state)), lockedUntil, new Date(expiresAtMs)];
     await tx.query(UPDATE, values, 'lockouts.update');
   }
 }
 
+function storedOf({ failures, reservations, lock }: AttemptState): StoredAttempts {
+  return {
+    failedAtMs: failures.map(({ atMs }) => atMs),
+    doors: failures.map(({ door }) => door),
+    reservations,
+    ...(lock === undefined ? {} : { lockFailures: lock.failures }),
+  };
+}
+
 function stateOf({ attempts, lockedUntil }: LockoutRow): AttemptState {
-  return { ...attempts, lockedUntilMs: lockedUntil?.getTime() };
+  const { failedAtMs, doors = [], reservations, lockFailures = [] } = attempts;
+  return {
+    failures: failedAtMs.map((atMs, index) => ({ atMs, door: doors[index] ?? null })),
+    reservations,
+    lock: lockedUntil === null ? undefined : { untilMs: lockedUntil.getTime(), failures: lockFailures },
+  };
 }

@@ -1,5 +1,7 @@
+import { LOGIN_DOORS } from '#contracts';
 import { IS_BEHIND, type Redis, RedisScript } from '#redis';
 import type {
+  Failure,
   Lockout,
   LockoutLimits,
   LockoutPage,
@@ -7,16 +9,17 @@ import type {
   LockoutSubject,
   ReserveOutcome,
   SettleOutcome,
+  Verdict,
 } from './lockout.rules.js';
 import type { LockoutStore } from './lockout.service.js';
 
 /**
- * The start of each transition. Keys: times of failures by attempt, expiries of reservations by attempt, ends of locks by user;
- * all three are sorted sets that expire with their last member; and a key that never exists (RedisScript). `lockedFor` is 0
- * without a lock.
+ * The start of each transition. Keys: times of failures by door and attempt, expiries of reservations by attempt, ends of locks by user,
+ * and the failures that led to the lock; all are sorted sets that expire with their last member; and a key that never exists (RedisScript).
+ * `lockedFor` is 0 without a lock.
  */
 const BEGIN = `
-local failures, reservations, locks = KEYS[1], KEYS[2], KEYS[3]
+local failures, reservations, locks, lockFailures = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local user, attempt = ARGV[1], ARGV[2]
 local lockingFailure, windowMs, lockMs, reservationMs =
   tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -42,10 +45,12 @@ local isRight = ARGV[7] == '1'
 if lockedFor > 0 then return { 'locked', lockedFor, 0 } end
 local kind = redis.call('ZREM', reservations, attempt) == 1 and 'settled' or 'late'
 if isRight then return { kind, 0, 0 } end
-redis.call('ZADD', failures, now, attempt)
+redis.call('ZADD', failures, now, ARGV[8] .. ':' .. attempt)
 redis.call('PEXPIRE', failures, windowMs)
 if redis.call('ZCARD', failures) < lockingFailure then return { kind, 0, 0 } end
-redis.call('DEL', failures, reservations)
+redis.call('DEL', reservations)
+redis.call('RENAME', failures, lockFailures)
+redis.call('PEXPIRE', lockFailures, lockMs)
 redis.call('ZADD', locks, now + lockMs, user)
 redis.call('PEXPIRE', locks, lockMs)
 if kind == 'late' then return { kind, 0, 1 } end
@@ -58,12 +63,12 @@ redis.call('ZREM', reservations, attempt)
 
 /** Pending attempts keep their reservations. */
 const CLEAR = new RedisScript(`${BEGIN}
-redis.call('DEL', failures)
+redis.call('DEL', failures, lockFailures)
 redis.call('ZREM', locks, user)
 `);
 
 const FIND = new RedisScript(`${BEGIN}
-return { lockedUntil or '0', redis.call('ZCARD', failures) }
+return { lockedUntil or '0', redis.call('ZRANGE', lockedUntil and lockFailures or failures, 0, -1, 'WITHSCORES') }
 `);
 
 const LOCKED_FOR = new RedisScript(`
@@ -124,9 +129,9 @@ export class RedisLockoutStore implements LockoutStore {
     return kind === 'locked' ? { kind, remainingMs } : { kind };
   }
 
-  async settle(subject: LockoutSubject, id: string, isRight: boolean): Promise<SettleOutcome> {
+  async settle(subject: LockoutSubject, { id, door, isRight }: Verdict): Promise<SettleOutcome> {
     type Reply = [SettleOutcome['kind'], number, number];
-    const [kind, remainingMs, isNew] = await this.#transition<Reply>(SETTLE, subject, id, isRight ? 1 : 0);
+    const [kind, remainingMs, isNew] = await this.#transition<Reply>(SETTLE, subject, id, isRight ? 1 : 0, door);
     const isLockNew = isNew === 1;
     return kind === 'locked' ? { kind, remainingMs, isLockNew } : { kind, isLockNew };
   }
@@ -144,7 +149,8 @@ export class RedisLockoutStore implements LockoutStore {
   }
 
   async find(subject: LockoutSubject): Promise<LockoutStatus> {
-    const [lockedUntil, failures] = await this.#transition<[string, number]>(FIND, subject);
+    const [lockedUntil, found] = await this.#transition<[string, string[]]>(FIND, subject);
+    const failures = pairsIn(found).map(([attempt, atMs]) => ({ atMs: Number(atMs), door: doorOf(attempt) }));
     return { lockedUntil: lockedUntil === '0' ? undefined : new Date(Number(lockedUntil)), failures };
   }
 
@@ -161,13 +167,14 @@ export class RedisLockoutStore implements LockoutStore {
     script: RedisScript,
     { appId, userId }: LockoutSubject,
     id = '',
-    ...rest: number[]
+    ...rest: (number | string)[]
   ): Promise<Reply> {
     const user = `{${keyPart(appId)}}:${keyPart(userId)}`;
     const keys = [
       `lockout:failures:${user}`,
       `lockout:reservations:${user}`,
       locksKey(appId),
+      `lockout:lock-failures:${user}`,
       `lockout:{${keyPart(appId)}}`,
     ];
     return this.redis.run<Reply>(script, keys, [userId, id, ...this.#limits, ...rest]);
@@ -176,10 +183,17 @@ export class RedisLockoutStore implements LockoutStore {
 
 /** @param found pairs of a user and the end of its lock */
 function locksIn(found: readonly string[]): Lockout[] {
-  return Array.from({ length: found.length / 2 }, (_, index) => ({
-    userId: found[index * 2] ?? '',
-    lockedUntil: new Date(Number(found[index * 2 + 1])),
-  }));
+  return pairsIn(found).map(([userId, until]) => ({ userId, lockedUntil: new Date(Number(until)) }));
+}
+
+function pairsIn(found: readonly string[]): [string, string][] {
+  return Array.from({ length: found.length / 2 }, (_, index) => [found[index * 2] ?? '', found[index * 2 + 1] ?? '']);
+}
+
+/** The door before the id of an attempt; earlier versions store the id alone. */
+function doorOf(attempt: string): Failure['door'] {
+  const [door] = attempt.split(':', 1);
+  return LOGIN_DOORS.find((known) => known === door) ?? null;
 }
 
 /** The hash tag keeps the keys of an application in one slot of a Redis cluster. */

@@ -14,7 +14,7 @@ import { isStorableText } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
-import { PasswordsService } from '../passwords/passwords.service.js';
+import { DOORS, PasswordsService } from '../passwords/passwords.service.js';
 import { PhoneLoginService } from '../phone-numbers/phone-login.service.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
 import { UserWriter } from '../users/user-writer.js';
@@ -75,16 +75,15 @@ export class LoginController {
     const user = (await this.users.find(appId, name)) ?? (await this.users.findByIdentifier(appId, 'username', name));
     if (user === undefined) throw appError('USER_NOT_FOUND', { message: `There is no user "${name}" in ${appId}.` });
     const { objectId: userId, username } = user;
-    const { lockedUntil, failures } = await this.lockouts.find({ appId, userId });
-    return { userId, username, lockedUntil: lockedUntil?.toISOString() ?? null, failures };
+    return { userId, username, ...(await this.lockouts.describe({ appId, userId })) };
   }
 
   /** @throws AppError USER_NOT_FOUND, PASSWORD_MISMATCH, LOCKED_OUT, EMAIL_UNVERIFIED, PHONE_UNVERIFIED */
   private async logInByPassword({ appId }: Caller, body: JsonObject): Promise<VisibleUser> {
     const credentials = parseCredentials(body);
     const user = await this.find(appId, credentials);
-    const replacement = await this.passwords.assertRight(appId, user, credentials.password);
-    const current = await this.readAgain(appId, user, credentials.password);
+    const replacement = await this.passwords.assertRight(appId, user, givenBy(credentials));
+    const current = await this.readAgain(appId, user, credentials);
     assertMayLogIn(current, await this.applications.settingsOf(appId));
     await this.rehashIfOutdated(appId, current, { password: credentials.password, replacement }).catch(
       (error: unknown) => {
@@ -110,11 +109,11 @@ export class LoginController {
   }
 
   /** The current user: token or password may have been replaced while the password was hashed. */
-  private async readAgain(appId: string, verified: UserRow, password: string): Promise<UserRow> {
+  private async readAgain(appId: string, verified: UserRow, credentials: Credentials): Promise<UserRow> {
     const current = await this.users.find(appId, verified.objectId);
     if (current === undefined) throw appError('USER_NOT_FOUND');
     if (current.passwordVersion !== verified.passwordVersion)
-      await this.passwords.assertRight(appId, current, password);
+      await this.passwords.assertRight(appId, current, givenBy(credentials));
     return current;
   }
 
@@ -127,4 +126,8 @@ export class LoginController {
     if (user.passwordHash === null || !this.hasher.isOutdated(user.passwordHash)) return;
     await this.writer.rehash(appId, user, replacement ?? (await this.hasher.hash(password)));
   }
+}
+
+function givenBy({ identifier, password }: Credentials) {
+  return { password, door: DOORS[identifier] };
 }

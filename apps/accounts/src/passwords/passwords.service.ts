@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import type { LoginDoor } from '#contracts';
 import { appError } from '#errors';
+import type { LoginIdentifier } from '#objects';
 import { Sealer } from '#security';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { type NewSessionToken, SessionTokens } from '../sessions/sessions.service.js';
@@ -13,6 +15,13 @@ export interface NewPassword {
   readonly sessionToken: string | undefined;
 }
 
+/** The door of a login with a password. */
+export const DOORS: Readonly<Record<LoginIdentifier, LoginDoor>> = {
+  username: 'username',
+  email: 'email',
+  mobilePhoneNumber: 'phone',
+};
+
 /** Verifies passwords under the lockout, for every endpoint that takes one, and prepares new ones. */
 @Injectable()
 export class PasswordsService {
@@ -24,17 +33,18 @@ export class PasswordsService {
   ) {}
 
   /**
+   * @param door the way by which the password came in
    * @returns our own hash where the stored one is another server's; undefined otherwise
    * @throws AppError PASSWORD_MISMATCH for a wrong password; LOCKED_OUT, SERVICE_UNAVAILABLE as `LockoutService.verify`
    */
   async assertRight(
     appId: string,
     { objectId, passwordHash }: { readonly objectId: string; readonly passwordHash: string | null },
-    password: string,
+    { password, door }: { readonly password: string; readonly door: LoginDoor },
   ): Promise<string | undefined> {
     const imported = passwordHash === null ? undefined : openImportedPassword(this.sealer, objectId, passwordHash);
     let replacement: string | undefined = undefined;
-    const isRight = await this.lockouts.verify({ appId, userId: objectId }, async () => {
+    const isRight = await this.lockouts.verify({ appId, userId: objectId }, door, async () => {
       if (passwordHash === null) return this.hasher.verifyNothing(password);
       if (imported === undefined) return this.hasher.verify(password, passwordHash);
       replacement = await this.hasher.verifyImported(password, imported);
@@ -45,9 +55,9 @@ export class PasswordsService {
   }
 
   /** Refuses an unknown login name as `assertRight` refuses a wrong password: after the same work and with the same lockout. */
-  async refuseUnknown(appId: string, [identifier, value]: [string, string], password: string): Promise<never> {
+  async refuseUnknown(appId: string, [identifier, value]: [LoginIdentifier, string], password: string): Promise<never> {
     const decoy = this.lockouts.decoyAccount(appId, identifier, value);
-    await this.lockouts.verify(decoy, () => this.hasher.verifyNothing(password));
+    await this.lockouts.verify(decoy, DOORS[identifier], () => this.hasher.verifyNothing(password));
     throw appError('PASSWORD_MISMATCH');
   }
 

@@ -100,7 +100,7 @@ export class PhoneLoginService {
     { objectId: userId }: Pick<UserRow, 'objectId'>,
     code: string,
   ): Promise<void> {
-    const isRight = await this.lockouts.verify({ appId: key.appId, userId }, () => this.codes.guess(key, code));
+    const isRight = await this.lockouts.verify({ appId: key.appId, userId }, 'code', () => this.codes.guess(key, code));
     if (!isRight) throw appError('INVALID_SMS_CODE');
   }
 
@@ -112,7 +112,7 @@ export class PhoneLoginService {
     if (await this.codes.guess(key, code)) return;
     const { quietProfile } = await this.applications.settingsOf(key.appId);
     const subject = this.lockouts.decoyAccount(key.appId, 'mobilePhoneNumber', key.mobilePhoneNumber);
-    if (quietProfile) await this.lockouts.verify(subject, () => Promise.resolve(false));
+    if (quietProfile) await this.lockouts.verify(subject, 'code', () => Promise.resolve(false));
     throw appError('INVALID_SMS_CODE');
   }
 }

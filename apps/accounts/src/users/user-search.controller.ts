@@ -64,10 +64,7 @@ export class UserSearchController {
     await this.applications.get(appId);
     const user = await this.users.find(appId, userId);
     if (user === undefined) throw appError('USER_NOT_FOUND');
-    const [{ roles }, { lockedUntil, failures }] = [
-      await this.principals.ofUser(appId, userId),
-      await this.lockouts.find({ appId, userId }),
-    ];
+    const { roles } = await this.principals.ofUser(appId, userId);
     const linked = [...(user.identities ?? [])].sort(([one], [other]) => (one < other ? -1 : 1));
     return {
       user: presentUser({ ...user, identities: null }, { viewer: 'master', returnAcl: true }),
@@ -79,8 +76,7 @@ export class UserSearchController {
         uid,
         isVerified,
       })),
-      lockedUntil: lockedUntil?.toISOString() ?? null,
-      failures,
+      lockout: await this.lockouts.describe({ appId, userId }),
     };
   }
 

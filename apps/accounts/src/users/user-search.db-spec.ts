@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BoundedCount } from '#contracts';
 import { Database, migrate, type Queryable } from '#database';
-import { textSearchDefinition } from '../../../../libs/objects/src/query/field-index.js';
-import { userClass } from '#objects';
+import { textSearchDefinition, userClass } from '#objects';
 import { QueryDatabase } from '#objects/store';
 import { newDatabase, quickestPlan } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';

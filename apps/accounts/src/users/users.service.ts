@@ -54,7 +54,7 @@ export class UsersService {
     const oldPassword = parsePassword(passwords['old_password']);
     const newPassword = parsePassword(passwords['new_password']);
     const verified = await this.loadForWrite(caller, objectId);
-    await this.passwords.assertRight(caller.appId, verified, oldPassword);
+    await this.passwords.assertRight(caller.appId, verified, { password: oldPassword, door: 'oldPassword' });
 
     const { reloginAfterPasswordChange } = await this.applications.settingsOf(caller.appId);
     const prepared = await this.passwords.prepare(objectId, newPassword, reloginAfterPasswordChange);

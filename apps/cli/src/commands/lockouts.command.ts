@@ -1,10 +1,18 @@
 import { Command } from 'commander';
-import { type LockedUser, lockoutsRpc } from '#contracts';
+import { type LockedUser, type LoginDoor, lockoutsRpc } from '#contracts';
 import type { WithServer } from '../operator-connection.js';
 import { print, quoted } from '../terminal.js';
 
 const PAGE_SIZE = 100;
 const MINUTE_MS = 60_000;
+
+const DOORS: Readonly<Record<LoginDoor, string>> = {
+  username: 'password, by username',
+  email: 'password, by e-mail address',
+  phone: 'password, by phone number',
+  oldPassword: 'old password, in a change of the password',
+  code: 'code of a text message',
+};
 
 /** `gatepost lockouts …` */
 export function lockoutsCommand(withServer: WithServer): Command {
@@ -39,14 +47,16 @@ function show(withServer: WithServer): Command {
   return new Command('show')
     .argument('<app-id>')
     .argument('<user>', 'user id or username')
-    .description('show whether a user is locked, and the end of the lock')
+    .description('show whether a user is locked, the end of the lock, and the failed logins')
     .action((appId: string, wanted: string) =>
       withServer(async (rpc) => {
-        const { userId, username, lockedUntil, failures } = await rpc.call(lockoutsRpc.get, { appId, user: wanted });
+        const found = await rpc.call(lockoutsRpc.get, { appId, user: wanted });
+        const { userId, username, lockedUntil, failures } = found;
         const user = `${quoted(username)} (${userId})`;
         if (lockedUntil !== null)
           print(`${user} is locked until ${lockedUntil}, for another ${minutesUntil(lockedUntil)} min.`);
         else print(`${user} is not locked. Failed attempts counted now: ${failures}.`);
+        for (const { at, door } of found.failedLogins) print(`  ${at}  ${door === null ? 'unknown' : DOORS[door]}`);
       }),
     );
 }
