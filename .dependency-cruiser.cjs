@@ -3,7 +3,7 @@ const SPEC = String.raw`[.-]spec\.ts$`;
 const TEST_FOLDER = String.raw`^(?:test|bench|libs/testing)/|^(?:apps|libs)/[^/]+/test/`;
 const TESTS = [SPEC, TEST_FOLDER];
 /** Started by Node, or loaded by a page. */
-const ENTRIES = [String.raw`/main\.ts$`, '^libs/push-client/example/'];
+const ENTRIES = [String.raw`/main\.tsx?$`, '^libs/push-client/example/', '^apps/console/web/(?:public/|vite)'];
 /** They may use typeorm's decorators and `Repository`. */
 const ENTITY_FILES = [String.raw`\.entity\.ts$`, String.raw`\.repository\.ts$`];
 const SQL_DRIVERS = '(?:^|/)node_modules/(?:typeorm|pg|pg-[^/]+)/';
@@ -36,7 +36,7 @@ module.exports = {
       name: 'no-undeclared-packages',
       comment: 'Add the package to dependencies; the runtime image has no others.',
       severity: 'error',
-      from: { path: '^(?:apps|libs)/', pathNot: TESTS },
+      from: { path: '^(?:apps|libs)/', pathNot: [...TESTS, '^apps/console/web/'] },
       to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown', 'npm-dev'], dependencyTypesNot: ['type-only'] },
     },
     {
@@ -64,6 +64,20 @@ module.exports = {
       severity: 'error',
       from: { path: '^apps/cli/', pathNot: TESTS },
       to: { path: '^apps/(?!cli/)', pathNot: String.raw`\.database\.ts$` },
+    },
+    {
+      name: 'page-knows-only-the-contract',
+      comment: 'The page of the console runs in a browser: it knows packages and libs/console-api.',
+      severity: 'error',
+      from: { path: '^apps/console/web/' },
+      to: { path: '^(?:apps|libs)/', pathNot: '^(?:apps/console/web|libs/console-api)/' },
+    },
+    {
+      name: 'page-is-not-imported',
+      comment: 'The service of the console serves the built page as files.',
+      severity: 'error',
+      from: { pathNot: '^apps/console/web/' },
+      to: { path: '^apps/console/web/' },
     },
     {
       name: 'libs-do-not-import-apps',
@@ -210,7 +224,7 @@ module.exports = {
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['import', 'node', 'default', 'types'],
-      extensions: ['.ts', '.js', '.mjs', '.cjs', '.json', '.d.ts'],
+      extensions: ['.ts', '.tsx', '.js', '.mjs', '.cjs', '.json', '.d.ts'],
     },
   },
 };

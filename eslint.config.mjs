@@ -2,10 +2,11 @@
 import comments from '@eslint-community/eslint-plugin-eslint-comments/configs';
 import js from '@eslint/js';
 import { defineConfig, globalIgnores } from 'eslint/config';
+import reactHooks from 'eslint-plugin-react-hooks';
 import globals from 'globals';
 import tseslint from 'typescript-eslint';
 
-const CODE = ['**/*.ts', '**/*.mjs', '**/*.cjs'];
+const CODE = ['**/*.ts', '**/*.tsx', '**/*.mjs', '**/*.cjs'];
 const TESTS = ['**/*.spec.ts', '**/*-spec.ts', '**/test/**', 'libs/testing/**', 'bench/**', 'vitest*.config.ts'];
 
 const TODO = /\b(?:TODO|FIXME|XXX|HACK)\b(?!\(#\d+\))/;
@@ -93,6 +94,14 @@ const loadedRelation = {
   selector: 'Decorator Property[key.name=/^(?:eager|lazy)$/]',
   message: 'A relation is never loaded by itself: write the query that needs it.',
 };
+const untypedText = {
+  selector: 'JSXText[value=/[A-Za-z]/]',
+  message: 'Texts stand in the catalogues of apps/console/web/src/texts, in every language.',
+};
+const rawMarkup = {
+  selector: 'JSXAttribute[name.name="dangerouslySetInnerHTML"]',
+  message: 'Data of users is text. A preview stands in a sandboxed frame.',
+};
 const controllerLogic = {
   selector: ':matches(TryStatement, ForStatement, ForInStatement, ForOfStatement, WhileStatement, DoWhileStatement)',
   message: 'A controller of the gateway passes on and answers: loops belong to a service, errors to the filter.',
@@ -130,14 +139,14 @@ export default defineConfig(
 
   {
     name: 'pages',
-    files: ['libs/push-client/example/*.js'],
+    files: ['libs/push-client/example/*.js', 'apps/console/web/public/**/*.js'],
     extends: [js.configs.recommended],
     languageOptions: { globals: globals.browser },
   },
 
   {
     name: 'TypeScript',
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
@@ -214,6 +223,25 @@ export default defineConfig(
       'no-restricted-syntax': ['error', ...tooManyParameters, loadedRelation],
       'gatepost/no-hidden-select': 'error',
     },
+  },
+
+  {
+    name: 'the page of the console',
+    files: ['apps/console/web/src/**'],
+    extends: [reactHooks.configs.flat['recommended-latest']],
+    languageOptions: { globals: globals.browser },
+    rules: {
+      'no-restricted-syntax': ['error', ...tooManyParameters, untypedText, rawMarkup],
+      // Markup is long and flat, with an attribute a line: a component may be as long as its table of columns and fields.
+      'max-lines': ['error', { max: 400, skipBlankLines: false, skipComments: false }],
+      'max-lines-per-function': ['error', { max: 110, skipBlankLines: false, skipComments: false }],
+    },
+  },
+  {
+    name: 'the catalogues of the page',
+    files: ['apps/console/web/src/texts/{en,zh}.ts'],
+    // One language is one table: its length is the number of its texts.
+    rules: { 'max-lines': 'off', '@typescript-eslint/explicit-module-boundary-types': 'off' },
   },
 
   {

@@ -26,6 +26,11 @@ const BUILD_STAMP = join(ROOT, 'dist', '.gatepost-build');
 const LOCK = join(ROOT, '.prepare.lock');
 const LOCK_POLL_MS = 200;
 const SOURCE_FOLDERS = ['apps', 'libs'];
+const PAGE_BUILD_STAMP = join(ROOT, 'dist', '.gatepost-page');
+/** Where the page of the console stands, and where it is built into. */
+const PAGE = join('apps', 'console', 'web');
+/** What the page imports of ours. */
+const PAGE_SOURCES = [PAGE, join('libs', 'console-api')];
 const BUILD_FILES = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
 
 /** Ends the process with one line of explanation. */
@@ -185,7 +190,20 @@ function build() {
   removeOrphans();
   run(process.execPath, [join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json']);
   mkdirSync(dirname(BUILD_STAMP), { recursive: true });
+  buildPage();
   writeFileSync(BUILD_STAMP, wanted);
+}
+
+/** Builds the page of the console, which takes seconds, where one of its own sources has changed. */
+function buildPage() {
+  const wanted = stateOf([
+    join(ROOT, 'package-lock.json'),
+    ...PAGE_SOURCES.flatMap((name) => filesBelow(join(ROOT, name))),
+  ]);
+  if (isStamped(PAGE_BUILD_STAMP, wanted)) return;
+  const vite = join(ROOT, 'node_modules', 'vite', 'bin', 'vite.js');
+  run(process.execPath, [vite, 'build', '--config', join(PAGE, 'vite.config.ts'), '--logLevel', 'warn']);
+  writeFileSync(PAGE_BUILD_STAMP, wanted);
 }
 
 /** Output of removed sources; the rest is rebuilt if its source, or a dependency of it, has changed. */
@@ -194,6 +212,7 @@ function removeOrphans() {
   if (!existsSync(dist)) return;
   for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
     const built = join(entry.parentPath, entry.name);
+    if (built.startsWith(join(dist, PAGE))) continue;
     const source = join(ROOT, relative(dist, built).replace(/\.map$/, ''));
     const hasSource = existsSync(source) || existsSync(source.replace(/\.js$/, '.ts'));
     if (entry.isFile() && /\.m?js(?:\.map)?$/.test(entry.name) && !hasSource) rmSync(built);
@@ -214,10 +233,13 @@ function packagesState() {
 
 /** Names, sizes and times of everything the build reads: quick to look up, different after every edit. */
 function sourceState() {
-  const files = [
+  return stateOf([
     ...BUILD_FILES.map((name) => join(ROOT, name)),
     ...SOURCE_FOLDERS.flatMap((name) => filesBelow(join(ROOT, name))),
-  ];
+  ]);
+}
+
+function stateOf(files) {
   const lines = files.map((file) => {
     const { size, mtimeMs } = statSync(file);
     return `${file} ${size} ${mtimeMs}`;
@@ -227,7 +249,7 @@ function sourceState() {
 
 function filesBelow(folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.m?[jt]s$/.test(entry.name))
+    .filter((entry) => entry.isFile() && /\.(?:m?[jt]s|tsx|css|html|svg)$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
 }

@@ -1,0 +1,116 @@
+import { type ConsoleRoute, consoleError, pathOf, type RouteInput, type RouteReply } from '#console-api';
+import { type Gate, passGate } from './gates';
+
+/** A call that failed. `name` is of the error table of Gatepost, or UNREACHABLE where no answer of the console arrived. */
+export class CallError extends Error {
+  override readonly name: string;
+  readonly status: number;
+  readonly requestId: string | undefined;
+  /** Seconds after which the server may answer; undefined where it names none. */
+  readonly retryAfter: number | undefined;
+
+  constructor(problem: Answered, status: number, retryAfter?: number) {
+    super(problem.error ?? '');
+    this.name = problem.name ?? 'UNREACHABLE';
+    this.status = status;
+    this.requestId = problem.requestId;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** A part of the input may be absent where all its members may. */
+type Part<Name extends string, Value> = string extends keyof Value
+  ? Optional<Name, Value>
+  : Partial<Value> extends Value
+    ? Optional<Name, Value>
+    : Readonly<Record<Name, Value>>;
+type Optional<Name extends string, Value> = Readonly<Partial<Record<Name, Value>>>;
+
+export type CallInput<R extends ConsoleRoute> = Part<'params', RouteInput<R>['params']> &
+  Part<'query', RouteInput<R>['query']> &
+  Part<'body', RouteInput<R>['body']>;
+
+/** What an error answer holds; nothing of it where another server has answered. */
+interface Answered {
+  readonly error?: string | undefined;
+  readonly name?: string | undefined;
+  readonly requestId?: string | undefined;
+}
+
+interface AnyInput {
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+}
+
+const GATES: Readonly<Record<string, Gate | undefined>> = { SESSION_REQUIRED: 'signIn', PROOF_REQUIRED: 'proof' };
+/** Routes whose own answers say that a password is wrong. */
+const WITHOUT_GATE = new Set(['/sign-in', '/proof', '/session', '/me/password']);
+
+/**
+ * Calls a route of the console. Where the session is over or a proof of identity is needed, a dialog asks the operator, and the call
+ * is repeated: what a form holds is not lost.
+ *
+ * @throws CallError
+ */
+export async function call<R extends ConsoleRoute>(
+  route: R,
+  input: CallInput<R>,
+  signal?: AbortSignal,
+): Promise<RouteReply<R>> {
+  try {
+    return await callOnce(route, input as AnyInput, signal);
+  } catch (error) {
+    const gate = error instanceof CallError && !WITHOUT_GATE.has(route.path) ? gateOf(error) : undefined;
+    if (gate === undefined || !(await passGate(gate))) throw error;
+    return callOnce(route, input as AnyInput, signal);
+  }
+}
+
+function gateOf({ name, status }: CallError): Gate | undefined {
+  return GATES[name] ?? (status === 401 ? 'signIn' : undefined);
+}
+
+async function callOnce<R extends ConsoleRoute>(
+  route: R,
+  { params = {}, query = {}, body = {} }: AnyInput,
+  signal: AbortSignal | undefined,
+): Promise<RouteReply<R>> {
+  const isGet = route.method === 'GET';
+  const response = await answerOf(`/api${pathOf(route.path, params)}${queryText(query)}`, {
+    method: route.method,
+    ...(isGet ? {} : { body: JSON.stringify(body), headers: HEADERS }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const answer: unknown = await response.json().catch(() => undefined);
+  if (!response.ok) throw errorOf(answer, response);
+  return answer as RouteReply<R>;
+}
+
+const HEADERS = { 'Content-Type': 'application/json', 'X-Gatepost-Console': '1' };
+
+async function answerOf(url: string, options: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, options);
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new CallError({}, 0);
+  }
+}
+
+function queryText(query: Readonly<Record<string, unknown>>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  return given.length === 0
+    ? ''
+    : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()}`;
+}
+
+function errorOf(answer: unknown, response: Response): CallError {
+  const parsed = consoleError.partial().safeParse(answer);
+  const retryAfter = Number(response.headers.get('Retry-After') ?? Number.NaN);
+  return new CallError(
+    parsed.success ? parsed.data : {},
+    response.status,
+    Number.isFinite(retryAfter) ? retryAfter : undefined,
+  );
+}

@@ -1,0 +1,79 @@
+import {
+  keepPreviousData,
+  QueryClient,
+  useMutation,
+  type UseMutationResult,
+  useQuery,
+  useQueryClient,
+  type UseQueryResult,
+} from '@tanstack/react-query';
+import {
+  consoleApi,
+  type ConsoleRoute,
+  type Permission,
+  permissionsFor,
+  type RouteReply,
+  type Session,
+} from '#console-api';
+import { call, CallError, type CallInput } from './call';
+
+const SECOND = 1_000;
+
+/** An answer is repeated where it may become a better one: no connection, or a service that is away. */
+function isWorthRepeating(failures: number, error: Error): boolean {
+  return failures < 2 && error instanceof CallError && (error.status === 0 || error.status === 503);
+}
+
+export function createQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: { staleTime: 5 * SECOND, retry: isWorthRepeating, placeholderData: keepPreviousData },
+    },
+  });
+}
+
+export const sessionQuery = {
+  queryKey: ['/session'],
+  queryFn: ({ signal }: { signal: AbortSignal }): Promise<Session> => call(consoleApi.getSession, {}, signal),
+  staleTime: 60 * SECOND,
+};
+
+type Interval<Reply> = number | false | ((reply: Reply | undefined) => number);
+
+/** The state of a reading route. `everyMs`: asked again in this interval while the tab is visible; it may depend on the last answer. */
+export function useRead<R extends ConsoleRoute>(
+  route: R,
+  input: CallInput<R>,
+  options: { readonly everyMs?: Interval<RouteReply<R>>; readonly enabled?: boolean } = {},
+): UseQueryResult<RouteReply<R>> {
+  const { everyMs = false, enabled = true } = options;
+  return useQuery<RouteReply<R>>({
+    queryKey: [route.path, input],
+    queryFn: ({ signal }) => call(route, input, signal),
+    refetchInterval: typeof everyMs === 'function' ? ({ state }) => everyMs(state.data) : everyMs,
+    enabled,
+  });
+}
+
+/** A changing route: what the page shows is read again after it. */
+export function useAct<R extends ConsoleRoute>(route: R): UseMutationResult<RouteReply<R>, Error, CallInput<R>> {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (input: CallInput<R>) => call(route, input),
+    onSettled: () => queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/session' }),
+  });
+}
+
+/** The operator's session; pages inside the frame have one. */
+export function useSession(): Session {
+  const { data } = useQuery(sessionQuery);
+  if (data === undefined) throw new Error('the router reads the session before it shows a page');
+  return data;
+}
+
+/** @returns whether the operator has a permission for the application, or with `*` for the deployment */
+export function useMay(appId: string): (permission: Permission) => boolean {
+  const { operator } = useSession();
+  const permissions = operator === null ? [] : permissionsFor(operator, appId);
+  return (permission) => permissions.includes(permission);
+}

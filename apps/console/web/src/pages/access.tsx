@@ -1,0 +1,216 @@
+import { Alert, Button, Group, Menu, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { consoleApi, type RouteReply, type Session } from '#console-api';
+import { call } from '../api/call';
+import { sessionQuery } from '../api/queries';
+import { Icon } from '../parts/icon';
+import { Answer, Failure } from '../parts/panel';
+import { LookItems } from '../shell/operator-menu';
+import { useTexts } from '../texts/texts';
+
+const MIN_PASSWORD_LENGTH = 12;
+/** bcrypt reads no more bytes. */
+const MAX_PASSWORD_BYTES = 72;
+
+function AccessPage({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactNode {
+  const t = useTexts();
+  return (
+    <div className="access">
+      <title>{`${title} · Gatepost`}</title>
+      <main>
+        <Group justify="space-between" mb="sm">
+          <Text fw={600}>{t.shell.product}</Text>
+          <Menu position="bottom-end">
+            <Menu.Target>
+              <Button variant="subtle" color="gray" c="inherit" px="xs" aria-label={t.shell.look}>
+                <Icon name="language" />
+              </Button>
+            </Menu.Target>
+            <Menu.Dropdown>
+              <LookItems />
+            </Menu.Dropdown>
+          </Menu>
+        </Group>
+        <Paper withBorder p="lg" radius="md">
+          <Stack gap="md">
+            <Title order={1}>{title}</Title>
+            {children}
+          </Stack>
+        </Paper>
+      </main>
+    </div>
+  );
+}
+
+/** Puts the session into the cache and opens the page that was asked for. */
+function useEnter(): (session: Session) => Promise<void> {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const { to } = useSearch({ strict: false });
+  return async (session) => {
+    queries.clear();
+    queries.setQueryData(sessionQuery.queryKey, session);
+    // Only a path of this console: a link from elsewhere cannot lead away.
+    await navigate({ to: to !== undefined && /^\/(?![/\\])/.test(to) ? to : '/' });
+  };
+}
+
+interface AccessFormProps {
+  readonly button: string;
+  readonly submit: () => Promise<Session>;
+  readonly children: ReactNode;
+  /** @returns false where a field is wrong */
+  readonly isValid?: () => boolean;
+}
+
+function AccessForm({ button, submit, children, isValid = () => true }: AccessFormProps): ReactNode {
+  const enter = useEnter();
+  const [error, setError] = useState<Error>();
+  const [isBusy, setBusy] = useState(false);
+  const send = async () => {
+    if (!isValid()) return;
+    setBusy(true);
+    setError(undefined);
+    try {
+      await enter(await submit());
+    } catch (failure) {
+      setError(failure as Error);
+      setBusy(false);
+    }
+  };
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+    >
+      <Stack gap="sm">
+        {children}
+        {error !== undefined && <Failure error={error} />}
+        <Button type="submit" size="sm" mt="xs" loading={isBusy}>
+          {button}
+        </Button>
+      </Stack>
+    </form>
+  );
+}
+
+/** `/sign-in?to=…` */
+export function SignInPage(): ReactNode {
+  const t = useTexts();
+  const { data: session } = useQuery(sessionQuery);
+  const form = useForm({
+    initialValues: { address: '', password: '' },
+    validate: {
+      address: (value) => (value.includes('@') ? null : t.access.addressWanted),
+      password: (value) => (value === '' ? t.access.passwordWanted : null),
+    },
+  });
+  return (
+    <AccessPage title={t.access.signIn}>
+      {session?.isSetUp === false && (
+        <Alert color="warning" icon={<Icon name="info" />}>
+          {t.access.notSetUp}
+        </Alert>
+      )}
+      <AccessForm
+        button={t.access.signIn}
+        isValid={() => !form.validate().hasErrors}
+        submit={() => call(consoleApi.signIn, { body: form.getValues() })}
+      >
+        <TextInput
+          label={t.access.address}
+          type="email"
+          autoComplete="username"
+          autoFocus
+          {...form.getInputProps('address')}
+        />
+        <PasswordInput
+          label={t.access.password}
+          autoComplete="current-password"
+          visibilityToggleButtonProps={{ 'aria-label': t.access.showPassword }}
+          {...form.getInputProps('password')}
+        />
+      </AccessForm>
+    </AccessPage>
+  );
+}
+
+type LinkKind = RouteReply<typeof consoleApi.lookAtLink>['kind'];
+
+/** `/set-up#…`, `/invitation#…`, `/recover#…`: what follows the # is the token, which no log and no proxy sees. */
+export function LinkPage(): ReactNode {
+  const t = useTexts();
+  const [token] = useState(() => location.hash.slice(1));
+  const link = useQuery({
+    queryKey: ['link', token],
+    queryFn: () => call(consoleApi.lookAtLink, { body: { token } }),
+    retry: false,
+    staleTime: Infinity,
+  });
+  const title = link.data === undefined ? t.access.link : t.access.titles[link.data.kind];
+  return (
+    <AccessPage title={title}>
+      <Answer of={link} lines={3}>
+        {({ kind, name, address }) => (
+          <>
+            <Text size="sm">{t.access.says[kind]}</Text>
+            <LinkForm token={token} kind={kind} name={name ?? ''} address={address ?? ''} />
+          </>
+        )}
+      </Answer>
+    </AccessPage>
+  );
+}
+
+interface LinkFormProps {
+  readonly token: string;
+  readonly kind: LinkKind;
+  readonly name: string;
+  readonly address: string;
+}
+
+function LinkForm({ token, kind, name, address }: LinkFormProps): ReactNode {
+  const t = useTexts();
+  const isSetUp = kind === 'setUp';
+  const form = useForm({
+    initialValues: { name, address, password: '' },
+    validate: {
+      name: (value) => (value.trim() === '' ? t.access.nameWanted : null),
+      address: (value) => (/^[^\s@]+@[^\s@]+$/.test(value) ? null : t.access.addressWanted),
+      password: (value) => {
+        if (value.length < MIN_PASSWORD_LENGTH) return t.access.passwordTooShort(MIN_PASSWORD_LENGTH);
+        return new TextEncoder().encode(value).length > MAX_PASSWORD_BYTES ? t.access.passwordTooLong : null;
+      },
+    },
+  });
+  const submit = () => {
+    const values = form.getValues();
+    if (isSetUp) return call(consoleApi.setUp, { body: { token, ...values } });
+    return call(consoleApi.useLink, { body: { token, name: values.name, password: values.password } });
+  };
+  return (
+    <AccessForm button={t.access.buttons[kind]} isValid={() => !form.validate().hasErrors} submit={submit}>
+      <TextInput label={t.access.name} autoComplete="name" {...form.getInputProps('name')} />
+      <TextInput
+        label={t.access.address}
+        type="email"
+        autoComplete="username"
+        readOnly={!isSetUp}
+        {...form.getInputProps('address')}
+      />
+      <PasswordInput
+        label={t.access.newPassword}
+        description={t.access.passwordRule(MIN_PASSWORD_LENGTH)}
+        autoComplete="new-password"
+        visibilityToggleButtonProps={{ 'aria-label': t.access.showPassword }}
+        {...form.getInputProps('password')}
+      />
+    </AccessForm>
+  );
+}

@@ -1,0 +1,127 @@
+import { Button, Group, Modal, Stack, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { Link, Navigate, useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { consoleApi } from '#console-api';
+import { useAct, useMay, useRead } from '../api/queries';
+import { Icon } from '../parts/icon';
+import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
+import { When } from '../parts/when';
+import { DataTable } from '../table/data-table';
+import { useTexts } from '../texts/texts';
+
+/** `/`: the overview of the application that was looked at last, else of the newest. */
+export function HomePage(): ReactNode {
+  const applications = useRead(consoleApi.listApplications, {});
+  return (
+    <Answer of={applications}>
+      {({ items }) => {
+        const stored = localStorage.getItem('gatepost-app');
+        const shown = items.find(({ id }) => id === stored) ?? items[0];
+        if (shown === undefined) return <Navigate to="/apps" replace />;
+        return <Navigate to="/apps/$appId/overview" params={{ appId: shown.id }} replace />;
+      }}
+    </Answer>
+  );
+}
+
+export function ApplicationsPage(): ReactNode {
+  const t = useTexts();
+  const mayCreate = useMay('*')('apps.create');
+  const [isNewOpen, setNewOpen] = useState(false);
+  const applications = useRead(consoleApi.listApplications, {});
+  const button = (
+    <Button
+      leftSection={<Icon name="add" size={16} />}
+      onClick={() => {
+        setNewOpen(true);
+      }}
+    >
+      {t.applications.create}
+    </Button>
+  );
+  return (
+    <Page title={t.shell.applicationsTitle} acts={mayCreate && button}>
+      <Panel>
+        <Answer of={applications}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <Empty
+                title={t.applications.none}
+                says={mayCreate ? t.applications.noneSays : t.applications.noneGranted}
+                {...(mayCreate ? { command: 'npm run gatepost -- apps create "My shop"' } : {})}
+              />
+            ) : (
+              <DataTable
+                label={t.shell.applicationsTitle}
+                rows={items}
+                idOf={({ id }) => id}
+                columns={[
+                  {
+                    id: 'name',
+                    header: t.applications.name,
+                    cell: ({ id, name }) => (
+                      <Link to="/apps/$appId/overview" params={{ appId: id }}>
+                        <bdi>{name}</bdi>
+                      </Link>
+                    ),
+                  },
+                  { id: 'id', header: t.applications.id, cell: ({ id }) => id, from: 'sm' },
+                  { id: 'createdAt', header: t.common.createdAt, cell: ({ createdAt }) => <When at={createdAt} /> },
+                ]}
+              />
+            )
+          }
+        </Answer>
+      </Panel>
+      {isNewOpen && (
+        <NewApplication
+          onClose={() => {
+            setNewOpen(false);
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+function NewApplication({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const t = useTexts();
+  const create = useAct(consoleApi.createApplication);
+  const navigate = useNavigate();
+  const form = useForm({
+    initialValues: { name: '', id: '' },
+    validate: {
+      name: (value) => (value.trim() === '' ? t.access.nameWanted : null),
+      id: (value) => (/^[A-Za-z0-9_-]{0,64}$/.test(value) ? null : t.applications.idRule),
+    },
+  });
+  const submit = form.onSubmit(({ name, id }) => {
+    create.mutate(
+      { body: { name, ...(id === '' ? {} : { id }) } },
+      {
+        onSuccess: ({ application }) =>
+          void navigate({ to: '/apps/$appId/overview', params: { appId: application.id } }),
+      },
+    );
+  });
+  return (
+    <Modal opened onClose={onClose} title={t.applications.create} closeButtonProps={{ 'aria-label': t.acts.close }}>
+      <form onSubmit={submit} noValidate>
+        <Stack gap="sm">
+          <TextInput label={t.applications.name} data-autofocus {...form.getInputProps('name')} />
+          <TextInput label={t.applications.id} description={t.applications.idSays} {...form.getInputProps('id')} />
+          {create.error !== null && <Failure error={create.error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {t.acts.cancel}
+            </Button>
+            <Button type="submit" loading={create.isPending}>
+              {t.acts.create}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,176 @@
+import { Badge, Code, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { AUDIT_OUTCOMES, type AuditEntry, consoleApi } from '#console-api';
+import type { CallInput } from '../api/call';
+import { useRead } from '../api/queries';
+import { Answer, Empty, Page, Panel } from '../parts/panel';
+import { When } from '../parts/when';
+import { DataTable, Pager } from '../table/data-table';
+import { useTexts } from '../texts/texts';
+
+const FROM = '/frame/audit';
+const COLORS: Readonly<Record<AuditEntry['outcome'], string>> = {
+  begun: 'link',
+  done: 'good',
+  refused: 'warning',
+  failed: 'bad',
+  unknown: 'warning',
+};
+
+export function AuditPage(): ReactNode {
+  const t = useTexts();
+  const { operator, app, ...search } = useSearch({ from: FROM });
+  const navigate = useNavigate({ from: '/audit' });
+  const change = (part: Partial<typeof search> & { readonly app?: string | undefined }) => {
+    void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
+  };
+  const textFilter = (name: 'action' | 'target', label: string) => (
+    <TextInput
+      key={name}
+      label={label}
+      size="xs"
+      defaultValue={search[name] ?? ''}
+      onBlur={(event) => {
+        const value = event.currentTarget.value.trim();
+        if (value !== (search[name] ?? '')) change({ [name]: value === '' ? undefined : value });
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') event.currentTarget.blur();
+      }}
+    />
+  );
+  return (
+    <Page title={t.pages.audit}>
+      <Panel>
+        <Group gap="xs" align="flex-end">
+          {textFilter('action', t.audit.action)}
+          {textFilter('target', t.audit.target)}
+          <TextInput
+            label={t.audit.application}
+            size="xs"
+            defaultValue={app ?? ''}
+            onBlur={(event) => {
+              change({ app: event.currentTarget.value === '' ? undefined : event.currentTarget.value });
+            }}
+          />
+          <NativeSelect
+            label={t.audit.outcome}
+            size="xs"
+            value={search.outcome ?? ''}
+            data={[
+              { value: '', label: t.common.any },
+              ...AUDIT_OUTCOMES.map((value) => ({ value, label: t.audit.outcomes[value] })),
+            ]}
+            onChange={(event) => {
+              change({ outcome: AUDIT_OUTCOMES.find((each) => each === event.currentTarget.value) });
+            }}
+          />
+        </Group>
+        <AuditList
+          query={{
+            ...search,
+            ...(operator === undefined ? {} : { operatorId: operator }),
+            ...(app === undefined ? {} : { appId: app }),
+          }}
+          hasPager
+        />
+      </Panel>
+    </Page>
+  );
+}
+
+interface AuditListProps {
+  readonly query: NonNullable<CallInput<typeof consoleApi.listAudit>['query']>;
+  /** Absent: the first page, with a link to the whole log. */
+  readonly hasPager?: boolean;
+}
+
+/** Acts of operators, newest first. */
+export function AuditList({ query, hasPager = false }: AuditListProps): ReactNode {
+  const t = useTexts();
+  const entries = useRead(consoleApi.listAudit, { query });
+  const [open, setOpen] = useState<string>();
+  return (
+    <Answer of={entries} lines={8}>
+      {({ items, next }) => (
+        <Stack gap="xs">
+          {items.length === 0 ? (
+            <Empty title={t.audit.none} />
+          ) : (
+            <DataTable
+              label={t.pages.audit}
+              rows={items}
+              idOf={({ id }) => id}
+              isOld={entries.isPlaceholderData}
+              columns={[
+                {
+                  id: 'action',
+                  header: t.audit.action,
+                  cell: (entry) => (
+                    <Stack gap={2}>
+                      <button
+                        type="button"
+                        className="link"
+                        aria-expanded={open === entry.id}
+                        onClick={() => {
+                          setOpen(open === entry.id ? undefined : entry.id);
+                        }}
+                      >
+                        {nameOf(t.audit.actions, entry.action)}
+                      </button>
+                      {open === entry.id && <Details entry={entry} />}
+                    </Stack>
+                  ),
+                },
+                { id: 'operator', header: t.audit.operator, cell: ({ operatorName }) => <bdi>{operatorName}</bdi> },
+                {
+                  id: 'outcome',
+                  header: t.audit.outcome,
+                  cell: ({ outcome }) => <Badge color={COLORS[outcome]}>{t.audit.outcomes[outcome]}</Badge>,
+                },
+                { id: 'app', header: t.audit.application, from: 'md', cell: ({ appId }) => appId ?? '–' },
+                { id: 'target', header: t.audit.target, from: 'lg', cell: ({ target }) => <bdi>{target ?? '–'}</bdi> },
+                { id: 'at', header: t.audit.at, from: 'sm', cell: ({ begunAt }) => <When at={begunAt} /> },
+              ]}
+            />
+          )}
+          {hasPager ? (
+            <Pager next={next} isFirst={query.after === undefined} />
+          ) : (
+            next !== null && (
+              <Link to="/audit" search={{ app: query.appId, target: query.target }}>
+                {t.audit.all}
+              </Link>
+            )
+          )}
+        </Stack>
+      )}
+    </Answer>
+  );
+}
+
+function nameOf(names: Readonly<Record<string, string | undefined>>, action: string): string {
+  return names[action] ?? action;
+}
+
+function Details({ entry }: { readonly entry: AuditEntry }): ReactNode {
+  const t = useTexts();
+  return (
+    <Stack gap={4} fz="sm">
+      <Text size="sm">
+        {t.audit.ways[entry.way]} · {entry.network ?? '–'} · <When at={entry.begunAt} />
+      </Text>
+      {entry.errorName !== null && <Text size="sm">{t.audit.error(entry.errorName)}</Text>}
+      {entry.target !== null && <Text size="sm">{t.audit.targetIs(entry.target)}</Text>}
+      {Object.keys(entry.change).length > 0 && (
+        <Code block className="wrap">
+          {JSON.stringify(entry.change, undefined, 2)}
+        </Code>
+      )}
+      <Text size="sm">
+        {t.states.request} <Code>{entry.requestId}</Code>
+      </Text>
+    </Stack>
+  );
+}

@@ -1,0 +1,343 @@
+import { Badge, Button, Group, List, Modal, NativeSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { consoleApi, type RouteReply } from '#console-api';
+import { useAct, useMay, useRead } from '../api/queries';
+import { Confirm, useNotices } from '../parts/dialogs';
+import { Answer, Empty, Failure, Panel } from '../parts/panel';
+import { DataTable } from '../table/data-table';
+import { useFormats } from '../texts/format';
+import { useTexts } from '../texts/texts';
+
+type Kind = RouteReply<typeof consoleApi.listPlatforms>['kinds'][number];
+
+interface StoredProps {
+  readonly stored: { readonly shown: Readonly<Record<string, string>>; readonly secrets: readonly string[] };
+}
+
+/** What is stored of credentials: values that are not secret, and the names of the secrets that are set. */
+export function Stored({ stored: { shown, secrets } }: StoredProps): ReactNode {
+  const t = useTexts();
+  return (
+    <List size="sm" listStyleType="none" withPadding={false}>
+      {Object.entries(shown).map(([name, value]) => (
+        <List.Item key={name}>
+          {name} <bdi>{value}</bdi>
+        </List.Item>
+      ))}
+      {secrets.map((name) => (
+        <List.Item key={name}>
+          {name} {t.credentials.secretSet}
+        </List.Item>
+      ))}
+    </List>
+  );
+}
+
+interface FormProps {
+  readonly title: string;
+  readonly kinds: readonly Kind[];
+  /** A further field of the key of the credentials, by its label. */
+  readonly name?: { readonly label: string; readonly initial: string };
+  readonly submit: (kind: string, fields: Record<string, string>, name: string) => Promise<unknown>;
+  readonly onClose: () => void;
+}
+
+/** A form of the fields that the chosen kind needs. */
+export function CredentialsForm({ title, kinds, name, submit, onClose }: FormProps): ReactNode {
+  const t = useTexts();
+  const [kind, setKind] = useState(kinds[0]?.kind ?? '');
+  const [given, setGiven] = useState<Record<string, string>>({});
+  const [chosenName, setName] = useState(name?.initial ?? '');
+  const [error, setError] = useState<Error>();
+  const [isBusy, setBusy] = useState(false);
+  const fields = kinds.find((each) => each.kind === kind)?.fields ?? [];
+  const send = async (event: SubmitEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      const filled = Object.entries(given).filter(
+        ([field, value]) => value !== '' && fields.some((each) => each.name === field),
+      );
+      await submit(kind, Object.fromEntries(filled), chosenName.trim());
+      onClose();
+    } catch (failure) {
+      setError(failure as Error);
+      setBusy(false);
+    }
+  };
+  return (
+    <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': t.acts.close }}>
+      <form onSubmit={(event) => void send(event)} autoComplete="off">
+        <Stack gap="sm">
+          <NativeSelect
+            label={t.credentials.kind}
+            value={kind}
+            data={kinds.map((each) => each.kind)}
+            onChange={(event) => {
+              setKind(event.currentTarget.value);
+            }}
+          />
+          {name !== undefined && (
+            <TextInput
+              label={name.label}
+              value={chosenName}
+              onChange={(event) => {
+                setName(event.currentTarget.value);
+              }}
+            />
+          )}
+          {fields.map((field) => (
+            <CredentialField
+              key={`${kind} ${field.name}`}
+              field={field}
+              value={given[field.name] ?? ''}
+              onChange={(value) => {
+                setGiven((old) => ({ ...old, [field.name]: value }));
+              }}
+            />
+          ))}
+          {error !== undefined && <Failure error={error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {t.acts.cancel}
+            </Button>
+            <Button type="submit" loading={isBusy}>
+              {t.acts.save}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+interface FieldProps {
+  readonly field: Kind['fields'][number];
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+function CredentialField({
+  field: { name, isSecret, isRequired, description },
+  value,
+  onChange,
+}: FieldProps): ReactNode {
+  // A key of many lines does not fit into a field for passwords.
+  const Field = isSecret && /key|pem|json|account/i.test(name) ? Textarea : TextInput;
+  return (
+    <Field
+      label={name}
+      required={isRequired}
+      value={value}
+      {...(description === null ? {} : { description })}
+      {...(isSecret && Field === TextInput ? { type: 'password', autoComplete: 'off' } : {})}
+      onChange={(event) => {
+        onChange(event.currentTarget.value);
+      }}
+    />
+  );
+}
+
+export interface TabProps {
+  readonly appId: string;
+}
+
+export function PlatformsTab({ appId }: TabProps): ReactNode {
+  const t = useTexts();
+  const { number } = useFormats();
+  const may = useMay(appId)('platforms.write');
+  const notices = useNotices();
+  const platforms = useRead(consoleApi.listPlatforms, { params: { appId } });
+  const set = useAct(consoleApi.setPlatform);
+  const remove = useAct(consoleApi.removePlatform);
+  const [edited, setEdited] = useState<string>();
+  const [removed, setRemoved] = useState<string>();
+  return (
+    <Panel
+      title={t.settings.tabs.platforms}
+      acts={
+        may && (
+          <Button
+            variant="default"
+            onClick={() => {
+              setEdited('');
+            }}
+          >
+            {t.credentials.add}
+          </Button>
+        )
+      }
+    >
+      <Answer of={platforms}>
+        {({ items, accounts, kinds }) => (
+          <>
+            {accounts
+              .filter(({ unverified }) => unverified > 0)
+              .map(({ platform, unverified }) => (
+                <Text key={platform} size="sm">
+                  {t.overview.unverified(platform, number(unverified))}
+                </Text>
+              ))}
+            {items.length === 0 ? (
+              <Empty title={t.credentials.noPlatforms} says={t.credentials.noPlatformsSays} />
+            ) : (
+              <DataTable
+                label={t.settings.tabs.platforms}
+                rows={items}
+                idOf={({ platform }) => platform}
+                columns={[
+                  { id: 'platform', header: t.users.platform, cell: ({ platform }) => platform },
+                  { id: 'kind', header: t.credentials.kind, cell: ({ kind }) => kind },
+                  {
+                    id: 'fields',
+                    header: t.credentials.fields,
+                    cell: (stored) => <Stored stored={stored} />,
+                    from: 'sm',
+                  },
+                  {
+                    id: 'acts',
+                    header: t.table.acts,
+                    cell: ({ platform }) =>
+                      may && (
+                        <RowActs
+                          change={() => {
+                            setEdited(platform);
+                          }}
+                          remove={() => {
+                            setRemoved(platform);
+                          }}
+                        />
+                      ),
+                  },
+                ]}
+              />
+            )}
+            {edited !== undefined && (
+              <CredentialsForm
+                title={t.credentials.add}
+                kinds={kinds}
+                name={{ label: t.credentials.platformName, initial: edited }}
+                submit={async (kind, fields, platform) => {
+                  await set.mutateAsync({
+                    params: { appId, platform: platform === '' ? kind : platform },
+                    body: { kind, fields },
+                  });
+                  notices.done(t.acts.saved);
+                }}
+                onClose={() => {
+                  setEdited(undefined);
+                }}
+              />
+            )}
+          </>
+        )}
+      </Answer>
+      {removed !== undefined && (
+        <Confirm
+          title={t.credentials.remove(removed)}
+          says={t.credentials.removeSays}
+          button={t.acts.remove}
+          typed={removed}
+          onConfirm={() => remove.mutateAsync({ params: { appId, platform: removed } })}
+          onClose={() => {
+            setRemoved(undefined);
+          }}
+        />
+      )}
+    </Panel>
+  );
+}
+
+export function RowActs({ change, remove }: { readonly change?: () => void; readonly remove: () => void }): ReactNode {
+  const t = useTexts();
+  return (
+    <Group gap={4}>
+      {change !== undefined && (
+        <Button variant="default" onClick={change}>
+          {t.acts.change}
+        </Button>
+      )}
+      <Button variant="default" onClick={remove}>
+        {t.acts.remove}
+      </Button>
+    </Group>
+  );
+}
+
+export function TextMessagesTab({ appId }: TabProps): ReactNode {
+  const t = useTexts();
+  const may = useMay(appId)('platforms.write');
+  const notices = useNotices();
+  const answer = useRead(consoleApi.getTextMessageProvider, { params: { appId } });
+  const set = useAct(consoleApi.setTextMessageProvider);
+  const remove = useAct(consoleApi.removeTextMessageProvider);
+  const [isOpen, setOpen] = useState(false);
+  const [isRemoving, setRemoving] = useState(false);
+  return (
+    <Panel title={t.settings.tabs.texts}>
+      <Answer of={answer}>
+        {({ provider, kinds }) => (
+          <>
+            {provider === null ? (
+              <Empty title={t.credentials.noProvider} says={t.credentials.noProviderSays} />
+            ) : (
+              <Stack gap="xs">
+                <Group>
+                  <Badge>{provider.kind}</Badge>
+                </Group>
+                <Stored stored={provider} />
+              </Stack>
+            )}
+            {may && (
+              <Group gap="xs">
+                <Button
+                  variant="default"
+                  onClick={() => {
+                    setOpen(true);
+                  }}
+                >
+                  {provider === null ? t.credentials.setProvider : t.acts.change}
+                </Button>
+                {provider !== null && (
+                  <Button
+                    variant="default"
+                    onClick={() => {
+                      setRemoving(true);
+                    }}
+                  >
+                    {t.acts.remove}
+                  </Button>
+                )}
+              </Group>
+            )}
+            {isOpen && (
+              <CredentialsForm
+                title={t.credentials.setProvider}
+                kinds={kinds}
+                submit={async (kind, fields) => {
+                  await set.mutateAsync({ params: { appId }, body: { kind, fields } });
+                  notices.done(t.acts.saved);
+                }}
+                onClose={() => {
+                  setOpen(false);
+                }}
+              />
+            )}
+            {isRemoving && provider !== null && (
+              <Confirm
+                title={t.credentials.remove(provider.kind)}
+                says={t.credentials.removeProviderSays}
+                button={t.acts.remove}
+                typed={provider.kind}
+                onConfirm={() => remove.mutateAsync({ params: { appId } })}
+                onClose={() => {
+                  setRemoving(false);
+                }}
+              />
+            )}
+          </>
+        )}
+      </Answer>
+    </Panel>
+  );
+}

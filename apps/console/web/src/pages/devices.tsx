@@ -1,0 +1,246 @@
+import { Badge, Button, Checkbox, Code, Group, Stack, TextInput } from '@mantine/core';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { consoleApi, type Device } from '#console-api';
+import type { CallInput } from '../api/call';
+import { useAct, useMay, useRead } from '../api/queries';
+import { CopyButton } from '../parts/copy';
+import { Confirm, useNotices } from '../parts/dialogs';
+import { Answer, Empty, Page, Panel } from '../parts/panel';
+import { When } from '../parts/when';
+import { type Column, DataTable, Pager } from '../table/data-table';
+import { useFormats } from '../texts/format';
+import { useTexts } from '../texts/texts';
+
+const FROM = '/frame/apps/$appId/devices';
+const EVERY_MS = 5_000;
+
+export function DevicesPage(): ReactNode {
+  const t = useTexts();
+  const { appId } = useParams({ from: FROM });
+  const search = useSearch({ from: FROM });
+  const navigate = useNavigate({ from: '/apps/$appId/devices' });
+  const change = (part: Partial<typeof search>) => {
+    void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
+  };
+  const isConnected = search.connected === true;
+  const filter = (name: 'type' | 'channel' | 'user', label: string) => (
+    <TextInput
+      label={label}
+      size="xs"
+      defaultValue={search[name] ?? ''}
+      disabled={isConnected}
+      onBlur={(event) => {
+        const value = event.currentTarget.value.trim();
+        if (value !== (search[name] ?? '')) change({ [name]: value === '' ? undefined : value });
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') event.currentTarget.blur();
+      }}
+    />
+  );
+  const after = search.after === undefined ? {} : { after: search.after };
+  return (
+    <Page title={t.pages.devices}>
+      <Panel>
+        <Group gap="md" align="flex-end">
+          {filter('type', t.devices.type)}
+          {filter('channel', t.devices.channel)}
+          {filter('user', t.devices.user)}
+          <Checkbox
+            label={t.devices.onlyConnected}
+            checked={isConnected}
+            pb={6}
+            onChange={(event) => {
+              change({ connected: event.currentTarget.checked ? true : undefined });
+            }}
+          />
+        </Group>
+        {isConnected ? (
+          <ConnectedDevices appId={appId} query={after} />
+        ) : (
+          <DeviceList
+            appId={appId}
+            query={{
+              ...after,
+              ...(search.type === undefined ? {} : { deviceType: search.type }),
+              ...(search.channel === undefined ? {} : { channel: search.channel }),
+              ...(search.user === undefined ? {} : { userId: search.user }),
+            }}
+            hasPager
+          />
+        )}
+      </Panel>
+    </Page>
+  );
+}
+
+interface DeviceListProps {
+  readonly appId: string;
+  readonly query: NonNullable<CallInput<typeof consoleApi.listDevices>['query']>;
+  readonly hasPager?: boolean;
+}
+
+/** Devices, newest first, with their connections now. */
+export function DeviceList({ appId, query, hasPager = false }: DeviceListProps): ReactNode {
+  const t = useTexts();
+  const devices = useRead(consoleApi.listDevices, { params: { appId }, query }, { everyMs: EVERY_MS });
+  const columns = useDeviceColumns(appId);
+  return (
+    <Answer of={devices} lines={8}>
+      {({ items, next }) => (
+        <Stack gap="xs">
+          {items.length === 0 ? (
+            <Empty title={t.devices.none} says={t.devices.noneSays} />
+          ) : (
+            <DataTable label={t.pages.devices} rows={items} idOf={({ objectId }) => objectId} columns={columns} />
+          )}
+          {hasPager && <Pager next={next} isFirst={query.after === undefined} />}
+        </Stack>
+      )}
+    </Answer>
+  );
+}
+
+function ConnectedDevices({
+  appId,
+  query,
+}: {
+  readonly appId: string;
+  readonly query: { readonly after?: string };
+}): ReactNode {
+  const t = useTexts();
+  const devices = useRead(consoleApi.listConnectedDevices, { params: { appId }, query }, { everyMs: EVERY_MS });
+  const columns = useDeviceColumns(appId);
+  return (
+    <Answer of={devices} lines={8}>
+      {({ items, next }) => (
+        <Stack gap="xs">
+          {items.length === 0 ? (
+            <Empty title={t.devices.noneConnected} />
+          ) : (
+            <DataTable
+              label={t.devices.onlyConnected}
+              rows={items}
+              idOf={({ objectId }) => objectId}
+              columns={columns}
+            />
+          )}
+          <Pager next={next} isFirst={query.after === undefined} />
+        </Stack>
+      )}
+    </Answer>
+  );
+}
+
+function useDeviceColumns(appId: string): readonly Column<Device>[] {
+  const t = useTexts();
+  const { number } = useFormats();
+  return [
+    {
+      id: 'id',
+      header: t.devices.device,
+      cell: ({ objectId }) => (
+        <Link to="/apps/$appId/devices/$deviceId" params={{ appId, deviceId: objectId }}>
+          {objectId}
+        </Link>
+      ),
+    },
+    { id: 'type', header: t.devices.type, cell: ({ deviceType }) => deviceType },
+    { id: 'state', header: t.users.state, cell: (device) => <Connection device={device} /> },
+    {
+      id: 'channels',
+      header: t.devices.channels,
+      from: 'md',
+      cell: ({ channels }) => (channels.length === 0 ? '–' : <bdi>{channels.join(', ')}</bdi>),
+    },
+    {
+      id: 'waiting',
+      header: t.devices.waiting,
+      from: 'sm',
+      isNumber: true,
+      cell: ({ waiting }) => (waiting === null ? '–' : number(waiting)),
+    },
+    { id: 'updatedAt', header: t.devices.updatedAt, from: 'sm', cell: ({ updatedAt }) => <When at={updatedAt} /> },
+  ];
+}
+
+function Connection({ device }: { readonly device: Device }): ReactNode {
+  const t = useTexts();
+  if (!device.isValid) return <Badge color="warning">{t.devices.invalid}</Badge>;
+  if (device.isConnected === null) return '–';
+  return (
+    <Badge color={device.isConnected ? 'good' : 'gray'}>
+      {device.isConnected ? t.devices.connected : t.devices.away}
+    </Badge>
+  );
+}
+
+export function DevicePage(): ReactNode {
+  const t = useTexts();
+  const { appId, deviceId } = useParams({ from: '/frame/apps/$appId/devices/$deviceId' });
+  const may = useMay(appId);
+  const navigate = useNavigate();
+  const notices = useNotices();
+  const answer = useRead(consoleApi.getDevice, { params: { appId, deviceId } }, { everyMs: EVERY_MS });
+  const remove = useAct(consoleApi.deleteDevices);
+  const [isAsking, setAsking] = useState(false);
+  return (
+    <Page
+      title={t.devices.one}
+      acts={
+        may('devices.write') && (
+          <Button
+            color="bad"
+            variant="light"
+            onClick={() => {
+              setAsking(true);
+            }}
+          >
+            {t.devices.delete}
+          </Button>
+        )
+      }
+    >
+      <Link to="/apps/$appId/devices" params={{ appId }}>
+        {t.devices.back}
+      </Link>
+      <Answer of={answer}>
+        {({ device }) => (
+          <Panel title={device.deviceType}>
+            <Group gap="sm" fz="sm">
+              <Code>{deviceId}</Code>
+              <CopyButton value={deviceId} />
+              <Connection device={device} />
+              {device.connectedSince !== null && <When at={device.connectedSince} />}
+              {device.userId !== null && (
+                <Link to="/apps/$appId/users/$userId" params={{ appId, userId: device.userId }}>
+                  {t.messages.openUser}
+                </Link>
+              )}
+            </Group>
+            <Code block className="wrap">
+              {JSON.stringify({ channels: device.channels, ...device.fields }, undefined, 2)}
+            </Code>
+          </Panel>
+        )}
+      </Answer>
+      {isAsking && (
+        <Confirm
+          title={t.devices.delete}
+          says={t.devices.deleteSays}
+          button={t.acts.delete}
+          typed={deviceId}
+          onConfirm={async () => {
+            await remove.mutateAsync({ params: { appId }, body: { deviceIds: [deviceId] } });
+            notices.done(t.devices.deleted);
+            await navigate({ to: '/apps/$appId/devices', params: { appId } });
+          }}
+          onClose={() => {
+            setAsking(false);
+          }}
+        />
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,208 @@
+import { Alert, Badge, Button, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
+import { consoleApi, type RouteReply } from '#console-api';
+import { useAct, useMay, useRead } from '../api/queries';
+import { Confirm, useNotices } from '../parts/dialogs';
+import { Icon } from '../parts/icon';
+import { Answer, Empty, Page, Panel } from '../parts/panel';
+import { When } from '../parts/when';
+import { DataTable } from '../table/data-table';
+import { useFormats } from '../texts/format';
+import { useTexts } from '../texts/texts';
+
+const EVERY_MS = 5_000;
+type Process = RouteReply<typeof consoleApi.getHealth>['processes'][number];
+
+export function HealthPage(): ReactNode {
+  const t = useTexts();
+  const mayLook = useMay('*')('deadLetters.write');
+  const health = useRead(consoleApi.getHealth, {}, { everyMs: EVERY_MS });
+  return (
+    <Page title={t.pages.health}>
+      <Answer of={health}>
+        {({ processes, silent }) => {
+          const isWell = silent.length === 0 && processes.every(isProcessWell);
+          return (
+            <Stack>
+              {isWell ? (
+                <Alert color="good" icon={<Icon name="check" />} title={t.health.well} role="status" />
+              ) : (
+                <Alert color="bad" icon={<Icon name="warning" />} title={t.health.unwell} role="status">
+                  {silent.map((service) => (
+                    <Text key={service} size="sm">
+                      {t.health.silent(service)}
+                    </Text>
+                  ))}
+                </Alert>
+              )}
+              <SimpleGrid cols={{ base: 1, md: 2, xl: 3 }}>
+                {processes.map((process) => (
+                  <ProcessPanel key={`${process.service} ${process.instance}`} process={process} />
+                ))}
+              </SimpleGrid>
+            </Stack>
+          );
+        }}
+      </Answer>
+      {mayLook && <DeadLetters />}
+    </Page>
+  );
+}
+
+function isProcessWell({ problems, servers }: Process): boolean {
+  return problems.length === 0 && servers.every(({ problem }) => problem === null);
+}
+
+function ProcessPanel({ process }: { readonly process: Process }): ReactNode {
+  const t = useTexts();
+  return (
+    <Panel
+      title={process.service}
+      acts={
+        <Badge color={isProcessWell(process) ? 'good' : 'bad'}>
+          {isProcessWell(process) ? t.health.ready : t.health.notReady}
+        </Badge>
+      }
+    >
+      <Text size="sm" c="dimmed">
+        {t.health.process(process.host, process.pid, process.version, process.node)}
+      </Text>
+      {process.problems.map((problem) => (
+        <Text key={problem} size="sm" lang="en">
+          {problem}
+        </Text>
+      ))}
+      <dl className="facts">
+        {process.servers.map(({ name, problem, version, skewMs }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd lang="en">
+              {problem ?? version ?? t.health.answers}
+              {skewMs !== null && Math.abs(skewMs) > 500 && ` · ${t.health.skew(skewMs)}`}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Panel>
+  );
+}
+
+function DeadLetters(): ReactNode {
+  const t = useTexts();
+  const { number } = useFormats();
+  const dead = useRead(consoleApi.listDeadLetters, {}, { everyMs: EVERY_MS });
+  const [service, setService] = useState<string>();
+  return (
+    <Panel title={t.health.deadLetters}>
+      <Answer of={dead} lines={3}>
+        {({ services }) =>
+          services === null ? (
+            <Empty title={t.health.noQueues} says={t.health.noQueuesSays} />
+          ) : (
+            <DataTable
+              label={t.health.deadLetters}
+              rows={services}
+              idOf={(each) => each.service}
+              columns={[
+                { id: 'service', header: t.health.service, cell: (each) => each.service },
+                { id: 'messages', header: t.health.messages, isNumber: true, cell: ({ messages }) => number(messages) },
+                {
+                  id: 'acts',
+                  header: t.table.acts,
+                  cell: (each) => (
+                    <Button
+                      variant="default"
+                      disabled={each.messages === 0}
+                      onClick={() => {
+                        setService(each.service);
+                      }}
+                    >
+                      {t.health.look}
+                    </Button>
+                  ),
+                },
+              ]}
+            />
+          )
+        }
+      </Answer>
+      {service !== undefined && <LettersOf key={service} service={service} />}
+    </Panel>
+  );
+}
+
+function LettersOf({ service }: { readonly service: string }): ReactNode {
+  const t = useTexts();
+  const { number } = useFormats();
+  const notices = useNotices();
+  const letters = useRead(consoleApi.lookAtDeadLetters, { params: { service }, body: { limit: 10 } });
+  const replay = useAct(consoleApi.replayDeadLetters);
+  const drop = useAct(consoleApi.dropDeadLetters);
+  const [asked, setAsked] = useState<'replay' | 'drop'>();
+  const close = () => {
+    setAsked(undefined);
+  };
+  return (
+    <Answer of={letters}>
+      {({ items }) => (
+        <Stack gap="sm">
+          {items.map(({ pattern, reason, diedAt, body }, index) => (
+            <Stack key={index} gap={2}>
+              <Group gap="xs" fz="sm">
+                <strong>{pattern}</strong>
+                <When at={diedAt} />
+                <bdi lang="en">{reason}</bdi>
+              </Group>
+              <Code block className="wrap">
+                {body}
+              </Code>
+            </Stack>
+          ))}
+          <Group gap="xs">
+            <Button
+              onClick={() => {
+                setAsked('replay');
+              }}
+            >
+              {t.health.replay}
+            </Button>
+            <Button
+              color="bad"
+              variant="light"
+              onClick={() => {
+                setAsked('drop');
+              }}
+            >
+              {t.health.drop}
+            </Button>
+          </Group>
+          {asked === 'replay' && (
+            <Confirm
+              title={t.health.replay}
+              says={t.health.replaySays(service)}
+              button={t.health.replay}
+              onConfirm={async () => {
+                const { replayed } = await replay.mutateAsync({ params: { service } });
+                notices.done(t.health.replayed(number(replayed)));
+              }}
+              onClose={close}
+            />
+          )}
+          {asked === 'drop' && (
+            <Confirm
+              title={t.health.drop}
+              says={t.health.dropSays}
+              button={t.health.drop}
+              typed={service}
+              onConfirm={async () => {
+                const { dropped } = await drop.mutateAsync({ params: { service } });
+                notices.done(t.health.dropped(number(dropped)));
+              }}
+              onClose={close}
+            />
+          )}
+        </Stack>
+      )}
+    </Answer>
+  );
+}

@@ -1,0 +1,189 @@
+import { Badge, Button, Checkbox, Code, Group, Modal, NativeSelect, Stack, Text } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
+import { type ApplicationDetails, consoleApi } from '#console-api';
+import { useAct, useMay } from '../api/queries';
+import { CopyButton } from '../parts/copy';
+import { Confirm, useNotices } from '../parts/dialogs';
+import { Failure, Panel } from '../parts/panel';
+import { When } from '../parts/when';
+import { DataTable } from '../table/data-table';
+import { useTexts } from '../texts/texts';
+
+interface ApplicationProps {
+  readonly application: ApplicationDetails;
+}
+
+/** The keys of an application. The master key is not among the answers of the server: the command line shows it. */
+export function KeysTab({ application }: ApplicationProps): ReactNode {
+  const t = useTexts();
+  const may = useMay(application.id)('keys.rotate');
+  const [isRotating, setRotating] = useState(false);
+  const { appKey, masterKeyId, masterKeyCommand } = application;
+  return (
+    <Stack>
+      <Panel title={t.keys.appKey}>
+        <Text size="sm">{t.keys.appKeySays}</Text>
+        <Group gap={4}>
+          <Code className="wrap">{appKey}</Code>
+          <CopyButton value={appKey} />
+        </Group>
+      </Panel>
+      <Panel title={t.keys.masterKey}>
+        <Text size="sm">{t.keys.masterKeySays}</Text>
+        <Group gap="lg" fz="sm">
+          <span>
+            {t.keys.shortId} <Code>{masterKeyId}</Code>
+          </span>
+          <Group gap={4}>
+            <Code className="wrap">{masterKeyCommand}</Code>
+            <CopyButton value={masterKeyCommand} />
+          </Group>
+        </Group>
+      </Panel>
+      {application.oldKeys.length > 0 && <OldKeys application={application} />}
+      {may && (
+        <Group>
+          <Button
+            onClick={() => {
+              setRotating(true);
+            }}
+          >
+            {t.keys.rotate}
+          </Button>
+        </Group>
+      )}
+      {isRotating && (
+        <RotateDialog
+          appId={application.id}
+          onClose={() => {
+            setRotating(false);
+          }}
+        />
+      )}
+    </Stack>
+  );
+}
+
+function OldKeys({ application }: ApplicationProps): ReactNode {
+  const t = useTexts();
+  const may = useMay(application.id)('keys.rotate');
+  const notices = useNotices();
+  const revoke = useAct(consoleApi.revokeOldKeys);
+  const [isAsking, setAsking] = useState(false);
+  const hasOld = (wanted: 'app' | 'master') => application.oldKeys.some(({ kind }) => kind === wanted);
+  return (
+    <Panel title={t.keys.old}>
+      <DataTable
+        label={t.keys.old}
+        rows={application.oldKeys}
+        idOf={({ kind, replacedAt }) => `${kind} ${replacedAt}`}
+        columns={[
+          { id: 'kind', header: t.keys.kind, cell: ({ kind }) => <Badge>{t.keys.kinds[kind]}</Badge> },
+          { id: 'replacedAt', header: t.keys.replaced, cell: ({ replacedAt }) => <When at={replacedAt} /> },
+          {
+            id: 'until',
+            header: t.keys.until,
+            cell: ({ acceptedUntil }) => (acceptedUntil === null ? t.keys.untilRevoked : <When at={acceptedUntil} />),
+          },
+        ]}
+      />
+      {may && (
+        <Group>
+          <Button
+            color="bad"
+            variant="light"
+            onClick={() => {
+              setAsking(true);
+            }}
+          >
+            {t.keys.revoke}
+          </Button>
+        </Group>
+      )}
+      {isAsking && (
+        <Confirm
+          title={t.keys.revoke}
+          says={t.keys.revokeSays}
+          button={t.keys.revoke}
+          typed={application.id}
+          onConfirm={async () => {
+            await revoke.mutateAsync({
+              params: { appId: application.id },
+              body: { appKey: hasOld('app'), masterKey: hasOld('master') },
+            });
+            notices.done(t.keys.revoked);
+          }}
+          onClose={() => {
+            setAsking(false);
+          }}
+        />
+      )}
+    </Panel>
+  );
+}
+
+const HOUR_S = 3_600;
+
+function RotateDialog({ appId, onClose }: { readonly appId: string; readonly onClose: () => void }): ReactNode {
+  const t = useTexts();
+  const notices = useNotices();
+  const rotate = useAct(consoleApi.rotateKeys);
+  const [kinds, setKinds] = useState({ appKey: false, masterKey: true });
+  const [kept, setKept] = useState('12');
+  const submit = async () => {
+    const keepOldSeconds = kept === 'revoked' ? { keepOldSeconds: null } : { keepOldSeconds: Number(kept) * HOUR_S };
+    await rotate.mutateAsync({ params: { appId }, body: { ...kinds, ...(kept === '0' ? {} : keepOldSeconds) } });
+    notices.done(t.keys.rotated);
+    onClose();
+  };
+  const nameOfTime = (value: string) => {
+    if (value === 'revoked') return t.keys.untilRevoked;
+    return value === '0' ? t.keys.endAtOnce : t.newPush.hours(Number(value));
+  };
+  const choice = (name: 'appKey' | 'masterKey') => (
+    <Checkbox
+      label={t.keys[name]}
+      checked={kinds[name]}
+      onChange={(event) => {
+        const { checked } = event.currentTarget;
+        setKinds((old) => ({ ...old, [name]: checked }));
+      }}
+    />
+  );
+  return (
+    <Modal opened onClose={onClose} title={t.keys.rotate} closeButtonProps={{ 'aria-label': t.acts.close }}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit().catch(() => undefined);
+        }}
+      >
+        <Stack gap="sm">
+          <Text size="sm">{t.keys.rotateSays}</Text>
+          {choice('appKey')}
+          {choice('masterKey')}
+          <NativeSelect
+            label={t.keys.keep}
+            value={kept}
+            data={['0', '1', '12', '72', 'revoked'].map((value) => ({
+              value,
+              label: nameOfTime(value),
+            }))}
+            onChange={(event) => {
+              setKept(event.currentTarget.value);
+            }}
+          />
+          {rotate.error !== null && <Failure error={rotate.error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {t.acts.cancel}
+            </Button>
+            <Button type="submit" loading={rotate.isPending} disabled={!kinds.appKey && !kinds.masterKey}>
+              {t.keys.rotate}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,265 @@
+import { Badge, Button, Group, List, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { consoleApi, type Message, MESSAGE_STATUSES } from '#console-api';
+import type { CallInput } from '../api/call';
+import { useAct, useMay, useRead } from '../api/queries';
+import { Confirm, useNotices } from '../parts/dialogs';
+import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
+import { When } from '../parts/when';
+import { DataTable, Pager } from '../table/data-table';
+import { useFormats } from '../texts/format';
+import { useTexts } from '../texts/texts';
+
+const FROM = '/frame/apps/$appId/messages';
+const EVERY_MS = 3_000;
+const COLORS: Readonly<Record<Message['status'], string>> = {
+  queued: 'link',
+  failed: 'warning',
+  sent: 'good',
+  dead: 'bad',
+  dropped: 'gray',
+};
+
+export function MessagesPage(): ReactNode {
+  const t = useTexts();
+  const { appId } = useParams({ from: FROM });
+  const { user, ...search } = useSearch({ from: FROM });
+  const navigate = useNavigate({ from: '/apps/$appId/messages' });
+  const [recipient, setRecipient] = useState('');
+  const change = (part: Partial<typeof search>) => {
+    void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
+  };
+  return (
+    <Page title={t.pages.messages} acts={<RetryAllButton appId={appId} />}>
+      <Panel>
+        <Group gap="xs" align="flex-end">
+          {/* An address stands in no URL. */}
+          <TextInput
+            label={t.messages.recipient}
+            size="xs"
+            type="search"
+            value={recipient}
+            onChange={(event) => {
+              setRecipient(event.currentTarget.value);
+            }}
+          />
+          <NativeSelect
+            label={t.messages.status}
+            size="xs"
+            value={search.status ?? ''}
+            data={[
+              { value: '', label: t.common.any },
+              ...MESSAGE_STATUSES.map((value) => ({ value, label: t.messages.statuses[value] })),
+            ]}
+            onChange={(event) => {
+              change({ status: MESSAGE_STATUSES.find((each) => each === event.currentTarget.value) });
+            }}
+          />
+          <NativeSelect
+            label={t.messages.channel}
+            size="xs"
+            value={search.channel ?? ''}
+            data={[
+              { value: '', label: t.common.any },
+              ...(['mail', 'sms'] as const).map((value) => ({ value, label: t.messages.channels[value] })),
+            ]}
+            onChange={(event) => {
+              change({ channel: (['mail', 'sms'] as const).find((each) => each === event.currentTarget.value) });
+            }}
+          />
+        </Group>
+        <MessageList
+          appId={appId}
+          query={{
+            ...search,
+            ...(user === undefined ? {} : { userId: user }),
+            ...(recipient.trim() === '' ? {} : { recipient: recipient.trim() }),
+          }}
+          hasPager
+        />
+      </Panel>
+    </Page>
+  );
+}
+
+function RetryAllButton({ appId }: { readonly appId: string }): ReactNode {
+  const t = useTexts();
+  const { number } = useFormats();
+  const may = useMay(appId);
+  const notices = useNotices();
+  const retry = useAct(consoleApi.retryDeadMessages);
+  const counts = useRead(consoleApi.listMessages, { params: { appId }, query: { status: 'dead', limit: 1 } });
+  const dead = counts.data?.counts['dead'] ?? 0;
+  const [isAsking, setAsking] = useState(false);
+  if (dead === 0 || !may('messages.retry')) return null;
+  return (
+    <>
+      <Button
+        variant="default"
+        onClick={() => {
+          setAsking(true);
+        }}
+      >
+        {t.messages.retryAll(number(dead))}
+      </Button>
+      {isAsking && (
+        <Confirm
+          title={t.messages.retryAll(number(dead))}
+          says={t.messages.retryAllSays}
+          button={t.messages.retry}
+          onConfirm={async () => {
+            const { retried } = await retry.mutateAsync({ params: { appId } });
+            notices.done(t.messages.retried(number(retried)));
+          }}
+          onClose={() => {
+            setAsking(false);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+interface MessageListProps {
+  readonly appId: string;
+  readonly query: NonNullable<CallInput<typeof consoleApi.listMessages>['query']>;
+  readonly hasPager?: boolean;
+}
+
+/** Mails and text messages, newest first; a change of their state appears by itself. */
+export function MessageList({ appId, query, hasPager = false }: MessageListProps): ReactNode {
+  const t = useTexts();
+  const messages = useRead(consoleApi.listMessages, { params: { appId }, query }, { everyMs: EVERY_MS });
+  const kinds: Readonly<Record<string, string | undefined>> = t.messages.kinds;
+  return (
+    <Answer of={messages} lines={8}>
+      {({ items, next }) => (
+        <Stack gap="xs">
+          {items.length === 0 ? (
+            <Empty title={t.messages.none} says={t.messages.noneSays} />
+          ) : (
+            <DataTable
+              label={t.pages.messages}
+              rows={items}
+              idOf={({ id }) => id}
+              isOld={messages.isPlaceholderData}
+              columns={[
+                {
+                  id: 'recipient',
+                  header: t.messages.recipient,
+                  cell: ({ id, recipient }) => (
+                    <Link to="/apps/$appId/messages/$messageId" params={{ appId, messageId: id }}>
+                      <bdi>{recipient}</bdi>
+                    </Link>
+                  ),
+                },
+                { id: 'status', header: t.messages.status, cell: ({ status }) => <MessageStatus status={status} /> },
+                { id: 'kind', header: t.messages.kind, from: 'sm', cell: ({ kind }) => kinds[kind] ?? kind },
+                {
+                  id: 'error',
+                  header: t.messages.answer,
+                  from: 'md',
+                  cell: ({ lastError }) => <bdi className="wrap">{lastError ?? '–'}</bdi>,
+                },
+                {
+                  id: 'attempts',
+                  header: t.messages.attempts,
+                  from: 'lg',
+                  isNumber: true,
+                  cell: ({ attempts }) => attempts,
+                },
+                { id: 'at', header: t.common.createdAt, from: 'sm', cell: ({ createdAt }) => <When at={createdAt} /> },
+              ]}
+            />
+          )}
+          {hasPager && <Pager next={next} isFirst={query.after === undefined} />}
+        </Stack>
+      )}
+    </Answer>
+  );
+}
+
+function MessageStatus({ status }: Pick<Message, 'status'>): ReactNode {
+  const t = useTexts();
+  return <Badge color={COLORS[status]}>{t.messages.statuses[status]}</Badge>;
+}
+
+export function MessagePage(): ReactNode {
+  const t = useTexts();
+  const { appId, messageId } = useParams({ from: '/frame/apps/$appId/messages/$messageId' });
+  const answer = useRead(consoleApi.getMessage, { params: { appId, messageId } }, { everyMs: EVERY_MS });
+  return (
+    <Page title={t.messages.one}>
+      <Link to="/apps/$appId/messages" params={{ appId }}>
+        {t.messages.back}
+      </Link>
+      <Answer of={answer}>
+        {({ message, history }) => (
+          <>
+            <MessageState appId={appId} message={message} />
+            <Panel title={t.messages.attempts}>
+              {history.length === 0 ? (
+                <Text size="sm">{t.messages.noAttempts}</Text>
+              ) : (
+                <List size="sm" spacing={4}>
+                  {history.map(({ at, error }) => (
+                    <List.Item key={at}>
+                      <When at={at} /> · <bdi lang="en">{error ?? t.messages.accepted}</bdi>
+                    </List.Item>
+                  ))}
+                </List>
+              )}
+            </Panel>
+          </>
+        )}
+      </Answer>
+    </Page>
+  );
+}
+
+function MessageState({ appId, message }: { readonly appId: string; readonly message: Message }): ReactNode {
+  const t = useTexts();
+  const may = useMay(appId);
+  const formats = useFormats();
+  const retry = useAct(consoleApi.retryMessage);
+  const kinds: Readonly<Record<string, string | undefined>> = t.messages.kinds;
+  return (
+    <Panel title={kinds[message.kind] ?? message.kind}>
+      <Group gap="sm" fz="sm" role="status" aria-live="polite">
+        <MessageStatus status={message.status} />
+        <bdi>{message.recipient}</bdi>
+        <span>{t.messages.channels[message.channel]}</span>
+      </Group>
+      {message.lastError !== null && (
+        <Text size="sm">
+          {t.messages.serverSays} <bdi lang="en">{message.lastError}</bdi>
+        </Text>
+      )}
+      <Text size="sm" c="dimmed">
+        {t.messages.times(formats.time(message.createdAt), formats.time(message.expiresAt))}
+        {message.nextAttemptAt !== null &&
+          message.status !== 'sent' &&
+          t.messages.nextAt(formats.time(message.nextAttemptAt))}
+      </Text>
+      {retry.error !== null && <Failure error={retry.error} />}
+      <Group gap="xs">
+        {message.status === 'dead' && may('messages.retry') && (
+          <Button
+            loading={retry.isPending}
+            onClick={() => {
+              retry.mutate({ params: { appId, messageId: message.id } });
+            }}
+          >
+            {t.messages.retry}
+          </Button>
+        )}
+        {message.userId !== null && (
+          <Link to="/apps/$appId/users/$userId" params={{ appId, userId: message.userId }}>
+            {t.messages.openUser}
+          </Link>
+        )}
+      </Group>
+    </Panel>
+  );
+}

@@ -1,0 +1,312 @@
+import { Button, Code, Group, NativeSelect, Radio, SimpleGrid, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { consoleApi, type RouteReply } from '#console-api';
+import { useAct, useRead } from '../api/queries';
+import { CopyButton } from '../parts/copy';
+import { Confirm } from '../parts/dialogs';
+import { Answer, Page, Panel } from '../parts/panel';
+import { useFormats } from '../texts/format';
+import { useTexts } from '../texts/texts';
+import { commandOf, type Draft, EMPTY_DRAFT, pushBodyOf } from './new-push.rules';
+
+const TYPING_MS = 400;
+const COUNT_EVERY_MS = 15_000;
+/** Beyond this number of devices the operator types the number. */
+const TYPED_ABOVE = 1_000;
+
+type Change = (part: Partial<Draft>) => void;
+
+interface StepProps {
+  readonly draft: Draft;
+  readonly change: Change;
+}
+
+/** The body, or what is wrong with a JSON text. */
+function bodyOrProblem(draft: Draft): { readonly body?: Record<string, unknown>; readonly problem?: string } {
+  try {
+    return { body: pushBodyOf(draft) };
+  } catch (error) {
+    return { problem: (error as Error).message };
+  }
+}
+
+export function NewPushPage(): ReactNode {
+  const t = useTexts();
+  const { appId } = useParams({ from: '/frame/apps/$appId/pushes/new' });
+  const [draft, setDraft] = useState(EMPTY_DRAFT);
+  const [settled] = useDebouncedValue(draft, TYPING_MS);
+  const change: Change = (part) => {
+    setDraft((old) => ({ ...old, ...part }));
+  };
+  const { body, problem } = bodyOrProblem(settled);
+  const isReady = body !== undefined && draft.alert.trim() !== '' && (draft.when === 'now' || draft.at !== '');
+  const count = useRead(
+    consoleApi.countPushTargets,
+    { params: { appId }, body: { body: body ?? {} } },
+    { enabled: body !== undefined, everyMs: COUNT_EVERY_MS },
+  );
+  return (
+    <Page title={t.pushes.create}>
+      <Link to="/apps/$appId/pushes" params={{ appId }}>
+        {t.pushes.back}
+      </Link>
+      <Panel title={t.newPush.who}>
+        <Who draft={draft} change={change} />
+        {problem === undefined ? (
+          <Answer of={count} lines={1}>
+            {(audience) => <Audience audience={audience} />}
+          </Answer>
+        ) : (
+          <Text size="sm" c="bad" role="alert">
+            {t.newPush.noJson} <bdi lang="en">{problem}</bdi>
+          </Text>
+        )}
+      </Panel>
+      <Panel title={t.newPush.what}>
+        <What draft={draft} change={change} />
+        {isReady && <Preview appId={appId} body={body} />}
+      </Panel>
+      <Panel title={t.newPush.when}>
+        <Times draft={draft} change={change} />
+        <SendButton appId={appId} body={isReady ? body : undefined} count={count.data?.total} />
+      </Panel>
+    </Page>
+  );
+}
+
+function Who({ draft, change }: StepProps): ReactNode {
+  const t = useTexts();
+  return (
+    <Stack gap="sm">
+      <Radio.Group
+        aria-label={t.newPush.who}
+        value={draft.audience}
+        onChange={(audience) => {
+          change({ audience });
+        }}
+      >
+        <Group gap="lg">
+          {(['all', 'channels', 'where'] as const).map((value) => (
+            <Radio key={value} value={value} label={t.newPush.audiences[value]} />
+          ))}
+        </Group>
+      </Radio.Group>
+      {draft.audience === 'channels' && (
+        <TextInput
+          label={t.newPush.audiences.channels}
+          description={t.newPush.channelsSays}
+          value={draft.channels}
+          onChange={(event) => {
+            change({ channels: event.currentTarget.value });
+          }}
+        />
+      )}
+      {draft.audience === 'where' && (
+        <Textarea
+          label={t.newPush.where}
+          description={t.newPush.whereSays}
+          rows={3}
+          className="code"
+          value={draft.where}
+          onChange={(event) => {
+            change({ where: event.currentTarget.value });
+          }}
+        />
+      )}
+    </Stack>
+  );
+}
+
+/** How many devices the push would reach now. */
+function Audience({ audience }: { readonly audience: RouteReply<typeof consoleApi.countPushTargets> }): ReactNode {
+  const t = useTexts();
+  const { number } = useFormats();
+  const { total, isExact, platforms, leftOut, unreachable } = audience;
+  const left = [
+    leftOut.notSeen > 0 && t.newPush.notSeen(number(leftOut.notSeen)),
+    leftOut.invalid > 0 && t.newPush.invalid(number(leftOut.invalid)),
+    unreachable > 0 && t.newPush.unreachable(number(unreachable)),
+  ].filter((each) => each !== false);
+  return (
+    <Stack gap={2} role="status">
+      <Text size="sm">
+        <strong data-audience={total}>{t.newPush.devices(total, number(total), isExact)}</strong>{' '}
+        {Object.entries(platforms)
+          .map(([platform, devices]) => `${platform} ${number(devices)}`)
+          .join(' · ')}
+      </Text>
+      {left.map((each) => (
+        <Text key={each} size="sm" c="dimmed">
+          {each}
+        </Text>
+      ))}
+    </Stack>
+  );
+}
+
+function What({ draft, change }: StepProps): ReactNode {
+  const t = useTexts();
+  return (
+    <SimpleGrid cols={{ base: 1, md: 2 }}>
+      <Stack gap="sm">
+        <TextInput
+          label={t.newPush.title}
+          value={draft.title}
+          onChange={(event) => {
+            change({ title: event.currentTarget.value });
+          }}
+        />
+        <Textarea
+          label={t.newPush.text}
+          required
+          rows={3}
+          value={draft.alert}
+          onChange={(event) => {
+            change({ alert: event.currentTarget.value });
+          }}
+        />
+      </Stack>
+      <Textarea
+        label={t.newPush.more}
+        description={t.newPush.moreSays}
+        rows={5}
+        className="code"
+        value={draft.more}
+        onChange={(event) => {
+          change({ more: event.currentTarget.value });
+        }}
+      />
+    </SimpleGrid>
+  );
+}
+
+function Preview({ appId, body }: { readonly appId: string; readonly body: Record<string, unknown> }): ReactNode {
+  const t = useTexts();
+  const { number } = useFormats();
+  const preview = useRead(consoleApi.previewPush, { params: { appId }, body: { body } });
+  return (
+    <Answer of={preview} lines={3}>
+      {({ bodies, bytes, maxBytes, problems }) => (
+        <Stack gap="xs">
+          <Text size="sm" {...(bytes > maxBytes ? { c: 'bad' } : { c: 'dimmed' })}>
+            {t.newPush.bytes(number(bytes), number(maxBytes))}
+          </Text>
+          {problems.map((problem) => (
+            <Text key={problem} size="sm" c="bad" lang="en">
+              {problem}
+            </Text>
+          ))}
+          <SimpleGrid cols={{ base: 1, md: Math.min(3, Object.keys(bodies).length) }}>
+            {Object.entries(bodies).map(([platform, text]) => (
+              <Stack key={platform} gap={2}>
+                <Text size="sm" fw={600}>
+                  {platform === 'default' ? t.newPush.everyDevice : platform}
+                </Text>
+                <Code block className="wrap">
+                  {text}
+                </Code>
+              </Stack>
+            ))}
+          </SimpleGrid>
+        </Stack>
+      )}
+    </Answer>
+  );
+}
+
+function Times({ draft, change }: StepProps): ReactNode {
+  const t = useTexts();
+  return (
+    <Group gap="lg" align="flex-end">
+      <Radio.Group
+        aria-label={t.newPush.when}
+        value={draft.when}
+        onChange={(when) => {
+          change({ when });
+        }}
+      >
+        <Group gap="lg" pb={8}>
+          <Radio value="now" label={t.newPush.now} />
+          <Radio value="later" label={t.newPush.later} />
+        </Group>
+      </Radio.Group>
+      {draft.when === 'later' && (
+        <TextInput
+          label={t.newPush.at(Intl.DateTimeFormat().resolvedOptions().timeZone)}
+          type="datetime-local"
+          value={draft.at}
+          onChange={(event) => {
+            change({ at: event.currentTarget.value });
+          }}
+        />
+      )}
+      <NativeSelect
+        label={t.newPush.expires}
+        value={draft.expiresAfterHours}
+        data={['', '1', '6', '24', '72'].map((value) => ({
+          value,
+          label: value === '' ? t.newPush.byDefault : t.newPush.hours(Number(value)),
+        }))}
+        onChange={(event) => {
+          change({ expiresAfterHours: event.currentTarget.value });
+        }}
+      />
+    </Group>
+  );
+}
+
+interface SendProps {
+  readonly appId: string;
+  readonly body: Record<string, unknown> | undefined;
+  readonly count: number | undefined;
+}
+
+/** Sends with a request id that was drawn for this form: a second press sends no second push. */
+function SendButton({ appId, body, count }: SendProps): ReactNode {
+  const t = useTexts();
+  const { number } = useFormats();
+  const navigate = useNavigate();
+  const send = useAct(consoleApi.sendPush);
+  const [requestId] = useState(() => crypto.randomUUID());
+  const [isAsking, setAsking] = useState(false);
+  const command = commandOf(appId, body ?? {});
+  return (
+    <Stack gap="sm" align="flex-start">
+      <Button
+        size="sm"
+        disabled={body === undefined || count === undefined || count === 0}
+        onClick={() => {
+          setAsking(true);
+        }}
+      >
+        {count === undefined ? t.newPush.send : t.newPush.sendTo(count, number(count))}
+      </Button>
+      {body !== undefined && (
+        <Group gap={4} wrap="nowrap" maw="100%">
+          <Code className="wrap">{command}</Code>
+          <CopyButton value={command} />
+        </Group>
+      )}
+      {isAsking && body !== undefined && count !== undefined && (
+        <Confirm
+          title={t.newPush.send}
+          says={t.newPush.sendSays(count, number(count))}
+          button={t.newPush.send}
+          {...(count > TYPED_ABOVE ? { typed: String(count) } : {})}
+          onConfirm={async () => {
+            const { objectId } = await send.mutateAsync({
+              params: { appId },
+              body: { body: { ...body, req_id: requestId } },
+            });
+            await navigate({ to: '/apps/$appId/pushes/$pushId', params: { appId, pushId: objectId } });
+          }}
+          onClose={() => {
+            setAsking(false);
+          }}
+        />
+      )}
+    </Stack>
+  );
+}

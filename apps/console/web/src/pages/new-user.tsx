@@ -1,0 +1,62 @@
+import { Button, Group, Modal, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { consoleApi } from '#console-api';
+import { useAct } from '../api/queries';
+import { Failure } from '../parts/panel';
+import { useTexts } from '../texts/texts';
+
+export function NewUser({ appId, onClose }: { readonly appId: string; readonly onClose: () => void }): ReactNode {
+  const t = useTexts();
+  const create = useAct(consoleApi.createUser);
+  const navigate = useNavigate();
+  const form = useForm({
+    initialValues: { username: '', password: '', email: '', mobilePhoneNumber: '' },
+    validate: {
+      username: (value) => (value.trim() === '' ? t.access.nameWanted : null),
+      password: (value) => (value === '' ? t.access.passwordWanted : null),
+    },
+  });
+  const submit = form.onSubmit(({ username, password, email, mobilePhoneNumber }) => {
+    const body = {
+      username,
+      password,
+      ...(email === '' ? {} : { email }),
+      ...(mobilePhoneNumber === '' ? {} : { mobilePhoneNumber }),
+    };
+    create.mutate(
+      { params: { appId }, body },
+      {
+        onSuccess: ({ user }) =>
+          void navigate({ to: '/apps/$appId/users/$userId', params: { appId, userId: user.objectId } }),
+      },
+    );
+  });
+  return (
+    <Modal opened onClose={onClose} title={t.users.create} closeButtonProps={{ 'aria-label': t.acts.close }}>
+      <form onSubmit={submit} noValidate autoComplete="off">
+        <Stack gap="sm">
+          <TextInput label={t.users.fields.username} data-autofocus {...form.getInputProps('username')} />
+          <PasswordInput
+            label={t.access.password}
+            autoComplete="new-password"
+            visibilityToggleButtonProps={{ 'aria-label': t.access.showPassword }}
+            {...form.getInputProps('password')}
+          />
+          <TextInput label={t.users.fields.email} type="email" {...form.getInputProps('email')} />
+          <TextInput label={t.users.fields.phone} type="tel" {...form.getInputProps('mobilePhoneNumber')} />
+          {create.error !== null && <Failure error={create.error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {t.acts.cancel}
+            </Button>
+            <Button type="submit" loading={create.isPending}>
+              {t.acts.create}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,351 @@
+import {
+  Alert,
+  Badge,
+  Button,
+  Checkbox,
+  Code,
+  Group,
+  Menu,
+  Modal,
+  NativeSelect,
+  Stack,
+  Text,
+  TextInput,
+} from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { type ReactNode, useState } from 'react';
+import { consoleApi, type Operator, ROLES, type RouteReply } from '#console-api';
+import { useAct, useRead, useSession } from '../api/queries';
+import { CopyButton } from '../parts/copy';
+import { Confirm, useNotices } from '../parts/dialogs';
+import { Icon } from '../parts/icon';
+import { Answer, Failure, Page, Panel } from '../parts/panel';
+import { LockedBadge } from '../parts/states';
+import { When } from '../parts/when';
+import { DataTable } from '../table/data-table';
+import { useFormats } from '../texts/format';
+import { useTexts } from '../texts/texts';
+
+type Link = RouteReply<typeof consoleApi.createOperatorLink>['link'];
+type Grants = Operator['grants'];
+
+export function OperatorsPage(): ReactNode {
+  const t = useTexts();
+  const operators = useRead(consoleApi.listOperators, {});
+  const [isInviting, setInviting] = useState(false);
+  const [link, setLink] = useState<Link>();
+  const [edited, setEdited] = useState<Operator>();
+  return (
+    <Page
+      title={t.pages.operators}
+      acts={
+        <Button
+          leftSection={<Icon name="add" size={16} />}
+          onClick={() => {
+            setInviting(true);
+          }}
+        >
+          {t.operators.invite}
+        </Button>
+      }
+    >
+      {link !== undefined && <LinkAlert link={link} />}
+      <Panel>
+        <Answer of={operators}>
+          {({ items }) => (
+            <DataTable
+              label={t.pages.operators}
+              rows={items}
+              idOf={({ id }) => id}
+              columns={[
+                { id: 'name', header: t.access.name, cell: ({ name }) => <bdi>{name}</bdi> },
+                { id: 'address', header: t.access.address, from: 'sm', cell: ({ address }) => <bdi>{address}</bdi> },
+                { id: 'rights', header: t.operators.rights, cell: (operator) => <Rights operator={operator} /> },
+                {
+                  id: 'state',
+                  header: t.users.state,
+                  from: 'sm',
+                  cell: ({ state, lockedUntil }) => (
+                    <Group gap={4}>
+                      <Badge color={state === 'active' ? 'good' : 'gray'}>{t.operators.states[state]}</Badge>
+                      <LockedBadge until={lockedUntil} />
+                    </Group>
+                  ),
+                },
+                {
+                  id: 'seen',
+                  header: t.operators.lastSeen,
+                  from: 'md',
+                  cell: ({ lastSeenAt }) => <When at={lastSeenAt} />,
+                },
+                {
+                  id: 'acts',
+                  header: t.table.acts,
+                  cell: (operator) => <OperatorActs operator={operator} show={setLink} edit={setEdited} />,
+                },
+              ]}
+            />
+          )}
+        </Answer>
+      </Panel>
+      {isInviting && (
+        <InviteDialog
+          show={setLink}
+          onClose={() => {
+            setInviting(false);
+          }}
+        />
+      )}
+      {edited !== undefined && (
+        <GrantsDialog
+          operator={edited}
+          onClose={() => {
+            setEdited(undefined);
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+/** A link that works once: it is shown now and never again. */
+function LinkAlert({ link }: { readonly link: Link }): ReactNode {
+  const t = useTexts();
+  const formats = useFormats();
+  return (
+    <Alert color="link" icon={<Icon name="key" />} title={t.operators.link} role="status">
+      <Stack gap="xs">
+        <Text size="sm">{t.operators.linkSays(formats.time(link.endsAt))}</Text>
+        <Group gap={4} wrap="nowrap">
+          <Code className="wrap" data-link>
+            {link.url}
+          </Code>
+          <CopyButton value={link.url} />
+        </Group>
+      </Stack>
+    </Alert>
+  );
+}
+
+function Rights({ operator: { isOwner, grants } }: { readonly operator: Operator }): ReactNode {
+  const t = useTexts();
+  if (isOwner) return <Badge>{t.operators.owner}</Badge>;
+  if (grants.length === 0) return '–';
+  return (
+    <Group gap={4}>
+      {grants.map(({ appId, role }) => (
+        <Badge key={appId} color="gray">
+          {appId === '*' ? t.operators.allApplications : appId}
+          {': '}
+          {t.operators.roles[role]}
+        </Badge>
+      ))}
+    </Group>
+  );
+}
+
+interface ActsProps {
+  readonly operator: Operator;
+  readonly show: (link: Link) => void;
+  readonly edit: (operator: Operator) => void;
+}
+
+function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
+  const t = useTexts();
+  const notices = useNotices();
+  const { operator: me } = useSession();
+  const change = useAct(consoleApi.changeOperator);
+  const end = useAct(consoleApi.endOperatorSessions);
+  const renew = useAct(consoleApi.createOperatorLink);
+  const [isAsking, setAsking] = useState(false);
+  const params = { operatorId: operator.id };
+  const isDisabled = operator.state === 'disabled';
+  const setDisabled = (isNowDisabled: boolean) => change.mutateAsync({ params, body: { isDisabled: isNowDisabled } });
+  const act = (work: () => Promise<unknown>) => () => {
+    work().catch(notices.failed);
+  };
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button variant="default" aria-label={t.operators.actsOf(operator.name)} px={6}>
+          <Icon name="more" size={16} />
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {!operator.isOwner && (
+          <Menu.Item
+            onClick={() => {
+              edit(operator);
+            }}
+          >
+            {t.operators.changeRights}
+          </Menu.Item>
+        )}
+        <Menu.Item
+          onClick={act(async () => {
+            const { link } = await renew.mutateAsync({ params });
+            show(link);
+          })}
+        >
+          {operator.state === 'invited' ? t.operators.newInvitation : t.operators.recover}
+        </Menu.Item>
+        <Menu.Item
+          onClick={act(async () => {
+            const { ended } = await end.mutateAsync({ params });
+            notices.done(t.operators.ended(ended));
+          })}
+        >
+          {t.operators.endSessions}
+        </Menu.Item>
+        {operator.id !== me?.id && (
+          <Menu.Item
+            color="bad"
+            onClick={() => {
+              if (isDisabled) act(() => setDisabled(false))();
+              else setAsking(true);
+            }}
+          >
+            {isDisabled ? t.operators.enable : t.operators.disable}
+          </Menu.Item>
+        )}
+      </Menu.Dropdown>
+      {isAsking && (
+        <Confirm
+          title={t.operators.disable}
+          says={t.operators.disableSays(operator.name)}
+          button={t.operators.disable}
+          onConfirm={async () => {
+            await setDisabled(true);
+            notices.undoable(t.acts.saved, () => setDisabled(false));
+          }}
+          onClose={() => {
+            setAsking(false);
+          }}
+        />
+      )}
+    </Menu>
+  );
+}
+
+interface GrantFieldsProps {
+  readonly grants: Grants;
+  readonly onChange: (grants: Grants) => void;
+}
+
+function GrantFields({ grants, onChange }: GrantFieldsProps): ReactNode {
+  const t = useTexts();
+  const { data } = useRead(consoleApi.listApplications, {});
+  const applications = [{ id: '*', name: t.operators.allApplications }, ...(data?.items ?? [])];
+  return (
+    <Stack gap="xs" role="group" aria-label={t.operators.rights}>
+      {applications.map(({ id, name }) => (
+        <NativeSelect
+          key={id}
+          label={name}
+          value={grants.find(({ appId }) => appId === id)?.role ?? ''}
+          data={[
+            { value: '', label: t.operators.noRole },
+            ...ROLES.map((value) => ({ value, label: t.operators.roles[value] })),
+          ]}
+          onChange={(event) => {
+            const role = ROLES.find((each) => each === event.currentTarget.value);
+            const others = grants.filter(({ appId }) => appId !== id);
+            onChange(role === undefined ? others : [...others, { appId: id, role }]);
+          }}
+        />
+      ))}
+    </Stack>
+  );
+}
+
+interface InviteProps {
+  readonly show: (link: Link) => void;
+  readonly onClose: () => void;
+}
+
+function InviteDialog({ show, onClose }: InviteProps): ReactNode {
+  const t = useTexts();
+  const invite = useAct(consoleApi.inviteOperator);
+  const [isOwner, setOwner] = useState(false);
+  const [grants, setGrants] = useState<Grants>([]);
+  const form = useForm({
+    initialValues: { name: '', address: '' },
+    validate: {
+      name: (value) => (value.trim() === '' ? t.access.nameWanted : null),
+      address: (value) => (/^[^\s@]+@[^\s@]+$/.test(value) ? null : t.access.addressWanted),
+    },
+  });
+  const submit = form.onSubmit(({ name, address }) => {
+    invite.mutate(
+      { body: { name, address, isOwner, grants: isOwner ? [] : grants } },
+      {
+        onSuccess: ({ link }) => {
+          show(link);
+          onClose();
+        },
+      },
+    );
+  });
+  return (
+    <Modal opened onClose={onClose} title={t.operators.invite} closeButtonProps={{ 'aria-label': t.acts.close }}>
+      <form onSubmit={submit} noValidate>
+        <Stack gap="sm">
+          <TextInput label={t.access.name} data-autofocus {...form.getInputProps('name')} />
+          <TextInput label={t.access.address} type="email" {...form.getInputProps('address')} />
+          <Checkbox
+            label={t.operators.owner}
+            description={t.operators.ownerSays}
+            checked={isOwner}
+            onChange={(event) => {
+              setOwner(event.currentTarget.checked);
+            }}
+          />
+          {!isOwner && <GrantFields grants={grants} onChange={setGrants} />}
+          {invite.error !== null && <Failure error={invite.error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {t.acts.cancel}
+            </Button>
+            <Button type="submit" loading={invite.isPending}>
+              {t.operators.invite}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+function GrantsDialog({ operator, onClose }: { readonly operator: Operator; readonly onClose: () => void }): ReactNode {
+  const t = useTexts();
+  const notices = useNotices();
+  const change = useAct(consoleApi.setGrants);
+  const [grants, setGrants] = useState(operator.grants);
+  const params = { operatorId: operator.id };
+  const save = async () => {
+    await change.mutateAsync({ params, body: { grants } });
+    notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { grants: operator.grants } }));
+    onClose();
+  };
+  return (
+    <Modal opened onClose={onClose} title={t.operators.changeRights} closeButtonProps={{ 'aria-label': t.acts.close }}>
+      <Stack gap="sm">
+        <GrantFields grants={grants} onChange={setGrants} />
+        {change.error !== null && <Failure error={change.error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {t.acts.cancel}
+          </Button>
+          <Button
+            loading={change.isPending}
+            onClick={() => {
+              save().catch(() => undefined);
+            }}
+          >
+            {t.acts.save}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

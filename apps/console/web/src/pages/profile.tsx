@@ -1,0 +1,184 @@
+import { Badge, Button, Group, NativeSelect, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { consoleApi } from '#console-api';
+import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
+import { useNotices } from '../parts/dialogs';
+import { Answer, Failure, Page, Panel } from '../parts/panel';
+import { When } from '../parts/when';
+import { DataTable } from '../table/data-table';
+import { useTexts } from '../texts/texts';
+
+const MIN_PASSWORD_LENGTH = 12;
+
+export function ProfilePage(): ReactNode {
+  const t = useTexts();
+  const { operator } = useSession();
+  return (
+    <Page title={t.pages.profile}>
+      {operator !== null && <OwnFields name={operator.name} zone={operator.timeZone} address={operator.address} />}
+      <PasswordPanel />
+      <Sessions />
+      <Panel title={t.profile.keys}>
+        <dl className="facts">
+          {t.profile.shortcuts.map(([keys, says]) => (
+            <div key={keys}>
+              <dt>
+                <kbd>{keys}</kbd>
+              </dt>
+              <dd>{says}</dd>
+            </div>
+          ))}
+        </dl>
+      </Panel>
+    </Page>
+  );
+}
+
+interface OwnFieldsProps {
+  readonly name: string;
+  readonly address: string;
+  readonly zone: string | null;
+}
+
+function OwnFields({ name, address, zone }: OwnFieldsProps): ReactNode {
+  const t = useTexts();
+  const queries = useQueryClient();
+  const notices = useNotices();
+  const change = useAct(consoleApi.changeMe);
+  const form = useForm({
+    initialValues: { name, timeZone: zone ?? '' },
+    validate: { name: (value) => (value.trim() === '' ? t.access.nameWanted : null) },
+  });
+  const submit = form.onSubmit((values) => {
+    change.mutate(
+      { body: { name: values.name, timeZone: values.timeZone === '' ? null : values.timeZone } },
+      {
+        onSuccess: (session) => {
+          queries.setQueryData(sessionQuery.queryKey, session);
+          notices.done(t.acts.saved);
+        },
+      },
+    );
+  });
+  return (
+    <Panel title={t.profile.you}>
+      <form onSubmit={submit} noValidate>
+        <Stack gap="sm" maw="28rem">
+          <TextInput label={t.access.name} {...form.getInputProps('name')} />
+          <TextInput label={t.access.address} value={address} readOnly />
+          <NativeSelect
+            label={t.profile.zone}
+            data={[{ value: '', label: t.profile.browserZone }, ...Intl.supportedValuesOf('timeZone')]}
+            {...form.getInputProps('timeZone')}
+          />
+          {change.error !== null && <Failure error={change.error} />}
+          <Group>
+            <Button type="submit" loading={change.isPending} disabled={!form.isDirty()}>
+              {t.acts.save}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Panel>
+  );
+}
+
+function PasswordPanel(): ReactNode {
+  const t = useTexts();
+  const queries = useQueryClient();
+  const notices = useNotices();
+  const change = useAct(consoleApi.changeMyPassword);
+  const form = useForm({
+    initialValues: { oldPassword: '', newPassword: '' },
+    validate: {
+      oldPassword: (value) => (value === '' ? t.access.passwordWanted : null),
+      newPassword: (value) =>
+        value.length < MIN_PASSWORD_LENGTH ? t.access.passwordTooShort(MIN_PASSWORD_LENGTH) : null,
+    },
+  });
+  const submit = form.onSubmit((body) => {
+    change.mutate(
+      { body },
+      {
+        onSuccess: (session) => {
+          queries.setQueryData(sessionQuery.queryKey, session);
+          form.reset();
+          notices.done(t.profile.passwordChanged);
+        },
+      },
+    );
+  });
+  const toggle = { visibilityToggleButtonProps: { 'aria-label': t.access.showPassword } };
+  return (
+    <Panel title={t.access.password}>
+      <form onSubmit={submit} noValidate>
+        <Stack gap="sm" maw="28rem">
+          <PasswordInput
+            label={t.profile.oldPassword}
+            autoComplete="current-password"
+            {...toggle}
+            {...form.getInputProps('oldPassword')}
+          />
+          <PasswordInput
+            label={t.access.newPassword}
+            description={t.access.passwordRule(MIN_PASSWORD_LENGTH)}
+            autoComplete="new-password"
+            {...toggle}
+            {...form.getInputProps('newPassword')}
+          />
+          {change.error !== null && <Failure error={change.error} />}
+          <Group>
+            <Button type="submit" variant="default" loading={change.isPending}>
+              {t.profile.changePassword}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Panel>
+  );
+}
+
+function Sessions(): ReactNode {
+  const t = useTexts();
+  const sessions = useRead(consoleApi.listMySessions, {});
+  const end = useAct(consoleApi.endMySession);
+  return (
+    <Panel title={t.profile.sessions}>
+      <Text size="sm">{t.profile.sessionsSays}</Text>
+      <Answer of={sessions}>
+        {({ items }) => (
+          <DataTable
+            label={t.profile.sessions}
+            rows={items}
+            idOf={({ id }) => id}
+            columns={[
+              { id: 'browser', header: t.profile.browser, cell: ({ browser }) => <bdi>{browser}</bdi> },
+              { id: 'network', header: t.profile.network, from: 'sm', cell: ({ network }) => network },
+              { id: 'usedAt', header: t.profile.used, cell: ({ usedAt }) => <When at={usedAt} /> },
+              {
+                id: 'acts',
+                header: t.table.acts,
+                cell: ({ id, isCurrent }) =>
+                  isCurrent ? (
+                    <Badge color="good">{t.profile.thisOne}</Badge>
+                  ) : (
+                    <Button
+                      variant="default"
+                      onClick={() => {
+                        end.mutate({ params: { sessionId: id } });
+                      }}
+                    >
+                      {t.profile.end}
+                    </Button>
+                  ),
+              },
+            ]}
+          />
+        )}
+      </Answer>
+      {end.error !== null && <Failure error={end.error} />}
+    </Panel>
+  );
+}

@@ -1,0 +1,318 @@
+import { Button, Code, Group, Modal, Stack, Table, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { consoleApi, type RoleDetails } from '#console-api';
+import { useAct, useMay, useRead } from '../api/queries';
+import { AclEditor } from '../parts/acl-editor';
+import { Confirm, useNotices } from '../parts/dialogs';
+import { Icon } from '../parts/icon';
+import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
+import { When } from '../parts/when';
+import { DataTable, Pager } from '../table/data-table';
+import { useTexts } from '../texts/texts';
+
+const FROM = '/frame/apps/$appId/roles';
+
+export function RolesPage(): ReactNode {
+  const t = useTexts();
+  const { appId } = useParams({ from: FROM });
+  const { q, after } = useSearch({ from: FROM });
+  const may = useMay(appId);
+  const navigate = useNavigate({ from: '/apps/$appId/roles' });
+  const [isNewOpen, setNewOpen] = useState(false);
+  const roles = useRead(consoleApi.listRoles, {
+    params: { appId },
+    query: { ...(q === undefined ? {} : { text: q }), ...(after === undefined ? {} : { after }) },
+  });
+  const button = may('roles.write') && (
+    <Button
+      leftSection={<Icon name="add" size={16} />}
+      onClick={() => {
+        setNewOpen(true);
+      }}
+    >
+      {t.roles.create}
+    </Button>
+  );
+  return (
+    <Page title={t.pages.roles} acts={button}>
+      <Panel>
+        <TextInput
+          label={t.roles.search}
+          type="search"
+          maw="24rem"
+          defaultValue={q ?? ''}
+          onChange={(event) => {
+            const text = event.currentTarget.value;
+            void navigate({ search: { q: text === '' ? undefined : text }, replace: true });
+          }}
+        />
+        <Answer of={roles}>
+          {({ items, next }) => (
+            <>
+              {items.length === 0 ? (
+                <Empty title={t.roles.none} says={t.roles.noneSays} />
+              ) : (
+                <DataTable
+                  label={t.pages.roles}
+                  rows={items}
+                  idOf={({ objectId }) => objectId}
+                  columns={[
+                    {
+                      id: 'name',
+                      header: t.roles.name,
+                      cell: ({ objectId, name }) => (
+                        <Link to="/apps/$appId/roles/$roleId" params={{ appId, roleId: objectId }}>
+                          {name}
+                        </Link>
+                      ),
+                    },
+                    { id: 'updatedAt', header: t.common.updatedAt, cell: ({ updatedAt }) => <When at={updatedAt} /> },
+                  ]}
+                />
+              )}
+              <Pager next={next} isFirst={after === undefined} />
+            </>
+          )}
+        </Answer>
+      </Panel>
+      {isNewOpen && (
+        <NewRole
+          appId={appId}
+          onClose={() => {
+            setNewOpen(false);
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+function NewRole({ appId, onClose }: { readonly appId: string; readonly onClose: () => void }): ReactNode {
+  const t = useTexts();
+  const create = useAct(consoleApi.createRole);
+  const navigate = useNavigate();
+  const form = useForm({
+    initialValues: { name: '' },
+    validate: { name: (value) => (/^[A-Za-z0-9_]{1,128}$/.test(value) ? null : t.roles.nameRule) },
+  });
+  const submit = form.onSubmit(({ name }) => {
+    create.mutate(
+      { params: { appId }, body: { name, ACL: { '*': { read: true } } } },
+      {
+        onSuccess: ({ role }) =>
+          void navigate({ to: '/apps/$appId/roles/$roleId', params: { appId, roleId: role.objectId } }),
+      },
+    );
+  });
+  return (
+    <Modal opened onClose={onClose} title={t.roles.create} closeButtonProps={{ 'aria-label': t.acts.close }}>
+      <form onSubmit={submit} noValidate>
+        <Stack gap="sm">
+          <TextInput
+            label={t.roles.name}
+            description={t.roles.nameRule}
+            data-autofocus
+            {...form.getInputProps('name')}
+          />
+          {create.error !== null && <Failure error={create.error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {t.acts.cancel}
+            </Button>
+            <Button type="submit" loading={create.isPending}>
+              {t.acts.create}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+export function RolePage(): ReactNode {
+  const t = useTexts();
+  const { appId, roleId } = useParams({ from: '/frame/apps/$appId/roles/$roleId' });
+  const may = useMay(appId);
+  const navigate = useNavigate();
+  const answer = useRead(consoleApi.getRole, { params: { appId, roleId } });
+  const remove = useAct(consoleApi.deleteRole);
+  const [isAsking, setAsking] = useState(false);
+  const name = answer.data?.role.name ?? roleId;
+  return (
+    <Page
+      title={name}
+      acts={
+        may('roles.write') && (
+          <Button
+            color="bad"
+            variant="light"
+            onClick={() => {
+              setAsking(true);
+            }}
+          >
+            {t.roles.delete}
+          </Button>
+        )
+      }
+    >
+      <Link to="/apps/$appId/roles" params={{ appId }}>
+        {t.roles.back}
+      </Link>
+      <Answer of={answer}>{({ role }) => <RolePanels appId={appId} role={role} />}</Answer>
+      {isAsking && (
+        <Confirm
+          title={t.roles.delete}
+          says={t.roles.deleteSays}
+          button={t.acts.delete}
+          typed={name}
+          onConfirm={async () => {
+            await remove.mutateAsync({ params: { appId, roleId } });
+            await navigate({ to: '/apps/$appId/roles', params: { appId } });
+          }}
+          onClose={() => {
+            setAsking(false);
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+interface RoleProps {
+  readonly appId: string;
+  readonly role: RoleDetails;
+}
+
+function RolePanels({ appId, role }: RoleProps): ReactNode {
+  const t = useTexts();
+  const may = useMay(appId);
+  const notices = useNotices();
+  const change = useAct(consoleApi.changeRole);
+  const params = { appId, roleId: role.objectId };
+  const [acl, setAcl] = useState<Record<string, unknown>>();
+  const swap = (kind: 'Users' | 'Roles', id: string, isAdded: boolean) =>
+    change.mutateAsync({ params, body: { [`${isAdded ? 'add' : 'remove'}${kind}`]: [id] } });
+  const act = async (kind: 'Users' | 'Roles', id: string, isAdded: boolean) => {
+    await swap(kind, id, isAdded);
+    notices.undoable(t.acts.saved, () => swap(kind, id, !isAdded));
+  };
+  const saveAcl = async (ACL: Record<string, unknown>) => {
+    await change.mutateAsync({ params, body: { ACL } });
+    notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { ACL: role.ACL } }));
+    setAcl(undefined);
+  };
+  return (
+    <Stack>
+      {change.error !== null && <Failure error={change.error} />}
+      <Members
+        title={t.roles.users}
+        add={t.roles.addUser}
+        members={role.users.map(({ objectId, username }) => ({ id: objectId, name: username ?? objectId }))}
+        isReadOnly={!may('roles.write')}
+        act={(id, isAdded) => void act('Users', id, isAdded).catch(() => undefined)}
+      />
+      <Members
+        title={t.roles.roles}
+        add={t.roles.addRole}
+        members={role.roles.map(({ objectId, name }) => ({ id: objectId, name }))}
+        isReadOnly={!may('roles.write')}
+        act={(id, isAdded) => void act('Roles', id, isAdded).catch(() => undefined)}
+      />
+      <Panel title={t.acl.title}>
+        <AclEditor value={acl ?? role.ACL} onChange={setAcl} isReadOnly={!may('roles.write')} />
+        {acl !== undefined && (
+          <Group>
+            <Button
+              loading={change.isPending}
+              onClick={() => {
+                saveAcl(acl).catch(() => undefined);
+              }}
+            >
+              {t.acts.save}
+            </Button>
+            <Button
+              variant="default"
+              onClick={() => {
+                setAcl(undefined);
+              }}
+            >
+              {t.acts.discard}
+            </Button>
+          </Group>
+        )}
+      </Panel>
+    </Stack>
+  );
+}
+
+interface MembersProps {
+  readonly title: string;
+  readonly add: string;
+  readonly members: readonly { readonly id: string; readonly name: string }[];
+  readonly isReadOnly: boolean;
+  readonly act: (id: string, isAdded: boolean) => void;
+}
+
+function Members({ title, add, members, isReadOnly, act }: MembersProps): ReactNode {
+  const t = useTexts();
+  const [id, setId] = useState('');
+  return (
+    <Panel title={title}>
+      {members.length === 0 ? (
+        <Empty title={t.roles.noMembers} />
+      ) : (
+        <Table aria-label={title} maw="40rem">
+          <Table.Tbody>
+            {members.map((member) => (
+              <Table.Tr key={member.id}>
+                <Table.Th scope="row">
+                  <bdi>{member.name}</bdi>
+                </Table.Th>
+                <Table.Td>
+                  <Code>{member.id}</Code>
+                </Table.Td>
+                <Table.Td>
+                  {!isReadOnly && (
+                    <Button
+                      variant="subtle"
+                      aria-label={t.acl.remove(member.name)}
+                      onClick={() => {
+                        act(member.id, false);
+                      }}
+                    >
+                      <Icon name="close" size={16} />
+                    </Button>
+                  )}
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      )}
+      {!isReadOnly && (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (id.trim() !== '') act(id.trim(), true);
+            setId('');
+          }}
+        >
+          <Group gap="xs" align="flex-end">
+            <TextInput
+              label={add}
+              value={id}
+              onChange={(event) => {
+                setId(event.currentTarget.value);
+              }}
+            />
+            <Button type="submit" variant="default">
+              {t.acts.add}
+            </Button>
+          </Group>
+        </form>
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,214 @@
+import { Badge, Button, Group, Stack, Switch, Tabs, Text, Textarea, TextInput } from '@mantine/core';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { type ApplicationDetails, consoleApi } from '#console-api';
+import { useAct, useMay, useRead } from '../api/queries';
+import { useNotices } from '../parts/dialogs';
+import { Answer, Failure, Page, Panel } from '../parts/panel';
+import { useTexts } from '../texts/texts';
+import { PlatformsTab, TextMessagesTab } from './credentials';
+import { KeysTab } from './keys';
+import { VendorsTab } from './vendors';
+
+const FROM = '/frame/apps/$appId/settings';
+const TABS = ['general', 'keys', 'platforms', 'texts', 'vendors'] as const;
+
+export function SettingsPage(): ReactNode {
+  const t = useTexts();
+  const { appId } = useParams({ from: FROM });
+  const { tab = 'general' } = useSearch({ from: FROM });
+  const navigate = useNavigate({ from: '/apps/$appId/settings' });
+  const answer = useRead(consoleApi.getApplication, { params: { appId } });
+  return (
+    <Page title={t.pages.settings}>
+      <Tabs
+        value={tab}
+        keepMounted={false}
+        onChange={(value) => void navigate({ search: { tab: TABS.find((each) => each === value) } })}
+      >
+        <Tabs.List mb="md" className="tabs">
+          {TABS.map((each) => (
+            <Tabs.Tab key={each} value={each}>
+              {t.settings.tabs[each]}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Answer of={answer} lines={10}>
+          {({ application }) => (
+            <>
+              <Tabs.Panel value="general">
+                <GeneralTab application={application} />
+              </Tabs.Panel>
+              <Tabs.Panel value="keys">
+                <KeysTab application={application} />
+              </Tabs.Panel>
+            </>
+          )}
+        </Answer>
+        <Tabs.Panel value="platforms">
+          <PlatformsTab appId={appId} />
+        </Tabs.Panel>
+        <Tabs.Panel value="texts">
+          <TextMessagesTab appId={appId} />
+        </Tabs.Panel>
+        <Tabs.Panel value="vendors">
+          <VendorsTab appId={appId} />
+        </Tabs.Panel>
+      </Tabs>
+    </Page>
+  );
+}
+
+interface ApplicationProps {
+  readonly application: ApplicationDetails;
+}
+
+type Setting = ApplicationDetails['settings'][number];
+
+function GeneralTab({ application }: ApplicationProps): ReactNode {
+  const t = useTexts();
+  return (
+    <Panel>
+      <Stack gap="md">
+        {application.settings.map((setting) => (
+          <SettingField key={`${setting.name} ${setting.value}`} appId={application.id} setting={setting} />
+        ))}
+        {application.secretSettings.map(({ name, isSet, description }) => (
+          <SecretField key={name} appId={application.id} name={name} isSet={isSet} description={description} />
+        ))}
+        <Text size="sm" c="dimmed">
+          {t.settings.says}
+        </Text>
+      </Stack>
+    </Panel>
+  );
+}
+
+/** The page's own text for a setting that it knows, else the server's. */
+function useDescription(name: string, description: string): string {
+  const known: Readonly<Record<string, string | undefined>> = useTexts().settings.known;
+  return known[name] ?? description;
+}
+
+/** Saves at once, with Undo. */
+function SettingField({ appId, setting }: { readonly appId: string; readonly setting: Setting }): ReactNode {
+  const t = useTexts();
+  const may = useMay(appId);
+  const notices = useNotices();
+  const change = useAct(consoleApi.changeSetting);
+  const [value, setValue] = useState(setting.value);
+  const { name, kind, isDefault } = setting;
+  const description = useDescription(name, setting.description);
+  const params = { appId, name };
+  const save = async (next: string) => {
+    await change.mutateAsync({ params, body: { value: next } });
+    notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { value: setting.value } }));
+  };
+  const store = (next: string) => {
+    save(next).catch(() => undefined);
+  };
+  const mayWrite = may('settings.write');
+  const label = (
+    <Group gap="xs" component="span">
+      <span>{name}</span>
+      {!isDefault && <Badge component="span">{t.settings.changed}</Badge>}
+    </Group>
+  );
+  const typed = {
+    label,
+    description,
+    value,
+    readOnly: !mayWrite,
+    onChange: (event: { currentTarget: { value: string } }) => {
+      setValue(event.currentTarget.value);
+    },
+  };
+  return (
+    <Stack gap={4} maw="48rem">
+      {kind === 'flag' && (
+        <Switch
+          label={label}
+          description={description}
+          checked={value === 'true'}
+          disabled={!mayWrite || change.isPending}
+          onChange={(event) => {
+            store(String(event.currentTarget.checked));
+          }}
+        />
+      )}
+      {kind === 'text' && <TextInput {...typed} />}
+      {(kind === 'list' || kind === 'object') && <Textarea rows={3} className="code" {...typed} />}
+      {value !== setting.value && (
+        <Group gap="xs">
+          <Button
+            loading={change.isPending}
+            onClick={() => {
+              store(value);
+            }}
+          >
+            {t.acts.save}
+          </Button>
+          <Button
+            variant="default"
+            onClick={() => {
+              setValue(setting.value);
+            }}
+          >
+            {t.acts.discard}
+          </Button>
+        </Group>
+      )}
+      {change.error !== null && <Failure error={change.error} />}
+    </Stack>
+  );
+}
+
+interface SecretProps {
+  readonly appId: string;
+  readonly name: string;
+  readonly isSet: boolean;
+  readonly description: string;
+}
+
+function SecretField({ appId, name, isSet, description }: SecretProps): ReactNode {
+  const t = useTexts();
+  const may = useMay(appId);
+  const change = useAct(consoleApi.changeSetting);
+  const notices = useNotices();
+  const [value, setValue] = useState('');
+  const says = useDescription(name, description);
+  const save = async () => {
+    await change.mutateAsync({ params: { appId, name }, body: { value } });
+    setValue('');
+    notices.done(t.acts.saved);
+  };
+  return (
+    <Stack gap={4} maw="48rem">
+      <TextInput
+        label={name}
+        description={says}
+        type="password"
+        autoComplete="off"
+        placeholder={isSet ? t.settings.secretSet : t.settings.secretNotSet}
+        value={value}
+        readOnly={!may('settings.write')}
+        onChange={(event) => {
+          setValue(event.currentTarget.value);
+        }}
+      />
+      {value !== '' && (
+        <Group>
+          <Button
+            loading={change.isPending}
+            onClick={() => {
+              save().catch(() => undefined);
+            }}
+          >
+            {t.acts.save}
+          </Button>
+        </Group>
+      )}
+      {change.error !== null && <Failure error={change.error} />}
+    </Stack>
+  );
+}

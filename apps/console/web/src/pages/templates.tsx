@@ -1,0 +1,251 @@
+import { Badge, Button, Group, SegmentedControl, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { consoleApi, type RouteReply, TEMPLATE_KINDS } from '#console-api';
+import { useAct, useMay, useRead } from '../api/queries';
+import { Confirm, useNotices } from '../parts/dialogs';
+import { MailPreview } from '../parts/mail-preview';
+import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
+import { DataTable } from '../table/data-table';
+import { useTexts } from '../texts/texts';
+
+const TYPING_MS = 400;
+type Template = RouteReply<typeof consoleApi.getTemplate>['template'];
+type Parts = Partial<Pick<Template, 'subject' | 'html' | 'text'>>;
+
+export function TemplatesPage(): ReactNode {
+  const t = useTexts();
+  const { appId } = useParams({ from: '/frame/apps/$appId/templates' });
+  const navigate = useNavigate();
+  const [language, setLanguage] = useState('');
+  const templates = useRead(consoleApi.listTemplates, { params: { appId } });
+  return (
+    <Page title={t.pages.templates}>
+      <Panel>
+        <Answer of={templates}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <Empty title={t.templates.none} />
+            ) : (
+              <DataTable
+                label={t.pages.templates}
+                rows={items}
+                idOf={({ kind, language: tag }) => `${kind} ${tag}`}
+                columns={[
+                  {
+                    id: 'kind',
+                    header: t.messages.kind,
+                    cell: ({ kind, language: tag }) => (
+                      <Link to="/apps/$appId/templates/$kind/$language" params={{ appId, kind, language: tag }}>
+                        {t.messages.kinds[kind]}
+                      </Link>
+                    ),
+                  },
+                  { id: 'language', header: t.templates.language, cell: ({ language: tag }) => tag },
+                  {
+                    id: 'own',
+                    header: t.templates.origin,
+                    cell: ({ isOwn }) => (
+                      <Badge color={isOwn ? 'link' : 'gray'}>{isOwn ? t.templates.own : t.templates.builtIn}</Badge>
+                    ),
+                  },
+                ]}
+              />
+            )
+          }
+        </Answer>
+        <Group gap="xs" align="flex-end">
+          <TextInput
+            label={t.templates.otherLanguage}
+            placeholder="fr"
+            value={language}
+            onChange={(event) => {
+              setLanguage(event.currentTarget.value);
+            }}
+          />
+          {TEMPLATE_KINDS.map((kind) => (
+            <Button
+              key={kind}
+              variant="default"
+              disabled={!/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,3}$/.test(language)}
+              onClick={() =>
+                void navigate({ to: '/apps/$appId/templates/$kind/$language', params: { appId, kind, language } })
+              }
+            >
+              {t.messages.kinds[kind]}
+            </Button>
+          ))}
+        </Group>
+      </Panel>
+    </Page>
+  );
+}
+
+export function TemplatePage(): ReactNode {
+  const t = useTexts();
+  const { appId, kind, language } = useParams({ from: '/frame/apps/$appId/templates/$kind/$language' });
+  const known = TEMPLATE_KINDS.find((each) => each === kind);
+  if (known === undefined) return <Empty title={t.states.noPage} />;
+  return <KnownTemplate key={`${kind} ${language}`} appId={appId} kind={known} language={language} />;
+}
+
+interface TemplateProps {
+  readonly appId: string;
+  readonly kind: (typeof TEMPLATE_KINDS)[number];
+  readonly language: string;
+}
+
+function KnownTemplate(params: TemplateProps): ReactNode {
+  const t = useTexts();
+  const { appId, kind, language } = params;
+  const answer = useRead(consoleApi.getTemplate, { params: { appId, kind, language } });
+  return (
+    <Page title={`${t.messages.kinds[kind]} · ${language}`}>
+      <Group fz="sm">
+        <Link to="/apps/$appId/templates" params={{ appId }}>
+          {t.templates.back}
+        </Link>
+        {answer.data !== undefined && (
+          <Badge color={answer.data.template.isOwn ? 'link' : 'gray'}>
+            {answer.data.template.isOwn ? t.templates.own : t.templates.builtIn}
+          </Badge>
+        )}
+      </Group>
+      <Answer of={answer} lines={12}>
+        {({ template }) => <Editor params={params} template={template} />}
+      </Answer>
+    </Page>
+  );
+}
+
+interface EditorProps {
+  readonly params: TemplateProps;
+  readonly template: Template;
+}
+
+function Editor({ params, template }: EditorProps): ReactNode {
+  const t = useTexts();
+  const may = useMay(params.appId);
+  const [typed, setTyped] = useState<Parts>({});
+  const [shown, setShown] = useState<'html' | 'text'>('html');
+  const [settled] = useDebouncedValue(typed, TYPING_MS);
+  const preview = useRead(consoleApi.previewTemplate, { params, body: settled });
+  const fieldOf = (name: keyof Parts) => ({
+    value: typed[name] ?? template[name],
+    readOnly: !may('templates.write'),
+    onChange: (event: { currentTarget: { value: string } }) => {
+      const { value } = event.currentTarget;
+      setTyped((old) => ({ ...old, [name]: value }));
+    },
+  });
+  return (
+    <SimpleGrid cols={{ base: 1, lg: 2 }}>
+      <Panel title={t.templates.source}>
+        <TextInput label={t.templates.subject} {...fieldOf('subject')} />
+        <SegmentedControl
+          aria-label={t.templates.part}
+          value={shown}
+          data={[
+            { value: 'html', label: t.templates.html },
+            { value: 'text', label: t.templates.text },
+          ]}
+          onChange={(value) => {
+            setShown(value);
+          }}
+        />
+        <Textarea label={t.templates[shown]} rows={18} className="code" {...fieldOf(shown)} />
+        <TemplateActs
+          params={params}
+          template={template}
+          typed={typed}
+          clear={() => {
+            setTyped({});
+          }}
+        />
+      </Panel>
+      <Panel title={t.templates.preview}>
+        <Answer of={preview} lines={10}>
+          {({ mail }) => (
+            <Stack gap="xs">
+              <strong>{mail.subject}</strong>
+              {shown === 'html' ? <MailPreview html={mail.html} /> : <pre className="wrap mail-text">{mail.text}</pre>}
+            </Stack>
+          )}
+        </Answer>
+      </Panel>
+    </SimpleGrid>
+  );
+}
+
+interface ActsProps extends EditorProps {
+  readonly typed: Parts;
+  readonly clear: () => void;
+}
+
+function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode {
+  const t = useTexts();
+  const may = useMay(params.appId);
+  const notices = useNotices();
+  const save = useAct(consoleApi.setTemplate);
+  const reset = useAct(consoleApi.resetTemplate);
+  const test = useAct(consoleApi.sendTestMail);
+  const [isAsking, setAsking] = useState(false);
+  if (!may('templates.write')) return null;
+  const store = async () => {
+    await save.mutateAsync({ params, body: typed });
+    const { subject, html, text } = template;
+    notices.undoable(t.acts.saved, () =>
+      template.isOwn ? save.mutateAsync({ params, body: { subject, html, text } }) : reset.mutateAsync({ params }),
+    );
+    clear();
+  };
+  const sendTest = async () => {
+    const { recipient } = await test.mutateAsync({ params, body: typed });
+    notices.done(t.user.sentTo(recipient));
+  };
+  const isChanged = Object.keys(typed).length > 0;
+  return (
+    <Stack gap="xs">
+      {save.error !== null && <Failure error={save.error} />}
+      {test.error !== null && <Failure error={test.error} />}
+      <Group gap="xs">
+        <Button disabled={!isChanged} loading={save.isPending} onClick={() => void store().catch(() => undefined)}>
+          {t.acts.save}
+        </Button>
+        <Button variant="default" loading={test.isPending} onClick={() => void sendTest().catch(() => undefined)}>
+          {t.templates.test}
+        </Button>
+        {isChanged && (
+          <Button variant="default" onClick={clear}>
+            {t.acts.discard}
+          </Button>
+        )}
+        {template.isOwn && (
+          <Button
+            variant="default"
+            onClick={() => {
+              setAsking(true);
+            }}
+          >
+            {t.templates.reset}
+          </Button>
+        )}
+      </Group>
+      {isAsking && (
+        <Confirm
+          title={t.templates.reset}
+          says={t.templates.resetSays}
+          button={t.templates.reset}
+          onConfirm={async () => {
+            await reset.mutateAsync({ params });
+            clear();
+          }}
+          onClose={() => {
+            setAsking(false);
+          }}
+        />
+      )}
+    </Stack>
+  );
+}

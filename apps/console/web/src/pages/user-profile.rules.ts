@@ -1,0 +1,59 @@
+import type { UserDetails } from '#console-api';
+
+/** The fields of the form, as texts. */
+export interface Typed {
+  readonly username: string;
+  readonly email: string;
+  readonly mobilePhoneNumber: string;
+  /** The application's own fields as JSON. */
+  readonly fields: string;
+}
+
+const OWN = ['username', 'email', 'mobilePhoneNumber'] as const;
+const REMOVED = { __op: 'Delete' };
+
+export function typedOf({ username, email, mobilePhoneNumber, fields }: UserDetails): Typed {
+  return {
+    username: username ?? '',
+    email: email ?? '',
+    mobilePhoneNumber: mobilePhoneNumber ?? '',
+    fields: JSON.stringify(fields, undefined, 2),
+  };
+}
+
+/**
+ * What a save sends: the typed values that differ, and of the application's fields those that differ.
+ *
+ * @throws SyntaxError where the fields are no JSON object
+ */
+export function changesBetween(user: UserDetails, typed: Partial<Typed>): Record<string, unknown> {
+  const before = typedOf(user);
+  const own = OWN.filter((name) => typed[name] !== undefined && typed[name] !== before[name]).map((name) => [
+    name,
+    typed[name] === '' ? REMOVED : typed[name],
+  ]);
+  return {
+    ...(Object.fromEntries(own) as Record<string, unknown>),
+    ...(typed.fields === undefined ? {} : fieldChanges(user.fields, typed.fields)),
+  };
+}
+
+function fieldChanges(before: Readonly<Record<string, unknown>>, text: string): Record<string, unknown> {
+  const after: unknown = JSON.parse(text);
+  if (typeof after !== 'object' || after === null || Array.isArray(after)) throw new SyntaxError('not a JSON object');
+  const set = Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
+  const removed = Object.keys(before).filter((name) => !(name in after));
+  return Object.fromEntries<unknown>([...set, ...removed.map((name) => [name, REMOVED] as const)]);
+}
+
+/** The values of these fields: what an undo writes. */
+export function valuesOf(user: UserDetails, names: readonly string[]): Record<string, unknown> {
+  const all: Readonly<Record<string, unknown>> = {
+    ...user.fields,
+    username: user.username,
+    email: user.email,
+    mobilePhoneNumber: user.mobilePhoneNumber,
+    ACL: user.ACL,
+  };
+  return Object.fromEntries(names.map((name) => [name, all[name] ?? REMOVED]));
+}

@@ -1,0 +1,184 @@
+import { Alert, Button, Group, Stack, Table, Textarea, TextInput } from '@mantine/core';
+import { useHotkeys } from '@mantine/hooks';
+import { type ReactNode, useState } from 'react';
+import { consoleApi, type UserDetails } from '#console-api';
+import { call, CallError } from '../api/call';
+import { useAct, useMay } from '../api/queries';
+import { useNotices } from '../parts/dialogs';
+import { Icon } from '../parts/icon';
+import { Failure, Panel } from '../parts/panel';
+import { useTexts } from '../texts/texts';
+import { changesBetween, type Typed, typedOf, valuesOf } from './user-profile.rules';
+
+interface ProfileProps {
+  readonly appId: string;
+  readonly user: UserDetails;
+}
+
+/** The fields of a user. A save carries the time of the user that was read: it never overwrites what another has changed since. */
+export function ProfileForm({ appId, user }: ProfileProps): ReactNode {
+  const t = useTexts();
+  const may = useMay(appId);
+  const { base, typed, setTyped, conflict, error, isBusy, save, discard, take } = useProfile(appId, user);
+  const isChanged = Object.keys(typed).length > 0;
+  useHotkeys(
+    [
+      [
+        'mod+S',
+        () => {
+          if (isChanged) void save(base);
+        },
+      ],
+    ],
+    [],
+  );
+  const shown = { ...typedOf(base), ...typed };
+  const fieldOf = (name: keyof Typed) => ({
+    value: shown[name],
+    readOnly: !may('users.write'),
+    onChange: (event: { currentTarget: { value: string } }) => {
+      const { value } = event.currentTarget;
+      setTyped((old) => ({ ...old, [name]: value }));
+    },
+  });
+  return (
+    <Panel title={t.user.profile}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save(base);
+        }}
+      >
+        <Stack gap="sm">
+          <TextInput label={t.users.fields.username} {...fieldOf('username')} />
+          <TextInput label={t.users.fields.email} type="email" {...fieldOf('email')} />
+          <TextInput label={t.users.fields.phone} type="tel" {...fieldOf('mobilePhoneNumber')} />
+          <Textarea
+            label={t.user.fields}
+            description={t.user.fieldsSays}
+            autosize={false}
+            rows={8}
+            className="code"
+            {...fieldOf('fields')}
+          />
+          {error !== undefined && <Failure error={error} />}
+          {conflict !== undefined && (
+            <Conflict theirs={conflict} base={base} typed={typed} take={take} keep={() => void save(conflict)} />
+          )}
+          {may('users.write') && (
+            <Group gap="xs">
+              <Button type="submit" loading={isBusy} disabled={!isChanged || conflict !== undefined}>
+                {t.acts.save}
+              </Button>
+              <Button variant="default" disabled={!isChanged} onClick={discard}>
+                {t.acts.discard}
+              </Button>
+            </Group>
+          )}
+        </Stack>
+      </form>
+    </Panel>
+  );
+}
+
+/** `base`: the user on which the typed values are judged. `conflict`: the user as another operator has left it. */
+function useProfile(appId: string, user: UserDetails) {
+  const t = useTexts();
+  const notices = useNotices();
+  const change = useAct(consoleApi.changeUser);
+  const params = { appId, userId: user.objectId };
+  const [edited, setEdited] = useState<UserDetails>();
+  const [typed, setTyped] = useState<Partial<Typed>>({});
+  const [conflict, setConflict] = useState<UserDetails>();
+  const [error, setError] = useState<Error>();
+  // What arrives while values are typed does not move the ground below them.
+  const base = Object.keys(typed).length > 0 && edited !== undefined ? edited : user;
+  const discard = () => {
+    setTyped({});
+    setConflict(undefined);
+    setError(undefined);
+  };
+  const save = async (on: UserDetails) => {
+    setError(undefined);
+    try {
+      const changes = changesBetween(base, typed);
+      const reply = await change.mutateAsync({ params, body: { updatedAt: on.updatedAt, changes } });
+      const former = valuesOf(on, Object.keys(changes));
+      notices.undoable(t.acts.saved, () =>
+        change.mutateAsync({ params, body: { updatedAt: reply.user.updatedAt, changes: former } }),
+      );
+      discard();
+    } catch (failure) {
+      if (failure instanceof CallError && failure.name === 'NO_EFFECT') {
+        setConflict((await call(consoleApi.getUser, { params })).user);
+      } else setError(failure as Error);
+    }
+  };
+  const type = (next: (old: Partial<Typed>) => Partial<Typed>) => {
+    if (Object.keys(typed).length === 0) setEdited(user);
+    setTyped(next);
+  };
+  const take = (name: keyof Typed) => {
+    setTyped((old) => Object.fromEntries(Object.entries(old).filter(([each]) => each !== name)));
+    if (Object.keys(typed).length <= 1) discard();
+  };
+  return { base, typed, setTyped: type, conflict, error, isBusy: change.isPending, save, discard, take };
+}
+
+interface ConflictProps {
+  readonly theirs: UserDetails;
+  readonly base: UserDetails;
+  readonly typed: Partial<Typed>;
+  readonly take: (name: keyof Typed) => void;
+  readonly keep: () => void;
+}
+
+/** What another operator has changed beside what was typed here. */
+function Conflict({ theirs, base, typed, take, keep }: ConflictProps): ReactNode {
+  const t = useTexts();
+  const names: Readonly<Record<keyof Typed, string>> = {
+    ...t.users.fields,
+    mobilePhoneNumber: t.users.fields.phone,
+    fields: t.user.fields,
+  };
+  const before = typedOf(base);
+  const after = typedOf(theirs);
+  const rows = (Object.keys(before) as (keyof Typed)[]).filter((name) => before[name] !== after[name] || name in typed);
+  return (
+    <Alert color="warning" title={t.user.conflict} icon={<Icon name="warning" />} role="alert">
+      <Stack gap="xs" align="flex-start">
+        <Table>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>{t.user.field}</Table.Th>
+              <Table.Th>{t.user.theirs}</Table.Th>
+              <Table.Th>{t.user.yours}</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {rows.map((name) => (
+              <Table.Tr key={name}>
+                <Table.Th scope="row">{names[name]}</Table.Th>
+                <Table.Td className="wrap">{after[name]}</Table.Td>
+                <Table.Td className="wrap">
+                  {typed[name] ?? '–'}{' '}
+                  {name in typed && (
+                    <Button
+                      variant="default"
+                      onClick={() => {
+                        take(name);
+                      }}
+                    >
+                      {t.user.takeTheirs}
+                    </Button>
+                  )}
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+        <Button onClick={keep}>{t.user.keepMine}</Button>
+      </Stack>
+    </Alert>
+  );
+}

@@ -1,0 +1,346 @@
+import { Badge, Button, Group, List, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { consoleApi, type UserDetails } from '#console-api';
+import { useAct, useMay, useRead } from '../api/queries';
+import { CopyButton } from '../parts/copy';
+import { Confirm, useNotices } from '../parts/dialogs';
+import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
+import { LockedBadge } from '../parts/states';
+import { When } from '../parts/when';
+import { DataTable } from '../table/data-table';
+import { useFormats } from '../texts/format';
+import { useTexts } from '../texts/texts';
+import { AuditList } from './audit';
+import { DeviceList } from './devices';
+import { MessageList } from './messages';
+import { AccessForm } from './user-access';
+import { ProfileForm } from './user-profile';
+
+const FROM = '/frame/apps/$appId/users/$userId';
+const TABS = ['profile', 'access', 'accounts', 'messages', 'devices', 'history'] as const;
+
+export function UserPage(): ReactNode {
+  const t = useTexts();
+  const { appId, userId } = useParams({ from: FROM });
+  const { tab = 'profile' } = useSearch({ from: FROM });
+  const navigate = useNavigate({ from: '/apps/$appId/users/$userId' });
+  const may = useMay(appId);
+  const answer = useRead(consoleApi.getUser, { params: { appId, userId } });
+  const user = answer.data?.user;
+  const name = user?.username ?? userId;
+  return (
+    <Page
+      name={name}
+      title={<bdi>{name}</bdi>}
+      acts={user !== undefined && may('users.delete') && <DeleteButton appId={appId} user={user} />}
+    >
+      <Group gap="sm" fz="sm">
+        <Link to="/apps/$appId/users" params={{ appId }}>
+          {t.users.back}
+        </Link>
+        <Group gap={2}>
+          <span>{userId}</span>
+          <CopyButton value={userId} />
+        </Group>
+        <LockedBadge until={user?.lockedUntil ?? null} />
+      </Group>
+      <Tabs
+        value={tab}
+        keepMounted={false}
+        onChange={(value) => void navigate({ search: { tab: TABS.find((each) => each === value) } })}
+      >
+        <Tabs.List mb="md" className="tabs">
+          {TABS.map((each) => (
+            <Tabs.Tab key={each} value={each}>
+              {t.user.tabs[each]}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Answer of={answer} lines={8}>
+          {({ user: shown }) => <Panels appId={appId} user={shown} />}
+        </Answer>
+      </Tabs>
+    </Page>
+  );
+}
+
+function Panels({ appId, user }: UserProps): ReactNode {
+  const userId = user.objectId;
+  return (
+    <>
+      <Tabs.Panel value="profile">
+        <SimpleGrid cols={{ base: 1, lg: 2 }}>
+          <ProfileForm key={userId} appId={appId} user={user} />
+          <Stack>
+            <LockPanel appId={appId} user={user} />
+            <SessionPanel appId={appId} user={user} />
+          </Stack>
+        </SimpleGrid>
+      </Tabs.Panel>
+      <Tabs.Panel value="access">
+        <AccessForm appId={appId} user={user} />
+      </Tabs.Panel>
+      <Tabs.Panel value="accounts">
+        <AccountsPanel appId={appId} user={user} />
+      </Tabs.Panel>
+      <Tabs.Panel value="messages">
+        <Panel>
+          <MessageList appId={appId} query={{ userId }} />
+        </Panel>
+      </Tabs.Panel>
+      <Tabs.Panel value="devices">
+        <Panel>
+          <DeviceList appId={appId} query={{ userId }} />
+        </Panel>
+      </Tabs.Panel>
+      <Tabs.Panel value="history">
+        <Panel>
+          <AuditList query={{ appId, target: userId }} />
+        </Panel>
+      </Tabs.Panel>
+    </>
+  );
+}
+
+interface UserProps {
+  readonly appId: string;
+  readonly user: UserDetails;
+}
+
+/** Whether the login is locked and why, and what ends the lock. */
+function LockPanel({ appId, user }: UserProps): ReactNode {
+  const t = useTexts();
+  const formats = useFormats();
+  const may = useMay(appId);
+  const { lock } = user;
+  const isLocked = lock.lockedUntil !== null;
+  return (
+    <Panel title={isLocked ? t.user.locked : t.user.notLocked}>
+      {isLocked && lock.lockedUntil !== null && (
+        <Text size="sm">{t.user.lockedSays(formats.time(lock.lockedUntil))}</Text>
+      )}
+      <Text size="sm">
+        {lock.failures === 0 && !isLocked
+          ? t.user.noFailures
+          : t.user.failures(lock.failures, formats.number(lock.failures))}
+      </Text>
+      {lock.failedAt.length > 0 && (
+        <List size="sm" spacing={2}>
+          {lock.failedAt.map((at, index) => (
+            <List.Item key={`${at} ${index}`}>
+              {formats.time(at)} {t.user.door(lock.doors[index] ?? lock.doors[0] ?? '')}
+            </List.Item>
+          ))}
+        </List>
+      )}
+      {may('users.write') && <ResetButton appId={appId} user={user} />}
+    </Panel>
+  );
+}
+
+function ResetButton({ appId, user }: UserProps): ReactNode {
+  const t = useTexts();
+  const notices = useNotices();
+  const send = useAct(consoleApi.sendPasswordReset);
+  const [isAsking, setAsking] = useState(false);
+  const recipient = user.email ?? user.mobilePhoneNumber;
+  if (recipient === null) return <Text size="sm">{t.user.noRecipient}</Text>;
+  return (
+    <Group gap="sm">
+      <Button
+        variant="default"
+        onClick={() => {
+          setAsking(true);
+        }}
+      >
+        {t.user.sendReset}
+      </Button>
+      {isAsking && (
+        <Confirm
+          title={t.user.sendReset}
+          says={t.user.sendResetSays(recipient)}
+          button={t.acts.send}
+          onConfirm={async () => {
+            const reply = await send.mutateAsync({ params: { appId, userId: user.objectId } });
+            notices.done(t.user.sentTo(reply.recipient));
+          }}
+          onClose={() => {
+            setAsking(false);
+          }}
+        />
+      )}
+    </Group>
+  );
+}
+
+function SessionPanel({ appId, user }: UserProps): ReactNode {
+  const t = useTexts();
+  const notices = useNotices();
+  const may = useMay(appId);
+  const end = useAct(consoleApi.endUserSession);
+  const verify = useAct(consoleApi.sendVerification);
+  const [asked, setAsked] = useState<'end' | 'verify'>();
+  const params = { appId, userId: user.objectId };
+  const close = () => {
+    setAsked(undefined);
+  };
+  return (
+    <Panel title={t.user.session}>
+      <Text size="sm">
+        {t.user.changed} <When at={user.updatedAt} /> · {t.user.signedUp} <When at={user.createdAt} />
+      </Text>
+      {may('users.write') && (
+        <Group gap="xs">
+          <Button
+            variant="default"
+            onClick={() => {
+              setAsked('end');
+            }}
+          >
+            {t.user.endSession}
+          </Button>
+          {user.email !== null && !user.emailVerified && (
+            <Button
+              variant="default"
+              onClick={() => {
+                setAsked('verify');
+              }}
+            >
+              {t.user.sendVerification}
+            </Button>
+          )}
+        </Group>
+      )}
+      {asked === 'end' && (
+        <Confirm
+          title={t.user.endSession}
+          says={t.user.endSessionSays}
+          button={t.user.endSession}
+          onConfirm={async () => {
+            await end.mutateAsync({ params });
+            notices.done(t.user.sessionEnded);
+          }}
+          onClose={close}
+        />
+      )}
+      {asked === 'verify' && (
+        <Confirm
+          title={t.user.sendVerification}
+          says={t.user.sendVerificationSays(user.email ?? '')}
+          button={t.acts.send}
+          onConfirm={async () => {
+            const { recipient } = await verify.mutateAsync({ params });
+            notices.done(t.user.sentTo(recipient));
+          }}
+          onClose={close}
+        />
+      )}
+    </Panel>
+  );
+}
+
+function AccountsPanel({ appId, user }: UserProps): ReactNode {
+  const t = useTexts();
+  const may = useMay(appId);
+  const notices = useNotices();
+  const unlink = useAct(consoleApi.unlinkAccount);
+  const [asked, setAsked] = useState<string>();
+  if (user.accounts.length === 0)
+    return (
+      <Panel>
+        <Empty title={t.user.noAccounts} says={t.user.noAccountsSays} />
+      </Panel>
+    );
+  return (
+    <Panel>
+      <DataTable
+        label={t.user.tabs.accounts}
+        rows={user.accounts}
+        idOf={({ platform }) => platform}
+        columns={[
+          { id: 'platform', header: t.users.platform, cell: ({ platform }) => platform },
+          { id: 'uid', header: t.user.uid, cell: ({ uid }) => <bdi>{uid}</bdi> },
+          {
+            id: 'verified',
+            header: t.users.state,
+            cell: ({ isVerified }) => (
+              <Badge color={isVerified ? 'good' : 'warning'}>
+                {isVerified ? t.users.isVerified : t.users.isNotVerified}
+              </Badge>
+            ),
+          },
+          {
+            id: 'acts',
+            header: t.table.acts,
+            cell: ({ platform }) =>
+              may('users.acl') && (
+                <Button
+                  variant="default"
+                  onClick={() => {
+                    setAsked(platform);
+                  }}
+                >
+                  {t.user.unlink}
+                </Button>
+              ),
+          },
+        ]}
+      />
+      {unlink.error !== null && <Failure error={unlink.error} />}
+      {asked !== undefined && (
+        <Confirm
+          title={t.user.unlinkTitle(asked)}
+          says={t.user.unlinkSays}
+          button={t.user.unlink}
+          typed={asked}
+          onConfirm={async () => {
+            await unlink.mutateAsync({ params: { appId, userId: user.objectId }, body: { platform: asked } });
+            notices.done(t.user.unlinked);
+          }}
+          onClose={() => {
+            setAsked(undefined);
+          }}
+        />
+      )}
+    </Panel>
+  );
+}
+
+function DeleteButton({ appId, user }: UserProps): ReactNode {
+  const t = useTexts();
+  const navigate = useNavigate();
+  const remove = useAct(consoleApi.deleteUsers);
+  const notices = useNotices();
+  const [isAsking, setAsking] = useState(false);
+  const name = user.username ?? user.objectId;
+  return (
+    <>
+      <Button
+        color="bad"
+        variant="light"
+        onClick={() => {
+          setAsking(true);
+        }}
+      >
+        {t.users.deleteOne}
+      </Button>
+      {isAsking && (
+        <Confirm
+          title={t.users.deleteTitle(1)}
+          says={t.users.deleteSays}
+          button={t.acts.delete}
+          typed={name}
+          onConfirm={async () => {
+            await remove.mutateAsync({ params: { appId }, body: { userIds: [user.objectId] } });
+            notices.done(t.users.deleted(1));
+            await navigate({ to: '/apps/$appId/users', params: { appId } });
+          }}
+          onClose={() => {
+            setAsking(false);
+          }}
+        />
+      )}
+    </>
+  );
+}

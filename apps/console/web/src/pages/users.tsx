@@ -1,0 +1,374 @@
+import { Button, Group, NativeSelect, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
+import { useHotkeys } from '@mantine/hooks';
+import { Link, useLocation, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { consoleApi, type ListedUser } from '#console-api';
+import { useAct, useMay, useRead } from '../api/queries';
+import { Confirm, useNotices } from '../parts/dialogs';
+import { Icon } from '../parts/icon';
+import { Answer, Empty, Page, Panel } from '../parts/panel';
+import { Checked, LockedBadge } from '../parts/states';
+import { When } from '../parts/when';
+import { type Column, DataTable, Pager } from '../table/data-table';
+import { useFormats } from '../texts/format';
+import { useTexts } from '../texts/texts';
+import { NewUser } from './new-user';
+
+const FROM = '/frame/apps/$appId/users';
+/** It looks like an address or a number: such a text stands in the history of this tab, and in no URL. */
+const PERSONAL = /@|\d{5,}/;
+const TYPING_MS = 250;
+
+export function UsersPage(): ReactNode {
+  const t = useTexts();
+  const { appId } = useParams({ from: FROM });
+  const may = useMay(appId);
+  const [isNewOpen, setNewOpen] = useState(false);
+  return (
+    <Page
+      title={t.pages.users}
+      acts={
+        may('users.write') && (
+          <Button
+            leftSection={<Icon name="add" size={16} />}
+            onClick={() => {
+              setNewOpen(true);
+            }}
+          >
+            {t.users.create}
+          </Button>
+        )
+      }
+    >
+      <Panel>
+        <SearchBar />
+        <Filters />
+        {/* A selection belongs to one page of one question. */}
+        <UserList key={useLocation({ select: ({ searchStr }) => searchStr })} appId={appId} />
+      </Panel>
+      {isNewOpen && (
+        <NewUser
+          appId={appId}
+          onClose={() => {
+            setNewOpen(false);
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+/** The searched text, from the URL or from the state of the tab. */
+function useSearchedText(): string {
+  const { q } = useSearch({ from: FROM });
+  const stored = useLocation({ select: ({ state }) => state.text });
+  return q ?? stored ?? '';
+}
+
+function SearchBar(): ReactNode {
+  const t = useTexts();
+  const navigate = useNavigate({ from: '/apps/$appId/users' });
+  const search = useSearch({ from: FROM });
+  const shown = useSearchedText();
+  const [text, setText] = useState(shown);
+  const field = useRef<HTMLInputElement>(null);
+  useHotkeys([['/', () => field.current?.focus()]]);
+  useEffect(() => {
+    if (text === shown) return undefined;
+    const timer = setTimeout(() => {
+      const isPersonal = PERSONAL.test(text);
+      void navigate({
+        search: (old) => ({ ...old, q: text === '' || isPersonal ? undefined : text, after: undefined }),
+        state: isPersonal ? { text } : {},
+        replace: true,
+      });
+    }, TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+    };
+  }, [text, shown, navigate]);
+  const change = (part: Partial<typeof search>) => {
+    void navigate({ search: (old) => ({ ...old, ...part, after: undefined }), state: (old) => ({ ...old }) });
+  };
+  return (
+    <Group gap="xs" align="flex-end">
+      <TextInput
+        ref={field}
+        label={t.users.search}
+        placeholder={t.users.searchHint}
+        leftSection={<Icon name="search" size={16} />}
+        value={text}
+        onChange={(event) => {
+          setText(event.currentTarget.value);
+        }}
+        type="search"
+        className="grows"
+      />
+      <NativeSelect
+        label={t.users.searchIn}
+        value={search.in ?? 'any'}
+        data={(['any', 'username', 'email', 'phone', 'id'] as const).map((value) => ({
+          value,
+          label: t.users.fields[value],
+        }))}
+        onChange={(event) => {
+          change({ in: event.currentTarget.value as NonNullable<typeof search.in> });
+        }}
+      />
+      <SegmentedControl
+        size="sm"
+        aria-label={t.users.mode}
+        value={search.mode ?? 'prefix'}
+        data={[
+          { value: 'prefix', label: t.users.beginsWith },
+          { value: 'contains', label: t.users.contains },
+        ]}
+        onChange={(mode) => {
+          change({ mode });
+        }}
+      />
+    </Group>
+  );
+}
+
+function Filters(): ReactNode {
+  const t = useTexts();
+  const navigate = useNavigate({ from: '/apps/$appId/users' });
+  const search = useSearch({ from: FROM });
+  const change = (part: Partial<typeof search>) => {
+    void navigate({ search: (old) => ({ ...old, ...part, after: undefined }), state: (old) => ({ ...old }) });
+  };
+  const isFiltered = [search.emailVerified, search.hasPassword, search.platform, search.since].some(
+    (each) => each !== undefined,
+  );
+  const flagOf = (value: string) => (value === '' ? undefined : value === 'yes');
+  const textOf = (value: boolean | undefined) => ({ undefined: '', true: 'yes', false: 'no' })[String(value)];
+  const choices = [
+    { value: '', label: t.common.any },
+    { value: 'yes', label: t.common.yes },
+    { value: 'no', label: t.common.no },
+  ];
+  return (
+    <Group gap="xs" align="flex-end">
+      <NativeSelect
+        label={t.users.emailVerified}
+        size="xs"
+        value={textOf(search.emailVerified)}
+        data={choices}
+        onChange={(event) => {
+          change({ emailVerified: flagOf(event.currentTarget.value) });
+        }}
+      />
+      <NativeSelect
+        label={t.users.hasPassword}
+        size="xs"
+        value={textOf(search.hasPassword)}
+        data={choices}
+        onChange={(event) => {
+          change({ hasPassword: flagOf(event.currentTarget.value) });
+        }}
+      />
+      <TextInput
+        label={t.users.platform}
+        size="xs"
+        w="8rem"
+        defaultValue={search.platform ?? ''}
+        onBlur={(event) => {
+          change({ platform: event.currentTarget.value.trim() === '' ? undefined : event.currentTarget.value.trim() });
+        }}
+      />
+      <TextInput
+        label={t.users.since}
+        size="xs"
+        type="date"
+        defaultValue={search.since ?? ''}
+        onChange={(event) => {
+          change({ since: event.currentTarget.value === '' ? undefined : event.currentTarget.value });
+        }}
+      />
+      <NativeSelect
+        label={t.users.order}
+        size="xs"
+        value={search.order ?? 'newest'}
+        data={(['newest', 'oldest', 'username'] as const).map((value) => ({ value, label: t.users.orders[value] }))}
+        onChange={(event) => {
+          change({ order: event.currentTarget.value as NonNullable<typeof search.order> });
+        }}
+      />
+      {isFiltered && (
+        <Link to="." search={{}} className="pager">
+          {t.users.clear}
+        </Link>
+      )}
+    </Group>
+  );
+}
+
+function useUsers(appId: string) {
+  const { q: _q, since, ...search } = useSearch({ from: FROM });
+  const text = useSearchedText();
+  return useRead(consoleApi.listUsers, {
+    params: { appId },
+    query: {
+      ...search,
+      ...(text === '' ? {} : { text }),
+      ...(since === undefined ? {} : { createdFrom: new Date(since).toISOString() }),
+    },
+  });
+}
+
+function UserList({ appId }: { readonly appId: string }): ReactNode {
+  const t = useTexts();
+  const { number } = useFormats();
+  const search = useSearch({ from: FROM });
+  const may = useMay(appId);
+  const users = useUsers(appId);
+  const columns = useUserColumns(appId);
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  return (
+    <Answer of={users} lines={12}>
+      {({ items, next, total }) => (
+        <Stack gap="xs">
+          <Text size="sm" c="dimmed" role="status">
+            {t.users.found(total.value, number(total.value), total.isExact)}
+          </Text>
+          {items.length === 0 ? (
+            <NoUsers />
+          ) : (
+            <DataTable
+              label={t.pages.users}
+              columns={columns}
+              rows={items}
+              idOf={({ objectId }) => objectId}
+              isOld={users.isPlaceholderData}
+              selection={
+                may('users.delete')
+                  ? {
+                      ids: chosen,
+                      change: setChosen,
+                      nameOf: ({ username, objectId }) => username ?? objectId,
+                    }
+                  : undefined
+              }
+            />
+          )}
+          <Pager next={next} isFirst={search.after === undefined} />
+          {chosen.size > 0 && <SelectionBar appId={appId} chosen={chosen} setChosen={setChosen} />}
+        </Stack>
+      )}
+    </Answer>
+  );
+}
+
+function NoUsers(): ReactNode {
+  const t = useTexts();
+  const search = useSearch({ from: FROM });
+  const text = useSearchedText();
+  const isSearched = text !== '' || Object.keys(search).some((name) => name !== 'order');
+  if (!isSearched) return <Empty title={t.users.none} says={t.users.noneSays} />;
+  return (
+    <Empty title={t.users.notFound} says={search.in === undefined || search.in === 'any' ? '' : t.users.notFoundSays}>
+      <Link to="." search={{}}>
+        {t.users.clear}
+      </Link>
+    </Empty>
+  );
+}
+
+function useUserColumns(appId: string): readonly Column<ListedUser>[] {
+  const t = useTexts();
+  return [
+    {
+      id: 'username',
+      header: t.users.fields.username,
+      cell: ({ objectId, username }) => (
+        <Link to="/apps/$appId/users/$userId" params={{ appId, userId: objectId }}>
+          <bdi>{username ?? objectId}</bdi>
+        </Link>
+      ),
+    },
+    {
+      id: 'email',
+      header: t.users.fields.email,
+      cell: ({ email, emailVerified }) => <Checked value={email} isVerified={emailVerified} />,
+    },
+    {
+      id: 'phone',
+      header: t.users.fields.phone,
+      from: 'md',
+      cell: ({ mobilePhoneNumber, mobilePhoneVerified }) => (
+        <Checked value={mobilePhoneNumber} isVerified={mobilePhoneVerified} />
+      ),
+    },
+    {
+      id: 'platforms',
+      header: t.users.linked,
+      from: 'lg',
+      cell: ({ platforms }) => (platforms.length === 0 ? '–' : platforms.join(', ')),
+    },
+    {
+      id: 'state',
+      header: t.users.state,
+      from: 'sm',
+      cell: ({ lockedUntil }) => <LockedBadge until={lockedUntil} />,
+    },
+    {
+      id: 'createdAt',
+      header: t.users.createdAt,
+      from: 'sm',
+      cell: ({ createdAt }) => <When at={createdAt} />,
+    },
+  ];
+}
+
+interface SelectionProps {
+  readonly appId: string;
+  readonly chosen: ReadonlySet<string>;
+  readonly setChosen: (chosen: ReadonlySet<string>) => void;
+}
+
+function SelectionBar({ appId, chosen, setChosen }: SelectionProps): ReactNode {
+  const t = useTexts();
+  const notices = useNotices();
+  const remove = useAct(consoleApi.deleteUsers);
+  const [isAsking, setAsking] = useState(false);
+  const clear = () => {
+    setChosen(new Set());
+  };
+  useHotkeys([['Escape', clear]]);
+  return (
+    <Group gap="sm" className="selection" role="toolbar" aria-label={t.table.chosen(chosen.size)}>
+      <Text size="sm" fw={600}>
+        {t.table.chosen(chosen.size)}
+      </Text>
+      <Button
+        color="bad"
+        variant="light"
+        onClick={() => {
+          setAsking(true);
+        }}
+      >
+        {t.users.deleteThem}
+      </Button>
+      <Button variant="default" onClick={clear}>
+        {t.table.clear}
+      </Button>
+      {isAsking && (
+        <Confirm
+          title={t.users.deleteTitle(chosen.size)}
+          says={t.users.deleteSays}
+          button={t.acts.delete}
+          typed={String(chosen.size)}
+          onConfirm={async () => {
+            const { deleted } = await remove.mutateAsync({ params: { appId }, body: { userIds: [...chosen] } });
+            notices.done(t.users.deleted(deleted));
+            clear();
+          }}
+          onClose={() => {
+            setAsking(false);
+          }}
+        />
+      )}
+    </Group>
+  );
+}

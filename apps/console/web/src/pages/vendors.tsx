@@ -1,0 +1,171 @@
+import { Button, Group } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
+import { consoleApi, type RouteReply } from '#console-api';
+import { useAct, useMay, useRead } from '../api/queries';
+import { Confirm, useNotices } from '../parts/dialogs';
+import { Answer, Empty, Panel } from '../parts/panel';
+import { DataTable } from '../table/data-table';
+import { useFormats } from '../texts/format';
+import { useTexts } from '../texts/texts';
+import { CredentialsForm, RowActs, Stored, type TabProps } from './credentials';
+
+type Vendor = RouteReply<typeof consoleApi.listVendors>['items'][number];
+
+export function VendorsTab({ appId }: TabProps): ReactNode {
+  const t = useTexts();
+  const { number } = useFormats();
+  const may = useMay(appId)('platforms.write');
+  const notices = useNotices();
+  const vendors = useRead(consoleApi.listVendors, { params: { appId } });
+  const set = useAct(consoleApi.setVendor);
+  const remove = useAct(consoleApi.removeVendor);
+  const [isOpen, setOpen] = useState(false);
+  const [removed, setRemoved] = useState<Vendor>();
+  const keyOf = ({ vendor, profile, part }: Vendor) => ({ vendor, profile, part });
+  return (
+    <Panel
+      title={t.settings.tabs.vendors}
+      acts={
+        may && (
+          <Button
+            variant="default"
+            onClick={() => {
+              setOpen(true);
+            }}
+          >
+            {t.credentials.add}
+          </Button>
+        )
+      }
+    >
+      <Answer of={vendors}>
+        {({ items, lanes, kinds }) => (
+          <>
+            {items.length === 0 ? (
+              <Empty title={t.credentials.noVendors} says={t.credentials.noVendorsSays} />
+            ) : (
+              <DataTable
+                label={t.settings.tabs.vendors}
+                rows={items}
+                idOf={({ vendor, profile, part }) => `${vendor} ${profile} ${part}`}
+                columns={[
+                  { id: 'vendor', header: t.pushes.vendor, cell: ({ vendor }) => vendor },
+                  { id: 'profile', header: t.credentials.profile, cell: ({ profile }) => profile },
+                  {
+                    id: 'fields',
+                    header: t.credentials.fields,
+                    from: 'sm',
+                    cell: (stored) => <Stored stored={stored} />,
+                  },
+                  {
+                    id: 'waiting',
+                    header: t.devices.waiting,
+                    isNumber: true,
+                    cell: ({ vendor, profile, part }) =>
+                      number(
+                        lanes
+                          .filter(({ lane }) => lane.startsWith(`${vendor}/${profile}/${part}/`))
+                          .reduce((sum, { devices }) => sum + devices, 0),
+                      ),
+                  },
+                  {
+                    id: 'acts',
+                    header: t.table.acts,
+                    cell: (each) =>
+                      may && (
+                        <VendorActs
+                          appId={appId}
+                          vendor={each}
+                          isPaused={lanes.some(
+                            ({ lane, isPaused }) =>
+                              isPaused && lane.startsWith(`${each.vendor}/${each.profile}/${each.part}/`),
+                          )}
+                          remove={() => {
+                            setRemoved(each);
+                          }}
+                        />
+                      ),
+                  },
+                ]}
+              />
+            )}
+            {isOpen && (
+              <CredentialsForm
+                title={t.credentials.add}
+                kinds={kinds}
+                name={{ label: t.credentials.profile, initial: '_default' }}
+                submit={async (vendor, fields, profile) => {
+                  const { problem } = await set.mutateAsync({ params: { appId }, body: { vendor, profile, fields } });
+                  notices.done(problem === null ? t.acts.saved : t.credentials.savedWith(problem));
+                }}
+                onClose={() => {
+                  setOpen(false);
+                }}
+              />
+            )}
+          </>
+        )}
+      </Answer>
+      {removed !== undefined && (
+        <Confirm
+          title={t.credentials.remove(removed.vendor)}
+          says={t.credentials.removeVendorSays}
+          button={t.acts.remove}
+          typed={removed.vendor}
+          onConfirm={() => remove.mutateAsync({ params: { appId }, body: keyOf(removed) })}
+          onClose={() => {
+            setRemoved(undefined);
+          }}
+        />
+      )}
+    </Panel>
+  );
+}
+
+interface VendorActsProps extends TabProps {
+  readonly vendor: Vendor;
+  readonly isPaused: boolean;
+  readonly remove: () => void;
+}
+
+function VendorActs({ appId, vendor: { vendor, profile, part }, isPaused, remove }: VendorActsProps): ReactNode {
+  const t = useTexts();
+  const notices = useNotices();
+  const check = useAct(consoleApi.checkVendor);
+  const change = useAct(consoleApi.changeVendorLanes);
+  const body = { vendor, profile, part };
+  const params = { appId };
+  const look = async () => {
+    const { problem } = await check.mutateAsync({ params, body });
+    notices.done(problem ?? t.credentials.works);
+  };
+  const pause = async () => {
+    const act = (isNowPaused: boolean) =>
+      change.mutateAsync({ params, body: { ...body, change: isNowPaused ? 'resume' : 'pause' } });
+    await act(isPaused);
+    notices.undoable(isPaused ? t.credentials.resumed : t.credentials.paused, () => act(!isPaused));
+  };
+  return (
+    <Group gap={4}>
+      <Button
+        variant="default"
+        loading={check.isPending}
+        onClick={() => {
+          look().catch(notices.failed);
+        }}
+      >
+        {t.credentials.check}
+      </Button>
+      <Button
+        variant="default"
+        loading={change.isPending}
+        onClick={() => {
+          pause().catch(notices.failed);
+        }}
+      >
+        {isPaused ? t.credentials.resume : t.credentials.pause}
+      </Button>
+      <RowActs remove={remove} />
+    </Group>
+  );
+}

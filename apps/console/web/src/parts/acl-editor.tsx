@@ -1,0 +1,102 @@
+import { Button, Checkbox, Group, Table, TextInput } from '@mantine/core';
+import { type ReactNode, useState } from 'react';
+import { useTexts } from '../texts/texts';
+import { Icon } from './icon';
+
+type Acl = Readonly<Record<string, unknown>>;
+
+interface AclEditorProps {
+  readonly value: Acl;
+  readonly onChange: (acl: Record<string, unknown>) => void;
+  readonly isReadOnly: boolean;
+}
+
+const RIGHTS = ['read', 'write'] as const;
+
+function isGranted(entry: unknown, right: (typeof RIGHTS)[number]): boolean {
+  return typeof entry === 'object' && entry !== null && (entry as Readonly<Record<string, unknown>>)[right] === true;
+}
+
+/** An access list of the REST API: who may read, who may write. An empty list: the master key only. */
+export function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
+  const t = useTexts();
+  const [subject, setSubject] = useState('');
+  const nameOf = (key: string) => (key === '*' ? t.acl.everyone : key);
+  const change = (key: string, right: (typeof RIGHTS)[number]) => {
+    const entry = Object.fromEntries(
+      RIGHTS.filter((each) => isGranted(value[key], each) !== (each === right)).map((each) => [each, true]),
+    );
+    onChange({ ...value, [key]: entry });
+  };
+  const remove = (key: string) => {
+    onChange(Object.fromEntries(Object.entries(value).filter(([each]) => each !== key)));
+  };
+  const add = () => {
+    const key = subject.trim();
+    if (key === '') return;
+    onChange({ ...value, [key]: { read: true } });
+    setSubject('');
+  };
+  return (
+    <>
+      <Table aria-label={t.acl.title} maw="40rem">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>{t.acl.who}</Table.Th>
+            <Table.Th>{t.acl.read}</Table.Th>
+            <Table.Th>{t.acl.write}</Table.Th>
+            <Table.Th>{t.table.acts}</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {Object.entries(value).map(([key, entry]) => (
+            <Table.Tr key={key}>
+              <Table.Th scope="row">{nameOf(key)}</Table.Th>
+              {RIGHTS.map((right) => (
+                <Table.Td key={right}>
+                  <Checkbox
+                    size="xs"
+                    aria-label={t.acl.may(nameOf(key), t.acl[right])}
+                    checked={isGranted(entry, right)}
+                    disabled={isReadOnly}
+                    onChange={() => {
+                      change(key, right);
+                    }}
+                  />
+                </Table.Td>
+              ))}
+              <Table.Td>
+                {!isReadOnly && (
+                  <Button
+                    variant="subtle"
+                    onClick={() => {
+                      remove(key);
+                    }}
+                    aria-label={t.acl.remove(nameOf(key))}
+                  >
+                    <Icon name="close" size={16} />
+                  </Button>
+                )}
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+      {!isReadOnly && (
+        <Group gap="xs" align="flex-end">
+          <TextInput
+            label={t.acl.add}
+            description={t.acl.addSays}
+            value={subject}
+            onChange={(event) => {
+              setSubject(event.currentTarget.value);
+            }}
+          />
+          <Button variant="default" onClick={add}>
+            {t.acts.add}
+          </Button>
+        </Group>
+      )}
+    </>
+  );
+}

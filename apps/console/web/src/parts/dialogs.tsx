@@ -1,0 +1,119 @@
+import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { useTexts } from '../texts/texts';
+import { Failure, useProblem } from './panel';
+
+interface ConfirmProps {
+  readonly title: string;
+  readonly says: ReactNode;
+  readonly button: string;
+  /** The text that has to be typed, for what cannot be undone. */
+  readonly typed?: string;
+  readonly onConfirm: () => Promise<unknown>;
+  readonly onClose: () => void;
+}
+
+/** Asks before an act that has no undo; stays open with the reason where the act fails. */
+export function Confirm({ title, says, button, typed, onConfirm, onClose }: ConfirmProps): ReactNode {
+  const t = useTexts();
+  const [text, setText] = useState('');
+  const [error, setError] = useState<Error>();
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    if (typed !== undefined && text.trim() !== typed) return;
+    setBusy(true);
+    try {
+      await onConfirm();
+      onClose();
+    } catch (failure) {
+      setError(failure as Error);
+      setBusy(false);
+    }
+  };
+  return (
+    <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': t.acts.close }}>
+      <form onSubmit={(event) => void submit(event)}>
+        <Stack gap="md">
+          <Text size="sm" component="div">
+            {says}
+          </Text>
+          {typed !== undefined && (
+            <TextInput
+              label={t.acts.typeToConfirm(typed)}
+              value={text}
+              onChange={(event) => {
+                setText(event.currentTarget.value);
+              }}
+              autoComplete="off"
+              data-autofocus
+            />
+          )}
+          {error !== undefined && <Failure error={error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {t.acts.cancel}
+            </Button>
+            <Button
+              type="submit"
+              color={typed === undefined ? 'link' : 'bad'}
+              loading={isBusy}
+              disabled={typed !== undefined && text.trim() !== typed}
+            >
+              {button}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+const UNDO_MS = 10_000;
+
+/** @returns notices: of a success, of one with Undo for ten seconds, of a failure */
+export function useNotices(): {
+  readonly done: (text: string) => void;
+  readonly undoable: (text: string, undo: () => Promise<unknown>) => void;
+  readonly failed: (error: Error) => void;
+} {
+  const t = useTexts();
+  const problem = useProblem();
+  const done = (message: string) => {
+    notifications.show({ message, color: 'good', closeButtonProps: { 'aria-label': t.acts.close } });
+  };
+  const failed = (error: Error) => {
+    notifications.show({
+      title: t.states.failed,
+      message: problem(error),
+      color: 'bad',
+      autoClose: false,
+      closeButtonProps: { 'aria-label': t.acts.close },
+    });
+  };
+  const undoable = (text: string, undo: () => Promise<unknown>) => {
+    const id = notifications.show({
+      autoClose: UNDO_MS,
+      color: 'good',
+      closeButtonProps: { 'aria-label': t.acts.close },
+      message: (
+        <Group justify="space-between" wrap="nowrap">
+          <span>{text}</span>
+          <Button
+            variant="default"
+            onClick={() => {
+              notifications.hide(id);
+              undo().then(() => {
+                done(t.acts.undone);
+              }, failed);
+            }}
+          >
+            {t.acts.undo}
+          </Button>
+        </Group>
+      ),
+    });
+  };
+  return { done, undoable, failed };
+}

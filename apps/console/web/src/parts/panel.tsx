@@ -1,0 +1,156 @@
+import { Alert, Button, Code, Group, Paper, Skeleton, Stack, Text, Title } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { CallError } from '../api/call';
+import { useTexts } from '../texts/texts';
+import { CopyButton } from './copy';
+import { Icon } from './icon';
+
+interface PageProps {
+  readonly title: ReactNode;
+  /** The title of the browser's tab; needed where `title` is no text. */
+  readonly name?: string;
+  readonly acts?: ReactNode;
+  readonly children: ReactNode;
+}
+
+/** A page: its heading takes the focus after a change of the page. */
+export function Page({ title, name, acts, children }: PageProps): ReactNode {
+  const tab = name ?? (typeof title === 'string' ? title : 'Gatepost');
+  return (
+    <Stack gap="md" maw="84rem">
+      <title>{`${tab} · Gatepost`}</title>
+      <Group justify="space-between" gap="sm">
+        <Title order={1} tabIndex={-1} id="page-title">
+          {title}
+        </Title>
+        {acts !== undefined && <Group gap="xs">{acts}</Group>}
+      </Group>
+      {children}
+    </Stack>
+  );
+}
+
+interface PanelProps {
+  readonly title?: string;
+  readonly acts?: ReactNode;
+  readonly children: ReactNode;
+}
+
+/** A part of a page with a heading. */
+export function Panel({ title, acts, children }: PanelProps): ReactNode {
+  return (
+    <Paper component="section" withBorder p="md" {...(title === undefined ? {} : { 'aria-label': title })}>
+      <Stack gap="sm">
+        {title !== undefined && (
+          <Group justify="space-between" gap="xs">
+            <Title order={2}>{title}</Title>
+            {acts}
+          </Group>
+        )}
+        {children}
+      </Stack>
+    </Paper>
+  );
+}
+
+interface AnswerProps<Reply> {
+  readonly of: UseQueryResult<Reply>;
+  /** Lines of the skeleton that is shown until the first answer. */
+  readonly lines?: number;
+  readonly children: (reply: Reply) => ReactNode;
+}
+
+/** What a query has answered; before it a skeleton, after a failure what went wrong. Older data stays, with the failure above it. */
+export function Answer<Reply>({ of, lines = 6, children }: AnswerProps<Reply>): ReactNode {
+  const { data, error, refetch } = of;
+  return (
+    <>
+      {error !== null && <Failure error={error} again={() => void refetch()} />}
+      {data !== undefined && children(data)}
+      {data === undefined && error === null && <Lines count={lines} />}
+    </>
+  );
+}
+
+function Lines({ count }: { readonly count: number }): ReactNode {
+  const t = useTexts();
+  return (
+    <Stack gap="sm" className="late" role="status" aria-label={t.states.loading}>
+      {Array.from({ length: count }, (_, index) => (
+        <Skeleton key={index} height={18} width={index % 3 === 2 ? '60%' : '100%'} animate={false} />
+      ))}
+    </Stack>
+  );
+}
+
+/** What did not work, what to do, and the id of the request. */
+export function Failure({ error, again }: { readonly error: Error; readonly again?: () => void }): ReactNode {
+  const t = useTexts();
+  const isDenied = error instanceof CallError && error.status === 403;
+  return (
+    <Alert
+      color={isDenied ? 'warning' : 'bad'}
+      icon={<Icon name={isDenied ? 'lock' : 'warning'} />}
+      title={isDenied ? t.states.denied : t.states.failed}
+      role="alert"
+    >
+      <Stack gap="xs" align="flex-start">
+        <Text size="sm">{useProblem()(error)}</Text>
+        {error instanceof CallError && error.requestId !== undefined && (
+          <Group gap={4}>
+            <Text size="sm">{t.states.request}</Text>
+            <Code>{error.requestId}</Code>
+            <CopyButton value={error.requestId} />
+          </Group>
+        )}
+        {again !== undefined && (
+          <Button variant="default" onClick={again} leftSection={<Icon name="again" size={16} />}>
+            {t.states.again}
+          </Button>
+        )}
+      </Stack>
+    </Alert>
+  );
+}
+
+/** @returns what makes a sentence of an error, in the operator's language where the page knows it */
+export function useProblem(): (error: Error) => string {
+  const t = useTexts();
+  return (error) => {
+    if (!(error instanceof CallError)) return t.states.pageProblem;
+    const known: Readonly<Record<string, string | undefined>> = t.problems;
+    if (error.status === 429 && error.retryAfter !== undefined)
+      return t.states.tooMany(Math.ceil(error.retryAfter / 60));
+    return known[error.name] ?? (error.message === '' ? t.states.pageProblem : error.message);
+  };
+}
+
+interface EmptyProps {
+  readonly title: string;
+  readonly says?: string;
+  /** The same as a command. */
+  readonly command?: string;
+  readonly children?: ReactNode;
+}
+
+/** A list without items: what would be in it, and the first act. */
+export function Empty({ title, says, command, children }: EmptyProps): ReactNode {
+  return (
+    <Stack align="center" gap="xs" py="xl" px="md">
+      <Text fw={600}>{title}</Text>
+      {says !== undefined && (
+        <Text size="sm" c="dimmed" ta="center" maw="36rem">
+          {says}
+        </Text>
+      )}
+      {children}
+      {command !== undefined && (
+        <Group gap={4} wrap="nowrap" maw="100%">
+          <Code className="wrap">{command}</Code>
+          <CopyButton value={command} />
+        </Group>
+      )}
+    </Stack>
+  );
+}

@@ -1,0 +1,42 @@
+import { Badge, Group } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useFormats, useNow } from '../texts/format';
+import { useTexts } from '../texts/texts';
+import { Icon } from './icon';
+
+/** An address or a number, and whether the user has proved it. */
+export function Checked({
+  value,
+  isVerified,
+}: {
+  readonly value: string | null;
+  readonly isVerified: boolean;
+}): ReactNode {
+  const t = useTexts();
+  if (value === null) return '–';
+  return (
+    <Group gap={4} wrap="nowrap">
+      <bdi>{value}</bdi>
+      <span
+        role="img"
+        aria-label={isVerified ? t.users.isVerified : t.users.isNotVerified}
+        title={isVerified ? t.users.isVerified : t.users.isNotVerified}
+        className={isVerified ? 'is-good' : 'is-quiet'}
+      >
+        <Icon name={isVerified ? 'check' : 'close'} size={14} />
+      </span>
+    </Group>
+  );
+}
+
+export function LockedBadge({ until }: { readonly until: string | null }): ReactNode {
+  const t = useTexts();
+  const { clock } = useFormats();
+  const now = useNow();
+  if (until === null || Date.parse(until) <= now) return null;
+  return (
+    <Badge color="bad" leftSection={<Icon name="lock" size={12} />}>
+      {t.users.lockedUntilTime(clock(until))}
+    </Badge>
+  );
+}

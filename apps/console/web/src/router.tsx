@@ -1,0 +1,251 @@
+import type { QueryClient } from '@tanstack/react-query';
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router';
+import { z } from 'zod';
+import { sessionQuery } from './api/queries';
+import { LinkPage, SignInPage } from './pages/access';
+import { Frame } from './shell/frame';
+import { NotFound, PageProblem } from './shell/problems';
+
+const root = createRootRouteWithContext<{ readonly queries: QueryClient }>()({
+  component: Outlet,
+  notFoundComponent: NotFound,
+});
+
+const text = z.string().optional().catch(undefined);
+const flag = z.boolean().optional().catch(undefined);
+const page = z.object({ after: text });
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  validateSearch: z.object({ to: text }),
+  component: SignInPage,
+});
+const links = (['/set-up', '/invitation', '/recover'] as const).map((path) =>
+  createRoute({ getParentRoute: () => root, path, component: LinkPage }),
+);
+
+/** What stands around the pages of an operator who is signed in. */
+const frame = createRoute({
+  getParentRoute: () => root,
+  id: 'frame',
+  component: Frame,
+  beforeLoad: async ({ context, location }) => {
+    const { operator } = await context.queries.query({ ...sessionQuery, staleTime: 'static' });
+    // The router's redirect is an object that is thrown.
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way
+    if (operator === null) throw redirect({ to: '/sign-in', search: { to: location.href } });
+  },
+});
+
+const home = createRoute({
+  getParentRoute: () => frame,
+  path: '/',
+  component: lazyRouteComponent(() => import('./pages/applications'), 'HomePage'),
+});
+const applications = createRoute({
+  getParentRoute: () => frame,
+  path: '/apps',
+  component: lazyRouteComponent(() => import('./pages/applications'), 'ApplicationsPage'),
+});
+const app = createRoute({ getParentRoute: () => frame, path: '/apps/$appId' });
+const overview = createRoute({
+  getParentRoute: () => app,
+  path: '/overview',
+  component: lazyRouteComponent(() => import('./pages/overview'), 'OverviewPage'),
+});
+const users = createRoute({
+  getParentRoute: () => app,
+  path: '/users',
+  validateSearch: page.extend({
+    q: text,
+    in: z.enum(['any', 'username', 'email', 'phone', 'id']).optional().catch(undefined),
+    mode: z.enum(['prefix', 'contains']).optional().catch(undefined),
+    emailVerified: flag,
+    hasPassword: flag,
+    platform: text,
+    since: text,
+    order: z.enum(['newest', 'oldest', 'username']).optional().catch(undefined),
+  }),
+  component: lazyRouteComponent(() => import('./pages/users'), 'UsersPage'),
+});
+const lockouts = createRoute({
+  getParentRoute: () => app,
+  path: '/lockouts',
+  validateSearch: page,
+  component: lazyRouteComponent(() => import('./pages/lockouts'), 'LockoutsPage'),
+});
+const user = createRoute({
+  getParentRoute: () => app,
+  path: '/users/$userId',
+  validateSearch: z.object({
+    tab: z.enum(['profile', 'access', 'accounts', 'messages', 'devices', 'history']).optional().catch(undefined),
+  }),
+  component: lazyRouteComponent(() => import('./pages/user'), 'UserPage'),
+});
+const roles = createRoute({
+  getParentRoute: () => app,
+  path: '/roles',
+  validateSearch: page.extend({ q: text }),
+  component: lazyRouteComponent(() => import('./pages/roles'), 'RolesPage'),
+});
+const role = createRoute({
+  getParentRoute: () => app,
+  path: '/roles/$roleId',
+  component: lazyRouteComponent(() => import('./pages/roles'), 'RolePage'),
+});
+const devices = createRoute({
+  getParentRoute: () => app,
+  path: '/devices',
+  validateSearch: page.extend({ type: text, channel: text, user: text, connected: flag }),
+  component: lazyRouteComponent(() => import('./pages/devices'), 'DevicesPage'),
+});
+const device = createRoute({
+  getParentRoute: () => app,
+  path: '/devices/$deviceId',
+  component: lazyRouteComponent(() => import('./pages/devices'), 'DevicePage'),
+});
+const pushes = createRoute({
+  getParentRoute: () => app,
+  path: '/pushes',
+  validateSearch: page.extend({
+    status: z.enum(['scheduled', 'in-queue', 'done', 'error']).optional().catch(undefined),
+  }),
+  component: lazyRouteComponent(() => import('./pages/pushes'), 'PushesPage'),
+});
+const newPush = createRoute({
+  getParentRoute: () => app,
+  path: '/pushes/new',
+  component: lazyRouteComponent(() => import('./pages/new-push'), 'NewPushPage'),
+});
+const push = createRoute({
+  getParentRoute: () => app,
+  path: '/pushes/$pushId',
+  component: lazyRouteComponent(() => import('./pages/push'), 'PushPage'),
+});
+const messages = createRoute({
+  getParentRoute: () => app,
+  path: '/messages',
+  validateSearch: page.extend({
+    status: z.enum(['queued', 'failed', 'sent', 'dead', 'dropped']).optional().catch(undefined),
+    channel: z.enum(['mail', 'sms']).optional().catch(undefined),
+    user: text,
+  }),
+  component: lazyRouteComponent(() => import('./pages/messages'), 'MessagesPage'),
+});
+const message = createRoute({
+  getParentRoute: () => app,
+  path: '/messages/$messageId',
+  component: lazyRouteComponent(() => import('./pages/messages'), 'MessagePage'),
+});
+const templates = createRoute({
+  getParentRoute: () => app,
+  path: '/templates',
+  component: lazyRouteComponent(() => import('./pages/templates'), 'TemplatesPage'),
+});
+const template = createRoute({
+  getParentRoute: () => app,
+  path: '/templates/$kind/$language',
+  component: lazyRouteComponent(() => import('./pages/templates'), 'TemplatePage'),
+});
+const permissions = createRoute({
+  getParentRoute: () => app,
+  path: '/permissions',
+  component: lazyRouteComponent(() => import('./pages/permissions'), 'PermissionsPage'),
+});
+const settings = createRoute({
+  getParentRoute: () => app,
+  path: '/settings',
+  validateSearch: z.object({
+    tab: z.enum(['general', 'keys', 'platforms', 'texts', 'vendors']).optional().catch(undefined),
+  }),
+  component: lazyRouteComponent(() => import('./pages/settings'), 'SettingsPage'),
+});
+const health = createRoute({
+  getParentRoute: () => frame,
+  path: '/health',
+  component: lazyRouteComponent(() => import('./pages/health'), 'HealthPage'),
+});
+const audit = createRoute({
+  getParentRoute: () => frame,
+  path: '/audit',
+  validateSearch: page.extend({
+    operator: text,
+    app: text,
+    action: text,
+    target: text,
+    outcome: z.enum(['begun', 'done', 'refused', 'failed', 'unknown']).optional().catch(undefined),
+  }),
+  component: lazyRouteComponent(() => import('./pages/audit'), 'AuditPage'),
+});
+const operators = createRoute({
+  getParentRoute: () => frame,
+  path: '/operators',
+  component: lazyRouteComponent(() => import('./pages/operators'), 'OperatorsPage'),
+});
+const profile = createRoute({
+  getParentRoute: () => frame,
+  path: '/profile',
+  component: lazyRouteComponent(() => import('./pages/profile'), 'ProfilePage'),
+});
+
+const routes = root.addChildren([
+  signIn,
+  ...links,
+  frame.addChildren([
+    home,
+    applications,
+    app.addChildren([
+      overview,
+      users,
+      lockouts,
+      user,
+      roles,
+      role,
+      devices,
+      device,
+      pushes,
+      newPush,
+      push,
+      messages,
+      message,
+      templates,
+      template,
+      permissions,
+      settings,
+    ]),
+    health,
+    audit,
+    operators,
+    profile,
+  ]),
+]);
+
+/** Every state of a page is a URL; `context.queries` holds the session that the frame asks for. */
+// The type is the router's own, from all routes.
+// eslint-disable-next-line @typescript-eslint/explicit-module-boundary-types -- links are typed by it
+export const createConsoleRouter = (queries: QueryClient) =>
+  createRouter({
+    routeTree: routes,
+    context: { queries },
+    defaultPreload: 'intent',
+    defaultErrorComponent: PageProblem,
+    scrollRestoration: true,
+  });
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof createConsoleRouter>;
+  }
+  interface HistoryState {
+    /** A search text that looks like an address or a number: it stands in no URL. */
+    text?: string;
+  }
+}

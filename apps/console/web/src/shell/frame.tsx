@@ -1,0 +1,185 @@
+import {
+  ActionIcon,
+  Anchor,
+  AppShell,
+  Burger,
+  Button,
+  Divider,
+  Group,
+  Kbd,
+  Menu,
+  ScrollArea,
+  Text,
+} from '@mantine/core';
+import { useDisclosure, useHotkeys } from '@mantine/hooks';
+import { spotlight } from '@mantine/spotlight';
+import { Link, Outlet, useParams, useRouterState } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useRef } from 'react';
+import { consoleApi } from '#console-api';
+import { useMay, useRead } from '../api/queries';
+import { Icon } from '../parts/icon';
+import { useTexts } from '../texts/texts';
+import { usePages } from './navigation';
+import { Palette } from './palette';
+import { OperatorMenu } from './operator-menu';
+
+/** What stands around every page of an operator who is signed in. */
+export function Frame(): ReactNode {
+  const t = useTexts();
+  const [isMenuOpen, menu] = useDisclosure(false);
+  const appId = useCurrentApp();
+  useFocusOnNewPage(menu.close);
+  useHotkeys([['mod+K', spotlight.open]], []);
+  return (
+    <AppShell
+      header={{ height: 52 }}
+      navbar={{ width: 208, breakpoint: 'sm', collapsed: { mobile: !isMenuOpen } }}
+      padding={{ base: 'sm', sm: 'lg' }}
+      transitionDuration={0}
+    >
+      <Anchor href="#page-title" className="skip">
+        {t.shell.skip}
+      </Anchor>
+      <AppShell.Header px="md">
+        <Group h="100%" justify="space-between" wrap="nowrap" gap="xs">
+          <Group gap="xs" wrap="nowrap" miw={0}>
+            <Burger
+              opened={isMenuOpen}
+              onClick={menu.toggle}
+              hiddenFrom="sm"
+              size="sm"
+              aria-label={isMenuOpen ? t.shell.closeMenu : t.shell.openMenu}
+            />
+            <ApplicationMenu appId={appId} />
+          </Group>
+          <Group gap="xs" wrap="nowrap">
+            <Button
+              variant="default"
+              onClick={spotlight.open}
+              leftSection={<Icon name="search" size={16} />}
+              rightSection={<Kbd size="xs">{t.shell.paletteKeys}</Kbd>}
+              visibleFrom="sm"
+            >
+              {t.shell.search}
+            </Button>
+            <ActionIcon
+              variant="default"
+              size={30}
+              hiddenFrom="sm"
+              aria-label={t.shell.search}
+              onClick={spotlight.open}
+            >
+              <Icon name="search" size={16} />
+            </ActionIcon>
+            <OperatorMenu />
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar aria-label={t.shell.pages}>
+        <AppShell.Section grow component={ScrollArea} px="xs" py="sm">
+          <Navigation appId={appId} />
+        </AppShell.Section>
+      </AppShell.Navbar>
+      <AppShell.Main bg="var(--ground)">
+        <Outlet />
+      </AppShell.Main>
+      <Palette appId={appId} />
+    </AppShell>
+  );
+}
+
+function Navigation({ appId }: { readonly appId: string | undefined }): ReactNode {
+  const t = useTexts();
+  const { ofApplication, ofDeployment } = usePages(appId);
+  return (
+    <>
+      {appId !== undefined &&
+        ofApplication.map(({ name, to, icon }) => (
+          <Link key={to} to={to} params={{ appId }} className="page-link">
+            <Icon name={icon} />
+            {t.pages[name]}
+          </Link>
+        ))}
+      {appId !== undefined && <Divider my="xs" />}
+      {ofDeployment.map(({ name, to, icon }) => (
+        <Link key={to} to={to} className="page-link">
+          <Icon name={icon} />
+          {t.pages[name]}
+        </Link>
+      ))}
+    </>
+  );
+}
+
+function ApplicationMenu({ appId }: { readonly appId: string | undefined }): ReactNode {
+  const t = useTexts();
+  const { data } = useRead(consoleApi.listApplications, {});
+  const may = useMay('*');
+  const name = data?.items.find(({ id }) => id === appId)?.name;
+  return (
+    <Menu position="bottom-start" width={260}>
+      <Menu.Target>
+        <Button
+          variant="subtle"
+          color="gray"
+          c="inherit"
+          px="xs"
+          size="sm"
+          rightSection={<Icon name="down" size={16} />}
+          leftSection={<Icon name="application" />}
+          aria-label={t.shell.applications(name)}
+          maw="min(22rem, 55vw)"
+        >
+          <Text fw={600} size="sm" truncate component="bdi">
+            {name ?? appId ?? t.shell.product}
+          </Text>
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <ScrollArea.Autosize mah="60vh">
+          {data?.items.map((application) => (
+            <Menu.Item
+              key={application.id}
+              component={Link}
+              to={`/apps/${application.id}/overview`}
+              {...(application.id === appId ? { 'aria-current': 'true' } : {})}
+              rightSection={application.id === appId && <Icon name="check" size={16} />}
+            >
+              <bdi>{application.name}</bdi>
+            </Menu.Item>
+          ))}
+        </ScrollArea.Autosize>
+        <Menu.Divider />
+        <Menu.Item component={Link} to="/apps">
+          {may('apps.create') ? t.shell.allAndNew : t.shell.all}
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+const STORED = 'gatepost-app';
+
+/** The application of the page, else the one that was looked at last. */
+function useCurrentApp(): string | undefined {
+  const { appId } = useParams({ strict: false });
+  useEffect(() => {
+    if (appId !== undefined) localStorage.setItem(STORED, appId);
+  }, [appId]);
+  const { data } = useRead(consoleApi.listApplications, {});
+  const stored = localStorage.getItem(STORED);
+  return appId ?? data?.items.find(({ id }) => id === stored)?.id ?? data?.items[0]?.id;
+}
+
+/** Moves the focus to the heading of a new page, as a document's load would. */
+function useFocusOnNewPage(onNewPage: () => void): void {
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  const shown = useRef(path);
+  useEffect(() => {
+    if (shown.current === path) return;
+    shown.current = path;
+    onNewPage();
+    document.querySelector<HTMLElement>('#page-title')?.focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  }, [path, onNewPage]);
+}

@@ -1,0 +1,53 @@
+import type { Permission } from '#console-api';
+import { useMay, useSession } from '../api/queries';
+import type { IconName } from '../parts/icon';
+import type { Texts } from '../texts/texts';
+
+interface NavigationItem<To extends string> {
+  readonly name: keyof Texts['pages'];
+  readonly to: To;
+  readonly icon: IconName;
+  /** Absent: every operator sees it. */
+  readonly permission?: Permission;
+}
+
+const item = <To extends string>(
+  name: keyof Texts['pages'],
+  to: To,
+  icon: IconName,
+  permission?: Permission,
+): NavigationItem<To> => ({ name, to, icon, ...(permission === undefined ? {} : { permission }) });
+
+const OF_APPLICATION = [
+  item('overview', '/apps/$appId/overview', 'overview', 'settings.read'),
+  item('users', '/apps/$appId/users', 'users', 'users.read'),
+  item('roles', '/apps/$appId/roles', 'roles', 'roles.read'),
+  item('devices', '/apps/$appId/devices', 'devices', 'devices.read'),
+  item('pushes', '/apps/$appId/pushes', 'pushes', 'pushes.read'),
+  item('messages', '/apps/$appId/messages', 'mails', 'messages.read'),
+  item('templates', '/apps/$appId/templates', 'templates', 'settings.read'),
+  item('permissions', '/apps/$appId/permissions', 'permissions', 'settings.read'),
+  item('settings', '/apps/$appId/settings', 'settings', 'settings.read'),
+] as const;
+
+const OF_DEPLOYMENT = [
+  item('health', '/health', 'health', 'health.read'),
+  item('audit', '/audit', 'audit'),
+  item('operators', '/operators', 'operators', 'operators.write'),
+] as const;
+
+/** The pages that the operator may open. */
+export function usePages(appId: string | undefined): {
+  readonly ofApplication: readonly (typeof OF_APPLICATION)[number][];
+  readonly ofDeployment: readonly (typeof OF_DEPLOYMENT)[number][];
+} {
+  const mayHere = useMay(appId ?? '');
+  const mayAnywhere = useMay('*');
+  const { operator } = useSession();
+  return {
+    ofApplication: OF_APPLICATION.filter(({ permission }) => permission === undefined || mayHere(permission)),
+    ofDeployment: OF_DEPLOYMENT.filter(
+      ({ permission }) => operator !== null && (permission === undefined || mayAnywhere(permission)),
+    ),
+  };
+}

@@ -1,0 +1,91 @@
+import { Button, Menu, useMantineColorScheme } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { consoleApi } from '#console-api';
+import { call } from '../api/call';
+import { sessionQuery, useSession } from '../api/queries';
+import { Icon, type IconName } from '../parts/icon';
+import { type Language, useLanguage } from '../texts/texts';
+
+/** Languages, each by its own name. */
+const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
+const THEMES = ['auto', 'light', 'dark'] as const;
+const THEME_ICONS: Readonly<Record<(typeof THEMES)[number], IconName>> = { auto: 'system', light: 'sun', dark: 'moon' };
+
+/** Profile, language, theme and the way out. */
+export function OperatorMenu(): ReactNode {
+  const { texts: t } = useLanguage();
+  const { operator } = useSession();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const signOut = async () => {
+    await call(consoleApi.signOut, {});
+    queries.clear();
+    await queries.query(sessionQuery);
+    await navigate({ to: '/sign-in' });
+  };
+  return (
+    <Menu position="bottom-end" width={220}>
+      <Menu.Target>
+        <Button variant="subtle" color="gray" c="inherit" px="xs" aria-label={t.shell.you(operator?.name ?? '')}>
+          <Icon name="user" />
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          <bdi>{operator?.name}</bdi>
+        </Menu.Label>
+        <Menu.Item component={Link} to="/profile" leftSection={<Icon name="user" size={16} />}>
+          {t.pages.profile}
+        </Menu.Item>
+        <LookItems />
+        <Menu.Divider />
+        <Menu.Item leftSection={<Icon name="signOut" size={16} />} onClick={() => void signOut()}>
+          {t.shell.signOut}
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+/** Language and theme; both are stored on this computer at once. */
+export function LookItems(): ReactNode {
+  const { texts: t, language, choose } = useLanguage();
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  return (
+    <>
+      <Menu.Label>{t.shell.language}</Menu.Label>
+      {(['en', 'zh'] as const).map((each) => (
+        <Menu.Item
+          key={each}
+          role="menuitemradio"
+          aria-checked={each === language}
+          lang={each}
+          leftSection={<Icon name="language" size={16} />}
+          rightSection={each === language && <Icon name="check" size={16} />}
+          onClick={() => {
+            choose(each);
+          }}
+        >
+          {LANGUAGE_NAMES[each]}
+        </Menu.Item>
+      ))}
+      <Menu.Label>{t.shell.theme}</Menu.Label>
+      {THEMES.map((each) => (
+        <Menu.Item
+          key={each}
+          role="menuitemradio"
+          aria-checked={each === colorScheme}
+          leftSection={<Icon name={THEME_ICONS[each]} size={16} />}
+          rightSection={each === colorScheme && <Icon name="check" size={16} />}
+          onClick={() => {
+            setColorScheme(each);
+          }}
+        >
+          {t.shell.themes[each]}
+        </Menu.Item>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,94 @@
+import { Spotlight, type SpotlightActionGroupData } from '@mantine/spotlight';
+import { useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { consoleApi } from '#console-api';
+import { useMay, useRead } from '../api/queries';
+import { Icon } from '../parts/icon';
+import { useTexts } from '../texts/texts';
+import { usePages } from './navigation';
+
+const FOUND_USERS = 5;
+const SEARCHED_LENGTH = 2;
+
+/** Ctrl+K: pages, applications, and users of the application by what their name, address or number begins with. */
+export function Palette({ appId }: { readonly appId: string | undefined }): ReactNode {
+  const t = useTexts();
+  const [text, setText] = useState('');
+  const pages = usePageActions(appId);
+  const users = useUserActions(appId, text.trim());
+  return (
+    <Spotlight
+      actions={[...pages, ...users]}
+      query={text}
+      onQueryChange={setText}
+      nothingFound={t.shell.nothingFound}
+      limit={12}
+      shortcut={null}
+      searchProps={{
+        placeholder: t.shell.searchHint,
+        'aria-label': t.shell.search,
+        leftSection: <Icon name="search" />,
+      }}
+    />
+  );
+}
+
+function usePageActions(appId: string | undefined): SpotlightActionGroupData[] {
+  const t = useTexts();
+  const navigate = useNavigate();
+  const { ofApplication, ofDeployment } = usePages(appId);
+  const { data } = useRead(consoleApi.listApplications, {});
+  return [
+    {
+      group: t.shell.pages,
+      actions: [
+        ...ofApplication.map(({ name, to, icon }) => ({
+          id: to,
+          label: t.pages[name],
+          leftSection: <Icon name={icon} />,
+          onClick: () => void navigate({ to, params: { appId: appId ?? '' } }),
+        })),
+        ...ofDeployment.map(({ name, to, icon }) => ({
+          id: to,
+          label: t.pages[name],
+          leftSection: <Icon name={icon} />,
+          onClick: () => void navigate({ to }),
+        })),
+      ],
+    },
+    {
+      group: t.shell.applicationsTitle,
+      actions: (data?.items ?? []).map(({ id, name }) => ({
+        id: `app ${id}`,
+        label: name,
+        description: id,
+        leftSection: <Icon name="application" />,
+        onClick: () => void navigate({ to: '/apps/$appId/overview', params: { appId: id } }),
+      })),
+    },
+  ];
+}
+
+function useUserActions(appId: string | undefined, text: string): SpotlightActionGroupData[] {
+  const t = useTexts();
+  const navigate = useNavigate();
+  const may = useMay(appId ?? '');
+  const isAsked = appId !== undefined && text.length >= SEARCHED_LENGTH && may('users.read');
+  const input = { params: { appId: appId ?? '' }, query: { text, limit: FOUND_USERS } };
+  const { data } = useRead(consoleApi.listUsers, input, { enabled: isAsked });
+  if (!isAsked || data === undefined) return [];
+  return [
+    {
+      group: t.pages.users,
+      actions: data.items.map(({ objectId, username, email, mobilePhoneNumber }) => ({
+        id: `user ${objectId}`,
+        label: username ?? objectId,
+        description: [email, mobilePhoneNumber].filter((each) => each !== null).join(' · '),
+        // The server has found it: the palette's own filter must not take it away again.
+        keywords: [text, objectId],
+        leftSection: <Icon name="user" />,
+        onClick: () => void navigate({ to: '/apps/$appId/users/$userId', params: { appId, userId: objectId } }),
+      })),
+    },
+  ];
+}

@@ -1,0 +1,137 @@
+import { Checkbox, Group, Table, Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { Icon } from '../parts/icon';
+import { useTexts } from '../texts/texts';
+
+export interface Column<Row> {
+  readonly id: string;
+  readonly header: string;
+  readonly cell: (row: Row) => ReactNode;
+  /** The narrowest screen that shows the column; absent: every screen. */
+  readonly from?: 'sm' | 'md' | 'lg';
+  readonly isNumber?: boolean;
+}
+
+interface DataTableProps<Row> {
+  /** Names the table for screen readers. */
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly idOf: (row: Row) => string;
+  /** The rows are of an earlier question, whose answer is under way. */
+  readonly isOld?: boolean;
+  readonly selection?:
+    | {
+        readonly ids: ReadonlySet<string>;
+        readonly change: (ids: ReadonlySet<string>) => void;
+        readonly nameOf: (row: Row) => string;
+      }
+    | undefined;
+}
+
+/** The table of every list. The first column names the row. */
+export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
+  const { label, columns, rows, idOf, isOld = false, selection } = props;
+  const t = useTexts();
+  const areAllChosen = selection !== undefined && rows.length > 0 && rows.every((row) => selection.ids.has(idOf(row)));
+  return (
+    <div className="scroll" role="region" aria-label={label} tabIndex={0}>
+      <Table highlightOnHover verticalSpacing={6} aria-busy={isOld} className={isOld ? 'old' : ''} aria-label={label}>
+        <Table.Thead>
+          <Table.Tr>
+            {selection !== undefined && (
+              <Table.Th className="narrow">
+                <Checkbox
+                  size="xs"
+                  aria-label={t.table.all}
+                  checked={areAllChosen}
+                  onChange={() => {
+                    selection.change(new Set(areAllChosen ? [] : rows.map(idOf)));
+                  }}
+                />
+              </Table.Th>
+            )}
+            {columns.map(({ id, header, from, isNumber = false }) => (
+              <Table.Th
+                key={id}
+                scope="col"
+                {...(from === undefined ? {} : { visibleFrom: from })}
+                className={isNumber ? 'number' : ''}
+              >
+                {header}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map((row) => (
+            <Table.Tr key={idOf(row)} {...(selection?.ids.has(idOf(row)) === true ? { bg: 'var(--chosen)' } : {})}>
+              {selection !== undefined && (
+                <Table.Td>
+                  <Checkbox
+                    size="xs"
+                    aria-label={t.table.one(selection.nameOf(row))}
+                    checked={selection.ids.has(idOf(row))}
+                    onChange={() => {
+                      selection.change(toggled(selection.ids, idOf(row)));
+                    }}
+                  />
+                </Table.Td>
+              )}
+              {columns.map(({ id, cell, from, isNumber = false }) => (
+                <Table.Td
+                  key={id}
+                  {...(from === undefined ? {} : { visibleFrom: from })}
+                  className={isNumber ? 'number' : ''}
+                >
+                  {cell(row)}
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </div>
+  );
+}
+
+function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
+  const next = new Set(ids);
+  if (!next.delete(id)) next.add(id);
+  return next;
+}
+
+interface PagerProps {
+  /** The place of the next page, null on the last one. */
+  readonly next: string | null;
+  readonly isFirst: boolean;
+  readonly children?: ReactNode;
+}
+
+/** Links to the first and to the next page; the way back is the browser's. */
+export function Pager({ next, isFirst, children }: PagerProps): ReactNode {
+  const t = useTexts();
+  if (next === null && isFirst && children === undefined) return null;
+  return (
+    <Group component="nav" aria-label={t.table.pages} gap="md" fz="sm">
+      {!isFirst && (
+        <Link to="." search={(old) => ({ ...old, after: undefined })} className="pager">
+          <Icon name="left" size={16} />
+          {t.table.first}
+        </Link>
+      )}
+      {next !== null && (
+        <Link to="." search={(old) => ({ ...old, after: next })} className="pager" rel="next">
+          {t.table.next}
+          <Icon name="right" size={16} />
+        </Link>
+      )}
+      {children !== undefined && (
+        <Text size="sm" c="dimmed">
+          {children}
+        </Text>
+      )}
+    </Group>
+  );
+}

@@ -1,0 +1,50 @@
+import { createContext, useContext } from 'react';
+import type { en } from './en';
+
+/** All texts of the page in one language. A text that is missing in a language does not compile. */
+export type Texts = typeof en;
+export type Language = 'en' | 'zh';
+
+const LOADERS: Readonly<Record<Language, () => Promise<Texts>>> = {
+  en: async () => (await import('./en')).en,
+  zh: async () => (await import('./zh')).zh,
+};
+const STORED = 'gatepost-language';
+
+interface ChosenLanguage {
+  readonly language: Language;
+  readonly texts: Texts;
+  readonly choose: (language: Language) => void;
+}
+
+export const TextsContext = createContext<ChosenLanguage | undefined>(undefined);
+
+export async function loadTexts(language: Language): Promise<Texts> {
+  return LOADERS[language]();
+}
+
+/** The language that was chosen on this computer, else that of the browser. */
+export function preferredLanguage(): Language {
+  const stored = localStorage.getItem(STORED);
+  if (stored === 'en' || stored === 'zh') return stored;
+  return navigator.languages.find((each) => /^(?:en|zh)\b/i.test(each))?.startsWith('zh') === true ? 'zh' : 'en';
+}
+
+export function rememberLanguage(language: Language): void {
+  localStorage.setItem(STORED, language);
+}
+
+export function useTexts(): Texts {
+  return useLanguage().texts;
+}
+
+export function useLanguage(): ChosenLanguage {
+  const context = useContext(TextsContext);
+  if (context === undefined) throw new Error('texts are loaded before the page is shown');
+  return context;
+}
+
+/** The tag for `Intl` and for the attribute `lang`. */
+export function tagOf(language: Language): string {
+  return language === 'zh' ? 'zh-CN' : 'en-GB';
+}
