@@ -72,6 +72,12 @@ describe('a lane', () => {
     expect(asked.lane.restMs).toBeGreaterThan(29_000);
   });
 
+  it('does not rest because of servers that devices have chosen', async () => {
+    const { lane, warn } = laneWith(() => Promise.resolve([{ kind: 'unsure', reason: 'no answer', sparesLane: true }]));
+    for (let request = 0; request < 20; request += 1) await lane.send(push, [target], signal);
+    expect([lane.restMs > 0, warn.mock.calls.length]).toEqual([false, 0]);
+  });
+
   it('rejects what a defect has stopped, and goes on', async () => {
     const { lane } = laneWith(() => Promise.reject(new Error('a defect')));
     expect(await lane.send(push, [target], signal)).toEqual([{ kind: 'rejected', reason: 'internal error' }]);

@@ -148,7 +148,7 @@ export class VendorLane {
       this.#lastRestMs = 0;
       this.#window.grow();
     } else if (outcome.kind === 'credentials') this.#rest(outcome.reason, CREDENTIALS_REST_MS);
-    else if (outcome.kind === 'unsure' || (outcome.kind === 'later' && outcome.slowsLane === true)) this.#slow(outcome);
+    else if (slowsLane(outcome)) this.#slow(outcome);
   }
 
   #slow(outcome: Outcome & { readonly reason: string; readonly restMs?: number }): void {
@@ -173,6 +173,13 @@ export class VendorLane {
     // One request finds out whether the vendor is back.
     this.#window.reset();
   }
+}
+
+/** Whether the failure may be the vendor's, and not that of a server that the device has chosen. */
+function slowsLane(outcome: Outcome): outcome is Extract<Outcome, { readonly kind: 'later' | 'unsure' }> {
+  return outcome.kind === 'unsure'
+    ? outcome.sparesLane !== true
+    : outcome.kind === 'later' && outcome.slowsLane === true;
 }
 
 /** Limits the requests at once: more after each success, half after a refusal (AIMD, with a fast start). */

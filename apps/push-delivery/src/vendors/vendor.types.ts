@@ -11,8 +11,8 @@ export type Outcome =
   | { readonly kind: 'rejected'; readonly reason: string }
   /** To be tried later. `slowsLane`: the vendor asks for fewer requests, for `restMs` for none; without `slowsLane` that concerns this device. */
   | { readonly kind: 'later'; readonly reason: string; readonly slowsLane?: boolean; readonly restMs?: number }
-  /** The request has left and no answer came: it is tried again. */
-  | { readonly kind: 'unsure'; readonly reason: string }
+  /** The request has left and no answer came: it is tried again. `sparesLane`: the device has chosen the server, so others go on. */
+  | { readonly kind: 'unsure'; readonly reason: string; readonly sparesLane?: true }
   /** The credentials do not work: nothing of the lane is tried until it has rested. */
   | { readonly kind: 'credentials'; readonly reason: string }
   /** Not tried: the lane rests or the process stops. */

@@ -39,6 +39,9 @@ export class WebPushService {
   /** Takes what was accepted. */
   record = (delivery: WebPushDelivery): void => void this.deliveries.push(delivery);
   readonly #browsers = new Map<string, Browser>();
+  readonly #misbehaviours = new Map<string, (response: ServerResponse) => void>();
+  /** Paths of requests, in their order. */
+  readonly paths: string[] = [];
 
   private constructor(private readonly server: Server) {}
 
@@ -68,6 +71,11 @@ export class WebPushService {
     return { endpoint: `${this.origin}${path}`, keys };
   }
 
+  /** From now on the push service answers messages to a subscription in this way. */
+  misbehave({ endpoint }: TestSubscription, answer: (response: ServerResponse) => void): void {
+    this.#misbehaviours.set(new URL(endpoint).pathname, answer);
+  }
+
   /** Ends a subscription, as its user does. */
   unsubscribe({ endpoint }: TestSubscription): void {
     this.#browsers.delete(new URL(endpoint).pathname);
@@ -84,7 +92,14 @@ export class WebPushService {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await buffer(request);
-    if (request.method === 'POST' && request.url === '/subscribe') {
+    const { url = '' } = request;
+    this.paths.push(url);
+    const misbehaviour = this.#misbehaviours.get(url);
+    if (misbehaviour !== undefined) {
+      misbehaviour(response);
+      return;
+    }
+    if (request.method === 'POST' && url === '/subscribe') {
       response.writeHead(201, { 'content-type': 'application/json' });
       response.end(JSON.stringify(this.subscribe(body.toString().trim())));
       return;

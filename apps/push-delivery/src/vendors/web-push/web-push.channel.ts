@@ -18,6 +18,19 @@ import {
 const TOKEN_LIFE_MS = 12 * 3_600_000;
 const MAX_ORIGINS = 1_000;
 const MAX_TTL_SECONDS = 2_419_200;
+/** Requests without an answer, one after the other, after which a push service rests. */
+const MAX_FAILURES = 3;
+const REST_MS = { first: 5_000, longest: 10 * 60_000 };
+
+const NO_ANSWER = 'no answer';
+
+/** A push service that has not answered the last requests. */
+interface Silence {
+  readonly failures: number;
+  readonly lastRestMs: number;
+  /** On the clock of `performance.now()`. */
+  readonly restUntil: number;
+}
 
 interface WebPushOptions {
   readonly keys: VapidKeys;
@@ -38,6 +51,9 @@ export class WebPushChannel implements VendorChannel {
   readonly #key: KeyObject;
   /** Authorizations by origin: they are signed once for half a day. */
   readonly #tokens = new LRUCache<string, Promise<string>>({ max: MAX_ORIGINS, ttl: TOKEN_LIFE_MS / 2 });
+
+  /** Clients choose the push service: one that does not answer may not hold up the devices of others. */
+  readonly #silent = new LRUCache<string, Silence>({ max: MAX_ORIGINS });
 
   constructor(private readonly options: WebPushOptions) {
     this.#key = signingKeyOf(options.keys);
@@ -65,6 +81,8 @@ export class WebPushChannel implements VendorChannel {
     const text = JSON.stringify({ id: push.objectId, ...message });
     if (Buffer.byteLength(text) > MAX_TEXT_BYTES) return { kind: 'rejected', reason: 'message too large' };
     const { endpoint, keys } = subscription;
+    const restMs = this.#restMs(endpoint.origin);
+    if (restMs > 0) return { kind: 'later', reason: NO_ANSWER, restMs };
     try {
       const headers = await this.#headers(push, endpoint, message['silent'] === true);
       const {
@@ -76,13 +94,37 @@ export class WebPushChannel implements VendorChannel {
         headers,
         body: encrypt(text, keys),
       });
+      this.#silent.delete(endpoint.origin);
       return outcomeOf(status, answer, retryAfterMs(retryAfter, this.options.clock.now()));
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error;
       // A guarded address is no failure of the network: it stays refused.
       if (error.message === 'INTERNAL_ADDRESS') return { kind: 'rejected', reason: 'internal address' };
-      return { kind: 'unsure', reason: 'no answer' };
+      this.#noteSilence(endpoint.origin);
+      return { kind: 'unsure', reason: NO_ANSWER, sparesLane: true };
     }
+  }
+
+  #restMs(origin: string): number {
+    const { restUntil = 0 } = this.#silent.get(origin) ?? {};
+    return restUntil - performance.now();
+  }
+
+  /** Requests that fail at the same time start one rest. */
+  #noteSilence(origin: string): void {
+    const { failures, lastRestMs, restUntil } = this.#silent.get(origin) ?? {
+      failures: 0,
+      lastRestMs: 0,
+      restUntil: 0,
+    };
+    const now = performance.now();
+    if (restUntil > now) return;
+    if (failures + 1 < MAX_FAILURES && lastRestMs === 0) {
+      this.#silent.set(origin, { failures: failures + 1, lastRestMs, restUntil });
+      return;
+    }
+    const rest = Math.min(REST_MS.longest, Math.max(REST_MS.first, 2 * lastRestMs));
+    this.#silent.set(origin, { failures: 0, lastRestMs: rest, restUntil: now + rest });
   }
 
   async #headers(push: VendorPush, { origin }: URL, isSilent: boolean): Promise<Record<string, string>> {

@@ -1,0 +1,81 @@
+import { createECDH, randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Clock } from '#bootstrap';
+import { OutboundClient, OutboundError } from '#outbound';
+import type { VendorPush, VendorTarget } from '../vendor.types.js';
+import { WebPushChannel } from './web-push.channel.js';
+import { newVapidKeys } from './web-push.crypto.js';
+
+const push: VendorPush = {
+  ...{ appId: 'a', objectId: 'p', data: {}, prod: 'prod', keyNo: 0, isRepeat: false },
+  message: { body: '{"alert":"hello"}', bodies: {} },
+  expiresAt: new Date(Date.now() + 3_600_000),
+};
+
+function targetAt(origin: string): VendorTarget {
+  const ecdh = createECDH('prime256v1');
+  const keys = { p256dh: ecdh.generateKeys('base64url'), auth: randomBytes(16).toString('base64url') };
+  const token = JSON.stringify({ endpoint: `${origin}/push/1`, keys });
+  return { objectId: 'i', token, platform: 'web', topic: null, badge: null };
+}
+
+describe('the channel to browsers', () => {
+  const outbound = new OutboundClient({
+    internalNetworks: [],
+    timeoutMs: 1_000,
+    maxAnswerBytes: 1_000,
+    maxConnections: 1,
+  });
+  const channel = () =>
+    new WebPushChannel({ keys: newVapidKeys(), subject: 'mailto:a@b.c', outbound, clock: new Clock() });
+  const silentAt = (silent: string) =>
+    vi
+      .spyOn(outbound, 'send')
+      .mockImplementation(({ origin }) =>
+        origin === silent
+          ? Promise.reject(new OutboundError('no answer within 10000 ms'))
+          : Promise.resolve({ status: 201, text: '', retryAfter: undefined }),
+      );
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+  });
+
+  it('asks a push service that is silent less and less often, and the others as before', async () => {
+    const send = silentAt('https://silent.example');
+    const browsers = channel();
+    const outcomeAt = async (origin: string) => (await browsers.send(push, [targetAt(origin)]))[0];
+    for (let request = 0; request < 3; request += 1)
+      expect(await outcomeAt('https://silent.example')).toEqual({
+        kind: 'unsure',
+        reason: 'no answer',
+        sparesLane: true,
+      });
+    expect(await outcomeAt('https://silent.example')).toEqual({ kind: 'later', reason: 'no answer', restMs: 5_000 });
+    expect(await outcomeAt('https://other.example')).toEqual({ kind: 'accepted' });
+    expect(send).toHaveBeenCalledTimes(4);
+    vi.advanceTimersByTime(5_001);
+    expect(await outcomeAt('https://silent.example')).toMatchObject({ kind: 'unsure' });
+    expect(await outcomeAt('https://silent.example')).toMatchObject({ kind: 'later', restMs: 10_000 });
+  });
+
+  it('goes on at once with a push service that answers again', async () => {
+    const send = silentAt('https://silent.example');
+    const browsers = channel();
+    for (let request = 0; request < 3; request += 1) await browsers.send(push, [targetAt('https://silent.example')]);
+    vi.advanceTimersByTime(5_001);
+    send.mockResolvedValue({ status: 201, text: '', retryAfter: undefined });
+    for (let request = 0; request < 2; request += 1)
+      expect(await browsers.send(push, [targetAt('https://silent.example')])).toEqual([{ kind: 'accepted' }]);
+  });
+
+  it('never dials an internal address', async () => {
+    for (const origin of ['https://127.0.0.1', 'https://localhost', 'https://[::1]', 'https://10.0.0.1'])
+      expect(await channel().send(push, [targetAt(origin)])).toEqual([
+        { kind: 'rejected', reason: 'internal address' },
+      ]);
+  });
+});
