@@ -15,14 +15,16 @@ import {
   useServer,
   useVendors,
 } from '#testing';
+import { describeSdkDevices } from './suites/sdk-devices.suite.js';
+import { describeVendorCredentials } from './suites/vendor-credentials.suite.js';
 import { describeVendors } from './suites/vendors.suite.js';
 
 describe('the standalone server', () => {
   const vendors = useVendors();
-  describeVendors(
-    useServer(() => startStandalone(vendors().env())),
-    vendors,
-  );
+  const server = useServer(() => startStandalone(vendors().env()));
+  describeVendors(server, vendors);
+  describeSdkDevices(server, vendors);
+  describeVendorCredentials(server, vendors);
 });
 
 describe('the services, with a dispatcher and two senders', () => {
