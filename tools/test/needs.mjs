@@ -52,8 +52,8 @@ const RULES = [
     uses: SERVERS,
   },
 
-  { files: /^test\/hostile\/standalone\./, needs: [] },
-  { files: /^test\/faults\/faults\./, needs: FAULTS },
+  { files: /^test\/hostile\/(standalone|web-push)\./, needs: [] },
+  { files: /^test\/faults\/(faults|vendors)\./, needs: FAULTS },
   { files: /^test\/faults\/alarms\./, needs: [...SERVERS, 'redis-server', 'rabbitmq-server'] },
   { files: /^test\/faults\//, needs: [] },
   { files: /./, needs: SERVERS },
