@@ -14,6 +14,7 @@ const VERSION = 's1';
 const KEY_BYTES = 32;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
+const IVS_AT_ONCE = 256;
 
 const deriveKey = (secret: string, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, '', `gatepost ${purpose}`, KEY_BYTES));
@@ -35,6 +36,8 @@ export class Sealer {
   readonly #current: SecretKeys;
   /** By id, the current key first. */
   readonly #ring: ReadonlyMap<string, SecretKeys>;
+  /** Random bytes that no vector has used. */
+  #ivs = Buffer.alloc(0);
 
   /**
    * @param secret the deployment's `GATEPOST_SECRET`: seals, opens and hashes
@@ -58,10 +61,18 @@ export class Sealer {
   /** @param context the owner of the value (`session token of <id>`): the value opens only under the same context */
   seal(plain: string, context: string): string {
     const { id, sealing } = this.#current;
-    const iv = randomBytes(IV_BYTES);
+    const iv = this.#nextIv();
     const cipher = createCipheriv('aes-256-gcm', sealing, iv).setAAD(Buffer.from(context));
     const ciphertext = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
     return [VERSION, id, Buffer.concat([iv, cipher.getAuthTag(), ciphertext]).toString('base64url')].join('.');
+  }
+
+  /** The system is asked for random bytes in blocks: a request for each vector takes a third of the time of sealing. */
+  #nextIv(): Buffer {
+    if (this.#ivs.length === 0) this.#ivs = randomBytes(IV_BYTES * IVS_AT_ONCE);
+    const iv = this.#ivs.subarray(0, IV_BYTES);
+    this.#ivs = this.#ivs.subarray(IV_BYTES);
+    return iv;
   }
 
   /** @throws Error where the secret that sealed the text is not in the ring, the context differs, or the text was changed */

@@ -90,7 +90,7 @@ export class IdentitiesRepository {
   /** Inserts the rows of imported users, who have none, in one statement. A violated unique constraint fails all of them. */
   async insertMany(tx: Tx, appId: string, users: readonly ImportedLinks[]): Promise<void> {
     const rows = users.flatMap(({ objectId, identities }) => rowsOf(appId, objectId, [...(identities ?? [])]));
-    if (rows.length > 0) await tx.query(INSERT_MANY.text, INSERT_MANY.values(rows));
+    if (rows.length > 0) await tx.query(INSERT_MANY.text, INSERT_MANY.values(rows), 'identities.insertMany');
   }
 
   /** The users of linked accounts, by claim `authData.<platform> <uid>`. */
@@ -106,6 +106,7 @@ export class IdentitiesRepository {
          SELECT user_id AS "userId" FROM accounts.identities
           WHERE app_id = ${UNESTIMATED_APP} AND platform = wanted.platform AND uid = wanted.uid LIMIT 1) AS owner`,
       [appId, named.map(({ platform }) => platform), named.map(({ uid }) => uid)],
+      'identities.ownersOf',
     );
     return rows.map(({ platform, uid, userId }): [string, string] => [`${CLAIM_PREFIX}${platform} ${uid}`, userId]);
   }

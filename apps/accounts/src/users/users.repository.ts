@@ -138,6 +138,7 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
          SELECT object_id AS "objectId" FROM accounts.users
           WHERE app_id = ${UNESTIMATED_APP} AND session_token_hash = decode(wanted.hash, 'hex') LIMIT 1) AS owner`,
       [appId, hashes],
+      'users.tokenOwners',
     );
   }
 

@@ -158,8 +158,9 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
   /** Inserts the rows in one statement. A violated unique constraint fails all of them. */
   async insertMany(tx: Tx, appId: string, rows: readonly Row[]): Promise<void> {
     if (rows.length === 0) return;
-    const { text, values } = this.statements.insertMany;
-    await tx.query(text, values(rows.map((row) => this.toColumns(appId, row))));
+    const { table, insertMany } = this.statements;
+    const values = insertMany.values(rows.map((row) => this.toColumns(appId, row)));
+    await tx.query(insertMany.text, values, `${table}.insertMany`);
   }
 
   /** As `update`, in one statement. A violated unique constraint fails all of them. */
@@ -176,6 +177,7 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
       `SELECT stored.* FROM unnest($2::text[]) AS wanted (id) CROSS JOIN LATERAL (
          SELECT ${columns} FROM ${table} WHERE app_id = ${UNESTIMATED_APP} AND object_id = wanted.id LIMIT 1) AS stored`,
       [appId, objectIds],
+      `${table}.findEach`,
     );
     return rows.map((row) => this.toRow(row));
   }
@@ -191,6 +193,7 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
         `SELECT wanted.value, owner."objectId" FROM unnest($2::text[]) AS wanted (value) CROSS JOIN LATERAL (
            SELECT object_id AS "objectId" FROM ${table} WHERE app_id = ${UNESTIMATED_APP} AND ${column} = wanted.value LIMIT 1) AS owner`,
         [appId, keys.map((key) => key.slice(field.length + 1))],
+        `${table}.ownersOf.${column}`,
       );
       return rows.map(({ value, objectId }): [string, string] => [`${field} ${value}`, objectId]);
     });
