@@ -27,4 +27,5 @@ export * from './messages.api.js';
 export * from './permissions.js';
 export * from './pushes.api.js';
 export * from './route.js';
+export * from './served.js';
 export * from './users.api.js';

@@ -82,12 +82,27 @@ async function callOnce<R extends ConsoleRoute>(
     ...(isGet ? {} : { body: JSON.stringify(body), headers: HEADERS }),
     ...(signal === undefined ? {} : { signal }),
   });
+  noteVersion(response);
   const answer: unknown = await response.json().catch(() => undefined);
   if (!response.ok) throw errorOf(answer, response);
   return answer as RouteReply<R>;
 }
 
 const HEADERS = { 'Content-Type': 'application/json', 'X-Gatepost-Console': '1' };
+
+let shownVersion: string | undefined;
+let hasNewVersion = false;
+
+/** @returns whether the server has been upgraded since the page was loaded */
+export function isOutdated(): boolean {
+  return hasNewVersion;
+}
+
+function noteVersion({ headers }: Response): void {
+  const version = headers.get('X-Gatepost-Version') ?? undefined;
+  shownVersion ??= version;
+  hasNewVersion ||= version !== undefined && version !== shownVersion;
+}
 
 async function answerOf(url: string, options: RequestInit): Promise<Response> {
   try {

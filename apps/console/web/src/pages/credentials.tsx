@@ -1,4 +1,4 @@
-import { Badge, Button, Group, List, Modal, NativeSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { Badge, Button, Group, Modal, NativeSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
@@ -18,18 +18,18 @@ interface StoredProps {
 export function Stored({ stored: { shown, secrets } }: StoredProps): ReactNode {
   const t = useTexts();
   return (
-    <List size="sm" listStyleType="none" withPadding={false}>
+    <ul className="list">
       {Object.entries(shown).map(([name, value]) => (
-        <List.Item key={name}>
+        <li key={name}>
           {name} <bdi>{value}</bdi>
-        </List.Item>
+        </li>
       ))}
       {secrets.map((name) => (
-        <List.Item key={name}>
+        <li key={name}>
           {name} {t.credentials.secretSet}
-        </List.Item>
+        </li>
       ))}
-    </List>
+    </ul>
   );
 }
 

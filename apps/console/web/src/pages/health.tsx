@@ -6,6 +6,7 @@ import { Confirm, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { When } from '../parts/when';
+import { isServed } from '../shell/navigation';
 import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -117,7 +118,7 @@ function DeadLetters(): ReactNode {
                         setService(each.service);
                       }}
                     >
-                      {t.health.look}
+                      {isServed('lookAtDeadLetters') ? t.health.look : t.health.acts}
                     </Button>
                   ),
                 },
@@ -135,7 +136,12 @@ function LettersOf({ service }: { readonly service: string }): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
   const notices = useNotices();
-  const letters = useRead(consoleApi.lookAtDeadLetters, { params: { service }, body: { limit: 10 } });
+  const canLook = isServed('lookAtDeadLetters');
+  const letters = useRead(
+    consoleApi.lookAtDeadLetters,
+    { params: { service }, body: { limit: 10 } },
+    { enabled: canLook },
+  );
   const replay = useAct(consoleApi.replayDeadLetters);
   const drop = useAct(consoleApi.dropDeadLetters);
   const [asked, setAsked] = useState<'replay' | 'drop'>();
@@ -143,66 +149,70 @@ function LettersOf({ service }: { readonly service: string }): ReactNode {
     setAsked(undefined);
   };
   return (
-    <Answer of={letters}>
-      {({ items }) => (
-        <Stack gap="sm">
-          {items.map(({ pattern, reason, diedAt, body }, index) => (
-            <Stack key={index} gap={2}>
-              <Group gap="xs" fz="sm">
-                <strong>{pattern}</strong>
-                <When at={diedAt} />
-                <bdi lang="en">{reason}</bdi>
-              </Group>
-              <Code block className="wrap">
-                {body}
-              </Code>
+    <Stack gap="sm">
+      {canLook && (
+        <Answer of={letters}>
+          {({ items }) => (
+            <Stack gap="sm">
+              {items.map(({ pattern, reason, diedAt, body }, index) => (
+                <Stack key={index} gap={2}>
+                  <Group gap="xs" fz="sm">
+                    <strong>{pattern}</strong>
+                    <When at={diedAt} />
+                    <bdi lang="en">{reason}</bdi>
+                  </Group>
+                  <Code block className="wrap">
+                    {body}
+                  </Code>
+                </Stack>
+              ))}
             </Stack>
-          ))}
-          <Group gap="xs">
-            <Button
-              onClick={() => {
-                setAsked('replay');
-              }}
-            >
-              {t.health.replay}
-            </Button>
-            <Button
-              color="bad"
-              variant="light"
-              onClick={() => {
-                setAsked('drop');
-              }}
-            >
-              {t.health.drop}
-            </Button>
-          </Group>
-          {asked === 'replay' && (
-            <Confirm
-              title={t.health.replay}
-              says={t.health.replaySays(service)}
-              button={t.health.replay}
-              onConfirm={async () => {
-                const { replayed } = await replay.mutateAsync({ params: { service } });
-                notices.done(t.health.replayed(number(replayed)));
-              }}
-              onClose={close}
-            />
           )}
-          {asked === 'drop' && (
-            <Confirm
-              title={t.health.drop}
-              says={t.health.dropSays}
-              button={t.health.drop}
-              typed={service}
-              onConfirm={async () => {
-                const { dropped } = await drop.mutateAsync({ params: { service } });
-                notices.done(t.health.dropped(number(dropped)));
-              }}
-              onClose={close}
-            />
-          )}
-        </Stack>
+        </Answer>
       )}
-    </Answer>
+      <Group gap="xs">
+        <Button
+          onClick={() => {
+            setAsked('replay');
+          }}
+        >
+          {t.health.replay}
+        </Button>
+        <Button
+          color="bad"
+          variant="light"
+          onClick={() => {
+            setAsked('drop');
+          }}
+        >
+          {t.health.drop}
+        </Button>
+      </Group>
+      {asked === 'replay' && (
+        <Confirm
+          title={t.health.replay}
+          says={t.health.replaySays(service)}
+          button={t.health.replay}
+          onConfirm={async () => {
+            const { replayed } = await replay.mutateAsync({ params: { service } });
+            notices.done(t.health.replayed(number(replayed)));
+          }}
+          onClose={close}
+        />
+      )}
+      {asked === 'drop' && (
+        <Confirm
+          title={t.health.drop}
+          says={t.health.dropSays}
+          button={t.health.drop}
+          typed={service}
+          onConfirm={async () => {
+            const { dropped } = await drop.mutateAsync({ params: { service } });
+            notices.done(t.health.dropped(number(dropped)));
+          }}
+          onClose={close}
+        />
+      )}
+    </Stack>
   );
 }

@@ -1,4 +1,4 @@
-import { Badge, Button, Group, List, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type Message, MESSAGE_STATUSES } from '#console-api';
@@ -202,13 +202,13 @@ export function MessagePage(): ReactNode {
               {history.length === 0 ? (
                 <Text size="sm">{t.messages.noAttempts}</Text>
               ) : (
-                <List size="sm" spacing={4}>
+                <ul className="list">
                   {history.map(({ at, error }) => (
-                    <List.Item key={at}>
+                    <li key={at}>
                       <When at={at} /> · <bdi lang="en">{error ?? t.messages.accepted}</bdi>
-                    </List.Item>
+                    </li>
                   ))}
-                </List>
+                </ul>
               )}
             </Panel>
           </>

@@ -7,6 +7,7 @@ import { useAct, useRead } from '../api/queries';
 import { CopyButton } from '../parts/copy';
 import { Confirm } from '../parts/dialogs';
 import { Answer, Page, Panel } from '../parts/panel';
+import { isServed } from '../shell/navigation';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { commandOf, type Draft, EMPTY_DRAFT, pushBodyOf } from './new-push.rules';
@@ -32,6 +33,8 @@ function bodyOrProblem(draft: Draft): { readonly body?: Record<string, unknown>;
   }
 }
 
+const isComplete = (draft: Draft): boolean => draft.alert.trim() !== '' && (draft.when === 'now' || draft.at !== '');
+
 export function NewPushPage(): ReactNode {
   const t = useTexts();
   const { appId } = useParams({ from: '/frame/apps/$appId/pushes/new' });
@@ -41,11 +44,11 @@ export function NewPushPage(): ReactNode {
     setDraft((old) => ({ ...old, ...part }));
   };
   const { body, problem } = bodyOrProblem(settled);
-  const isReady = body !== undefined && draft.alert.trim() !== '' && (draft.when === 'now' || draft.at !== '');
+  const sent = isComplete(draft) ? body : undefined;
   const count = useRead(
     consoleApi.countPushTargets,
     { params: { appId }, body: { body: body ?? {} } },
-    { enabled: body !== undefined, everyMs: COUNT_EVERY_MS },
+    { enabled: body !== undefined && isServed('countPushTargets'), everyMs: COUNT_EVERY_MS },
   );
   return (
     <Page title={t.pushes.create}>
@@ -54,25 +57,31 @@ export function NewPushPage(): ReactNode {
       </Link>
       <Panel title={t.newPush.who}>
         <Who draft={draft} change={change} />
-        {problem === undefined ? (
+        {problem !== undefined && <NoJson problem={problem} />}
+        {problem === undefined && isServed('countPushTargets') && (
           <Answer of={count} lines={1}>
             {(audience) => <Audience audience={audience} />}
           </Answer>
-        ) : (
-          <Text size="sm" c="bad" role="alert">
-            {t.newPush.noJson} <bdi lang="en">{problem}</bdi>
-          </Text>
         )}
       </Panel>
       <Panel title={t.newPush.what}>
         <What draft={draft} change={change} />
-        {isReady && <Preview appId={appId} body={body} />}
+        {sent !== undefined && isServed('previewPush') && <Preview appId={appId} body={sent} />}
       </Panel>
       <Panel title={t.newPush.when}>
         <Times draft={draft} change={change} />
-        <SendButton appId={appId} body={isReady ? body : undefined} count={count.data?.total} />
+        <SendButton appId={appId} body={sent} count={count.data?.total} />
       </Panel>
     </Page>
+  );
+}
+
+function NoJson({ problem }: { readonly problem: string }): ReactNode {
+  const t = useTexts();
+  return (
+    <Text size="sm" c="bad" role="alert">
+      {t.newPush.noJson} <bdi lang="en">{problem}</bdi>
+    </Text>
   );
 }
 
@@ -257,6 +266,12 @@ function Times({ draft, change }: StepProps): ReactNode {
   );
 }
 
+/** Beyond a thousand devices the number is typed; where it is unknown, the application. */
+function typedFor(count: number | undefined, appId: string): { readonly typed?: string } {
+  if (count === undefined) return { typed: appId };
+  return count > TYPED_ABOVE ? { typed: String(count) } : {};
+}
+
 interface SendProps {
   readonly appId: string;
   readonly body: Record<string, unknown> | undefined;
@@ -271,30 +286,24 @@ function SendButton({ appId, body, count }: SendProps): ReactNode {
   const send = useAct(consoleApi.sendPush);
   const [requestId] = useState(() => crypto.randomUUID());
   const [isAsking, setAsking] = useState(false);
-  const command = commandOf(appId, body ?? {});
   return (
     <Stack gap="sm" align="flex-start">
       <Button
         size="sm"
-        disabled={body === undefined || count === undefined || count === 0}
+        disabled={body === undefined || (isServed('countPushTargets') && (count ?? 0) === 0)}
         onClick={() => {
           setAsking(true);
         }}
       >
         {count === undefined ? t.newPush.send : t.newPush.sendTo(count, number(count))}
       </Button>
-      {body !== undefined && (
-        <Group gap={4} wrap="nowrap" maw="100%">
-          <Code className="wrap">{command}</Code>
-          <CopyButton value={command} />
-        </Group>
-      )}
-      {isAsking && body !== undefined && count !== undefined && (
+      {body !== undefined && <Command text={commandOf(appId, body)} />}
+      {isAsking && body !== undefined && (
         <Confirm
           title={t.newPush.send}
-          says={t.newPush.sendSays(count, number(count))}
+          says={count === undefined ? t.newPush.sendUncounted : t.newPush.sendSays(count, number(count))}
           button={t.newPush.send}
-          {...(count > TYPED_ABOVE ? { typed: String(count) } : {})}
+          {...typedFor(count, appId)}
           onConfirm={async () => {
             const { objectId } = await send.mutateAsync({
               params: { appId },
@@ -308,5 +317,14 @@ function SendButton({ appId, body, count }: SendProps): ReactNode {
         />
       )}
     </Stack>
+  );
+}
+
+function Command({ text }: { readonly text: string }): ReactNode {
+  return (
+    <Group gap={4} wrap="nowrap" maw="100%">
+      <Code className="wrap">{text}</Code>
+      <CopyButton value={text} />
+    </Group>
   );
 }

@@ -1,4 +1,4 @@
-import { Alert, Badge, Code, Group, List, SimpleGrid, Stack, Text } from '@mantine/core';
+import { Alert, Badge, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type Overview } from '#console-api';
@@ -8,6 +8,7 @@ import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { Plot } from '../parts/plot';
 import { When } from '../parts/when';
+import { isServed } from '../shell/navigation';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
@@ -16,7 +17,6 @@ const EVERY_MS = 5_000;
 export function OverviewPage(): ReactNode {
   const { appId } = useParams({ from: '/frame/apps/$appId/overview' });
   const application = useRead(consoleApi.getApplication, { params: { appId } });
-  const overview = useRead(consoleApi.getOverview, { params: { appId } }, { everyMs: EVERY_MS });
   const t = useTexts();
   return (
     <Page title={t.pages.overview}>
@@ -29,20 +29,27 @@ export function OverviewPage(): ReactNode {
           </Group>
         )}
       </Answer>
-      <Answer of={overview} lines={10}>
-        {(data) => (
-          <>
-            <Attention data={data} appId={appId} />
-            <Figures data={data} appId={appId} />
-            <Plots data={data} />
-            <SimpleGrid cols={{ base: 1, md: 2 }}>
-              <PushesUnderWay data={data} appId={appId} />
-              <DevicePlatforms data={data} />
-            </SimpleGrid>
-          </>
-        )}
-      </Answer>
+      {isServed('getOverview') && <LiveFigures appId={appId} />}
     </Page>
+  );
+}
+
+function LiveFigures({ appId }: { readonly appId: string }): ReactNode {
+  const overview = useRead(consoleApi.getOverview, { params: { appId } }, { everyMs: EVERY_MS });
+  return (
+    <Answer of={overview} lines={10}>
+      {(data) => (
+        <>
+          <Attention data={data} appId={appId} />
+          <Figures data={data} appId={appId} />
+          <Plots data={data} />
+          <SimpleGrid cols={{ base: 1, md: 2 }}>
+            <PushesUnderWay data={data} appId={appId} />
+            <DevicePlatforms data={data} />
+          </SimpleGrid>
+        </>
+      )}
+    </Answer>
   );
 }
 
@@ -72,27 +79,27 @@ function Attention({ data, appId }: DataProps): ReactNode {
   if (isCalm) return null;
   return (
     <Alert color="warning" icon={<Icon name="warning" />} title={t.overview.attention}>
-      <List size="sm" listStyleType="none" withPadding={false} spacing={4}>
+      <ul className="list">
         {data.away.map((service) => (
-          <List.Item key={service}>{t.overview.away(service)}</List.Item>
+          <li key={service}>{t.overview.away(service)}</li>
         ))}
         {dead > 0 && (
-          <List.Item>
+          <li>
             {t.overview.dead(dead, formats.number(dead))}{' '}
             <Link to="/apps/$appId/messages" params={{ appId }} search={{ status: 'dead' }}>
               {t.acts.show}
             </Link>
-          </List.Item>
+          </li>
         )}
         {data.unverifiedPlatforms.map(({ platform, accounts }) => (
-          <List.Item key={platform}>
+          <li key={platform}>
             {t.overview.unverified(platform, formats.number(accounts))}{' '}
             <Link to="/apps/$appId/settings" params={{ appId }} search={{ tab: 'platforms' }}>
               {t.overview.setCredentials}
             </Link>
-          </List.Item>
+          </li>
         ))}
-      </List>
+      </ul>
     </Alert>
   );
 }

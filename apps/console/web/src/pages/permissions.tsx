@@ -51,7 +51,7 @@ export function PermissionsPage(): ReactNode {
                           {may('permissions.write') && (
                             <Button
                               variant="default"
-                              aria-label={t.permissions.changeOf(className, t.permissions.operations[operation])}
+                              aria-label={`${t.acts.change} ${t.permissions.changeOf(className, t.permissions.operations[operation])}`}
                               onClick={() => {
                                 setEdited({ className, operation, permission });
                               }}

@@ -1,4 +1,4 @@
-import { Badge, Button, Group, List, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
+import { Badge, Button, Group, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
@@ -8,6 +8,7 @@ import { Confirm, useNotices } from '../parts/dialogs';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { LockedBadge } from '../parts/states';
 import { When } from '../parts/when';
+import { isServed } from '../shell/navigation';
 import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -18,7 +19,10 @@ import { AccessForm } from './user-access';
 import { ProfileForm } from './user-profile';
 
 const FROM = '/frame/apps/$appId/users/$userId';
-const TABS = ['profile', 'access', 'accounts', 'messages', 'devices', 'history'] as const;
+const ALL_TABS = ['profile', 'access', 'accounts', 'messages', 'devices', 'history'] as const;
+const TABS = ALL_TABS.filter(
+  (tab) => (tab !== 'messages' || isServed('listMessages')) && (tab !== 'devices' || isServed('listDevices')),
+);
 
 export function UserPage(): ReactNode {
   const t = useTexts();
@@ -115,6 +119,7 @@ function LockPanel({ appId, user }: UserProps): ReactNode {
   const may = useMay(appId);
   const { lock } = user;
   const isLocked = lock.lockedUntil !== null;
+  const doors: Readonly<Record<string, string | undefined>> = t.user.doors;
   return (
     <Panel title={isLocked ? t.user.locked : t.user.notLocked}>
       {isLocked && lock.lockedUntil !== null && (
@@ -126,13 +131,13 @@ function LockPanel({ appId, user }: UserProps): ReactNode {
           : t.user.failures(lock.failures, formats.number(lock.failures))}
       </Text>
       {lock.failedAt.length > 0 && (
-        <List size="sm" spacing={2}>
+        <ul className="list">
           {lock.failedAt.map((at, index) => (
-            <List.Item key={`${at} ${index}`}>
-              {formats.time(at)} {t.user.door(lock.doors[index] ?? lock.doors[0] ?? '')}
-            </List.Item>
+            <li key={`${at} ${index}`}>
+              {formats.time(at)} {doors[lock.doors[index] ?? '']}
+            </li>
           ))}
-        </List>
+        </ul>
       )}
       {may('users.write') && <ResetButton appId={appId} user={user} />}
     </Panel>

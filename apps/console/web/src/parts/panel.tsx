@@ -40,7 +40,7 @@ interface PanelProps {
 /** A part of a page with a heading. */
 export function Panel({ title, acts, children }: PanelProps): ReactNode {
   return (
-    <Paper component="section" withBorder p="md" {...(title === undefined ? {} : { 'aria-label': title })}>
+    <Paper withBorder p="md">
       <Stack gap="sm">
         {title !== undefined && (
           <Group justify="space-between" gap="xs">

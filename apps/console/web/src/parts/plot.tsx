@@ -51,25 +51,27 @@ function PlotTable({ title, points, second }: PlotProps): ReactNode {
   const formats = useFormats();
   const others = new Map(second?.points.map(({ at, value }) => [at, value]));
   return (
-    <table className="unseen">
-      <caption>{title}</caption>
-      <thead>
-        <tr>
-          <th scope="col">{t.common.day}</th>
-          <th scope="col">{title}</th>
-          {second !== undefined && <th scope="col">{second.title}</th>}
-        </tr>
-      </thead>
-      <tbody>
-        {points.map(({ at, value }) => (
-          <tr key={at}>
-            <th scope="row">{formats.day(at)}</th>
-            <td>{formats.number(value)}</td>
-            {second !== undefined && <td>{formats.number(others.get(at) ?? 0)}</td>}
+    <div className="unseen">
+      <table>
+        <caption>{title}</caption>
+        <thead>
+          <tr>
+            <th scope="col">{t.common.day}</th>
+            <th scope="col">{title}</th>
+            {second !== undefined && <th scope="col">{second.title}</th>}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {points.map(({ at, value }) => (
+            <tr key={at}>
+              <th scope="row">{formats.day(at)}</th>
+              <td>{formats.number(value)}</td>
+              {second !== undefined && <td>{formats.number(others.get(at) ?? 0)}</td>}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 

@@ -16,6 +16,7 @@ import { spotlight } from '@mantine/spotlight';
 import { Link, Outlet, useParams, useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { consoleApi } from '#console-api';
+import { isOutdated } from '../api/call';
 import { useMay, useRead } from '../api/queries';
 import { Icon } from '../parts/icon';
 import { useTexts } from '../texts/texts';
@@ -178,6 +179,8 @@ function useFocusOnNewPage(onNewPage: () => void): void {
   useEffect(() => {
     if (shown.current === path) return;
     shown.current = path;
+    // The files of the page that was loaded may be gone: the next page is of the new version.
+    if (isOutdated()) location.reload();
     onNewPage();
     document.querySelector<HTMLElement>('#page-title')?.focus({ preventScroll: true });
     window.scrollTo(0, 0);

@@ -45,7 +45,7 @@ export const en = {
     day: 'Day',
     createdAt: 'Created',
     updatedAt: 'Changed',
-    about: (value: string, isExact: boolean) => (isExact ? value : `about ${value}`),
+    about: (value: string, isExact: boolean) => (isExact ? value : `≈ ${value}`),
   },
   acts: {
     add: 'Add',
@@ -176,7 +176,7 @@ export const en = {
     create: 'New user',
     back: 'All users',
     search: 'Search',
-    searchHint: 'Begin of a name, address, number or id',
+    searchHint: 'Beginning of a name, address, number or id',
     searchIn: 'In',
     fields: {
       any: 'everything',
@@ -242,7 +242,13 @@ export const en = {
     noFailures: 'No wrong password counts at the moment.',
     failures: (count: number, shown: string) =>
       `${shown} ${plural(count, 'wrong attempt counts', 'wrong attempts count')} now.`,
-    door: (name: string) => (name === '' ? '' : `(by ${name})`),
+    doors: {
+      username: 'by user name',
+      email: 'by e-mail address',
+      phone: 'by phone number',
+      oldPassword: 'with the old password',
+      code: 'by a code',
+    },
     noRecipient: 'The user has no address and no number, so no reset can be sent.',
     sendReset: 'Send a password reset',
     sendResetSays: (recipient: string) =>
@@ -392,6 +398,7 @@ export const en = {
     hours: (count: number) => `after ${count} ${plural(count, 'hour', 'hours')}`,
     send: 'Send the push',
     sendTo: (count: number, shown: string) => `Send to ${shown} ${plural(count, 'device', 'devices')}`,
+    sendUncounted: 'The push goes to all devices that match now. What a device has received cannot be taken back.',
     sendSays: (count: number, shown: string) =>
       `The push goes to ${shown} ${plural(count, 'device', 'devices')}. What a device has received cannot be taken back.`,
   },
@@ -549,6 +556,7 @@ export const en = {
     service: 'Service',
     messages: 'Messages',
     look: 'Look',
+    acts: 'Hand over or drop',
     replay: 'Hand over again',
     replaySays: (service: string) => `All dead letters go to ${service} once more.`,
     replayed: (shown: string) => `${shown} handed over again.`,

@@ -45,7 +45,7 @@ export const zh: Texts = {
     day: '日期',
     createdAt: '创建时间',
     updatedAt: '修改时间',
-    about: (value, isExact) => (isExact ? value : `约 ${value}`),
+    about: (value, isExact) => (isExact ? value : `≈ ${value}`),
   },
   acts: {
     add: '添加',
@@ -231,7 +231,13 @@ export const zh: Texts = {
     lockedSays: (time) => `锁定将于 ${time} 自动解除，用户通过重置设置新密码后也会立即解除。`,
     noFailures: '目前没有计入的错误密码。',
     failures: (_count, shown) => `目前计入 ${shown} 次错误尝试。`,
-    door: (name) => (name === '' ? '' : `（方式：${name}）`),
+    doors: {
+      username: '用户名',
+      email: '邮箱',
+      phone: '手机号',
+      oldPassword: '旧密码',
+      code: '验证码',
+    },
     noRecipient: '该用户没有邮箱和手机号，无法发送重置消息。',
     sendReset: '发送密码重置',
     sendResetSays: (recipient) => `含有链接或验证码的消息将发送到 ${recipient}。设置新密码后锁定解除。`,
@@ -379,6 +385,7 @@ export const zh: Texts = {
     hours: (count) => `${count} 小时后`,
     send: '发送推送',
     sendTo: (_count, shown) => `发送给 ${shown} 台设备`,
+    sendUncounted: '推送将发给目前符合条件的全部设备。设备收到的内容无法收回。',
     sendSays: (_count, shown) => `推送将发给 ${shown} 台设备。设备收到的内容无法收回。`,
   },
   messages: {
@@ -425,7 +432,7 @@ export const zh: Texts = {
     resetSays: '自定义模板会被删除，下一封邮件使用内置模板。',
   },
   permissions: {
-    operation: '操作',
+    operation: '访问方式',
     who: '允许',
     operations: { find: '查询', get: '读取单个', create: '创建', update: '修改', delete: '删除' },
     groups: {
@@ -528,6 +535,7 @@ export const zh: Texts = {
     service: '服务',
     messages: '消息数',
     look: '查看',
+    acts: '投递或丢弃',
     replay: '重新投递',
     replaySays: (service) => `全部死信会再次交给 ${service}。`,
     replayed: (shown) => `已重新投递 ${shown} 条。`,
