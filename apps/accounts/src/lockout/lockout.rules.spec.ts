@@ -70,7 +70,9 @@ describe('settle', () => {
   it('locks at the seventh failure, for 15 minutes from then, and clears failures and reservations', () => {
     const before = state({ failures: failures(6, NOW - windowMs + 1), reservations: places(1) });
     expect(settled(before, false)).toEqual({
-      state: state(lockUntil(NOW + lockMs)),
+      state: state({
+        lock: { untilMs: NOW + lockMs, failures: [...before.failures, { atMs: NOW, door: 'username' }] },
+      }),
       outcome: { kind: 'locked', remainingMs: lockMs, isLockNew: true },
     });
   });

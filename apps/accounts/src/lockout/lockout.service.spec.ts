@@ -51,7 +51,7 @@ describe('LockoutService.verify', () => {
     plan({ kind: 'reserved' }, { kind: 'settled', isLockNew: false });
     expect(await verify(isRight)).toBe(isRight);
     const [[, id]] = store.reserve.mock.calls as [[unknown, string]];
-    expect(store.settle.mock.calls).toEqual([[user, id, isRight]]);
+    expect(store.settle.mock.calls).toEqual([[user, { id, door: 'email', isRight }]]);
   });
 
   it('verifies nothing while the user is locked, and returns the remaining time', async () => {
