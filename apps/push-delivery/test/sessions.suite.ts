@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { eventually, unique } from '#testing';
-import type { DeviceAddress, DeviceQueues } from '../src/device-queues/device-queues.js';
-import type { QueueStore } from './queue-stores.js';
+import type { DeviceAddress, DevicePresence, DeviceQueues, PresencePage } from '../src/device-queues/device-queues.js';
+import { QUEUE_LIMIT, type QueueStore } from './queue-stores.js';
 import { QueueUser } from './queue-user.js';
 
 const PAGE = 50;
@@ -119,6 +119,47 @@ export function describeSessions({ name, open }: QueueStore): void {
       await Promise.all(devices.map((one) => queues.connect(one, user.newSession(), PAGE)));
       expect(await queues.countConnected(user.appId)).toBe(30);
       expect(await queues.countConnected(unique('app'))).toBe(0);
+    });
+
+    it('are listed page by page, each once, with their connectors', async () => {
+      expect(await queues.listConnected(user.appId, undefined, 10)).toEqual({ sessions: [], next: undefined });
+      const presences = Array.from({ length: 90 }, (_, index) => ({
+        device: user.newDevice(),
+        session: user.newSession(`node-${index % 3}`),
+      }));
+      for (const presence of presences) await queues.connect(presence.device, presence.session, PAGE);
+      const found: DevicePresence[] = [];
+      let pages = 0;
+      let next: PresencePage['next'];
+      do {
+        const page: PresencePage = await queues.listConnected(user.appId, next, 20);
+        if (page.next !== undefined) expect(page.sessions.length).toBeGreaterThanOrEqual(20);
+        found.push(...page.sessions);
+        [next, pages] = [page.next, pages + 1];
+      } while (next !== undefined);
+      const inOrder = (list: DevicePresence[]) =>
+        list.toSorted((one, other) => (one.device.installationId < other.device.installationId ? -1 : 1));
+      expect(inOrder(found)).toEqual(inOrder(presences));
+      expect(pages).toBeGreaterThan(1);
+    });
+
+    it('are described with their queues, in the order of the request', async () => {
+      const [other, unknown, full] = [user.newDevice(), user.newDevice(), user.newDevice()];
+      const session = user.newSession('node-2');
+      await connect(session);
+      for (let count = 0; count < 3; count += 1) await user.enqueue(user.newMessage(), [device, other]);
+      for (let count = 0; count < QUEUE_LIMIT + 2; count += 1) await user.enqueue(user.newMessage(), [full]);
+      expect(await queues.describe([unknown, device, full, other])).toEqual([
+        { session: undefined, waiting: 0, dropped: 0 },
+        { session, waiting: 3, dropped: 0 },
+        { session: undefined, waiting: QUEUE_LIMIT, dropped: 2 },
+        { session: undefined, waiting: 3, dropped: 0 },
+      ]);
+      const soon = user.newMessage({ expiresAt: Date.now() + 300 });
+      await user.enqueue(soon, [unknown]);
+      await eventually(async () => {
+        expect((await queues.describe([unknown]))[0]?.waiting).toBe(0);
+      });
     });
 
     it('of dead nodes can be ended together', async () => {

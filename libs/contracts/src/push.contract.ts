@@ -95,6 +95,26 @@ export const pushRpc = {
   findConnectors: rpc('push-delivery.findConnectors', z.object({}), z.object({ ports: z.array(z.number().int()) })),
 };
 
+/** The name of a device, chosen by the client. It is a secret: any client that knows it receives the device's messages. */
+export const installationId = z.string().min(1).max(128);
+
+/** Maximum number of devices in one request of `describeDevices`. */
+export const MAX_DESCRIBED_DEVICES = 200;
+/** Maximum number of connected devices that a page asks for. */
+export const MAX_CONNECTED_DEVICES = 500;
+/** The scan of a push walks through this many partitions. */
+export const PUSH_PARTITIONS = 64;
+
+/** A connection of a device. */
+const deviceConnection = z.object({
+  /** Null for a connection that a version before 0.1.0 has opened. */
+  since: z.iso.datetime().nullable(),
+  /** The form of the frames: `gatepost`, `json`, `protobuf`, `base64`. */
+  protocol: z.string().nullable(),
+  /** The connector that holds it. */
+  node: z.string(),
+});
+
 /** RPCs for operators about pushes, available like `applicationsRpc`. */
 export const pushOperationsRpc = {
   send: rpc('push-delivery.sendPushAsOperator', z.object({ appId, body: jsonObject }), accepted),
@@ -109,9 +129,103 @@ export const pushOperationsRpc = {
       error: z.string().nullable(),
       createdAt: z.iso.datetime(),
       expiresAt: z.iso.datetime(),
+      /** When the search for devices begins or has begun. */
+      dueAt: z.iso.datetime().optional(),
+      /** When the search for devices ended, or the push failed; null before. */
+      foundAt: z.iso.datetime().nullable().optional(),
+      /** The HTTP request that sent it; null for a push of an operator. */
+      requestId: z.string().nullable().optional(),
+      /** The search for devices: partitions that are done. Pushes to few devices need no partitions, and are done at once. */
+      progress: z.object({ partition: count, of: z.literal(PUSH_PARTITIONS) }).optional(),
       platforms: z.record(z.string(), deliveryCounts),
       /** By vendor; empty where no vendor takes part. */
       vendors: z.record(z.string(), vendorCounts),
+    }),
+  ),
+  /**
+   * The devices that the push would target now, found by the search of pushes. Not exact after 3 seconds: then at least this many. Fails
+   * with the errors of a push for the body.
+   */
+  countTargets: rpc(
+    'push-delivery.countTargets',
+    z.object({ appId, body: jsonObject }),
+    z.object({
+      total: count,
+      isExact: z.boolean(),
+      /** By platform. `unreachable`: without a channel. `vendor`: a vendor's channel takes them. */
+      platforms: z.record(z.string(), z.object({ targeted: count, unreachable: count, vendor: count })),
+      unreachable: count,
+      /** Matching devices that no push reaches: marked as invalid, or not seen for 90 days. Null: the count took too long. */
+      leftOut: z.object({ invalid: count, notSeen: count }).nullable(),
+      /** Five of the devices. */
+      sample: z.array(z.object({ objectId, installationId: z.string().nullable(), platform: z.string() })),
+    }),
+  ),
+  /** A push as devices would receive it. */
+  preview: rpc(
+    'push-delivery.previewPush',
+    z.object({ appId, body: jsonObject }),
+    z.object({
+      /** Of the request as JSON. */
+      bytes: count,
+      maxBytes: count,
+      /** Null where `problem` is set. */
+      message: z
+        .object({
+          /** JSON text for all platforms without a body of their own. */
+          body: z.string(),
+          /** JSON texts by platform. */
+          bodies: z.record(z.string(), z.string()),
+          /** The only platforms that the push has content for; null: all. */
+          platforms: z.array(z.string()).nullable(),
+          dueAt: z.iso.datetime(),
+          expiresAt: z.iso.datetime(),
+        })
+        .nullable(),
+      /** The error that sending the push would have. */
+      problem: z.object({ name: z.string(), code: z.number().int(), message: z.string() }).nullable(),
+    }),
+  ),
+  /** Connected devices in no order, about `limit` at a time; a device that connects meanwhile may be missing. */
+  listConnected: rpc(
+    'push-delivery.listConnected',
+    z.object({
+      appId,
+      /** `next` of the page before. */
+      after: z
+        .object({
+          partition: z
+            .number()
+            .int()
+            .min(0)
+            .max(PUSH_PARTITIONS - 1),
+          cursor: z.string().max(128),
+        })
+        .optional(),
+      limit: z.number().int().min(1).max(MAX_CONNECTED_DEVICES),
+    }),
+    z.object({
+      devices: z.array(deviceConnection.extend({ installationId })),
+      /** Null: no page follows. */
+      next: z.object({ partition: z.number().int(), cursor: z.string() }).nullable(),
+    }),
+  ),
+  /** Connection and queue of some devices, in the order of the request. */
+  describeDevices: rpc(
+    'push-delivery.describeDevices',
+    z.object({ appId, installationIds: z.array(installationId).min(1).max(MAX_DESCRIBED_DEVICES) }),
+    z.object({
+      devices: z.array(
+        z.object({
+          installationId,
+          /** Null: not connected. */
+          connection: deviceConnection.nullable(),
+          /** Messages that the device has not acknowledged. */
+          waiting: count,
+          /** Messages that its full queue has dropped and that it does not know of yet. */
+          dropped: count,
+        }),
+      ),
     }),
   ),
   /** Counts of an application's devices: installations and push targets per platform, and connected sockets. */
@@ -125,9 +239,6 @@ export const pushOperationsRpc = {
     }),
   ),
 };
-
-/** The name of a device, chosen by the client. It is a secret: any client that knows it receives the device's messages. */
-export const installationId = z.string().min(1).max(128);
 
 /** One push as devices receive it. */
 export const pushMessage = z.object({

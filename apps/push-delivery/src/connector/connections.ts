@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type { DeviceAddress, SessionRef } from '../device-queues/device-queues.js';
+import { Clock } from '#bootstrap';
+import { type DeviceAddress, sessionIdOf, type SessionRef } from '../device-queues/device-queues.js';
 import type { DeviceConnection } from './device-connection.js';
 import { VISIT_MS } from './device-session.js';
 
@@ -11,9 +12,12 @@ export class ConnectorIdentity {
   readonly node = `connector-${randomBytes(6).toString('hex')}`;
   #sessions = 0;
 
-  newSessionId(): string {
+  constructor(private readonly clock: Clock) {}
+
+  /** @param protocol the name of the framing, which the id tells operators (`openingOf`) */
+  newSessionId(protocol: string): string {
     this.#sessions += 1;
-    return this.#sessions.toString(36);
+    return sessionIdOf(this.#sessions, this.clock.now(), protocol);
   }
 
   sessionRef(session: string): SessionRef {

@@ -5,6 +5,7 @@ import {
   FailedCredentialLimit,
   type FailedCredentialLimitOptions,
 } from '#admission';
+import { Clock } from '#bootstrap';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { Connections, ConnectorIdentity } from './connections.js';
 import { ConnectorInbox } from './connector-inbox.js';
@@ -19,6 +20,7 @@ import { QueueWrites } from './queue-writes.js';
 /** The connections of devices. */
 @Module({
   providers: [
+    Clock,
     ConnectorIdentity,
     ConnectorInbox,
     ConnectorPresence,

@@ -83,7 +83,7 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
   #opened(socket: DeviceSocket, stream: Duplex, network: string): void {
     const framing = framingOf(socket.protocol);
     const session = new DeviceSession({
-      id: this.identity.newSessionId(),
+      id: this.identity.newSessionId(framing.name),
       isOurs: framing.isOurs,
       pingSeconds: this.config.connector.pingSeconds,
       nowMs: performance.now(),

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { PushMessage } from '#contracts';
+import { PUSH_PARTITIONS, type PushMessage } from '#contracts';
 
 /** The address of a device in connections and queues. */
 export interface DeviceAddress {
@@ -11,7 +11,7 @@ export interface DeviceAddress {
  * The number of partitions of devices. All Redis keys of a device carry the hash tag of its partition, so one script can process many
  * devices of a partition, in a cluster too (ADR 21).
  */
-export const PARTITIONS = 64;
+export const PARTITIONS = PUSH_PARTITIONS;
 
 /** The function must never change: queues and the column `partition` depend on it. */
 export function partitionOf({ appId, installationId }: DeviceAddress): number {
@@ -33,10 +33,47 @@ export interface SessionRef {
   readonly session: string;
 }
 
+const RADIX = 36;
+const SECOND_MS = 1_000;
+
+/** The id of a session: its number, the second of its start, and its protocol. Only `openingOf` reads the parts. */
+export function sessionIdOf(number: number, startedAt: Date, protocol: string): string {
+  return `${number.toString(RADIX)}.${Math.floor(startedAt.getTime() / SECOND_MS).toString(RADIX)}.${protocol}`;
+}
+
+/** Start and protocol of a session; null where its id does not say them. */
+export function openingOf({ session }: SessionRef): { readonly since: Date | null; readonly protocol: string | null } {
+  const [, seconds = '', protocol = ''] = session.split('.');
+  if (!/^[0-9a-z]{6,7}$/.test(seconds) || protocol === '') return { since: null, protocol: null };
+  return { since: new Date(parseInt(seconds, RADIX) * SECOND_MS), protocol };
+}
+
 /** A device and its session. */
 export interface DevicePresence {
   readonly device: DeviceAddress;
   readonly session: SessionRef;
+}
+
+/** A part of an application's sessions. */
+export interface PresencePage {
+  readonly sessions: readonly DevicePresence[];
+  /** The place of the next page; undefined: none follows. */
+  readonly next: PresencePlace | undefined;
+}
+
+/** A place among the sessions of an application: a partition, and the store's own cursor within it. */
+export interface PresencePlace {
+  readonly partition: number;
+  readonly cursor: string;
+}
+
+/** The session and the queue of one device. */
+export interface DeviceState {
+  readonly session: SessionRef | undefined;
+  /** Messages that have not expired. */
+  readonly waiting: number;
+  /** Drops that the device does not know of yet. */
+  readonly dropped: number;
 }
 
 /** A target device of a push. */
@@ -144,6 +181,10 @@ export interface DeviceQueues {
   forget(push: MessageId): Promise<void>;
   /** The number of connected devices of an application. */
   countConnected(appId: string): Promise<number>;
+  /** Some sessions of an application: at least `limit`, unless there are fewer, and all of one step of the store. */
+  listConnected(appId: string, after: PresencePlace | undefined, limit: number): Promise<PresencePage>;
+  /** The states of devices, in their order. */
+  describe(devices: readonly DeviceAddress[]): Promise<DeviceState[]>;
   /** Ends all sessions of dead connectors. */
   endSessionsOf(nodes: readonly string[]): Promise<void>;
   /** Deletes a batch of expired data, if the store does not expire data itself. @returns whether more may remain */

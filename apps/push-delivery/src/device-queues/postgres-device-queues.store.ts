@@ -8,10 +8,13 @@ import type {
   DevicePresence,
   DeviceQueueLimits,
   DeviceQueues,
+  DeviceState,
   EnqueueBatch,
   EnqueuedDevice,
   MessageId,
   MessageRef,
+  PresencePage,
+  PresencePlace,
   QueuePage,
   QueueStatistics,
   SessionRef,
@@ -114,6 +117,16 @@ export class PostgresDeviceQueues implements DeviceQueues {
     return Promise.resolve(this.#sessions.count(appId));
   }
 
+  listConnected(appId: string, after: PresencePlace | undefined, limit: number): Promise<PresencePage> {
+    return Promise.resolve(this.#sessions.list(appId, after, limit));
+  }
+
+  async describe(devices: readonly DeviceAddress[]): Promise<DeviceState[]> {
+    const ids = devices.map(({ installationId }) => installationId);
+    const rows = await this.database.query<Omit<DeviceState, 'session'>>(sql.DESCRIBE, [devices[0]?.appId, ids]);
+    return rows.map((row, place) => ({ ...row, session: this.#sessions.sessionOf(devices[place]) }));
+  }
+
   endSessionsOf(nodes: readonly string[]): Promise<void> {
     this.#sessions.endSessionsOf(new Set(nodes));
     return Promise.resolve();
@@ -214,6 +227,24 @@ class Sessions {
 
   nodeOf(device: DeviceAddress): string | undefined {
     return this.#of(device)?.node;
+  }
+
+  sessionOf(device: DeviceAddress | undefined): SessionRef | undefined {
+    const known = device && this.#of(device);
+    return known && { node: known.node, session: known.session };
+  }
+
+  /** The cursor is the last installation of the page before. */
+  list(appId: string, after: PresencePlace | undefined, limit: number): PresencePage {
+    const all = [...(this.#byApp.get(appId) ?? new Map<string, KnownSession>())];
+    const behind = all.filter(([installationId]) => after === undefined || installationId > after.cursor);
+    behind.sort(([one], [other]) => (one < other ? -1 : 1));
+    const sessions = behind.slice(0, limit).map(([installationId, { node, session }]) => ({
+      device: { appId, installationId },
+      session: { node, session },
+    }));
+    const last = behind.length > limit ? sessions.at(-1) : undefined;
+    return { sessions, next: last && { partition: 0, cursor: last.device.installationId } };
   }
 
   count(appId: string): number {

@@ -73,6 +73,13 @@ export const PEEK = `
             WHERE queued.app_id = $1 AND queued.installation_id = $2 AND message.expires_at > clock_timestamp()
             ORDER BY queued.seq LIMIT $3) ref), '[]') AS refs`;
 
+export const DESCRIBE = `
+  SELECT (SELECT count(*)::int FROM push.queued_messages queued JOIN push.messages message ON message.seq = queued.seq
+           WHERE queued.app_id = $1 AND queued.installation_id = device.id AND message.expires_at > clock_timestamp()) AS waiting,
+         coalesce((SELECT count::int FROM push.dropped_messages
+                    WHERE app_id = $1 AND installation_id = device.id AND expires_at > clock_timestamp()), 0) AS dropped
+    FROM unnest($2::text[]) WITH ORDINALITY AS device(id, place) ORDER BY place`;
+
 export const ACKNOWLEDGE = `
   WITH acknowledged AS (
     DELETE FROM push.queued_messages queued

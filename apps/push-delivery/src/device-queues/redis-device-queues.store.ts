@@ -6,6 +6,7 @@ import {
   type ConnectOutcome,
   type DeviceAddress,
   type DevicePresence,
+  type DeviceState,
   type DeviceQueueLimits,
   type DeviceQueues,
   type EnqueueBatch,
@@ -13,6 +14,9 @@ import {
   type MessageId,
   type MessageRef,
   partitionOf,
+  PARTITIONS,
+  type PresencePage,
+  type PresencePlace,
   type QueuePage,
   type QueueStatistics,
   type SessionRef,
@@ -23,11 +27,13 @@ import {
   CLEAR,
   CONNECT,
   COUNT_CONNECTED,
+  DESCRIBE,
   DISCONNECT,
   END_SESSIONS,
   ENQUEUE,
   FIND_APPS,
   GET_MESSAGE,
+  LIST_CONNECTED,
   PEEK,
   PUT_MESSAGE,
   REASSERT,
@@ -142,6 +148,40 @@ export class RedisDeviceQueues implements DeviceQueues {
   async countConnected(appId: string): Promise<number> {
     const counts = await this.#runInAll<number>(COUNT_CONNECTED, [appId]);
     return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  async listConnected(appId: string, after: PresencePlace | undefined, limit: number): Promise<PresencePage> {
+    const sessions: DevicePresence[] = [];
+    let { partition, cursor } = after ?? { partition: 0, cursor: '0' };
+    while (sessions.length < limit) {
+      const [next = '0', ...values] = await this.#run<string[]>(LIST_CONNECTED, partition, [appId, cursor, limit]);
+      for (const [installationId = '', node = '', session = ''] of chunksOf(values, 3))
+        sessions.push({ device: { appId, installationId }, session: { node, session } });
+      cursor = next;
+      if (cursor !== '0') continue;
+      partition += 1;
+      if (partition === PARTITIONS) return { sessions, next: undefined };
+    }
+    return { sessions, next: { partition, cursor } };
+  }
+
+  async describe(devices: readonly DeviceAddress[]): Promise<DeviceState[]> {
+    type Reply = [node: string, session: string, waiting: number, dropped: number];
+    const states = new Map<DeviceAddress, DeviceState>();
+    await this.#runForEach(
+      devices,
+      (device) => device,
+      async (partition, some) => {
+        const values = some.map(({ installationId }) => installationId);
+        const found = await this.#run<Reply[]>(DESCRIBE, partition, [some[0]?.appId ?? '', ...values]);
+        for (const [place, [node, session, waiting, dropped]] of found.entries()) {
+          const device = some[place];
+          if (device !== undefined)
+            states.set(device, { session: node === '' ? undefined : { node, session }, waiting, dropped });
+        }
+      },
+    );
+    return devices.map((device) => states.get(device) ?? { session: undefined, waiting: 0, dropped: 0 });
   }
 
   async endSessionsOf(nodes: readonly string[]): Promise<void> {

@@ -238,6 +238,34 @@ export const COUNT_CONNECTED = new RedisScript(`${BEGIN}
 return redis.call('HLEN', sessionsOf(ARGV[1]))
 `);
 
+/** ARGV: the application, the cursor, the number of sessions. The reply has the next cursor, then installation, node and session of each. */
+export const LIST_CONNECTED = new RedisScript(`${BEGIN}${SESSION}
+local scanned = redis.call('HSCAN', sessionsOf(ARGV[1]), ARGV[2], 'COUNT', ARGV[3])
+local found = { scanned[1] }
+for place = 1, #scanned[2], 2 do
+  local node, session = ownerOf(scanned[2][place + 1])
+  table.insert(found, scanned[2][place])
+  table.insert(found, node)
+  table.insert(found, session)
+end
+return found
+`);
+
+/** ARGV: the application and the installations. The reply has node, session, number of messages and of drops of each. */
+export const DESCRIBE = new RedisScript(`${BEGIN}${SESSION}
+local app, found = ARGV[1], {}
+for place = 2, #ARGV do
+  local value, queue, waiting = redis.call('HGET', sessionsOf(app), ARGV[place]), queueOf(app, ARGV[place]), 0
+  local node, session = '', ''
+  if value then node, session = ownerOf(value) end
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', queue, '(0', '+inf')) do
+    if not isExpired(member) then waiting = waiting + 1 end
+  end
+  table.insert(found, { node, session, waiting, -(tonumber(redis.call('ZSCORE', queue, 'dropped') or '0')) })
+end
+return found
+`);
+
 export const FIND_APPS = new RedisScript(`${BEGIN}
 return redis.call('SMEMBERS', base .. ':apps')
 `);

@@ -23,6 +23,6 @@ import { VendorsModule } from '../vendors/vendors.module.js';
     DeliveryStatisticsWriter,
     DeliveryTotals,
   ],
-  exports: [PushDispatcher],
+  exports: [InstallationScanRepository, PushDispatcher],
 })
 export class DispatchModule {}

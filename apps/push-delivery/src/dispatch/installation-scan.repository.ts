@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Queryable } from '#database';
+import type { Database, Queryable } from '#database';
 import { AppError } from '#errors';
 import { compileCondition, parseWhere } from '#objects';
 import { queryFailure } from '#objects/store';
@@ -9,6 +9,8 @@ import { isForOneDevice, type PushJob, type ScanPosition, type TargetedInstallat
 
 /** The position before all installations. */
 const BEFORE_ALL: ScanPosition = { partition: -1, objectId: '' };
+/** Devices of one statement of a count. */
+const COUNTED_PAGE = 10_000;
 
 /** A range of the scan: it excludes `after` and includes `until`. */
 export interface ScanRange {
@@ -18,7 +20,7 @@ export interface ScanRange {
 }
 
 /** A push, as far as its scan depends on it. */
-type ScannedPush = Pick<PushJob, 'appId' | 'target' | 'hasVendors'>;
+export type ScannedPush = Pick<PushJob, 'appId' | 'target' | 'hasVendors'>;
 
 /** Finds the installations of pushes in the order of their positions. */
 @Injectable()
@@ -63,6 +65,72 @@ export class InstallationScanRepository {
             return this.find(push, range, tx);
           });
       return found.length > limit ? undefined : found;
+    } catch (error) {
+      if (error instanceof AppError && error.is('QUERY_TIMED_OUT')) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * The target installations of a push page by page, until all are found or the time is over.
+   * @param onPage gets each page. @returns whether all were found
+   * @throws AppError INVALID_QUERY if PostgreSQL refuses a regular expression
+   */
+  async findInTime(
+    push: ScannedPush,
+    timeoutMs: number,
+    within: Database,
+    onPage: (installations: readonly TargetedInstallation[]) => void,
+  ): Promise<boolean> {
+    const deadline = performance.now() + timeoutMs;
+    let after = BEFORE_ALL;
+    for (;;) {
+      const leftMs = Math.ceil(deadline - performance.now());
+      if (leftMs <= 0) return false;
+      const page = await this.#before(leftMs, within, (tx) => this.find(push, { after, limit: COUNTED_PAGE }, tx));
+      if (page === undefined) return false;
+      onPage(page);
+      const last = page.at(-1);
+      if (page.length < COUNTED_PAGE || last === undefined) return true;
+      after = last;
+    }
+  }
+
+  /** The installations that meet the conditions of a push and are no target all the same; undefined if the count takes too long. */
+  async countLeftOut(
+    { appId, target }: ScannedPush,
+    timeoutMs: number,
+    within: Database,
+  ): Promise<{ invalid: number; notSeen: number } | undefined> {
+    const where = parseWhere([...target.where]);
+    const bound = [appId, target.platforms ?? null];
+    const { sql, parameters } = compileCondition(where, INSTALLATION_QUERY_CLASS, pushScope(appId), bound);
+    const rows = await this.#before(timeoutMs, within, (tx) =>
+      tx
+        .query<{ invalid: number; notSeen: number }>(
+          `SELECT (count(*) FILTER (WHERE NOT valid))::int AS invalid, (count(*) FILTER (WHERE valid))::int AS "notSeen"
+             FROM push.installations
+            WHERE app_id = $1 AND ($2::text[] IS NULL OR device_type = ANY ($2)) AND NOT (${IS_TARGET}) AND ${sql}`,
+          parameters,
+        )
+        .catch((error: unknown) => {
+          throw queryFailure(error);
+        }),
+    );
+    return rows?.[0];
+  }
+
+  /** @returns undefined if the statement takes longer */
+  async #before<Result>(
+    timeoutMs: number,
+    within: Database,
+    statement: (tx: Queryable) => Promise<Result>,
+  ): Promise<Result | undefined> {
+    try {
+      return await within.transaction(async (tx) => {
+        await tx.query(`SET LOCAL statement_timeout = ${timeoutMs}`);
+        return statement(tx);
+      });
     } catch (error) {
       if (error instanceof AppError && error.is('QUERY_TIMED_OUT')) return undefined;
       throw error;

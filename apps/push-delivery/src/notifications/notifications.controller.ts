@@ -3,6 +3,7 @@ import { pushOperationsRpc, pushRpc, type RpcData, type RpcReply } from '#contra
 import { RpcHandler } from '#messaging';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
 import { NotificationsService } from './notifications.service.js';
+import { PushAudienceService } from './push-audience.service.js';
 import { SendPushService } from './send-push.service.js';
 
 type Push = typeof pushRpc;
@@ -83,7 +84,28 @@ export class PushOperationsController {
   constructor(
     private readonly pushes: SendPushService,
     private readonly notifications: NotificationsService,
+    private readonly audience: PushAudienceService,
   ) {}
+
+  @RpcHandler(pushOperationsRpc.countTargets)
+  countTargets(push: RpcData<Operations['countTargets']>): Promise<RpcReply<Operations['countTargets']>> {
+    return this.audience.countTargets(push);
+  }
+
+  @RpcHandler(pushOperationsRpc.preview)
+  preview(push: RpcData<Operations['preview']>): Promise<RpcReply<Operations['preview']>> {
+    return this.audience.preview(push);
+  }
+
+  @RpcHandler(pushOperationsRpc.listConnected)
+  listConnected(page: RpcData<Operations['listConnected']>): Promise<RpcReply<Operations['listConnected']>> {
+    return this.audience.listConnected(page);
+  }
+
+  @RpcHandler(pushOperationsRpc.describeDevices)
+  describeDevices(devices: RpcData<Operations['describeDevices']>): Promise<RpcReply<Operations['describeDevices']>> {
+    return this.audience.describeDevices(devices);
+  }
 
   @RpcHandler(pushOperationsRpc.send)
   send({ appId, body }: RpcData<Operations['send']>): Promise<RpcReply<Operations['send']>> {

@@ -7,6 +7,7 @@ import { ConnectorsController, NotificationsController, PushOperationsController
 import { VendorsModule } from '../vendors/vendors.module.js';
 import { NotificationsRepository } from './notifications.repository.js';
 import { NotificationsService } from './notifications.service.js';
+import { PushAudienceService } from './push-audience.service.js';
 import { SendPushService } from './send-push.service.js';
 
 const INTERVAL_MS = 60_000;
@@ -30,6 +31,6 @@ class RetentionJob extends PeriodicJob {
 @Module({
   imports: [DispatchModule, InstallationsModule, VendorsModule],
   controllers: [ConnectorsController, NotificationsController, PushOperationsController],
-  providers: [NotificationsRepository, NotificationsService, RetentionJob, SendPushService],
+  providers: [NotificationsRepository, NotificationsService, PushAudienceService, RetentionJob, SendPushService],
 })
 export class NotificationsModule {}

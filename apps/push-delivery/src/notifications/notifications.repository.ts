@@ -41,6 +41,12 @@ interface AcceptedPush {
   readonly createdAt: Date;
 }
 
+interface PushProgress {
+  /** The partition that is searched; -1 before. */
+  readonly partition: number;
+  readonly requestId: string | null;
+}
+
 interface DeviceCount {
   readonly platform: string;
   readonly installations: number;
@@ -87,6 +93,15 @@ export class NotificationsRepository {
   async find(appId: string, objectId: string): Promise<NotificationRow | undefined> {
     const found = await this.notifications.findOneBy({ appId, objectId });
     return found === null ? undefined : rowOf(found);
+  }
+
+  /** The search for the devices of a push, and the request that sent it. */
+  async progressOf(appId: string, objectId: string): Promise<PushProgress | undefined> {
+    const found = await this.notifications.findOne({
+      select: { cursorPartition: true, requestId: true },
+      where: { appId, objectId },
+    });
+    return found === null ? undefined : { partition: found.cursorPartition, requestId: found.requestId };
   }
 
   list(within: Queryable, query: CompiledFind): Promise<NotificationRow[]> {

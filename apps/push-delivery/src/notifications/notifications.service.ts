@@ -12,7 +12,7 @@ import {
   pickKeys,
   type QueryScope,
 } from '#objects';
-import { DEVICE_QUEUES, type DeviceQueues, type QueueStatistics } from '../device-queues/device-queues.js';
+import { DEVICE_QUEUES, type DeviceQueues, PARTITIONS, type QueueStatistics } from '../device-queues/device-queues.js';
 import { deliveryCountsOf, withStatistics } from '../dispatch/delivery-counts.rules.js';
 import { messageIdOf } from '../dispatch/delivery-statistics.js';
 import type { NotificationRow } from '../pushes/push.row.js';
@@ -56,13 +56,20 @@ export class NotificationsService {
   /** For operators. @throws AppError NOT_FOUND */
   async status(appId: string, objectId: string): Promise<RpcReply<typeof pushOperationsRpc.status>> {
     const row = await this.#row(appId, objectId);
-    const { status, error, createdAt, expiresAt } = row;
+    const { status, error, createdAt, expiresAt, dueAt, updatedAt } = row;
+    const progress = await this.notifications.progressOf(appId, objectId);
+    const isFound = status === 'done' || status === 'error';
+    const searched = status === 'done' ? PARTITIONS : Math.max(0, progress?.partition ?? 0);
     return {
       objectId,
       status,
       error,
       createdAt: createdAt.toISOString(),
       expiresAt: expiresAt.toISOString(),
+      dueAt: dueAt.toISOString(),
+      foundAt: isFound ? updatedAt.toISOString() : null,
+      requestId: progress?.requestId ?? null,
+      progress: { partition: searched, of: PARTITIONS },
       platforms: await this.#countsOf(row),
       vendors: (await this.vendors.countsOf(appId, [objectId])).get(objectId) ?? {},
     };

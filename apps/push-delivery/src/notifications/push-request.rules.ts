@@ -6,7 +6,7 @@ import type { NewNotification, StoredMessage } from '../pushes/push.row.js';
 import { assertStorable, incorrect, isLeftOut, parseConditions, parseDevices, shortName } from './push-target.rules.js';
 
 /** Limit of a push as JSON, without the ids of `POST /1.1/push/devices` (rule of the API). */
-const MAX_BODY_BYTES = 4_095;
+export const MAX_BODY_BYTES = 4_095;
 /** The API raises lower values to this one, including 0 and negative numbers. In devices per second. */
 const LEAST_FLOW = 1_000;
 const MOST_FLOW = 1_000_000_000;
