@@ -70,6 +70,7 @@ export const PURPOSES = {
   'mail.getTemplate': 'read the template for a language',
   'mail.setTemplate': 'change a template',
   'mail.previewTemplate': 'render it for a sample user',
+  'mail.sendTestMail': 'mail a template to one address',
   'mail.resetTemplate': "remove an application's template",
   'mail.getTextMessageProvider': 'read the provider, without secrets',
   'mail.setTextMessageProvider': 'set it',

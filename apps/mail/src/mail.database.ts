@@ -5,6 +5,7 @@ import { CreateDeliveries1796000000000 } from './migrations/1796000000000-create
 import { CreateTemplates1796000100000 } from './migrations/1796000100000-create-templates.js';
 import { CreateTextMessageProviders1796000200000 } from './migrations/1796000200000-create-text-message-providers.js';
 import { AddDeliveryTraces1796300100000 } from './migrations/1796300100000-add-delivery-traces.js';
+import { LogAttempts1796790000000 } from './migrations/1796790000000-log-attempts.js';
 import { TemplateEntity } from './templates/template.entity.js';
 import { TextMessageProviderEntity } from './text-messages/text-message-provider.entity.js';
 
@@ -31,6 +32,7 @@ export function mailDatabase(url: string, poolSize: number): DatabaseOptions {
       CreateTemplates1796000100000,
       CreateTextMessageProviders1796000200000,
       AddDeliveryTraces1796300100000,
+      LogAttempts1796790000000,
     ],
   };
 }

@@ -7,6 +7,18 @@ export const DELIVERY_STATUSES = ['queued', 'failed', 'sent', 'dead', 'dropped']
 
 export const MAX_DELIVERY_LIST_LIMIT = 500;
 
+const deliveryAttempt = z.object({
+  at: z.iso.datetime(),
+  outcome: z.enum(['sent', 'failed', 'dead']),
+  /** Error or answer of the server; null for a success. */
+  answer: z.string().nullable(),
+});
+
+export type DeliveryAttempt = z.output<typeof deliveryAttempt>;
+
+/** The place of a delivery in a list. */
+const deliveryPlace = z.object({ createdAt: z.iso.datetime(), id: z.uuid() });
+
 /** A mail or a text message, without its content. */
 const shownDelivery = z.object({
   id: z.uuid(),
@@ -18,6 +30,8 @@ const shownDelivery = z.object({
   userId: z.string().nullable(),
   status: z.enum(DELIVERY_STATUSES),
   attempts: z.number().int(),
+  /** The last ten attempts, oldest first. */
+  attemptLog: z.array(deliveryAttempt).default([]),
   /** Error of the last attempt, or the reason for a drop. */
   lastError: z.string().nullable(),
   createdAt: z.iso.datetime(),
@@ -33,16 +47,34 @@ const reply = z.object({ delivery: shownDelivery });
 
 /** RPCs for operators about mails and text messages, available like `applicationsRpc`. */
 export const deliveriesRpc = {
-  /** Newest first. */
+  /** Newest first. `counts`: add the number by status of all that the other filters select. */
   list: rpc(
     'mail.listDeliveries',
     z.object({
       appId: appId.optional(),
       status: z.enum(DELIVERY_STATUSES).optional(),
       recipient: z.string().max(254).optional(),
+      kind: z.string().max(64).optional(),
+      channel: z.enum(['mail', 'sms']).optional(),
+      userId: z.string().max(64).optional(),
+      /** Inclusive. */
+      from: z.iso.datetime().optional(),
+      /** Exclusive. */
+      to: z.iso.datetime().optional(),
+      /** `next` of the page before. */
+      after: deliveryPlace.optional(),
+      counts: z.boolean().optional(),
       limit: z.number().int().min(1).max(MAX_DELIVERY_LIST_LIMIT),
     }),
-    z.object({ deliveries: z.array(shownDelivery) }),
+    z.object({
+      deliveries: z.array(shownDelivery),
+      /** Null: no page follows. */
+      next: deliveryPlace.nullable().default(null),
+      /** `isExact` false: among the newest 10,000. */
+      counts: z
+        .object({ byStatus: z.partialRecord(z.enum(DELIVERY_STATUSES), z.number().int()), isExact: z.boolean() })
+        .optional(),
+    }),
   ),
   /** Fails with NOT_FOUND. */
   get: rpc('mail.getDelivery', z.object({ id: z.uuid() }), reply),
@@ -68,6 +100,9 @@ const sources = z.object({
   text: z.string().min(1).max(MAX_BODY_LENGTH),
 });
 
+/** The fictitious user of a preview. */
+const sample = z.object({ username: z.string().max(255).optional(), email: z.string().max(254).optional() });
+
 const listedTemplate = z.object({
   kind: z.enum(MAIL_KINDS),
   language: z.string(),
@@ -86,11 +121,28 @@ export const templatesRpc = {
   get: rpc('mail.getTemplate', templateKey, z.object({ template: shownTemplate })),
   /** Absent parts keep their value. Fails with INCORRECT_TYPE where a part does not render. */
   set: rpc('mail.setTemplate', templateKey.extend({ parts: sources.partial() }), z.object({ template: shownTemplate })),
-  /** Same as `get`, rendered with a fictitious user. */
+  /**
+   * Same as `get`, rendered with a fictitious user. `parts` replace those that are stored; they are checked as in `set`. Fails with
+   * INCORRECT_TYPE where a part does not render.
+   */
   preview: rpc(
     'mail.previewTemplate',
-    templateKey.extend({ applicationName: z.string() }),
+    templateKey.extend({ applicationName: z.string(), parts: sources.partial().optional(), sample: sample.optional() }),
     z.object({ mail: listedTemplate.extend({ subject: z.string(), html: z.string(), text: z.string() }) }),
+  ),
+  /**
+   * Queues the mail of a template to one address, with a link that has no effect. It is sent and limited like any other mail; its kind in
+   * the list of deliveries is `test`. Fails as `preview`.
+   */
+  sendTest: rpc(
+    'mail.sendTestMail',
+    templateKey.extend({
+      applicationName: z.string(),
+      parts: sources.partial().optional(),
+      sample: sample.optional(),
+      to: z.email().max(254),
+    }),
+    z.object({ id: z.uuid() }),
   ),
   /** Removes an application's own template. Fails with NOT_FOUND. */
   reset: rpc('mail.resetTemplate', templateKey, z.object({})),

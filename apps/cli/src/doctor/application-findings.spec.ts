@@ -91,6 +91,7 @@ const waiting = (createdAt: string, lastError: string | null = null): ShownDeliv
   userId: 'user',
   status: lastError === null ? 'queued' : 'failed',
   attempts: 1,
+  attemptLog: [],
   lastError,
   createdAt,
   expiresAt: '2026-01-08T00:00:00.000Z',

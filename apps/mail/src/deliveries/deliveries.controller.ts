@@ -18,7 +18,15 @@ export class DeliveriesController {
 
   @RpcHandler(deliveriesRpc.list)
   async list(wanted: RpcData<Rpc['list']>): Promise<RpcReply<Rpc['list']>> {
-    return { deliveries: (await this.log.list(wanted)).map(toShownDelivery) };
+    const { limit } = wanted;
+    const found = await this.log.list({ ...wanted, limit: limit + 1 });
+    const page = found.slice(0, limit);
+    const last = found.length > limit ? page.at(-1) : undefined;
+    return {
+      deliveries: page.map(toShownDelivery),
+      next: last === undefined ? null : { createdAt: last.createdAt.toISOString(), id: last.id },
+      ...(wanted.counts === true ? { counts: await this.log.countByStatus(wanted) } : {}),
+    };
   }
 
   @RpcHandler(deliveriesRpc.get)
@@ -59,6 +67,7 @@ function refusalOf({ id, status, expiresAt }: ShownDelivery): string {
 function toShownDelivery(row: LoggedRow): ShownDelivery {
   return {
     ...row,
+    attemptLog: [...row.attemptLog],
     createdAt: row.createdAt.toISOString(),
     expiresAt: row.expiresAt.toISOString(),
     nextAttemptAt: row.settledAt === null ? row.nextAttemptAt.toISOString() : null,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository, SelectQueryBuilder } from 'typeorm';
-import type { deliveriesRpc, RpcData } from '#contracts';
+import type { deliveriesRpc, RpcData, RpcReply } from '#contracts';
 import type { Tx } from '#database';
 import { currentTraceparent } from '#observability';
 import type { MailLimit } from '../mail.config.js';
@@ -153,10 +153,18 @@ export class DeliveriesRepository {
   }
 }
 
+const MAX_LOGGED_ATTEMPTS = 10;
+/** The log with one more attempt: the oldest one makes room for it. */
+const LOGGED_ATTEMPT = `
+  (CASE WHEN jsonb_array_length(d.attempt_log) >= ${MAX_LOGGED_ATTEMPTS} THEN d.attempt_log - 0 ELSE d.attempt_log END)
+    || jsonb_build_object('at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+                          'outcome', s.outcome, 'answer', s.error)`;
+
 const SETTLE = `
   UPDATE mail.deliveries AS d
      SET status = new.status,
          attempts = d.attempts + CASE WHEN s.outcome = 'released' THEN 0 ELSE 1 END,
+         attempt_log = CASE WHEN s.outcome = 'released' THEN d.attempt_log ELSE ${LOGGED_ATTEMPT} END,
          last_error = COALESCE(s.error, CASE WHEN new.status = 'sent' THEN NULL ELSE d.last_error END),
          sealed_content = CASE WHEN new.status IN ('sent', 'dropped') THEN NULL ELSE d.sealed_content END,
          next_attempt_at = now() + make_interval(secs => s."delaySeconds"),
@@ -203,6 +211,25 @@ const CLAIM = `
   RETURNING d.id, lease, app_id AS "appId", kind, recipient, sealed_content AS "sealedContent", attempts,
             created_at AS "createdAt", expires_at AS "expiresAt", expires_at <= now() AS "isExpired", traceparent`;
 
+const MAX_COUNTED = 10_000;
+
+type ListRequest = RpcData<typeof deliveriesRpc.list>;
+type DeliveryFilters = Omit<ListRequest, 'limit' | 'after' | 'counts'>;
+type StatusCounts = NonNullable<RpcReply<typeof deliveriesRpc.list>['counts']>;
+
+function withFilters(
+  query: SelectQueryBuilder<DeliveryEntity>,
+  { appId, status, recipient, kind, channel, userId, from, to }: DeliveryFilters,
+): SelectQueryBuilder<DeliveryEntity> {
+  const equal = Object.entries({ appId, status, recipient, kind, channel, userId }).filter(
+    ([, value]) => value !== undefined,
+  );
+  query.where(Object.fromEntries(equal));
+  if (from !== undefined) query.andWhere('delivery.createdAt >= :from', { from });
+  if (to !== undefined) query.andWhere('delivery.createdAt < :to', { to });
+  return query;
+}
+
 /** The columns that operators see: all but the content and the lease. */
 const LOGGED: readonly (keyof LoggedRow & keyof DeliveryEntity)[] = [
   'id',
@@ -213,6 +240,7 @@ const LOGGED: readonly (keyof LoggedRow & keyof DeliveryEntity)[] = [
   'userId',
   'status',
   'attempts',
+  'attemptLog',
   'lastError',
   'createdAt',
   'expiresAt',
@@ -238,10 +266,23 @@ export class DeliveryLogRepository {
     this.#columns = logged.map(({ databaseName, propertyName }) => `${databaseName} AS "${propertyName}"`).join(', ');
   }
 
-  list({ limit, ...filters }: RpcData<typeof deliveriesRpc.list>): Promise<LoggedRow[]> {
-    const given = Object.entries(filters).filter(([, value]) => value !== undefined);
-    const found = this.#select().where(Object.fromEntries(given)).limit(limit);
-    return found.orderBy('delivery.createdAt', 'DESC').addOrderBy('delivery.id').getRawMany<LoggedRow>();
+  list({ limit, after, ...filters }: DeliveryFilters & Pick<ListRequest, 'limit' | 'after'>): Promise<LoggedRow[]> {
+    const found = withFilters(this.#select(), filters).limit(limit);
+    if (after !== undefined) found.andWhere('(delivery.createdAt, delivery.id) < (:createdAt, :id)', after);
+    return found.orderBy('delivery.createdAt', 'DESC').addOrderBy('delivery.id', 'DESC').getRawMany<LoggedRow>();
+  }
+
+  /** The number of deliveries by status among the newest that the other filters select. */
+  async countByStatus({ status: _, ...filters }: DeliveryFilters): Promise<StatusCounts> {
+    const some = withFilters(this.deliveries.createQueryBuilder('delivery'), filters)
+      .select('delivery.status', 'status')
+      .orderBy('delivery.createdAt', 'DESC')
+      .addOrderBy('delivery.id', 'DESC')
+      .limit(MAX_COUNTED + 1);
+    const rows = await some.getRawMany<{ status: LoggedRow['status'] }>();
+    const byStatus: Partial<Record<LoggedRow['status'], number>> = {};
+    for (const { status } of rows.slice(0, MAX_COUNTED)) byStatus[status] = (byStatus[status] ?? 0) + 1;
+    return { byStatus, isExact: rows.length <= MAX_COUNTED };
   }
 
   find(id: string): Promise<LoggedRow | undefined> {

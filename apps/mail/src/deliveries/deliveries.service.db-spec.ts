@@ -65,6 +65,59 @@ describe('deliveries for operators', () => {
     expect(await ids({ recipient: 'bob@example.com', status: 'queued' })).toEqual([second]);
   });
 
+  it('lists page by page, filtered by kind, user and time, with the number by status', async () => {
+    const ids: string[] = [];
+    for (let index = 0; index < 7; index += 1) ids.unshift(await add());
+    // Deliveries of the same millisecond are ordered by id.
+    await database.query('UPDATE mail.deliveries SET created_at = $1', ['2026-01-02T00:00:00Z']);
+    await add({ appId: 'other' });
+    await kill(ids[0]!, ids[3]!);
+    const seen: string[] = [];
+    let after: { createdAt: string; id: string } | null = null;
+    do {
+      const page = await controller.list({ appId: 'app', limit: 3, ...(after === null ? {} : { after }) });
+      seen.push(...page.deliveries.map(({ id }) => id));
+      after = page.next ?? null;
+    } while (after !== null);
+    expect(seen).toEqual(ids.toSorted().reverse());
+    const found = async (wanted: object) =>
+      (await controller.list({ appId: 'app', limit: 10, ...wanted })).deliveries.length;
+    expect(await found({ kind: 'verifyEmail', userId: 'ada', channel: 'mail' })).toBe(7);
+    expect([await found({ kind: 'test' }), await found({ userId: 'bo' }), await found({ channel: 'sms' })]).toEqual([
+      0, 0, 0,
+    ]);
+    expect(await found({ from: '2026-01-02T00:00:00Z', to: '2026-01-02T00:00:01Z' })).toBe(7);
+    expect(await found({ to: '2026-01-02T00:00:00Z' })).toBe(0);
+    const { counts, deliveries: dead } = await controller.list({
+      appId: 'app',
+      status: 'dead',
+      counts: true,
+      limit: 1,
+    });
+    expect(counts).toEqual({ byStatus: { queued: 5, dead: 2 }, isExact: true });
+    expect(dead).toHaveLength(1);
+  });
+
+  it('keeps time, outcome and answer of the last ten attempts', async () => {
+    const id = await add();
+    const attempt = async (outcome: 'failed' | 'released' | 'sent', error: string | null) => {
+      await database.query('UPDATE mail.deliveries SET next_attempt_at = now()');
+      const { items } = await sender.take('mail', 1);
+      await repository.settle([{ id, lease: items[0]!.lease, outcome, error, delaySeconds: 0 }]);
+    };
+    for (let index = 1; index <= 11; index += 1) await attempt('failed', `421 try again ${index}`);
+    await attempt('released', 'the server is away');
+    await attempt('sent', null);
+    const { delivery } = await controller.get({ id });
+    expect(delivery.attempts).toBe(12);
+    expect(delivery.attemptLog.map(({ answer }) => answer)).toEqual([
+      ...Array.from({ length: 9 }, (_, index) => `421 try again ${index + 3}`),
+      null,
+    ]);
+    expect(delivery.attemptLog.at(-1)).toMatchObject({ outcome: 'sent' });
+    expect(Math.abs(Date.parse(delivery.attemptLog[0]!.at) - Date.now())).toBeLessThan(60_000);
+  });
+
   it('reports the number of waiting deliveries and the age of the oldest as metrics', async () => {
     const metrics = new Metrics();
     new DeliveriesService(repository, log, sender, sealer, metrics);

@@ -1,4 +1,5 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import type { DeliveryAttempt } from '#contracts';
 import type { ChannelName, LoggedRow } from './delivery.rules.js';
 
 /** A mail or text message: queued, sent, or given up. */
@@ -9,6 +10,7 @@ import type { ChannelName, LoggedRow } from './delivery.rules.js';
   'deliveries_status_check',
   "(status = ANY (ARRAY['queued'::text, 'sent'::text, 'failed'::text, 'dead'::text, 'dropped'::text]))",
 )
+@Index('deliveries_application_idx', ['appId', 'createdAt', 'id'])
 @Index('deliveries_created_at_idx', ['createdAt'])
 @Index('deliveries_dead_idx', ['createdAt'], { where: "status = 'dead'::text" })
 @Index('deliveries_owed_user_idx', ['appId', 'userId'], {
@@ -73,6 +75,10 @@ export class DeliveryEntity {
 
   @Column('text', { nullable: true })
   traceparent!: string | null;
+
+  /** The last ten attempts. */
+  @Column('jsonb', { name: 'attempt_log', default: [] })
+  attemptLog!: readonly DeliveryAttempt[];
 }
 
 /** The messages of an application within a window of its rate limit. */

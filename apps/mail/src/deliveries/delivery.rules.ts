@@ -1,4 +1,4 @@
-import type { JsonObject, ShownDelivery } from '#contracts';
+import type { DeliveryAttempt, JsonObject, ShownDelivery } from '#contracts';
 
 export type ChannelName = 'mail' | 'sms';
 
@@ -78,6 +78,7 @@ export interface LoggedRow {
   readonly userId: string | null;
   readonly status: ShownDelivery['status'];
   readonly attempts: number;
+  readonly attemptLog: readonly DeliveryAttempt[];
   readonly lastError: string | null;
   readonly createdAt: Date;
   readonly expiresAt: Date;

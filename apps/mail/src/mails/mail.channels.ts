@@ -11,6 +11,7 @@ import {
 } from '../deliveries/delivery.channel.js';
 import type { Delivery } from '../deliveries/delivery.rules.js';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
+import { CompiledTemplate } from '../templates/compiled-template.js';
 import { TemplatesService } from '../templates/templates.service.js';
 import { isMailAddress, linkOf, type MailContent, needsSmtpUtf8 } from './mail.rules.js';
 
@@ -34,12 +35,15 @@ export class MailComposer {
   /** @throws DeliveryRefused if the recipient is not a single address */
   async compose({ id, appId, recipient, content, createdAt }: Delivery): Promise<ComposedMail> {
     if (!isMailAddress(recipient)) throw new DeliveryRefused('the recipient is not a valid email address');
-    // `MailsController` queues this content.
-    const { kind, languages, username, applicationName, token, pageUrl } = content as unknown as MailContent;
+    // `MailsController` and `TemplatesController` queue this content.
+    const { kind, languages, username, applicationName, token, pageUrl, template } = content as unknown as MailContent;
     const { baseUrl, mailFrom } = this.config;
     const link = linkOf({ kind, token, pageUrl }, baseUrl);
     const variables = { appname: applicationName, email: recipient, username, link };
-    const { subject, html, text, language } = await this.templates.render({ appId, kind, languages, variables });
+    const { subject, html, text, language } =
+      template === undefined
+        ? await this.templates.render({ appId, kind, languages, variables })
+        : { ...CompiledTemplate.compile(template).render(variables), language: template.language };
     const messageId = `<${id}@${mailFrom.slice(mailFrom.lastIndexOf('@') + 1)}>`;
     const options: SendMailOptions = {
       // Objects, because nodemailer parses a string as a list of addresses.

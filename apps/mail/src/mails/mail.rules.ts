@@ -1,4 +1,5 @@
 import type { MailKind, MailRequest } from '#contracts';
+import type { MailTemplate } from '../templates/template.rules.js';
 
 /** The content of a queued mail, sealed at rest. */
 export interface MailContent {
@@ -8,6 +9,8 @@ export interface MailContent {
   readonly applicationName: string;
   readonly token: string;
   readonly pageUrl: string | null;
+  /** The template of a test mail, which may be stored nowhere. Absent: that of the application. */
+  readonly template?: MailTemplate & { readonly language: string };
 }
 
 /** The last known change of a user's address. */

@@ -59,11 +59,20 @@ function bounded(part: TemplatePart, rendered: string): string {
 
 const SAMPLE_PAGE = 'https://example.com/pages';
 
-export function sampleFor(appname: string): MailVariables {
+/** The name of the fictitious user. */
+export const SAMPLE_USER = 'ada';
+
+/** The fictitious user of a preview, as far as the caller gives it. */
+interface SampleUser {
+  readonly email?: string | undefined;
+  readonly username?: string | undefined;
+}
+
+export function sampleFor(appname: string, given: SampleUser = {}): MailVariables {
   return {
     appname,
-    email: 'ada@example.com',
-    username: 'ada',
+    email: given.email ?? 'ada@example.com',
+    username: given.username ?? SAMPLE_USER,
     link: `${SAMPLE_PAGE}?token=sample`,
   };
 }

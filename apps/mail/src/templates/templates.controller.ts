@@ -1,14 +1,22 @@
+import { randomUUID } from 'node:crypto';
 import { Controller } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import { MAIL_KINDS, type MailKind, type RpcData, type RpcReply, type ShownTemplate, templatesRpc } from '#contracts';
 import { appError } from '#errors';
 import { RpcHandler } from '#messaging';
+import { DeliveriesService } from '../deliveries/deliveries.service.js';
+import { MailDatabase } from '../mail.database.js';
 import { BUILT_IN_TEMPLATES } from './built-in-templates.js';
-import { assertRenders, CompiledTemplate, sampleFor } from './compiled-template.js';
+import { assertRenders, CompiledTemplate, SAMPLE_USER, sampleFor } from './compiled-template.js';
 import { canonicalLanguage, isSameLanguage, type MailTemplate } from './template.rules.js';
 import { type TemplatePlace, TemplatesRepository } from './templates.repository.js';
 import { builtIn, TemplatesService } from './templates.service.js';
 
 type Rpc = typeof templatesRpc;
+
+/** The pages of links say that a link with this token has expired. */
+const TEST_TOKEN = 'test';
+const TEST_LIFE_MS = 3_600_000;
 
 /** Lets operators see and change the templates of an application. */
 @Controller()
@@ -16,6 +24,9 @@ export class TemplatesController {
   constructor(
     private readonly repository: TemplatesRepository,
     private readonly templates: TemplatesService,
+    private readonly deliveries: DeliveriesService,
+    private readonly database: MailDatabase,
+    private readonly clock: Clock,
   ) {}
 
   @RpcHandler(templatesRpc.list)
@@ -48,11 +59,46 @@ export class TemplatesController {
     return { template: await this.find(place) };
   }
 
+  /** @throws AppError INCORRECT_TYPE: it names the part, the line and the reason */
   @RpcHandler(templatesRpc.preview)
-  async preview({ applicationName, ...place }: RpcData<Rpc['preview']>): Promise<RpcReply<Rpc['preview']>> {
-    const { kind, language, isOwn, ...template } = await this.find(place);
-    const rendered = CompiledTemplate.compile(template).render(sampleFor(applicationName));
+  async preview({
+    applicationName,
+    parts,
+    sample = {},
+    ...place
+  }: RpcData<Rpc['preview']>): Promise<RpcReply<Rpc['preview']>> {
+    const { kind, language, isOwn, ...template } = await this.withParts(place, parts);
+    const rendered = CompiledTemplate.compile(template).render(sampleFor(applicationName, sample));
     return { mail: { kind, language, isOwn, ...rendered } };
+  }
+
+  /** @throws AppError as `preview` */
+  @RpcHandler(templatesRpc.sendTest)
+  async sendTest({
+    applicationName,
+    parts,
+    sample,
+    to,
+    ...place
+  }: RpcData<Rpc['sendTest']>): Promise<RpcReply<Rpc['sendTest']>> {
+    const { kind, language, subject, html, text } = await this.withParts(place, parts);
+    const id = randomUUID();
+    const username = sample?.username ?? SAMPLE_USER;
+    const content = { kind, languages: [language], username, applicationName, token: TEST_TOKEN, pageUrl: null };
+    await this.database.transaction((tx) =>
+      this.deliveries.add(tx, {
+        id,
+        appId: place.appId,
+        channel: 'mail',
+        kind: 'test',
+        recipient: to,
+        userId: null,
+        asOf: null,
+        content: { ...content, template: { language, subject, html, text } },
+        expiresAt: new Date(this.clock.now().getTime() + TEST_LIFE_MS),
+      }),
+    );
+    return { id };
   }
 
   /** @throws AppError NOT_FOUND if the application has none of its own */
@@ -64,6 +110,13 @@ export class TemplatesController {
     if (!isRemoved)
       throw appError('NOT_FOUND', { message: `The application has no template of its own: ${describe(place)}.` });
     return {};
+  }
+
+  /** The template with the given parts instead of its own. */
+  private async withParts(place: TemplatePlace, given: RpcData<Rpc['preview']>['parts']): Promise<ShownTemplate> {
+    const template = { ...(await this.find(place)), ...withoutUndefined(given ?? {}) };
+    if (given !== undefined) assertRenders(template);
+    return template;
   }
 
   /** The template that a reader of the language gets. */

@@ -1,8 +1,15 @@
 import type { TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MAIL_KINDS, type MailKind } from '#contracts';
+import { Clock } from '#bootstrap';
+import { Metrics } from '#observability';
+import { Sealer } from '#security';
 import { eventually, unique } from '#testing';
 import { mailModule, openMailModule } from '../../test/mail-module.js';
+import { DeliveriesRepository, DeliveryLogRepository } from '../deliveries/deliveries.repository.js';
+import { DeliveriesService } from '../deliveries/deliveries.service.js';
+import { DeliverySender } from '../deliveries/delivery-sender.js';
+import { MailComposer } from '../mails/mail.channels.js';
 import { MailDatabase, mailDatabase } from '../mail.database.js';
 import { TemplatesController } from './templates.controller.js';
 import { TemplatesRepository } from './templates.repository.js';
@@ -19,7 +26,10 @@ const ownTemplate = (mark: string) => ({ subject: mark, html: `<p>${mark} {{link
 
 describe('the templates of mails', () => {
   let module: TestingModule;
+  const sealer = new Sealer('a secret of thirty-two characters, or more');
   let database: MailDatabase;
+  let sender: DeliverySender;
+  let deliveries: DeliveriesService;
   let service: TemplatesService;
   let controller: TemplatesController;
   let appId: string;
@@ -35,13 +45,69 @@ describe('the templates of mails', () => {
   const subjectFor = async (...languages: string[]) => (await render(languages)).subject;
 
   beforeAll(async () => {
-    module = await mailModule(10, TemplatesRepository);
+    module = await mailModule(10, TemplatesRepository, DeliveriesRepository, DeliveryLogRepository);
     database = module.get(MailDatabase);
+    const repository = module.get(DeliveriesRepository);
+    sender = new DeliverySender(database, repository, sealer, new Metrics(), { mailLimit: undefined });
+    deliveries = new DeliveriesService(repository, module.get(DeliveryLogRepository), sender, sealer, new Metrics());
   });
   afterAll(() => module.close());
   beforeEach(() => {
     [appId, service] = [unique('app'), newService()];
-    controller = new TemplatesController(module.get(TemplatesRepository), service);
+    controller = new TemplatesController(module.get(TemplatesRepository), service, deliveries, database, new Clock());
+  });
+
+  describe('that are not stored', () => {
+    const place = () => ({ appId, kind: 'verifyEmail' as const, language: 'en', applicationName: 'Shop' });
+
+    it('are previewed with a sample, and stay unstored', async () => {
+      const parts = { subject: 'Hello {{username}}', text: '{{link}} {{email}}' };
+      const { mail } = await controller.preview({
+        ...place(),
+        parts,
+        sample: { username: 'bo', email: 'bo@example.org' },
+      });
+      expect(mail).toMatchObject({ subject: 'Hello bo', language: 'en', isOwn: false });
+      expect(mail.text).toMatch(/token=sample bo@example\.org$/);
+      expect(mail.html).toContain('<html lang="en">');
+      expect(await subjectFor('en')).not.toContain('Hello');
+    });
+
+    it.each([
+      [{ html: '<p>{{nobody}} {{link}}' }, /html, line 1/],
+      [{ text: 'no link' }, /text.*\{\{link\}\}/],
+      [{ subject: '{{#if link}}' }, /subject/],
+    ])('are refused with part and reason where they do not render: %j', async (parts, message) => {
+      const expected = expect.objectContaining({
+        errorName: 'INCORRECT_TYPE',
+        message: expect.stringMatching(message) as string,
+      });
+      await expect(controller.preview({ ...place(), parts })).rejects.toEqual(expected);
+      await expect(controller.sendTest({ ...place(), parts, to: 'op@example.com' })).rejects.toEqual(expected);
+    });
+
+    it('are mailed as a test, with a link of no user', async () => {
+      const parts = { subject: 'Test for {{username}}', html: '<a href="{{link}}">{{email}}</a>' };
+      const { id } = await controller.sendTest({ ...place(), parts, to: 'op@example.com' });
+      const { items } = await sender.take('mail', 10);
+      expect(items).toMatchObject([{ id, kind: 'test', recipient: 'op@example.com' }]);
+      const composer = new MailComposer(service, {
+        baseUrl: 'https://api.example.com',
+        mailFrom: 'no-reply@example.com',
+      });
+      const { options, link } = await composer.compose(sender.open(items[0]!));
+      expect(link).toBe('https://api.example.com/pages/verify-email?token=test');
+      expect(options).toMatchObject({
+        subject: 'Test for ada',
+        html: expect.stringContaining('op@example.com') as string,
+      });
+      const [row] = await database.query<{ userId: string | null; expires: Date }>(
+        'SELECT user_id AS "userId", expires_at AS expires FROM mail.deliveries WHERE id = $1',
+        [id],
+      );
+      expect(row?.userId).toBeNull();
+      expect(row!.expires.getTime() - Date.now()).toBeLessThanOrEqual(3_600_000);
+    });
   });
 
   it.each(MAIL_KINDS.flatMap((kind) => ['en', 'zh'].map((language) => ({ kind, language }))))(
