@@ -42,6 +42,11 @@ export async function startContestants(peers = []) {
   }
 }
 
+/** The services alone, running, with their users. */
+export async function startServices(run) {
+  return populate(await servicesOf(run));
+}
+
 /** Starts it again. @returns the milliseconds until it served */
 export async function restart(contestant) {
   await Promise.all((contestant.processes ?? []).map(ended));

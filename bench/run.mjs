@@ -8,6 +8,7 @@ import { printReport } from './report.mjs';
 import { startContestants } from './contestants.mjs';
 import { printMailReport } from './mail/mail-report.mjs';
 import { measureMails } from './mail/measure-mail.mjs';
+import { measureConsole, printConsoleReport, USERS } from './console/measure-console.mjs';
 import { measureImport, printImportReport } from './import/measure-import.mjs';
 
 /** Not a matter of requests: how many mails leave, and how soon. */
@@ -15,14 +16,17 @@ const MAIL = 'mail';
 /** How long an import takes. It runs only where it is named: it takes ten minutes. */
 const IMPORT = 'import';
 const DEFAULT_CASES = [...Object.keys(CASES), MAIL];
-const ALL_CASES = [...DEFAULT_CASES, IMPORT];
+/** Searches of operators. They run only where they are named: a million users take minutes to add. */
+const CONSOLE = 'console';
+const ALL_CASES = [...DEFAULT_CASES, IMPORT, CONSOLE];
 const HELP = `Usage: npm run bench -- [--seconds=5] [--rounds=3] [--cases=${ALL_CASES.join(',')}] [--scale=1]
 
 Measures requests per second at 32 in flight (passwords: 16) of the services (one of each), of the standalone server and of a bare
 Fastify + node-postgres server, round by round in turn, each load generator a process of its own. Queries are measured one at a
 time, over 100,000 users, by their latency; logins by an account on another platform beside users/me. "mail" is one mail
 service before an SMTP server, beside nodemailer alone. "import" is the import of a million users, 100,000 installations and 1,000 roles into
-the standalone server; it runs only where it is named, and --scale=0.1 makes it smaller.
+the standalone server; it runs only where it is named, and --scale=0.1 makes it smaller. "console" is the search of operators over
+--users=1000000 users with the services, also only where it is named.
 Needs PostgreSQL (DATABASE_URL), Redis (REDIS_URL) and RabbitMQ (AMQP_URL); works in a database of its own and drops it.
 `;
 
@@ -33,6 +37,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '3' },
     cases: { type: 'string', default: DEFAULT_CASES.join(',') },
     scale: { type: 'string', default: '1' },
+    users: { type: 'string', default: String(USERS) },
   },
 });
 if (values.help) {
@@ -50,6 +55,7 @@ const longestLags = new Map();
 const requestCases = names.filter((name) => Object.hasOwn(CASES, name));
 if (requestCases.length > 0) await measureRequests(requestCases);
 if (names.includes(MAIL)) printMailReport(await measureMails(rounds));
+if (names.includes(CONSOLE)) printConsoleReport(await measureConsole(Number(values.users), seconds));
 if (names.includes(IMPORT)) printImportReport(await measureImport(Number(values.scale)));
 
 async function measureRequests(cases) {
