@@ -1,0 +1,103 @@
+// The cases of the senders. A case returns numbers by the names of its rows in the report.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { now, shares } from '../push/figures.mjs';
+import { processorSeconds } from '../process-usage.mjs';
+
+const WARM_UP_DEVICES = 2_000;
+const DELAY_MS = 50;
+const LATENCY_PUSHES = 200;
+const BESIDE_PUSHES = 100;
+const PAUSE_MS = 30;
+const MESSAGE = { data: { title: 'Canteen', alert: 'Lunch is ready: soup, bread and apples.', order: { id: 7 } } };
+const LISTS = ['huawei', 'honor', 'xiaomi', 'oppo', 'vivo', 'meizu'];
+
+/** By case, the number of devices. */
+export const DEVICES = {
+  apns: 50_000,
+  apnsDelay: 50_000,
+  fcm: 30_000,
+  webPush: 20_000,
+  lists: 50_000,
+  latency: 50_000,
+};
+
+export const CASES = {
+  apns: (gatepost, devices) => throughput(gatepost, 'apns', devices, 'apns'),
+  apnsDelay,
+  fcm: (gatepost, devices) => throughput(gatepost, 'fcm', devices, 'fcm'),
+  webPush: (gatepost, devices) => throughput(gatepost, 'web-push', devices, 'webPush'),
+  lists,
+  latency,
+};
+
+/** One push to all devices, until each has its outcome in the record. */
+async function throughput(gatepost, vendor, devices, name) {
+  await gatepost.register(vendor, WARM_UP_DEVICES);
+  await gatepost.untilSettled(await gatepost.push(MESSAGE), vendor, WARM_UP_DEVICES);
+  await gatepost.register(vendor, devices);
+  const [usedBefore, countBefore] = [processorSeconds(gatepost.sender), await gatepost.standIns.ask('count', vendor)];
+  const startedAt = performance.now();
+  await gatepost.untilSettled(await gatepost.push(MESSAGE), vendor, devices);
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const used = processorSeconds(gatepost.sender) - usedBefore;
+  const sent = (await gatepost.standIns.ask('count', vendor)) - countBefore;
+  return {
+    [`${name}PerCore`]: devices / used,
+    [`${name}PerSecond`]: devices / seconds,
+    [`${name}Repeats`]: sent - devices,
+  };
+}
+
+/** The same where each answer of the vendor takes its time, as over a long distance. */
+async function apnsDelay(gatepost, devices) {
+  await gatepost.standIns.ask('delay', DELAY_MS);
+  const before = await gatepost.requestSeconds('apns');
+  const figures = await throughput(gatepost, 'apns', devices, 'apnsDelay');
+  const after = await gatepost.requestSeconds('apns');
+  await gatepost.standIns.ask('delay', 0);
+  return { ...figures, apnsDelayP99: percentile(before, after, 0.99) * 1_000 };
+}
+
+/** The upper bound of the histogram's bucket that this share of the requests does not exceed. */
+function percentile(before, after, share) {
+  const counts = [...after].map(([bound, count]) => [bound, count - (before.get(bound) ?? 0)]);
+  const total = counts.at(-1)[1];
+  return counts.find(([, count]) => count >= share * total)[0];
+}
+
+/** Vendors that take lists of devices. The rate of the slowest one counts. */
+async function lists(gatepost, devices) {
+  const figures = {};
+  for (const vendor of LISTS) Object.assign(figures, await throughput(gatepost, vendor, devices, vendor));
+  return figures;
+}
+
+/** From the answer to the application until the vendor has accepted the request: alone, and while a push to all devices runs. */
+async function latency(gatepost, devices) {
+  const token = await gatepost.register('apns', devices);
+  await gatepost.standIns.ask('watch', token);
+  const where = { deviceToken: token };
+  const measure = async (pushes) => {
+    const all = [];
+    for (let push = 0; push < pushes; push += 1) {
+      await gatepost.push({ ...MESSAGE, where });
+      const acceptedAt = now();
+      all.push(Math.max(0, (await gatepost.standIns.arrival()) - acceptedAt));
+      await sleep(PAUSE_MS);
+    }
+    return shares(all, 0.5, 0.99);
+  };
+  await measure(BESIDE_PUSHES);
+  const [latencyP50, latencyP99] = await measure(LATENCY_PUSHES);
+  const large = await gatepost.push({ ...MESSAGE, where: { deviceType: 'ios', deviceToken: { $ne: token } } });
+  let isRunning = true;
+  const settled = gatepost.untilSettled(large, 'apns', devices - 1).then(() => {
+    isRunning = false;
+  });
+  const [besideP50, besideP99] = await measure(BESIDE_PUSHES);
+  const wasRunning = isRunning;
+  await settled;
+  if (!wasRunning)
+    throw new Error('the push to all devices was over before the others were measured: use more devices');
+  return { latencyP50, latencyP99, besideP50, besideP99 };
+}

@@ -1,0 +1,95 @@
+// npm run bench:vendors: what pushes through the services of vendors cost.
+import { parseArgs } from 'node:util';
+import { table } from '../../tools/markdown.mjs';
+import { ensureStandInsBuilt, fail } from '../../tools/prepare.mjs';
+import { newBenchRun } from '../bench-run.mjs';
+import { writeSection } from '../peers/write-section.mjs';
+import { machine, verdict } from '../report.mjs';
+import { CASES, DEVICES } from './cases.mjs';
+import { startGatepost } from './gatepost.mjs';
+
+const ALL_CASES = Object.keys(CASES);
+const HELP = `Usage: npm run bench:vendors -- [--cases=${ALL_CASES.join(',')}] [--devices=N] [--write]
+
+Measures one process each of gateway, accounts, dispatcher and sender. The stand-ins of the vendors are in a process of their own on the
+same machine. Rates per core are of the processor time of the sender; the time ends when each device has its outcome in the record of
+the push. --devices: devices of each case, instead of ${Object.values(DEVICES).join(', ')}. --write puts the figures into docs/benchmarks.md.
+Needs PostgreSQL (DATABASE_URL), Redis (REDIS_URL), RabbitMQ (AMQP_URL) and Linux; works in a database and under keys of its own and removes them.
+`;
+const DELAY_TARGET_MS = 150;
+
+const atMost = (limit) => [`≤ ${limit.toLocaleString('en')}`, (value) => value <= limit];
+const atLeast = (limit) => [`≥ ${limit.toLocaleString('en')}`, (value) => value >= limit];
+const LISTS = { huawei: 'Huawei', honor: 'Honor', xiaomi: 'Xiaomi', oppo: 'OPPO', vivo: 'vivo', meizu: 'Meizu' };
+
+const rate = (name, title, target) => [
+  [`${name}PerCore`, `${title}: devices per second of one core`, 0, atLeast(target)],
+  [`${name}PerSecond`, 'the same, per second of elapsed time', 0],
+  [`${name}Repeats`, 'requests above one for each device', 0, atMost(0)],
+];
+/** By case, its rows. */
+const ROWS = {
+  apns: rate('apns', 'APNs', 6_000),
+  apnsDelay: [
+    ...rate('apnsDelay', 'APNs with answers after 50 ms', 6_000),
+    ['apnsDelayP99', 'the same, p99 of a request (upper bound of its bucket), ms', 0, atMost(DELAY_TARGET_MS)],
+  ],
+  fcm: rate('fcm', 'FCM', 5_000),
+  webPush: rate('webPush', 'Web Push', 2_500),
+  lists: Object.entries(LISTS).flatMap(([name, title]) => rate(name, title, 50_000)),
+  latency: [
+    ['latencyP50', 'accepted push to the request at APNs, p50, ms', 1, atMost(60)],
+    ['latencyP99', 'the same, p99, ms', 1, atMost(250)],
+    ['besideP50', 'the same while a push to all devices runs, p50, ms', 1],
+    ['besideP99', 'the same, p99, ms', 1, atMost(1_000)],
+  ],
+};
+
+const { values } = parseArgs({
+  options: {
+    help: { type: 'boolean' },
+    write: { type: 'boolean' },
+    cases: { type: 'string', default: ALL_CASES.join(',') },
+    devices: { type: 'string' },
+  },
+});
+if (values.help) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
+const names = values.cases.split(',');
+for (const name of names)
+  if (!ALL_CASES.includes(name)) fail(`There is no case "${name}". Cases: ${ALL_CASES.join(', ')}.`);
+if (!/^[1-9]\d{0,7}$/.test(values.devices ?? '1')) fail('--devices takes a number of devices.');
+
+ensureStandInsBuilt();
+const run = await newBenchRun();
+try {
+  await measure();
+} finally {
+  await run.stop();
+}
+
+async function measure() {
+  const gatepost = await startGatepost(run);
+  try {
+    for (const name of names) {
+      const devices = Number(values.devices ?? DEVICES[name]);
+      process.stderr.write(`${name}, ${devices} devices\n`);
+      const report = reportOf(name, devices, await CASES[name](gatepost, devices));
+      process.stdout.write(`\n${report}\n`);
+      if (values.write) writeSection(`vendors-${name}`, report);
+    }
+  } finally {
+    await gatepost.stop();
+  }
+}
+
+function reportOf(name, devices, figures) {
+  const lines = ROWS[name].map(([row, title, digits, target]) => {
+    const shown = figures[row].toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    return [title, shown, target === undefined ? '' : `${target[0]} ${verdict(target[1](figures[row]))}`];
+  });
+  const command = `npm run bench:vendors -- --write --cases=${name} --devices=${devices}`;
+  return `\`${command}\`, ${machine()}\n\n${table(['measure', 'Gatepost', 'target'], lines)}`;
+}
