@@ -194,7 +194,7 @@ module.exports = {
       to: {
         path: '^libs/',
         pathNot: [
-          String.raw`^libs/[^/]+/src/(?:store/)?index\.ts$`,
+          String.raw`^libs/[^/]+/src/(?:(?:store|passwords)/)?index\.ts$`,
           String.raw`^libs/[^/]+/src/[^/]+\.mjs$`,
           '^libs/$1/',
         ],

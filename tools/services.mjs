@@ -9,6 +9,7 @@ const SERVICES = {
   gateway: { app: 'gateway', replicas: 1 },
   accounts: { app: 'accounts', replicas: 1 },
   'auth-linking': { app: 'auth-linking', replicas: 1 },
+  console: { app: 'console', replicas: 1 },
   mail: { app: 'mail', replicas: 1 },
   'push-delivery': { app: 'push-delivery', replicas: 1 },
   dispatcher: { app: 'push-delivery', replicas: 0, env: { GATEPOST_PUSH_ROLES: 'dispatcher' } },
@@ -18,12 +19,13 @@ const SERVICES = {
 const READY_POLL_MS = 100;
 const READY_TIMEOUT_MS = 30_000;
 const HELP = `Usage: npm run services -- [--gateway=N] [--accounts=N] [--auth-linking=N] [--mail=N] [--push-delivery=N]
-                          [--dispatcher=N] [--connector=N]
+                          [--console=N] [--dispatcher=N] [--connector=N]
 
 Runs each service as a process of its own against PostgreSQL (DATABASE_URL), Redis (REDIS_URL) and RabbitMQ (AMQP_URL),
 after bringing the database up to date. N: replicas, 1 by default, 0 for none. --dispatcher and --connector are processes of
 push-delivery with one of its roles, none by default: with --push-delivery=0 they stand for it. Gateways listen on
-GATEPOST_PORT (8080) and the ports after it, the other services on free ports. Prints one JSON line per process once it is ready: service,
+GATEPOST_PORT (8080) and the ports after it, consoles on GATEPOST_CONSOLE_PORT (8090) and the ports after it, the other
+services on free ports. Prints one JSON line per process once it is ready: service,
 pid, port.
 `;
 
@@ -61,16 +63,22 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 
 const starts = Object.keys(SERVICES).flatMap((service) =>
   Array.from({ length: Number(values[service]) }, (_, replica) =>
-    start(service, service === 'gateway' && firstPort !== 0 ? firstPort + replica : 0),
+    start(service, portOf(service, replica)),
   ),
 );
 await Promise.all(starts);
+
+/** The port of a replica; 0 takes a free one. */
+function portOf(service, replica) {
+  const first = { gateway: firstPort, console: Number(process.env.GATEPOST_CONSOLE_PORT || 8090) }[service] ?? 0;
+  return first === 0 ? 0 : first + replica;
+}
 
 /** Starts a process, and prints its line when it is ready. */
 async function start(service, port) {
   const { app, env: own } = SERVICES[service];
   const child = spawn(process.execPath, [join(ROOT, 'dist', 'apps', app, 'src', 'main.js')], {
-    env: { ...env, ...own, GATEPOST_PORT: String(port) },
+    env: { ...env, ...own, ...(app === 'console' ? { GATEPOST_CONSOLE_PORT: String(port) } : { GATEPOST_PORT: String(port) }) },
     // Its output for developers goes to our standard error: our standard output is for programs. It reports its port over the channel.
     stdio: ['ignore', 2, 'inherit', 'ipc'],
     // Ctrl-C reaches us alone; we pass it on once.

@@ -28,7 +28,7 @@ const RULES = [
   { files: /^apps\/(gateway|auth-linking)\//, needs: [] },
   { files: /^apps\/mail\/test\/(smtp-utf8|text-message-providers)\./, needs: [] },
   { files: /^apps\/push-delivery\/test\/(connector|connector-faults|sdk-clients)\./, needs: ['redis'] },
-  { files: /^apps\/standalone\//, needs: ['postgresql'] },
+  { files: /^apps\/(console|standalone)\//, needs: ['postgresql'] },
 
   { files: /^test\/deployment\/kubernetes\/rendering\./, needs: ['kubectl'] },
   { files: /^test\/deployment\/kubernetes\/processes\./, needs: SERVERS },

@@ -3,7 +3,7 @@ import { setPriority } from 'node:os';
 import { expect, it } from 'vitest';
 import { Metrics } from '#observability';
 import type { AccountsConfig } from '../src/accounts.config.js';
-import { PasswordHasher } from '../src/passwords/password-hasher.js';
+import { PasswordHasher } from '#security/passwords';
 
 const THREADS = '/proc/self/task';
 

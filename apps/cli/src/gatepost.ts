@@ -32,6 +32,7 @@ const databaseEnvironment = environment.pick({
   DATABASE_URL: true,
   GATEPOST_ACCOUNTS_DATABASE_URL: true,
   GATEPOST_AUTH_LINKING_DATABASE_URL: true,
+  GATEPOST_CONSOLE_DATABASE_URL: true,
   GATEPOST_MAIL_DATABASE_URL: true,
   GATEPOST_PUSH_DATABASE_URL: true,
 });
@@ -113,6 +114,7 @@ function databaseUrlsIn(variables: NodeJS.ProcessEnv): DatabaseUrls {
   return {
     accounts: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL,
     authLinking: env.GATEPOST_AUTH_LINKING_DATABASE_URL ?? env.DATABASE_URL,
+    console: env.GATEPOST_CONSOLE_DATABASE_URL ?? env.DATABASE_URL,
     mail: env.GATEPOST_MAIL_DATABASE_URL ?? env.DATABASE_URL,
     push: env.GATEPOST_PUSH_DATABASE_URL ?? env.DATABASE_URL,
   };

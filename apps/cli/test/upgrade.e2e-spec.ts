@@ -15,7 +15,7 @@ import {
 /** A database after the first migration of each service, with data in it. */
 async function earliestDatabase(): Promise<string> {
   const url = await newDatabase();
-  for (const database of databasesAt({ accounts: url, authLinking: url, mail: url, push: url })) {
+  for (const database of databasesAt({ accounts: url, authLinking: url, console: url, mail: url, push: url })) {
     await migrate({ ...database, migrations: database.migrations.slice(0, 1) });
     const contents = await SchemaContents.open(database);
     await contents.fill();

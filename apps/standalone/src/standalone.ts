@@ -6,11 +6,12 @@ import {
   Secret,
   type ServiceOptions,
   StartError,
+  startListener,
   startService,
 } from '#bootstrap';
-import type { Application } from '#contracts';
+import { type Application, consoleRpc } from '#contracts';
 import { migrate } from '#database';
-import { InProcessTransport } from '#messaging';
+import { InProcessTransport, RpcClient } from '#messaging';
 import { Readiness } from '#observability';
 import { accountsConfig } from '../../accounts/src/accounts.config.js';
 import { accountsDatabase } from '../../accounts/src/accounts.database.js';
@@ -19,6 +20,10 @@ import { FirstApplication } from '../../accounts/src/applications/first-applicat
 import { authLinkingConfig } from '../../auth-linking/src/auth-linking.config.js';
 import { authLinkingDatabase } from '../../auth-linking/src/auth-linking.database.js';
 import { AuthLinkingModule } from '../../auth-linking/src/auth-linking.module.js';
+import { consoleConfig } from '../../console/src/console.config.js';
+import { consoleDatabase } from '../../console/src/console.database.js';
+import { ConsoleModule } from '../../console/src/console.module.js';
+import { createConsoleServer, prepareConsoleServer } from '../../console/src/http-server.js';
 import { gatewayConfig, servingDevices } from '../../gateway/src/gateway.config.js';
 import { GatewayModule } from '../../gateway/src/gateway.module.js';
 import { createHttpServer, prepareHttpServer } from '../../gateway/src/http-server.js';
@@ -41,6 +46,8 @@ const AUTH_LINKING_POOL = 2;
 const MAIL_POOL = 4;
 /** Of the same 50: device queues, and the installation scans of pushes. */
 const PUSH_POOL = 8;
+/** Of the same 50: few operators, one statement each. */
+const CONSOLE_POOL = 2;
 type Environment = z.output<typeof standaloneEnvironment>;
 
 /** Runs all services in this process, with embedded storage. */
@@ -49,10 +56,12 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
   const folder = new DataFolder(env.GATEPOST_DATA_DIR);
   const transport = new InProcessTransport();
   let service: RunningService | undefined;
+  let console: RunningService | undefined;
   let postgres: EmbeddedPostgres | undefined;
   const lock = await lockDataFolder(folder, () => (service === undefined ? undefined : transport));
   const stop = async () => {
     try {
+      await console?.stop();
       await service?.stop();
     } finally {
       await postgres?.stop();
@@ -61,12 +70,14 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
   };
   try {
     await assertPortIsFree(env.GATEPOST_PORT, env.GATEPOST_HOST);
+    await assertConsolePortIsFree(env);
     postgres = embeddedPostgres(folder);
     await postgres.start();
-    for (const database of [accountsDatabase, authLinkingDatabase, mailDatabase, pushDatabase])
+    for (const database of [accountsDatabase, authLinkingDatabase, mailDatabase, pushDatabase, consoleDatabase])
       await migrate(database(postgres.url, 1));
     service = await startService({ ...standaloneService(env, folder, postgres.url), transport: () => transport });
-    await welcome(service, baseUrl);
+    console = await startConsole(env, folder, postgres.url, transport);
+    await welcome(service, baseUrl, await setUpLink(transport, console));
     return { stop, lost: postgres.lost };
   } catch (error) {
     await stop();
@@ -86,6 +97,50 @@ async function assertPortIsFree(port: number, host: string): Promise<void> {
     probe.listen(port, host, resolve);
   });
   await new Promise((resolve) => probe.close(resolve));
+}
+
+/** @throws StartError where the port is in use */
+async function assertConsolePortIsFree({ GATEPOST_CONSOLE_PORT: port, GATEPOST_CONSOLE_HOST: host }: Environment) {
+  if (port === 'off') return;
+  await assertPortIsFree(port, host).catch((cause: unknown) => {
+    if ((cause as { code?: unknown }).code !== 'EADDRINUSE') throw cause;
+    const advice = 'Choose another port with GATEPOST_CONSOLE_PORT, or off for no console.';
+    throw new StartError(`Port ${port} of the operator console is already in use. ${advice}`, { cause });
+  });
+}
+
+/** The console listens on a port of its own: no route of operators is in the router of clients. */
+async function startConsole(
+  env: Environment,
+  folder: DataFolder,
+  databaseUrl: string,
+  transport: InProcessTransport,
+): Promise<RunningService | undefined> {
+  const { GATEPOST_CONSOLE_PORT: port, GATEPOST_CONSOLE_HOST: host } = env;
+  if (port === 'off') return undefined;
+  const config = consoleConfig({
+    ...env,
+    ...secretsOf(env, folder),
+    DATABASE_URL: databaseUrl,
+    GATEPOST_CONSOLE_DATABASE_URL: undefined,
+    GATEPOST_BASE_URL: gatewayConfig(env).baseUrl,
+  });
+  return startListener({
+    name: 'console',
+    serves: ['console'],
+    imports: [ConsoleModule.forRoot({ ...config, databasePool: CONSOLE_POOL }, null)],
+    env: { ...env, GATEPOST_PORT: port, GATEPOST_HOST: host },
+    transport: () => transport,
+    http: createConsoleServer(config),
+    prepare: prepareConsoleServer,
+  });
+}
+
+/** The link for the first owner; undefined where there is one, or no console. */
+async function setUpLink(transport: InProcessTransport, console: RunningService | undefined) {
+  if (console === undefined) return undefined;
+  const { link } = await new RpcClient(transport).call(consoleRpc.createSetUpLink, {});
+  return link?.url;
 }
 
 function embeddedPostgres(folder: DataFolder): EmbeddedPostgres {
@@ -159,22 +214,22 @@ function secretsOf(env: Environment, folder: DataFolder) {
   };
 }
 
-async function welcome({ app }: RunningService, baseUrl: string): Promise<void> {
+async function welcome({ app }: RunningService, baseUrl: string, link: string | undefined): Promise<void> {
   const created = await app.get(FirstApplication).created();
   const problems = await app.get(Readiness).problems();
   if (problems.length > 0) throw new StartError(`Gatepost cannot serve: ${problems.join('; ')}`);
-  process.stdout.write(created === undefined ? welcomeBack(baseUrl) : firstWelcome(baseUrl, created));
+  process.stdout.write(created === undefined ? welcomeBack(baseUrl, link) : firstWelcome(baseUrl, created, link));
 }
 
 /** The text after the first start: the keys, and a first request that works as printed. */
-function firstWelcome(baseUrl: string, { id, appKey, masterKey }: Application): string {
+function firstWelcome(baseUrl: string, { id, appKey, masterKey }: Application, link: string | undefined): string {
   return `
 Gatepost is ready at ${baseUrl}
 
   Application id   ${id}
   Application key  ${appKey}
   Master key       ${masterKey}   (for your own servers only)
-
+${consoleLine(link)}
 Sign up a first user:
 
   curl -X POST ${baseUrl}/1.1/users -H 'Content-Type: application/json' -H 'X-LC-Id: ${id}' -H 'X-LC-Key: ${appKey}' -d '{"username":"ada","password":"correct horse"}'
@@ -183,10 +238,14 @@ Show the keys again: npm run gatepost -- apps list    Stop: Ctrl-C
 `;
 }
 
-function welcomeBack(baseUrl: string): string {
+function welcomeBack(baseUrl: string, link: string | undefined): string {
   return `
 Gatepost is ready at ${baseUrl}
-
+${consoleLine(link)}
 Show the applications and their keys: npm run gatepost -- apps list    Stop: Ctrl-C
 `;
+}
+
+function consoleLine(link: string | undefined): string {
+  return link === undefined ? '' : `\n  Console          ${link}   (once, within an hour)\n`;
 }

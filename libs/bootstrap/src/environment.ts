@@ -231,6 +231,32 @@ export const environment = z.object({
   GATEPOST_TWILIO_URL: httpUrl
     .default('https://api.twilio.com')
     .describe('URL of the Twilio API, for applications that send text messages through it.'),
+  GATEPOST_CONSOLE_PORT: z
+    .union([z.literal('off'), wholeNumber(0, 65_535)], { error: 'must be off, or a whole number from 0 to 65535' })
+    .default(8090)
+    .describe('TCP port of the operator console; off: no console. 0 takes a free port.'),
+  GATEPOST_CONSOLE_HOST: z
+    .string()
+    .min(1)
+    .default('127.0.0.1')
+    .describe('Address that the operator console listens on. Default: this machine only.'),
+  GATEPOST_CONSOLE_URL: httpUrl
+    .optional()
+    .describe(
+      'Public URL of the operator console, which browsers use: https, or http on localhost. Default: http://localhost:<port>.',
+    ),
+  GATEPOST_CONSOLE_DATABASE_URL: databaseUrl
+    .optional()
+    .describe('Database URL of the console service, if it differs from DATABASE_URL.'),
+  GATEPOST_CONSOLE_SESSION_IDLE_SECONDS: wholeNumber(60, 86_400)
+    .default(3_600)
+    .describe("Time without a request after which an operator's session ends, in seconds."),
+  GATEPOST_CONSOLE_SESSION_SECONDS: wholeNumber(60, 604_800)
+    .default(43_200)
+    .describe("Time after which an operator's session ends in any case, in seconds."),
+  GATEPOST_CONSOLE_AUDIT_DAYS: wholeNumber(30, 3_650)
+    .default(400)
+    .describe('Days for which entries of the audit log are kept.'),
   GATEPOST_NAMESPACE: z
     .string()
     .regex(/^[a-z][a-z0-9_-]{0,40}$/, 'must be lower case letters, digits, _ or -')

@@ -12,6 +12,7 @@ export {
   /** @internal For libs/testing. */
   connect,
   overRabbit,
+  packageVersion,
   type RunningService,
   /** @internal For libs/testing. */
   serve,
@@ -19,5 +20,6 @@ export {
   /** @internal For libs/testing. */
   serviceModule,
   type ServiceOptions,
+  startListener,
   startService,
 } from './start-service.js';

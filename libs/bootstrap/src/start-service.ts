@@ -93,8 +93,20 @@ const READY_POLL_MS = 50;
 
 /** Starts a process with its modules, HTTP server and receivers. */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
+  await startTracing({ name: options.name, version: packageVersion() }, options.env);
+  const service = await startListener(options);
+  return {
+    ...service,
+    stop: async () => {
+      await service.stop();
+      await stopTracing();
+    },
+  };
+}
+
+/** Starts modules with a HTTP server and receivers of their own, in a process that `startService` has started. */
+export async function startListener(options: ServiceOptions): Promise<RunningService> {
   const { env } = options;
-  await startTracing({ name: options.name, version: packageVersion() }, env);
   const http = options.http ?? new FastifyAdapter({ ...ARRIVAL_TIMES, return503OnClosing: false });
   const app = await NestFactory.create<NestFastifyApplication>(serviceModule(options), http, {
     logger: new JsonLogger(options.name, env.GATEPOST_LOG_LEVEL),
@@ -191,5 +203,4 @@ async function drain(app: NestFastifyApplication, { env, http }: ServiceOptions)
     await app.close();
     await refusing;
   });
-  await stopTracing();
 }

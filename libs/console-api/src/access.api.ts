@@ -118,6 +118,8 @@ export const auditEntry = z.object({
   target: z.string().nullable(),
   /** Fields of the request; secrets and passwords as `(changed)`. */
   change: z.record(z.string(), z.unknown()),
+  /** The former values of changed fields, where the act has read them. */
+  before: z.record(z.string(), z.unknown()).nullable(),
   outcome: z.enum(AUDIT_OUTCOMES),
   errorName: z.string().nullable(),
   requestId: z.string(),

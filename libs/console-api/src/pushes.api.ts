@@ -56,7 +56,7 @@ const push = listedPush.extend({
   platforms: z.record(z.string(), deliveryCounts),
   vendors: z.record(z.string(), vendorCounts),
   /** Progress of the search for devices: partitions that are done; null where it has not begun or has ended. */
-  progress: z.object({ partition: count, of: count }).nullable(),
+  progress: z.object({ partition: count, of: count }).nullable().optional(),
 });
 
 export type PushDetails = z.output<typeof push>;

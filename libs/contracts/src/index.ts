@@ -1,6 +1,7 @@
 export * from './accounts.contract.js';
 export * from './application.schema.js';
 export * from './caller.schema.js';
+export * from './console.contract.js';
 export * from './events.contract.js';
 export * from './field-indexes.contract.js';
 export * from './import.contract.js';

@@ -108,5 +108,6 @@ export const selfReportRpc = {
   authLinking: examineRpcOf('auth-linking'),
   mail: examineRpcOf('mail'),
   pushDelivery: examineRpcOf('push-delivery'),
+  console: examineRpcOf('console'),
   standalone: examineRpcOf('standalone'),
 };

@@ -127,6 +127,11 @@ const table = {
   NO_EFFECT: { code: 305, status: 400, message: 'No effect on updating/deleting a document.' },
   UNAUTHORIZED: { code: 401, status: 401, message: 'Unauthorized.' },
   FORBIDDEN: { code: 403, status: 403, message: 'Forbidden.' },
+  PROOF_REQUIRED: {
+    code: 403,
+    status: 403,
+    message: 'This act needs a proof of identity within the last ten minutes.',
+  },
   HEADERS_TOO_LARGE: { code: 413, status: 431, message: 'The request headers are too large.' },
   PAYLOAD_TOO_LARGE: { code: 413, status: 413, message: 'The request body is too large.' },
   TOO_MANY_REQUESTS: { code: 429, status: 429, message: 'Too many requests.', retryAfterSeconds: 60 },

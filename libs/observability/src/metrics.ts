@@ -3,6 +3,7 @@ import { PushMetrics } from './push-metrics.js';
 
 const CHANNELS = ['mail', 'sms'];
 const JOBS = [
+  'console-cleanup',
   'mail-cleanup',
   'push-cleanup',
   'device-queue-cleanup',

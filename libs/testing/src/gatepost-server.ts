@@ -55,7 +55,7 @@ export async function startServices(
     GATEPOST_DATA_DIR: newFolder('services'),
     ...env,
   };
-  const counts = { 'auth-linking': 0, mail: 0, 'push-delivery': 0, ...replicas };
+  const counts = { 'auth-linking': 0, console: 0, mail: 0, 'push-delivery': 0, ...replicas };
   const main = TestProcess.start(
     'tools/services.mjs',
     Object.entries(counts).map(([name, count]) => `--${name}=${count}`),
@@ -131,6 +131,8 @@ function appEnvironment({ id, appKey, masterKey }: AppKeys): Record<string, stri
     GATEPOST_PASSWORD_COST: TEST_PASSWORD_COST,
     GATEPOST_LOG_LEVEL: 'info',
     GATEPOST_HOST: '127.0.0.1',
+    // Servers of other tests run beside this one.
+    GATEPOST_CONSOLE_PORT: 'off',
     // All tests come from one address.
     GATEPOST_RATE_LIMIT_MESSAGES: 'off',
     GATEPOST_RATE_LIMIT_DEVICE_LOGINS: 'off',

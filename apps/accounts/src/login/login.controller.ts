@@ -11,9 +11,9 @@ import {
 import { appError, messageOf } from '#errors';
 import { RpcHandler } from '#messaging';
 import { isStorableText } from '#objects';
+import { PasswordHasher } from '#security/passwords';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
-import { PasswordHasher } from '../passwords/password-hasher.js';
 import { DOORS, PasswordsService } from '../passwords/passwords.service.js';
 import { PhoneLoginService } from '../phone-numbers/phone-login.service.js';
 import { SessionTokens } from '../sessions/sessions.service.js';

@@ -6,7 +6,7 @@ import { Sealer } from '#security';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { type NewSessionToken, SessionTokens } from '../sessions/sessions.service.js';
 import { openImportedPassword } from './imported-passwords.js';
-import { PasswordHasher } from './password-hasher.js';
+import { PasswordHasher } from '#security/passwords';
 
 /** The columns of a user that a new password changes. */
 export interface NewPassword {

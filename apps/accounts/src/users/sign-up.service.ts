@@ -5,7 +5,7 @@ import { appError } from '#errors';
 import { isAbsent, newObjectId, type UserChanges, userClass } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { ObjectAccess, type PreparedWrite } from '#objects/store';
-import { PasswordHasher } from '../passwords/password-hasher.js';
+import { PasswordHasher } from '#security/passwords';
 import { SessionTokens } from '../sessions/sessions.service.js';
 import { UserWriter } from './user-writer.js';
 import { applyChanges, type LinkedIdentities, presentUser, type UserRow } from './user.rules.js';

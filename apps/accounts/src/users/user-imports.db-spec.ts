@@ -14,7 +14,7 @@ import { ImportRun } from '../../../cli/src/import/import-run.js';
 import { ImportSummary, type RowPlace } from '../../../cli/src/import/import-summary.js';
 import type { AccountsConfig } from '../accounts.config.js';
 import { accountsDatabase } from '../accounts.database.js';
-import { PasswordHasher } from '../passwords/password-hasher.js';
+import { PasswordHasher } from '#security/passwords';
 import { SessionTokens } from '../sessions/sessions.service.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { UserImports } from './user-imports.js';

@@ -4,6 +4,7 @@ import { type DatabaseOptions, migrate } from '#database';
 import { newDatabase } from '#testing';
 import { accountsDatabase } from '../../../accounts/src/accounts.database.js';
 import { authLinkingDatabase } from '../../../auth-linking/src/auth-linking.database.js';
+import { consoleDatabase } from '../../../console/src/console.database.js';
 import { mailDatabase } from '../../../mail/src/mail.database.js';
 import { pushDatabase } from '../../../push-delivery/src/push-delivery.database.js';
 
@@ -30,7 +31,7 @@ async function query<Row>(url: string, sql: string, parameters: unknown[] = []):
   return rows;
 }
 
-describe.each([accountsDatabase, authLinkingDatabase, mailDatabase, pushDatabase])('%o', (databaseOf) => {
+describe.each([accountsDatabase, authLinkingDatabase, consoleDatabase, mailDatabase, pushDatabase])('%o', (databaseOf) => {
   let options: DatabaseOptions;
   beforeAll(async () => {
     options = databaseOf(await newDatabase(), 1);

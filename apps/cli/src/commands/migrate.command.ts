@@ -4,6 +4,7 @@ import { type DatabaseOptions, migrate, migrationStatus } from '#database';
 import { messageOf } from '#errors';
 import { accountsDatabase } from '../../../accounts/src/accounts.database.js';
 import { authLinkingDatabase } from '../../../auth-linking/src/auth-linking.database.js';
+import { consoleDatabase } from '../../../console/src/console.database.js';
 import { mailDatabase } from '../../../mail/src/mail.database.js';
 import { pushDatabase } from '../../../push-delivery/src/push-delivery.database.js';
 import { print, reportFailure } from '../terminal.js';
@@ -12,6 +13,7 @@ import { print, reportFailure } from '../terminal.js';
 export interface DatabaseUrls {
   readonly accounts: string;
   readonly authLinking: string;
+  readonly console: string;
   readonly mail: string;
   readonly push: string;
 }
@@ -39,12 +41,13 @@ export function migrateCommand(databaseUrls: () => DatabaseUrls): Command {
 }
 
 /** The databases of all services, in the order in which they are migrated. */
-export function databasesAt({ accounts, authLinking, mail, push }: DatabaseUrls): DatabaseOptions[] {
+export function databasesAt({ accounts, authLinking, console, mail, push }: DatabaseUrls): DatabaseOptions[] {
   return [
     accountsDatabase(accounts, 1),
     authLinkingDatabase(authLinking, 1),
     mailDatabase(mail, 1),
     pushDatabase(push, 1),
+    consoleDatabase(console, 1),
   ];
 }
 

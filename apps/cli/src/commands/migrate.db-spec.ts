@@ -5,7 +5,7 @@ import { newDatabase } from '#testing';
 import { SchemaContents } from '../../test/earlier-data.js';
 import { databasesAt } from './migrate.command.js';
 
-const AT_NO_URL = databasesAt({ accounts: '', authLinking: '', mail: '', push: '' });
+const AT_NO_URL = databasesAt({ accounts: '', authLinking: '', console: '', mail: '', push: '' });
 /** Each schema in each state in which an earlier version may have left it. */
 const EARLIER_STATES = AT_NO_URL.flatMap((database) =>
   database.migrations.slice(0, -1).map(({ name }, index) => ({ database, name, count: index + 1 })),

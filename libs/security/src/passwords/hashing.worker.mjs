@@ -2,8 +2,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { getPriority, setPriority } from 'node:os';
 import bcrypt from 'bcrypt';
-// A thread runs no TypeScript, so it cannot use the alias of the library.
-import { importedBcryptHash, leancloudHash } from '../../../../libs/security/src/imported-password.mjs';
+import { importedBcryptHash, leancloudHash } from '../imported-password.mjs';
 
 const NICENESS = 10;
 

@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type { OnApplicationShutdown } from '@nestjs/common';
 import bcrypt from 'bcrypt';
 import { Piscina } from 'piscina';
 import { ConcurrencyLimiter } from '#bootstrap';
 import type { ImportedPassword } from '#contracts';
 import { AppError, appError } from '#errors';
-import { Metrics } from '#observability';
-import { leancloudHash } from '#security';
-import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
+import type { Metrics } from '#observability';
+import { leancloudHash } from '../imported-password.mjs';
 
 /** The scheme of a stored hash, so later schemes can be distinguished. */
 const SCHEME = 'bcrypt-sha256:';
@@ -29,12 +28,21 @@ export type HashingJob = { readonly text: string } & (
   | { readonly imported: ImportedPassword; readonly password: string; readonly cost: number }
 );
 
+/** How a process hashes passwords. */
+export interface PasswordHashing {
+  /** The exponent of bcrypt's number of rounds. */
+  readonly passwordCost: number;
+  /** Passwords that are hashed at once, each on a thread. */
+  readonly passwordConcurrency: number;
+  /** Passwords that may wait for a thread. */
+  readonly passwordQueueLimit: number;
+}
+
 /**
- * Hashes passwords: bcrypt of a SHA-256 digest, so bytes beyond the 72nd and NUL bytes count. One job per processor runs at once, each on
+ * Hashes passwords: bcrypt of a SHA-256 digest, so bytes beyond the 72nd and NUL bytes count. A bounded number of jobs runs at once, each on
  * a thread of low priority, so that hashing neither blocks the event loop nor occupies the libuv threads of files and DNS. The rest
  * waits in a bounded queue; a full queue and a wait of over three seconds throw SERVICE_UNAVAILABLE.
  */
-@Injectable()
 export class PasswordHasher implements OnApplicationShutdown {
   readonly #turns: ConcurrencyLimiter;
   readonly #threads: Piscina<HashingJob, string | boolean>;
@@ -43,7 +51,7 @@ export class PasswordHasher implements OnApplicationShutdown {
   #waiting = 0;
 
   constructor(
-    @Inject(ACCOUNTS_CONFIG) config: AccountsConfig,
+    config: PasswordHashing,
     private readonly metrics: Metrics,
   ) {
     metrics.passwordQueue.set(0);

@@ -1,0 +1,125 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { type ApplicationDetails, consoleApi, permissionsFor, type RouteReply } from '#console-api';
+import {
+  type Application,
+  applicationSettings,
+  applicationsRpc,
+  SECRET_SETTING_NAMES,
+  secretSettings,
+  SETTING_NAMES,
+} from '#contracts';
+import { RpcClient } from '#messaging';
+import { Sealer } from '#security';
+import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
+import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+
+type Api = typeof consoleApi;
+type OneApplication = RouteReply<Api['getApplication']>;
+
+/** Digits of the master key's keyed hash that the page shows. */
+const KEY_ID_DIGITS = 12;
+
+/** Applications, their settings, keys and class permissions. No answer holds a master key. */
+@Injectable()
+export class ApplicationsHandlers {
+  constructor(
+    private readonly rpc: RpcClient,
+    private readonly sealer: Sealer,
+    @Inject(CONSOLE_CONFIG) private readonly config: ConsoleConfig,
+  ) {}
+
+  @Handles(consoleApi.listApplications)
+  async list({ operator }: ConsoleRequest<Api['listApplications']>): Promise<RouteReply<Api['listApplications']>> {
+    const { applications } = await this.rpc.call(applicationsRpc.list, {});
+    return { items: applications.filter(({ id }) => permissionsFor(operator, id).length > 0) };
+  }
+
+  @Handles(consoleApi.createApplication)
+  async create(request: ConsoleRequest<Api['createApplication']>): Promise<OneApplication> {
+    const { application } = await this.rpc.call(applicationsRpc.create, request.body);
+    request.act = { target: application.id };
+    return this.shown(application);
+  }
+
+  @Handles(consoleApi.getApplication)
+  async get({ params }: ConsoleRequest<Api['getApplication']>): Promise<OneApplication> {
+    return this.shown(await this.find(params.appId));
+  }
+
+  @Handles(consoleApi.changeSetting)
+  async changeSetting(request: ConsoleRequest<Api['changeSetting']>): Promise<OneApplication> {
+    const { appId: id, name } = request.params;
+    const { settings } = await this.find(id);
+    const known = SETTING_NAMES.find((each) => each === name);
+    if (known !== undefined) request.act = { before: { value: textOf(settings[known]) } };
+    await this.rpc.call(applicationsRpc.changeSetting, { id, name, value: request.body.value });
+    return this.shown(await this.find(id));
+  }
+
+  @Handles(consoleApi.rotateKeys)
+  async rotateKeys({ params, body }: ConsoleRequest<Api['rotateKeys']>): Promise<OneApplication> {
+    const { application } = await this.rpc.call(applicationsRpc.rotateKeys, { id: params.appId, ...body });
+    return this.shown(application);
+  }
+
+  @Handles(consoleApi.revokeOldKeys)
+  async revokeOldKeys({ params, body }: ConsoleRequest<Api['revokeOldKeys']>): Promise<OneApplication> {
+    const { application } = await this.rpc.call(applicationsRpc.revokeOldKeys, { id: params.appId, ...body });
+    return this.shown(application);
+  }
+
+  @Handles(consoleApi.changeClassPermission)
+  async changeClassPermission(request: ConsoleRequest<Api['changeClassPermission']>): Promise<OneApplication> {
+    const { appId: id, className } = request.params;
+    const { classPermissions } = await this.find(id);
+    request.act = { before: classPermissions[className] };
+    const change = { id, className, ...request.body };
+    return this.shown((await this.rpc.call(applicationsRpc.changePermission, change)).application);
+  }
+
+  private async find(id: string): Promise<Application> {
+    return (await this.rpc.call(applicationsRpc.get, { id })).application;
+  }
+
+  private shown({ masterKey, ...application }: Application): { application: ApplicationDetails } {
+    return {
+      application: {
+        ...application,
+        masterKeyId: this.sealer.lookupHash(`master key ${masterKey}`).toString('hex').slice(0, KEY_ID_DIGITS),
+        masterKeyCommand: `npm run gatepost -- apps show ${application.id}`,
+        settings: SETTING_NAMES.map((name) => settingOf(name, application.settings)),
+        secretSettings: SECRET_SETTING_NAMES.map((name) => ({
+          name,
+          isSet: application.secretsSet.includes(name),
+          description: secretSettings.shape[name].description ?? '',
+        })),
+        apiUrl: this.config.apiUrl,
+      },
+    };
+  }
+}
+
+type Settings = Application['settings'];
+const DEFAULT_SETTINGS: Settings = applicationSettings.parse({});
+
+function settingOf(name: keyof Settings, settings: Settings): ApplicationDetails['settings'][number] {
+  const value = textOf(settings[name]);
+  return {
+    name,
+    kind: kindOf(DEFAULT_SETTINGS[name]),
+    value,
+    isDefault: value === textOf(DEFAULT_SETTINGS[name]),
+    description: applicationSettings.shape[name].description ?? '',
+  };
+}
+
+function kindOf(value: Settings[keyof Settings]): 'flag' | 'list' | 'object' | 'text' {
+  if (typeof value === 'boolean') return 'flag';
+  if (typeof value === 'string') return 'text';
+  return Array.isArray(value) ? 'list' : 'object';
+}
+
+/** A setting as `changeSetting` takes it. */
+function textOf(value: Settings[keyof Settings]): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,125 @@
+import { Injectable } from '@nestjs/common';
+import { consoleApi, type RouteReply } from '#console-api';
+import {
+  type CredentialField,
+  credentialFieldsOf,
+  identitiesRpc,
+  PLATFORM_KINDS,
+  platformFields,
+  platformsRpc,
+  TEXT_MESSAGE_PROVIDER_KINDS,
+  TEXT_MESSAGE_PROVIDERS,
+  textMessageProvidersRpc,
+  vendorFields,
+  VENDORS,
+  vendorsRpc,
+} from '#contracts';
+import { appError } from '#errors';
+import { RpcClient } from '#messaging';
+import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+
+type Api = typeof consoleApi;
+
+/** Credentials for platforms, text-message providers and vendors. Secret fields go in, and never out. */
+@Injectable()
+export class CredentialsHandlers {
+  constructor(private readonly rpc: RpcClient) {}
+
+  @Handles(consoleApi.listPlatforms)
+  async listPlatforms({ params }: ConsoleRequest<Api['listPlatforms']>): Promise<RouteReply<Api['listPlatforms']>> {
+    const [{ platforms: items }, { platforms: accounts }] = await Promise.all([
+      this.rpc.call(platformsRpc.list, params),
+      this.rpc.call(identitiesRpc.count, params),
+    ]);
+    return { items, accounts, kinds: PLATFORM_KINDS.map((kind) => ({ kind, fields: shown(platformFields(kind)) })) };
+  }
+
+  @Handles(consoleApi.setPlatform)
+  async setPlatform({ params, body }: ConsoleRequest<Api['setPlatform']>): Promise<RouteReply<Api['setPlatform']>> {
+    const kind = oneOf(PLATFORM_KINDS, body.kind);
+    const { credentials } = await this.rpc.call(platformsRpc.set, { ...params, kind, fields: body.fields });
+    return { platform: credentials };
+  }
+
+  @Handles(consoleApi.removePlatform)
+  async removePlatform({ params }: ConsoleRequest<Api['removePlatform']>): Promise<RouteReply<Api['removePlatform']>> {
+    return this.rpc.call(platformsRpc.remove, params);
+  }
+
+  @Handles(consoleApi.getTextMessageProvider)
+  async getProvider({ params }: ConsoleRequest<Api['getTextMessageProvider']>): Promise<
+    RouteReply<Api['getTextMessageProvider']>
+  > {
+    const { provider } = await this.rpc.call(textMessageProvidersRpc.get, params);
+    const kinds = TEXT_MESSAGE_PROVIDER_KINDS.map((kind) => ({
+      kind,
+      fields: shown(credentialFieldsOf(TEXT_MESSAGE_PROVIDERS[kind])),
+    }));
+    return { provider, kinds };
+  }
+
+  @Handles(consoleApi.setTextMessageProvider)
+  async setProvider({ params, body }: ConsoleRequest<Api['setTextMessageProvider']>): Promise<
+    RouteReply<Api['setTextMessageProvider']>
+  > {
+    const kind = oneOf(TEXT_MESSAGE_PROVIDER_KINDS, body.kind);
+    return this.rpc.call(textMessageProvidersRpc.set, { ...params, kind, fields: body.fields });
+  }
+
+  @Handles(consoleApi.removeTextMessageProvider)
+  async removeProvider({ params }: ConsoleRequest<Api['removeTextMessageProvider']>): Promise<
+    RouteReply<Api['removeTextMessageProvider']>
+  > {
+    return this.rpc.call(textMessageProvidersRpc.remove, params);
+  }
+
+  @Handles(consoleApi.listVendors)
+  async listVendors({ params }: ConsoleRequest<Api['listVendors']>): Promise<RouteReply<Api['listVendors']>> {
+    const [{ vendors: items }, { lanes, senders }] = await Promise.all([
+      this.rpc.call(vendorsRpc.list, params),
+      this.rpc.call(vendorsRpc.lanes, params),
+    ]);
+    return { items, lanes, senders, kinds: VENDORS.map((kind) => ({ kind, fields: shown(vendorFields(kind)) })) };
+  }
+
+  @Handles(consoleApi.setVendor)
+  async setVendor(request: ConsoleRequest<Api['setVendor']>): Promise<RouteReply<Api['setVendor']>> {
+    const { vendor, profile, fields } = request.body;
+    request.act = { target: `${vendor} ${profile}` };
+    const change = { ...request.params, vendor: oneOf(VENDORS, vendor), profile, fields };
+    const { credentials, problem } = await this.rpc.call(vendorsRpc.set, change);
+    return { vendor: credentials, problem: problem ?? null };
+  }
+
+  @Handles(consoleApi.checkVendor)
+  async checkVendor({ params, body }: ConsoleRequest<Api['checkVendor']>): Promise<RouteReply<Api['checkVendor']>> {
+    return this.rpc.call(vendorsRpc.check, { ...params, ...body, vendor: oneOf(VENDORS, body.vendor) });
+  }
+
+  @Handles(consoleApi.changeVendorLanes)
+  async changeLanes(request: ConsoleRequest<Api['changeVendorLanes']>): Promise<
+    RouteReply<Api['changeVendorLanes']>
+  > {
+    const { params, body } = request;
+    request.act = { target: `${body.vendor} ${body.profile}` };
+    return this.rpc.call(vendorsRpc.change, { ...params, ...body, vendor: oneOf(VENDORS, body.vendor) });
+  }
+
+  @Handles(consoleApi.removeVendor)
+  async removeVendor(request: ConsoleRequest<Api['removeVendor']>): Promise<RouteReply<Api['removeVendor']>> {
+    const { params, body } = request;
+    request.act = { target: `${body.vendor} ${body.profile}` };
+    return this.rpc.call(vendorsRpc.remove, { ...params, ...body, vendor: oneOf(VENDORS, body.vendor) });
+  }
+}
+
+/** @throws AppError INCORRECT_TYPE */
+function oneOf<Kind extends string>(kinds: readonly Kind[], given: string): Kind {
+  const kind = kinds.find((each) => each === given);
+  if (kind === undefined) throw appError('INCORRECT_TYPE', { message: `must be one of ${kinds.join(', ')}` });
+  return kind;
+}
+
+function shown(fields: readonly CredentialField[]) {
+  return fields.map(({ description, ...field }) => ({ ...field, description: description ?? null }));
+}

@@ -1,0 +1,59 @@
+import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+const time = { type: 'timestamptz', precision: 3 } as const;
+
+/** An act of an operator. A trigger refuses changes but that of an open outcome, and early deletions. */
+@Entity('audit')
+@Check('audit_way_check', `way IN ('console', 'cli')`)
+@Check('audit_outcome_check', `outcome IN ('begun', 'done', 'refused', 'failed', 'unknown')`)
+@Index('audit_begun_at_idx', ['begunAt', 'id'])
+@Index('audit_operator_id_idx', ['operatorId', 'begunAt', 'id'])
+@Index('audit_app_id_idx', ['appId', 'begunAt', 'id'])
+@Index('audit_target_idx', ['target', 'begunAt', 'id'])
+@Index('audit_open_idx', ['begunAt'], { where: `outcome = 'begun'` })
+export class AuditEntity {
+  @PrimaryColumn('uuid', { primaryKeyConstraintName: 'audit_pkey' })
+  id!: string;
+
+  @Column({ ...time, name: 'begun_at', default: () => 'now()' })
+  begunAt!: Date;
+
+  @Column({ ...time, name: 'ended_at', nullable: true })
+  endedAt!: Date | null;
+
+  @Column('uuid', { name: 'operator_id', nullable: true })
+  operatorId!: string | null;
+
+  @Column('text', { name: 'operator_name' })
+  operatorName!: string;
+
+  @Column('text')
+  way!: 'console' | 'cli';
+
+  @Column('text', { nullable: true })
+  network!: string | null;
+
+  @Column('text', { name: 'app_id', nullable: true })
+  appId!: string | null;
+
+  @Column('text')
+  action!: string;
+
+  @Column('text', { nullable: true })
+  target!: string | null;
+
+  @Column('jsonb')
+  change!: Record<string, unknown>;
+
+  @Column('jsonb', { nullable: true })
+  before!: Record<string, unknown> | null;
+
+  @Column('text', { default: 'begun' })
+  outcome!: 'begun' | 'done' | 'failed' | 'refused' | 'unknown';
+
+  @Column('text', { name: 'error_name', nullable: true })
+  errorName!: string | null;
+
+  @Column('text', { name: 'request_id' })
+  requestId!: string;
+}

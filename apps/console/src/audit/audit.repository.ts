@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import { PeriodicJob } from '#bootstrap';
+import { appError } from '#errors';
+import { Metrics } from '#observability';
+import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
+import { ConsoleDatabase } from '../console.database.js';
+import { readCursor, shown, type AuditFilter, type ShownAudit } from './audit.rules.js';
+import type { AuditEntity } from './audit.entity.js';
+
+/** An act before it is done. */
+export type BegunAct = Pick<
+  AuditEntity,
+  'action' | 'appId' | 'change' | 'network' | 'operatorId' | 'operatorName' | 'requestId' | 'target' | 'way'
+>;
+
+/** The outcome of an act. */
+export interface EndedAct {
+  readonly outcome: 'done' | 'failed' | 'refused' | 'unknown';
+  readonly errorName?: string | undefined;
+  readonly target?: string | undefined;
+  readonly before?: Readonly<Record<string, unknown>> | undefined;
+}
+
+const COLUMNS = `
+  id, begun_at AS "begunAt", ended_at AS "endedAt", operator_id AS "operatorId", operator_name AS "operatorName", way,
+  network, app_id AS "appId", action, target, change, before, outcome, error_name AS "errorName", request_id AS "requestId"`;
+
+/** Writes an entry for each act before the act is done, and its outcome after it. */
+@Injectable()
+export class AuditRepository {
+  constructor(private readonly database: ConsoleDatabase) {}
+
+  /** Resolves once the entry is committed. @returns its id */
+  async begin(act: BegunAct): Promise<string> {
+    return this.insert(act, 'begun', null);
+  }
+
+  /** An act that was refused before it began. */
+  async refused(act: BegunAct, errorName: string): Promise<void> {
+    await this.insert(act, 'refused', errorName);
+  }
+
+  /** @throws AppError NOT_FOUND where there is no open entry */
+  async end(id: string, { outcome, errorName, target, before }: EndedAct): Promise<void> {
+    const rows = await this.database.query(
+      `UPDATE console.audit SET outcome = $2, error_name = $3, ended_at = now(), target = COALESCE($4, target), before = $5
+        WHERE id = $1 AND outcome = 'begun' RETURNING 1`,
+      [id, outcome, errorName ?? null, target ?? null, before === undefined ? null : JSON.stringify(before)],
+    );
+    if (rows.length === 0) throw appError('NOT_FOUND', { message: 'There is no such open entry.' });
+  }
+
+  /** Newest first; one more than the limit, where there is one. */
+  async list(filter: AuditFilter, limit: number): Promise<ShownAudit[]> {
+    const { clauses, values } = clausesOf(filter);
+    const rows = await this.database.query<AuditEntity>(
+      `SELECT ${COLUMNS} FROM console.audit ${clauses.length === 0 ? '' : `WHERE ${clauses.join(' AND ')}`}
+        ORDER BY begun_at DESC, id DESC LIMIT $${values.length + 1}`,
+      [...values, limit + 1],
+    );
+    return rows.map((row) => shown(row, Date.now()));
+  }
+
+  private async insert(act: BegunAct, outcome: string, errorName: string | null): Promise<string> {
+    const id = randomUUID();
+    await this.database.query(
+      `INSERT INTO console.audit (id, operator_id, operator_name, way, network, app_id, action, target, change, request_id,
+                                  outcome, error_name, ended_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, CASE WHEN $11 = 'begun' THEN NULL ELSE now() END)`,
+      [
+        id,
+        act.operatorId,
+        act.operatorName,
+        act.way,
+        act.network,
+        act.appId,
+        act.action,
+        act.target,
+        JSON.stringify(act.change),
+        act.requestId,
+        outcome,
+        errorName,
+      ],
+    );
+    return id;
+  }
+}
+
+function clausesOf(filter: AuditFilter): { clauses: string[]; values: unknown[] } {
+  const values: unknown[] = [];
+  const value = (given: unknown) => `$${values.push(given)}`;
+  const clauses = [
+    ...(filter.operatorId === undefined ? [] : [`operator_id = ${value(filter.operatorId)}`]),
+    ...(filter.appId === undefined ? [] : [`app_id = ${value(filter.appId)}`]),
+    ...(filter.action === undefined ? [] : [`action = ${value(filter.action)}`]),
+    ...(filter.target === undefined ? [] : [`target = ${value(filter.target)}`]),
+    ...(filter.outcome === undefined ? [] : [`outcome = ${value(filter.outcome)}`]),
+    ...(filter.from === undefined ? [] : [`begun_at >= ${value(filter.from)}`]),
+    ...(filter.to === undefined ? [] : [`begun_at < ${value(filter.to)}`]),
+  ];
+  if (filter.visible !== undefined) {
+    const { operatorId, appIds, everyApplication } = filter.visible;
+    const onApplications = everyApplication ? 'app_id IS NOT NULL' : `app_id = ANY(${value(appIds)})`;
+    clauses.push(`(operator_id = ${value(operatorId)} OR ${onApplications})`);
+  }
+  if (filter.after !== undefined) {
+    const { begunAt, id } = readCursor(filter.after);
+    clauses.push(`(begun_at, id) < (${value(begunAt)}, ${value(id)}::uuid)`);
+  }
+  return { clauses, values };
+}
+
+const BATCH_SIZE = 500;
+const INTERVAL_MS = 60_000;
+
+/** An act that has been open for this time was cut off: no RPC waits as long. */
+const CLOSE_OPEN_ACTS = `
+  UPDATE console.audit SET outcome = 'unknown', ended_at = now() WHERE id IN (
+    SELECT id FROM console.audit WHERE outcome = 'begun' AND begun_at < now() - interval '5 minutes'
+     ORDER BY begun_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+const OLD_ENTRIES = `
+  DELETE FROM console.audit WHERE id IN (
+    SELECT id FROM console.audit WHERE begun_at < now() - $1::interval
+     ORDER BY begun_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+const ENDED_SESSIONS = `DELETE FROM console.sessions WHERE id IN (
+    SELECT id FROM console.sessions WHERE ends_at < now() ORDER BY ends_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+const ENDED_LINKS = `DELETE FROM console.links WHERE token_hash IN (
+    SELECT token_hash FROM console.links WHERE ends_at < now() - interval '30 days'
+     LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+const OLD_ATTEMPTS = `DELETE FROM console.attempts WHERE key IN (
+    SELECT key FROM console.attempts WHERE changed_at < now() - interval '1 hour'
+     ORDER BY changed_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+
+/** Closes audit entries that were cut off, and deletes what has ended. */
+@Injectable()
+export class ConsoleCleanup extends PeriodicJob {
+  readonly #auditAge: string;
+
+  constructor(
+    private readonly database: ConsoleDatabase,
+    metrics: Metrics,
+    @Inject(CONSOLE_CONFIG) { auditDays }: ConsoleConfig,
+  ) {
+    super({ name: 'console-cleanup', intervalMs: INTERVAL_MS, metrics });
+    this.#auditAge = `${auditDays} days`;
+  }
+
+  async processBatch(): Promise<boolean> {
+    let isMore = false;
+    for (const statement of [CLOSE_OPEN_ACTS, ENDED_SESSIONS, ENDED_LINKS, OLD_ATTEMPTS])
+      isMore = (await this.database.query(statement)).length === BATCH_SIZE || isMore;
+    return (await this.database.query(OLD_ENTRIES, [this.#auditAge])).length === BATCH_SIZE || isMore;
+  }
+}

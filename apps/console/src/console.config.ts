@@ -1,0 +1,84 @@
+import { join } from 'node:path';
+import type { z } from 'zod';
+import { ConfigError, environment, type Secret } from '#bootstrap';
+
+/** The variables of the console service. */
+export const consoleEnvironment = environment
+  .pick({
+    DATABASE_URL: true,
+    GATEPOST_ACCEPTED_SECRETS: true,
+    GATEPOST_BASE_URL: true,
+    GATEPOST_CONSOLE_AUDIT_DAYS: true,
+    GATEPOST_CONSOLE_DATABASE_URL: true,
+    GATEPOST_CONSOLE_HOST: true,
+    GATEPOST_CONSOLE_PORT: true,
+    GATEPOST_CONSOLE_SESSION_IDLE_SECONDS: true,
+    GATEPOST_CONSOLE_SESSION_SECONDS: true,
+    GATEPOST_CONSOLE_URL: true,
+    GATEPOST_DATABASE_POOL: true,
+    GATEPOST_PASSWORD_COST: true,
+    GATEPOST_SECRET: true,
+    GATEPOST_TRUSTED_PROXIES: true,
+    NODE_ENV: true,
+  })
+  .required({ GATEPOST_SECRET: true });
+
+export interface ConsoleConfig {
+  readonly databaseUrl: string;
+  readonly databasePool: number;
+  readonly secret: Secret;
+  readonly acceptedSecrets: readonly Secret[];
+  /** The public URL of the page; undefined: http://localhost and the port that the server listens on. */
+  readonly url: string | undefined;
+  /** Base URL of the REST API, which the page shows. */
+  readonly apiUrl: string;
+  /** Requests to localhost and 127.0.0.1 are answered beside those to `url`. */
+  readonly isDevelopment: boolean;
+  readonly trustedProxies: readonly string[];
+  readonly sessionIdleSeconds: number;
+  readonly sessionSeconds: number;
+  readonly auditDays: number;
+  readonly passwordCost: number;
+  /** The built page: `index.html` and `assets`. */
+  readonly pageFolder: string;
+}
+
+/** DI token of `ConsoleConfig`. */
+export const CONSOLE_CONFIG = Symbol('ConsoleConfig');
+
+/** Beside the built service; tests run the sources. */
+const PAGE_FOLDER = join(
+  import.meta.dirname,
+  import.meta.filename.endsWith('.ts') ? '../../../dist/apps/console/web' : '../web',
+);
+const DEVELOPMENT_API_URL = 'http://localhost:8080';
+/** Browsers treat them as secure without TLS. */
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+type Environment = z.output<typeof consoleEnvironment>;
+
+/** @throws ConfigError where the URL has neither https nor a loopback host: passwords would travel unencrypted */
+export function consoleConfig(env: Environment): ConsoleConfig {
+  const url = env.GATEPOST_CONSOLE_URL;
+  if (url !== undefined && !isSecure(new URL(url)))
+    throw new ConfigError(['GATEPOST_CONSOLE_URL: must begin with https, or with http://localhost']);
+  return Object.freeze({
+    databaseUrl: env.GATEPOST_CONSOLE_DATABASE_URL ?? env.DATABASE_URL,
+    databasePool: env.GATEPOST_DATABASE_POOL,
+    secret: env.GATEPOST_SECRET,
+    acceptedSecrets: env.GATEPOST_ACCEPTED_SECRETS,
+    url: url === undefined ? undefined : new URL(url).origin,
+    apiUrl: env.GATEPOST_BASE_URL ?? DEVELOPMENT_API_URL,
+    isDevelopment: env.NODE_ENV !== 'production',
+    trustedProxies: env.GATEPOST_TRUSTED_PROXIES,
+    sessionIdleSeconds: env.GATEPOST_CONSOLE_SESSION_IDLE_SECONDS,
+    sessionSeconds: env.GATEPOST_CONSOLE_SESSION_SECONDS,
+    auditDays: env.GATEPOST_CONSOLE_AUDIT_DAYS,
+    passwordCost: env.GATEPOST_PASSWORD_COST,
+    pageFolder: PAGE_FOLDER,
+  });
+}
+
+function isSecure({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || LOOPBACK.has(hostname);
+}

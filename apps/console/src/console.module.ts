@@ -1,0 +1,75 @@
+import { type DynamicModule, Module, type Type } from '@nestjs/common';
+import { Clock } from '#bootstrap';
+import { DatabaseModule } from '#database';
+import { Metrics, ProcessInfo } from '#observability';
+import { Sealer, sealerOf } from '#security';
+import { PasswordHasher } from '#security/passwords';
+import { ApplicationsHandlers } from './applications/applications.handlers.js';
+import { CredentialsHandlers } from './applications/credentials.handlers.js';
+import { AuditHandlers } from './audit/audit.handlers.js';
+import { AuditRepository, ConsoleCleanup } from './audit/audit.repository.js';
+import { CONSOLE_CONFIG, type ConsoleConfig } from './console.config.js';
+import { ConsoleDatabase, consoleDatabase } from './console.database.js';
+import { BROKER, type Broker, HealthHandlers } from './health/health.handlers.js';
+import { CONSOLE_HANDLERS } from './http/console-router.js';
+import { TemplatesHandlers } from './messages/templates.handlers.js';
+import { AccessHandlers } from './operators/access.handlers.js';
+import { ConsoleController } from './operators/console.controller.js';
+import { OperatorsHandlers } from './operators/operators.handlers.js';
+import { OperatorsRepository } from './operators/operators.repository.js';
+import { SignInRepository } from './operators/sign-in.repository.js';
+import { PublicUrl, SignInService } from './operators/sign-in.service.js';
+import { PushesHandlers } from './pushes/pushes.handlers.js';
+import { RolesHandlers } from './users/roles.handlers.js';
+
+/** The classes whose methods handle the routes of the API. */
+const HANDLERS: readonly Type[] = [
+  AccessHandlers,
+  ApplicationsHandlers,
+  AuditHandlers,
+  CredentialsHandlers,
+  HealthHandlers,
+  OperatorsHandlers,
+  PushesHandlers,
+  RolesHandlers,
+  TemplatesHandlers,
+];
+
+/** Operators sign in seldom: one hash at a time leaves the processors to the users. */
+const HASHING = { passwordConcurrency: 1, passwordQueueLimit: 32 };
+
+/** The operator console: operators, their sessions, the audit log, and the API of the page. */
+@Module({})
+export class ConsoleModule {
+  constructor(facts: ProcessInfo, url: PublicUrl) {
+    facts.setting('consoleUrl', () => url.origin);
+  }
+
+  /** @param broker null in one process */
+  static forRoot(config: ConsoleConfig, broker: Broker | null): DynamicModule {
+    return {
+      module: ConsoleModule,
+      imports: [DatabaseModule.forRoot(consoleDatabase(config.databaseUrl, config.databasePool), ConsoleDatabase)],
+      controllers: [ConsoleController],
+      providers: [
+        ...HANDLERS,
+        AuditRepository,
+        Clock,
+        ConsoleCleanup,
+        OperatorsRepository,
+        PublicUrl,
+        SignInRepository,
+        SignInService,
+        { provide: BROKER, useValue: broker },
+        { provide: CONSOLE_CONFIG, useValue: config },
+        { provide: CONSOLE_HANDLERS, useValue: HANDLERS },
+        { provide: Sealer, useFactory: () => sealerOf(config) },
+        {
+          provide: PasswordHasher,
+          inject: [Metrics],
+          useFactory: (metrics: Metrics) => new PasswordHasher({ ...HASHING, passwordCost: config.passwordCost }, metrics),
+        },
+      ],
+    };
+  }
+}

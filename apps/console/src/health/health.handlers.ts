@@ -1,0 +1,107 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { consoleApi, DEAD_LETTER_SERVICES, type RouteReply } from '#console-api';
+import { type ProcessReport, selfReportRpc } from '#contracts';
+import { appError, messageOf } from '#errors';
+import { DeadLetters, RpcClient } from '#messaging';
+import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+
+type Api = typeof consoleApi;
+type Process = RouteReply<Api['getHealth']>['processes'][number];
+
+/** Where the events of services wait; null in one process, which has no broker. */
+export interface Broker {
+  readonly url: string;
+  readonly namespace: string;
+}
+
+/** DI token of `Broker | null`. */
+export const BROKER = Symbol('Broker');
+
+/** The broker distributes requests in turn, so that several requests reach several processes. */
+const REQUESTS = 4;
+const { standalone, ...OF_SERVICES } = selfReportRpc;
+
+/** Processes, and events that services could not handle. */
+@Injectable()
+export class HealthHandlers {
+  constructor(
+    private readonly rpc: RpcClient,
+    @Inject(BROKER) private readonly broker: Broker | null,
+  ) {}
+
+  @Handles(consoleApi.getHealth)
+  async getHealth(): Promise<RouteReply<Api['getHealth']>> {
+    const contracts = this.broker === null ? [standalone] : Object.values(OF_SERVICES);
+    const outcomes = await Promise.all(
+      contracts.map(async (contract) => {
+        const asked = this.broker === null ? [1] : Array.from({ length: REQUESTS });
+        const replies = await Promise.allSettled(asked.map(() => this.rpc.call(contract, {})));
+        const answers = replies.flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value] : []));
+        return { service: contract.pattern.replace(/\.examine$/, ''), answers };
+      }),
+    );
+    const reports = new Map(outcomes.flatMap(({ answers }) => answers.map((report) => [report.instance, report])));
+    return {
+      processes: [...reports.values()].map(shown),
+      silent: outcomes.filter(({ answers }) => answers.length === 0).map(({ service }) => service),
+    };
+  }
+
+  @Handles(consoleApi.listDeadLetters)
+  async listDeadLetters(): Promise<RouteReply<Api['listDeadLetters']>> {
+    if (this.broker === null) return { services: null };
+    return this.withLetters(async (letters) => {
+      const services = [];
+      for (const service of DEAD_LETTER_SERVICES) services.push({ service, messages: await letters.count(service) });
+      return { services };
+    });
+  }
+
+  @Handles(consoleApi.replayDeadLetters)
+  async replay({ params }: ConsoleRequest<Api['replayDeadLetters']>): Promise<
+    RouteReply<Api['replayDeadLetters']>
+  > {
+    const service = known(params.service);
+    let replayed = 0;
+    await this.withLetters((letters) => letters.replay(service, () => (replayed += 1)));
+    return { replayed };
+  }
+
+  @Handles(consoleApi.dropDeadLetters)
+  async drop({ params }: ConsoleRequest<Api['dropDeadLetters']>): Promise<RouteReply<Api['dropDeadLetters']>> {
+    const service = known(params.service);
+    let dropped = 0;
+    await this.withLetters((letters) => letters.drop(service, () => (dropped += 1)));
+    return { dropped };
+  }
+
+  /** @throws AppError NOT_FOUND in one process, SERVICE_UNAVAILABLE where the broker does not answer */
+  private async withLetters<T>(work: (letters: DeadLetters) => Promise<T>): Promise<T> {
+    if (this.broker === null) throw appError('NOT_FOUND', { message: 'One process has no dead letters.' });
+    const letters = await DeadLetters.open(this.broker.url, this.broker.namespace).catch((cause: unknown) => {
+      throw appError('SERVICE_UNAVAILABLE', { message: `The message broker: ${messageOf(cause)}`, cause });
+    });
+    try {
+      return await work(letters);
+    } finally {
+      await letters.close();
+    }
+  }
+}
+
+function known(service: string): string {
+  if (DEAD_LETTER_SERVICES.some((each) => each === service)) return service;
+  throw appError('NOT_FOUND', { message: `${service} has no event queue.` });
+}
+
+function shown({ servers, ...report }: ProcessReport): Process {
+  return {
+    ...report,
+    servers: servers.map(({ name, problem, facts }) => ({
+      name,
+      problem,
+      version: facts?.version ?? null,
+      skewMs: facts?.skewMs ?? null,
+    })),
+  };
+}

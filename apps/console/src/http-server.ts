@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { clientAddressOf } from '#admission';
+import { ARRIVAL_TIMES } from '#bootstrap';
+import { appError } from '#errors';
+import { CONSOLE_CONFIG, type ConsoleConfig } from './console.config.js';
+import { addConsoleRoutes, sendConsoleError } from './http/console-router.js';
+import { addPageFiles, SAFE_HEADERS } from './http/page-files.js';
+import { isOwnHost, refusalOf } from './http/request.rules.js';
+import { PublicUrl } from './operators/sign-in.service.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The address of the client, taken from `X-Forwarded-For` only as far as the proxies are trusted. */
+    clientAddress: string;
+  }
+}
+
+const BODY_LIMIT_BYTES = 1_048_576;
+/** For orchestrators and Prometheus, which call the process by its address. */
+const PROCESS_PATHS = new Set(['/healthz', '/readyz', '/metrics']);
+
+/** The HTTP server of the console. */
+export function createConsoleServer({ trustedProxies }: ConsoleConfig): FastifyAdapter {
+  return new FastifyAdapter({
+    ...ARRIVAL_TIMES,
+    bodyLimit: BODY_LIMIT_BYTES,
+    return503OnClosing: false,
+    skipMiddie: true,
+    requestIdHeader: false,
+    trustProxy: trustedProxies.length > 0 && [...trustedProxies],
+    genReqId: () => randomUUID(),
+  });
+}
+
+/** Adds hooks, the routes of the API and the files of the page. */
+export function prepareConsoleServer(app: NestFastifyApplication): void {
+  const fastify = app.getHttpAdapter().getInstance();
+  const url = app.get(PublicUrl);
+  const { pageFolder } = app.get<ConsoleConfig>(CONSOLE_CONFIG);
+  app.getHttpServer().on('listening', () => {
+    url.listensOn((app.getHttpServer().address() as { port: number }).port);
+  });
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser('application/json', { parseAs: 'string' }, (_, body, done) => {
+    try {
+      done(null, JSON.parse(body as string));
+    } catch {
+      done(appError('MALFORMED_JSON'));
+    }
+  });
+  fastify.addHook('onRequest', async (request, reply) => {
+    request.clientAddress = clientAddressOf(request);
+    void reply.headers(SAFE_HEADERS).header('x-request-id', request.id);
+    return PROCESS_PATHS.has(request.routeOptions.url ?? '') ? undefined : guard(request, reply, url.origins);
+  });
+  addConsoleRoutes(app);
+  fastify.all('/api/*', (request, reply) => {
+    sendConsoleError(request, reply, appError('NOT_FOUND', { message: 'There is no such route.' }));
+    return reply;
+  });
+  addPageFiles(app, pageFolder);
+}
+
+/** Refuses other hosts, and below `/api` all requests that are not those of the console's own page, before the body is read. */
+function guard(request: FastifyRequest, reply: FastifyReply, origins: readonly string[]): FastifyReply | undefined {
+  const { headers, method } = request;
+  const isApi = isBelowApi(request);
+  if (isApi) void reply.header('cache-control', 'no-store');
+  const own = isOwnHost(headers.host, origins)
+    ? undefined
+    : `The console answers at ${origins[0] ?? ''} only (GATEPOST_CONSOLE_URL).`;
+  if (!isApi) {
+    return own === undefined ? undefined : reply.code(403).type('text/plain; charset=utf-8').send(`${own}\n`);
+  }
+  const head = {
+    method,
+    fetchSite: textOf(headers['sec-fetch-site']),
+    origin: headers.origin,
+    contentType: headers['content-type'],
+    marker: textOf(headers['x-gatepost-console']),
+  };
+  const refusal = own ?? refusalOf(head, origins);
+  if (refusal === undefined) return undefined;
+  sendConsoleError(request, reply, appError('FORBIDDEN', { message: refusal }));
+  return reply;
+}
+
+/** The matched route decides, not the text of the URL: an escaped URL reaches the same route. */
+function isBelowApi({ routeOptions }: FastifyRequest): boolean {
+  return (routeOptions.url ?? '').startsWith('/api/');
+}
+
+function textOf(value: string[] | string | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}

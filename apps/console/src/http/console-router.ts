@@ -1,0 +1,272 @@
+import { HttpException, Logger, type Type } from '@nestjs/common';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import { ALL_APPLICATIONS, consoleApi, type ConsoleRoute, permissionsFor } from '#console-api';
+import { SECRET_SETTING_NAMES } from '#contracts';
+import { AppError, appError, toAppError } from '#errors';
+import { Metrics, reportError } from '#observability';
+import { AuditRepository, type BegunAct, type EndedAct } from '../audit/audit.repository.js';
+import { bounded, changeOf } from '../audit/audit.rules.js';
+import { provenUntil } from '../operators/operator.rules.js';
+import { SignInRepository } from '../operators/sign-in.repository.js';
+import { PublicUrl } from '../operators/sign-in.service.js';
+import { appIdOf, ConsoleRequest, forbidden, handlersOf, type SignedIn } from '../routing/console-handler.js';
+import { browserOf, cookieOf } from './request.rules.js';
+
+const logger = new Logger('Console');
+
+/** DI token of the classes whose methods handle the routes, `readonly Type[]`. */
+export const CONSOLE_HANDLERS = Symbol('ConsoleHandlers');
+
+/** Routes whose services do not have the RPCs yet. */
+export const NOT_SERVED: ReadonlySet<string> = new Set([
+  'getOverview',
+  'listUsers',
+  'createUser',
+  'getUser',
+  'changeUser',
+  'endUserSession',
+  'sendVerification',
+  'sendPasswordReset',
+  'unlinkAccount',
+  'deleteUsers',
+  'listLockouts',
+  'listMessages',
+  'getMessage',
+  'retryMessage',
+  'retryDeadMessages',
+  'previewTemplate',
+  'sendTestMail',
+  'countPushTargets',
+  'previewPush',
+  'listDevices',
+  'listConnectedDevices',
+  'getDevice',
+  'changeDevice',
+  'deleteDevices',
+  'lookAtDeadLetters',
+]);
+
+type Handler = ReturnType<typeof handlersOf>[number][1];
+
+/**
+ * Adds the routes of `consoleApi`, each with its one handler.
+ * @throws Error for a route without a handler, and for a second handler of a route
+ */
+export function addConsoleRoutes(app: NestFastifyApplication): void {
+  const router = new ConsoleRouter(app);
+  const fastify = app.getHttpAdapter().getInstance();
+  const handlers = collectHandlers(app);
+  for (const [name, route] of Object.entries<ConsoleRoute>(consoleApi)) {
+    if (NOT_SERVED.has(name)) continue;
+    const handle = handlers.get(route);
+    if (handle === undefined) throw new Error(`The route ${name} of the console has no handler.`);
+    fastify.route({
+      method: route.method,
+      url: `/api${route.path}`,
+      handler: (request, reply) => router.respond({ name, route, handle }, request, reply),
+      errorHandler: (error, request, reply) => {
+        sendConsoleError(request, reply, error);
+      },
+    });
+  }
+}
+
+function collectHandlers(app: NestFastifyApplication): ReadonlyMap<ConsoleRoute, Handler> {
+  const handlers = new Map<ConsoleRoute, Handler>();
+  for (const type of app.get<readonly Type<object>[]>(CONSOLE_HANDLERS)) {
+    for (const [route, handle] of handlersOf(app.get(type))) {
+      if (handlers.has(route)) throw new Error(`The route ${route.method} ${route.path} of the console has two handlers.`);
+      handlers.set(route, handle);
+    }
+  }
+  return handlers;
+}
+
+interface BoundRoute {
+  /** The action of audit entries. */
+  readonly name: string;
+  readonly route: ConsoleRoute;
+  readonly handle: Handler;
+}
+
+/** Leads a request through session, permission, shape and audit log to its handler, and its answer through the allow-list of the route. */
+class ConsoleRouter {
+  readonly #sessions: SignInRepository;
+  readonly #audit: AuditRepository;
+  readonly #url: PublicUrl;
+  readonly #metrics: Metrics;
+
+  constructor(app: NestFastifyApplication) {
+    this.#sessions = app.get(SignInRepository);
+    this.#audit = app.get(AuditRepository);
+    this.#url = app.get(PublicUrl);
+    this.#metrics = app.get(Metrics);
+  }
+
+  async respond(bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { route } = bound;
+    try {
+      const answer = await this.#answer(bound, request, reply);
+      return await reply.send(route.reply.parse(answer));
+    } catch (error) {
+      sendConsoleError(request, reply, error);
+      return reply;
+    } finally {
+      this.#metrics.httpRequests.observe(
+        { method: route.method, route: `/api${route.path}`, status: String(reply.statusCode) },
+        reply.elapsedTime / 1_000,
+      );
+    }
+  }
+
+  async #answer(bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { route, handle } = bound;
+    const signedIn = await this.#signedIn(request);
+    const params = parsed(route.params, request.params, 'path');
+    const isKnown = assertKnown(route, signedIn, params);
+    const parts = {
+      id: request.id,
+      network: request.clientAddress,
+      browser: browserOf(request.headers['user-agent']),
+      params,
+      query: parsed(route.query, request.query, 'query'),
+      body: parsed(route.body, route.method === 'GET' ? {} : (request.body ?? {}), 'body'),
+      signedIn: isKnown ? signedIn : undefined,
+    };
+    const asked = new ConsoleRequest(parts);
+    const refusal = refusalBy(route, asked);
+    const result = route.isRead ? await unaudited(asked, handle, refusal) : await this.#act(bound, asked, refusal);
+    if (asked.newToken !== undefined) void reply.header('set-cookie', this.#cookie(asked.newToken));
+    return result;
+  }
+
+  /** The entry is committed before the act begins. Without it the act is not done. */
+  async #act({ name, route, handle }: BoundRoute, asked: ConsoleRequest, refusal: AppError | undefined): Promise<unknown> {
+    const act = describeAct(name, route, asked);
+    if (refusal !== undefined) {
+      await this.#audit.refused(act, refusal.errorName);
+      throw refusal;
+    }
+    const id = await this.#audit.begin(act);
+    const end = async (ended: EndedAct) => {
+      const { target, before } = asked.act;
+      const entry = { ...ended, target, before: before === undefined ? undefined : bounded(before) };
+      // The act is done: a lost outcome is shown as unknown.
+      await this.#audit.end(id, entry).catch((error: unknown) => {
+        reportError(logger, toAppError(error), { requestId: asked.id });
+      });
+    };
+    try {
+      const result = await handle(asked);
+      await end({ outcome: 'done' });
+      return result;
+    } catch (thrown) {
+      const error = toAppError(thrown);
+      await end({ outcome: outcomeOf(error), errorName: error.errorName });
+      throw error;
+    }
+  }
+
+  async #signedIn(request: FastifyRequest): Promise<SignedIn | undefined> {
+    const token = cookieOf(request.headers.cookie, this.#cookieName);
+    const row = token === undefined ? undefined : await this.#sessions.findSession(token);
+    if (row === undefined) return undefined;
+    return { ...row, provenUntil: provenUntil(row.provenAt, new Date()) };
+  }
+
+  /** The prefix makes browsers refuse a cookie that another host or path has set. */
+  get #cookieName(): string {
+    return this.#url.isEncrypted ? '__Host-gatepost-console' : 'gatepost-console';
+  }
+
+  #cookie(token: string | null): string {
+    const flags = `Path=/; HttpOnly; SameSite=Strict${this.#url.isEncrypted ? '; Secure' : ''}`;
+    return token === null
+      ? `${this.#cookieName}=; ${flags}; Max-Age=0`
+      : `${this.#cookieName}=${token}; ${flags}`;
+  }
+}
+
+function unaudited(asked: ConsoleRequest, handle: Handler, refusal: AppError | undefined): unknown {
+  if (refusal !== undefined) throw refusal;
+  return handle(asked);
+}
+
+/**
+ * Whether the session counts for the route: one without a session needs none.
+ * @throws AppError UNAUTHORIZED without a session, NOT_FOUND for an application without a grant
+ */
+function assertKnown({ access }: ConsoleRoute, signedIn: SignedIn | undefined, params: unknown): boolean {
+  if (access === 'anyone') return signedIn !== undefined;
+  if (signedIn === undefined) throw appError('UNAUTHORIZED', { message: 'Sign in first.' });
+  const appId = appIdOf(params);
+  if (appId !== undefined && permissionsFor(signedIn, appId).length === 0)
+    throw appError('NOT_FOUND', { message: 'There is no such application.' });
+  return true;
+}
+
+/** Why the operator may not use the route now; undefined otherwise. */
+function refusalBy({ access, needsProof }: ConsoleRoute, { params, signedIn }: ConsoleRequest): AppError | undefined {
+  if (access === 'anyone' || signedIn === undefined) return undefined;
+  if (access !== 'operator' && !permissionsFor(signedIn, appIdOf(params) ?? ALL_APPLICATIONS).includes(access))
+    return toAppError(forbidden(access));
+  return needsProof && signedIn.provenUntil === undefined ? appError('PROOF_REQUIRED') : undefined;
+}
+
+/** @throws AppError INCORRECT_TYPE that names the member */
+function parsed(schema: z.ZodType, value: unknown, part: string): never {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data as never;
+  const [issue] = result.error.issues;
+  throw appError('INCORRECT_TYPE', { message: `${issue?.path.join('.') || part}: ${issue?.message ?? 'is malformed'}` });
+}
+
+/** Routes whose body has credentials in this member. */
+const CREDENTIALS: ReadonlySet<string> = new Set(['setPlatform', 'setTextMessageProvider', 'setVendor']);
+
+function describeAct(name: string, { path }: ConsoleRoute, { id, network, params, body, signedIn }: ConsoleRequest): BegunAct {
+  const given = params as Readonly<Record<string, string>>;
+  const { appId, ...rest } = given;
+  const isSecretSetting = SECRET_SETTING_NAMES.some((setting) => path.includes('/settings/') && setting === given['name']);
+  const isSecret = (member: string) =>
+    (member === 'fields' && CREDENTIALS.has(name)) || (member === 'value' && isSecretSetting);
+  const address = (body as { address?: unknown }).address;
+  return {
+    way: 'console',
+    action: name,
+    requestId: id,
+    network,
+    operatorId: signedIn?.id ?? null,
+    operatorName: signedIn?.name ?? (typeof address === 'string' ? address : ''),
+    appId: appId ?? null,
+    target: Object.values(rest).join(' ') || null,
+    change: changeOf(body as Readonly<Record<string, unknown>>, isSecret),
+  };
+}
+
+/** A service that has not answered may have done the act all the same. */
+function outcomeOf(error: AppError): 'failed' | 'refused' | 'unknown' {
+  if (error.is('SERVICE_UNAVAILABLE')) return 'unknown';
+  return error.status < 500 ? 'refused' : 'failed';
+}
+
+/** Writes an error response; internal details go to the log only. */
+export function sendConsoleError(request: FastifyRequest, reply: FastifyReply, thrown: unknown): void {
+  const error = consoleErrorOf(thrown);
+  reportError(logger, error, { requestId: request.id });
+  if (error.retryAfterSeconds !== undefined) void reply.header('retry-after', String(error.retryAfterSeconds));
+  const { code, errorName: name, message } = error;
+  void reply.code(error.status).send({ code, error: message, name, requestId: request.id });
+}
+
+/** Fastify's own errors have a status; 4xx stays 4xx. */
+function consoleErrorOf(thrown: unknown): AppError {
+  const { statusCode } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as { statusCode?: unknown };
+  if (thrown instanceof AppError || typeof statusCode !== 'number') return toAppError(thrown);
+  if (statusCode === 413) return appError('PAYLOAD_TOO_LARGE');
+  return statusCode < 500 || thrown instanceof HttpException
+    ? appError('MALFORMED_JSON', { message: 'The request is malformed.' })
+    : toAppError(thrown);
+}

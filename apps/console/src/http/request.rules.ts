@@ -1,0 +1,45 @@
+/** The headers that decide whether a request comes from the console's own page. */
+export interface RequestHead {
+  readonly method: string;
+  /** `sec-fetch-site`: browsers set it, pages cannot. */
+  readonly fetchSite: string | undefined;
+  readonly origin: string | undefined;
+  readonly contentType: string | undefined;
+  /** `x-gatepost-console`: a page of another origin cannot send it without a preflight, which fails. */
+  readonly marker: string | undefined;
+}
+
+/**
+ * Why a request below `/api` is refused; undefined where it is one of the console's own page. Other sites can neither act nor probe, nor
+ * can pages on other ports of the same host, which `SameSite` cookies would let in.
+ */
+export function refusalOf(head: RequestHead, origins: readonly string[]): string | undefined {
+  if (head.fetchSite === undefined) return 'The browser sends no Sec-Fetch-Site header. Use a newer browser.';
+  if (head.fetchSite !== 'same-origin') return 'The request comes from another site.';
+  if (head.method === 'GET' || head.method === 'HEAD') return undefined;
+  if (head.origin === undefined || !origins.includes(head.origin)) return 'The request comes from another origin.';
+  if (head.contentType?.split(';', 1)[0]?.trim().toLowerCase() !== 'application/json')
+    return 'The content type must be application/json.';
+  return head.marker === '1' ? undefined : 'The header X-Gatepost-Console is missing.';
+}
+
+/** Whether the Host header names the console: another name that resolves to it is an attack by DNS rebinding, or a mistake. */
+export function isOwnHost(host: string | undefined, origins: readonly string[]): boolean {
+  return host !== undefined && origins.some((origin) => new URL(origin).host === host.toLowerCase());
+}
+
+/** The value of a cookie; undefined where the header has none of this name. */
+export function cookieOf(header: string | undefined, name: string): string | undefined {
+  for (const pair of header?.split(';') ?? []) {
+    const [key, value] = pair.trim().split(/=(.*)/s, 2);
+    if (key === name) return value;
+  }
+  return undefined;
+}
+
+const MAX_BROWSER_LENGTH = 200;
+
+/** The browser as the list of sessions shows it. */
+export function browserOf(userAgent: string | undefined): string {
+  return (userAgent ?? '').replaceAll(/[^\x20-\x7e]/g, '').slice(0, MAX_BROWSER_LENGTH);
+}

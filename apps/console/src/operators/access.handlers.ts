@@ -1,0 +1,162 @@
+import { Injectable } from '@nestjs/common';
+import { Clock, packageVersion } from '#bootstrap';
+import { consoleApi, LANGUAGES, THEMES, type RouteReply } from '#console-api';
+import { appError } from '#errors';
+import { type ConsoleRequest, Handles, type SignedIn } from '../routing/console-handler.js';
+import { provenUntil } from './operator.rules.js';
+import { OperatorsRepository } from './operators.repository.js';
+import { type Browser, SignInRepository } from './sign-in.repository.js';
+import { SignInService } from './sign-in.service.js';
+
+type Api = typeof consoleApi;
+type Session = RouteReply<Api['getSession']>;
+
+const NO_SESSION: Session = {
+  version: packageVersion(),
+  isSetUp: true,
+  operator: null,
+  endsAt: null,
+  provenUntil: null,
+};
+
+/** Sign-in, links, and the operator's own account. */
+@Injectable()
+export class AccessHandlers {
+  constructor(
+    private readonly signIn: SignInService,
+    private readonly sessions: SignInRepository,
+    private readonly operators: OperatorsRepository,
+    private readonly clock: Clock,
+  ) {}
+
+  @Handles(consoleApi.getSession)
+  async getSession({ signedIn }: ConsoleRequest<Api['getSession']>): Promise<Session> {
+    if (signedIn !== undefined) return sessionOf(signedIn);
+    return { ...NO_SESSION, isSetUp: await this.operators.hasOwner() };
+  }
+
+  @Handles(consoleApi.signIn)
+  async handleSignIn(request: ConsoleRequest<Api['signIn']>): Promise<Session> {
+    const { address, password } = request.body;
+    const operatorId = await this.signIn.checkPassword(address, password, request.network);
+    return this.begin(request, operatorId);
+  }
+
+  @Handles(consoleApi.setUp)
+  async setUp(request: ConsoleRequest<Api['setUp']>): Promise<Session> {
+    const { token, name, address, password } = request.body;
+    await this.signIn.assertLink(token);
+    const passwordHash = await this.signIn.hash(password);
+    return this.begin(request, await this.sessions.createFirstOwner(token, { name, address, passwordHash }));
+  }
+
+  @Handles(consoleApi.lookAtLink)
+  async lookAtLink({ body }: ConsoleRequest<Api['lookAtLink']>): Promise<RouteReply<Api['lookAtLink']>> {
+    const link = await this.sessions.findLink(body.token);
+    if (link === undefined) throw appError('LINK_EXPIRED');
+    return { ...link, endsAt: link.endsAt.toISOString() };
+  }
+
+  @Handles(consoleApi.useLink)
+  async useLink(request: ConsoleRequest<Api['useLink']>): Promise<Session> {
+    const { token, password, name } = request.body;
+    await this.signIn.assertLink(token);
+    const passwordHash = await this.signIn.hash(password);
+    return this.begin(request, await this.sessions.useLink(token, passwordHash, name));
+  }
+
+  @Handles(consoleApi.signOut)
+  async signOut(request: ConsoleRequest<Api['signOut']>): Promise<Session> {
+    const { id, sessionId } = request.operator;
+    await this.sessions.endSession(id, sessionId);
+    request.newToken = null;
+    return NO_SESSION;
+  }
+
+  @Handles(consoleApi.prove)
+  async prove(request: ConsoleRequest<Api['prove']>): Promise<Session> {
+    const { address, sessionId } = request.operator;
+    await this.signIn.checkPassword(address, request.body.password, request.network);
+    const token = await this.sessions.proveSession(sessionId);
+    return this.continue(request, token);
+  }
+
+  @Handles(consoleApi.changeMe)
+  async changeMe(request: ConsoleRequest<Api['changeMe']>): Promise<Session> {
+    const { id, name, language, timeZone, theme } = request.operator;
+    request.act = { target: id, before: { name, language, timeZone, theme } };
+    await this.operators.setPreferences(id, request.body);
+    return sessionOf({ ...request.operator, ...definedOf(request.body) });
+  }
+
+  @Handles(consoleApi.changeMyPassword)
+  async changeMyPassword(request: ConsoleRequest<Api['changeMyPassword']>): Promise<Session> {
+    const { id, address, sessionId } = request.operator;
+    const { oldPassword, newPassword } = request.body;
+    await this.signIn.checkPassword(address, oldPassword, request.network);
+    await this.sessions.setPassword(id, await this.signIn.hash(newPassword), sessionId);
+    return this.continue(request, await this.sessions.proveSession(sessionId));
+  }
+
+  @Handles(consoleApi.listMySessions)
+  async listMySessions({ operator }: ConsoleRequest<Api['listMySessions']>): Promise<
+    RouteReply<Api['listMySessions']>
+  > {
+    const rows = await this.sessions.listSessions(operator.id);
+    return {
+      items: rows.map(({ createdAt, usedAt, endsAt, ...row }) => ({
+        ...row,
+        isCurrent: row.id === operator.sessionId,
+        createdAt: createdAt.toISOString(),
+        usedAt: usedAt.toISOString(),
+        endsAt: endsAt.toISOString(),
+      })),
+    };
+  }
+
+  @Handles(consoleApi.endMySession)
+  async endMySession(request: ConsoleRequest<Api['endMySession']>): Promise<RouteReply<Api['endMySession']>> {
+    const { id, sessionId } = request.operator;
+    const ended = await this.sessions.endSession(id, request.params.sessionId);
+    if (!ended) throw appError('NOT_FOUND', { message: 'There is no such session.' });
+    if (request.params.sessionId === sessionId) request.newToken = null;
+    return {};
+  }
+
+  /** A new session for the operator; an older cookie is replaced. */
+  private async begin(request: SessionRequest, operatorId: string): Promise<Session> {
+    const browser: Browser = { network: request.network, name: request.browser };
+    request.act = { target: operatorId };
+    if (request.signedIn !== undefined)
+      await this.sessions.endSession(request.signedIn.id, request.signedIn.sessionId);
+    return this.continue(request, await this.signIn.signIn(operatorId, browser));
+  }
+
+  private async continue(request: SessionRequest, token: string): Promise<Session> {
+    const row = await this.sessions.findSession(token);
+    if (row === undefined) throw appError('UNAUTHORIZED');
+    request.newToken = token;
+    return sessionOf({ ...row, provenUntil: provenUntil(row.provenAt, this.clock.now()) });
+  }
+}
+
+function sessionOf(signedIn: SignedIn): Session {
+  const { language, theme, grants, endsAt, provenUntil: proven } = signedIn;
+  return {
+    ...NO_SESSION,
+    operator: {
+      ...signedIn,
+      grants: [...grants],
+      language: LANGUAGES.find((each) => each === language) ?? null,
+      theme: THEMES.find((each) => each === theme) ?? 'auto',
+    },
+    endsAt: endsAt.toISOString(),
+    provenUntil: proven?.toISOString() ?? null,
+  };
+}
+
+type SessionRequest = Pick<ConsoleRequest, 'act' | 'browser' | 'network' | 'newToken' | 'signedIn'>;
+
+function definedOf<T extends object>(values: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
+}

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import { Controller } from '@nestjs/common';
+import { consoleRpc, type RpcData, type RpcReply } from '#contracts';
+import { toAppError } from '#errors';
+import { RpcHandler } from '#messaging';
+import { AuditRepository, type BegunAct } from '../audit/audit.repository.js';
+import { bounded, cursorAfter } from '../audit/audit.rules.js';
+import { stateOf } from './operator.rules.js';
+import { OperatorsRepository } from './operators.repository.js';
+import { SignInService } from './sign-in.service.js';
+
+type Rpc = typeof consoleRpc;
+
+/** Serves the command line. */
+@Controller()
+export class ConsoleController {
+  constructor(
+    private readonly operators: OperatorsRepository,
+    private readonly signIn: SignInService,
+    private readonly audit: AuditRepository,
+  ) {}
+
+  @RpcHandler(consoleRpc.createSetUpLink)
+  async createSetUpLink(_: RpcData<Rpc['createSetUpLink']>): Promise<RpcReply<Rpc['createSetUpLink']>> {
+    return { link: (await this.operators.hasOwner()) ? null : await this.signIn.createLink('setUp', null) };
+  }
+
+  @RpcHandler(consoleRpc.recoverOperator)
+  async recoverOperator({ address, by }: RpcData<Rpc['recoverOperator']>): Promise<RpcReply<Rpc['recoverOperator']>> {
+    const operator = await this.operators.get({ address });
+    return this.audited(commandOf('recoverOperator', by, operator.id), async () => {
+      const kind = stateOf(operator) === 'invited' ? 'invitation' : 'recovery';
+      return { link: await this.signIn.createLink(kind, operator.id) };
+    });
+  }
+
+  @RpcHandler(consoleRpc.disableOperator)
+  async disableOperator({ address, by }: RpcData<Rpc['disableOperator']>): Promise<RpcReply<Rpc['disableOperator']>> {
+    const { id } = await this.operators.get({ address });
+    return this.audited(commandOf('disableOperator', by, id), async () => {
+      await this.operators.change(id, { isDisabled: true });
+      return {};
+    });
+  }
+
+  @RpcHandler(consoleRpc.listOperators)
+  async listOperators(_: RpcData<Rpc['listOperators']>): Promise<RpcReply<Rpc['listOperators']>> {
+    const operators = (await this.operators.list()).map((row) => ({
+      ...row,
+      grants: [...row.grants],
+      state: stateOf(row),
+      lastSeenAt: row.lastSeenAt?.toISOString() ?? null,
+    }));
+    return { operators };
+  }
+
+  @RpcHandler(consoleRpc.listAudit)
+  async listAudit({ limit, ...filter }: RpcData<Rpc['listAudit']>): Promise<RpcReply<Rpc['listAudit']>> {
+    const found = await this.audit.list(filter, limit);
+    const entries = found.slice(0, limit);
+    const last = found.length > limit ? entries.at(-1) : undefined;
+    return { entries, next: last === undefined ? null : cursorAfter(last) };
+  }
+
+  @RpcHandler(consoleRpc.beginAction)
+  async beginAction({
+    by,
+    appId,
+    action,
+    target,
+    change,
+  }: RpcData<Rpc['beginAction']>): Promise<RpcReply<Rpc['beginAction']>> {
+    const act = { ...commandOf(action, by, target ?? null), appId: appId ?? null, change: bounded(change) };
+    return { id: await this.audit.begin(act) };
+  }
+
+  @RpcHandler(consoleRpc.endAction)
+  async endAction({ id, outcome, errorName }: RpcData<Rpc['endAction']>): Promise<RpcReply<Rpc['endAction']>> {
+    await this.audit.end(id, { outcome, errorName });
+    return {};
+  }
+
+  private async audited<T>(act: BegunAct, work: () => Promise<T>): Promise<T> {
+    const id = await this.audit.begin(act);
+    try {
+      const result = await work();
+      await this.audit.end(id, { outcome: 'done' });
+      return result;
+    } catch (error) {
+      const { errorName, status } = toAppError(error);
+      await this.audit.end(id, { outcome: status < 500 ? 'refused' : 'failed', errorName });
+      throw error;
+    }
+  }
+}
+
+function commandOf(action: string, by: string, target: string | null): BegunAct {
+  return {
+    way: 'cli',
+    action,
+    operatorId: null,
+    operatorName: by,
+    network: null,
+    appId: null,
+    target,
+    change: {},
+    requestId: randomUUID(),
+  };
+}

@@ -1,0 +1,137 @@
+import { Check, Column, Entity, ForeignKey, Generated, Index, PrimaryColumn, Unique } from 'typeorm';
+
+const time = { type: 'timestamptz', precision: 3 } as const;
+
+@Entity('operators')
+@Unique('operators_address_key', ['address'])
+@Index('operators_first_key', ['isFirst'], { unique: true, where: 'is_first' })
+export class OperatorEntity {
+  @PrimaryColumn('uuid', { primaryKeyConstraintName: 'operators_pkey' })
+  @Generated('uuid')
+  id!: string;
+
+  @Column('text')
+  name!: string;
+
+  /** In lower case. */
+  @Column('text')
+  address!: string;
+
+  /** Null: invited. */
+  @Column('text', { name: 'password_hash', nullable: true })
+  passwordHash!: string | null;
+
+  @Column('boolean', { name: 'is_owner', default: false })
+  isOwner!: boolean;
+
+  /** Created by the set-up link. */
+  @Column('boolean', { name: 'is_first', default: false })
+  isFirst!: boolean;
+
+  @Column('boolean', { name: 'is_disabled', default: false })
+  isDisabled!: boolean;
+
+  @Column('text', { nullable: true })
+  language!: string | null;
+
+  @Column('text', { name: 'time_zone', nullable: true })
+  timeZone!: string | null;
+
+  @Column('text', { default: 'auto' })
+  theme!: string;
+
+  @Column({ ...time, name: 'created_at', default: () => 'now()' })
+  createdAt!: Date;
+
+  @Column({ ...time, name: 'last_seen_at', nullable: true })
+  lastSeenAt!: Date | null;
+}
+
+/** A role for one application, or for all (`*`). */
+@Entity('grants')
+@Check('grants_role_check', `role IN ('developer', 'support', 'viewer')`)
+export class GrantEntity {
+  @PrimaryColumn('uuid', { name: 'operator_id', primaryKeyConstraintName: 'grants_pkey' })
+  @ForeignKey(() => OperatorEntity, { name: 'grants_operator_id_fkey', onDelete: 'CASCADE' })
+  operatorId!: string;
+
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'grants_pkey' })
+  appId!: string;
+
+  @Column('text')
+  role!: string;
+}
+
+@Entity('sessions')
+@Unique('sessions_token_hash_key', ['tokenHash'])
+export class SessionEntity {
+  @PrimaryColumn('uuid', { primaryKeyConstraintName: 'sessions_pkey' })
+  @Generated('uuid')
+  id!: string;
+
+  /** SHA-256 of the cookie's value. */
+  @Column('bytea', { name: 'token_hash' })
+  tokenHash!: Buffer;
+
+  @Column('uuid', { name: 'operator_id' })
+  @Index('sessions_operator_id_idx')
+  @ForeignKey(() => OperatorEntity, { name: 'sessions_operator_id_fkey', onDelete: 'CASCADE' })
+  operatorId!: string;
+
+  @Column({ ...time, name: 'created_at', default: () => 'now()' })
+  createdAt!: Date;
+
+  @Column({ ...time, name: 'used_at', default: () => 'now()' })
+  usedAt!: Date;
+
+  @Column({ ...time, name: 'ends_at' })
+  @Index('sessions_ends_at_idx')
+  endsAt!: Date;
+
+  /** The last proof of identity. */
+  @Column({ ...time, name: 'proven_at', nullable: true })
+  provenAt!: Date | null;
+
+  @Column('text')
+  network!: string;
+
+  @Column('text')
+  browser!: string;
+}
+
+/** A link that works once. */
+@Entity('links')
+@Check('links_kind_check', `kind IN ('setUp', 'invitation', 'recovery')`)
+export class LinkEntity {
+  @PrimaryColumn('bytea', { name: 'token_hash', primaryKeyConstraintName: 'links_pkey' })
+  tokenHash!: Buffer;
+
+  @Column('text')
+  kind!: string;
+
+  /** Null for the set-up. */
+  @Column('uuid', { name: 'operator_id', nullable: true })
+  @Index('links_operator_id_idx')
+  @ForeignKey(() => OperatorEntity, { name: 'links_operator_id_fkey', onDelete: 'CASCADE' })
+  operatorId!: string | null;
+
+  @Column({ ...time, name: 'ends_at' })
+  endsAt!: Date;
+
+  @Column({ ...time, name: 'used_at', nullable: true })
+  usedAt!: Date | null;
+}
+
+/** The attempts to sign in that count, by what they share: the address or the network. */
+@Entity('attempts')
+export class AttemptsEntity {
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'attempts_pkey' })
+  key!: string;
+
+  @Column('timestamptz', { array: true })
+  times!: Date[];
+
+  @Column({ ...time, name: 'changed_at', default: () => 'now()' })
+  @Index('attempts_changed_at_idx')
+  changedAt!: Date;
+}

@@ -1,0 +1,53 @@
+import type { Grant, Role } from '#console-api';
+
+/** Wrong attempts at one address within the window; then the address is locked. */
+export const MAX_ATTEMPTS_PER_ADDRESS = 6;
+/** Wrong attempts from one network within the window. */
+export const MAX_ATTEMPTS_PER_NETWORK = 30;
+export const ATTEMPT_WINDOW_MS = 15 * 60_000;
+/** How long a proof of identity counts. */
+export const PROOF_MS = 10 * 60_000;
+
+/** An operator as the database holds it, without the password's hash. */
+export interface OperatorRow {
+  readonly id: string;
+  readonly name: string;
+  readonly address: string;
+  readonly isOwner: boolean;
+  readonly isDisabled: boolean;
+  readonly hasPassword: boolean;
+  readonly language: string | null;
+  readonly timeZone: string | null;
+  readonly theme: string;
+  readonly createdAt: Date;
+  readonly lastSeenAt: Date | null;
+  readonly grants: readonly Grant[];
+}
+
+/** `invited`: the operator has no password yet. */
+export function stateOf({
+  isDisabled,
+  hasPassword,
+}: Pick<OperatorRow, 'hasPassword' | 'isDisabled'>): 'active' | 'disabled' | 'invited' {
+  if (isDisabled) return 'disabled';
+  return hasPassword ? 'active' : 'invited';
+}
+
+/** The end of a lock: when the oldest of the last `limit` attempts leaves the window. Undefined where another attempt is possible. */
+export function lockedUntil(times: readonly Date[], limit: number, now: Date): Date | undefined {
+  const counted = times.map((time) => time.getTime()).filter((time) => time > now.getTime() - ATTEMPT_WINDOW_MS);
+  if (counted.length < limit) return undefined;
+  const oldest = counted.toSorted((a, b) => a - b).at(-limit) ?? 0;
+  return new Date(oldest + ATTEMPT_WINDOW_MS);
+}
+
+/** Until when the last proof of identity counts; undefined where it does not count. */
+export function provenUntil(provenAt: Date | null, now: Date): Date | undefined {
+  if (provenAt === null || provenAt.getTime() + PROOF_MS <= now.getTime()) return undefined;
+  return new Date(provenAt.getTime() + PROOF_MS);
+}
+
+/** Grants as they are compared and stored: one for each application, in the order of the ids. */
+export function sortedGrants(grants: readonly { readonly appId: string; readonly role: Role }[]): Grant[] {
+  return grants.toSorted((a, b) => (a.appId < b.appId ? -1 : 1)).map(({ appId, role }) => ({ appId, role }));
+}

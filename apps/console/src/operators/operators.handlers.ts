@@ -1,0 +1,89 @@
+import { Injectable } from '@nestjs/common';
+import { consoleApi, type Operator, type RouteReply } from '#console-api';
+import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { type OperatorRow, sortedGrants, stateOf } from './operator.rules.js';
+import { OperatorsRepository } from './operators.repository.js';
+import { SignInRepository } from './sign-in.repository.js';
+import { SignInService } from './sign-in.service.js';
+
+type Api = typeof consoleApi;
+type OneOperator = RouteReply<Api['changeOperator']>;
+
+/** Operators and their grants. */
+@Injectable()
+export class OperatorsHandlers {
+  constructor(
+    private readonly operators: OperatorsRepository,
+    private readonly sessions: SignInRepository,
+    private readonly signIn: SignInService,
+  ) {}
+
+  @Handles(consoleApi.listOperators)
+  async list(): Promise<RouteReply<Api['listOperators']>> {
+    return { items: await this.shown(await this.operators.list()) };
+  }
+
+  @Handles(consoleApi.inviteOperator)
+  async invite(request: ConsoleRequest<Api['inviteOperator']>): Promise<RouteReply<Api['inviteOperator']>> {
+    const id = await this.operators.invite({ ...request.body, grants: sortedGrants(request.body.grants) });
+    request.act = { target: id };
+    const link = await this.signIn.createLink('invitation', id);
+    return { ...(await this.one(id)), link };
+  }
+
+  @Handles(consoleApi.changeOperator)
+  async change(request: ConsoleRequest<Api['changeOperator']>): Promise<OneOperator> {
+    const { operatorId } = request.params;
+    const { isOwner, isDisabled } = await this.operators.get({ id: operatorId });
+    request.act = { before: { isOwner, isDisabled } };
+    const { isOwner: asOwner, isDisabled: asDisabled } = request.body;
+    await this.operators.change(operatorId, {
+      ...(asOwner === undefined ? {} : { isOwner: asOwner }),
+      ...(asDisabled === undefined ? {} : { isDisabled: asDisabled }),
+    });
+    return this.one(operatorId);
+  }
+
+  @Handles(consoleApi.setGrants)
+  async setGrants(request: ConsoleRequest<Api['setGrants']>): Promise<OneOperator> {
+    const { operatorId } = request.params;
+    const { grants } = await this.operators.get({ id: operatorId });
+    request.act = { before: { grants } };
+    await this.operators.setGrants(operatorId, sortedGrants(request.body.grants));
+    return this.one(operatorId);
+  }
+
+  @Handles(consoleApi.endOperatorSessions)
+  async endSessions({ params }: ConsoleRequest<Api['endOperatorSessions']>): Promise<
+    RouteReply<Api['endOperatorSessions']>
+  > {
+    await this.operators.get({ id: params.operatorId });
+    return { ended: await this.sessions.endSessions(params.operatorId) };
+  }
+
+  @Handles(consoleApi.createOperatorLink)
+  async createLink({ params }: ConsoleRequest<Api['createOperatorLink']>): Promise<
+    RouteReply<Api['createOperatorLink']>
+  > {
+    const row = await this.operators.get({ id: params.operatorId });
+    const kind = stateOf(row) === 'invited' ? 'invitation' : 'recovery';
+    return { link: await this.signIn.createLink(kind, row.id) };
+  }
+
+  private async one(id: string): Promise<OneOperator> {
+    const [operator] = await this.shown([await this.operators.get({ id })]);
+    return { operator: operator as Operator };
+  }
+
+  private async shown(rows: readonly OperatorRow[]): Promise<Operator[]> {
+    const locks = await this.signIn.locks(rows.map(({ address }) => address));
+    return rows.map(({ createdAt, lastSeenAt, ...row }) => ({
+      ...row,
+      grants: [...row.grants],
+      state: stateOf(row),
+      createdAt: createdAt.toISOString(),
+      lastSeenAt: lastSeenAt?.toISOString() ?? null,
+      lockedUntil: locks.get(row.address)?.toISOString() ?? null,
+    }));
+  }
+}

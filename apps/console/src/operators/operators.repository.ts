@@ -1,0 +1,148 @@
+import { Injectable } from '@nestjs/common';
+import type { Grant } from '#console-api';
+import { type Queryable, violatedUniqueConstraint } from '#database';
+import { appError } from '#errors';
+import { ConsoleDatabase } from '../console.database.js';
+import type { OperatorRow } from './operator.rules.js';
+
+/** An operator with the grants, as columns. */
+export const OPERATOR_COLUMNS = `
+  o.id, o.name, o.address, o.is_owner AS "isOwner", o.is_disabled AS "isDisabled",
+  o.password_hash IS NOT NULL AS "hasPassword", o.language, o.time_zone AS "timeZone", o.theme,
+  o.created_at AS "createdAt", o.last_seen_at AS "lastSeenAt",
+  COALESCE((SELECT jsonb_agg(jsonb_build_object('appId', g.app_id, 'role', g.role) ORDER BY g.app_id)
+              FROM console.grants g WHERE g.operator_id = o.id), '[]') AS grants`;
+
+/** Which operator: by id, or by address. */
+export type OperatorKey = { readonly id: string } | { readonly address: string };
+
+interface NewOperator {
+  readonly name: string;
+  readonly address: string;
+  readonly isOwner: boolean;
+  readonly grants: readonly Grant[];
+}
+
+interface Preferences {
+  readonly name?: string | undefined;
+  readonly language?: string | null | undefined;
+  readonly timeZone?: string | null | undefined;
+  readonly theme?: string | undefined;
+}
+
+/** The operators and their grants. */
+@Injectable()
+export class OperatorsRepository {
+  constructor(private readonly database: ConsoleDatabase) {}
+
+  list(): Promise<OperatorRow[]> {
+    return this.database.query(`SELECT ${OPERATOR_COLUMNS} FROM console.operators o ORDER BY o.address LIMIT 10000`);
+  }
+
+  /** @throws AppError NOT_FOUND */
+  async get(key: OperatorKey): Promise<OperatorRow> {
+    const [where, value] = 'id' in key ? ['o.id = $1', key.id] : ['o.address = $1', addressKey(key.address)];
+    const [row] = await this.database.query<OperatorRow>(
+      `SELECT ${OPERATOR_COLUMNS} FROM console.operators o WHERE ${where}`,
+      [value],
+    );
+    if (row === undefined) throw appError('NOT_FOUND', { message: 'There is no such operator.' });
+    return row;
+  }
+
+  async hasOwner(): Promise<boolean> {
+    const rows = await this.database.query('SELECT 1 FROM console.operators WHERE is_owner LIMIT 1');
+    return rows.length > 0;
+  }
+
+  /** What a sign-in compares; undefined where no active operator has the address. */
+  async credentials(address: string): Promise<{ id: string; passwordHash: string } | undefined> {
+    const [row] = await this.database.query<{ id: string; passwordHash: string }>(
+      `SELECT id, password_hash AS "passwordHash" FROM console.operators
+        WHERE address = $1 AND password_hash IS NOT NULL AND NOT is_disabled`,
+      [addressKey(address)],
+    );
+    return row;
+  }
+
+  /** Creates an operator without a password. @throws AppError EMAIL_TAKEN */
+  async invite({ name, address, isOwner, grants }: NewOperator): Promise<string> {
+    try {
+      return await this.database.transaction(async (tx) => {
+        const [row] = await tx.query<{ id: string }>(
+          'INSERT INTO console.operators (name, address, is_owner) VALUES ($1, $2, $3) RETURNING id',
+          [name, addressKey(address), isOwner],
+        );
+        const id = row?.id ?? '';
+        await replaceGrants(tx, id, grants);
+        return id;
+      });
+    } catch (error) {
+      if (violatedUniqueConstraint(error) !== 'operators_address_key') throw error;
+      throw appError('EMAIL_TAKEN', { message: 'Another operator has this address.' });
+    }
+  }
+
+  /** Replaces all grants of an operator. @throws AppError NOT_FOUND */
+  async setGrants(id: string, grants: readonly Grant[]): Promise<void> {
+    await this.database.transaction(async (tx) => {
+      const rows = await tx.query('SELECT 1 FROM console.operators WHERE id = $1 FOR UPDATE', [id]);
+      if (rows.length === 0) throw appError('NOT_FOUND', { message: 'There is no such operator.' });
+      await replaceGrants(tx, id, grants);
+    });
+  }
+
+  /**
+   * Changes what an operator is. A disabled operator's sessions and links end. The locks on all owners make concurrent changes wait, so that
+   * one active owner remains.
+   * @throws AppError NOT_FOUND, or NO_EFFECT for the last active owner
+   */
+  async change(id: string, { isOwner, isDisabled }: { isOwner?: boolean; isDisabled?: boolean }): Promise<void> {
+    await this.database.transaction(async (tx) => {
+      const owners = await tx.query<{ id: string; isActive: boolean }>(
+        `SELECT id, NOT is_disabled AND password_hash IS NOT NULL AS "isActive" FROM console.operators
+          WHERE is_owner ORDER BY id FOR UPDATE`,
+      );
+      const isLast = !owners.some((owner) => owner.isActive && owner.id !== id);
+      const isOwnerNow = owners.some((owner) => owner.isActive && owner.id === id);
+      if (isLast && isOwnerNow && (isOwner === false || isDisabled === true))
+        throw appError('NO_EFFECT', { message: 'The last active owner stays.' });
+      const rows = await tx.query(
+        `UPDATE console.operators SET is_owner = COALESCE($2, is_owner), is_disabled = COALESCE($3, is_disabled)
+          WHERE id = $1 RETURNING 1`,
+        [id, isOwner, isDisabled],
+      );
+      if (rows.length === 0) throw appError('NOT_FOUND', { message: 'There is no such operator.' });
+      if (isDisabled !== true) return;
+      await tx.query('DELETE FROM console.sessions WHERE operator_id = $1', [id]);
+      await tx.query('DELETE FROM console.links WHERE operator_id = $1', [id]);
+    });
+  }
+
+  /** Absent preferences keep their value. */
+  async setPreferences(id: string, preferences: Preferences): Promise<void> {
+    const { name, language, timeZone, theme } = preferences;
+    await this.database.query(
+      `UPDATE console.operators
+          SET name = COALESCE($2, name), theme = COALESCE($3, theme),
+              language = CASE WHEN $4 THEN $5 ELSE language END,
+              time_zone = CASE WHEN $6 THEN $7 ELSE time_zone END
+        WHERE id = $1`,
+      [id, name, theme, language !== undefined, language ?? null, timeZone !== undefined, timeZone ?? null],
+    );
+  }
+}
+
+async function replaceGrants(tx: Queryable, id: string, grants: readonly Grant[]): Promise<void> {
+  await tx.query('DELETE FROM console.grants WHERE operator_id = $1', [id]);
+  if (grants.length === 0) return;
+  await tx.query(
+    `INSERT INTO console.grants (operator_id, app_id, role) SELECT $1, * FROM unnest($2::text[], $3::text[])`,
+    [id, grants.map(({ appId }) => appId), grants.map(({ role }) => role)],
+  );
+}
+
+/** Addresses are compared without regard to case. */
+export function addressKey(address: string): string {
+  return address.trim().toLowerCase();
+}

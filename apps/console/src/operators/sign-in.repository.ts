@@ -1,0 +1,244 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import { violatedUniqueConstraint } from '#database';
+import { appError } from '#errors';
+import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
+import { ConsoleDatabase } from '../console.database.js';
+import { ATTEMPT_WINDOW_MS, type OperatorRow } from './operator.rules.js';
+import { addressKey, OPERATOR_COLUMNS } from './operators.repository.js';
+
+/** A session is marked as used at most once within this time. */
+const MARK_USED_SECONDS = 60;
+
+/** The browser of a session, as the operator recognises it. */
+export interface Browser {
+  readonly network: string;
+  readonly name: string;
+}
+
+export interface SessionRow extends OperatorRow {
+  readonly sessionId: string;
+  readonly sessionCreatedAt: Date;
+  readonly usedAt: Date;
+  /** The end without further use, or in any case. */
+  readonly endsAt: Date;
+  readonly provenAt: Date | null;
+}
+
+export type LinkKind = 'invitation' | 'recovery' | 'setUp';
+
+interface LinkRow {
+  readonly kind: LinkKind;
+  readonly name: string | null;
+  readonly address: string | null;
+  readonly endsAt: Date;
+}
+
+/** Sessions, links and attempts. All tokens are stored as SHA-256. */
+@Injectable()
+export class SignInRepository {
+  readonly #idle: string;
+  readonly #total: string;
+
+  constructor(
+    private readonly database: ConsoleDatabase,
+    @Inject(CONSOLE_CONFIG) { sessionIdleSeconds, sessionSeconds }: ConsoleConfig,
+  ) {
+    this.#idle = `${sessionIdleSeconds} seconds`;
+    this.#total = `${sessionSeconds} seconds`;
+  }
+
+  /** @returns the token of a new session */
+  async createSession(operatorId: string, { network, name }: Browser): Promise<string> {
+    const token = newToken();
+    await this.database.query(
+      `WITH seen AS (UPDATE console.operators SET last_seen_at = now() WHERE id = $2)
+       INSERT INTO console.sessions (token_hash, operator_id, ends_at, proven_at, network, browser)
+       VALUES ($1, $2, now() + $3::interval, now(), $4, $5)`,
+      [hashOf(token), operatorId, this.#total, network, name],
+    );
+    return token;
+  }
+
+  /** The session of a token with its operator; undefined where it has ended. A use prolongs it. */
+  async findSession(token: string): Promise<SessionRow | undefined> {
+    const [row] = await this.database.query<SessionRow>(
+      `WITH used AS (
+         UPDATE console.sessions SET used_at = now()
+          WHERE token_hash = $1 AND used_at < now() - interval '${MARK_USED_SECONDS} seconds'
+            AND used_at > now() - $2::interval AND ends_at > now())
+       SELECT ${OPERATOR_COLUMNS}, s.id AS "sessionId", s.created_at AS "sessionCreatedAt", s.used_at AS "usedAt",
+              least(s.ends_at, (now() + $2::interval)::timestamptz(3)) AS "endsAt", s.proven_at AS "provenAt"
+         FROM console.sessions s JOIN console.operators o ON o.id = s.operator_id
+        WHERE s.token_hash = $1 AND s.ends_at > now() AND s.used_at > now() - $2::interval AND NOT o.is_disabled`,
+      [hashOf(token), this.#idle],
+    );
+    return row;
+  }
+
+  /** Records a proof of identity. The session gets a new token, so that a token stolen before has no proof. */
+  async proveSession(sessionId: string): Promise<string> {
+    const token = newToken();
+    await this.database.query('UPDATE console.sessions SET token_hash = $2, proven_at = now() WHERE id = $1', [
+      sessionId,
+      hashOf(token),
+    ]);
+    return token;
+  }
+
+  listSessions(operatorId: string): Promise<
+    { id: string; createdAt: Date; usedAt: Date; endsAt: Date; network: string; browser: string }[]
+  > {
+    return this.database.query(
+      `SELECT id, created_at AS "createdAt", used_at AS "usedAt", network, browser,
+              least(ends_at, (used_at + $2::interval)::timestamptz(3)) AS "endsAt"
+         FROM console.sessions
+        WHERE operator_id = $1 AND ends_at > now() AND used_at > now() - $2::interval
+        ORDER BY used_at DESC LIMIT 100`,
+      [operatorId, this.#idle],
+    );
+  }
+
+  /** Ends one session of an operator. @returns whether there was one */
+  async endSession(operatorId: string, sessionId: string): Promise<boolean> {
+    const rows = await this.database.query(
+      'DELETE FROM console.sessions WHERE operator_id = $1 AND id = $2 RETURNING 1',
+      [operatorId, sessionId],
+    );
+    return rows.length > 0;
+  }
+
+  /** Ends the sessions of an operator, but the one to keep. @returns how many */
+  async endSessions(operatorId: string, keptId?: string): Promise<number> {
+    const rows = await this.database.query(
+      'DELETE FROM console.sessions WHERE operator_id = $1 AND id IS DISTINCT FROM $2 RETURNING 1',
+      [operatorId, keptId ?? null],
+    );
+    return rows.length;
+  }
+
+  /** Sets a new password and ends the other sessions. */
+  async setPassword(operatorId: string, passwordHash: string, keptSessionId: string): Promise<void> {
+    await this.database.query(
+      `WITH ended AS (DELETE FROM console.sessions WHERE operator_id = $1 AND id <> $3)
+       UPDATE console.operators SET password_hash = $2 WHERE id = $1`,
+      [operatorId, passwordHash, keptSessionId],
+    );
+  }
+
+  /** Creates a link; earlier ones of the operator, or for the set-up, end. @returns its token and its end */
+  async createLink(kind: LinkKind, operatorId: string | null, seconds: number): Promise<{ token: string; endsAt: Date }> {
+    const token = newToken();
+    const [row] = await this.database.query<{ endsAt: Date }>(
+      `WITH earlier AS (DELETE FROM console.links WHERE operator_id IS NOT DISTINCT FROM $3)
+       INSERT INTO console.links (token_hash, kind, operator_id, ends_at)
+       VALUES ($1, $2, $3, now() + $4::interval) RETURNING ends_at AS "endsAt"`,
+      [hashOf(token), kind, operatorId, `${seconds} seconds`],
+    );
+    return { token, endsAt: row?.endsAt ?? new Date(0) };
+  }
+
+  /** Undefined where the link was used, or has ended. */
+  async findLink(token: string): Promise<LinkRow | undefined> {
+    const [row] = await this.database.query<LinkRow>(
+      `SELECT l.kind, l.ends_at AS "endsAt", o.name, o.address
+         FROM console.links l LEFT JOIN console.operators o ON o.id = l.operator_id
+        WHERE l.token_hash = $1 AND l.used_at IS NULL AND l.ends_at > now()`,
+      [hashOf(token)],
+    );
+    return row;
+  }
+
+  /**
+   * Creates the first owner, in one statement that uses up the link. The index `operators_first_key` decides between two links.
+   * @throws AppError LINK_EXPIRED
+   */
+  async createFirstOwner(
+    token: string,
+    { name, address, passwordHash }: { name: string; address: string; passwordHash: string },
+  ): Promise<string> {
+    const rows = await this.database
+      .query<{ id: string }>(
+        `WITH used AS (
+           UPDATE console.links SET used_at = now()
+            WHERE token_hash = $1 AND kind = 'setUp' AND used_at IS NULL AND ends_at > now()
+              AND NOT EXISTS (SELECT 1 FROM console.operators WHERE is_owner) RETURNING 1)
+         INSERT INTO console.operators (name, address, password_hash, is_owner, is_first)
+         SELECT $2, $3, $4, true, true FROM used RETURNING id`,
+        [hashOf(token), name, addressKey(address), passwordHash],
+      )
+      .catch((error: unknown) => {
+        if (violatedUniqueConstraint(error) === undefined) throw error;
+        return [];
+      });
+    return onlyId(rows);
+  }
+
+  /** Sets the password of the operator whom the link is for, and ends all sessions, in one statement. @throws AppError LINK_EXPIRED */
+  async useLink(token: string, passwordHash: string, name: string | undefined): Promise<string> {
+    const rows = await this.database.query<{ id: string }>(
+      `WITH used AS (
+         UPDATE console.links SET used_at = now()
+          WHERE token_hash = $1 AND kind IN ('invitation', 'recovery') AND used_at IS NULL AND ends_at > now()
+          RETURNING operator_id),
+       ended AS (DELETE FROM console.sessions WHERE operator_id IN (SELECT operator_id FROM used))
+       UPDATE console.operators SET password_hash = $2, name = COALESCE($3, name)
+        WHERE id IN (SELECT operator_id FROM used) AND NOT is_disabled RETURNING id`,
+      [hashOf(token), passwordHash, name],
+    );
+    return onlyId(rows);
+  }
+
+  /**
+   * Reserves an attempt, in one statement: of concurrent ones, no more than `limit` within the window get a place.
+   * @returns the place, to be given back after a right password; undefined where all are taken
+   */
+  async reserveAttempt(key: string, limit: number): Promise<string | undefined> {
+    const window = `${ATTEMPT_WINDOW_MS} milliseconds`;
+    const [row] = await this.database.query<{ place: string }>(
+      `INSERT INTO console.attempts AS a (key, times) VALUES ($1, ARRAY[clock_timestamp()])
+       ON CONFLICT ON CONSTRAINT attempts_pkey DO UPDATE
+          SET times = array_append(ARRAY(SELECT t FROM unnest(a.times) t WHERE t > now() - $3::interval ORDER BY t),
+                                   clock_timestamp()),
+              changed_at = now()
+        WHERE (SELECT count(*) FROM unnest(a.times) t WHERE t > now() - $3::interval) < $2
+       RETURNING a.times[array_upper(a.times, 1)]::text AS place`,
+      [key, limit, window],
+    );
+    return row?.place;
+  }
+
+  async giveBackAttempt(key: string, place: string): Promise<void> {
+    await this.database.query(
+      'UPDATE console.attempts SET times = array_remove(times, $2::timestamptz) WHERE key = $1',
+      [key, place],
+    );
+  }
+
+  async forgetAttempts(key: string): Promise<void> {
+    await this.database.query('DELETE FROM console.attempts WHERE key = $1', [key]);
+  }
+
+  /** The times of the attempts that may count, by key. */
+  async attempts(keys: readonly string[]): Promise<ReadonlyMap<string, readonly Date[]>> {
+    const rows = await this.database.query<{ key: string; times: Date[] }>(
+      'SELECT key, times FROM console.attempts WHERE key = ANY($1)',
+      [keys],
+    );
+    return new Map(rows.map(({ key, times }) => [key, times]));
+  }
+}
+
+/** 32 random bytes. */
+function newToken(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+function hashOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+function onlyId([row]: readonly { readonly id: string }[]): string {
+  if (row === undefined) throw appError('LINK_EXPIRED');
+  return row.id;
+}

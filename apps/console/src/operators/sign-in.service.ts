@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
+import { type AppError, appError } from '#errors';
+import { PasswordHasher } from '#security/passwords';
+import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
+import { ATTEMPT_WINDOW_MS, lockedUntil, MAX_ATTEMPTS_PER_ADDRESS, MAX_ATTEMPTS_PER_NETWORK } from './operator.rules.js';
+import { addressKey, OperatorsRepository } from './operators.repository.js';
+import { type Browser, type LinkKind, SignInRepository } from './sign-in.repository.js';
+
+const HOUR_SECONDS = 3_600;
+/** The fragment of a link's URL: it reaches no log, no proxy and no referrer. */
+const PATHS: Readonly<Record<LinkKind, string>> = { invitation: 'invitation', recovery: 'recover', setUp: 'set-up' };
+const SECONDS: Readonly<Record<LinkKind, number>> = {
+  invitation: 24 * HOUR_SECONDS,
+  recovery: 24 * HOUR_SECONDS,
+  setUp: HOUR_SECONDS,
+};
+
+/** A link to hand over; it works once. */
+export interface Link {
+  readonly url: string;
+  readonly endsAt: string;
+}
+
+/** The public origin of the console; known once the server listens. */
+@Injectable()
+export class PublicUrl {
+  #port = 0;
+
+  constructor(@Inject(CONSOLE_CONFIG) private readonly config: ConsoleConfig) {}
+
+  listensOn(port: number): void {
+    this.#port = port;
+  }
+
+  get origin(): string {
+    return this.config.url ?? `http://localhost:${this.#port}`;
+  }
+
+  /** The origins whose pages may call the API. */
+  get origins(): readonly string[] {
+    const local = ['localhost', '127.0.0.1'].map((host) => `http://${host}:${this.#port}`);
+    return this.config.isDevelopment ? [this.origin, ...local] : [this.origin];
+  }
+
+  get isEncrypted(): boolean {
+    return this.origin.startsWith('https:');
+  }
+}
+
+/** Checks passwords under the limits of attempts, and makes sessions and links. */
+@Injectable()
+export class SignInService {
+  constructor(
+    private readonly operators: OperatorsRepository,
+    private readonly repository: SignInRepository,
+    private readonly hasher: PasswordHasher,
+    private readonly url: PublicUrl,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Checks a password. Unknown addresses cost and answer like known ones.
+   * @returns the id of the operator
+   * @throws AppError PASSWORD_MISMATCH, or TOO_MANY_REQUESTS with the seconds until the next attempt
+   */
+  async checkPassword(address: string, password: string, network: string): Promise<string> {
+    const ofNetwork = await this.reserve(networkKey(network), MAX_ATTEMPTS_PER_NETWORK);
+    const ofAddress = await this.reserve(attemptKey(address), MAX_ATTEMPTS_PER_ADDRESS);
+    const known = await this.operators.credentials(address);
+    const isRight =
+      known === undefined
+        ? await this.hasher.verifyNothing(password)
+        : await this.hasher.verify(password, known.passwordHash);
+    if (!isRight || known === undefined)
+      throw appError('PASSWORD_MISMATCH', { message: 'The address and the password do not match.' });
+    await this.repository.forgetAttempts(ofAddress.key);
+    await this.repository.giveBackAttempt(ofNetwork.key, ofNetwork.place);
+    return known.id;
+  }
+
+  signIn(operatorId: string, browser: Browser): Promise<string> {
+    return this.repository.createSession(operatorId, browser);
+  }
+
+  hash(password: string): Promise<string> {
+    return this.hasher.hash(password);
+  }
+
+  /** @throws AppError LINK_EXPIRED before it hashes anything where the link is not valid */
+  async assertLink(token: string): Promise<void> {
+    if ((await this.repository.findLink(token)) === undefined) throw appError('LINK_EXPIRED');
+  }
+
+  async createLink(kind: LinkKind, operatorId: string | null): Promise<Link> {
+    const { token, endsAt } = await this.repository.createLink(kind, operatorId, SECONDS[kind]);
+    return { url: `${this.url.origin}/${PATHS[kind]}#${token}`, endsAt: endsAt.toISOString() };
+  }
+
+  /** The ends of the locks of addresses that are locked now. */
+  async locks(addresses: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+    const attempts = await this.repository.attempts(addresses.map(attemptKey));
+    const now = this.clock.now();
+    return new Map(
+      addresses.flatMap((address) => {
+        const until = lockedUntil(attempts.get(attemptKey(address)) ?? [], MAX_ATTEMPTS_PER_ADDRESS, now);
+        return until === undefined ? [] : [[address, until]];
+      }),
+    );
+  }
+
+  private async reserve(key: string, limit: number): Promise<{ key: string; place: string }> {
+    const place = await this.repository.reserveAttempt(key, limit);
+    if (place === undefined) throw await this.refusal(key, limit);
+    return { key, place };
+  }
+
+  private async refusal(key: string, limit: number): Promise<AppError> {
+    const times = (await this.repository.attempts([key])).get(key) ?? [];
+    const now = this.clock.now();
+    const until = lockedUntil(times, limit, now) ?? new Date(now.getTime() + ATTEMPT_WINDOW_MS);
+    return appError('TOO_MANY_REQUESTS', {
+      message: 'Too many wrong attempts to sign in.',
+      retryAfterSeconds: Math.max(1, Math.ceil((until.getTime() - now.getTime()) / 1_000)),
+    });
+  }
+}
+
+/** A hash: operators sometimes type a password into the field of the address. */
+function attemptKey(address: string): string {
+  return `address:${createHash('sha256').update(addressKey(address)).digest('base64url')}`;
+}
+
+function networkKey(network: string): string {
+  return `network:${network}`;
+}

@@ -1,0 +1,133 @@
+import {
+  ALL_APPLICATIONS,
+  type ConsoleRoute,
+  type Grant,
+  type Permission,
+  permissionsFor,
+  type RouteBody,
+  type RouteParams,
+  type RouteQuery,
+  type RouteReply,
+} from '#console-api';
+import type { Caller } from '#contracts';
+import { appError } from '#errors';
+
+/** The operator who sends a request. */
+export interface SignedIn {
+  readonly sessionId: string;
+  readonly id: string;
+  readonly name: string;
+  readonly address: string;
+  readonly isOwner: boolean;
+  readonly grants: readonly Grant[];
+  readonly language: string | null;
+  readonly timeZone: string | null;
+  readonly theme: string;
+  readonly endsAt: Date;
+  /** Until when the last proof of identity counts; undefined where none counts. */
+  readonly provenUntil: Date | undefined;
+}
+
+/** What an act's audit entry says beside the request. */
+export interface ActRecord {
+  /** What the act changes, such as an object id. Default: the path's parameters. */
+  readonly target?: string;
+  /** The former values of what it changes. */
+  readonly before?: Readonly<Record<string, unknown>>;
+}
+
+export interface RequestParts<R extends ConsoleRoute> {
+  readonly id: string;
+  readonly network: string;
+  readonly browser: string;
+  readonly params: RouteParams<R>;
+  readonly query: RouteQuery<R>;
+  readonly body: RouteBody<R>;
+  readonly signedIn: SignedIn | undefined;
+}
+
+/** A request whose session, permission and shape are checked. */
+export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
+  readonly id: string;
+  readonly network: string;
+  readonly browser: string;
+  readonly params: RouteParams<R>;
+  readonly query: RouteQuery<R>;
+  readonly body: RouteBody<R>;
+  /** Undefined without a session. */
+  readonly signedIn: SignedIn | undefined;
+  /** The token that the answer sets as cookie; null removes the cookie. */
+  newToken: string | null | undefined;
+  /** For the audit entry. */
+  act: ActRecord = {};
+
+  constructor({ id, network, browser, params, query, body, signedIn }: RequestParts<R>) {
+    this.id = id;
+    this.network = network;
+    this.browser = browser;
+    this.params = params;
+    this.query = query;
+    this.body = body;
+    this.signedIn = signedIn;
+  }
+
+  /** The operator of a route that needs one. @throws AppError UNAUTHORIZED */
+  get operator(): SignedIn {
+    if (this.signedIn === undefined) throw appError('UNAUTHORIZED');
+    return this.signedIn;
+  }
+
+  /** The caller of RPCs of the API: with the rights of the master key, for the application of the path. */
+  get caller(): Caller {
+    return { requestId: this.id, appId: this.appId, isMaster: true };
+  }
+
+  may(permission: Permission): boolean {
+    return permissionsFor(this.operator, this.appId).includes(permission);
+  }
+
+  /** @throws AppError FORBIDDEN */
+  require(permission: Permission): void {
+    if (!this.may(permission)) throw forbidden(permission);
+  }
+
+  private get appId(): string {
+    return appIdOf(this.params) ?? ALL_APPLICATIONS;
+  }
+}
+
+export function appIdOf(params: unknown): string | undefined {
+  const { appId } = params as { appId?: string };
+  return appId;
+}
+
+export function forbidden(permission: Permission): Error {
+  return appError('FORBIDDEN', { message: `This needs the permission ${permission}.` });
+}
+
+type HandlerMethod<R extends ConsoleRoute> = (request: ConsoleRequest<R>) => Promise<RouteReply<R>> | RouteReply<R>;
+
+const HANDLED_ROUTE = Symbol('HandledRoute');
+
+/** Binds a method to a route of `consoleApi`. The compiler checks the method against the route's shapes. */
+export function Handles<R extends ConsoleRoute>(route: R) {
+  return <Method extends HandlerMethod<R>>(
+    target: object,
+    key: string,
+    _descriptor: TypedPropertyDescriptor<Method>,
+  ): void => {
+    Reflect.defineMetadata(HANDLED_ROUTE, route, target, key);
+  };
+}
+
+/** The methods of an object that handle routes. */
+export function handlersOf(instance: object): [ConsoleRoute, HandlerMethod<ConsoleRoute>][] {
+  const prototype = Object.getPrototypeOf(instance) as Record<string, unknown>;
+  return Object.getOwnPropertyNames(prototype).flatMap((key) => {
+    const route = Reflect.getMetadata(HANDLED_ROUTE, prototype, key) as ConsoleRoute | undefined;
+    const method = prototype[key];
+    return route === undefined || typeof method !== 'function'
+      ? []
+      : [[route, method.bind(instance) as HandlerMethod<ConsoleRoute>]];
+  });
+}

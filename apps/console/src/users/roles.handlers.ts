@@ -1,0 +1,140 @@
+import { Injectable } from '@nestjs/common';
+import { consoleApi, type RoleDetails, type RouteReply } from '#console-api';
+import { type Caller, type JsonObject, type JsonValue, objectsRpc } from '#contracts';
+import { appError } from '#errors';
+import { RpcClient } from '#messaging';
+import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+
+type Api = typeof consoleApi;
+type OneRole = RouteReply<Api['getRole']>;
+
+const MAX_SHOWN_MEMBERS = 200;
+const CLASS = { _Role: 'roles', _User: 'users' } as const;
+
+/** Roles and their members. */
+@Injectable()
+export class RolesHandlers {
+  constructor(private readonly rpc: RpcClient) {}
+
+  @Handles(consoleApi.listRoles)
+  async list({ query, caller }: ConsoleRequest<Api['listRoles']>): Promise<RouteReply<Api['listRoles']>> {
+    const { text, after, limit } = query;
+    const name = {
+      ...(text === undefined ? {} : { $regex: `^${text.replaceAll(/\W/g, String.raw`\$&`)}` }),
+      ...(after === undefined ? {} : { $gt: after }),
+    };
+    const where = Object.keys(name).length === 0 ? {} : { name };
+    const found = await this.find(caller, '_Role', where, { order: 'name', limit: limit + 1 });
+    const items = found.slice(0, limit).map((role) => ({ ...timesOf(role), name: String(role['name']) }));
+    return { items, next: found.length > limit ? (items.at(-1)?.name ?? null) : null };
+  }
+
+  @Handles(consoleApi.getRole)
+  get({ params, caller }: ConsoleRequest<Api['getRole']>): Promise<OneRole> {
+    return this.role(caller, params.roleId);
+  }
+
+  @Handles(consoleApi.createRole)
+  async create(request: ConsoleRequest<Api['createRole']>): Promise<OneRole> {
+    const { name, ACL, users, roles } = request.body;
+    const fields = {
+      name,
+      ACL: ACL as JsonObject,
+      ...relation('users', '_User', 'AddRelation', users),
+      ...relation('roles', '_Role', 'AddRelation', roles),
+    };
+    const created = { caller: request.caller, className: '_Role', fields, returnNew: false };
+    const { objectId } = await this.rpc.call(objectsRpc.create, created);
+    request.act = { target: objectId };
+    return this.role(request.caller, objectId);
+  }
+
+  /** Additions and removals of one relation are two updates, because an update has one operation for each field. */
+  @Handles(consoleApi.changeRole)
+  async change(request: ConsoleRequest<Api['changeRole']>): Promise<OneRole> {
+    const { caller, params, body } = request;
+    const { role } = await this.role(caller, params.roleId);
+    request.act = { before: { ACL: role.ACL } };
+    const added = {
+      ...(body.ACL === undefined ? {} : { ACL: body.ACL as JsonObject }),
+      ...relation('users', '_User', 'AddRelation', body.addUsers),
+      ...relation('roles', '_Role', 'AddRelation', body.addRoles),
+    };
+    const removed = {
+      ...relation('users', '_User', 'RemoveRelation', body.removeUsers),
+      ...relation('roles', '_Role', 'RemoveRelation', body.removeRoles),
+    };
+    for (const changes of [added, removed]) {
+      if (Object.keys(changes).length === 0) continue;
+      const update = { caller, className: '_Role', objectId: params.roleId, changes, returnNew: false };
+      await this.rpc.call(objectsRpc.update, update);
+    }
+    return this.role(caller, params.roleId);
+  }
+
+  @Handles(consoleApi.deleteRole)
+  async delete(request: ConsoleRequest<Api['deleteRole']>): Promise<RouteReply<Api['deleteRole']>> {
+    const { caller, params } = request;
+    const { role } = await this.role(caller, params.roleId);
+    request.act = { before: { name: role.name, ACL: role.ACL } };
+    return this.rpc.call(objectsRpc.remove, { caller, className: '_Role', objectIds: [params.roleId] });
+  }
+
+  private async role(caller: Caller, objectId: string): Promise<{ role: RoleDetails }> {
+    const { object } = await this.rpc.call(objectsRpc.get, { caller, className: '_Role', objectId, returnAcl: true });
+    if (object === null || object['objectId'] === undefined)
+      throw appError('NOT_FOUND', { message: 'There is no such role.' });
+    const [users, roles] = await Promise.all([
+      this.members(caller, objectId, '_User'),
+      this.members(caller, objectId, '_Role'),
+    ]);
+    return {
+      role: {
+        ...timesOf(object),
+        name: String(object['name']),
+        ACL: (object['ACL'] ?? {}) as JsonObject,
+        users: users.map((user) => ({ objectId: String(user['objectId']), username: textOrNull(user['username']) })),
+        roles: roles.map((role) => ({ objectId: String(role['objectId']), name: String(role['name']) })),
+      },
+    };
+  }
+
+  private members(caller: Caller, roleId: string, className: keyof typeof CLASS): Promise<JsonObject[]> {
+    const object = pointer('_Role', roleId);
+    const where = { $relatedTo: { object, key: CLASS[className] } };
+    return this.find(caller, className, where, { order: 'createdAt', limit: MAX_SHOWN_MEMBERS });
+  }
+
+  private async find(
+    caller: Caller,
+    className: string,
+    where: JsonObject,
+    page: { order: string; limit: number },
+  ): Promise<JsonObject[]> {
+    const query = { caller, className, where, ...page, skip: 0, count: false, returnAcl: false };
+    return (await this.rpc.call(objectsRpc.find, query)).results;
+  }
+}
+
+function timesOf(object: JsonObject): { objectId: string; createdAt: string; updatedAt: string } {
+  const [objectId, createdAt, updatedAt] = [object['objectId'], object['createdAt'], object['updatedAt']];
+  return { objectId: String(objectId), createdAt: String(createdAt), updatedAt: String(updatedAt) };
+}
+
+function pointer(className: string, objectId: string): JsonObject {
+  return { __type: 'Pointer', className, objectId };
+}
+
+function relation(
+  key: 'roles' | 'users',
+  className: string,
+  operation: 'AddRelation' | 'RemoveRelation',
+  ids: readonly string[],
+): JsonObject {
+  if (ids.length === 0) return {};
+  return { [key]: { __op: operation, objects: ids.map((id) => pointer(className, id)) } };
+}
+
+function textOrNull(value: JsonValue | undefined): string | null {
+  return typeof value === 'string' ? value : null;
+}

@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { consoleApi } from '#console-api';
+import { PASSWORD, TestConsole, type Visitor } from './console-service.js';
+
+let console: TestConsole;
+let owner: Visitor;
+
+beforeAll(async () => {
+  console = await TestConsole.start();
+});
+afterAll(() => console.stop());
+
+const setUpBody = (token: string, name: string) => ({
+  token,
+  name,
+  address: `${name}@example.com`,
+  password: PASSWORD,
+});
+
+describe('the set-up link', () => {
+  it('is replaced by a newer one', async () => {
+    const old = await console.setUpToken();
+    await console.setUpToken();
+    const { status, body } = await console.visitor().call(consoleApi.setUp, { body: setUpBody(old, 'late') });
+    expect([status, body['name']]).toEqual([400, 'LINK_EXPIRED']);
+  });
+
+  it('makes one owner of two people who use it at once, and is then used up', async () => {
+    const token = await console.setUpToken();
+    const visitors = Array.from({ length: 8 }, () => console.visitor());
+    const answers = await Promise.all(
+      visitors.map((visitor, index) => visitor.call(consoleApi.setUp, { body: setUpBody(token, `owner${index}`) })),
+    );
+    const statuses = answers.map(({ status }) => status).toSorted();
+    expect(statuses).toEqual([200, ...Array.from({ length: 7 }, () => 400)]);
+    owner = visitors[answers.findIndex(({ status }) => status === 200)]!;
+    expect(await console.rpc.createSetUpLink({})).toEqual({ link: null });
+    expect((await console.operators.list()).map(({ isOwner }) => isOwner)).toEqual([true]);
+    const { body } = await owner.call(consoleApi.getSession);
+    expect(body).toMatchObject({ isSetUp: true, operator: { isOwner: true, grants: [] } });
+  });
+});
+
+describe('an invitation', () => {
+  it('sets a password once, of two at once for one of them', async () => {
+    const invitation = { name: 'Bo', address: 'Bo@Example.com', grants: [{ appId: 'shop', role: 'viewer' }] };
+    const { body } = await owner.call(consoleApi.inviteOperator, { body: invitation });
+    const { operator, link } = body as { operator: object; link: { url: string } };
+    expect(operator).toMatchObject({ address: 'bo@example.com', state: 'invited' });
+    const token = link.url.split('#')[1] ?? '';
+    const looked = await console.visitor().call(consoleApi.lookAtLink, { body: { token } });
+    expect(looked.body).toMatchObject({ kind: 'invitation', name: 'Bo', address: 'bo@example.com' });
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => console.visitor().call(consoleApi.useLink, { body: { token, password: PASSWORD } })),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(answers.filter(({ body: { name } }) => name === 'LINK_EXPIRED')).toHaveLength(5);
+  });
+
+  it('is refused for an address that another operator has', async () => {
+    const again = { name: 'Bo', address: 'bo@EXAMPLE.com', grants: [] };
+    const { status, body } = await owner.call(consoleApi.inviteOperator, { body: again });
+    expect([status, body['name']]).toEqual([400, 'EMAIL_TAKEN']);
+  });
+
+  it('ends after its time', async () => {
+    const invitation = { name: 'Cy', address: 'cy@example.com', grants: [] };
+    const { body } = await owner.call(consoleApi.inviteOperator, { body: invitation });
+    const token = (body as { link: { url: string } }).link.url.split('#')[1] ?? '';
+    await console.database.query(`UPDATE console.links SET ends_at = now() - interval '1 second' WHERE used_at IS NULL`);
+    const used = await console.visitor().call(consoleApi.useLink, { body: { token, password: PASSWORD } });
+    expect(used.body['name']).toBe('LINK_EXPIRED');
+  });
+});
+
+describe('signing in', () => {
+  const address = 'bo@example.com';
+  const attempt = (password: string, as = address) =>
+    console.visitor().call(consoleApi.signIn, { body: { address: as, password } });
+
+  it('answers the same for an unknown address and a wrong password', async () => {
+    const [wrong, unknown] = [await attempt('wrong password'), await attempt('wrong password', 'x@example.com')];
+    const shown = ({ status, body: { code, name, error } }: typeof wrong) => ({ status, code, name, error });
+    expect(shown(unknown)).toEqual(shown(wrong));
+    expect(wrong.body['name']).toBe('PASSWORD_MISMATCH');
+  });
+
+  it('sets a cookie that scripts cannot read, and that other sites do not send', async () => {
+    const { status, headers } = await attempt(PASSWORD);
+    expect(status).toBe(200);
+    expect(headers['set-cookie']?.[0]).toMatch(/^gatepost-console=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/);
+  });
+
+  it('is locked after six wrong passwords, of twenty at once too, and for an unknown address alike', async () => {
+    for (const as of [address, 'nobody@example.com']) {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => attempt('wrong password', as)));
+      const names = answers.map(({ body: { name } }) => name);
+      expect(names.filter((name) => name === 'TOO_MANY_REQUESTS').length).toBeGreaterThanOrEqual(14);
+      const locked = await attempt(PASSWORD, as);
+      expect([locked.status, locked.body['name']]).toEqual([429, 'TOO_MANY_REQUESTS']);
+      expect(Number(locked.headers['retry-after'])).toBeGreaterThan(800);
+    }
+    const { body } = await owner.call(consoleApi.listOperators);
+    const { items } = body as { items: { address: string; lockedUntil: string | null }[] };
+    expect(items.find((each) => each.address === address)?.lockedUntil).not.toBeNull();
+    await console.database.query('DELETE FROM console.attempts');
+  });
+});
+
+describe('a session', () => {
+  const signIn = async () => {
+    const visitor = console.visitor();
+    await visitor.call(consoleApi.signIn, { body: { address: 'bo@example.com', password: PASSWORD } });
+    return visitor;
+  };
+  const status = async (visitor: Visitor) => (await visitor.call(consoleApi.listMySessions)).status;
+
+  it('ends at sign-out, also for a copy of its cookie', async () => {
+    const [visitor, thief] = [await signIn(), console.visitor()];
+    thief.cookie = visitor.cookie;
+    await visitor.call(consoleApi.signOut);
+    expect([await status(visitor), await status(thief)]).toEqual([401, 401]);
+  });
+
+  it('gets another cookie with a proof, and the old one ends', async () => {
+    const visitor = await signIn();
+    const thief = console.visitor();
+    thief.cookie = visitor.cookie;
+    const { body } = await visitor.call(consoleApi.prove, { body: { password: PASSWORD } });
+    expect(body['provenUntil']).not.toBeNull();
+    expect([await status(visitor), await status(thief)]).toEqual([200, 401]);
+  });
+
+  it.each([
+    ['without use for an hour', `used_at = now() - interval '61 minutes'`],
+    ['after twelve hours', `ends_at = now()`],
+  ])('ends %s', async (_, change) => {
+    const visitor = await signIn();
+    await console.database.query(`UPDATE console.sessions SET ${change}`);
+    expect(await status(visitor)).toBe(401);
+    owner.cookie = (await signedInOwner()).cookie;
+  });
+
+  it('ends with a change of the password, but for the one that changes it', async () => {
+    const [visitor, other] = [await signIn(), await signIn()];
+    const body = { oldPassword: PASSWORD, newPassword: 'another good password' };
+    expect((await visitor.call(consoleApi.changeMyPassword, { body })).status).toBe(200);
+    expect([await status(visitor), await status(other)]).toEqual([200, 401]);
+    const back = { oldPassword: body.newPassword, newPassword: PASSWORD };
+    await visitor.call(consoleApi.changeMyPassword, { body: back });
+  });
+
+  it('is listed with its browser, and ended from another one', async () => {
+    const [visitor, other] = [await signIn(), await signIn()];
+    const { body } = await visitor.call(consoleApi.listMySessions);
+    const { items } = body as { items: { id: string; isCurrent: boolean }[] };
+    expect(items.filter(({ isCurrent }) => isCurrent)).toHaveLength(1);
+    for (const { id, isCurrent } of items)
+      if (!isCurrent) await visitor.call(consoleApi.endMySession, { params: { sessionId: id } });
+    expect([await status(visitor), await status(other)]).toEqual([200, 401]);
+  });
+
+  it('ends when the operator is disabled', async () => {
+    const visitor = await signIn();
+    const { body } = await visitor.call(consoleApi.getSession);
+    const { id } = (body as { operator: { id: string } }).operator;
+    const params = { operatorId: id };
+    await owner.call(consoleApi.changeOperator, { params, body: { isDisabled: true } });
+    expect(await status(visitor)).toBe(401);
+    await owner.call(consoleApi.changeOperator, { params, body: { isDisabled: false } });
+  });
+
+  it('needs a fresh proof for dangerous acts', async () => {
+    await console.database.query(`UPDATE console.sessions SET proven_at = now() - interval '11 minutes'`);
+    const invitation = { name: 'Di', address: 'di@example.com', grants: [] };
+    const refused = await owner.call(consoleApi.inviteOperator, { body: invitation });
+    expect([refused.status, refused.body['name']]).toEqual([403, 'PROOF_REQUIRED']);
+    await owner.call(consoleApi.prove, { body: { password: PASSWORD } });
+    expect((await owner.call(consoleApi.inviteOperator, { body: invitation })).status).toBe(200);
+  });
+
+  async function signedInOwner(): Promise<Visitor> {
+    const visitor = console.visitor();
+    const first = (await console.operators.list()).find(({ isOwner }) => isOwner);
+    await visitor.call(consoleApi.signIn, { body: { address: first?.address ?? '', password: PASSWORD } });
+    return visitor;
+  }
+});
+
+describe('the last active owner', () => {
+  it('stays, also where two owners remove each other at once', async () => {
+    const invited = { name: 'Eve', address: 'eve@example.com', isOwner: true, grants: [] };
+    const { body } = await owner.call(consoleApi.inviteOperator, { body: invited });
+    const eve = console.visitor();
+    const token = (body as { link: { url: string } }).link.url.split('#')[1] ?? '';
+    await eve.call(consoleApi.useLink, { body: { token, password: PASSWORD } });
+    const ids = (await console.operators.list()).filter(({ isOwner }) => isOwner).map(({ id }) => id);
+    expect(ids).toHaveLength(2);
+    const [first = '', second = ''] = ids;
+    const answers = await Promise.all([
+      owner.call(consoleApi.changeOperator, { params: { operatorId: second }, body: { isOwner: false } }),
+      eve.call(consoleApi.changeOperator, { params: { operatorId: first }, body: { isOwner: false } }),
+    ]);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect((await console.operators.list()).filter(({ isOwner }) => isOwner)).toHaveLength(1);
+  });
+});
