@@ -62,9 +62,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => s
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
 const starts = Object.keys(SERVICES).flatMap((service) =>
-  Array.from({ length: Number(values[service]) }, (_, replica) =>
-    start(service, portOf(service, replica)),
-  ),
+  Array.from({ length: Number(values[service]) }, (_, replica) => start(service, portOf(service, replica))),
 );
 await Promise.all(starts);
 
@@ -78,7 +76,11 @@ function portOf(service, replica) {
 async function start(service, port) {
   const { app, env: own } = SERVICES[service];
   const child = spawn(process.execPath, [join(ROOT, 'dist', 'apps', app, 'src', 'main.js')], {
-    env: { ...env, ...own, ...(app === 'console' ? { GATEPOST_CONSOLE_PORT: String(port) } : { GATEPOST_PORT: String(port) }) },
+    env: {
+      ...env,
+      ...own,
+      ...(app === 'console' ? { GATEPOST_CONSOLE_PORT: String(port) } : { GATEPOST_PORT: String(port) }),
+    },
     // Its output for developers goes to our standard error: our standard output is for programs. It reports its port over the channel.
     stdio: ['ignore', 2, 'inherit', 'ipc'],
     // Ctrl-C reaches us alone; we pass it on once.

@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { brokerEnvironment, environment, serviceEnvironment } from '#bootstrap';
 import { accountsEnvironment } from '../../apps/accounts/src/accounts.config.js';
 import { authLinkingEnvironment } from '../../apps/auth-linking/src/auth-linking.config.js';
+import { consoleEnvironment } from '../../apps/console/src/console.config.js';
 import { gatewayEnvironment } from '../../apps/gateway/src/gateway.config.js';
 import { GatewayModule } from '../../apps/gateway/src/gateway.module.js';
 import { mailEnvironment } from '../../apps/mail/src/mail.config.js';
@@ -21,6 +22,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const SERVICES = {
   accounts: accountsEnvironment,
   'auth-linking': authLinkingEnvironment,
+  console: consoleEnvironment,
   gateway: gatewayEnvironment,
   mail: mailEnvironment,
   'push-delivery': pushDeliveryEnvironment,
@@ -68,9 +70,10 @@ describe('docker-compose.yml', () => {
     expect([...names].filter((name) => !(name in environment.shape))).toEqual([]);
   });
 
-  it('lets in by the entrance only', () => {
+  it('lets clients in by the entrance only, and operators on this machine', () => {
     const published = Object.entries(compose.services).filter(([, { ports }]) => ports !== undefined);
-    expect(published.map(([name]) => name)).toEqual(['caddy', 'mailpit']);
+    expect(published.map(([name]) => name)).toEqual(['caddy', 'console', 'mailpit']);
+    expect(compose.services['console']?.ports).toEqual(['127.0.0.1:${GATEPOST_CONSOLE_PORT:-8090}:8090']);
     expect(compose.services['mailpit']?.ports).toEqual(['127.0.0.1:8025:8025']);
     expect(compose.services['caddy']?.networks).toEqual(['edge']);
   });

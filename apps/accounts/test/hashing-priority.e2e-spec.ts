@@ -2,7 +2,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { expect, it } from 'vitest';
 import { Metrics } from '#observability';
-import type { AccountsConfig } from '../src/accounts.config.js';
 import { PasswordHasher } from '#security/passwords';
 
 const THREADS = '/proc/self/task';
@@ -17,10 +16,7 @@ function nicenessOfThreads(): number[] {
 }
 
 const newHasher = () =>
-  new PasswordHasher(
-    { passwordCost: 4, passwordQueueLimit: 1, passwordConcurrency: 1 } as AccountsConfig,
-    new Metrics(),
-  );
+  new PasswordHasher({ passwordCost: 4, passwordQueueLimit: 1, passwordConcurrency: 1 }, new Metrics());
 
 it.runIf(existsSync(THREADS))(
   'a hashing thread has a lower priority, and never a higher one than the process was started with',

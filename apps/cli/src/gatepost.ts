@@ -4,6 +4,7 @@ import { AppError } from '#errors';
 import { DeadLetters } from '#messaging';
 import { appsCommand, type GivenKeys, permissionsCommand } from './commands/apps.command.js';
 import { platformsCommand, textMessagesCommand } from './commands/credentials.command.js';
+import { consoleCommand } from './commands/console.command.js';
 import { deadLettersCommand } from './commands/dead-letters.command.js';
 import { importCommand } from './import/import.command.js';
 import { indexesCommand } from './commands/indexes.command.js';
@@ -58,6 +59,7 @@ export async function runGatepost(args: readonly string[], terminal: Terminal): 
   const withServer = serverOf(terminal.env);
   const commands = [
     appsCommand(withServer, () => givenKeysIn(terminal.env)),
+    consoleCommand(withServer),
     deadLettersCommand((work) => withDeadLetters(terminal.env, work)),
     doctorCommand(withServer),
     importCommand(withServer),

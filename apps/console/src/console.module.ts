@@ -67,7 +67,8 @@ export class ConsoleModule {
         {
           provide: PasswordHasher,
           inject: [Metrics],
-          useFactory: (metrics: Metrics) => new PasswordHasher({ ...HASHING, passwordCost: config.passwordCost }, metrics),
+          useFactory: (metrics: Metrics) =>
+            new PasswordHasher({ ...HASHING, passwordCost: config.passwordCost }, metrics),
         },
       ],
     };

@@ -51,7 +51,9 @@ describe('an invitation', () => {
     const looked = await console.visitor().call(consoleApi.lookAtLink, { body: { token } });
     expect(looked.body).toMatchObject({ kind: 'invitation', name: 'Bo', address: 'bo@example.com' });
     const answers = await Promise.all(
-      Array.from({ length: 6 }, () => console.visitor().call(consoleApi.useLink, { body: { token, password: PASSWORD } })),
+      Array.from({ length: 6 }, () =>
+        console.visitor().call(consoleApi.useLink, { body: { token, password: PASSWORD } }),
+      ),
     );
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
     expect(answers.filter(({ body: { name } }) => name === 'LINK_EXPIRED')).toHaveLength(5);
@@ -67,7 +69,9 @@ describe('an invitation', () => {
     const invitation = { name: 'Cy', address: 'cy@example.com', grants: [] };
     const { body } = await owner.call(consoleApi.inviteOperator, { body: invitation });
     const token = (body as { link: { url: string } }).link.url.split('#')[1] ?? '';
-    await console.database.query(`UPDATE console.links SET ends_at = now() - interval '1 second' WHERE used_at IS NULL`);
+    await console.database.query(
+      `UPDATE console.links SET ends_at = now() - interval '1 second' WHERE used_at IS NULL`,
+    );
     const used = await console.visitor().call(consoleApi.useLink, { body: { token, password: PASSWORD } });
     expect(used.body['name']).toBe('LINK_EXPIRED');
   });

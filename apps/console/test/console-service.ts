@@ -120,23 +120,28 @@ export class Visitor {
 
   constructor(private readonly console: TestConsole) {}
 
-  async call({ method, path }: ConsoleRoute, { params = {}, query = {}, body, headers = {} }: Call = {}): Promise<ConsoleAnswer> {
+  async call(
+    { method, path }: ConsoleRoute,
+    { params = {}, query = {}, body, headers = {} }: Call = {},
+  ): Promise<ConsoleAnswer> {
     const search = new URLSearchParams(query).toString();
-    const page = {
-      host: `localhost:${this.console.service.port}`,
-      'sec-fetch-site': 'same-origin',
-      ...(method === 'GET'
-        ? {}
-        : { origin: this.console.origin, 'content-type': 'application/json', 'x-gatepost-console': '1' }),
-      ...(this.cookie === undefined ? {} : { cookie: this.cookie }),
-    };
     const answer = await this.send(method, `/api${pathOf(path, params)}${search === '' ? '' : `?${search}`}`, {
-      headers: { ...page, ...headers },
+      headers: { ...this.#headers(method), ...headers },
       text: method === 'GET' ? '' : JSON.stringify(body ?? {}),
     });
     const [cookie] = answer.headers['set-cookie'] ?? [];
     if (cookie !== undefined) this.cookie = cookie.split(';')[0];
     return answer;
+  }
+
+  #headers(method: string): Record<string, string> {
+    const change = { origin: this.console.origin, 'content-type': 'application/json', 'x-gatepost-console': '1' };
+    return {
+      host: `localhost:${this.console.service.port}`,
+      'sec-fetch-site': 'same-origin',
+      ...(method === 'GET' ? {} : change),
+      ...(this.cookie === undefined ? {} : { cookie: this.cookie }),
+    };
   }
 
   /** `fetch` would not send the headers that only browsers set. */

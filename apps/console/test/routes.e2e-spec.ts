@@ -45,7 +45,8 @@ describe.each([OWN, FOREIGN])('a route, for the application %s', (appId) => {
     if (isForApp && appId === FOREIGN) expect([status, body['name']]).toEqual([404, 'NOT_FOUND']);
     else if (access === 'anyone' || access === 'operator' || permissions.includes(access))
       expect([401, 403]).not.toContain(status);
-    else expect([status, body['name'], body['error']]).toEqual([403, 'FORBIDDEN', `This needs the permission ${access}.`]);
+    else
+      expect([status, body['name'], body['error']]).toEqual([403, 'FORBIDDEN', `This needs the permission ${access}.`]);
   });
 
   it.each(ordinary)('%s, as owner', async (_, route) => {
@@ -244,7 +245,7 @@ function requestOf(route: ConsoleRoute, appId: string) {
   const path = texts(sampleOf(params));
   return {
     params: { ...path, ...('appId' in path ? { appId } : {}) },
-    query: texts(Object.fromEntries(Object.entries(texts(sampleOf(query))).map(([name, value]) => [name, String(value)]))),
+    query: texts(sampleOf(query)),
     body: { ...(sampleOf(body) as object), ...BODIES.get(route) },
   };
 }
@@ -285,24 +286,27 @@ const SAMPLES: Readonly<Record<string, unknown>> = {
 
 /** The smallest value that a schema accepts; secrets are canaries. */
 function sampleOf(schema: z.ZodType, name = ''): unknown {
-  if (SECRET_MEMBERS.has(name)) return CANARY;
+  if (SECRET_MEMBERS.has(name) && schema.safeParse(CANARY).success) return CANARY;
   if (SAMPLES[name] !== undefined && schema.safeParse(SAMPLES[name]).success) return SAMPLES[name];
-  if (schema instanceof z.ZodObject)
-    return Object.fromEntries(
-      Object.entries(schema.shape as Record<string, z.ZodType>)
-        .filter(([key, member]) => SAMPLES[key] !== undefined || !(member instanceof z.ZodOptional || member instanceof z.ZodDefault))
-        .map(([key, member]) => [key, sampleOf(member, key)]),
-    );
-  if (schema instanceof z.ZodArray) return schema.safeParse([]).success ? [] : [sampleOf(schema.element as z.ZodType, name)];
-  if (schema instanceof z.ZodEnum) return schema.options[0];
-  if (schema instanceof z.ZodLiteral) return schema.value;
+  if (schema instanceof z.ZodObject) return sampleObject(schema);
   if (schema instanceof z.ZodUnion) return sampleOf(schema.options[0] as z.ZodType, name);
-  if (schema instanceof z.ZodNullable) return null;
   if (schema instanceof z.ZodPrefault) return sampleOf(schema.unwrap() as z.ZodType, name);
-  if (schema instanceof z.ZodRecord) return {};
-  const values = ['text', 1, true, '2026-01-01T00:00:00.000Z', '00000000-0000-4000-8000-000000000000'];
-  const more = ['abcdef01', {}, [], { objectId: 'text', sessionToken: CANARY, updatedAt: '2026-01-01T00:00:00.000Z' }];
-  const value = [...values, ...more].find((each) => schema.safeParse(each).success);
+  return sampleValue(schema, name);
+}
+
+function sampleObject({ shape }: z.ZodObject): object {
+  const isNeeded = ([key, member]: [string, z.ZodType]) =>
+    SAMPLES[key] !== undefined || !(member instanceof z.ZodOptional || member instanceof z.ZodDefault);
+  const needed = Object.entries(shape as Record<string, z.ZodType>).filter(isNeeded);
+  return Object.fromEntries(needed.map(([key, member]) => [key, sampleOf(member, key)]));
+}
+
+function sampleValue(schema: z.ZodType, name: string): unknown {
+  if (schema instanceof z.ZodEnum) return schema.options[0];
+  const items = schema instanceof z.ZodArray ? [[], [sampleOf(schema.element as z.ZodType, name)]] : [];
+  const texts = ['text', '2026-01-01T00:00:00.000Z', '00000000-0000-4000-8000-000000000000', 'abcdef01'];
+  const user = { objectId: 'text', sessionToken: CANARY, updatedAt: '2026-01-01T00:00:00.000Z' };
+  const value = [null, ...items, ...texts, 1, true, {}, user].find((each) => schema.safeParse(each).success);
   if (value === undefined) throw new Error(`the test knows no value for ${name}`);
   return value;
 }

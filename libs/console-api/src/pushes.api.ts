@@ -55,8 +55,8 @@ const push = listedPush.extend({
   where: json.nullable(),
   platforms: z.record(z.string(), deliveryCounts),
   vendors: z.record(z.string(), vendorCounts),
-  /** Progress of the search for devices: partitions that are done; null where it has not begun or has ended. */
-  progress: z.object({ partition: count, of: count }).nullable().optional(),
+  /** Progress of the search for devices: partitions that are done; null where the search has not begun, has ended, or is not reported. */
+  progress: z.object({ partition: count, of: count }).nullable(),
 });
 
 export type PushDetails = z.output<typeof push>;

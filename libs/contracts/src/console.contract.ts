@@ -65,7 +65,11 @@ export const consoleRpc = {
   /** Writes the outcome of such an act. Fails with NOT_FOUND where it has one. */
   endAction: rpc(
     'console.endAction',
-    z.object({ id: z.uuid(), outcome: z.enum(['done', 'refused', 'failed']), errorName: z.string().max(100).optional() }),
+    z.object({
+      id: z.uuid(),
+      outcome: z.enum(['done', 'refused', 'failed']),
+      errorName: z.string().max(100).optional(),
+    }),
     z.object({}),
   ),
 };

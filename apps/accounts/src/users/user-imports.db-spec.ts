@@ -12,7 +12,6 @@ import { newDatabase, unique } from '#testing';
 import type { ExportRow } from '../../../cli/src/export/export.types.js';
 import { ImportRun } from '../../../cli/src/import/import-run.js';
 import { ImportSummary, type RowPlace } from '../../../cli/src/import/import-summary.js';
-import type { AccountsConfig } from '../accounts.config.js';
 import { accountsDatabase } from '../accounts.database.js';
 import { PasswordHasher } from '#security/passwords';
 import { SessionTokens } from '../sessions/sessions.service.js';
@@ -32,10 +31,7 @@ const OTHER_HASH = 'P4PvBg5kdsvpIK40uAJF5tAVH6BmAZ+gUCBEw2Iw06kHr10xmhLO0daQNhcK
 
 const sealer = new Sealer('a secret of thirty-two characters, or more');
 const sessions = new SessionTokens(sealer);
-const hasher = new PasswordHasher(
-  { passwordCost: 4, passwordQueueLimit: 100, passwordConcurrency: 1 } as AccountsConfig,
-  new Metrics(),
-);
+const hasher = new PasswordHasher({ passwordCost: 4, passwordQueueLimit: 100, passwordConcurrency: 1 }, new Metrics());
 let database: Database;
 let users: UsersRepository;
 let imports: ObjectImports;

@@ -31,32 +31,39 @@ async function query<Row>(url: string, sql: string, parameters: unknown[] = []):
   return rows;
 }
 
-describe.each([accountsDatabase, authLinkingDatabase, consoleDatabase, mailDatabase, pushDatabase])('%o', (databaseOf) => {
-  let options: DatabaseOptions;
-  beforeAll(async () => {
-    options = databaseOf(await newDatabase(), 1);
-    await migrate(options);
-  });
-  afterAll(() => query(options.url, `DROP SCHEMA ${options.schema} CASCADE`));
+describe.each([accountsDatabase, authLinkingDatabase, consoleDatabase, mailDatabase, pushDatabase])(
+  '%o',
+  (databaseOf) => {
+    let options: DatabaseOptions;
+    beforeAll(async () => {
+      options = databaseOf(await newDatabase(), 1);
+      await migrate(options);
+    });
+    afterAll(() => query(options.url, `DROP SCHEMA ${options.schema} CASCADE`));
 
-  it('makes the schema that the entities describe', async () => {
-    expect(await differences(options)).toEqual([]);
-  });
+    it('makes the schema that the entities describe', async () => {
+      expect(await differences(options)).toEqual([]);
+    });
 
-  it('has an entity for each table', async () => {
-    const tables = await query<{ name: string }>(
-      options.url,
-      `SELECT tablename AS name FROM pg_tables WHERE schemaname = $1 AND tablename <> 'migrations'`,
-      [options.schema],
-    );
-    const dataSource = new DataSource({ type: 'postgres', url: options.url, entities: [...(options.entities ?? [])] });
-    await dataSource.initialize();
-    const described = dataSource.entityMetadatas.map(({ tableName }) => tableName);
-    await dataSource.destroy();
+    it('has an entity for each table', async () => {
+      const tables = await query<{ name: string }>(
+        options.url,
+        `SELECT tablename AS name FROM pg_tables WHERE schemaname = $1 AND tablename <> 'migrations'`,
+        [options.schema],
+      );
+      const dataSource = new DataSource({
+        type: 'postgres',
+        url: options.url,
+        entities: [...(options.entities ?? [])],
+      });
+      await dataSource.initialize();
+      const described = dataSource.entityMetadatas.map(({ tableName }) => tableName);
+      await dataSource.destroy();
 
-    expect(described.toSorted()).toEqual(tables.map(({ name }) => name).toSorted());
-  });
-});
+      expect(described.toSorted()).toEqual(tables.map(({ name }) => name).toSorted());
+    });
+  },
+);
 
 it('sees an index, a constraint, a column and a default that a migration has forgotten', async () => {
   const options = mailDatabase(await newDatabase(), 1);

@@ -47,9 +47,9 @@ export class CredentialsHandlers {
   }
 
   @Handles(consoleApi.getTextMessageProvider)
-  async getProvider({ params }: ConsoleRequest<Api['getTextMessageProvider']>): Promise<
-    RouteReply<Api['getTextMessageProvider']>
-  > {
+  async getProvider({
+    params,
+  }: ConsoleRequest<Api['getTextMessageProvider']>): Promise<RouteReply<Api['getTextMessageProvider']>> {
     const { provider } = await this.rpc.call(textMessageProvidersRpc.get, params);
     const kinds = TEXT_MESSAGE_PROVIDER_KINDS.map((kind) => ({
       kind,
@@ -59,17 +59,18 @@ export class CredentialsHandlers {
   }
 
   @Handles(consoleApi.setTextMessageProvider)
-  async setProvider({ params, body }: ConsoleRequest<Api['setTextMessageProvider']>): Promise<
-    RouteReply<Api['setTextMessageProvider']>
-  > {
+  async setProvider({
+    params,
+    body,
+  }: ConsoleRequest<Api['setTextMessageProvider']>): Promise<RouteReply<Api['setTextMessageProvider']>> {
     const kind = oneOf(TEXT_MESSAGE_PROVIDER_KINDS, body.kind);
     return this.rpc.call(textMessageProvidersRpc.set, { ...params, kind, fields: body.fields });
   }
 
   @Handles(consoleApi.removeTextMessageProvider)
-  async removeProvider({ params }: ConsoleRequest<Api['removeTextMessageProvider']>): Promise<
-    RouteReply<Api['removeTextMessageProvider']>
-  > {
+  async removeProvider({
+    params,
+  }: ConsoleRequest<Api['removeTextMessageProvider']>): Promise<RouteReply<Api['removeTextMessageProvider']>> {
     return this.rpc.call(textMessageProvidersRpc.remove, params);
   }
 
@@ -97,9 +98,7 @@ export class CredentialsHandlers {
   }
 
   @Handles(consoleApi.changeVendorLanes)
-  async changeLanes(request: ConsoleRequest<Api['changeVendorLanes']>): Promise<
-    RouteReply<Api['changeVendorLanes']>
-  > {
+  async changeLanes(request: ConsoleRequest<Api['changeVendorLanes']>): Promise<RouteReply<Api['changeVendorLanes']>> {
     const { params, body } = request;
     request.act = { target: `${body.vendor} ${body.profile}` };
     return this.rpc.call(vendorsRpc.change, { ...params, ...body, vendor: oneOf(VENDORS, body.vendor) });

@@ -87,18 +87,22 @@ export class AuditRepository {
   }
 }
 
+const CONDITIONS = [
+  ['operatorId', 'operator_id ='],
+  ['appId', 'app_id ='],
+  ['action', 'action ='],
+  ['target', 'target ='],
+  ['outcome', 'outcome ='],
+  ['from', 'begun_at >='],
+  ['to', 'begun_at <'],
+] as const;
+
 function clausesOf(filter: AuditFilter): { clauses: string[]; values: unknown[] } {
   const values: unknown[] = [];
   const value = (given: unknown) => `$${values.push(given)}`;
-  const clauses = [
-    ...(filter.operatorId === undefined ? [] : [`operator_id = ${value(filter.operatorId)}`]),
-    ...(filter.appId === undefined ? [] : [`app_id = ${value(filter.appId)}`]),
-    ...(filter.action === undefined ? [] : [`action = ${value(filter.action)}`]),
-    ...(filter.target === undefined ? [] : [`target = ${value(filter.target)}`]),
-    ...(filter.outcome === undefined ? [] : [`outcome = ${value(filter.outcome)}`]),
-    ...(filter.from === undefined ? [] : [`begun_at >= ${value(filter.from)}`]),
-    ...(filter.to === undefined ? [] : [`begun_at < ${value(filter.to)}`]),
-  ];
+  const clauses = CONDITIONS.flatMap(([name, sql]) =>
+    filter[name] === undefined ? [] : [`${sql} ${value(filter[name])}`],
+  );
   if (filter.visible !== undefined) {
     const { operatorId, appIds, everyApplication } = filter.visible;
     const onApplications = everyApplication ? 'app_id IS NOT NULL' : `app_id = ANY(${value(appIds)})`;

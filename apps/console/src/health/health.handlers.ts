@@ -58,9 +58,7 @@ export class HealthHandlers {
   }
 
   @Handles(consoleApi.replayDeadLetters)
-  async replay({ params }: ConsoleRequest<Api['replayDeadLetters']>): Promise<
-    RouteReply<Api['replayDeadLetters']>
-  > {
+  async replay({ params }: ConsoleRequest<Api['replayDeadLetters']>): Promise<RouteReply<Api['replayDeadLetters']>> {
     const service = known(params.service);
     let replayed = 0;
     await this.withLetters((letters) => letters.replay(service, () => (replayed += 1)));

@@ -65,7 +65,10 @@ export function addConsoleRoutes(app: NestFastifyApplication): void {
     fastify.route({
       method: route.method,
       url: `/api${route.path}`,
-      handler: (request, reply) => router.respond({ name, route, handle }, request, reply),
+      handler: async (request, reply) => {
+        await router.respond({ name, route, handle }, request, reply);
+        return reply;
+      },
       errorHandler: (error, request, reply) => {
         sendConsoleError(request, reply, error);
       },
@@ -74,14 +77,11 @@ export function addConsoleRoutes(app: NestFastifyApplication): void {
 }
 
 function collectHandlers(app: NestFastifyApplication): ReadonlyMap<ConsoleRoute, Handler> {
-  const handlers = new Map<ConsoleRoute, Handler>();
-  for (const type of app.get<readonly Type<object>[]>(CONSOLE_HANDLERS)) {
-    for (const [route, handle] of handlersOf(app.get(type))) {
-      if (handlers.has(route)) throw new Error(`The route ${route.method} ${route.path} of the console has two handlers.`);
-      handlers.set(route, handle);
-    }
-  }
-  return handlers;
+  const all = app.get<readonly Type<object>[]>(CONSOLE_HANDLERS).flatMap((type) => handlersOf(app.get(type)));
+  const handlers = new Map<ConsoleRoute, Handler>(all);
+  const twice = all.find(([route, handle]) => handlers.get(route) !== handle);
+  if (twice === undefined) return handlers;
+  throw new Error(`The route ${twice[0].method} ${twice[0].path} of the console has two handlers.`);
 }
 
 interface BoundRoute {
@@ -105,14 +105,13 @@ class ConsoleRouter {
     this.#metrics = app.get(Metrics);
   }
 
-  async respond(bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  async respond(bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { route } = bound;
     try {
       const answer = await this.#answer(bound, request, reply);
-      return await reply.send(route.reply.parse(answer));
+      void reply.send(route.reply.parse(answer));
     } catch (error) {
       sendConsoleError(request, reply, error);
-      return reply;
     } finally {
       this.#metrics.httpRequests.observe(
         { method: route.method, route: `/api${route.path}`, status: String(reply.statusCode) },
@@ -143,7 +142,11 @@ class ConsoleRouter {
   }
 
   /** The entry is committed before the act begins. Without it the act is not done. */
-  async #act({ name, route, handle }: BoundRoute, asked: ConsoleRequest, refusal: AppError | undefined): Promise<unknown> {
+  async #act(
+    { name, route, handle }: BoundRoute,
+    asked: ConsoleRequest,
+    refusal: AppError | undefined,
+  ): Promise<unknown> {
     const act = describeAct(name, route, asked);
     if (refusal !== undefined) {
       await this.#audit.refused(act, refusal.errorName);
@@ -183,9 +186,7 @@ class ConsoleRouter {
 
   #cookie(token: string | null): string {
     const flags = `Path=/; HttpOnly; SameSite=Strict${this.#url.isEncrypted ? '; Secure' : ''}`;
-    return token === null
-      ? `${this.#cookieName}=; ${flags}; Max-Age=0`
-      : `${this.#cookieName}=${token}; ${flags}`;
+    return token === null ? `${this.#cookieName}=; ${flags}; Max-Age=0` : `${this.#cookieName}=${token}; ${flags}`;
   }
 }
 
@@ -220,16 +221,24 @@ function parsed(schema: z.ZodType, value: unknown, part: string): never {
   const result = schema.safeParse(value);
   if (result.success) return result.data as never;
   const [issue] = result.error.issues;
-  throw appError('INCORRECT_TYPE', { message: `${issue?.path.join('.') || part}: ${issue?.message ?? 'is malformed'}` });
+  throw appError('INCORRECT_TYPE', {
+    message: `${issue === undefined || issue.path.length === 0 ? part : issue.path.join('.')}: ${issue?.message ?? 'is malformed'}`,
+  });
 }
 
 /** Routes whose body has credentials in this member. */
 const CREDENTIALS: ReadonlySet<string> = new Set(['setPlatform', 'setTextMessageProvider', 'setVendor']);
 
-function describeAct(name: string, { path }: ConsoleRoute, { id, network, params, body, signedIn }: ConsoleRequest): BegunAct {
+function describeAct(
+  name: string,
+  { path }: ConsoleRoute,
+  { id, network, params, body, signedIn }: ConsoleRequest,
+): BegunAct {
   const given = params as Readonly<Record<string, string>>;
   const { appId, ...rest } = given;
-  const isSecretSetting = SECRET_SETTING_NAMES.some((setting) => path.includes('/settings/') && setting === given['name']);
+  const isSecretSetting = SECRET_SETTING_NAMES.some(
+    (setting) => path.includes('/settings/') && setting === given['name'],
+  );
   const isSecret = (member: string) =>
     (member === 'fields' && CREDENTIALS.has(name)) || (member === 'value' && isSecretSetting);
   const address = (body as { address?: unknown }).address;
@@ -241,7 +250,7 @@ function describeAct(name: string, { path }: ConsoleRoute, { id, network, params
     operatorId: signedIn?.id ?? null,
     operatorName: signedIn?.name ?? (typeof address === 'string' ? address : ''),
     appId: appId ?? null,
-    target: Object.values(rest).join(' ') || null,
+    target: Object.keys(rest).length === 0 ? null : Object.values(rest).join(' '),
     change: changeOf(body as Readonly<Record<string, unknown>>, isSecret),
   };
 }

@@ -33,7 +33,9 @@ export function addPageFiles(app: NestFastifyApplication, folder: string): void 
   const html = existsSync(index) ? readFileSync(index, 'utf8') : undefined;
   fastify.get('/assets/:name', (request, reply) => {
     const { name } = request.params as { name: string };
-    return names.has(name) ? sendFile(request, reply, assets, name, names) : reply.code(404).send('There is no such file.');
+    return names.has(name)
+      ? sendFile(request, reply, { folder: assets, name, names })
+      : reply.code(404).send('There is no such file.');
   });
   fastify.get('/*', (_, reply) => sendPage(reply, html));
 }
@@ -41,11 +43,9 @@ export function addPageFiles(app: NestFastifyApplication, folder: string): void 
 function sendFile(
   { headers }: FastifyRequest,
   reply: FastifyReply,
-  folder: string,
-  name: string,
-  names: ReadonlySet<string>,
+  { folder, name, names }: { folder: string; name: string; names: ReadonlySet<string> },
 ): FastifyReply {
-  const accepted = (headers['accept-encoding'] ?? '').toString();
+  const accepted = headers['accept-encoding'] ?? '';
   const variant = ENCODINGS.find(([encoding, ending]) => accepted.includes(encoding) && names.has(`${name}${ending}`));
   if (variant !== undefined) void reply.header('content-encoding', variant[0]);
   return reply

@@ -16,7 +16,10 @@ export interface RequestHead {
 export function refusalOf(head: RequestHead, origins: readonly string[]): string | undefined {
   if (head.fetchSite === undefined) return 'The browser sends no Sec-Fetch-Site header. Use a newer browser.';
   if (head.fetchSite !== 'same-origin') return 'The request comes from another site.';
-  if (head.method === 'GET' || head.method === 'HEAD') return undefined;
+  return head.method === 'GET' || head.method === 'HEAD' ? undefined : refusalOfChange(head, origins);
+}
+
+function refusalOfChange(head: RequestHead, origins: readonly string[]): string | undefined {
   if (head.origin === undefined || !origins.includes(head.origin)) return 'The request comes from another origin.';
   if (head.contentType?.split(';', 1)[0]?.trim().toLowerCase() !== 'application/json')
     return 'The content type must be application/json.';

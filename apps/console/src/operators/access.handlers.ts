@@ -99,9 +99,9 @@ export class AccessHandlers {
   }
 
   @Handles(consoleApi.listMySessions)
-  async listMySessions({ operator }: ConsoleRequest<Api['listMySessions']>): Promise<
-    RouteReply<Api['listMySessions']>
-  > {
+  async listMySessions({
+    operator,
+  }: ConsoleRequest<Api['listMySessions']>): Promise<RouteReply<Api['listMySessions']>> {
     const rows = await this.sessions.listSessions(operator.id);
     return {
       items: rows.map(({ createdAt, usedAt, endsAt, ...row }) => ({
@@ -127,8 +127,7 @@ export class AccessHandlers {
   private async begin(request: SessionRequest, operatorId: string): Promise<Session> {
     const browser: Browser = { network: request.network, name: request.browser };
     request.act = { target: operatorId };
-    if (request.signedIn !== undefined)
-      await this.sessions.endSession(request.signedIn.id, request.signedIn.sessionId);
+    if (request.signedIn !== undefined) await this.sessions.endSession(request.signedIn.id, request.signedIn.sessionId);
     return this.continue(request, await this.signIn.signIn(operatorId, browser));
   }
 

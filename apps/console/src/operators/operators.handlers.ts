@@ -54,36 +54,40 @@ export class OperatorsHandlers {
   }
 
   @Handles(consoleApi.endOperatorSessions)
-  async endSessions({ params }: ConsoleRequest<Api['endOperatorSessions']>): Promise<
-    RouteReply<Api['endOperatorSessions']>
-  > {
+  async endSessions({
+    params,
+  }: ConsoleRequest<Api['endOperatorSessions']>): Promise<RouteReply<Api['endOperatorSessions']>> {
     await this.operators.get({ id: params.operatorId });
     return { ended: await this.sessions.endSessions(params.operatorId) };
   }
 
   @Handles(consoleApi.createOperatorLink)
-  async createLink({ params }: ConsoleRequest<Api['createOperatorLink']>): Promise<
-    RouteReply<Api['createOperatorLink']>
-  > {
+  async createLink({
+    params,
+  }: ConsoleRequest<Api['createOperatorLink']>): Promise<RouteReply<Api['createOperatorLink']>> {
     const row = await this.operators.get({ id: params.operatorId });
     const kind = stateOf(row) === 'invited' ? 'invitation' : 'recovery';
     return { link: await this.signIn.createLink(kind, row.id) };
   }
 
   private async one(id: string): Promise<OneOperator> {
-    const [operator] = await this.shown([await this.operators.get({ id })]);
-    return { operator: operator as Operator };
+    const row = await this.operators.get({ id });
+    return { operator: presentOperator(row, await this.signIn.locks([row.address])) };
   }
 
   private async shown(rows: readonly OperatorRow[]): Promise<Operator[]> {
     const locks = await this.signIn.locks(rows.map(({ address }) => address));
-    return rows.map(({ createdAt, lastSeenAt, ...row }) => ({
-      ...row,
-      grants: [...row.grants],
-      state: stateOf(row),
-      createdAt: createdAt.toISOString(),
-      lastSeenAt: lastSeenAt?.toISOString() ?? null,
-      lockedUntil: locks.get(row.address)?.toISOString() ?? null,
-    }));
+    return rows.map((row) => presentOperator(row, locks));
   }
+}
+
+function presentOperator(row: OperatorRow, locks: ReadonlyMap<string, Date>): Operator {
+  return {
+    ...row,
+    grants: [...row.grants],
+    state: stateOf(row),
+    createdAt: row.createdAt.toISOString(),
+    lastSeenAt: row.lastSeenAt?.toISOString() ?? null,
+    lockedUntil: locks.get(row.address)?.toISOString() ?? null,
+  };
 }

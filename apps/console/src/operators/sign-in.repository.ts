@@ -86,9 +86,9 @@ export class SignInRepository {
     return token;
   }
 
-  listSessions(operatorId: string): Promise<
-    { id: string; createdAt: Date; usedAt: Date; endsAt: Date; network: string; browser: string }[]
-  > {
+  listSessions(
+    operatorId: string,
+  ): Promise<{ id: string; createdAt: Date; usedAt: Date; endsAt: Date; network: string; browser: string }[]> {
     return this.database.query(
       `SELECT id, created_at AS "createdAt", used_at AS "usedAt", network, browser,
               least(ends_at, (used_at + $2::interval)::timestamptz(3)) AS "endsAt"
@@ -127,7 +127,11 @@ export class SignInRepository {
   }
 
   /** Creates a link; earlier ones of the operator, or for the set-up, end. @returns its token and its end */
-  async createLink(kind: LinkKind, operatorId: string | null, seconds: number): Promise<{ token: string; endsAt: Date }> {
+  async createLink(
+    kind: LinkKind,
+    operatorId: string | null,
+    seconds: number,
+  ): Promise<{ token: string; endsAt: Date }> {
     const token = newToken();
     const [row] = await this.database.query<{ endsAt: Date }>(
       `WITH earlier AS (DELETE FROM console.links WHERE operator_id IS NOT DISTINCT FROM $3)

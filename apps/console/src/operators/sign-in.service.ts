@@ -4,7 +4,12 @@ import { Clock } from '#bootstrap';
 import { type AppError, appError } from '#errors';
 import { PasswordHasher } from '#security/passwords';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
-import { ATTEMPT_WINDOW_MS, lockedUntil, MAX_ATTEMPTS_PER_ADDRESS, MAX_ATTEMPTS_PER_NETWORK } from './operator.rules.js';
+import {
+  ATTEMPT_WINDOW_MS,
+  lockedUntil,
+  MAX_ATTEMPTS_PER_ADDRESS,
+  MAX_ATTEMPTS_PER_NETWORK,
+} from './operator.rules.js';
 import { addressKey, OperatorsRepository } from './operators.repository.js';
 import { type Browser, type LinkKind, SignInRepository } from './sign-in.repository.js';
 

@@ -50,6 +50,7 @@ export class PushesHandlers {
       where: objectOf(notification['where']),
       platforms: status.platforms,
       vendors: status.vendors,
+      progress: null,
     };
     return { push };
   }
@@ -74,14 +75,14 @@ function before(cursor: string): JsonObject {
 }
 
 function listed(notification: JsonObject): ListedPush {
-  const { objectId, createdAt, status, devices, platforms } = notification;
+  const { status, devices, platforms } = notification;
   const known = PUSH_STATUSES.find((each) => each === status) ?? 'error';
   const delivered = Object.values(objectOf(platforms)).map((counts) => Number(objectOf(counts)['delivered'] ?? 0));
   const isFound = known === 'done' || known === 'in-queue';
   return {
-    objectId: String(objectId),
+    objectId: textOf(notification['objectId']),
     status: known,
-    createdAt: String(createdAt),
+    createdAt: textOf(notification['createdAt']),
     title: titleOf(objectOf(notification['msg'])),
     targeted: isFound ? Number(devices ?? 0) : null,
     delivered: isFound ? delivered.reduce((sum, each) => sum + each, 0) : null,
@@ -101,6 +102,10 @@ function titleOf(data: JsonObject): string {
 
 function objectOf(value: JsonValue | undefined): JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : '';
 }
 
 function textOrNull(value: JsonValue | undefined): string | null {

@@ -25,7 +25,7 @@ export class RolesHandlers {
     };
     const where = Object.keys(name).length === 0 ? {} : { name };
     const found = await this.find(caller, '_Role', where, { order: 'name', limit: limit + 1 });
-    const items = found.slice(0, limit).map((role) => ({ ...timesOf(role), name: String(role['name']) }));
+    const items = found.slice(0, limit).map((role) => ({ ...timesOf(role), name: textOf(role['name']) }));
     return { items, next: found.length > limit ? (items.at(-1)?.name ?? null) : null };
   }
 
@@ -82,8 +82,7 @@ export class RolesHandlers {
 
   private async role(caller: Caller, objectId: string): Promise<{ role: RoleDetails }> {
     const { object } = await this.rpc.call(objectsRpc.get, { caller, className: '_Role', objectId, returnAcl: true });
-    if (object === null || object['objectId'] === undefined)
-      throw appError('NOT_FOUND', { message: 'There is no such role.' });
+    if (object?.['objectId'] === undefined) throw appError('NOT_FOUND', { message: 'There is no such role.' });
     const [users, roles] = await Promise.all([
       this.members(caller, objectId, '_User'),
       this.members(caller, objectId, '_Role'),
@@ -91,10 +90,10 @@ export class RolesHandlers {
     return {
       role: {
         ...timesOf(object),
-        name: String(object['name']),
+        name: textOf(object['name']),
         ACL: (object['ACL'] ?? {}) as JsonObject,
-        users: users.map((user) => ({ objectId: String(user['objectId']), username: textOrNull(user['username']) })),
-        roles: roles.map((role) => ({ objectId: String(role['objectId']), name: String(role['name']) })),
+        users: users.map((user) => ({ objectId: textOf(user['objectId']), username: textOrNull(user['username']) })),
+        roles: roles.map((role) => ({ objectId: textOf(role['objectId']), name: textOf(role['name']) })),
       },
     };
   }
@@ -118,7 +117,7 @@ export class RolesHandlers {
 
 function timesOf(object: JsonObject): { objectId: string; createdAt: string; updatedAt: string } {
   const [objectId, createdAt, updatedAt] = [object['objectId'], object['createdAt'], object['updatedAt']];
-  return { objectId: String(objectId), createdAt: String(createdAt), updatedAt: String(updatedAt) };
+  return { objectId: textOf(objectId), createdAt: textOf(createdAt), updatedAt: textOf(updatedAt) };
 }
 
 function pointer(className: string, objectId: string): JsonObject {
@@ -133,6 +132,10 @@ function relation(
 ): JsonObject {
   if (ids.length === 0) return {};
   return { [key]: { __op: operation, objects: ids.map((id) => pointer(className, id)) } };
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : '';
 }
 
 function textOrNull(value: JsonValue | undefined): string | null {

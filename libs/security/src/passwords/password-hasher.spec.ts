@@ -73,10 +73,7 @@ describe('a PasswordHasher', { timeout: THREADS_START_MS }, () => {
   it('reports how many jobs wait', async () => {
     const metrics = new Metrics();
     const set = vi.spyOn(metrics.passwordQueue, 'set');
-    const busy = new PasswordHasher(
-      { passwordCost: 4, passwordQueueLimit: 1, passwordConcurrency: 1 },
-      metrics,
-    );
+    const busy = new PasswordHasher({ passwordCost: 4, passwordQueueLimit: 1, passwordConcurrency: 1 }, metrics);
     const jobs = Promise.allSettled(Array.from({ length: 2 }, () => busy.hash('secret')));
     expect(set).toHaveBeenLastCalledWith(1);
     await jobs;
