@@ -126,13 +126,13 @@ module.exports = {
     {
       name: 'rules-are-pure',
       comment:
-        'Rules decide on plain values. They know other rules, rows, types, the types of entities, contracts, errors and objects (without store): no I/O, no package, and not even a type of a repository or a service (put the shape into a *.row.ts or *.types.ts).',
+        'Rules decide on plain values. They know other rules, rows, types, the types of entities, contracts, routes of the console, errors and objects (without store): no I/O, no package, and not even a type of a repository or a service (put the shape into a *.row.ts or *.types.ts).',
       severity: 'error',
       from: { path: String.raw`\.rules\.ts$` },
       to: {
         pathNot: [
           String.raw`\.(?:rules|row|types|entity)\.ts$`,
-          '^libs/(?:contracts|errors)/',
+          '^libs/(?:console-api|contracts|errors)/',
           '^libs/objects/src/(?!store/)',
         ],
       },

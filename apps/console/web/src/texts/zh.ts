@@ -1,7 +1,7 @@
-import type { Texts } from './texts';
+import type { en } from './en';
 
 /** The texts of the page in Chinese. */
-export const zh: Texts = {
+export const zh: typeof en = {
   shell: {
     product: 'Gatepost',
     skip: '跳到页面内容',
