@@ -21,6 +21,7 @@ import { SignInRepository } from './operators/sign-in.repository.js';
 import { PublicUrl, SignInService } from './operators/sign-in.service.js';
 import { PushesHandlers } from './pushes/pushes.handlers.js';
 import { RolesHandlers } from './users/roles.handlers.js';
+import { UsersHandlers } from './users/users.handlers.js';
 
 /** The classes whose methods handle the routes of the API. */
 const HANDLERS: readonly Type[] = [
@@ -33,6 +34,7 @@ const HANDLERS: readonly Type[] = [
   PushesHandlers,
   RolesHandlers,
   TemplatesHandlers,
+  UsersHandlers,
 ];
 
 /** Operators sign in seldom: one hash at a time leaves the processors to the users. */

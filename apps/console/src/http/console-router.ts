@@ -22,16 +22,6 @@ export const CONSOLE_HANDLERS = Symbol('ConsoleHandlers');
 /** Routes whose services do not have the RPCs yet. */
 export const NOT_SERVED: ReadonlySet<string> = new Set([
   'getOverview',
-  'listUsers',
-  'createUser',
-  'getUser',
-  'changeUser',
-  'endUserSession',
-  'sendVerification',
-  'sendPasswordReset',
-  'unlinkAccount',
-  'deleteUsers',
-  'listLockouts',
   'listMessages',
   'getMessage',
   'retryMessage',

@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import { maskedEmail, maskedPhone, readPlace, searchedIn, writePlace } from './user.rules.js';
+
+describe('a cursor', () => {
+  it('holds the place and the total', () => {
+    const [place, total] = [
+      { key: '名@"', objectId: '64f1' },
+      { value: 1_020_000, isExact: false },
+    ];
+    expect(readPlace(writePlace(place, total))).toEqual({ place, total });
+  });
+
+  it.each(['', 'x', 'e30', Buffer.from('["a",1,2]').toString('base64url')])('is refused where it is "%s"', (text) => {
+    expect(() => readPlace(text)).toThrow('after: is no cursor.');
+  });
+});
+
+describe('an operator without users.contact', () => {
+  it('searches usernames and ids only', () => {
+    expect([searchedIn('any', false), searchedIn('username', false), searchedIn('id', false)]).toEqual([
+      'username',
+      'username',
+      'id',
+    ]);
+    expect(() => searchedIn('email', false)).toThrow('users.contact');
+    expect(() => searchedIn('phone', false)).toThrow('users.contact');
+    expect(searchedIn('email', true)).toBe('email');
+  });
+
+  it('sees addresses and numbers masked', () => {
+    expect([maskedEmail('ada@example.com'), maskedEmail(null)]).toEqual(['a…@example.com', null]);
+    expect([maskedPhone('+8613800001234'), maskedPhone(null)]).toEqual(['…1234', null]);
+  });
+});

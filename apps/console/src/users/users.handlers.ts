@@ -1,0 +1,243 @@
+import { Injectable } from '@nestjs/common';
+import { consoleApi, type ListedUser, type RouteQuery, type RouteReply, type UserDetails } from '#console-api';
+import {
+  accountsRpc,
+  emailsRpc,
+  type FoundUser,
+  type JsonObject,
+  type JsonValue,
+  lockoutsRpc,
+  objectsRpc,
+  phoneNumbersRpc,
+  type RpcReply,
+  userSearchRpc,
+} from '#contracts';
+import { appError } from '#errors';
+import { RpcClient } from '#messaging';
+import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { maskedEmail, maskedPhone, readPlace, searchedIn, writePlace } from './user.rules.js';
+
+type Api = typeof consoleApi;
+type OneUser = RouteReply<Api['getUser']>;
+type Described = RpcReply<typeof userSearchRpc.describe>;
+type UserRequest = Pick<ConsoleRequest, 'caller' | 'may'> & { readonly params: { appId: string; userId: string } };
+
+/** Fields that are shown by themselves. */
+const BUILT_IN = new Set([
+  'ACL',
+  'authData',
+  'createdAt',
+  'email',
+  'emailVerified',
+  'mobilePhoneNumber',
+  'mobilePhoneVerified',
+  'objectId',
+  'sessionToken',
+  'updatedAt',
+  'username',
+]);
+/** Fields that other routes change, or nothing. */
+const UNCHANGEABLE = ['authData', 'createdAt', 'objectId', 'password', 'sessionToken', 'updatedAt'];
+
+/** Users of an application. Viewers see addresses and numbers masked, and cannot search for them. */
+@Injectable()
+export class UsersHandlers {
+  constructor(private readonly rpc: RpcClient) {}
+
+  @Handles(consoleApi.listUsers)
+  async list(request: ConsoleRequest<Api['listUsers']>): Promise<RouteReply<Api['listUsers']>> {
+    const mayContact = request.may('users.contact');
+    if (request.query.where !== undefined) request.require('users.contact');
+    const place = request.query.after === undefined ? undefined : readPlace(request.query.after);
+    const search = { ...request.params, ...searchOf(request.query, mayContact), after: place?.place };
+    const { users, next, total } = await this.rpc.call(userSearchRpc.search, search);
+    const all = total ?? place?.total ?? { value: users.length, isExact: false };
+    return {
+      items: users.map((user) => listed(user, mayContact)),
+      next: next === null ? null : writePlace(next, all),
+      total: all,
+    };
+  }
+
+  @Handles(consoleApi.createUser)
+  async create(request: ConsoleRequest<Api['createUser']>): Promise<OneUser> {
+    const { caller, params, body } = request;
+    const { fields, ...account } = body;
+    refuseUnchangeable(fields);
+    const signedUp = { ...(fields as JsonObject), ...(account as JsonObject) };
+    const { user } = await this.rpc.call(accountsRpc.signUp, { caller, fields: signedUp });
+    request.act = { target: user.objectId };
+    return this.user({ ...rightsOf(request), params: { ...params, userId: user.objectId } });
+  }
+
+  @Handles(consoleApi.getUser)
+  get(request: ConsoleRequest<Api['getUser']>): Promise<OneUser> {
+    return this.user(request);
+  }
+
+  @Handles(consoleApi.changeUser)
+  async change(request: ConsoleRequest<Api['changeUser']>): Promise<OneUser> {
+    const { caller, params, body } = request;
+    refuseUnchangeable(body.changes);
+    if ('ACL' in body.changes) request.require('users.acl');
+    const { user } = await this.describe(params);
+    const names = Object.keys(body.changes);
+    request.act = { before: Object.fromEntries(names.map((name) => [name, user[name] ?? null])) };
+    await this.rpc.call(accountsRpc.updateUser, {
+      caller,
+      objectId: params.userId,
+      changes: body.changes as JsonObject,
+      where: { updatedAt: { __type: 'Date', iso: body.updatedAt } },
+      returnNew: false,
+    });
+    return this.user(request);
+  }
+
+  @Handles(consoleApi.endUserSession)
+  async endSession({
+    caller,
+    params,
+  }: ConsoleRequest<Api['endUserSession']>): Promise<RouteReply<Api['endUserSession']>> {
+    await this.rpc.call(accountsRpc.refreshSessionToken, { caller, objectId: params.userId });
+    return {};
+  }
+
+  @Handles(consoleApi.sendVerification)
+  async sendVerification(
+    request: ConsoleRequest<Api['sendVerification']>,
+  ): Promise<RouteReply<Api['sendVerification']>> {
+    const email = textOrNull((await this.describe(request.params)).user['email']);
+    if (email === null) throw appError('EMAIL_MISSING');
+    await this.rpc.call(emailsRpc.requestVerification, { caller: request.caller, body: { email } });
+    return { recipient: email };
+  }
+
+  @Handles(consoleApi.sendPasswordReset)
+  async sendPasswordReset({
+    caller,
+    params,
+  }: ConsoleRequest<Api['sendPasswordReset']>): Promise<RouteReply<Api['sendPasswordReset']>> {
+    const { user } = await this.describe(params);
+    const [email, mobilePhoneNumber] = [textOrNull(user['email']), textOrNull(user['mobilePhoneNumber'])];
+    if (email !== null) {
+      await this.rpc.call(emailsRpc.requestPasswordReset, { caller, body: { email } });
+      return { recipient: email, channel: 'mail' };
+    }
+    if (mobilePhoneNumber === null) throw appError('EMAIL_MISSING');
+    await this.rpc.call(phoneNumbersRpc.requestPasswordReset, { caller, body: { mobilePhoneNumber } });
+    return { recipient: mobilePhoneNumber, channel: 'sms' };
+  }
+
+  @Handles(consoleApi.unlinkAccount)
+  async unlink(request: ConsoleRequest<Api['unlinkAccount']>): Promise<OneUser> {
+    const { caller, params, body } = request;
+    const { linkedAccounts } = await this.describe(params);
+    const account = linkedAccounts.find(({ platform }) => platform === body.platform);
+    if (account === undefined) throw appError('NOT_FOUND', { message: 'The user has no such account.' });
+    request.act = { before: account };
+    const identities = { link: [], unlink: [body.platform], unproven: [] };
+    const update = { caller, objectId: params.userId, changes: {}, identities, returnNew: false };
+    await this.rpc.call(accountsRpc.updateUser, update);
+    return this.user(request);
+  }
+
+  @Handles(consoleApi.deleteUsers)
+  async delete(request: ConsoleRequest<Api['deleteUsers']>): Promise<RouteReply<Api['deleteUsers']>> {
+    const objectIds = [...new Set(request.body.userIds)];
+    request.act = { target: objectIds.join(' ').slice(0, 300) };
+    await this.rpc.call(objectsRpc.remove, { caller: request.caller, className: '_User', objectIds });
+    return { deleted: objectIds.length };
+  }
+
+  @Handles(consoleApi.listLockouts)
+  async listLockouts({ params, query }: ConsoleRequest<Api['listLockouts']>): Promise<RouteReply<Api['listLockouts']>> {
+    const [lockedUntil, userId] = query.after?.split(',', 2) ?? [];
+    const after = lockedUntil === undefined || userId === undefined ? undefined : { lockedUntil, userId };
+    const { limit } = query;
+    const { lockedUsers } = await this.rpc.call(lockoutsRpc.list, { ...params, limit, after });
+    const last = lockedUsers.length < limit ? undefined : lockedUsers.at(-1);
+    return { items: lockedUsers, next: last === undefined ? null : `${last.lockedUntil},${last.userId}` };
+  }
+
+  private describe({ appId, userId }: UserRequest['params']): Promise<Described> {
+    return this.rpc.call(userSearchRpc.describe, { appId, userId });
+  }
+
+  private async user(request: UserRequest): Promise<OneUser> {
+    return { user: shown(await this.describe(request.params), request.may('users.contact')) };
+  }
+}
+
+function searchOf(query: RouteQuery<Api['listUsers']>, mayContact: boolean) {
+  const { text, mode, order, limit, after: _, where, in: field, ...filters } = query;
+  return {
+    text: text === '' ? undefined : text,
+    in: searchedIn(field, mayContact),
+    mode,
+    order,
+    limit,
+    filters,
+    where: where === undefined ? undefined : jsonOf(where),
+  };
+}
+
+function rightsOf(request: ConsoleRequest): Pick<ConsoleRequest, 'caller' | 'may'> {
+  return { caller: request.caller, may: (permission) => request.may(permission) };
+}
+
+/** @throws AppError INCORRECT_TYPE */
+function refuseUnchangeable(fields: Readonly<Record<string, unknown>>): void {
+  const name = UNCHANGEABLE.find((each) => each in fields);
+  if (name !== undefined) throw appError('INCORRECT_TYPE', { message: `${name}: cannot be changed here.` });
+}
+
+/** @throws AppError INVALID_QUERY */
+function jsonOf(text: string): JsonObject {
+  try {
+    return JSON.parse(text) as JsonObject;
+  } catch {
+    throw appError('INVALID_QUERY', { message: 'where: is no JSON.' });
+  }
+}
+
+function listed({ emailVerified, ...user }: FoundUser, mayContact: boolean): ListedUser {
+  return {
+    ...user,
+    emailVerified: emailVerified === true,
+    email: mayContact ? user.email : maskedEmail(user.email),
+    mobilePhoneNumber: mayContact ? user.mobilePhoneNumber : maskedPhone(user.mobilePhoneNumber),
+  };
+}
+
+function shown({ user, hasPassword, roles, linkedAccounts, lockout }: Described, mayContact: boolean): UserDetails {
+  const { lockedUntil, lockedSince, failures, failedLogins } = lockout;
+  const [email, phone] = [textOrNull(user['email']), textOrNull(user['mobilePhoneNumber'])];
+  return {
+    objectId: user.objectId,
+    username: textOrNull(user['username']),
+    email: mayContact ? email : maskedEmail(email),
+    emailVerified: user['emailVerified'] === true,
+    mobilePhoneNumber: mayContact ? phone : maskedPhone(phone),
+    mobilePhoneVerified: user['mobilePhoneVerified'] === true,
+    platforms: linkedAccounts.map(({ platform }) => platform),
+    lockedUntil,
+    createdAt: textOrNull(user['createdAt']) ?? user.updatedAt,
+    updatedAt: user.updatedAt,
+    fields: Object.fromEntries(Object.entries(user).filter(([name]) => !BUILT_IN.has(name))),
+    ACL: (user['ACL'] ?? null) as JsonObject | null,
+    hasPassword,
+    roles,
+    accounts: linkedAccounts,
+    lock: {
+      lockedUntil,
+      lockedSince,
+      failures,
+      failedAt: failedLogins.map(({ at }) => at),
+      doors: failedLogins.map(({ door }) => door ?? 'unknown'),
+    },
+  };
+}
+
+function textOrNull(value: JsonValue | undefined): string | null {
+  return typeof value === 'string' ? value : null;
+}
