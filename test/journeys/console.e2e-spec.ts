@@ -1,0 +1,310 @@
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { ApiClient, appClient, freePorts, signUp, startStandalone, useBrowser, useServer, type Visit } from '#testing';
+
+const PASSWORD = 'four words are enough';
+const ADA = 'ada@example.com';
+const BO = 'bo@example.com';
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+/** A folder for the pictures of README.md and docs/console.md; none are taken without it. */
+const PICTURES = process.env['CONSOLE_PICTURES'];
+
+const server = useServer(async () => startStandalone({ GATEPOST_CONSOLE_PORT: String(await freePorts(1)) }));
+const begin = useBrowser();
+const visits: Visit[] = [];
+/** Every body that the server has sent to a page. */
+const bodies: string[] = [];
+
+async function visit(options: Parameters<typeof begin>[0] = { locale: 'en-GB' }): Promise<Visit> {
+  const one = await begin(options);
+  one.page.on('response', (response) => {
+    response.text().then(
+      (text) => bodies.push(text),
+      () => undefined,
+    );
+  });
+  visits.push(one);
+  return one;
+}
+
+function setUpLink(): string {
+  const link = /Console\s+(\S+)/.exec(server().main.stdout)?.[1];
+  if (link === undefined) throw new Error('the server has printed no link');
+  return link;
+}
+
+const origin = () => new URL(setUpLink()).origin;
+const ofApp = (path: string) => `${origin()}/apps/${server().app.id}/${path}`;
+const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
+
+async function signIn(page: Page, address: string, password: string): Promise<void> {
+  await page.goto(`${origin()}/sign-in`);
+  await page.getByLabel('E-mail address').fill(address);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+async function signedIn(address = ADA, options?: Parameters<typeof begin>[0]): Promise<Page> {
+  const { page } = await visit(options);
+  await signIn(page, address, PASSWORD);
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  return page;
+}
+
+describe('the operator console in a browser', () => {
+  afterAll(() => {
+    expect(visits.flatMap(({ complaints }) => complaints.filter((each) => !each.includes('net::ERR_ABORTED')))).toEqual(
+      [],
+    );
+  });
+
+  it('makes an owner of the printed link within a minute, and of nobody else', async () => {
+    const startedAt = Date.now();
+    const { page, requests } = await visit();
+    await page.goto(setUpLink());
+    await page.getByLabel('Name').fill('Ada Lovelace');
+    await page.getByLabel('E-mail address').fill(ADA);
+    await page.getByLabel('New password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Create the owner' }).click();
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    expect(Date.now() - startedAt).toBeLessThan(60_000);
+    expect(requests.map((request) => new URL(request.url()).origin)).not.toContainEqual(
+      expect.not.stringMatching(origin()),
+    );
+
+    const late = await visit();
+    await late.page.goto(setUpLink());
+    await late.page.getByText('The link has expired, or it was already used').waitFor();
+  });
+
+  it('answers alike to a wrong password and an unknown address, and refuses a seventh attempt', async () => {
+    const { page } = await visit();
+    for (const address of [ADA, 'eve@example.com']) {
+      await signIn(page, address, 'not the password');
+      await page.getByText('The e-mail address or the password is wrong.').waitFor();
+    }
+    for (let attempt = 0; attempt < 6; attempt += 1) {
+      const answer = page.waitForResponse(/\/api\/sign-in$/);
+      await signIn(page, 'mallory@example.com', 'not the password');
+      expect((await answer).status()).toBe(400);
+    }
+    await signIn(page, 'mallory@example.com', 'not the password');
+    await page.getByText('Too many attempts.').waitFor();
+  });
+
+  it('creates an application', async () => {
+    const page = await signedIn();
+    await page.goto(`${origin()}/apps`);
+    await page.getByRole('button', { name: 'New application' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('Second shop');
+    await page.getByRole('dialog').getByLabel('Application id').fill('second-shop');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.waitForURL(/\/apps\/second-shop\//);
+    await page.getByRole('button', { name: /now Second shop/ }).waitFor();
+  });
+
+  it('shows an invited support person what the role allows, and nothing else', async () => {
+    const page = await signedIn();
+    await page.goto(`${origin()}/operators`);
+    await page.getByRole('button', { name: 'Invite an operator' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('Bo');
+    await dialog.getByLabel('E-mail address').fill(BO);
+    await dialog.getByLabel('Second shop').selectOption('support');
+    await dialog.getByRole('button', { name: 'Invite an operator' }).click();
+    const link = (await page.locator('[data-link]').textContent()) ?? '';
+
+    const { page: theirs } = await visit();
+    await theirs.goto(link);
+    await theirs.getByLabel('New password').fill(PASSWORD);
+    await theirs.getByRole('button', { name: 'Begin' }).click();
+    const menu = theirs.getByRole('navigation', { name: 'Pages' });
+    await menu.getByRole('link', { name: 'Settings' }).waitFor();
+    expect(await menu.getByRole('link', { name: 'Operators' }).count()).toBe(0);
+    await theirs.goto(`${origin()}/operators`);
+    await theirs.getByText('You have no permission for this').waitFor();
+    await theirs.goto(`${origin()}/apps/second-shop/settings?tab=keys`);
+    await theirs.getByText('Master key', { exact: true }).waitFor();
+    expect(await theirs.getByRole('button', { name: 'Replace keys' }).count()).toBe(0);
+    await theirs.goto(ofApp('settings'));
+    await theirs.getByText('The object does not exist, or you have no role for its application.').first().waitFor();
+  });
+
+  it('changes a setting at once, and undoes it', async () => {
+    const page = await signedIn();
+    await page.goto(ofApp('settings'));
+    const flag = page.getByRole('switch', { name: /^hideContact/ });
+    await flag.click({ force: true });
+    await page.getByText('Saved.').waitFor();
+    await expect.poll(() => flag.isChecked()).toBe(true);
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('The former value is back.').waitFor();
+    await expect.poll(() => flag.isChecked()).toBe(false);
+  });
+
+  it('keeps what was typed while the session was over', async () => {
+    const page = await signedIn();
+    await page.goto(ofApp('settings'));
+    const field = page.getByLabel('mailLanguage');
+    await field.fill('zh-CN');
+    await page.context().clearCookies();
+    await page.getByRole('button', { name: 'Save' }).click();
+    const dialog = page.getByRole('dialog', { name: 'The session is over' });
+    await dialog.locator('input[type=password]').fill(PASSWORD);
+    await dialog.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('Saved.').waitFor();
+    await page.reload();
+    await expect.poll(() => field.inputValue()).toBe('zh-CN');
+  });
+
+  it('finds a user by the begin of each identifier, and keeps an address out of the URL', async () => {
+    const api = appClient(server());
+    const found = await signUp(api, { username: 'zoe-one', email: 'zoe@example.com' });
+    await signUp(api, { username: 'yan-two' });
+    const page = await signedIn();
+    await page.goto(ofApp('users'));
+    const search = page.getByLabel('Search', { exact: true });
+    const rows = page.getByRole('table', { name: 'Users' }).getByRole('link');
+    for (const text of ['zoe-', 'zoe@exa', found.id]) {
+      await search.fill(text);
+      await expect.poll(() => rows.allTextContents()).toEqual(['zoe-one']);
+      expect(page.url().includes('zoe%40')).toBe(false);
+    }
+    await search.fill('zoe-');
+    await page.waitForURL(/q=zoe-/);
+    await page.reload();
+    await expect.poll(() => rows.allTextContents()).toEqual(['zoe-one']);
+    await search.fill('nothing begins like this');
+    await page.getByText('No user matches').waitFor();
+  });
+
+  it('changes a field of a user and undoes it, but never what another has changed since', async () => {
+    const { id } = await signUp(appClient(server()), { username: 'ren-one' });
+    const page = await signedIn();
+    const name = () => page.getByLabel('User name');
+    const saveAs = async (text: string) => {
+      await name().fill(text);
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await page.getByText('Saved.').last().waitFor();
+    };
+    await page.goto(ofApp(`users/${id}`));
+    await saveAs('ren-two');
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('The former value is back.').waitFor();
+    await expect.poll(() => name().inputValue()).toBe('ren-one');
+
+    const other = await signedIn();
+    await other.goto(ofApp(`users/${id}`));
+    await name().fill('mine');
+    await other.getByLabel('User name').fill('theirs');
+    await other.getByRole('button', { name: 'Save', exact: true }).click();
+    await other.getByText('Saved.').waitFor();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Another operator has changed this user meanwhile').waitFor();
+    await page.getByRole('cell', { name: 'theirs', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Save what I typed' }).click();
+    await page.getByText('Saved.').last().waitFor();
+    await expect.poll(() => name().inputValue()).toBe('mine');
+    await other.getByRole('button', { name: 'Undo' }).click();
+    await other.getByText('The object has changed since, so nothing was written.').waitFor();
+  });
+
+  it('replaces the application key, keeps the old one for a while, and revokes it', async () => {
+    const { app, baseUrls } = server();
+    const meStatus = async (appKey: string) =>
+      (await ApiClient.forApp(baseUrls[0] ?? '', { ...app, appKey }).get('/1.1/users/me')).body['code'];
+    const isAccepted = async (appKey: string) => (await meStatus(appKey)) !== 401;
+    const page = await signedIn();
+    await page.goto(ofApp('settings?tab=keys'));
+    await page.getByRole('button', { name: 'Replace keys' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Replace keys' });
+    await dialog.getByLabel('Master key').uncheck();
+    await dialog.getByLabel('Application key').check();
+    await dialog.getByRole('button', { name: 'Replace keys' }).click();
+    await page.getByText('The new keys count.').waitFor();
+    const shown = page.locator('code').first();
+    await expect.poll(() => shown.textContent()).not.toBe(app.appKey);
+    const newKey = (await shown.textContent()) ?? '';
+    expect([await isAccepted(newKey), await isAccepted(app.appKey)]).toEqual([true, true]);
+
+    await page.getByRole('button', { name: 'Revoke the old keys' }).click();
+    const confirmation = page.getByRole('dialog', { name: 'Revoke the old keys' });
+    await confirmation.getByLabel(/to confirm/).fill(app.id);
+    await confirmation.getByRole('button', { name: 'Revoke the old keys' }).click();
+    await page.getByText('The old keys are revoked.').waitFor();
+    await expect.poll(() => isAccepted(app.appKey)).toBe(false);
+    expect(await isAccepted(newKey)).toBe(true);
+  });
+
+  it('has each act in the audit log', async () => {
+    const page = await signedIn();
+    await page.goto(`${origin()}/audit`);
+    for (const act of ['Keys replaced', 'Old keys revoked', 'Setting changed', 'Operator invited'])
+      await page.getByRole('button', { name: act }).first().waitFor();
+  });
+
+  it('has shown the master key to no page', () => {
+    expect(bodies.length).toBeGreaterThan(100);
+    expect(bodies.filter((body) => body.includes(server().app.masterKey))).toEqual([]);
+  });
+});
+
+const PAGES = ['users', 'lockouts', 'settings', 'settings?tab=keys', 'permissions', 'roles', 'pushes', 'templates'];
+const LOOKS = [
+  { colorScheme: 'light', locale: 'en-GB', width: 1280 },
+  { colorScheme: 'dark', locale: 'zh-CN', width: 320 },
+  { colorScheme: 'light', locale: 'zh-CN', width: 390 },
+  { colorScheme: 'dark', locale: 'en-GB', width: 1920 },
+] as const;
+
+describe.each(LOOKS)('the pages in $colorScheme, $locale, $width px wide', ({ colorScheme, locale, width }) => {
+  it('are accessible, and need no second scroll bar', async () => {
+    const options = { colorScheme, viewport: { width, height: 900 }, reducedMotion: 'reduce' } as const;
+    const { page } = await visit({ ...options, locale });
+    await page.goto(`${origin()}/sign-in`);
+    await expectAccessible(page, 'sign-in');
+    await page.locator('input[type=email]').fill(ADA);
+    await page.locator('input[type=password]').fill(PASSWORD);
+    await page.locator('button[type=submit]').click();
+    await page.waitForURL(/\/apps\//);
+    const deployment = ['apps', 'health', 'audit', 'operators', 'profile'].map((path) => `${origin()}/${path}`);
+    for (const url of [...PAGES.map(ofApp), ...deployment]) {
+      await page.goto(url, { waitUntil: 'networkidle' });
+      await expectAccessible(page, url);
+      await picture(page, `${url.split(/[/?=]/).at(-1) ?? ''}-${width}-${colorScheme}`);
+    }
+  }, 120_000);
+});
+
+async function expectAccessible(page: Page, name: string): Promise<void> {
+  await heading(page, /./).waitFor();
+  await page.evaluate(AXE);
+  const found = await page.evaluate(async (tags) => {
+    const { axe } = globalThis as unknown as { axe: { run: (node: unknown, options: object) => Promise<Findings> } };
+    const { document, innerWidth } = globalThis as unknown as BrowserParts;
+    const { violations } = await axe.run(document, { runOnly: tags });
+    const tooWide = document.documentElement.scrollWidth - innerWidth;
+    return [
+      ...violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`),
+      ...(tooWide > 0 ? [`${tooWide} px too wide`] : []),
+    ];
+  }, WCAG);
+  expect(found, name).toEqual([]);
+}
+
+interface Findings {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly target: string[] }[] }[];
+}
+/** What the browser has; the tests are compiled without its types. */
+interface BrowserParts {
+  readonly document: { readonly documentElement: { readonly scrollWidth: number } };
+  readonly innerWidth: number;
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (PICTURES !== undefined) await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+}
