@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { consoleApi, type ConsoleRoute, permissionsFor, ROLES, type Role } from '#console-api';
+import { consoleApi, type ConsoleRoute, NOT_SERVED, permissionsFor, type Role, ROLES } from '#console-api';
 import * as contracts from '#contracts';
 import type { RpcContract } from '#contracts';
 import { appError, type ErrorName } from '#errors';
-import { NOT_SERVED } from '../src/http/console-router.js';
 import { PASSWORD, TestConsole, type Visitor } from './console-service.js';
 
 const OWN = 'shop';

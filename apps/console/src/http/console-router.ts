@@ -2,7 +2,7 @@ import { HttpException, Logger, type Type } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { ALL_APPLICATIONS, consoleApi, type ConsoleRoute, permissionsFor } from '#console-api';
+import { ALL_APPLICATIONS, consoleApi, type ConsoleRoute, NOT_SERVED, permissionsFor } from '#console-api';
 import { SECRET_SETTING_NAMES } from '#contracts';
 import { AppError, appError, toAppError } from '#errors';
 import { Metrics, reportError } from '#observability';
@@ -18,25 +18,6 @@ const logger = new Logger('Console');
 
 /** DI token of the classes whose methods handle the routes, `readonly Type[]`. */
 export const CONSOLE_HANDLERS = Symbol('ConsoleHandlers');
-
-/** Routes whose services do not have the RPCs yet. */
-export const NOT_SERVED: ReadonlySet<string> = new Set([
-  'getOverview',
-  'listMessages',
-  'getMessage',
-  'retryMessage',
-  'retryDeadMessages',
-  'previewTemplate',
-  'sendTestMail',
-  'countPushTargets',
-  'previewPush',
-  'listDevices',
-  'listConnectedDevices',
-  'getDevice',
-  'changeDevice',
-  'deleteDevices',
-  'lookAtDeadLetters',
-]);
 
 type Handler = ReturnType<typeof handlersOf>[number][1];
 
