@@ -2,7 +2,7 @@ import { Controller } from '@nestjs/common';
 import { deliveriesRpc, type RpcData, type RpcReply, type ShownDelivery } from '#contracts';
 import { appError } from '#errors';
 import { RpcHandler } from '#messaging';
-import { DeliveryLogRepository } from './deliveries.repository.js';
+import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliverySender } from './delivery-sender.js';
 import type { LoggedRow } from './delivery.rules.js';
 

@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
 import { Readiness } from '#observability';
 import { DeliveriesController } from './deliveries.controller.js';
-import { DeliveriesRepository, DeliveryLogRepository } from './deliveries.repository.js';
+import { DeliveriesRepository } from './deliveries.repository.js';
+import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliveriesService } from './deliveries.service.js';
 import { DeliverySender } from './delivery-sender.js';
 

@@ -1,18 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import type { Repository, SelectQueryBuilder } from 'typeorm';
-import type { deliveriesRpc, RpcData, RpcReply } from '#contracts';
 import type { Tx } from '#database';
 import { currentTraceparent } from '#observability';
 import type { MailLimit } from '../mail.config.js';
 import { MailDatabase } from '../mail.database.js';
-import { DeliveryEntity } from './delivery.entity.js';
-import type { ChannelName, ClaimedRow, LoggedRow, QueuedRow, Settlement } from './delivery.rules.js';
+import type { ChannelName, ClaimedRow, QueuedRow, Settlement } from './delivery.rules.js';
 
 /** From the clock of the database, so that all processes use the same window. */
 const WINDOW_START = 'to_timestamp(floor(extract(epoch FROM now()) / $3) * $3)';
 
-const WAITING = `status IN ('queued', 'failed')`;
+/** The condition of deliveries that are not settled. */
+export const WAITING = `status IN ('queued', 'failed')`;
 const POSTPONED_AT_ONCE = 1_000;
 /** Retries end after this time, even if the link is valid for longer. */
 const MAX_RETRY_TIME = `interval '48 hours'`;
@@ -210,126 +207,3 @@ const CLAIM = `
    WHERE d.id = due.id
   RETURNING d.id, lease, app_id AS "appId", kind, recipient, sealed_content AS "sealedContent", attempts,
             created_at AS "createdAt", expires_at AS "expiresAt", expires_at <= now() AS "isExpired", traceparent`;
-
-const MAX_COUNTED = 10_000;
-
-type ListRequest = RpcData<typeof deliveriesRpc.list>;
-type DeliveryFilters = Omit<ListRequest, 'limit' | 'after' | 'counts'>;
-type StatusCounts = NonNullable<RpcReply<typeof deliveriesRpc.list>['counts']>;
-
-function withFilters(
-  query: SelectQueryBuilder<DeliveryEntity>,
-  { appId, status, recipient, kind, channel, userId, from, to }: DeliveryFilters,
-): SelectQueryBuilder<DeliveryEntity> {
-  const equal = Object.entries({ appId, status, recipient, kind, channel, userId }).filter(
-    ([, value]) => value !== undefined,
-  );
-  query.where(Object.fromEntries(equal));
-  if (from !== undefined) query.andWhere('delivery.createdAt >= :from', { from });
-  if (to !== undefined) query.andWhere('delivery.createdAt < :to', { to });
-  return query;
-}
-
-/** The columns that operators see: all but the content and the lease. */
-const LOGGED: readonly (keyof LoggedRow & keyof DeliveryEntity)[] = [
-  'id',
-  'appId',
-  'channel',
-  'kind',
-  'recipient',
-  'userId',
-  'status',
-  'attempts',
-  'attemptLog',
-  'lastError',
-  'createdAt',
-  'expiresAt',
-  'nextAttemptAt',
-  'settledAt',
-];
-const REVIVED = `status = 'queued', attempts = 0, lease = NULL, next_attempt_at = now(), settled_at = NULL,
-  give_up_at = LEAST(expires_at, now() + interval '48 hours')`;
-const REVIVABLE = `status = 'dead' AND expires_at > now() AND sealed_content IS NOT NULL`;
-const RETRIED_AT_ONCE = 1_000;
-
-/** Lists deliveries for operators, and revives dead ones. */
-@Injectable()
-export class DeliveryLogRepository {
-  readonly #columns: string;
-
-  constructor(
-    @InjectRepository(DeliveryEntity, 'mail') private readonly deliveries: Repository<DeliveryEntity>,
-    private readonly database: MailDatabase,
-  ) {
-    const { columns } = deliveries.metadata;
-    const logged = columns.filter(({ propertyName }) => LOGGED.some((name) => name === propertyName));
-    this.#columns = logged.map(({ databaseName, propertyName }) => `${databaseName} AS "${propertyName}"`).join(', ');
-  }
-
-  list({ limit, after, ...filters }: DeliveryFilters & Pick<ListRequest, 'limit' | 'after'>): Promise<LoggedRow[]> {
-    const found = withFilters(this.#select(), filters).limit(limit);
-    if (after !== undefined) found.andWhere('(delivery.createdAt, delivery.id) < (:createdAt, :id)', after);
-    return found.orderBy('delivery.createdAt', 'DESC').addOrderBy('delivery.id', 'DESC').getRawMany<LoggedRow>();
-  }
-
-  /** The number of deliveries by status among the newest that the other filters select. */
-  async countByStatus({ status: _, ...filters }: DeliveryFilters): Promise<StatusCounts> {
-    const some = withFilters(this.deliveries.createQueryBuilder('delivery'), filters)
-      .select('delivery.status', 'status')
-      .orderBy('delivery.createdAt', 'DESC')
-      .addOrderBy('delivery.id', 'DESC')
-      .limit(MAX_COUNTED + 1);
-    const rows = await some.getRawMany<{ status: LoggedRow['status'] }>();
-    const byStatus: Partial<Record<LoggedRow['status'], number>> = {};
-    for (const { status } of rows.slice(0, MAX_COUNTED)) byStatus[status] = (byStatus[status] ?? 0) + 1;
-    return { byStatus, isExact: rows.length <= MAX_COUNTED };
-  }
-
-  find(id: string): Promise<LoggedRow | undefined> {
-    return this.#select().where({ id }).getRawOne<LoggedRow>();
-  }
-
-  /** @returns undefined if the delivery is not dead or has expired */
-  async revive(id: string): Promise<LoggedRow | undefined> {
-    const [row] = await this.database.query<LoggedRow>(
-      `UPDATE mail.deliveries SET ${REVIVED} WHERE id = $1 AND ${REVIVABLE} RETURNING ${this.#columns}`,
-      [id],
-    );
-    return row;
-  }
-
-  /** @returns how many deliveries were revived; more may be left */
-  async reviveSome(appId: string | undefined): Promise<number> {
-    const revived = await this.database.query(
-      `UPDATE mail.deliveries SET ${REVIVED} WHERE id IN (
-         SELECT id FROM mail.deliveries WHERE ${REVIVABLE} AND ($1::text IS NULL OR app_id = $1)
-          ORDER BY created_at LIMIT ${RETRIED_AT_ONCE} FOR UPDATE SKIP LOCKED)
-       RETURNING id`,
-      [appId],
-    );
-    return revived.length;
-  }
-
-  /** @returns a waiting delivery that has sealed content */
-  async findSealed(): Promise<Pick<ClaimedRow, 'id' | 'sealedContent'> | undefined> {
-    const [row] = await this.database.query<Pick<ClaimedRow, 'id' | 'sealedContent'>>(
-      `SELECT id, sealed_content AS "sealedContent" FROM mail.deliveries
-        WHERE ${WAITING} AND sealed_content IS NOT NULL LIMIT 1`,
-    );
-    return row;
-  }
-
-  /** @returns for each channel and status with waiting deliveries: their number, and the age of the oldest in seconds */
-  waiting(): Promise<{ channel: string; status: string; count: number; seconds: number }[]> {
-    return this.database.query(
-      `SELECT channel, status, count(*)::int AS count, extract(epoch FROM now() - min(created_at))::float AS seconds
-         FROM mail.deliveries WHERE ${WAITING} GROUP BY channel, status`,
-    );
-  }
-
-  /** Raw rows: an entity would have a property for each column, also for those that are not selected. */
-  #select(): SelectQueryBuilder<DeliveryEntity> {
-    const query = this.deliveries.createQueryBuilder('delivery').select([]);
-    return LOGGED.reduce((selected, name) => selected.addSelect(`delivery.${name}`, name), query);
-  }
-}

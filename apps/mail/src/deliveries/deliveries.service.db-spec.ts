@@ -6,7 +6,8 @@ import { Sealer } from '#security';
 import { mailModule } from '../../test/mail-module.js';
 import { MailDatabase } from '../mail.database.js';
 import { DeliveriesController } from './deliveries.controller.js';
-import { DeliveriesRepository, DeliveryLogRepository } from './deliveries.repository.js';
+import { DeliveriesRepository } from './deliveries.repository.js';
+import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliveriesService } from './deliveries.service.js';
 import { DeliverySender } from './delivery-sender.js';
 

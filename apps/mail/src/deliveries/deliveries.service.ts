@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { Tx } from '#database';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
-import { DeliveriesRepository, DeliveryLogRepository, type OutdatedDeliveries } from './deliveries.repository.js';
+import { DeliveriesRepository, type OutdatedDeliveries } from './deliveries.repository.js';
+import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliverySender } from './delivery-sender.js';
 import { contentContext, type NewDelivery } from './delivery.rules.js';
 

@@ -6,7 +6,8 @@ import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import { eventually, unique } from '#testing';
 import { mailModule, openMailModule } from '../../test/mail-module.js';
-import { DeliveriesRepository, DeliveryLogRepository } from '../deliveries/deliveries.repository.js';
+import { DeliveriesRepository } from '../deliveries/deliveries.repository.js';
+import { DeliveryLogRepository } from '../deliveries/delivery-log.repository.js';
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
 import { DeliverySender } from '../deliveries/delivery-sender.js';
 import { MailComposer } from '../mails/mail.channels.js';
@@ -81,7 +82,7 @@ describe('the templates of mails', () => {
       const expected = expect.objectContaining({
         errorName: 'INCORRECT_TYPE',
         message: expect.stringMatching(message) as string,
-      });
+      }) as unknown;
       await expect(controller.preview({ ...place(), parts })).rejects.toEqual(expected);
       await expect(controller.sendTest({ ...place(), parts, to: 'op@example.com' })).rejects.toEqual(expected);
     });
