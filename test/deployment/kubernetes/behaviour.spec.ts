@@ -40,7 +40,7 @@ describe.each(overlays)('in %s', (overlay) => {
   });
 
   it('every service is asked whether it started, lives and can serve', () => {
-    expect(services).toHaveLength(7);
+    expect(services).toHaveLength(8);
     for (const { container } of services) {
       const paths = [container.startupProbe, container.livenessProbe, container.readinessProbe].map(
         (probe) => probe?.httpGet?.path,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, freePorts, newDatabase, newFolder, newNamespace, TestProcess, testRun } from '#testing';
 import { Manifests, type Workload } from './manifests.js';
 
-/** Six processes that start at once, on a machine that may have other things to do. */
+/** Eight processes that start at once, on a machine that may have other things to do. */
 const READY_TIMEOUT_MS = 180_000;
 const TEST_TIMEOUT_MS = 240_000;
 
@@ -83,7 +83,12 @@ describe('with the environment of the manifests', () => {
       for (const [index, workload] of services.entries()) {
         ports.set(workload.name, first + index);
         // Draining is for pods: a test need not wait.
-        const local = { GATEPOST_PORT: String(first + index), GATEPOST_HOST: '127.0.0.1', GATEPOST_DRAIN_SECONDS: '0' };
+        const [port, host] = [String(first + index), '127.0.0.1'];
+        const listener =
+          workload.name === 'console'
+            ? { GATEPOST_CONSOLE_PORT: port, GATEPOST_CONSOLE_HOST: host }
+            : { GATEPOST_PORT: port, GATEPOST_HOST: host };
+        const local = { ...listener, GATEPOST_DRAIN_SECONDS: '0' };
         processes.set(workload.name, start(workload, local));
       }
       for (const workload of services)
