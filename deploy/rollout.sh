@@ -8,7 +8,8 @@ Usage: sh deploy/rollout.sh [service...]
 
 Brings the databases up to date, then replaces the containers of each service (all of them, unless named) by new ones of
 what was built and configured last: starts as many beside the old ones, waits until they are healthy, and stops the old
-ones. It stops at the first failure; the old containers then serve on.
+ones. It stops at the first failure; the old containers then serve on. The console, whose published port only one container
+can have, is left alone: docker compose up -d --no-deps console
 
 Build first: docker compose build
 
