@@ -6,7 +6,7 @@ let console: TestConsole;
 let owner: Visitor;
 
 beforeAll(async () => {
-  console = await TestConsole.start();
+  console = await TestConsole.start({ GATEPOST_TRUSTED_PROXIES: '127.0.0.1' });
 });
 afterAll(() => console.stop());
 
@@ -79,8 +79,8 @@ describe('an invitation', () => {
 
 describe('signing in', () => {
   const address = 'bo@example.com';
-  const attempt = (password: string, as = address) =>
-    console.visitor().call(consoleApi.signIn, { body: { address: as, password } });
+  const attempt = (password: string, as = address, headers = {}) =>
+    console.visitor().call(consoleApi.signIn, { body: { address: as, password }, headers });
 
   it('answers the same for an unknown address and a wrong password', async () => {
     const [wrong, unknown] = [await attempt('wrong password'), await attempt('wrong password', 'x@example.com')];
@@ -107,6 +107,20 @@ describe('signing in', () => {
     const { body } = await owner.call(consoleApi.listOperators);
     const { items } = body as { items: { address: string; lockedUntil: string | null }[] };
     expect(items.find((each) => each.address === address)?.lockedUntil).not.toBeNull();
+    await console.database.query('DELETE FROM console.attempts');
+  });
+
+  it('counts all addresses of an IPv6 /64 network as one client', async () => {
+    const from = (index: number) => `2001:db8:0:${index < 40 ? 1 : 2}::${index.toString(16)}`;
+    const answers = [];
+    for (let index = 1; index <= 41; index += 1)
+      answers.push(await attempt('wrong password', `${index}@example.com`, { 'x-forwarded-for': from(index) }));
+    const names = answers.map(({ body: { name } }) => name);
+    expect(names.slice(0, 39)).toEqual([
+      ...Array<string>(30).fill('PASSWORD_MISMATCH'),
+      ...Array<string>(9).fill('TOO_MANY_REQUESTS'),
+    ]);
+    expect(names.slice(39)).toEqual(['PASSWORD_MISMATCH', 'PASSWORD_MISMATCH']);
     await console.database.query('DELETE FROM console.attempts');
   });
 });

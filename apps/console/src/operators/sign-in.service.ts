@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
+import { clientNetworkOf } from '#admission';
 import { Clock } from '#bootstrap';
 import { type AppError, appError } from '#errors';
 import { PasswordHasher } from '#security/passwords';
@@ -70,8 +71,8 @@ export class SignInService {
    * @returns the id of the operator
    * @throws AppError PASSWORD_MISMATCH, or TOO_MANY_REQUESTS with the seconds until the next attempt
    */
-  async checkPassword(address: string, password: string, network: string): Promise<string> {
-    const ofNetwork = await this.reserve(networkKey(network), MAX_ATTEMPTS_PER_NETWORK);
+  async checkPassword(address: string, password: string, clientAddress: string): Promise<string> {
+    const ofNetwork = await this.reserve(`network:${clientNetworkOf(clientAddress)}`, MAX_ATTEMPTS_PER_NETWORK);
     const ofAddress = await this.reserve(attemptKey(address), MAX_ATTEMPTS_PER_ADDRESS);
     const known = await this.operators.credentials(address);
     const isRight =
@@ -135,8 +136,4 @@ export class SignInService {
 /** A hash: operators sometimes type a password into the field of the address. */
 function attemptKey(address: string): string {
   return `address:${createHash('sha256').update(addressKey(address)).digest('base64url')}`;
-}
-
-function networkKey(network: string): string {
-  return `network:${network}`;
 }
