@@ -16,6 +16,8 @@ const OLDEST: Readonly<Record<string, { readonly needed: string; readonly mainta
 };
 
 const { standalone, ...services } = selfReportRpc;
+/** Services that a deployment can leave out. */
+const OPTIONAL = new Set(['console']);
 type ServerReport = ProcessReport['servers'][number];
 
 /** The replies of the processes of one service. */
@@ -32,7 +34,7 @@ interface DeploymentState {
   readonly findings: readonly Finding[];
 }
 
-/** Requests a report from every process that answers RPCs. @param silent collects the services without any answer */
+/** Requests a report from every process that answers RPCs. @param silent collects the needed services without any answer */
 export async function examineDeployment(
   rpc: RpcClient,
   deployment: Deployment,
@@ -44,7 +46,7 @@ export async function examineDeployment(
     const [service = ''] = contract.pattern.split('.', 1);
     const replies = await callReplicas(rpc, deployment, contract).catch((error: unknown) => {
       if (!(error instanceof SilentServiceError)) throw error;
-      silent.add(service);
+      if (!OPTIONAL.has(service)) silent.add(service);
     });
     if (replies !== undefined) asked.push({ service, reports: replies.answers, expected: replies.expected });
   }
