@@ -20,10 +20,12 @@ const CREW = '6b02625d8e18f8e2bdc8a191';
 export const INSTALLATION = '6b02625dc8918f0765d315a6';
 export const NOTIFICATION = '6b02625eee0c91ceb0a94754';
 export const MAILED = 'grace@example.com';
+const OPERATOR = '0c1c5a3f-3f0e-4a52-9d3f-8d110b6f3c0e';
 
 const FOR_ALL = { '*': { read: true, write: true } };
 /** Times that must still be in the future when the test runs. */
 const FAR = '2100-01-01T00:00:00Z';
+const AT = '2026-11-22T03:00:00Z';
 const APP = { app_id: EARLIER_APP.id };
 
 /** An index of custom fields, and a slow query. */
@@ -34,6 +36,14 @@ const INDEX_ROWS = [
 
 /** By schema, in an order that foreign keys accept. A new table needs a row here. */
 const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
+  console: [
+    { table: 'operators', values: { id: OPERATOR, address: 'operator@example.com' } },
+    { table: 'grants', values: { operator_id: OPERATOR, app_id: EARLIER_APP.id, role: 'support' } },
+    { table: 'sessions', values: { operator_id: OPERATOR, ends_at: FAR } },
+    { table: 'links', values: { operator_id: OPERATOR, kind: 'recovery', ends_at: FAR } },
+    { table: 'attempts', values: { key: 'network:192.0.2.1', times: [AT] } },
+    { table: 'audit', values: { operator_id: OPERATOR, way: 'console', outcome: 'done' } },
+  ],
   accounts: [
     {
       table: 'applications',
@@ -170,7 +180,6 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
   ],
 };
 
-const AT = '2026-11-22T03:00:00Z';
 const BY_TYPE: Readonly<Record<string, unknown>> = {
   bool: true,
   bytea: '\\x0102',

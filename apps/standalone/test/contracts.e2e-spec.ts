@@ -5,6 +5,9 @@ import { InProcessTransport } from '#messaging';
 import { testRun } from '#testing';
 import { AccountsModule } from '../../accounts/src/accounts.module.js';
 import { AuthLinkingModule } from '../../auth-linking/src/auth-linking.module.js';
+import { consoleConfig, consoleEnvironment } from '../../console/src/console.config.js';
+import { ConsoleModule } from '../../console/src/console.module.js';
+import { createConsoleServer, prepareConsoleServer } from '../../console/src/http-server.js';
 import { gatewayConfig, gatewayEnvironment } from '../../gateway/src/gateway.config.js';
 import { GatewayModule } from '../../gateway/src/gateway.module.js';
 import { createHttpServer, prepareHttpServer } from '../../gateway/src/http-server.js';
@@ -95,6 +98,7 @@ describe('the contracts', () => {
     };
     const environment = { DATABASE_URL: testRun().databaseUrl, GATEPOST_SECRET: SECRET.reveal() };
     const push = pushDeliveryConfig(pushDeliveryEnvironment.parse(environment));
+    const console = consoleConfig(consoleEnvironment.parse({ ...environment, NODE_ENV: 'test' }));
     running.push(
       await startService({
         name: 'accounts',
@@ -128,6 +132,15 @@ describe('the contracts', () => {
         imports: [PushDeliveryModule.forRoot(push, { deviceQueues: 'postgresql' })],
         env,
         transport: () => new RecordingTransport('push-delivery', handled),
+      }),
+      await startService({
+        name: 'console',
+        serves: ['console'],
+        imports: [ConsoleModule.forRoot(console, null)],
+        env,
+        transport: () => new RecordingTransport('console', handled),
+        http: createConsoleServer(console),
+        prepare: prepareConsoleServer,
       }),
       await startService({
         name: 'gateway',
