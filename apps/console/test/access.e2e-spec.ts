@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleApi } from '#console-api';
+import { SignInRepository } from '../src/operators/sign-in.repository.js';
 import { PASSWORD, TestConsole, type Visitor } from './console-service.js';
 
 let console: TestConsole;
@@ -166,6 +167,19 @@ describe('a session', () => {
     expect([await status(visitor), await status(other)]).toEqual([200, 401]);
     const back = { oldPassword: body.newPassword, newPassword: PASSWORD };
     await visitor.call(consoleApi.changeMyPassword, { body: back });
+  });
+
+  it('does not begin by a password that has changed since it was compared', async () => {
+    const sessions = console.service.app.get(SignInRepository);
+    const [bo] = (await console.operators.list()).filter((each) => each.address === 'bo@example.com');
+    const { passwordHash } = (await console.operators.credentials('bo@example.com'))!;
+    const current = await sessions.createSession(bo!.id, passwordHash, { network: '', name: '' });
+    const outdated = await sessions.createSession(bo!.id, 'an earlier hash', { network: '', name: '' });
+    const { sessionId } = (await sessions.findSession(current))!;
+    expect(await sessions.findSession(outdated)).toBeUndefined();
+    const change = { before: 'an earlier hash', after: 'a hash', keptSessionId: sessionId };
+    await expect(sessions.setPassword(bo!.id, change)).rejects.toMatchObject({ errorName: 'PASSWORD_MISMATCH' });
+    expect((await console.operators.credentials('bo@example.com'))?.passwordHash).toBe(passwordHash);
   });
 
   it('is listed with its browser, and ended from another one', async () => {

@@ -46,6 +46,7 @@ const createSignIn = [
      id          uuid NOT NULL DEFAULT gen_random_uuid(),
      token_hash  bytea NOT NULL,
      operator_id uuid NOT NULL,
+     password_tag bytea NOT NULL,
      created_at  timestamptz(3) NOT NULL DEFAULT now(),
      used_at     timestamptz(3) NOT NULL DEFAULT now(),
      ends_at     timestamptz(3) NOT NULL,

@@ -6,7 +6,7 @@ import { type ConsoleRequest, Handles, type SignedIn } from '../routing/console-
 import { provenUntil } from './operator.rules.js';
 import { OperatorsRepository } from './operators.repository.js';
 import { type Browser, SignInRepository } from './sign-in.repository.js';
-import { SignInService } from './sign-in.service.js';
+import { type CheckedOperator, SignInService } from './sign-in.service.js';
 
 type Api = typeof consoleApi;
 type Session = RouteReply<Api['getSession']>;
@@ -38,8 +38,7 @@ export class AccessHandlers {
   @Handles(consoleApi.signIn)
   async handleSignIn(request: ConsoleRequest<Api['signIn']>): Promise<Session> {
     const { address, password } = request.body;
-    const operatorId = await this.signIn.checkPassword(address, password, request.network);
-    return this.begin(request, operatorId);
+    return this.begin(request, await this.signIn.checkPassword(address, password, request.network));
   }
 
   @Handles(consoleApi.setUp)
@@ -47,7 +46,8 @@ export class AccessHandlers {
     const { token, name, address, password } = request.body;
     await this.signIn.assertLink(token);
     const passwordHash = await this.signIn.hash(password);
-    return this.begin(request, await this.sessions.createFirstOwner(token, { name, address, passwordHash }));
+    const id = await this.sessions.createFirstOwner(token, { name, address, passwordHash });
+    return this.begin(request, { id, passwordHash });
   }
 
   @Handles(consoleApi.lookAtLink)
@@ -62,7 +62,7 @@ export class AccessHandlers {
     const { token, password, name } = request.body;
     await this.signIn.assertLink(token);
     const passwordHash = await this.signIn.hash(password);
-    return this.begin(request, await this.sessions.useLink(token, passwordHash, name));
+    return this.begin(request, { id: await this.sessions.useLink(token, passwordHash, name), passwordHash });
   }
 
   @Handles(consoleApi.signOut)
@@ -93,8 +93,9 @@ export class AccessHandlers {
   async changeMyPassword(request: ConsoleRequest<Api['changeMyPassword']>): Promise<Session> {
     const { id, address, sessionId } = request.operator;
     const { oldPassword, newPassword } = request.body;
-    await this.signIn.checkPassword(address, oldPassword, request.network);
-    await this.sessions.setPassword(id, await this.signIn.hash(newPassword), sessionId);
+    const { passwordHash: before } = await this.signIn.checkPassword(address, oldPassword, request.network);
+    const after = await this.signIn.hash(newPassword);
+    await this.sessions.setPassword(id, { before, after, keptSessionId: sessionId });
     return this.continue(request, await this.sessions.proveSession(sessionId));
   }
 
@@ -124,11 +125,11 @@ export class AccessHandlers {
   }
 
   /** A new session for the operator; an older cookie is replaced. */
-  private async begin(request: SessionRequest, operatorId: string): Promise<Session> {
+  private async begin(request: SessionRequest, { id, passwordHash }: CheckedOperator): Promise<Session> {
     const browser: Browser = { network: request.network, name: request.browser };
-    request.act = { target: operatorId };
+    request.act = { target: id };
     if (request.signedIn !== undefined) await this.sessions.endSession(request.signedIn.id, request.signedIn.sessionId);
-    return this.continue(request, await this.signIn.signIn(operatorId, browser));
+    return this.continue(request, await this.sessions.createSession(id, passwordHash, browser));
   }
 
   private async continue(request: SessionRequest, token: string): Promise<Session> {

@@ -78,6 +78,10 @@ export class SessionEntity {
   @ForeignKey(() => OperatorEntity, { name: 'sessions_operator_id_fkey', onDelete: 'CASCADE' })
   operatorId!: string;
 
+  /** The SHA-256 of the operator's password hash when the session began: a session ends with the password. */
+  @Column('bytea', { name: 'password_tag' })
+  passwordTag!: Buffer;
+
   @Column({ ...time, name: 'created_at', default: () => 'now()' })
   createdAt!: Date;
 

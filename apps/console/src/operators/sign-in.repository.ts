@@ -48,14 +48,18 @@ export class SignInRepository {
     this.#total = `${sessionSeconds} seconds`;
   }
 
-  /** @returns the token of a new session */
-  async createSession(operatorId: string, { network, name }: Browser): Promise<string> {
+  /**
+   * A session counts as long as the operator has the password by which it began: a sign-in that a change of the password overtakes gets
+   * a session that has ended.
+   * @param passwordHash the stored hash that was compared @returns the token of a new session
+   */
+  async createSession(operatorId: string, passwordHash: string, { network, name }: Browser): Promise<string> {
     const token = newToken();
     await this.database.query(
       `WITH seen AS (UPDATE console.operators SET last_seen_at = now() WHERE id = $2)
-       INSERT INTO console.sessions (token_hash, operator_id, ends_at, proven_at, network, browser)
-       VALUES ($1, $2, now() + $3::interval, now(), $4, $5)`,
-      [hashOf(token), operatorId, this.#total, network, name],
+       INSERT INTO console.sessions (token_hash, operator_id, ends_at, proven_at, network, browser, password_tag)
+       VALUES ($1, $2, now() + $3::interval, now(), $4, $5, sha256(convert_to($6, 'UTF8')))`,
+      [hashOf(token), operatorId, this.#total, network, name, passwordHash],
     );
     return token;
   }
@@ -70,7 +74,8 @@ export class SignInRepository {
        SELECT ${OPERATOR_COLUMNS}, s.id AS "sessionId", s.created_at AS "sessionCreatedAt", s.used_at AS "usedAt",
               least(s.ends_at, (now() + $2::interval)::timestamptz(3)) AS "endsAt", s.proven_at AS "provenAt"
          FROM console.sessions s JOIN console.operators o ON o.id = s.operator_id
-        WHERE s.token_hash = $1 AND s.ends_at > now() AND s.used_at > now() - $2::interval AND NOT o.is_disabled`,
+        WHERE s.token_hash = $1 AND s.ends_at > now() AND s.used_at > now() - $2::interval AND NOT o.is_disabled
+          AND s.password_tag = sha256(convert_to(o.password_hash, 'UTF8'))`,
       [hashOf(token), this.#idle],
     );
     return row;
@@ -117,13 +122,26 @@ export class SignInRepository {
     return rows.length;
   }
 
-  /** Sets a new password and ends the other sessions. */
-  async setPassword(operatorId: string, passwordHash: string, keptSessionId: string): Promise<void> {
-    await this.database.query(
-      `WITH ended AS (DELETE FROM console.sessions WHERE operator_id = $1 AND id <> $3)
-       UPDATE console.operators SET password_hash = $2 WHERE id = $1`,
-      [operatorId, passwordHash, keptSessionId],
+  /**
+   * Replaces a password and ends the other sessions. @param before the stored hash that was compared
+   * @throws AppError PASSWORD_MISMATCH where the password has changed since, or the session has ended
+   */
+  async setPassword(
+    operatorId: string,
+    { before, after, keptSessionId }: { before: string; after: string; keptSessionId: string },
+  ): Promise<void> {
+    const rows = await this.database.query(
+      `WITH changed AS (
+         UPDATE console.operators SET password_hash = $2
+          WHERE id = $1 AND password_hash = $4 AND EXISTS (SELECT 1 FROM console.sessions WHERE id = $3) RETURNING id),
+       kept AS (
+         UPDATE console.sessions SET password_tag = sha256(convert_to($2, 'UTF8'))
+          WHERE id = $3 AND operator_id IN (SELECT id FROM changed)),
+       ended AS (DELETE FROM console.sessions WHERE operator_id IN (SELECT id FROM changed) AND id <> $3)
+       SELECT id FROM changed`,
+      [operatorId, after, keptSessionId, before],
     );
+    if (rows.length === 0) throw appError('PASSWORD_MISMATCH', { message: 'The password has changed meanwhile.' });
   }
 
   /** Creates a link; earlier ones of the operator, or for the set-up, end. @returns its token and its end */

@@ -12,7 +12,7 @@ import {
   MAX_ATTEMPTS_PER_NETWORK,
 } from './operator.rules.js';
 import { addressKey, OperatorsRepository } from './operators.repository.js';
-import { type Browser, type LinkKind, SignInRepository } from './sign-in.repository.js';
+import { type LinkKind, SignInRepository } from './sign-in.repository.js';
 
 const HOUR_SECONDS = 3_600;
 /** The fragment of a link's URL: it reaches no log, no proxy and no referrer. */
@@ -27,6 +27,12 @@ const SECONDS: Readonly<Record<LinkKind, number>> = {
 export interface Link {
   readonly url: string;
   readonly endsAt: string;
+}
+
+/** An operator whose password was right. `passwordHash`: the stored hash at that time. */
+export interface CheckedOperator {
+  readonly id: string;
+  readonly passwordHash: string;
 }
 
 /** The public origin of the console; known once the server listens. */
@@ -68,10 +74,10 @@ export class SignInService {
 
   /**
    * Checks a password. Unknown addresses cost and answer like known ones.
-   * @returns the id of the operator
+   * @returns the operator with the hash that was compared
    * @throws AppError PASSWORD_MISMATCH, or TOO_MANY_REQUESTS with the seconds until the next attempt
    */
-  async checkPassword(address: string, password: string, clientAddress: string): Promise<string> {
+  async checkPassword(address: string, password: string, clientAddress: string): Promise<CheckedOperator> {
     const ofNetwork = await this.reserve(`network:${clientNetworkOf(clientAddress)}`, MAX_ATTEMPTS_PER_NETWORK);
     const ofAddress = await this.reserve(attemptKey(address), MAX_ATTEMPTS_PER_ADDRESS);
     const known = await this.operators.credentials(address);
@@ -83,11 +89,7 @@ export class SignInService {
       throw appError('PASSWORD_MISMATCH', { message: 'The address and the password do not match.' });
     await this.repository.forgetAttempts(ofAddress.key);
     await this.repository.giveBackAttempt(ofNetwork.key, ofNetwork.place);
-    return known.id;
-  }
-
-  signIn(operatorId: string, browser: Browser): Promise<string> {
-    return this.repository.createSession(operatorId, browser);
+    return known;
   }
 
   hash(password: string): Promise<string> {
