@@ -10,6 +10,7 @@ import {
 } from '#contracts';
 import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
+import { isSecretSetting } from '../audit/audit.rules.js';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
 
@@ -51,7 +52,7 @@ export class ApplicationsHandlers {
     const { appId: id, name } = request.params;
     const { settings } = await this.find(id);
     const known = SETTING_NAMES.find((each) => each === name);
-    if (known !== undefined) request.act = { before: { value: textOf(settings[known]) } };
+    if (known !== undefined && !isSecretSetting(known)) request.act = { before: { value: textOf(settings[known]) } };
     await this.rpc.call(applicationsRpc.changeSetting, { id, name, value: request.body.value });
     return this.shown(await this.find(id));
   }
@@ -87,12 +88,20 @@ export class ApplicationsHandlers {
         ...application,
         masterKeyId: this.sealer.lookupHash(`master key ${masterKey}`).toString('hex').slice(0, KEY_ID_DIGITS),
         masterKeyCommand: `npm run gatepost -- apps show ${application.id}`,
-        settings: SETTING_NAMES.map((name) => settingOf(name, application.settings)),
-        secretSettings: SECRET_SETTING_NAMES.map((name) => ({
-          name,
-          isSet: application.secretsSet.includes(name),
-          description: secretSettings.shape[name].description ?? '',
-        })),
+        settings: SETTING_NAMES.filter((name) => !isSecretSetting(name)).map((name) =>
+          settingOf(name, application.settings),
+        ),
+        secretSettings: [
+          ...SECRET_SETTING_NAMES.map((name) => ({
+            name,
+            isSet: application.secretsSet.includes(name),
+            description: secretSettings.shape[name].description ?? '',
+          })),
+          ...SETTING_NAMES.filter(isSecretSetting).map((name) => {
+            const { isDefault, description } = settingOf(name, application.settings);
+            return { name, isSet: !isDefault, description };
+          }),
+        ],
         apiUrl: this.config.apiUrl,
       },
     };

@@ -1,3 +1,4 @@
+import { SECRET_SETTING_NAMES } from '#contracts';
 import { appError } from '#errors';
 import type { AuditEntity } from './audit.entity.js';
 
@@ -51,6 +52,12 @@ export function readCursor(text: string): { begunAt: string; id: string } {
 }
 
 const HIDDEN = '(changed)';
+
+/** Whether the console never shows a setting's value. The codes of test numbers let anyone log in as their users. */
+export function isSecretSetting(name: string): boolean {
+  return name === 'testPhones' || SECRET_SETTING_NAMES.some((secret) => secret === name);
+}
+
 /** Members of requests that an entry must not hold. */
 const SECRET_MEMBERS = new Set(['newPassword', 'oldPassword', 'password', 'token']);
 /** JSON text of a change, above which the entry says only that it was large. */

@@ -3,11 +3,10 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { ALL_APPLICATIONS, consoleApi, type ConsoleRoute, NOT_SERVED, permissionsFor } from '#console-api';
-import { SECRET_SETTING_NAMES } from '#contracts';
 import { AppError, appError, toAppError } from '#errors';
 import { Metrics, reportError } from '#observability';
 import { AuditRepository, type BegunAct, type EndedAct } from '../audit/audit.repository.js';
-import { bounded, changeOf } from '../audit/audit.rules.js';
+import { bounded, changeOf, isSecretSetting } from '../audit/audit.rules.js';
 import { provenUntil } from '../operators/operator.rules.js';
 import { SignInRepository } from '../operators/sign-in.repository.js';
 import { PublicUrl } from '../operators/sign-in.service.js';
@@ -207,11 +206,9 @@ function describeAct(
 ): BegunAct {
   const given = params as Readonly<Record<string, string>>;
   const { appId, ...rest } = given;
-  const isSecretSetting = SECRET_SETTING_NAMES.some(
-    (setting) => path.includes('/settings/') && setting === given['name'],
-  );
+  const setsSecret = path.includes('/settings/') && isSecretSetting(given['name'] ?? '');
   const isSecret = (member: string) =>
-    (member === 'fields' && CREDENTIALS.has(name)) || (member === 'value' && isSecretSetting);
+    (member === 'fields' && CREDENTIALS.has(name)) || (member === 'value' && setsSecret);
   const address = (body as { address?: unknown }).address;
   return {
     way: 'console',
