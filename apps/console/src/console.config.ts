@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { z } from 'zod';
-import { ConfigError, environment, type Secret } from '#bootstrap';
+import { ConfigError, environment, type Secret, StartError } from '#bootstrap';
 
 /** The variables of the console service. */
 export const consoleEnvironment = environment
@@ -56,6 +56,13 @@ const DEVELOPMENT_API_URL = 'http://localhost:8080';
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 type Environment = z.output<typeof consoleEnvironment>;
+
+/** The reason why the console does not start: for a port in use, with the setting of the port. */
+export function consoleStartError(cause: unknown, port: number): unknown {
+  if ((cause as { code?: unknown }).code !== 'EADDRINUSE') return cause;
+  const advice = 'Choose another port with GATEPOST_CONSOLE_PORT; off leaves the console out of the standalone server.';
+  return new StartError(`Port ${port} of the operator console is already in use. ${advice}`, { cause });
+}
 
 /** @throws ConfigError where the URL has neither https nor a loopback host: passwords would travel unencrypted */
 export function consoleConfig(env: Environment): ConsoleConfig {

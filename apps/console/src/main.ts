@@ -7,7 +7,7 @@ import {
   serviceEnvironment,
   startService,
 } from '#bootstrap';
-import { consoleConfig, consoleEnvironment } from './console.config.js';
+import { consoleConfig, consoleEnvironment, consoleStartError } from './console.config.js';
 import { ConsoleModule } from './console.module.js';
 import { createConsoleServer, prepareConsoleServer } from './http-server.js';
 
@@ -26,5 +26,7 @@ await run(() => {
     transport: overRabbit('console', env),
     http: createConsoleServer(config),
     prepare: prepareConsoleServer,
+  }).catch((cause: unknown) => {
+    throw consoleStartError(cause, port);
   });
 });

@@ -19,6 +19,11 @@ const setUpBody = (token: string, name: string) => ({
 });
 
 describe('the set-up link', () => {
+  it('is one of several that are made at once', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => console.setUpToken()));
+    expect(await console.database.query('SELECT FROM console.links')).toHaveLength(1);
+  });
+
   it('is replaced by a newer one', async () => {
     const old = await console.setUpToken();
     await console.setUpToken();
@@ -35,7 +40,7 @@ describe('the set-up link', () => {
     const statuses = answers.map(({ status }) => status).toSorted();
     expect(statuses).toEqual([200, ...Array.from({ length: 7 }, () => 400)]);
     owner = visitors[answers.findIndex(({ status }) => status === 200)]!;
-    expect(await console.rpc.createSetUpLink({})).toEqual({ link: null });
+    expect(await console.rpc.createSetUpLink({ by: 'test' })).toEqual({ link: null });
     expect((await console.operators.list()).map(({ isOwner }) => isOwner)).toEqual([true]);
     const { body } = await owner.call(consoleApi.getSession);
     expect(body).toMatchObject({ isSetUp: true, operator: { isOwner: true, grants: [] } });
@@ -108,6 +113,36 @@ describe('signing in', () => {
     const { body } = await owner.call(consoleApi.listOperators);
     const { items } = body as { items: { address: string; lockedUntil: string | null }[] };
     expect(items.find((each) => each.address === address)?.lockedUntil).not.toBeNull();
+    await console.database.query('DELETE FROM console.attempts');
+  });
+
+  it('is not recorded beyond 120 acts of a network', async () => {
+    const count = async () => (await console.database.query('SELECT FROM console.audit')).length;
+    const before = await count();
+    const answers = [];
+    for (let index = 0; index < 122; index += 1) {
+      const body = { token: 'x'.repeat(43), password: PASSWORD };
+      answers.push(
+        await console.visitor().call(consoleApi.useLink, { body, headers: { 'x-forwarded-for': '192.0.2.1' } }),
+      );
+    }
+    const names = answers.map(({ body: { name } }) => name);
+    expect(new Set(names.slice(0, 120))).toEqual(new Set(['LINK_EXPIRED']));
+    expect(names.slice(120)).toEqual(['TOO_MANY_REQUESTS', 'TOO_MANY_REQUESTS']);
+    expect(await count()).toBe(before + 120);
+    await console.database.query('DELETE FROM console.attempts');
+  });
+
+  it('records the name of a known address, and no other text of that field', async () => {
+    await attempt('wrong password');
+    await attempt('wrong password', 'P@ssw0rd-typed-as-address');
+    const rows = await console.database.query<{ name: string; change: unknown }>(
+      'SELECT operator_name AS name, change FROM console.audit ORDER BY begun_at DESC LIMIT 2',
+    );
+    expect(rows).toEqual([
+      { name: '', change: { address: '(changed)', password: '(changed)' } },
+      { name: 'Bo', change: { address, password: '(changed)' } },
+    ]);
     await console.database.query('DELETE FROM console.attempts');
   });
 
@@ -200,6 +235,21 @@ describe('a session', () => {
     await owner.call(consoleApi.changeOperator, { params, body: { isDisabled: true } });
     expect(await status(visitor)).toBe(401);
     await owner.call(consoleApi.changeOperator, { params, body: { isDisabled: false } });
+  });
+
+  it('can be proven while others try passwords at the address', async () => {
+    const visitor = await signIn();
+    for (let index = 0; index < 6; index += 1)
+      await console
+        .visitor()
+        .call(consoleApi.signIn, { body: { address: 'bo@example.com', password: 'wrong password' } });
+    const { status } = await visitor.call(consoleApi.prove, { body: { password: PASSWORD } });
+    expect(status).toBe(200);
+    const tries = await Promise.all(
+      Array.from({ length: 8 }, () => visitor.call(consoleApi.prove, { body: { password: 'wrong password' } })),
+    );
+    expect(tries.filter(({ body: { name } }) => name === 'TOO_MANY_REQUESTS')).toHaveLength(2);
+    await console.database.query('DELETE FROM console.attempts');
   });
 
   it('needs a fresh proof for dangerous acts', async () => {

@@ -75,7 +75,7 @@ export class TestConsole {
 
   /** The token of a new set-up link. */
   async setUpToken(): Promise<string> {
-    const { link } = consoleRpc.createSetUpLink.reply.parse(await this.rpc.createSetUpLink({}));
+    const { link } = consoleRpc.createSetUpLink.reply.parse(await this.rpc.createSetUpLink({ by: 'test' }));
     return link?.url.split('#')[1] ?? '';
   }
 

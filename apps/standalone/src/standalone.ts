@@ -20,7 +20,7 @@ import { FirstApplication } from '../../accounts/src/applications/first-applicat
 import { authLinkingConfig } from '../../auth-linking/src/auth-linking.config.js';
 import { authLinkingDatabase } from '../../auth-linking/src/auth-linking.database.js';
 import { AuthLinkingModule } from '../../auth-linking/src/auth-linking.module.js';
-import { consoleConfig } from '../../console/src/console.config.js';
+import { consoleConfig, consoleStartError } from '../../console/src/console.config.js';
 import { consoleDatabase } from '../../console/src/console.database.js';
 import { ConsoleModule } from '../../console/src/console.module.js';
 import { createConsoleServer, prepareConsoleServer } from '../../console/src/http-server.js';
@@ -103,9 +103,7 @@ async function assertPortIsFree(port: number, host: string): Promise<void> {
 async function assertConsolePortIsFree({ GATEPOST_CONSOLE_PORT: port, GATEPOST_CONSOLE_HOST: host }: Environment) {
   if (port === 'off') return;
   await assertPortIsFree(port, host).catch((cause: unknown) => {
-    if ((cause as { code?: unknown }).code !== 'EADDRINUSE') throw cause;
-    const advice = 'Choose another port with GATEPOST_CONSOLE_PORT, or off for no console.';
-    throw new StartError(`Port ${port} of the operator console is already in use. ${advice}`, { cause });
+    throw consoleStartError(cause, port);
   });
 }
 
@@ -139,7 +137,7 @@ async function startConsole(
 /** The link for the first owner; undefined where there is one, or no console. */
 async function setUpLink(transport: InProcessTransport, console: RunningService | undefined) {
   if (console === undefined) return undefined;
-  const { link } = await new RpcClient(transport).call(consoleRpc.createSetUpLink, {});
+  const { link } = await new RpcClient(transport).call(consoleRpc.createSetUpLink, { by: 'npm start' });
   return link?.url;
 }
 

@@ -132,6 +132,8 @@ export const applicationsApi = {
     method: 'PUT',
     path: '/apps/:appId/settings/:name',
     access: 'settings.write',
+    // Test numbers, pages of links and the target of forwarded requests let their owner take users over.
+    needsProof: true,
     params: ofApp.extend({ name: z.string().regex(/^[A-Za-z]{1,60}$/) }),
     body: z.strictObject({ value: z.string().max(10_000) }),
     reply: oneApplication,

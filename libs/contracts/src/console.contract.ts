@@ -33,7 +33,11 @@ export const MAX_AUDIT_PAGE = 200;
 /** RPCs about the operator console, available like `applicationsRpc`. `by`: the system user who runs the command. */
 export const consoleRpc = {
   /** A link for the first owner. Earlier ones end. Null where an owner exists. */
-  createSetUpLink: rpc('console.createSetUpLink', z.object({}), z.object({ link: link.nullable() })),
+  createSetUpLink: rpc(
+    'console.createSetUpLink',
+    z.object({ by: z.string().max(100) }),
+    z.object({ link: link.nullable() }),
+  ),
   /** A link with which an operator sets a new password. Earlier links of the operator end. Fails with NOT_FOUND. */
   recoverOperator: rpc('console.recoverOperator', z.object({ address, by: z.string().max(100) }), z.object({ link })),
   /** A disabled operator cannot sign in; the sessions end. Fails with NOT_FOUND, and with NO_EFFECT for the last active owner. */

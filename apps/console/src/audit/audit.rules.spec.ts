@@ -1,12 +1,50 @@
-import { expect, it } from 'vitest';
-import { changeOf, isSecretSetting } from './audit.rules.js';
+import { describe, expect, it } from 'vitest';
+import { bounded, changeOf, isSecretSetting, readCursor } from './audit.rules.js';
 
-it.each(['testPhones', 'forwardSecret'])('a new value of the setting %s is not in the audit log', (name) => {
-  expect(changeOf({ value: 'a secret' }, (member) => member === 'value' && isSecretSetting(name))).toEqual({
-    value: '(changed)',
+describe('the change of an entry', () => {
+  it.each(['testPhones', 'forwardSecret'])('has no value of the setting %s', (name) => {
+    const isSecret = (member: string) => member === 'value' && isSecretSetting(name);
+    expect(changeOf({ value: 'a secret' }, isSecret)).toEqual({ value: '(changed)' });
+  });
+
+  it('has the values of other settings', () => {
+    expect(isSecretSetting('name')).toBe(false);
+    expect(changeOf({ value: 'Shop' })).toEqual({ value: 'Shop' });
+  });
+
+  it('has no password, token or linked account of a user', () => {
+    const changes = { level: 1, password: 'p', sessionToken: 't', authData: { weixin: { access_token: 'a' } } };
+    expect(changeOf({ changes, oldPassword: 'o' })).toEqual({
+      changes: { level: 1, password: '(changed)', sessionToken: '(changed)', authData: '(changed)' },
+      oldPassword: '(changed)',
+    });
+  });
+
+  it('keeps names and short values where others are long', () => {
+    const change = bounded({ changes: { email: 'x@evil.example', pad: 'y'.repeat(100_000) } });
+    expect(change).toEqual({ changes: { email: 'x@evil.example', pad: `${'y'.repeat(200)}… (100000 characters)` } });
+  });
+
+  it.each([
+    ['many members', Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`${n}${'n'.repeat(300)}`, n]))],
+    ['many items', { list: Array.from({ length: 100_000 }, () => ({ a: ['b'.repeat(1_000)] })) }],
+    ['many objects', { a: Object.fromEntries(Array.from({ length: 60 }, (_, n) => [n, 'c'.repeat(5_000)])), d: 1 }],
+  ])('is short for %s', (_, value) => {
+    expect(JSON.stringify(bounded(value)).length).toBeLessThanOrEqual(65_536);
   });
 });
 
-it('a new value of another setting is', () => {
-  expect(isSecretSetting('name')).toBe(false);
+describe('a cursor', () => {
+  const id = '00000000-0000-4000-8000-000000000000';
+
+  it('names the last entry of the page before', () => {
+    expect(readCursor(`2026-01-01T00:00:00.000Z,${id}`)).toEqual({ begunAt: '2026-01-01T00:00:00.000Z', id });
+  });
+
+  it.each(['', `2024-99-99T99:99:99.999Z,${id}`, `2026-01-01T00:00:00.000Z,${'-'.repeat(36)}`])(
+    '%j is none',
+    (text) => {
+      expect(() => readCursor(text)).toThrow('after: is no cursor.');
+    },
+  );
 });

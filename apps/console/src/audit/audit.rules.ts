@@ -42,12 +42,12 @@ export function cursorAfter({ begunAt, id }: Pick<ShownAudit, 'begunAt' | 'id'>)
   return `${begunAt},${id}`;
 }
 
-const CURSOR = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z),([0-9a-f-]{36})$/;
+const CURSOR = /^([\dTZ:.-]{24}),([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 /** @throws AppError INVALID_QUERY */
 export function readCursor(text: string): { begunAt: string; id: string } {
-  const [, begunAt, id] = CURSOR.exec(text) ?? [];
-  if (begunAt === undefined || id === undefined) throw appError('INVALID_QUERY', { message: 'after: is no cursor.' });
+  const [, begunAt = '', id = ''] = CURSOR.exec(text) ?? [];
+  if (Number.isNaN(Date.parse(begunAt))) throw appError('INVALID_QUERY', { message: 'after: is no cursor.' });
   return { begunAt, id };
 }
 
@@ -58,33 +58,60 @@ export function isSecretSetting(name: string): boolean {
   return name === 'testPhones' || SECRET_SETTING_NAMES.some((secret) => secret === name);
 }
 
-/** Members of requests that an entry must not hold. */
-const SECRET_MEMBERS = new Set(['newPassword', 'oldPassword', 'password', 'token']);
-/** JSON text of a change, above which the entry says only that it was large. */
-const MAX_CHANGE_LENGTH = 16_384;
+/** Members of requests that an entry must not hold, also one level down: the changes of a user can include them. */
+const SECRET_MEMBERS = new Set(['authData', 'newPassword', 'oldPassword', 'password', 'sessionToken', 'token']);
+/** JSON text of a change, above which long values are cut. */
+const MAX_CHANGE_LENGTH = 65_536;
+const MAX_TEXT_LENGTH = 200;
+const MAX_ITEMS = 50;
+const MAX_DEPTH = 3;
 
 /** The body of a request as an entry holds it: passwords, tokens and credentials as `(changed)`. */
 export function changeOf(
   body: Readonly<Record<string, unknown>>,
   isSecret: (name: string) => boolean = () => false,
 ): Record<string, unknown> {
-  const change = Object.fromEntries(
-    Object.entries(body).map(([name, value]) => [
+  const change = Object.entries(body).map(([name, value]) => [
+    name,
+    SECRET_MEMBERS.has(name) || isSecret(name) ? HIDDEN : withoutSecrets(value),
+  ]);
+  return bounded(Object.fromEntries(change) as Record<string, unknown>);
+}
+
+function withoutSecrets(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]: [string, unknown]) => [
       name,
-      SECRET_MEMBERS.has(name) || isSecret(name) ? HIDDEN : withoutPasswords(value),
+      SECRET_MEMBERS.has(name) ? HIDDEN : member,
     ]),
   );
-  return bounded(change);
 }
 
-/** Fields of a user can include a new password. */
-function withoutPasswords(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || !('password' in value)) return value;
-  return { ...value, password: HIDDEN };
-}
-
-/** A value that is small enough for an entry, or the note that it was not. */
+/** A value that is small enough for an entry. Long texts and lists are cut and give their length; names and short values stay. */
 export function bounded(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const { length } = JSON.stringify(value);
-  return length > MAX_CHANGE_LENGTH ? { '(too large)': `${length} characters` } : { ...value };
+  if (JSON.stringify(value).length <= MAX_CHANGE_LENGTH) return { ...value };
+  const cut = membersCut(value, MAX_DEPTH);
+  if (JSON.stringify(cut).length <= MAX_CHANGE_LENGTH) return cut;
+  return membersCut(value, 0);
+}
+
+/** @param depth of the objects that stay */
+function membersCut(value: object, depth: number): Record<string, unknown> {
+  const members: [string, unknown][] = Object.entries(value);
+  const kept = members
+    .slice(0, MAX_ITEMS)
+    .map(([name, member]) => [name.slice(0, MAX_TEXT_LENGTH), cutOff(member, depth)]);
+  const rest = members.length > MAX_ITEMS ? { '(more)': members.length - MAX_ITEMS } : {};
+  return { ...(Object.fromEntries(kept) as Record<string, unknown>), ...rest };
+}
+
+function cutOff(value: unknown, depth: number): unknown {
+  if (typeof value === 'string' && value.length > MAX_TEXT_LENGTH)
+    return `${value.slice(0, MAX_TEXT_LENGTH)}… (${value.length} characters)`;
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth === 0) return `(${JSON.stringify(value).length} characters)`;
+  if (!Array.isArray(value)) return membersCut(value, depth - 1);
+  const items = value.slice(0, MAX_ITEMS).map((item) => cutOff(item, depth - 1));
+  return value.length > MAX_ITEMS ? [...items, `(${value.length - MAX_ITEMS} more)`] : items;
 }

@@ -9,7 +9,8 @@ import { AuditRepository, type BegunAct, type EndedAct } from '../audit/audit.re
 import { bounded, changeOf, isSecretSetting } from '../audit/audit.rules.js';
 import { provenUntil } from '../operators/operator.rules.js';
 import { SignInRepository } from '../operators/sign-in.repository.js';
-import { PublicUrl } from '../operators/sign-in.service.js';
+import { OperatorsRepository } from '../operators/operators.repository.js';
+import { PublicUrl, SignInService } from '../operators/sign-in.service.js';
 import { appIdOf, ConsoleRequest, forbidden, handlersOf, type SignedIn } from '../routing/console-handler.js';
 import { browserOf, cookieOf } from './request.rules.js';
 
@@ -67,12 +68,16 @@ class ConsoleRouter {
   readonly #audit: AuditRepository;
   readonly #url: PublicUrl;
   readonly #metrics: Metrics;
+  readonly #operators: OperatorsRepository;
+  readonly #signIn: SignInService;
 
   constructor(app: NestFastifyApplication) {
     this.#sessions = app.get(SignInRepository);
     this.#audit = app.get(AuditRepository);
     this.#url = app.get(PublicUrl);
     this.#metrics = app.get(Metrics);
+    this.#operators = app.get(OperatorsRepository);
+    this.#signIn = app.get(SignInService);
   }
 
   async respond(bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -117,7 +122,8 @@ class ConsoleRouter {
     asked: ConsoleRequest,
     refusal: AppError | undefined,
   ): Promise<unknown> {
-    const act = describeAct(name, route, asked);
+    if (asked.signedIn === undefined) await this.#signIn.countAnonymousAct(asked.network);
+    const act = describeAct(name, route, asked, await this.#nameOf(asked));
     if (refusal !== undefined) {
       await this.#audit.refused(act, refusal.errorName);
       throw refusal;
@@ -140,6 +146,12 @@ class ConsoleRouter {
       await end({ outcome: outcomeOf(error), errorName: error.errorName });
       throw error;
     }
+  }
+
+  /** The name of the operator who acts, or signs in. Another text in the field of the address can be a password: the log does not get it. */
+  async #nameOf({ signedIn, body }: ConsoleRequest): Promise<string | undefined> {
+    const { address } = body as { address?: unknown };
+    return signedIn?.name ?? (typeof address === 'string' ? this.#operators.nameAt(address) : undefined);
   }
 
   async #signedIn(request: FastifyRequest): Promise<SignedIn | undefined> {
@@ -186,9 +198,13 @@ function refusalBy({ access, needsProof }: ConsoleRoute, { params, signedIn }: C
   return needsProof && signedIn.provenUntil === undefined ? appError('PROOF_REQUIRED') : undefined;
 }
 
+/** In JSON text. PostgreSQL stores no such character. */
+const NUL = /(?<!\\)(?:\\\\)*\\u0000/;
+
 /** @throws AppError INCORRECT_TYPE that names the member */
 function parsed(schema: z.ZodType, value: unknown, part: string): never {
   const result = schema.safeParse(value);
+  if (NUL.test(JSON.stringify(value))) throw appError('INCORRECT_TYPE', { message: `${part}: contains NUL.` });
   if (result.success) return result.data as never;
   const [issue] = result.error.issues;
   throw appError('INCORRECT_TYPE', {
@@ -203,20 +219,22 @@ function describeAct(
   name: string,
   { path }: ConsoleRoute,
   { id, network, params, body, signedIn }: ConsoleRequest,
+  operatorName: string | undefined,
 ): BegunAct {
   const given = params as Readonly<Record<string, string>>;
   const { appId, ...rest } = given;
   const setsSecret = path.includes('/settings/') && isSecretSetting(given['name'] ?? '');
   const isSecret = (member: string) =>
-    (member === 'fields' && CREDENTIALS.has(name)) || (member === 'value' && setsSecret);
-  const address = (body as { address?: unknown }).address;
+    (member === 'fields' && CREDENTIALS.has(name)) ||
+    (member === 'value' && setsSecret) ||
+    (member === 'address' && operatorName === undefined);
   return {
     way: 'console',
     action: name,
     requestId: id,
     network,
     operatorId: signedIn?.id ?? null,
-    operatorName: signedIn?.name ?? (typeof address === 'string' ? address : ''),
+    operatorName: operatorName ?? '',
     appId: appId ?? null,
     target: Object.keys(rest).length === 0 ? null : Object.values(rest).join(' '),
     change: changeOf(body as Readonly<Record<string, unknown>>, isSecret),

@@ -75,9 +75,8 @@ export class AccessHandlers {
 
   @Handles(consoleApi.prove)
   async prove(request: ConsoleRequest<Api['prove']>): Promise<Session> {
-    const { address, sessionId } = request.operator;
-    await this.signIn.checkPassword(address, request.body.password, request.network);
-    const token = await this.sessions.proveSession(sessionId);
+    await this.signIn.checkOwnPassword(request.operator, request.body.password);
+    const token = await this.sessions.proveSession(request.operator.sessionId);
     return this.continue(request, token);
   }
 
@@ -91,9 +90,9 @@ export class AccessHandlers {
 
   @Handles(consoleApi.changeMyPassword)
   async changeMyPassword(request: ConsoleRequest<Api['changeMyPassword']>): Promise<Session> {
-    const { id, address, sessionId } = request.operator;
+    const { id, sessionId } = request.operator;
     const { oldPassword, newPassword } = request.body;
-    const { passwordHash: before } = await this.signIn.checkPassword(address, oldPassword, request.network);
+    const { passwordHash: before } = await this.signIn.checkOwnPassword(request.operator, oldPassword);
     const after = await this.signIn.hash(newPassword);
     await this.sessions.setPassword(id, { before, after, keptSessionId: sessionId });
     return this.continue(request, await this.sessions.proveSession(sessionId));

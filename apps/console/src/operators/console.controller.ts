@@ -21,8 +21,12 @@ export class ConsoleController {
   ) {}
 
   @RpcHandler(consoleRpc.createSetUpLink)
-  async createSetUpLink(_: RpcData<Rpc['createSetUpLink']>): Promise<RpcReply<Rpc['createSetUpLink']>> {
-    return { link: (await this.operators.hasOwner()) ? null : await this.signIn.createLink('setUp', null) };
+  async createSetUpLink({ by }: RpcData<Rpc['createSetUpLink']>): Promise<RpcReply<Rpc['createSetUpLink']>> {
+    if (await this.operators.hasOwner()) return { link: null };
+    const link = await this.audited(commandOf('createSetUpLink', by, null), () =>
+      this.signIn.createLink('setUp', null),
+    );
+    return { link };
   }
 
   @RpcHandler(consoleRpc.recoverOperator)

@@ -4,6 +4,8 @@ import type { Grant, Role } from '#console-api';
 export const MAX_ATTEMPTS_PER_ADDRESS = 6;
 /** Wrong attempts from one network within the window. */
 export const MAX_ATTEMPTS_PER_NETWORK = 30;
+/** Acts without a session from one network within the window, such as sign-ins and uses of links. */
+export const MAX_ANONYMOUS_ACTS_PER_NETWORK = 120;
 export const ATTEMPT_WINDOW_MS = 15 * 60_000;
 /** How long a proof of identity counts. */
 export const PROOF_MS = 10 * 60_000;

@@ -65,6 +65,14 @@ export class OperatorsRepository {
     return row;
   }
 
+  /** The name of the operator with an address. */
+  async nameAt(address: string): Promise<string | undefined> {
+    const [row] = await this.database.query<{ name: string }>('SELECT name FROM console.operators WHERE address = $1', [
+      addressKey(address),
+    ]);
+    return row?.name;
+  }
+
   /** Creates an operator without a password. @throws AppError EMAIL_TAKEN */
   async invite({ name, address, isOwner, grants }: NewOperator): Promise<string> {
     try {

@@ -123,7 +123,7 @@ export class SignInRepository {
   }
 
   /**
-   * Replaces a password and ends the other sessions. @param before the stored hash that was compared
+   * Replaces a password, and ends the other sessions and the links of the operator. @param before the stored hash that was compared
    * @throws AppError PASSWORD_MISMATCH where the password has changed since, or the session has ended
    */
   async setPassword(
@@ -137,7 +137,8 @@ export class SignInRepository {
        kept AS (
          UPDATE console.sessions SET password_tag = sha256(convert_to($2, 'UTF8'))
           WHERE id = $3 AND operator_id IN (SELECT id FROM changed)),
-       ended AS (DELETE FROM console.sessions WHERE operator_id IN (SELECT id FROM changed) AND id <> $3)
+       ended AS (DELETE FROM console.sessions WHERE operator_id IN (SELECT id FROM changed) AND id <> $3),
+       outdated AS (DELETE FROM console.links WHERE operator_id IN (SELECT id FROM changed))
        SELECT id FROM changed`,
       [operatorId, after, keptSessionId, before],
     );
@@ -151,13 +152,18 @@ export class SignInRepository {
     seconds: number,
   ): Promise<{ token: string; endsAt: Date }> {
     const token = newToken();
-    const [row] = await this.database.query<{ endsAt: Date }>(
-      `WITH earlier AS (DELETE FROM console.links WHERE operator_id IS NOT DISTINCT FROM $3)
-       INSERT INTO console.links (token_hash, kind, operator_id, ends_at)
-       VALUES ($1, $2, $3, now() + $4::interval) RETURNING ends_at AS "endsAt"`,
-      [hashOf(token), kind, operatorId, `${seconds} seconds`],
-    );
-    return { token, endsAt: row?.endsAt ?? new Date(0) };
+    const endsAt = await this.database.transaction(async (tx) => {
+      // One after the other: each sees the links that the former one has inserted.
+      await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`console link ${operatorId ?? ''}`]);
+      await tx.query('DELETE FROM console.links WHERE operator_id IS NOT DISTINCT FROM $1', [operatorId]);
+      const [row] = await tx.query<{ endsAt: Date }>(
+        `INSERT INTO console.links (token_hash, kind, operator_id, ends_at)
+         VALUES ($1, $2, $3, now() + $4::interval) RETURNING ends_at AS "endsAt"`,
+        [hashOf(token), kind, operatorId, `${seconds} seconds`],
+      );
+      return row?.endsAt ?? new Date(0);
+    });
+    return { token, endsAt };
   }
 
   /** Undefined where the link was used, or has ended. */

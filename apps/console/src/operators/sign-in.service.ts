@@ -8,6 +8,7 @@ import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import {
   ATTEMPT_WINDOW_MS,
   lockedUntil,
+  MAX_ANONYMOUS_ACTS_PER_NETWORK,
   MAX_ATTEMPTS_PER_ADDRESS,
   MAX_ATTEMPTS_PER_NETWORK,
 } from './operator.rules.js';
@@ -80,16 +81,32 @@ export class SignInService {
   async checkPassword(address: string, password: string, clientAddress: string): Promise<CheckedOperator> {
     const ofNetwork = await this.reserve(`network:${clientNetworkOf(clientAddress)}`, MAX_ATTEMPTS_PER_NETWORK);
     const ofAddress = await this.reserve(attemptKey(address), MAX_ATTEMPTS_PER_ADDRESS);
-    const known = await this.operators.credentials(address);
-    const isRight =
-      known === undefined
-        ? await this.hasher.verifyNothing(password)
-        : await this.hasher.verify(password, known.passwordHash);
-    if (!isRight || known === undefined)
-      throw appError('PASSWORD_MISMATCH', { message: 'The address and the password do not match.' });
+    const known = await this.compare(address, password);
     await this.repository.forgetAttempts(ofAddress.key);
     await this.repository.giveBackAttempt(ofNetwork.key, ofNetwork.place);
     return known;
+  }
+
+  /**
+   * Checks the password of a signed-in operator. Only attempts of the session count: attempts of others at the address must not keep the
+   * operator from a proof of identity. @returns and throws as `checkPassword`
+   */
+  async checkOwnPassword(
+    { address, sessionId }: { readonly address: string; readonly sessionId: string },
+    password: string,
+  ): Promise<CheckedOperator> {
+    const { key } = await this.reserve(`session:${sessionId}`, MAX_ATTEMPTS_PER_ADDRESS);
+    const known = await this.compare(address, password);
+    await this.repository.forgetAttempts(key);
+    return known;
+  }
+
+  /**
+   * Counts an act without a session. Beyond the limit it writes no entry of the audit log, which keeps its entries for 30 days at least.
+   * @throws AppError TOO_MANY_REQUESTS
+   */
+  async countAnonymousAct(clientAddress: string): Promise<void> {
+    await this.reserve(`anonymous:${clientNetworkOf(clientAddress)}`, MAX_ANONYMOUS_ACTS_PER_NETWORK);
   }
 
   hash(password: string): Promise<string> {
@@ -118,6 +135,16 @@ export class SignInService {
     );
   }
 
+  private async compare(address: string, password: string): Promise<CheckedOperator> {
+    const known = await this.operators.credentials(address);
+    const isRight =
+      known === undefined
+        ? await this.hasher.verifyNothing(password)
+        : await this.hasher.verify(password, known.passwordHash);
+    if (isRight && known !== undefined) return known;
+    throw appError('PASSWORD_MISMATCH', { message: 'The address and the password do not match.' });
+  }
+
   private async reserve(key: string, limit: number): Promise<{ key: string; place: string }> {
     const place = await this.repository.reserveAttempt(key, limit);
     if (place === undefined) throw await this.refusal(key, limit);
@@ -129,7 +156,7 @@ export class SignInService {
     const now = this.clock.now();
     const until = lockedUntil(times, limit, now) ?? new Date(now.getTime() + ATTEMPT_WINDOW_MS);
     return appError('TOO_MANY_REQUESTS', {
-      message: 'Too many wrong attempts to sign in.',
+      message: 'Too many attempts.',
       retryAfterSeconds: Math.max(1, Math.ceil((until.getTime() - now.getTime()) / 1_000)),
     });
   }

@@ -23,7 +23,7 @@ export function writePlace({ key, objectId }: Place, { value, isExact }: Total):
 export function readPlace(cursor: string): { readonly place: Place; readonly total: Total } {
   const parts = partsOf(cursor);
   const [key, objectId, value, isExact] = parts;
-  if (typeof key !== 'string' || typeof objectId !== 'string' || !Number.isSafeInteger(value))
+  if (typeof key !== 'string' || typeof objectId !== 'string' || !Number.isSafeInteger(value) || Number(value) < 0)
     throw appError('INVALID_QUERY', { message: 'after: is no cursor.' });
   return { place: { key, objectId }, total: { value: Number(value), isExact: isExact === true } };
 }

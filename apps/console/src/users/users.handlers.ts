@@ -64,6 +64,7 @@ export class UsersHandlers {
     const { caller, params, body } = request;
     const { fields, ...account } = body;
     refuseUnchangeable(fields);
+    if ('ACL' in fields) request.require('users.acl');
     const signedUp = { ...(fields as JsonObject), ...(account as JsonObject) };
     const { user } = await this.rpc.call(accountsRpc.signUp, { caller, fields: signedUp });
     request.act = { target: user.objectId };

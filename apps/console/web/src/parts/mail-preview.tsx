@@ -32,7 +32,7 @@ function show(html: string, into: Document): void {
 
 /** A parser applies the policy too, and reports each style: so styles stand under other names while it works. */
 function withoutStyles(html: string): string {
-  return html.replace(/<[^>]*>/g, (tag) =>
+  return html.replace(/<[^<>]*>/g, (tag) =>
     tag.replace(/^<(\/?)(?:style|textarea)\b/i, '<$1textarea').replace(/\sstyle(?=\s*=)/gi, ' data-style'),
   );
 }
