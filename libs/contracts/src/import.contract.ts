@@ -70,6 +70,10 @@ const importObjectsRequest = z.object({
   isPreview: z.boolean(),
   /** Hashes LeanCloud's passwords with bcrypt at once. */
   wrapPasswords: z.boolean().default(false),
+  /** A new id of this batch, for the `after` of the next one. */
+  batchId: z.uuid().optional(),
+  /** The batch sent before, where its reply has not arrived yet: this one waits for it. */
+  after: z.uuid().optional(),
   /** The state that earlier batches of a preview would have left. */
   earlier: z
     .object({
@@ -88,6 +92,8 @@ const importObjectsReply = z.object({
   verdicts: z.array(importVerdict),
   /** Claims that objects of the batch have given up. */
   released: z.array(z.string()),
+  /** False: nothing was done, because the batch `after` failed or is unknown to this process. Repeat the request after the reply to that batch. */
+  isDone: z.boolean().default(true),
 });
 
 export type ImportObjectsReply = z.output<typeof importObjectsReply>;

@@ -86,7 +86,7 @@ interface RowsStatement<Entity> {
   readonly values: (rows: readonly Readonly<Record<keyof Entity, unknown>>[]) => unknown[];
 }
 
-/** Inserts rows with all columns of the entity. */
+/** Inserts rows with all columns of the entity. Returns a row for each that no unique constraint has left out. */
 export function insertManyStatement<Entity extends object>(
   entity: EntityClass<Entity>,
   table: string,
@@ -94,7 +94,7 @@ export function insertManyStatement<Entity extends object>(
   const columns = columnsOf(entity);
   const names = columns.map(({ name }) => name).join(', ');
   return {
-    text: `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${recordset(columns)}`,
+    text: `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${recordset(columns)} ON CONFLICT DO NOTHING RETURNING 1`,
     values: (rows) => [recordsOf(columns, rows)],
   };
 }
@@ -122,9 +122,12 @@ function recordsOf<Entity>(
   columns: readonly EntityColumn<keyof Entity & string>[],
   rows: readonly Readonly<Record<keyof Entity, unknown>>[],
 ): string {
-  const records = rows.map((row) =>
-    Object.fromEntries(columns.map(({ property, name }) => [name, recordValue(row[property])])),
-  );
+  // Loops and assignments: an import spends a tenth of its time here.
+  const records = rows.map((row) => {
+    const record: Record<string, unknown> = {};
+    for (const { property, name } of columns) record[name] = recordValue(row[property]);
+    return record;
+  });
   return JSON.stringify(records);
 }
 

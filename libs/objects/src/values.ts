@@ -61,8 +61,7 @@ function dateOfText(text: string): Date | undefined {
 
 /** JavaScript accepts February 30 as March 2. */
 function isCalendarDay(day: string): boolean {
-  const date = new Date(`${day}T00:00Z`);
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);
+  return new Date(`${day}T00:00Z`).getUTCDate() === Number(day.slice(-2));
 }
 
 function withColon(offset: string): string {

@@ -87,10 +87,12 @@ export class IdentitiesRepository {
     ]);
   }
 
-  /** Inserts the rows of imported users, who have none, in one statement. A violated unique constraint fails all of them. */
-  async insertMany(tx: Tx, appId: string, users: readonly ImportedLinks[]): Promise<void> {
+  /** Inserts the rows of imported users, who have none, in one statement. @returns false where a unique constraint has left out rows: the transaction must end */
+  async insertMany(tx: Tx, appId: string, users: readonly ImportedLinks[]): Promise<boolean> {
     const rows = users.flatMap(({ objectId, identities }) => rowsOf(appId, objectId, [...(identities ?? [])]));
-    if (rows.length > 0) await tx.query(INSERT_MANY.text, INSERT_MANY.values(rows), 'identities.insertMany');
+    if (rows.length === 0) return true;
+    const inserted = await tx.query(INSERT_MANY.text, INSERT_MANY.values(rows), 'identities.insertMany');
+    return inserted.length === rows.length;
   }
 
   /** The users of linked accounts, by claim `authData.<platform> <uid>`. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ImportObjectsRequest, ImportVerdict, JsonObject } from '#contracts';
@@ -353,5 +354,51 @@ describe('an import beside sign-ups that want the same names', () => {
     );
     expect(counts).toEqual({ users: COUNT, emails: 50, identities: 2 * COUNT });
     expect(new Set(await imported(rows))).toEqual(new Set(['unchanged']));
+  });
+});
+
+describe('batches that are sent before the reply to the former one', () => {
+  const batch = (objectIds: readonly string[], order: Partial<ImportObjectsRequest>, more: JsonObject = {}) => ({
+    appId: app,
+    className: '_User' as const,
+    isPreview: false,
+    wrapPasswords: false,
+    objects: objectIds.map((objectId) => ({
+      ...{ objectId, createdAt: at(0), updatedAt: at(1), acl: null, fields: {} },
+      columns: { username: objectId, ...more },
+    })),
+    ...order,
+  });
+  const email = { email: 'wanted@b.co' };
+
+  it('are stored in their order', async () => {
+    const ids = Array.from({ length: 20 }, () => randomUUID());
+    const replies = await Promise.all(
+      ids.map((batchId, n) =>
+        imports.import(batch([`a${n}`, `b${n}`, `c${n}`], { batchId, ...(n > 0 && { after: ids[n - 1] }) }, email)),
+      ),
+    );
+    const all = replies.flatMap(({ verdicts }) => outcomes(verdicts));
+    expect(all).toEqual(['imported', ...Array.from({ length: 59 }, () => 'imported_without email:a0')]);
+  });
+
+  it('are not stored after a batch that is unknown', async () => {
+    const { isDone } = await imports.import(batch(['a'], { after: randomUUID() }));
+    expect([isDone, await users.find(app, 'a')]).toEqual([false, undefined]);
+  });
+
+  it('are not stored after a batch that has failed, nor after those that wait for it', async () => {
+    const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()];
+    const failed = imports.import(batch(['a'], { batchId: first, appId: 'no-such-application' }));
+    const others = [
+      imports.import(batch(['b'], { batchId: second, after: first })),
+      imports.import(batch(['c'], { batchId: third, after: second })),
+    ];
+    await expect(failed).rejects.toThrow();
+    expect((await Promise.all(others)).map(({ isDone }) => isDone)).toEqual([false, false]);
+    expect(await users.findEach(database, app, ['b', 'c'])).toEqual([]);
+    const again = await imports.import(batch(['a'], { batchId: first }));
+    const next = await imports.import(batch(['b'], { batchId: second, after: first }));
+    expect([again, next].map(({ isDone }) => isDone)).toEqual([true, true]);
   });
 });

@@ -33,6 +33,7 @@ type Password = Pick<UserRow, 'passwordHash' | 'importedPasswordHash'>;
 @Injectable()
 export class UserImports implements ImportRules<UserRow> {
   readonly tables = [IDENTITIES];
+  readonly hasConstraints: boolean;
 
   constructor(
     private readonly users: UsersRepository,
@@ -40,7 +41,10 @@ export class UserImports implements ImportRules<UserRow> {
     private readonly sessions: SessionTokens,
     private readonly hasher: PasswordHasher,
     private readonly sealer: Sealer,
-  ) {}
+  ) {
+    // A token can be stored under the hash of an accepted secret, which no constraint compares with that of the current one.
+    this.hasConstraints = sealer.acceptedKeyIds.length === 0;
+  }
 
   async owners(within: Queryable, appId: string, claims: readonly ImportClaim[]): Promise<[string, string][]> {
     const tokens = claims.flatMap(({ key }) => (key.startsWith(TOKEN_CLAIM) ? [key.slice(TOKEN_CLAIM.length)] : []));
@@ -81,9 +85,9 @@ export class UserImports implements ImportRules<UserRow> {
     tx: Tx,
     appId: string,
     { rows, replaced }: { readonly rows: readonly UserRow[]; readonly replaced: readonly UserRow[] },
-  ): Promise<void> {
+  ): Promise<boolean> {
     await this.identities.removeAll(tx, appId, replaced);
-    await this.identities.insertMany(tx, appId, rows);
+    return this.identities.insertMany(tx, appId, rows);
   }
 
   private userOf(object: ImportedObject, current: UserRow | undefined): Omit<UserRow, keyof Password> {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   accountsImportRpc,
   type ClassName,
@@ -6,16 +5,13 @@ import {
   type ImportNote,
   type ImportObjectsReply,
   type ImportVerdict,
-  pushImportRpc,
-  type RpcContract,
-  type RpcReply,
 } from '#contracts';
 import { AppError } from '#errors';
 import type { RpcClient } from '#messaging';
 import { claimsOf, parseImportedRow, withoutClaim } from '#objects';
-import { SilentServiceError } from '../operator-connection.js';
 import { ClaimIndex } from './claim-index.js';
 import { ClaimTable } from './claim-table.js';
+import { type BatchOrder, batchesOf, importOf, ImportRequests, inBatches } from './import-requests.js';
 import type { Export, ExportPart, ExportRow } from '../export/export.types.js';
 import type { ImportSummary, RowPlace } from './import-summary.js';
 
@@ -26,9 +22,6 @@ const PREVIEW_BATCH_SIZE = 100;
 /** Hashing takes 60 ms a password: a batch must not occupy the hashing threads for long. */
 const WRAPPING_BATCH_SIZE = 20;
 const MEMBER_BATCH_SIZE = 5_000;
-const RETRIES = 8;
-const FIRST_PAUSE_MS = 250;
-const MAX_PAUSE_MS = 10_000;
 
 export interface ImportOptions {
   readonly appId: string;
@@ -55,18 +48,21 @@ export interface MemberRow {
   readonly member: string;
 }
 
-/** Sends the rows of an export in batches and counts the verdicts. Rows are parsed while the service works on the batch before. */
+/** Sends the rows of an export in batches and counts the verdicts. Rows are parsed and sent while the service works on the batch before. */
 export class ImportRun {
   readonly #indexes = new Map<ClassName, ClaimIndex>();
   /** Members that a preview would have added. */
   readonly #members = new ClaimTable();
+  readonly #requests: ImportRequests;
   #stopped = false;
 
   constructor(
-    private readonly rpc: RpcClient,
+    rpc: RpcClient,
     private readonly options: ImportOptions,
     private readonly summary: ImportSummary,
-  ) {}
+  ) {
+    this.#requests = new ImportRequests(rpc, () => this.#stopped);
+  }
 
   /** Ends the run before the next batch. */
   stop(): void {
@@ -79,35 +75,23 @@ export class ImportRun {
 
   /** @throws AppError, SilentServiceError where the service stays unavailable */
   async importObjects(className: ClassName, rows: AsyncIterable<ExportRow>): Promise<void> {
-    await this.#inBatches(this.#parsed(className, rows), this.#batchSize, (batch) =>
-      this.#sendObjects(className, batch),
+    await inBatches(this.#untilStopped(batchesOf(this.#parsed(className, rows), this.#batchSize)), (batch, order) =>
+      this.#sendObjects(className, batch, order),
     );
   }
 
   /** @throws as `importObjects` */
   async importMembers(field: 'users' | 'roles', rows: AsyncIterable<MemberRow>): Promise<void> {
-    await this.#inBatches(rows, MEMBER_BATCH_SIZE, (batch) => this.#sendMembers(field, batch));
+    await inBatches(this.#untilStopped(batchesOf(rows, MEMBER_BATCH_SIZE)), async (batch, { former }) => {
+      await former?.done;
+      await this.#sendMembers(field, batch);
+    });
   }
 
   get #batchSize(): number {
     const { isPreview, wrapPasswords } = this.options;
     if (isPreview) return PREVIEW_BATCH_SIZE;
     return wrapPasswords ? WRAPPING_BATCH_SIZE : BATCH_SIZE;
-  }
-
-  /** One batch is on its way while the next one is read. */
-  async #inBatches<T>(rows: AsyncIterable<T>, size: number, send: (batch: T[]) => Promise<void>): Promise<void> {
-    let sent: Promise<void> = Promise.resolve();
-    try {
-      for await (const batch of this.#untilStopped(batchesOf(rows, size))) {
-        await sent;
-        sent = send(batch);
-        // The failure is thrown where the batch is awaited.
-        sent.catch(() => undefined);
-      }
-    } finally {
-      await sent;
-    }
   }
 
   async *#untilStopped<T>(batches: AsyncIterable<T>): AsyncIterable<T> {
@@ -125,9 +109,14 @@ export class ImportRun {
     }
   }
 
-  async #sendObjects(className: ClassName, batch: readonly (PendingRow | RefusedRow)[]): Promise<void> {
+  async #sendObjects(
+    className: ClassName,
+    batch: readonly (PendingRow | RefusedRow)[],
+    order: BatchOrder,
+  ): Promise<void> {
     const pending = batch.filter((row) => 'object' in row);
-    const verdicts = await this.#judge(className, pending);
+    const verdicts = await this.#judge(className, pending, order);
+    await order.former?.done;
     const verdictOf = new Map(pending.map((row, index) => [row.place, verdicts[index]]));
     for (const row of batch) {
       const verdict = verdictOf.get(row.place);
@@ -136,28 +125,44 @@ export class ImportRun {
     }
   }
 
-  async #judge(className: ClassName, batch: readonly PendingRow[]): Promise<readonly ImportVerdict[]> {
+  async #judge(
+    className: ClassName,
+    batch: readonly PendingRow[],
+    order: BatchOrder,
+  ): Promise<readonly ImportVerdict[]> {
     if (batch.length === 0) return [];
-    const objects = batch.map(({ object }) => object);
-    const { appId, isPreview, wrapPasswords } = this.options;
-    const contract = className === '_Installation' ? pushImportRpc.objects : accountsImportRpc.objects;
-    const claims = isPreview ? objects.flatMap((object) => keysOf(className, object)) : [];
-    const earlier = isPreview ? { earlier: this.#index(className).earlier(objects, claims) } : {};
     try {
-      const reply = await this.#call(contract, { appId, className, objects, isPreview, wrapPasswords, ...earlier });
-      if (isPreview) this.#remember(className, batch, reply);
-      return reply.verdicts;
+      if (!this.options.isPreview) return (await this.#requests.store(this.#request(className, batch), order)).verdicts;
+      await order.former?.done;
+      return await this.#preview(className, batch);
     } catch (error) {
       if (!(error instanceof AppError && error.is('OBJECT_TOO_LARGE')) || batch.length === 1) throw error;
-      return this.#judgeHalves(className, batch);
+      return this.#judgeHalves(className, batch, order);
     }
   }
 
+  async #preview(className: ClassName, batch: readonly PendingRow[]): Promise<readonly ImportVerdict[]> {
+    const objects = batch.map(({ object }) => object);
+    const claims = objects.flatMap((object) => keysOf(className, object));
+    const earlier = this.#index(className).earlier(objects, claims);
+    const reply = await this.#requests.call(importOf(className), { ...this.#request(className, batch), earlier });
+    this.#remember(className, batch, reply);
+    return reply.verdicts;
+  }
+
+  #request(className: ClassName, batch: readonly PendingRow[]) {
+    return { ...this.options, className, objects: batch.map(({ object }) => object) };
+  }
+
   /** The objects of a batch can be larger together than a message may be. The second half is judged by what the first one leaves. */
-  async #judgeHalves(className: ClassName, batch: readonly PendingRow[]): Promise<readonly ImportVerdict[]> {
+  async #judgeHalves(
+    className: ClassName,
+    batch: readonly PendingRow[],
+    { id, former }: BatchOrder,
+  ): Promise<readonly ImportVerdict[]> {
     const middle = Math.ceil(batch.length / 2);
-    const first = await this.#judge(className, batch.slice(0, middle));
-    return [...first, ...(await this.#judge(className, batch.slice(middle)))];
+    const first = await this.#judge(className, batch.slice(0, middle), { former });
+    return [...first, ...(await this.#judge(className, batch.slice(middle), { id }))];
   }
 
   #remember(className: ClassName, batch: readonly PendingRow[], { verdicts, released }: ImportObjectsReply): void {
@@ -179,7 +184,12 @@ export class ImportRun {
   async #sendMembers(field: 'users' | 'roles', batch: readonly MemberRow[]): Promise<void> {
     const { appId, isPreview } = this.options;
     const members = batch.map(({ role, member }) => ({ role, member }));
-    const { unknown, known } = await this.#call(accountsImportRpc.members, { appId, field, members, isPreview });
+    const { unknown, known } = await this.#requests.call(accountsImportRpc.members, {
+      appId,
+      field,
+      members,
+      isPreview,
+    });
     const unchanged = new Set([...known, ...this.#repeated(field, batch)]);
     const missing = new Map(unknown.map((each) => [each.index, each]));
     for (const [index, row] of batch.entries()) {
@@ -211,44 +221,11 @@ export class ImportRun {
       return { field: 'relatedId', reason: `names no ${field === 'users' ? 'user' : 'role'}` };
     return undefined;
   }
-
-  /** Repeats a request while the service is unavailable: batches are idempotent. */
-  async #call<C extends RpcContract>(contract: C, data: Parameters<typeof this.rpc.call<C>>[1]): Promise<RpcReply<C>> {
-    for (let tries = 0; tries < RETRIES && !this.#stopped; tries += 1) {
-      const outcome = await this.#attempt(contract, data);
-      if (outcome !== undefined) return outcome;
-      await sleep(Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries));
-    }
-    return this.rpc.call(contract, data);
-  }
-
-  /** @returns undefined where the service is unavailable */
-  async #attempt<C extends RpcContract>(
-    contract: C,
-    data: Parameters<typeof this.rpc.call<C>>[1],
-  ): Promise<RpcReply<C> | undefined> {
-    try {
-      return await this.rpc.call(contract, data);
-    } catch (error) {
-      if (isTemporary(error)) return undefined;
-      throw error;
-    }
-  }
 }
 
 /** All rows of the parts, in their order. */
 export function rowsOf(source: Export, isWanted: (part: ExportPart) => boolean): AsyncIterable<ExportRow> {
   return source.rowsOf(source.parts.filter(isWanted));
-}
-
-async function* batchesOf<T>(rows: AsyncIterable<T>, size: number): AsyncIterable<T[]> {
-  let batch: T[] = [];
-  for await (const row of rows) {
-    if (batch.push(row) < size) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
 }
 
 function pendingRow(className: ClassName, row: ExportRow): PendingRow | RefusedRow {
@@ -267,10 +244,6 @@ function keysOf(className: ClassName, object: ImportedObject): string[] {
 function withNotes({ outcome, notes }: ImportVerdict, own: readonly ImportNote[]): ImportVerdict {
   if (own.length === 0 || (outcome !== 'imported' && outcome !== 'imported_without')) return { outcome, notes };
   return { outcome: 'imported_without', notes: [...own, ...notes] };
-}
-
-function isTemporary(error: unknown): boolean {
-  return error instanceof SilentServiceError || (error instanceof AppError && error.is('SERVICE_UNAVAILABLE'));
 }
 
 function isNamed(index: ClaimIndex, field: string, text: string): boolean {

@@ -10,7 +10,11 @@ import { claimsOf, type ImportClaim, isTokenClaim, requiredField, withoutClaim }
 import type { ImportedRow } from './import-rules.js';
 
 /** The state that earlier batches leave, or would leave. */
-export type EarlierState = NonNullable<ImportObjectsRequest['earlier']>;
+export interface EarlierState {
+  /** The owner by claim; null: it would be free. */
+  readonly owners: readonly (readonly [string, string | null])[];
+  readonly objects: NonNullable<ImportObjectsRequest['earlier']>['objects'];
+}
 
 /** The verdicts about a batch. `accepted` are the rows to write, `leaves` is the state after they are written. */
 export interface Judgement<Row> {
@@ -47,7 +51,7 @@ export function judgeObjects<Row>(objects: readonly ImportedObject[], by: Judged
   const state: JudgedState<Row> = { ...by, accepted: new Map(), released: new Set() };
   const verdicts = objects.map((object) => judge(object, state));
   const accepted = [...state.accepted.values()];
-  return { accepted, leaves: stateAfter(accepted, state), reply: { verdicts, released: [...state.released] } };
+  return { accepted, leaves: stateAfter(accepted, state), reply: { verdicts, released: [...state.released], isDone: true } };
 }
 
 /** The values that the accepted objects take and give up. */
@@ -58,7 +62,7 @@ function stateAfter<Row>(
   const taken = accepted.flatMap(({ object }) =>
     claimsOf(className, object).map(({ key }) => [key, object.objectId] as const),
   );
-  return { owners: Object.fromEntries([...[...released].map((key) => [key, null] as const), ...taken]), objects: [] };
+  return { owners: [...[...released].map((key) => [key, null] as const), ...taken], objects: [] };
 }
 
 function judge<Row>(object: ImportedObject, state: JudgedState<Row>): ImportVerdict {

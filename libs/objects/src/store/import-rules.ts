@@ -12,6 +12,8 @@ export interface ImportedRow<Row> {
 
 /** How a class stores imported objects. `plainImport` serves classes without rules of their own. */
 export interface ImportRules<Row extends ObjectRow> {
+  /** Each claim of a class is under a unique constraint: a part can be written without a look-up. */
+  readonly hasConstraints?: boolean;
   /** The objects that have the claimed values, by claim. */
   owners(
     within: Queryable,
@@ -24,12 +26,12 @@ export interface ImportRules<Row extends ObjectRow> {
   changedAt(row: Row): Date;
   /** The work that needs no transaction, such as hashing. @returns the row to store */
   prepare(rows: readonly ImportedRow<Row>[], options: { readonly wrapPasswords: boolean }): Promise<Row[]>;
-  /** Stores what is outside of the rows. `replaced` are those of them that were stored before. */
+  /** Stores what is outside of the rows. `replaced` are those of them that were stored before. @returns false where a value was taken */
   storeParts?(
     tx: Tx,
     appId: string,
     written: { readonly rows: readonly Row[]; readonly replaced: readonly Row[] },
-  ): Promise<void>;
+  ): Promise<boolean>;
   /** The tables of `storeParts`. */
   readonly tables?: readonly string[];
 }

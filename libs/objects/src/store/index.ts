@@ -5,7 +5,7 @@ export type { AccessContext } from './access-context.js';
 export { AccessSource, ObjectAccess } from './object-access.js';
 export { type ImportedRow, type ImportRules } from './import-rules.js';
 /** For the tests of a class's rules. @public */
-export { ObjectImports } from './object-importer.js';
+export { ObjectImports } from './object-imports.js';
 export { ObjectReader } from './object-reader.js';
 export { ObjectRepository } from './object.repository.js';
 /** For a class of one's own. @public */

@@ -1,23 +1,11 @@
-import { Controller, type Type } from '@nestjs/common';
-import type {
-  ClassName,
-  ImportedObject,
-  ImportObjectsReply,
-  ImportObjectsRequest,
-  ObjectImportRpc,
-  RpcData,
-  RpcReply,
-} from '#contracts';
-import { type Database, type Tx, violatedUniqueConstraint } from '#database';
+import type { ClassName, ImportedObject, ImportObjectsReply, ImportObjectsRequest } from '#contracts';
+import { type Database, type Statement, type Tx, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
-import { RpcHandler } from '#messaging';
 import type { ObjectRow } from '../class-definition.js';
 import { claimsOf } from '../import-claims.js';
 import { type EarlierState, type Judgement, judgeObjects, type KnownObject } from './import-judgement.js';
-import { importHeap, ImportStatistics } from './import-upkeep.js';
-import { type ImportedRow, type ImportRules, plainImport } from './import-rules.js';
+import type { ImportedRow, ImportRules } from './import-rules.js';
 import type { ObjectRepository } from './object.repository.js';
-import type { StoredClasses } from './stored-classes.js';
 
 interface ImporterParts<Row extends ObjectRow> {
   readonly className: ClassName;
@@ -30,29 +18,39 @@ interface ImporterParts<Row extends ObjectRow> {
   readonly rules: ImportRules<Row>;
 }
 
-type Batch = Pick<ImportObjectsRequest, 'appId' | 'objects' | 'wrapPasswords' | 'earlier'>;
+interface Batch extends Pick<ImportObjectsRequest, 'appId' | 'objects' | 'wrapPasswords'> {
+  readonly earlier?: EarlierState | undefined;
+}
 
 const MAX_TRIES = 4;
-/** Objects of one transaction. With 500, logins beside the import took 1.9 times as long instead of 1.4 times. */
-const PART_SIZE = 100;
 
 /**
  * Imports the objects of one class in batches. A batch is judged row by row in the order of the export and written in parts, each in one
  * transaction. While a part is written, the next one is judged by the state that the former one will leave.
  * Unique constraints decide about concurrent sign-ups: a part that violates one is judged again, and then in halves.
+ * They also spare look-ups: a part is first judged as if the database had none of its objects and values. Where that makes each row a new
+ * object with all of its values, a constraint refutes the judgement if it is wrong; else the part is judged by look-ups.
  */
-class ObjectImporter<Row extends ObjectRow> {
-  constructor(private readonly parts: ImporterParts<Row>) {}
+export class ObjectImporter<Row extends ObjectRow> {
+  #expectsNew: boolean;
+
+  constructor(
+    private readonly parts: ImporterParts<Row>,
+    { isPreview, wrapPasswords }: Pick<ImportObjectsRequest, 'isPreview' | 'wrapPasswords'>,
+  ) {
+    // Hashes of passwords are too much work for a judgement that may be refuted.
+    this.#expectsNew = !isPreview && !wrapPasswords && parts.rules.hasConstraints === true;
+  }
 
   /** @throws AppError SERVICE_UNAVAILABLE where concurrent writes keep taking a value that the batch needs */
-  async import(request: ImportObjectsRequest): Promise<ImportObjectsReply> {
-    if (request.isPreview) return (await this.#judge(request)).reply;
+  async import({ earlier, ...request }: ImportObjectsRequest): Promise<ImportObjectsReply> {
+    if (request.isPreview) return (await this.#judge({ ...request, earlier: stateOf(earlier) })).reply;
     const outcomes: Promise<PartOutcome>[] = [];
     let former: FormerPart | undefined;
     try {
       for (const part of partsOf(request, this.parts.partSize)) {
         const prepared = await this.#prepareAfter(former, part);
-        former = { objects: part.objects, leaves: prepared.leaves, outcome: this.#write(part, prepared) };
+        former = this.#begin(part, prepared);
         outcomes.push(former.outcome);
       }
       return joined((await Promise.all(outcomes)).map(({ reply }) => reply));
@@ -62,16 +60,29 @@ class ObjectImporter<Row extends ObjectRow> {
     }
   }
 
+  #begin(part: Batch, prepared: Prepared<Row>): FormerPart {
+    let onSent = (): void => undefined;
+    const sent = new Promise<void>((resolve) => (onSent = resolve));
+    const outcome = this.#write(part, prepared, onSent).finally(onSent);
+    return { objects: part.objects, leaves: prepared.leaves, outcome, sent };
+  }
+
   /** Judges a part while the former one is written, and again where that one leaves another state. */
   async #prepareAfter(former: FormerPart | undefined, part: Batch): Promise<Prepared<Row>> {
     if (former === undefined) return this.#prepare(part);
+    // The judgement takes milliseconds in which no statement would be sent.
+    await former.sent;
     const early = sharesObjects(part, former) ? undefined : await this.#prepare(part, former.leaves);
     const { isAsJudged } = await former.outcome;
     return early !== undefined && isAsJudged ? early : this.#prepare(part);
   }
 
-  async #write(batch: Batch, prepared: Prepared<Row>): Promise<PartOutcome> {
-    if (await this.#store(batch.appId, prepared)) return { reply: prepared.reply, isAsJudged: true };
+  async #write(batch: Batch, prepared: Prepared<Row>, onSent?: () => void): Promise<PartOutcome> {
+    if (await this.#store(batch.appId, prepared, onSent)) return { reply: prepared.reply, isAsJudged: true };
+    if (prepared.isExpectedNew) {
+      this.#expectsNew = false;
+      return { ...(await this.#write(batch, await this.#prepare(batch))), isAsJudged: false };
+    }
     const reply = batch.objects.length > 1 ? await this.#writeHalves(batch) : await this.#writeAgain(batch);
     return { reply, isAsJudged: false };
   }
@@ -96,19 +107,26 @@ class ObjectImporter<Row extends ObjectRow> {
   }
 
   async #prepare(batch: Batch, earlier?: EarlierState): Promise<Prepared<Row>> {
-    const judged = await this.#judge({ ...batch, ...(earlier === undefined ? {} : { earlier }) });
     const { wrapPasswords } = batch;
+    const expected = this.#expectsNew ? this.#judgeBy({ ...batch, earlier }, NOTHING_STORED) : undefined;
+    const isExpectedNew = expected !== undefined && storesEach(expected, batch);
+    const judged = isExpectedNew ? expected : await this.#judge({ ...batch, earlier });
     const rows = await this.parts.rules.prepare(judged.accepted, { wrapPasswords });
-    return { ...judged, rows };
+    const isStored = (_: Row, index: number) => judged.accepted[index]?.current !== undefined;
+    const replaced = rows.filter(isStored);
+    const created = rows.filter((row, index) => !isStored(row, index));
+    // The database would wait for a text that the transaction makes.
+    const insertion = created.length === 0 ? undefined : this.parts.objects.insertionOfMany(batch.appId, created);
+    return { ...judged, rows, replaced, insertion, isExpectedNew };
   }
 
   /** @returns false where a concurrent write has taken a value, or changed a row, since the judgement */
-  async #store(appId: string, { accepted, rows }: Prepared<Row>): Promise<boolean> {
-    if (accepted.length === 0) return true;
+  async #store(appId: string, prepared: Prepared<Row>, onSent?: () => void): Promise<boolean> {
+    if (prepared.accepted.length === 0) return true;
     try {
       await this.parts.database.transaction(async (tx) => {
-        await this.#assertUnchanged(tx, appId, accepted);
-        await this.#storeRows(tx, appId, accepted, rows);
+        await this.#assertUnchanged(tx, appId, prepared.accepted);
+        await this.#storeRows(tx, appId, prepared, onSent);
       });
       return true;
     } catch (error) {
@@ -130,22 +148,34 @@ class ObjectImporter<Row extends ObjectRow> {
     if (!isSame) throw new OutdatedJudgement();
   }
 
-  async #storeRows(tx: Tx, appId: string, accepted: readonly ImportedRow<Row>[], rows: readonly Row[]): Promise<void> {
-    const isNew = (_: Row, index: number) => accepted[index]?.current === undefined;
+  async #storeRows(
+    tx: Tx,
+    appId: string,
+    { rows, replaced, insertion }: Prepared<Row>,
+    onSent?: () => void,
+  ): Promise<void> {
     const { objects, rules } = this.parts;
-    const replaced = rows.filter((row, index) => !isNew(row, index));
     await objects.updateMany(tx, appId, replaced);
-    await objects.insertMany(tx, appId, rows.filter(isNew));
-    await rules.storeParts?.(tx, appId, { rows, replaced });
+    const inserting = insertion === undefined ? [] : tx.run(insertion);
+    if (onSent !== undefined) setImmediate(onSent);
+    if ((await inserting).length < rows.length - replaced.length) throw new OutdatedJudgement();
+    const hasStored = await rules.storeParts?.(tx, appId, { rows, replaced });
+    if (hasStored === false) throw new OutdatedJudgement();
   }
 
-  async #judge({ appId, objects, earlier }: Batch): Promise<Judgement<Row>> {
-    const { className, database, rules, limitBytes } = this.parts;
+  async #judge(batch: Batch): Promise<Judgement<Row>> {
+    const { className, database, rules } = this.parts;
+    const { appId, objects } = batch;
     const claims = objects.flatMap((object) => claimsOf(className, object));
     const [stored, owners] = await Promise.all([
       this.parts.objects.findEach(database, appId, idsOf(objects)),
       rules.owners(database, appId, claims),
     ]);
+    return this.#judgeBy(batch, { stored, owners });
+  }
+
+  #judgeBy({ objects, earlier }: Batch, { stored, owners }: StoredState<Row>): Judgement<Row> {
+    const { className, rules, limitBytes } = this.parts;
     const held = stored.flatMap((row) => rules.claimsOf(row).map(({ key }) => [key, row.objectId] as const));
     const known = new Map<string, KnownObject<Row>>(
       stored.map((row) => [row.objectId, { createdAt: row.createdAt, changedAt: rules.changedAt(row), current: row }]),
@@ -154,17 +184,36 @@ class ObjectImporter<Row extends ObjectRow> {
       const times = { createdAt: new Date(createdAt), changedAt: new Date(updatedAt) };
       known.set(objectId, { ...known.get(objectId), ...times });
     }
-    const all = new Map([...held, ...owners, ...Object.entries(earlier?.owners ?? {})]);
+    const all = new Map([...held, ...owners, ...(earlier?.owners ?? [])]);
     return judgeObjects(objects, { className, limitBytes, owners: all, known });
   }
 }
 
-/** A row has changed between the judgement and the transaction. */
+/** A row has changed, or a new one has been stored, between the judgement and the transaction. */
 class OutdatedJudgement extends Error {}
+
+/** The rows of the objects of a batch, and the owners of the values that they claim, by claim. */
+interface StoredState<Row> {
+  readonly stored: readonly Row[];
+  readonly owners: Iterable<readonly [string, string]>;
+}
+
+const NOTHING_STORED: StoredState<never> = { stored: [], owners: [] };
+
+/** Whether each row of the batch is a new object with all of its values: a stored object or value would violate a constraint. */
+function storesEach({ accepted, reply }: Judgement<unknown>, { objects }: Batch): boolean {
+  return accepted.length === objects.length && reply.verdicts.every(({ outcome }) => outcome === 'imported');
+}
 
 /** A judgement with the rows to write. */
 interface Prepared<Row> extends Judgement<Row> {
   readonly rows: readonly Row[];
+  /** Those of them that were stored before. */
+  readonly replaced: readonly Row[];
+  /** Inserts the others; undefined where there are none. */
+  readonly insertion: Statement | undefined;
+  /** No look-up has shown that the objects and values are new. */
+  readonly isExpectedNew: boolean;
 }
 
 interface PartOutcome {
@@ -178,6 +227,12 @@ interface FormerPart {
   readonly objects: readonly ImportedObject[];
   readonly leaves: EarlierState;
   readonly outcome: Promise<PartOutcome>;
+  /** Resolves once its rows are on their way to the database, or with the outcome. */
+  readonly sent: Promise<void>;
+}
+
+function stateOf(earlier: ImportObjectsRequest['earlier']): EarlierState | undefined {
+  return earlier === undefined ? undefined : { ...earlier, owners: Object.entries(earlier.owners) };
 }
 
 function partsOf(batch: Batch, size: number): Batch[] {
@@ -192,6 +247,7 @@ function joined(replies: readonly ImportObjectsReply[]): ImportObjectsReply {
   return {
     verdicts: replies.flatMap(({ verdicts }) => verdicts),
     released: replies.flatMap(({ released }) => released),
+    isDone: true,
   };
 }
 
@@ -203,50 +259,4 @@ function idsOf(objects: readonly ImportedObject[]): string[] {
 function sharesObjects(part: Batch, former: FormerPart): boolean {
   const ids = new Set(idsOf(former.objects));
   return part.objects.some(({ objectId }) => ids.has(objectId));
-}
-
-/** The importers of a service's classes. */
-export class ObjectImports {
-  private readonly statistics: ImportStatistics;
-
-  constructor(
-    private readonly classes: StoredClasses,
-    private readonly database: Database,
-    private readonly limitBytes: number,
-    private readonly partSize = PART_SIZE,
-  ) {
-    this.statistics = new ImportStatistics(database);
-  }
-
-  /** @throws AppError NOT_FOUND for a class that this service does not store; as `ObjectImporter.import` */
-  async import(request: ImportObjectsRequest): Promise<ImportObjectsReply> {
-    const { className } = request;
-    const { objects, imports } = this.classes.of(className);
-    const { database, limitBytes, partSize } = this;
-    const rules = imports ?? plainImport(className, objects);
-    importHeap.touch();
-    const reply = await new ObjectImporter({ className, objects, database, limitBytes, partSize, rules }).import(
-      request,
-    );
-    if (!request.isPreview) await this.statistics.add([objects.table, ...(rules.tables ?? [])], writtenIn(reply));
-    return reply;
-  }
-}
-
-function writtenIn({ verdicts }: ImportObjectsReply): number {
-  return verdicts.filter(({ outcome }) => outcome === 'imported' || outcome === 'imported_without').length;
-}
-
-/** A controller that imports the objects of one service. */
-export function objectImportController(contract: ObjectImportRpc): Type {
-  @Controller()
-  class ObjectImportController {
-    constructor(private readonly imports: ObjectImports) {}
-
-    @RpcHandler(contract.objects)
-    importObjects(request: RpcData<ObjectImportRpc['objects']>): Promise<RpcReply<ObjectImportRpc['objects']>> {
-      return this.imports.import(request);
-    }
-  }
-  return ObjectImportController;
 }

@@ -155,12 +155,11 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     await this.mapUniqueViolation(tx.run({ name: `${table}.update`, text: update.text, values }));
   }
 
-  /** Inserts the rows in one statement. A violated unique constraint fails all of them. */
-  async insertMany(tx: Tx, appId: string, rows: readonly Row[]): Promise<void> {
-    if (rows.length === 0) return;
+  /** The statement that inserts the rows. It returns a row for each that no unique constraint has left out. */
+  insertionOfMany(appId: string, rows: readonly Row[]): Statement {
     const { table, insertMany } = this.statements;
     const values = insertMany.values(rows.map((row) => this.toColumns(appId, row)));
-    await tx.query(insertMany.text, values, `${table}.insertMany`);
+    return { name: `${table}.insertMany`, text: insertMany.text, values };
   }
 
   /** As `update`, in one statement. A violated unique constraint fails all of them. */

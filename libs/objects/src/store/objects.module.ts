@@ -18,7 +18,7 @@ import { FieldIndexes } from './field-indexes.js';
 import { FieldIndexesRepository } from './field-indexes.repository.js';
 import { IndexBuilder } from './index-builder.js';
 import { AccessSource, ObjectAccess } from './object-access.js';
-import { objectImportController, ObjectImports } from './object-importer.js';
+import { objectImportController, ObjectImports } from './object-imports.js';
 import { ObjectReader } from './object-reader.js';
 import { ObjectWriter } from './object-writer.js';
 import { ObjectRepository, type ObjectStorage } from './object.repository.js';

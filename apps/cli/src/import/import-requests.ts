@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  accountsImportRpc,
+  type ClassName,
+  type ImportObjectsReply,
+  pushImportRpc,
+  type RpcContract,
+  type RpcReply,
+} from '#contracts';
+import { AppError } from '#errors';
+import type { RpcClient } from '#messaging';
+import { SilentServiceError } from '../operator-connection.js';
+
+const RETRIES = 8;
+const FIRST_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 10_000;
+
+/** A batch that is on its way. */
+interface SentBatch {
+  readonly id: string;
+  /** Resolves once its verdicts are counted. */
+  readonly done: Promise<void>;
+}
+
+/** The place of a request among the batches. */
+export interface BatchOrder {
+  /** Absent where the batch is not complete after the request. */
+  readonly id?: string | undefined;
+  readonly former?: SentBatch | undefined;
+}
+
+/** Calls back with each batch while the one before is still on its way. */
+export async function inBatches<T>(
+  batches: AsyncIterable<T[]>,
+  send: (batch: T[], order: BatchOrder) => Promise<void>,
+): Promise<void> {
+  let former: SentBatch | undefined;
+  let last: SentBatch | undefined;
+  try {
+    for await (const batch of batches) {
+      await former?.done;
+      const id = randomUUID();
+      former = last;
+      last = { id, done: send(batch, { id, former }) };
+      // The failure is thrown where the batch is awaited.
+      last.done.catch(() => undefined);
+    }
+  } finally {
+    await last?.done;
+  }
+}
+
+/** The rows in lists of at most `size`. */
+export async function* batchesOf<T>(rows: AsyncIterable<T>, size: number): AsyncIterable<T[]> {
+  let batch: T[] = [];
+  for await (const row of rows) {
+    if (batch.push(row) < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+type ImportObjectsData = Parameters<typeof RpcClient.prototype.call<typeof accountsImportRpc.objects>>[1];
+
+/** Requests of an import to the services that store the classes. */
+export class ImportRequests {
+  constructor(
+    private readonly rpc: RpcClient,
+    private readonly isStopped: () => boolean,
+  ) {}
+
+  /** The service begins with the batch when it has finished the former one. Where another process has that one, the batch is sent again after its reply. */
+  async store(request: ImportObjectsData, { id: batchId, former }: BatchOrder): Promise<ImportObjectsReply> {
+    const contract = importOf(request.className);
+    const named = { ...request, ...(batchId === undefined ? {} : { batchId }) };
+    const reply = await this.call(contract, { ...named, ...(former === undefined ? {} : { after: former.id }) });
+    if (reply.isDone) return reply;
+    await former?.done;
+    return this.call(contract, named);
+  }
+
+  /** Repeats a request while the service is unavailable: batches are idempotent. */
+  async call<C extends RpcContract>(contract: C, data: Parameters<typeof this.rpc.call<C>>[1]): Promise<RpcReply<C>> {
+    for (let tries = 0; tries < RETRIES && !this.isStopped(); tries += 1) {
+      const outcome = await this.#attempt(contract, data);
+      if (outcome !== undefined) return outcome;
+      await sleep(Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries));
+    }
+    return this.rpc.call(contract, data);
+  }
+
+  /** @returns undefined where the service is unavailable */
+  async #attempt<C extends RpcContract>(
+    contract: C,
+    data: Parameters<typeof this.rpc.call<C>>[1],
+  ): Promise<RpcReply<C> | undefined> {
+    try {
+      return await this.rpc.call(contract, data);
+    } catch (error) {
+      if (isTemporary(error)) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** The RPCs of the service that stores the class. */
+export function importOf(className: ClassName): typeof accountsImportRpc.objects {
+  return className === '_Installation' ? pushImportRpc.objects : accountsImportRpc.objects;
+}
+
+function isTemporary(error: unknown): boolean {
+  return error instanceof SilentServiceError || (error instanceof AppError && error.is('SERVICE_UNAVAILABLE'));
+}
