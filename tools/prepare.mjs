@@ -29,7 +29,7 @@ const SOURCE_FOLDERS = ['apps', 'libs'];
 const PAGE_BUILD_STAMP = join(ROOT, 'dist', '.gatepost-page');
 /** Where the page of the console stands, and where it is built into. */
 const PAGE = join('apps', 'console', 'web');
-/** What the page imports of ours. */
+/** The files that the page imports from outside of its folder. */
 const PAGE_SOURCES = [PAGE, join('libs', 'console-api')];
 const BUILD_FILES = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
 

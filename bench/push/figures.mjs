@@ -1,4 +1,4 @@
-// What the cases compute with.
+// Arithmetic of the cases.
 
 /** The time in milliseconds, comparable between processes of a machine. */
 export function now() {

@@ -33,7 +33,7 @@ export function openWebSocketDevice({ port, appId, name, sendsAcks, localAddress
       hear(frame, ids);
     }
     if (ids.length === 0) return;
-    // What has come together is acknowledged together, as push-client does.
+    // Messages that arrive together are acknowledged together, as push-client does.
     if (sendsAcks) send(`{"cmd":"ack","ids":${JSON.stringify(ids)}}`);
     hooks.messages(ids);
   });

@@ -17,7 +17,7 @@ interface Step {
   readonly link?: { readonly kind: string; readonly name: string } | undefined;
 }
 
-/** What the chain of a list needs to know of a file. */
+/** The facts about a file that the chain of a list needs. */
 interface Source {
   readonly syntax: ts.SourceFile;
   /** Imported names of our own, each with the file that defines it. */

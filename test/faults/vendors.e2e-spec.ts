@@ -31,7 +31,7 @@ const IN_PROGRESS = 1_000;
 
 type Role = 'dispatcher' | 'sender';
 
-/** What the stand-in has accepted for one push: how often by device, and under which request id. */
+/** The requests that the stand-in has accepted for one push: their number by device, and their request ids. */
 type Accepted = Map<string, { count: number; id: unknown }>;
 
 /** Nothing is lost, each device counts once, and a repeat has the same id. */

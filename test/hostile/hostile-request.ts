@@ -5,7 +5,7 @@ export interface HostileRequest {
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer | undefined;
-  /** Whose credentials it shows. */
+  /** The owner of its credentials. */
   readonly as: string;
 }
 

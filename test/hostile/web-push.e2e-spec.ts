@@ -19,7 +19,7 @@ const PATIENCE_MS = 20_000;
 const SOON_MS = 5_000;
 const REQUEST_MS = 12_000;
 const FLOOD_BYTES = 10_485_760;
-/** What a server may have written of a flood before it learns that nobody reads it: buffers of the system. */
+/** Bytes of a flood that a server can write before it notices that the client reads no more: the buffers of the system. */
 const MAX_READ_BYTES = 8_388_608;
 const JSON_TYPE = { 'content-type': 'application/json' };
 const CHUNK = Buffer.alloc(65_536, '[');

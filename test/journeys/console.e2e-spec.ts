@@ -299,7 +299,7 @@ async function expectAccessible(page: Page, name: string): Promise<void> {
 interface Findings {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly target: string[] }[] }[];
 }
-/** What the browser has; the tests are compiled without its types. */
+/** Globals of the browser; the tests are compiled without its types. */
 interface BrowserParts {
   readonly document: { readonly documentElement: { readonly scrollWidth: number } };
   readonly innerWidth: number;

@@ -22,7 +22,7 @@ const ADA = { username: 'ada', password: 'correct horse' };
 const EVERYONE = { '*': true };
 const CLOSED = { '*': false, users: [], roles: [] };
 
-/** What the types of the library lack: its memory of the user, besides its storage. */
+/** A member that the types of the library lack: its memory of the user, besides its storage. */
 interface Memory {
   _currentUser: AV.User | null;
   _currentUserMatchesDisk: boolean;

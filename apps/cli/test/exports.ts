@@ -7,7 +7,7 @@ import { openExport } from '../src/export/open-export.js';
 
 type Content = string | Uint8Array;
 
-/** What an export holds: each part's rows by `file className kind`. */
+/** The content of an export: each part's rows by `file className kind`. */
 export interface ReadExport {
   readonly warnings: readonly string[];
   readonly parts: readonly string[];

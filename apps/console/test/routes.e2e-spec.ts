@@ -147,7 +147,7 @@ describe('the audit log', () => {
   });
 
   it.each([
-    `UPDATE console.audit SET operator_name = 'somebody else'`,
+    `UPDATE console.audit SET operator_name = 'another'`,
     `UPDATE console.audit SET outcome = 'done' WHERE outcome <> 'begun'`,
     'DELETE FROM console.audit',
     'TRUNCATE console.audit',

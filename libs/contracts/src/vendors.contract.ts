@@ -134,7 +134,7 @@ const shownVendor = key.extend({
 
 export type ShownVendor = z.output<typeof shownVendor>;
 
-/** What holds the pushes of credentials in one environment, and how many wait. */
+/** The reason why pushes of credentials in one environment wait, and their number. */
 const laneState = z.object({
   /** `<vendor>/<profile>/<part>/<dev or prod>` */
   lane: z.string(),

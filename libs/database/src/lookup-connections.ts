@@ -83,7 +83,7 @@ export class LookupConnections {
     lane.client.connection.stream.destroy(error);
   }
 
-  /** What is sent in one turn of the event loop leaves in one system call. */
+  /** Look-ups of one turn of the event loop leave in one system call. */
   #gather(lane: Lane): void {
     if (lane.isGathering) return;
     lane.isGathering = true;

@@ -4,7 +4,7 @@ import { HOSTILE_VALUES } from './values.js';
 const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le');
 const MEGABYTE = 1_048_576;
 
-/** Whole bodies, most of them nothing that a client of ours would send. */
+/** Whole bodies. Clients of Gatepost would send few of them. */
 export const HOSTILE_BODIES: readonly (string | Buffer)[] = [
   ...HOSTILE_VALUES,
   '',

@@ -168,7 +168,7 @@ function changeLanes(withServer: WithServer, { name, description, done }: (typeo
     );
 }
 
-/** What holds the pushes of credentials. */
+/** The reason why the pushes of credentials wait. */
 function stateLines({ vendor, profile, part }: ShownVendor, lanes: readonly VendorLaneState[]): string[] {
   const own = lanes.filter(({ lane }) => lane.startsWith(`${[vendor, profile, part].join('/')}/`));
   const devices = own.reduce((sum, lane) => sum + lane.devices, 0);

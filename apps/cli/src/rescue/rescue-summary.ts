@@ -72,7 +72,7 @@ function archivedRows({ exports }: Manifest, name: string): number {
   return Math.max(0, ...exports.map(({ classes = [] }) => classes.find((each) => each.class === name)?.rows ?? 0));
 }
 
-/** What an operator should know though nothing is missing. */
+/** Remarks for the operator about a complete archive. */
 export async function notesOn(context: RescueContext): Promise<string[]> {
   const { classes } = context.manifest;
   const surplus = classes
@@ -97,7 +97,7 @@ async function lateUsers({ manifest, folder }: RescueContext): Promise<number> {
   return late;
 }
 
-/** What `--json` prints: the manifest without the state of its parts. */
+/** The output of `--json`: the manifest without the state of its parts. */
 export function summaryOf(manifest: Manifest): object {
   const { application, classes, relations, files, exports, missing, notes } = manifest;
   return {

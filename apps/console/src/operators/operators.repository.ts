@@ -55,7 +55,7 @@ export class OperatorsRepository {
     return rows.length > 0;
   }
 
-  /** What a sign-in compares; undefined where no active operator has the address. */
+  /** The columns that a sign-in compares; undefined where no active operator has the address. */
   async credentials(address: string): Promise<{ id: string; passwordHash: string } | undefined> {
     const [row] = await this.database.query<{ id: string; passwordHash: string }>(
       `SELECT id, password_hash AS "passwordHash" FROM console.operators

@@ -28,9 +28,9 @@ export interface SignedIn {
   readonly provenUntil: Date | undefined;
 }
 
-/** What an act's audit entry says beside the request. */
+/** The part of an audit entry that the handler adds to the request. */
 export interface ActRecord {
-  /** What the act changes, such as an object id. Default: the path's parameters. */
+  /** The changed thing, such as an object id. Default: the path's parameters. */
   readonly target?: string;
   /** The former values of what it changes. */
   readonly before?: Readonly<Record<string, unknown>>;

@@ -112,7 +112,7 @@ export function hasBeenForwarded({ via, [FORWARDED_HEADER]: mark }: IncomingHttp
   return mark !== undefined || (via ?? '').split(',').some((hop) => /^\s*\S+\s+gatepost(?:\s|$)/i.test(hop));
 }
 
-/** What a forwarded request adds to the headers of the client. */
+/** The headers that a forwarded request has beside those of the client. */
 interface Addition {
   readonly requestId: string;
   readonly clientAddress: string;

@@ -63,7 +63,7 @@ const createRecipients = `
     CONSTRAINT recipients_pkey PRIMARY KEY (app_id, user_id)
   )`;
 
-/** What an application has been granted in a window of time. */
+/** The mails that an application was allowed to send in a window of time. */
 const createAllowances = `
   CREATE TABLE mail.allowances (
     app_id       text NOT NULL,

@@ -1,4 +1,4 @@
-// Why: a push belongs to the trace and to the log lines of the request that it was sent by, whoever works on it.
+// A push belongs to the trace and to the log lines of the request that sent it, in every process that works on it.
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 export class AddPushOrigins1796300200000 implements MigrationInterface {

@@ -26,7 +26,7 @@ export interface ListedLane {
 /** A sender that has reported within this time runs. */
 const SEEN_SECONDS = 90;
 
-/** What operators and the answers of vendors have decided about lanes, and the processes that send. */
+/** The states of lanes that operators and the answers of vendors have set, and the processes that send. */
 @Injectable()
 export class VendorLanesRepository {
   constructor(private readonly database: PushDatabase) {}

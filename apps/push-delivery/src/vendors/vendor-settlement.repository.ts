@@ -4,7 +4,7 @@ import type { DeadToken, Settlement } from './settlement.rules.js';
 import { NOW, sumOf, type VendorBatch } from './vendor-batches.repository.js';
 import type { LaneAnswers } from './vendor-lane.js';
 
-/** What the settlement of an attempt has decided. */
+/** The result of the settlement of an attempt. */
 export interface Settled {
   /** Tokens that wrong credentials would make invalid as well count as dead. */
   readonly areDoubtfulDead: boolean;

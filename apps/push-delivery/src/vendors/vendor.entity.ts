@@ -131,7 +131,7 @@ export class VendorCountsEntity {
 
 const timestamp = (name: string) => ({ type: 'timestamptz' as const, name, precision: 3 });
 
-/** What operators and the answers of the vendor have decided about a lane. */
+/** The state of a lane that operators and the answers of the vendor have set. */
 @Entity('vendor_lanes')
 export class VendorLaneEntity {
   @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'vendor_lanes_pkey' })

@@ -30,7 +30,7 @@ export interface KnownObject<Row> {
   readonly current?: Row;
 }
 
-/** What the objects of a batch are judged by. */
+/** The state by which the objects of a batch are judged. */
 export interface JudgedBy<Row> {
   readonly className: ClassName;
   /** Maximum size of an object's custom fields. */

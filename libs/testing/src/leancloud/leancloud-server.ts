@@ -59,7 +59,7 @@ interface Export {
   url: string | undefined;
 }
 
-/** What the stand-in does otherwise than a healthy LeanCloud; tests change it at any time. */
+/** The differences of the stand-in from a healthy LeanCloud; tests change them at any time. */
 interface Behaviour {
   /** This many of the next requests are answered so. */
   storm: { count: number; status: number; retryAfter: string | undefined };

@@ -150,7 +150,7 @@ function compares(operator: string, value: string, operand: string): boolean {
   throw new QueryError(102, `unsupported operator ${operator}`);
 }
 
-/** What an export is asked for. */
+/** The parameters of an export. */
 export interface ExportRequest {
   readonly from_date?: string;
   readonly to_date?: string;
