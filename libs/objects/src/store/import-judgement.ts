@@ -51,7 +51,11 @@ export function judgeObjects<Row>(objects: readonly ImportedObject[], by: Judged
   const state: JudgedState<Row> = { ...by, accepted: new Map(), released: new Set() };
   const verdicts = objects.map((object) => judge(object, state));
   const accepted = [...state.accepted.values()];
-  return { accepted, leaves: stateAfter(accepted, state), reply: { verdicts, released: [...state.released], isDone: true } };
+  return {
+    accepted,
+    leaves: stateAfter(accepted, state),
+    reply: { verdicts, released: [...state.released], isDone: true },
+  };
 }
 
 /** The values that the accepted objects take and give up. */
