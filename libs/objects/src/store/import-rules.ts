@@ -19,7 +19,7 @@ export interface ImportRules<Row extends ObjectRow> {
     within: Queryable,
     appId: string,
     claims: readonly ImportClaim[],
-  ): Promise<Iterable<readonly [string, string]>>;
+  ): Promise<readonly (readonly [string, string])[]>;
   /** The unique values of a stored row. */
   claimsOf(row: Row): readonly ImportClaim[];
   /** When the row was last changed. A login is no change. */

@@ -32,14 +32,22 @@ const MAX_TRIES = 4;
  * object with all of its values, a constraint refutes the judgement if it is wrong; else the part is judged by look-ups.
  */
 export class ObjectImporter<Row extends ObjectRow> {
+  #hasMetStored = false;
   #expectsNew: boolean;
 
+  /** @param expectsNew the objects are probably not stored yet */
   constructor(
     private readonly parts: ImporterParts<Row>,
     { isPreview, wrapPasswords }: Pick<ImportObjectsRequest, 'isPreview' | 'wrapPasswords'>,
+    expectsNew: boolean,
   ) {
     // Hashes of passwords are too much work for a judgement that may be refuted.
-    this.#expectsNew = !isPreview && !wrapPasswords && parts.rules.hasConstraints === true;
+    this.#expectsNew = expectsNew && !isPreview && !wrapPasswords && parts.rules.hasConstraints === true;
+  }
+
+  /** Whether objects or values of the batch were stored before. */
+  get hasMetStored(): boolean {
+    return this.#hasMetStored;
   }
 
   /** @throws AppError SERVICE_UNAVAILABLE where concurrent writes keep taking a value that the batch needs */
@@ -171,6 +179,7 @@ export class ObjectImporter<Row extends ObjectRow> {
       this.parts.objects.findEach(database, appId, idsOf(objects)),
       rules.owners(database, appId, claims),
     ]);
+    this.#hasMetStored ||= stored.length > 0 || owners.length > 0;
     return this.#judgeBy(batch, { stored, owners });
   }
 

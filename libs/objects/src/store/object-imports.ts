@@ -16,6 +16,8 @@ const NOT_DONE: ImportObjectsReply = { verdicts: [], released: [], isDone: false
 /** The importers of a service's classes. */
 export class ObjectImports {
   private readonly statistics: ImportStatistics;
+  /** Application and class of imports whose last batch was stored before: the next one probably was, too. */
+  private readonly repeated = new Set<string>();
   /** By id, the latest batches: resolve to whether they succeeded. */
   private readonly batches = new Map<string, Promise<boolean>>();
 
@@ -53,7 +55,11 @@ export class ObjectImports {
     const rules = imports ?? plainImport(className, objects);
     importHeap.touch();
     const parts = { className, objects, database, limitBytes, partSize, rules };
-    const reply = await new ObjectImporter(parts, request).import(request);
+    const key = `${request.appId} ${className}`;
+    const importer = new ObjectImporter(parts, request, !this.repeated.has(key));
+    const reply = await importer.import(request);
+    if (importer.hasMetStored) this.repeated.add(key);
+    else this.repeated.delete(key);
     if (!request.isPreview) await this.statistics.add([objects.table, ...(rules.tables ?? [])], writtenIn(reply));
     return reply;
   }
