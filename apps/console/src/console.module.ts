@@ -6,13 +6,12 @@ import { Sealer, sealerOf } from '#security';
 import { PasswordHasher } from '#security/passwords';
 import { ApplicationsHandlers } from './applications/applications.handlers.js';
 import { CredentialsHandlers } from './applications/credentials.handlers.js';
-import { AuditHandlers } from './audit/audit.handlers.js';
 import { AuditRepository, ConsoleCleanup } from './audit/audit.repository.js';
 import { CONSOLE_CONFIG, type ConsoleConfig } from './console.config.js';
 import { ConsoleDatabase, consoleDatabase } from './console.database.js';
 import { BROKER, type Broker, HealthHandlers } from './health/health.handlers.js';
 import { CONSOLE_HANDLERS } from './http/console-router.js';
-import { TemplatesHandlers } from './messages/templates.handlers.js';
+import { MessagesHandlers } from './messages/messages.handlers.js';
 import { AccessHandlers } from './operators/access.handlers.js';
 import { ConsoleController } from './operators/console.controller.js';
 import { OperatorsHandlers } from './operators/operators.handlers.js';
@@ -27,13 +26,12 @@ import { UsersHandlers } from './users/users.handlers.js';
 const HANDLERS: readonly Type[] = [
   AccessHandlers,
   ApplicationsHandlers,
-  AuditHandlers,
   CredentialsHandlers,
   HealthHandlers,
+  MessagesHandlers,
   OperatorsHandlers,
   PushesHandlers,
   RolesHandlers,
-  TemplatesHandlers,
   UsersHandlers,
 ];
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, cursor, limit, ofApp, pageOf, route, time } from './route.js';
+import { count, cursor, flag, limit, ofApp, pageOf, route, time } from './route.js';
 
 export const MESSAGE_STATUSES = ['queued', 'failed', 'sent', 'dead', 'dropped'] as const;
 export const TEMPLATE_KINDS = ['verifyEmail', 'resetPassword'] as const;
@@ -56,14 +56,20 @@ export const messagesApi = {
       status: z.enum(MESSAGE_STATUSES).optional(),
       kind: z.string().max(64).optional(),
       channel: z.enum(['mail', 'sms']).optional(),
+      /** Needs the permission `users.contact`. */
       recipient: z.string().max(254).optional(),
       userId: z.string().max(64).optional(),
       from: time.optional(),
       to: time.optional(),
+      /** Add `counts`. */
+      counts: flag.default(false),
       after: cursor.optional(),
       limit,
     }),
-    reply: pageOf(message).extend({ counts: z.record(z.string(), count) }),
+    reply: pageOf(message).extend({
+      /** By status, of all messages that the other filters select. `isExact` false: among the newest 10,000. */
+      counts: z.object({ byStatus: z.partialRecord(z.enum(MESSAGE_STATUSES), count), isExact: z.boolean() }).nullable(),
+    }),
   }),
   getMessage: route({
     method: 'GET',
@@ -81,7 +87,7 @@ export const messagesApi = {
     params: ofMessage,
     reply: oneMessage,
   }),
-  /** Sends all dead messages again that have not expired. */
+  /** Sends dead messages again that have not expired, at most 50,000. */
   retryDeadMessages: route({
     method: 'POST',
     path: '/apps/:appId/messages/retry-dead',

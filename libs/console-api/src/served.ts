@@ -1,12 +1,6 @@
 /** Routes of the contract that the server does not handle yet: the services lack the RPCs. The page offers none of them. */
 export const NOT_SERVED: ReadonlySet<string> = new Set([
   'getOverview',
-  'listMessages',
-  'getMessage',
-  'retryMessage',
-  'retryDeadMessages',
-  'previewTemplate',
-  'sendTestMail',
   'countPushTargets',
   'previewPush',
   'listDevices',

@@ -43,6 +43,8 @@ const shownDelivery = z.object({
 
 export type ShownDelivery = z.output<typeof shownDelivery>;
 
+/** `appId`: a delivery of another application is NOT_FOUND. */
+const ofDelivery = z.object({ id: z.uuid(), appId: appId.optional() });
 const reply = z.object({ delivery: shownDelivery });
 
 /** RPCs for operators about mails and text messages, available like `applicationsRpc`. */
@@ -77,9 +79,9 @@ export const deliveriesRpc = {
     }),
   ),
   /** Fails with NOT_FOUND. */
-  get: rpc('mail.getDelivery', z.object({ id: z.uuid() }), reply),
+  get: rpc('mail.getDelivery', ofDelivery, reply),
   /** Sends a dead delivery again. Fails with NOT_FOUND, or with NO_EFFECT where the delivery is not dead or has expired. */
-  retry: rpc('mail.retryDelivery', z.object({ id: z.uuid() }), reply),
+  retry: rpc('mail.retryDelivery', ofDelivery, reply),
   /** Sends dead deliveries again that have not expired, in batches; a reply of 0 means that none is left. */
   retryDead: rpc(
     'mail.retryDeadDeliveries',

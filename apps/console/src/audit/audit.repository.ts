@@ -5,8 +5,9 @@ import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { ConsoleDatabase } from '../console.database.js';
-import { readCursor, shown, type AuditFilter, type ShownAudit } from './audit.rules.js';
+import { type Page, pageOf, readCursor } from '../routing/console-handler.js';
 import type { AuditEntity } from './audit.entity.js';
+import { type AuditFilter, shown, type ShownAudit } from './audit.rules.js';
 
 /** An act before it is done. */
 export type BegunAct = Pick<
@@ -51,15 +52,16 @@ export class AuditRepository {
     if (rows.length === 0) throw appError('NOT_FOUND', { message: 'There is no such open entry.' });
   }
 
-  /** Newest first; one more than the limit, where there is one. */
-  async list(filter: AuditFilter, limit: number): Promise<ShownAudit[]> {
+  /** Newest first. @throws AppError INVALID_QUERY for a malformed cursor */
+  async page(filter: AuditFilter, limit: number): Promise<Page<ShownAudit>> {
     const { clauses, values } = clausesOf(filter);
     const rows = await this.database.query<AuditEntity>(
       `SELECT ${COLUMNS} FROM console.audit ${clauses.length === 0 ? '' : `WHERE ${clauses.join(' AND ')}`}
         ORDER BY begun_at DESC, id DESC LIMIT $${values.length + 1}`,
       [...values, limit + 1],
     );
-    return rows.map((row) => shown(row, Date.now()));
+    const found = rows.map((row) => shown(row, Date.now()));
+    return pageOf(found, limit, ({ begunAt, id }) => ({ at: begunAt, id }));
   }
 
   private async insert(act: BegunAct, outcome: string, errorName: string | null): Promise<string> {
@@ -87,6 +89,8 @@ export class AuditRepository {
   }
 }
 
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 const CONDITIONS = [
   ['operatorId', 'operator_id ='],
   ['appId', 'app_id ='],
@@ -109,8 +113,8 @@ function clausesOf(filter: AuditFilter): { clauses: string[]; values: unknown[] 
     clauses.push(`(operator_id = ${value(operatorId)} OR ${onApplications})`);
   }
   if (filter.after !== undefined) {
-    const { begunAt, id } = readCursor(filter.after);
-    clauses.push(`(begun_at, id) < (${value(begunAt)}, ${value(id)}::uuid)`);
+    const { at, id } = readCursor(filter.after, UUID);
+    clauses.push(`(begun_at, id) < (${value(at)}, ${value(id)}::uuid)`);
   }
   return { clauses, values };
 }

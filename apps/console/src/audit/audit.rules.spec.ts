@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bounded, changeOf, isSecretSetting, readCursor } from './audit.rules.js';
+import { bounded, changeOf, isSecretSetting } from './audit.rules.js';
 
 describe('the change of an entry', () => {
   it.each(['testPhones', 'forwardSecret'])('has no value of the setting %s', (name) => {
@@ -32,19 +32,4 @@ describe('the change of an entry', () => {
   ])('is short for %s', (_, value) => {
     expect(JSON.stringify(bounded(value)).length).toBeLessThanOrEqual(65_536);
   });
-});
-
-describe('a cursor', () => {
-  const id = '00000000-0000-4000-8000-000000000000';
-
-  it('names the last entry of the page before', () => {
-    expect(readCursor(`2026-01-01T00:00:00.000Z,${id}`)).toEqual({ begunAt: '2026-01-01T00:00:00.000Z', id });
-  });
-
-  it.each(['', `2024-99-99T99:99:99.999Z,${id}`, `2026-01-01T00:00:00.000Z,${'-'.repeat(36)}`])(
-    '%j is none',
-    (text) => {
-      expect(() => readCursor(text)).toThrow('after: is no cursor.');
-    },
-  );
 });

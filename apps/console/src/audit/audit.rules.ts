@@ -1,5 +1,4 @@
 import { SECRET_SETTING_NAMES } from '#contracts';
-import { appError } from '#errors';
 import type { AuditEntity } from './audit.entity.js';
 
 /** Which entries of the audit log. */
@@ -35,20 +34,6 @@ export function shown({ begunAt, endedAt, ...entry }: AuditEntity, nowMs: number
     begunAt: begunAt.toISOString(),
     endedAt: endedAt?.toISOString() ?? null,
   };
-}
-
-/** The cursor after an entry. */
-export function cursorAfter({ begunAt, id }: Pick<ShownAudit, 'begunAt' | 'id'>): string {
-  return `${begunAt},${id}`;
-}
-
-const CURSOR = /^([\dTZ:.-]{24}),([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
-
-/** @throws AppError INVALID_QUERY */
-export function readCursor(text: string): { begunAt: string; id: string } {
-  const [, begunAt = '', id = ''] = CURSOR.exec(text) ?? [];
-  if (Number.isNaN(Date.parse(begunAt))) throw appError('INVALID_QUERY', { message: 'after: is no cursor.' });
-  return { begunAt, id };
 }
 
 const HIDDEN = '(changed)';

@@ -4,7 +4,7 @@ import { consoleRpc, type RpcData, type RpcReply } from '#contracts';
 import { toAppError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { AuditRepository, type BegunAct } from '../audit/audit.repository.js';
-import { bounded, cursorAfter } from '../audit/audit.rules.js';
+import { bounded } from '../audit/audit.rules.js';
 import { stateOf } from './operator.rules.js';
 import { OperatorsRepository } from './operators.repository.js';
 import { SignInService } from './sign-in.service.js';
@@ -60,10 +60,8 @@ export class ConsoleController {
 
   @RpcHandler(consoleRpc.listAudit)
   async listAudit({ limit, ...filter }: RpcData<Rpc['listAudit']>): Promise<RpcReply<Rpc['listAudit']>> {
-    const found = await this.audit.list(filter, limit);
-    const entries = found.slice(0, limit);
-    const last = found.length > limit ? entries.at(-1) : undefined;
-    return { entries, next: last === undefined ? null : cursorAfter(last) };
+    const { items, next } = await this.audit.page(filter, limit);
+    return { entries: items, next };
   }
 
   @RpcHandler(consoleRpc.beginAction)

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { consoleApi, type Operator, type RouteReply } from '#console-api';
-import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { ALL_APPLICATIONS, consoleApi, type Operator, type RouteReply } from '#console-api';
+import { AuditRepository } from '../audit/audit.repository.js';
+import type { AuditFilter } from '../audit/audit.rules.js';
+import { type ConsoleRequest, Handles, type SignedIn } from '../routing/console-handler.js';
 import { type OperatorRow, sortedGrants, stateOf } from './operator.rules.js';
 import { OperatorsRepository } from './operators.repository.js';
 import { SignInRepository } from './sign-in.repository.js';
@@ -9,13 +11,14 @@ import { SignInService } from './sign-in.service.js';
 type Api = typeof consoleApi;
 type OneOperator = RouteReply<Api['changeOperator']>;
 
-/** Operators and their grants. */
+/** Operators, their grants and their acts. */
 @Injectable()
 export class OperatorsHandlers {
   constructor(
     private readonly operators: OperatorsRepository,
     private readonly sessions: SignInRepository,
     private readonly signIn: SignInService,
+    private readonly audit: AuditRepository,
   ) {}
 
   @Handles(consoleApi.listOperators)
@@ -70,6 +73,12 @@ export class OperatorsHandlers {
     return { link: await this.signIn.createLink(kind, row.id) };
   }
 
+  @Handles(consoleApi.listAudit)
+  async listAudit({ query, operator }: ConsoleRequest<Api['listAudit']>): Promise<RouteReply<Api['listAudit']>> {
+    const { limit, ...filter } = query;
+    return this.audit.page({ ...filter, visible: visibleTo(operator) }, limit);
+  }
+
   private async one(id: string): Promise<OneOperator> {
     const row = await this.operators.get({ id });
     return { operator: presentOperator(row, await this.signIn.locks([row.address])) };
@@ -79,6 +88,13 @@ export class OperatorsHandlers {
     const locks = await this.signIn.locks(rows.map(({ address }) => address));
     return rows.map((row) => presentOperator(row, locks));
   }
+}
+
+/** An owner sees all acts, a developer those on the applications of the grants, everyone their own. */
+function visibleTo({ id, isOwner, grants }: SignedIn): AuditFilter['visible'] {
+  const developed = grants.filter(({ role }) => role === 'developer').map(({ appId }) => appId);
+  if (isOwner) return undefined;
+  return { operatorId: id, appIds: developed, everyApplication: developed.includes(ALL_APPLICATIONS) };
 }
 
 function presentOperator(row: OperatorRow, locks: ReadonlyMap<string, Date>): Operator {

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { consoleApi, PUSH_STATUSES, type PushDetails, type RouteReply } from '#console-api';
 import { type JsonObject, type JsonValue, pushOperationsRpc, pushRpc } from '#contracts';
-import { appError } from '#errors';
 import { RpcClient } from '#messaging';
-import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { type ConsoleRequest, Handles, pageOf, readCursor } from '../routing/console-handler.js';
 
 type Api = typeof consoleApi;
 type ListedPush = RouteReply<Api['listPushes']>['items'][number];
@@ -21,9 +20,7 @@ export class PushesHandlers {
     const page = { order: '-createdAt,-objectId', limit: limit + 1, skip: 0, count: false, returnAcl: false };
     const where = { ...(status === undefined ? {} : { status }), ...(after === undefined ? {} : before(after)) };
     const { results } = await this.rpc.call(pushRpc.findNotifications, { caller, where, ...page });
-    const items = results.slice(0, limit).map(listed);
-    const last = results.length > limit ? items.at(-1) : undefined;
-    return { items, next: last === undefined ? null : `${last.createdAt},${last.objectId}` };
+    return pageOf(results.map(listed), limit, placeOf);
   }
 
   @Handles(consoleApi.sendPush)
@@ -65,11 +62,13 @@ export class PushesHandlers {
   }
 }
 
-/** The condition for pushes after the place of a cursor. @throws AppError INVALID_QUERY */
+function placeOf({ createdAt, objectId }: Pick<ListedPush, 'createdAt' | 'objectId'>) {
+  return { at: createdAt, id: objectId };
+}
+
+/** The condition for objects after the place of a cursor, newest first. @throws AppError INVALID_QUERY */
 function before(cursor: string): JsonObject {
-  const [iso = '', objectId] = cursor.split(',', 2);
-  if (objectId === undefined || Number.isNaN(Date.parse(iso)))
-    throw appError('INVALID_QUERY', { message: 'after: is no cursor.' });
+  const { at: iso, id: objectId } = readCursor(cursor);
   const createdAt = { __type: 'Date', iso };
   return { $or: [{ createdAt: { $lt: createdAt } }, { createdAt, objectId: { $lt: objectId } }] };
 }

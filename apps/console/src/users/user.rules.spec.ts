@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maskedEmail, maskedPhone, readPlace, searchedIn, writePlace } from './user.rules.js';
+import { maskedEmail, maskedPhone, maskedText, readPlace, searchedIn, writePlace } from './user.rules.js';
 
 describe('a cursor', () => {
   it('holds the place and the total', () => {
@@ -30,5 +30,15 @@ describe('an operator without users.contact', () => {
   it('sees addresses and numbers masked', () => {
     expect([maskedEmail('ada@example.com'), maskedEmail(null)]).toEqual(['a…@example.com', null]);
     expect([maskedPhone('+8613800001234'), maskedPhone(null)]).toEqual(['…1234', null]);
+  });
+
+  it.each([
+    ['550 5.1.1 <ada.b@example.com>: unknown', '550 5.1.1 <a…@example.com>: unknown'],
+    ['"名@例子.中国" and x@[10.0.0.1]', '"名…@例子.中国" and x…@[10.0.0.1]'],
+    ['no route to +8613800001234', 'no route to …1234'],
+    ['8613800001234,13900005678', '…1234,…5678'],
+    ['421 4.7.0 try again in 300 s', '421 4.7.0 try again in 300 s'],
+  ])('sees %s as %s', (text, masked) => {
+    expect(maskedText(text)).toBe(masked);
   });
 });

@@ -57,3 +57,11 @@ export function maskedEmail(email: string | null): string | null {
 export function maskedPhone(phone: string | null): string | null {
   return phone === null ? null : `…${phone.slice(-4)}`;
 }
+
+const EMAIL = /([^\s<>"'`(),:;[\]\\{}@])[^\s<>"'`(),:;[\]\\{}@]*@(?=[\p{L}\p{N}[])/gu;
+const NUMBER = /\+?\d{3,}(\d{4})(?!\d)/g;
+
+/** A text whose e-mail addresses, and numbers of seven digits or more, are masked. */
+export function maskedText(text: string): string {
+  return text.replace(EMAIL, '$1…@').replace(NUMBER, '…$1');
+}

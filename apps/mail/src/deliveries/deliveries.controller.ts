@@ -30,15 +30,15 @@ export class DeliveriesController {
   }
 
   @RpcHandler(deliveriesRpc.get)
-  async get({ id }: RpcData<Rpc['get']>): Promise<RpcReply<Rpc['get']>> {
-    return { delivery: await this.find(id) };
+  async get(wanted: RpcData<Rpc['get']>): Promise<RpcReply<Rpc['get']>> {
+    return { delivery: await this.find(wanted) };
   }
 
   /** @throws AppError NOT_FOUND, NO_EFFECT if the delivery is not dead or has expired */
   @RpcHandler(deliveriesRpc.retry)
-  async retry({ id }: RpcData<Rpc['retry']>): Promise<RpcReply<Rpc['retry']>> {
-    const row = await this.log.revive(id);
-    if (row === undefined) throw appError('NO_EFFECT', { message: refusalOf(await this.find(id)) });
+  async retry(wanted: RpcData<Rpc['retry']>): Promise<RpcReply<Rpc['retry']>> {
+    const row = await this.log.revive(wanted);
+    if (row === undefined) throw appError('NO_EFFECT', { message: refusalOf(await this.find(wanted)) });
     this.sender.wake(row.channel);
     return { delivery: toShownDelivery(row) };
   }
@@ -51,9 +51,9 @@ export class DeliveriesController {
   }
 
   /** @throws AppError NOT_FOUND */
-  private async find(id: string): Promise<ShownDelivery> {
-    const row = await this.log.find(id);
-    if (row === undefined) throw appError('NOT_FOUND', { message: `There is no mail or text message ${id}.` });
+  private async find(wanted: RpcData<Rpc['get']>): Promise<ShownDelivery> {
+    const row = await this.log.find(wanted);
+    if (row === undefined) throw appError('NOT_FOUND', { message: `There is no mail or text message ${wanted.id}.` });
     return toShownDelivery(row);
   }
 }

@@ -162,6 +162,15 @@ describe('deliveries for operators', () => {
     await expect(controller.retry({ id: randomUUID() })).rejects.toThrow(/There is no mail or text message/);
   });
 
+  it('neither shows nor revives a delivery of another application than the given one', async () => {
+    const id = await add({ appId: 'b' });
+    await kill(id);
+    await expect(controller.get({ id, appId: 'app' })).rejects.toThrow(/There is no mail or text message/);
+    await expect(controller.retry({ id, appId: 'app' })).rejects.toThrow(/There is no mail or text message/);
+    expect((await controller.get({ id, appId: 'b' })).delivery.status).toBe('dead');
+    expect((await controller.retry({ id, appId: 'b' })).delivery.status).toBe('queued');
+  });
+
   it('revives all unexpired dead deliveries of an application', async () => {
     const [one, two, expired, others] = [
       await add(),

@@ -11,6 +11,7 @@ const MAX_COUNTED = 10_000;
 
 type ListRequest = RpcData<typeof deliveriesRpc.list>;
 type DeliveryFilters = Omit<ListRequest, 'limit' | 'after' | 'counts'>;
+type WantedDelivery = RpcData<typeof deliveriesRpc.get>;
 type StatusCounts = NonNullable<RpcReply<typeof deliveriesRpc.list>['counts']>;
 
 function withFilters(
@@ -81,15 +82,17 @@ export class DeliveryLogRepository {
     return { byStatus, isExact: rows.length <= MAX_COUNTED };
   }
 
-  find(id: string): Promise<LoggedRow | undefined> {
-    return this.#select().where({ id }).getRawOne<LoggedRow>();
+  find({ id, appId }: WantedDelivery): Promise<LoggedRow | undefined> {
+    const where = appId === undefined ? { id } : { id, appId };
+    return this.#select().where(where).getRawOne<LoggedRow>();
   }
 
   /** @returns undefined if the delivery is not dead or has expired */
-  async revive(id: string): Promise<LoggedRow | undefined> {
+  async revive({ id, appId }: WantedDelivery): Promise<LoggedRow | undefined> {
     const [row] = await this.database.query<LoggedRow>(
-      `UPDATE mail.deliveries SET ${REVIVED} WHERE id = $1 AND ${REVIVABLE} RETURNING ${this.#columns}`,
-      [id],
+      `UPDATE mail.deliveries SET ${REVIVED} WHERE id = $1 AND ($2::text IS NULL OR app_id = $2) AND ${REVIVABLE}
+       RETURNING ${this.#columns}`,
+      [id, appId],
     );
     return row;
   }

@@ -26,6 +26,7 @@ export function MessagesPage(): ReactNode {
   const { appId } = useParams({ from: FROM });
   const { user, ...search } = useSearch({ from: FROM });
   const navigate = useNavigate({ from: '/apps/$appId/messages' });
+  const mayContact = useMay(appId)('users.contact');
   const [recipient, setRecipient] = useState('');
   const change = (part: Partial<typeof search>) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
@@ -35,15 +36,17 @@ export function MessagesPage(): ReactNode {
       <Panel>
         <Group gap="xs" align="flex-end">
           {/* An address stands in no URL. */}
-          <TextInput
-            label={t.messages.recipient}
-            size="xs"
-            type="search"
-            value={recipient}
-            onChange={(event) => {
-              setRecipient(event.currentTarget.value);
-            }}
-          />
+          {mayContact && (
+            <TextInput
+              label={t.messages.recipient}
+              size="xs"
+              type="search"
+              value={recipient}
+              onChange={(event) => {
+                setRecipient(event.currentTarget.value);
+              }}
+            />
+          )}
           <NativeSelect
             label={t.messages.status}
             size="xs"
@@ -89,10 +92,12 @@ function RetryAllButton({ appId }: { readonly appId: string }): ReactNode {
   const may = useMay(appId);
   const notices = useNotices();
   const retry = useAct(consoleApi.retryDeadMessages);
-  const counts = useRead(consoleApi.listMessages, { params: { appId }, query: { status: 'dead', limit: 1 } });
-  const dead = counts.data?.counts['dead'] ?? 0;
+  const query = { status: 'dead', limit: 1, counts: true } as const;
+  const { data } = useRead(consoleApi.listMessages, { params: { appId }, query });
   const [isAsking, setAsking] = useState(false);
-  if (dead === 0 || !may('messages.retry')) return null;
+  if (data === undefined || data.items.length === 0 || !may('messages.retry')) return null;
+  const { byStatus, isExact } = data.counts ?? { byStatus: {}, isExact: false };
+  const title = t.messages.retryAll(t.common.about(number(byStatus.dead ?? 1), isExact));
   return (
     <>
       <Button
@@ -101,11 +106,11 @@ function RetryAllButton({ appId }: { readonly appId: string }): ReactNode {
           setAsking(true);
         }}
       >
-        {t.messages.retryAll(number(dead))}
+        {title}
       </Button>
       {isAsking && (
         <Confirm
-          title={t.messages.retryAll(number(dead))}
+          title={title}
           says={t.messages.retryAllSays}
           button={t.messages.retry}
           onConfirm={async () => {

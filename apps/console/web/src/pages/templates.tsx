@@ -7,7 +7,6 @@ import { useAct, useMay, useRead } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
 import { MailPreview } from '../parts/mail-preview';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
-import { isServed } from '../shell/navigation';
 import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 
@@ -131,11 +130,7 @@ function Editor({ params, template }: EditorProps): ReactNode {
   const [typed, setTyped] = useState<Parts>({});
   const [shown, setShown] = useState<'html' | 'text'>('html');
   const [settled] = useDebouncedValue(typed, TYPING_MS);
-  const preview = useRead(
-    consoleApi.previewTemplate,
-    { params, body: settled },
-    { enabled: isServed('previewTemplate') },
-  );
+  const preview = useRead(consoleApi.previewTemplate, { params, body: settled });
   const fieldOf = (name: keyof Parts) => ({
     value: typed[name] ?? template[name],
     readOnly: !may('templates.write'),
@@ -169,22 +164,16 @@ function Editor({ params, template }: EditorProps): ReactNode {
           }}
         />
       </Panel>
-      {isServed('previewTemplate') && (
-        <Panel title={t.templates.preview}>
-          <Answer of={preview} lines={10}>
-            {({ mail }) => (
-              <Stack gap="xs">
-                <strong>{mail.subject}</strong>
-                {shown === 'html' ? (
-                  <MailPreview html={mail.html} />
-                ) : (
-                  <pre className="wrap mail-text">{mail.text}</pre>
-                )}
-              </Stack>
-            )}
-          </Answer>
-        </Panel>
-      )}
+      <Panel title={t.templates.preview}>
+        <Answer of={preview} lines={10}>
+          {({ mail }) => (
+            <Stack gap="xs">
+              <strong>{mail.subject}</strong>
+              {shown === 'html' ? <MailPreview html={mail.html} /> : <pre className="wrap mail-text">{mail.text}</pre>}
+            </Stack>
+          )}
+        </Answer>
+      </Panel>
     </SimpleGrid>
   );
 }
@@ -224,11 +213,9 @@ function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode 
         <Button disabled={!isChanged} loading={save.isPending} onClick={() => void store().catch(() => undefined)}>
           {t.acts.save}
         </Button>
-        {isServed('sendTestMail') && (
-          <Button variant="default" loading={test.isPending} onClick={() => void sendTest().catch(() => undefined)}>
-            {t.templates.test}
-          </Button>
-        )}
+        <Button variant="default" loading={test.isPending} onClick={() => void sendTest().catch(() => undefined)}>
+          {t.templates.test}
+        </Button>
         {isChanged && (
           <Button variant="default" onClick={clear}>
             {t.acts.discard}

@@ -413,7 +413,7 @@ export const en = {
     attempts: 'Attempts',
     statuses: { queued: 'waiting', failed: 'to be tried again', sent: 'sent', dead: 'refused', dropped: 'dropped' },
     channels: { mail: 'mail', sms: 'text message' },
-    kinds: { verifyEmail: 'Verification', resetPassword: 'Password reset' },
+    kinds: { verifyEmail: 'Verification', resetPassword: 'Password reset', test: 'Test mail' },
     none: 'No messages',
     noneSays: 'Mails and text messages to users appear here, with the answer of the server.',
     noAttempts: 'No attempt yet.',

@@ -399,7 +399,7 @@ export const zh: typeof en = {
     attempts: '尝试次数',
     statuses: { queued: '等待中', failed: '将重试', sent: '已发送', dead: '被拒收', dropped: '已丢弃' },
     channels: { mail: '邮件', sms: '短信' },
-    kinds: { verifyEmail: '邮箱验证', resetPassword: '密码重置' },
+    kinds: { verifyEmail: '邮箱验证', resetPassword: '密码重置', test: '测试邮件' },
     none: '没有消息',
     noneSays: '发给用户的邮件和短信会出现在这里，并附有服务器的答复。',
     noAttempts: '还没有尝试。',

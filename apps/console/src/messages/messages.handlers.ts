@@ -1,0 +1,134 @@
+import { Injectable } from '@nestjs/common';
+import { consoleApi, type Message, type RouteReply } from '#console-api';
+import { applicationsRpc, deliveriesRpc, type ShownDelivery, templatesRpc } from '#contracts';
+import { RpcClient } from '#messaging';
+import { type ConsoleRequest, Handles, readCursor } from '../routing/console-handler.js';
+import { maskedEmail, maskedPhone, maskedText } from '../users/user.rules.js';
+
+type Api = typeof consoleApi;
+
+/** Batches in which one request sends dead messages again. */
+const MAX_BATCHES = 50;
+
+/** Mails and text messages, and templates of mails. Viewers see recipients masked, and cannot search for them. */
+@Injectable()
+export class MessagesHandlers {
+  constructor(private readonly rpc: RpcClient) {}
+
+  @Handles(consoleApi.listMessages)
+  async listMessages(request: ConsoleRequest<Api['listMessages']>): Promise<RouteReply<Api['listMessages']>> {
+    const { params, query } = request;
+    const { after, ...filters } = query;
+    if (filters.recipient !== undefined) request.require('users.contact');
+    const place = after === undefined ? undefined : readCursor(after);
+    const { deliveries, next, counts } = await this.rpc.call(deliveriesRpc.list, {
+      ...params,
+      ...filters,
+      ...(place === undefined ? {} : { after: { createdAt: place.at, id: place.id } }),
+    });
+    return {
+      items: deliveries.map((delivery) => shown(delivery, request.may('users.contact'))),
+      next: next === null ? null : `${next.createdAt},${next.id}`,
+      counts: counts ?? null,
+    };
+  }
+
+  @Handles(consoleApi.getMessage)
+  async getMessage(request: ConsoleRequest<Api['getMessage']>): Promise<RouteReply<Api['getMessage']>> {
+    const { appId, messageId: id } = request.params;
+    const mayContact = request.may('users.contact');
+    const { delivery } = await this.rpc.call(deliveriesRpc.get, { appId, id });
+    const history = delivery.attemptLog.map(({ at, outcome, answer }) => ({
+      at,
+      error: outcome === 'sent' ? null : (answerFor(delivery, answer, mayContact) ?? ''),
+    }));
+    return { message: shown(delivery, mayContact), history };
+  }
+
+  @Handles(consoleApi.retryMessage)
+  async retryMessage(request: ConsoleRequest<Api['retryMessage']>): Promise<RouteReply<Api['retryMessage']>> {
+    const { appId, messageId: id } = request.params;
+    const { delivery } = await this.rpc.call(deliveriesRpc.retry, { appId, id });
+    return { message: shown(delivery, request.may('users.contact')) };
+  }
+
+  /** A batch that is smaller than the one before is the last. The server may refuse messages again before the next batch. */
+  @Handles(consoleApi.retryDeadMessages)
+  async retryDead({ params }: ConsoleRequest<Api['retryDeadMessages']>): Promise<RouteReply<Api['retryDeadMessages']>> {
+    let [total, last] = [0, 1];
+    for (let batch = 0; batch < MAX_BATCHES; batch += 1) {
+      const { retried } = await this.rpc.call(deliveriesRpc.retryDead, params);
+      total += retried;
+      if (retried < last) break;
+      last = retried;
+    }
+    return { retried: total };
+  }
+
+  @Handles(consoleApi.listTemplates)
+  async list({ params }: ConsoleRequest<Api['listTemplates']>): Promise<RouteReply<Api['listTemplates']>> {
+    return { items: (await this.rpc.call(templatesRpc.list, params)).templates };
+  }
+
+  @Handles(consoleApi.getTemplate)
+  get({ params }: ConsoleRequest<Api['getTemplate']>): Promise<RouteReply<Api['getTemplate']>> {
+    return this.rpc.call(templatesRpc.get, params);
+  }
+
+  @Handles(consoleApi.setTemplate)
+  async set(request: ConsoleRequest<Api['setTemplate']>): Promise<RouteReply<Api['setTemplate']>> {
+    const { params, body } = request;
+    const { template } = await this.rpc.call(templatesRpc.get, params);
+    request.act = { before: { language: template.language, isOwn: template.isOwn, subject: template.subject } };
+    return this.rpc.call(templatesRpc.set, { ...params, parts: body });
+  }
+
+  @Handles(consoleApi.resetTemplate)
+  async reset(request: ConsoleRequest<Api['resetTemplate']>): Promise<RouteReply<Api['resetTemplate']>> {
+    const { template } = await this.rpc.call(templatesRpc.get, request.params);
+    request.act = { before: { subject: template.subject, text: template.text } };
+    return this.rpc.call(templatesRpc.reset, request.params);
+  }
+
+  @Handles(consoleApi.previewTemplate)
+  async preview({ params, body }: ConsoleRequest<Api['previewTemplate']>): Promise<RouteReply<Api['previewTemplate']>> {
+    const applicationName = await this.nameOf(params.appId);
+    return this.rpc.call(templatesRpc.preview, { ...params, applicationName, parts: body });
+  }
+
+  @Handles(consoleApi.sendTestMail)
+  async sendTest(request: ConsoleRequest<Api['sendTestMail']>): Promise<RouteReply<Api['sendTestMail']>> {
+    const { params, body, operator } = request;
+    const applicationName = await this.nameOf(params.appId);
+    const test = { ...params, applicationName, parts: body, to: operator.address };
+    const { id } = await this.rpc.call(templatesRpc.sendTest, test);
+    request.act = { target: id };
+    return { recipient: operator.address };
+  }
+
+  private async nameOf(appId: string): Promise<string> {
+    return (await this.rpc.call(applicationsRpc.get, { id: appId })).application.name;
+  }
+}
+
+function shown({ appId: _, attemptLog: __, ...delivery }: ShownDelivery, mayContact: boolean): Message {
+  return {
+    ...delivery,
+    recipient: mayContact ? delivery.recipient : maskedRecipient(delivery),
+    lastError: answerFor(delivery, delivery.lastError, mayContact),
+  };
+}
+
+function maskedRecipient({ channel, recipient }: Pick<ShownDelivery, 'channel' | 'recipient'>): string {
+  return (channel === 'mail' ? maskedEmail(recipient) : maskedPhone(recipient)) ?? '';
+}
+
+/** Servers repeat addresses and numbers in their answers. */
+function answerFor(
+  delivery: Pick<ShownDelivery, 'channel' | 'recipient'>,
+  answer: string | null,
+  mayContact: boolean,
+): string | null {
+  if (answer === null || mayContact) return answer;
+  return maskedText(answer.replaceAll(delivery.recipient, maskedRecipient(delivery)));
+}
