@@ -18,6 +18,7 @@ import { OperatorsHandlers } from './operators/operators.handlers.js';
 import { OperatorsRepository } from './operators/operators.repository.js';
 import { SignInRepository } from './operators/sign-in.repository.js';
 import { PublicUrl, SignInService } from './operators/sign-in.service.js';
+import { DevicesHandlers } from './pushes/devices.handlers.js';
 import { PushesHandlers } from './pushes/pushes.handlers.js';
 import { RolesHandlers } from './users/roles.handlers.js';
 import { UsersHandlers } from './users/users.handlers.js';
@@ -27,6 +28,7 @@ const HANDLERS: readonly Type[] = [
   AccessHandlers,
   ApplicationsHandlers,
   CredentialsHandlers,
+  DevicesHandlers,
   HealthHandlers,
   MessagesHandlers,
   OperatorsHandlers,

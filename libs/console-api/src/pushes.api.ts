@@ -55,7 +55,7 @@ const push = listedPush.extend({
   where: json.nullable(),
   platforms: z.record(z.string(), deliveryCounts),
   vendors: z.record(z.string(), vendorCounts),
-  /** Progress of the search for devices: partitions that are done; null where the search has not begun, has ended, or is not reported. */
+  /** Progress of the search for devices: partitions that are done; null where the search has not begun or has ended. */
   progress: z.object({ partition: count, of: count }).nullable(),
 });
 
@@ -103,7 +103,7 @@ export const pushesApi = {
     body: pushBody,
     reply: z.object({ objectId: z.string(), createdAt: time }),
   }),
-  /** The devices that a push with this body would target now. */
+  /** The devices that a push with this body would target now. Fails as `sendPush`. */
   countPushTargets: route({
     method: 'POST',
     path: '/apps/:appId/pushes/count',
@@ -115,10 +115,12 @@ export const pushesApi = {
       total: count,
       /** False: at least `total`. */
       isExact: z.boolean(),
-      platforms: z.record(z.string(), count),
-      /** Matching devices that get nothing: with an invalid token, not seen for long, without a delivery channel. */
-      leftOut: z.object({ invalid: count, notSeen: count }),
+      /** `unreachable`: without a delivery channel. `vendor`: a vendor's channel takes them. */
+      platforms: z.record(z.string(), z.object({ targeted: count, unreachable: count, vendor: count })),
       unreachable: count,
+      /** Matching devices that get nothing: with an invalid token, or not seen for 90 days. Null: the count took too long. */
+      leftOut: z.object({ invalid: count, notSeen: count }).nullable(),
+      /** Five of the devices. */
       sample: z.array(z.object({ objectId: z.string(), deviceType: z.string() })),
     }),
   }),
@@ -131,11 +133,13 @@ export const pushesApi = {
     params: ofApp,
     body: pushBody,
     reply: z.object({
-      /** JSON text by platform; `default` for the others. */
+      /** JSON text by platform; `default` for the others. Empty where `problem` is set. */
       bodies: z.record(z.string(), z.string()),
+      /** Of the request as JSON. */
       bytes: count,
       maxBytes: count,
-      problems: z.array(z.string()),
+      /** The text of the error that sending the push would have. */
+      problem: z.string().nullable(),
     }),
   }),
   getPush: route({
@@ -169,7 +173,7 @@ export const pushesApi = {
     }),
     reply: pageOf(device),
   }),
-  /** Devices that have a connection now, in no order. */
+  /** Devices that have a connection now, in no order, about `limit` of them. */
   listConnectedDevices: route({
     method: 'GET',
     path: '/apps/:appId/connected-devices',
@@ -183,9 +187,10 @@ export const pushesApi = {
     path: '/apps/:appId/devices/:deviceId',
     access: 'devices.read',
     params: ofDevice,
-    /** `fields`: the application's own fields and those of the SDK, without device token and installation id. */
+    /** `fields`: the application's own fields and those of the SDK, without the ids and tokens that address the device. */
     reply: z.object({ device: device.extend({ fields: json }) }),
   }),
+  /** Fails with INCORRECT_TYPE for ids and tokens that address the device. */
   changeDevice: route({
     method: 'PATCH',
     path: '/apps/:appId/devices/:deviceId',
@@ -194,6 +199,7 @@ export const pushesApi = {
     body: z.strictObject({ changes: json }),
     reply: z.object({ device: device.extend({ fields: json }) }),
   }),
+  /** All of them or none. */
   deleteDevices: route({
     method: 'POST',
     path: '/apps/:appId/devices/delete',

@@ -1,13 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { consoleApi, PUSH_STATUSES, type PushDetails, type RouteReply } from '#console-api';
-import { type JsonObject, type JsonValue, pushOperationsRpc, pushRpc } from '#contracts';
+import { consoleApi, type PushDetails, type RouteReply } from '#console-api';
+import { type JsonObject, pushOperationsRpc, pushRpc } from '#contracts';
 import { RpcClient } from '#messaging';
-import { type ConsoleRequest, Handles, pageOf, readCursor } from '../routing/console-handler.js';
+import { type ConsoleRequest, Handles, pageOf } from '../routing/console-handler.js';
+import { bodiesOf, conditionAfter, listed, NEWEST_FIRST, objectOf, placeOf } from './push.rules.js';
 
 type Api = typeof consoleApi;
-type ListedPush = RouteReply<Api['listPushes']>['items'][number];
-
-const MAX_TITLE_LENGTH = 120;
 
 /** Pushes: sent with the rights of the master key. */
 @Injectable()
@@ -17,8 +15,8 @@ export class PushesHandlers {
   @Handles(consoleApi.listPushes)
   async list({ query, caller }: ConsoleRequest<Api['listPushes']>): Promise<RouteReply<Api['listPushes']>> {
     const { status, after, limit } = query;
-    const page = { order: '-createdAt,-objectId', limit: limit + 1, skip: 0, count: false, returnAcl: false };
-    const where = { ...(status === undefined ? {} : { status }), ...(after === undefined ? {} : before(after)) };
+    const page = { ...NEWEST_FIRST, limit: limit + 1 };
+    const where = { ...(status === undefined ? {} : { status }), ...conditionAfter(after) };
     const { results } = await this.rpc.call(pushRpc.findNotifications, { caller, where, ...page });
     return pageOf(results.map(listed), limit, placeOf);
   }
@@ -29,6 +27,20 @@ export class PushesHandlers {
     const sent = await this.rpc.call(pushOperationsRpc.send, { appId, body: request.body.body as JsonObject });
     request.act = { target: sent.objectId };
     return sent;
+  }
+
+  @Handles(consoleApi.countPushTargets)
+  async count({ params, body }: ConsoleRequest<Api['countPushTargets']>): Promise<RouteReply<Api['countPushTargets']>> {
+    const asked = { ...params, body: body.body as JsonObject };
+    const { sample, ...counts } = await this.rpc.call(pushOperationsRpc.countTargets, asked);
+    return { ...counts, sample: sample.map(({ objectId, platform }) => ({ objectId, deviceType: platform })) };
+  }
+
+  @Handles(consoleApi.previewPush)
+  async preview({ params, body }: ConsoleRequest<Api['previewPush']>): Promise<RouteReply<Api['previewPush']>> {
+    const asked = { ...params, body: body.body as JsonObject };
+    const { message, problem, ...size } = await this.rpc.call(pushOperationsRpc.preview, asked);
+    return { ...size, bodies: message === null ? {} : bodiesOf(message), problem: problem?.message ?? null };
   }
 
   @Handles(consoleApi.getPush)
@@ -42,12 +54,12 @@ export class PushesHandlers {
       ...listed(notification),
       error: status.error,
       expiresAt: status.expiresAt,
-      startsAt: textOrNull(notification['push-time']),
+      startsAt: status.status === 'scheduled' ? (status.dueAt ?? null) : null,
       data: objectOf(notification['msg']),
       where: objectOf(notification['where']),
       platforms: status.platforms,
       vendors: status.vendors,
-      progress: null,
+      progress: status.status === 'in-queue' ? (status.progress ?? null) : null,
     };
     return { push };
   }
@@ -60,53 +72,4 @@ export class PushesHandlers {
     request.act = { before: { title, status } };
     return this.rpc.call(pushRpc.removeNotification, { caller, objectId: params.pushId });
   }
-}
-
-function placeOf({ createdAt, objectId }: Pick<ListedPush, 'createdAt' | 'objectId'>) {
-  return { at: createdAt, id: objectId };
-}
-
-/** The condition for objects after the place of a cursor, newest first. @throws AppError INVALID_QUERY */
-function before(cursor: string): JsonObject {
-  const { at: iso, id: objectId } = readCursor(cursor);
-  const createdAt = { __type: 'Date', iso };
-  return { $or: [{ createdAt: { $lt: createdAt } }, { createdAt, objectId: { $lt: objectId } }] };
-}
-
-function listed(notification: JsonObject): ListedPush {
-  const { status, devices, platforms } = notification;
-  const known = PUSH_STATUSES.find((each) => each === status) ?? 'error';
-  const delivered = Object.values(objectOf(platforms)).map((counts) => Number(objectOf(counts)['delivered'] ?? 0));
-  const isFound = known === 'done' || known === 'in-queue';
-  return {
-    objectId: textOf(notification['objectId']),
-    status: known,
-    createdAt: textOf(notification['createdAt']),
-    title: titleOf(objectOf(notification['msg'])),
-    targeted: isFound ? Number(devices ?? 0) : null,
-    delivered: isFound ? delivered.reduce((sum, each) => sum + each, 0) : null,
-  };
-}
-
-/** The title or the text of a message; a message of several platforms has them one level deeper. */
-function titleOf(data: JsonObject): string {
-  const bodies = [data, ...Object.values(data).map(objectOf)];
-  for (const { title, alert } of bodies) {
-    const nested = objectOf(alert);
-    const text = [title, nested['title'], alert, nested['body']].find((each) => typeof each === 'string');
-    if (typeof text === 'string') return text.slice(0, MAX_TITLE_LENGTH);
-  }
-  return '';
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
-}
-
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function textOrNull(value: JsonValue | undefined): string | null {
-  return typeof value === 'string' ? value : null;
 }

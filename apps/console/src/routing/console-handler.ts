@@ -106,7 +106,7 @@ export function forbidden(permission: Permission): Error {
 }
 
 /** The place of an item in a list in order of time and id. */
-interface ListPlace {
+export interface ListPlace {
   readonly at: string;
   readonly id: string;
 }

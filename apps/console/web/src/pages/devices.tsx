@@ -6,11 +6,12 @@ import type { CallInput } from '../api/call';
 import { useAct, useMay, useRead } from '../api/queries';
 import { CopyButton } from '../parts/copy';
 import { Confirm, useNotices } from '../parts/dialogs';
-import { Answer, Empty, Page, Panel } from '../parts/panel';
+import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { When } from '../parts/when';
 import { type Column, DataTable, Pager } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
+import { namesOf } from './new-push.rules';
 
 const FROM = '/frame/apps/$appId/devices';
 const EVERY_MS = 5_000;
@@ -219,8 +220,9 @@ export function DevicePage(): ReactNode {
                 </Link>
               )}
             </Group>
+            <ChannelsField key={device.channels.join()} appId={appId} device={device} />
             <Code block className="wrap">
-              {JSON.stringify({ channels: device.channels, ...device.fields }, undefined, 2)}
+              {JSON.stringify(device.fields, undefined, 2)}
             </Code>
           </Panel>
         )}
@@ -242,5 +244,42 @@ export function DevicePage(): ReactNode {
         />
       )}
     </Page>
+  );
+}
+
+/** The channels of a device, saved with Undo. */
+function ChannelsField({ appId, device }: { readonly appId: string; readonly device: Device }): ReactNode {
+  const t = useTexts();
+  const may = useMay(appId);
+  const notices = useNotices();
+  const change = useAct(consoleApi.changeDevice);
+  const stored = device.channels.join(', ');
+  const [typed, setTyped] = useState(stored);
+  const write = (channels: readonly string[]) =>
+    change.mutateAsync({ params: { appId, deviceId: device.objectId }, body: { changes: { channels } } });
+  const save = async () => {
+    await write(namesOf(typed));
+    notices.undoable(t.acts.saved, () => write(device.channels));
+  };
+  return (
+    <Stack gap={4}>
+      <Group gap="xs" align="flex-end">
+        <TextInput
+          label={t.devices.channels}
+          description={t.devices.channelsSays}
+          value={typed}
+          readOnly={!may('devices.write')}
+          onChange={(event) => {
+            setTyped(event.currentTarget.value);
+          }}
+        />
+        {typed !== stored && (
+          <Button loading={change.isPending} onClick={() => void save().catch(() => undefined)}>
+            {t.acts.save}
+          </Button>
+        )}
+      </Group>
+      {change.error !== null && <Failure error={change.error} />}
+    </Stack>
   );
 }

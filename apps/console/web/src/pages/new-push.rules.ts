@@ -47,11 +47,12 @@ export function pushBodyOf(draft: Draft): Record<string, unknown> {
 }
 
 function targetOf({ audience, channels, where }: Draft): Record<string, unknown> {
-  if (audience === 'channels') return { channels: channelsOf(channels) };
+  if (audience === 'channels') return { channels: namesOf(channels) };
   return audience === 'where' ? { where: objectOf(where) } : {};
 }
 
-function channelsOf(text: string): string[] {
+/** Names that commas separate. */
+export function namesOf(text: string): string[] {
   return text
     .split(',')
     .map((each) => each.trim())

@@ -3,11 +3,10 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
-import { useAct, useRead } from '../api/queries';
+import { useAct, useMay, useRead } from '../api/queries';
 import { CopyButton } from '../parts/copy';
 import { Confirm } from '../parts/dialogs';
 import { Answer, Page, Panel } from '../parts/panel';
-import { isServed } from '../shell/navigation';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { commandOf, type Draft, EMPTY_DRAFT, pushBodyOf } from './new-push.rules';
@@ -44,11 +43,11 @@ export function NewPushPage(): ReactNode {
     setDraft((old) => ({ ...old, ...part }));
   };
   const { body, problem } = bodyOrProblem(settled);
-  const sent = isComplete(draft) ? body : undefined;
+  const complete = isComplete(settled) ? body : undefined;
   const count = useRead(
     consoleApi.countPushTargets,
     { params: { appId }, body: { body: body ?? {} } },
-    { enabled: body !== undefined && isServed('countPushTargets'), everyMs: COUNT_EVERY_MS },
+    { enabled: body !== undefined, everyMs: COUNT_EVERY_MS },
   );
   return (
     <Page title={t.pushes.create}>
@@ -58,19 +57,24 @@ export function NewPushPage(): ReactNode {
       <Panel title={t.newPush.who}>
         <Who draft={draft} change={change} />
         {problem !== undefined && <NoJson problem={problem} />}
-        {problem === undefined && isServed('countPushTargets') && (
+        {problem === undefined && (
           <Answer of={count} lines={1}>
-            {(audience) => <Audience audience={audience} />}
+            {(audience) => <Audience appId={appId} audience={audience} />}
           </Answer>
         )}
       </Panel>
       <Panel title={t.newPush.what}>
         <What draft={draft} change={change} />
-        {sent !== undefined && isServed('previewPush') && <Preview appId={appId} body={sent} />}
+        {complete !== undefined && <Preview appId={appId} body={complete} />}
       </Panel>
       <Panel title={t.newPush.when}>
         <Times draft={draft} change={change} />
-        <SendButton appId={appId} body={sent} count={count.data?.total} />
+        <SendButton
+          appId={appId}
+          body={draft === settled ? complete : undefined}
+          isCounting={count.isPending || count.isPlaceholderData}
+          count={count.isError ? undefined : count.data?.total}
+        />
       </Panel>
     </Page>
   );
@@ -128,22 +132,32 @@ function Who({ draft, change }: StepProps): ReactNode {
   );
 }
 
+interface AudienceProps {
+  readonly appId: string;
+  readonly audience: RouteReply<typeof consoleApi.countPushTargets>;
+}
+
 /** How many devices the push would reach now. */
-function Audience({ audience }: { readonly audience: RouteReply<typeof consoleApi.countPushTargets> }): ReactNode {
+function Audience({ appId, audience }: AudienceProps): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
-  const { total, isExact, platforms, leftOut, unreachable } = audience;
+  const mayRead = useMay(appId)('devices.read');
+  const { total, isExact, platforms, leftOut, unreachable, sample } = audience;
+  const away = Object.entries(platforms)
+    .filter(([, counts]) => counts.unreachable > 0)
+    .map(([platform, counts]) => `${platform} ${number(counts.unreachable)}`);
   const left = [
-    leftOut.notSeen > 0 && t.newPush.notSeen(number(leftOut.notSeen)),
-    leftOut.invalid > 0 && t.newPush.invalid(number(leftOut.invalid)),
-    unreachable > 0 && t.newPush.unreachable(number(unreachable)),
+    leftOut === null && t.newPush.leftOutUnknown,
+    leftOut !== null && leftOut.notSeen > 0 && t.newPush.notSeen(number(leftOut.notSeen)),
+    leftOut !== null && leftOut.invalid > 0 && t.newPush.invalid(number(leftOut.invalid)),
+    unreachable > 0 && t.newPush.unreachable(number(unreachable), away.join(' · ')),
   ].filter((each) => each !== false);
   return (
     <Stack gap={2} role="status">
       <Text size="sm">
         <strong data-audience={total}>{t.newPush.devices(total, number(total), isExact)}</strong>{' '}
         {Object.entries(platforms)
-          .map(([platform, devices]) => `${platform} ${number(devices)}`)
+          .map(([platform, { targeted }]) => `${platform} ${number(targeted)}`)
           .join(' · ')}
       </Text>
       {left.map((each) => (
@@ -151,6 +165,16 @@ function Audience({ audience }: { readonly audience: RouteReply<typeof consoleAp
           {each}
         </Text>
       ))}
+      {mayRead && sample.length > 0 && (
+        <Group gap="xs" fz="sm">
+          <span>{t.newPush.sample}</span>
+          {sample.map(({ objectId }) => (
+            <Link key={objectId} to="/apps/$appId/devices/$deviceId" params={{ appId, deviceId: objectId }}>
+              {objectId}
+            </Link>
+          ))}
+        </Group>
+      )}
     </Stack>
   );
 }
@@ -197,17 +221,17 @@ function Preview({ appId, body }: { readonly appId: string; readonly body: Recor
   const preview = useRead(consoleApi.previewPush, { params: { appId }, body: { body } });
   return (
     <Answer of={preview} lines={3}>
-      {({ bodies, bytes, maxBytes, problems }) => (
+      {({ bodies, bytes, maxBytes, problem }) => (
         <Stack gap="xs">
           <Text size="sm" {...(bytes > maxBytes ? { c: 'bad' } : { c: 'dimmed' })}>
             {t.newPush.bytes(number(bytes), number(maxBytes))}
           </Text>
-          {problems.map((problem) => (
-            <Text key={problem} size="sm" c="bad" lang="en">
+          {problem !== null && (
+            <Text size="sm" c="bad" lang="en">
               {problem}
             </Text>
-          ))}
-          <SimpleGrid cols={{ base: 1, md: Math.min(3, Object.keys(bodies).length) }}>
+          )}
+          <SimpleGrid cols={{ base: 1, md: Math.min(3, Math.max(1, Object.keys(bodies).length)) }}>
             {Object.entries(bodies).map(([platform, text]) => (
               <Stack key={platform} gap={2}>
                 <Text size="sm" fw={600}>
@@ -275,11 +299,13 @@ function typedFor(count: number | undefined, appId: string): { readonly typed?: 
 interface SendProps {
   readonly appId: string;
   readonly body: Record<string, unknown> | undefined;
+  readonly isCounting: boolean;
+  /** Undefined where the devices could not be counted. */
   readonly count: number | undefined;
 }
 
 /** Sends with a request id that was drawn for this form: a second press sends no second push. */
-function SendButton({ appId, body, count }: SendProps): ReactNode {
+function SendButton({ appId, body, isCounting, count }: SendProps): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
   const navigate = useNavigate();
@@ -290,7 +316,7 @@ function SendButton({ appId, body, count }: SendProps): ReactNode {
     <Stack gap="sm" align="flex-start">
       <Button
         size="sm"
-        disabled={body === undefined || (isServed('countPushTargets') && (count ?? 0) === 0)}
+        disabled={body === undefined || isCounting || count === 0}
         onClick={() => {
           setAsking(true);
         }}

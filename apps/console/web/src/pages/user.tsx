@@ -8,7 +8,6 @@ import { Confirm, useNotices } from '../parts/dialogs';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { LockedBadge } from '../parts/states';
 import { When } from '../parts/when';
-import { isServed } from '../shell/navigation';
 import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -19,10 +18,7 @@ import { AccessForm } from './user-access';
 import { ProfileForm } from './user-profile';
 
 const FROM = '/frame/apps/$appId/users/$userId';
-const ALL_TABS = ['profile', 'access', 'accounts', 'messages', 'devices', 'history'] as const;
-const TABS = ALL_TABS.filter(
-  (tab) => (tab !== 'messages' || isServed('listMessages')) && (tab !== 'devices' || isServed('listDevices')),
-);
+const TABS = ['profile', 'access', 'accounts', 'messages', 'devices', 'history'] as const;
 
 export function UserPage(): ReactNode {
   const t = useTexts();

@@ -1,0 +1,116 @@
+import { type consoleApi, type Device, PUSH_STATUSES, type RouteReply } from '#console-api';
+import type { JsonObject, JsonValue, pushOperationsRpc, RpcReply } from '#contracts';
+import { type ListPlace, readCursor } from '../routing/console-handler.js';
+
+type ListedPush = RouteReply<typeof consoleApi.listPushes>['items'][number];
+type DeviceDetails = RouteReply<typeof consoleApi.getDevice>['device'];
+type DeviceState = Omit<RpcReply<typeof pushOperationsRpc.describeDevices>['devices'][number], 'installationId'>;
+
+const MAX_TITLE_LENGTH = 120;
+
+/** The options of a query that lists objects. */
+export const NEWEST_FIRST = { order: '-createdAt,-objectId', skip: 0, count: false, returnAcl: false };
+
+/** For `pageOf`. */
+export function placeOf({ createdAt, objectId }: Pick<ListedPush, 'createdAt' | 'objectId'>): ListPlace {
+  return { at: createdAt, id: objectId };
+}
+
+/** The condition of a query for the objects after the place of a cursor, newest first. @throws AppError INVALID_QUERY */
+export function conditionAfter(cursor: string | undefined): JsonObject {
+  if (cursor === undefined) return {};
+  const { at: iso, id: objectId } = readCursor(cursor);
+  const createdAt = { __type: 'Date', iso };
+  return { $or: [{ createdAt: { $lt: createdAt } }, { createdAt, objectId: { $lt: objectId } }] };
+}
+
+type PreviewedMessage = NonNullable<RpcReply<typeof pushOperationsRpc.preview>['message']>;
+
+/** The bodies of a push by platform. `default` is the body of platforms without one of their own, where the push goes to such platforms. */
+export function bodiesOf({ body, bodies, platforms }: PreviewedMessage): Record<string, string> {
+  const hasOthers = platforms === null || platforms.some((platform) => !Object.hasOwn(bodies, platform));
+  return { ...(hasOthers ? { default: body } : {}), ...bodies };
+}
+
+/** A push in a list. */
+export function listed(notification: JsonObject): ListedPush {
+  const { status, devices, platforms } = notification;
+  const known = PUSH_STATUSES.find((each) => each === status) ?? 'error';
+  const delivered = Object.values(objectOf(platforms)).map((counts) => Number(objectOf(counts)['delivered'] ?? 0));
+  const isFound = known === 'done' || known === 'in-queue';
+  return {
+    objectId: textOf(notification['objectId']),
+    status: known,
+    createdAt: textOf(notification['createdAt']),
+    title: titleOf(objectOf(notification['msg'])),
+    targeted: isFound ? Number(devices ?? 0) : null,
+    delivered: isFound ? delivered.reduce((sum, each) => sum + each, 0) : null,
+  };
+}
+
+/** The title or the text of a message; a message of several platforms has them one level deeper. */
+function titleOf(data: JsonObject): string {
+  const bodies = [data, ...Object.values(data).map(objectOf)];
+  for (const { title, alert } of bodies) {
+    const nested = objectOf(alert);
+    const text = [title, nested['title'], alert, nested['body']].find((each) => typeof each === 'string');
+    if (typeof text === 'string') return text.slice(0, MAX_TITLE_LENGTH);
+  }
+  return '';
+}
+
+/** The members of a JSON object; none of another value. */
+export function objectOf(value: JsonValue | undefined): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** Fields that a device's page shows by themselves. */
+const BUILT_IN = ['ACL', 'channels', 'createdAt', 'deviceType', 'objectId', 'updatedAt', 'valid'];
+/** Fields that let their reader receive the messages of the device, or send to it. They stay in the server. */
+const SECRETS = ['deviceToken', 'installationId', 'registrationId', 'webPush'];
+/** Fields of a device that the console does not change. */
+export const UNCHANGEABLE_FIELDS: readonly string[] = ['createdAt', 'objectId', 'updatedAt', ...SECRETS];
+
+const HIDDEN = new Set([...BUILT_IN, ...SECRETS]);
+const NO_ID: DeviceState = { connection: null, waiting: 0, dropped: 0 };
+
+/** A device without the ids and tokens that address it. @param states by installation id; undefined: the store of the queues is away */
+export function shownDevice(installation: JsonObject, states: ReadonlyMap<string, DeviceState> | undefined): Device {
+  const { installationId, channels, user } = installation;
+  const state = typeof installationId === 'string' ? states?.get(installationId) : NO_ID;
+  return {
+    objectId: textOf(installation['objectId']),
+    deviceType: textOf(installation['deviceType']) || 'unknown',
+    channels: Array.isArray(channels) ? channels.filter((each) => typeof each === 'string') : [],
+    userId: userOf(user),
+    isValid: installation['valid'] !== false,
+    createdAt: textOf(installation['createdAt']),
+    updatedAt: textOf(installation['updatedAt']),
+    ...connectionOf(state),
+  };
+}
+
+function connectionOf(state: DeviceState | undefined): Pick<Device, 'connectedSince' | 'isConnected' | 'waiting'> {
+  if (state === undefined) return { isConnected: null, connectedSince: null, waiting: null };
+  const { connection, waiting } = state;
+  return { isConnected: connection !== null, connectedSince: connection?.since ?? null, waiting };
+}
+
+/** The user that an app stores as a pointer. */
+function userOf(pointer: JsonValue | undefined): string | null {
+  const { className, objectId } = objectOf(pointer);
+  return className === '_User' && typeof objectId === 'string' ? objectId : null;
+}
+
+/** A device with the fields that an app has stored in it. */
+export function deviceDetails(
+  installation: JsonObject,
+  states: ReadonlyMap<string, DeviceState> | undefined,
+): DeviceDetails {
+  const fields = Object.entries(installation).filter(([name]) => !HIDDEN.has(name));
+  return { ...shownDevice(installation, states), fields: Object.fromEntries(fields) };
+}

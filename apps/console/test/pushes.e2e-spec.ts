@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { consoleApi, type ConsoleRoute } from '#console-api';
+import { installationsRpc, type JsonObject, pushOperationsRpc, pushRpc } from '#contracts';
+import { appError } from '#errors';
+import { TestConsole, type Visitor } from './console-service.js';
+
+const APP = 'shop';
+const params = { appId: APP };
+const at = '2026-01-02T03:04:05.678Z';
+const ids = ['device1', 'device2', 'device3'];
+const SECRET = 'a-secret-of-the-device';
+
+const installation = (objectId: string, more: JsonObject = {}): JsonObject => ({
+  objectId,
+  installationId: `${SECRET}-${objectId}`,
+  deviceToken: `${SECRET}-token`,
+  registrationId: `${SECRET}-registration`,
+  webPush: { endpoint: `https://push.example/${SECRET}`, keys: {} },
+  deviceType: 'android',
+  valid: true,
+  createdAt: at,
+  updatedAt: at,
+  ...more,
+});
+const connection = { since: at, protocol: 'json', node: 'n1' };
+
+let console: TestConsole;
+let owner: Visitor;
+
+beforeAll(async () => {
+  console = await TestConsole.start();
+  owner = await console.owner();
+});
+afterAll(() => console.stop());
+beforeEach(() => {
+  console.transport.calls.length = 0;
+  console.transport.answer(installationsRpc.find, () => ({ results: ids.map((id) => installation(id)) }));
+  console.transport.answer(installationsRpc.get, ({ objectId }) => ({ object: installation(objectId, { level: 7 }) }));
+  console.transport.answer(pushOperationsRpc.describeDevices, ({ installationIds }) => ({
+    devices: installationIds.map((installationId, index) => ({
+      installationId,
+      connection: index === 0 ? connection : null,
+      waiting: index,
+      dropped: 0,
+    })),
+  }));
+});
+
+const ask = async (route: ConsoleRoute, call: Parameters<Visitor['call']>[1] = {}) => {
+  const answer = await owner.call(route, { ...call, params: { ...params, ...call.params } });
+  expect(answer.text).not.toContain(SECRET);
+  return answer;
+};
+
+describe('a push', () => {
+  const body = { body: { data: { alert: 'hello' } } };
+
+  it('is counted as push-delivery counts it, without ids of devices', async () => {
+    const platforms = { android: { targeted: 3, unreachable: 1, vendor: 0 } };
+    const counts = { total: 3, isExact: true, platforms, unreachable: 1, leftOut: null };
+    const sample = [{ objectId: 'device1', installationId: SECRET, platform: 'android' }];
+    console.transport.answer(pushOperationsRpc.countTargets, () => ({ ...counts, sample }));
+    const answer = await ask(consoleApi.countPushTargets, { body });
+    expect(answer.body).toEqual({ ...counts, sample: [{ objectId: 'device1', deviceType: 'android' }] });
+    expect(console.transport.requestsOf(pushOperationsRpc.countTargets)).toEqual([{ ...params, ...body }]);
+  });
+
+  it.each([
+    ['to every platform', { ios: '{"aps":{}}' }, null, { default: '{"alert":1}', ios: '{"aps":{}}' }],
+    ['to platforms that all have a body', { ios: '{"aps":{}}' }, ['ios'], { ios: '{"aps":{}}' }],
+    ['also to a platform without a body', {}, ['web'], { default: '{"alert":1}' }],
+  ])('is shown by platform where it goes %s', async (_, bodies, platforms, shown) => {
+    const message = {
+      body: '{"alert":1}',
+      bodies: bodies as Record<string, string>,
+      platforms,
+      dueAt: at,
+      expiresAt: at,
+    };
+    console.transport.answer(pushOperationsRpc.preview, () => ({ bytes: 9, maxBytes: 99, message, problem: null }));
+    const answer = await ask(consoleApi.previewPush, { body });
+    expect(answer.body).toEqual({ bytes: 9, maxBytes: 99, bodies: shown, problem: null });
+  });
+
+  it('is shown with the error that it would have', async () => {
+    const problem = { name: 'INCORRECT_TYPE', code: 111, message: 'data: is missing.' };
+    console.transport.answer(pushOperationsRpc.preview, () => ({ bytes: 9, maxBytes: 99, message: null, problem }));
+    const answer = await ask(consoleApi.previewPush, { body });
+    expect(answer.body).toEqual({ bytes: 9, maxBytes: 99, bodies: {}, problem: 'data: is missing.' });
+  });
+
+  it.each([
+    ['scheduled', null, at],
+    ['in-queue', { partition: 5, of: 64 }, null],
+    ['done', null, null],
+  ] as const)('that is %s has the progress %j', async (status, progress, startsAt) => {
+    const times = { createdAt: at, expiresAt: at, dueAt: at };
+    const reply = { objectId: 'p1', status, error: null, ...times, platforms: {}, vendors: {} };
+    const found = { partition: 5, of: 64 } as const;
+    console.transport.answer(pushOperationsRpc.status, () => ({ ...reply, progress: found }));
+    const notification = { objectId: 'p1', status, createdAt: at, msg: { alert: 'hello' } };
+    console.transport.answer(pushRpc.getNotification, () => ({ notification }));
+    const answer = await ask(consoleApi.getPush, { params: { pushId: 'p1' } });
+    expect(answer.body).toMatchObject({ push: { title: 'hello', status, progress, startsAt } });
+  });
+});
+
+describe('the devices of an application', () => {
+  it('are listed page by page with their connections, newest first', async () => {
+    const query = { deviceType: 'android', channel: 'news', userId: 'u1', limit: '2' };
+    const { body } = await ask(consoleApi.listDevices, { query });
+    expect(body).toMatchObject({
+      items: [
+        { objectId: 'device1', isConnected: true, connectedSince: at, waiting: 0, isValid: true },
+        { objectId: 'device2', isConnected: false, connectedSince: null, waiting: 1 },
+      ],
+      next: `${at},device2`,
+    });
+    await ask(consoleApi.listDevices, { query: { after: String(body['next']) } });
+    const createdAt = { __type: 'Date', iso: at };
+    const user = { __type: 'Pointer', className: '_User', objectId: 'u1' };
+    expect(console.transport.requestsOf(installationsRpc.find)).toMatchObject([
+      { where: { deviceType: 'android', channels: 'news', user }, order: '-createdAt,-objectId', limit: 3 },
+      { where: { $or: [{ createdAt: { $lt: createdAt } }, { createdAt, objectId: { $lt: 'device2' } }] }, limit: 51 },
+    ]);
+  });
+
+  it('have unknown connections while the store of the queues is away', async () => {
+    console.transport.fail(pushOperationsRpc.describeDevices, appError('SERVICE_UNAVAILABLE'));
+    const { body } = await ask(consoleApi.listDevices);
+    const unknown = { isConnected: null, connectedSince: null, waiting: null };
+    expect(body).toMatchObject({ items: ids.map((objectId) => ({ objectId, ...unknown })), next: null });
+  });
+
+  it('are listed where connected, without the place of the next page in clear', async () => {
+    const connected = Array.from({ length: 201 }, (_, n) => ({ ...connection, installationId: `${SECRET}-${n}` }));
+    const next = { partition: 3, cursor: SECRET };
+    console.transport.answer(pushOperationsRpc.listConnected, () => ({ devices: connected, next }));
+    const { body } = await ask(consoleApi.listConnectedDevices, { query: { limit: '150' } });
+    // Two chunks, with three planned installations each.
+    expect(body['items']).toHaveLength(6);
+    expect(console.transport.requestsOf(installationsRpc.find).map(({ limit }) => limit)).toEqual([200, 1]);
+    const cursor = String(body['next']);
+    await ask(consoleApi.listConnectedDevices, { query: { after: cursor } });
+    const asked = console.transport.requestsOf(pushOperationsRpc.listConnected);
+    expect(asked).toEqual([
+      { ...params, limit: 150 },
+      { ...params, limit: 50, after: next },
+    ]);
+    const elsewhere = { params: { appId: 'other' }, query: { after: cursor } };
+    for (const call of [elsewhere, { query: { after: '0,0' } }])
+      expect((await ask(consoleApi.listConnectedDevices, call)).body).toMatchObject({ name: 'INVALID_QUERY' });
+  });
+});
+
+describe('a device', () => {
+  const one = { params: { deviceId: 'device1' } };
+
+  it('is shown with the fields of the app, and without its ids and tokens', async () => {
+    const user = { __type: 'Pointer', className: '_User', objectId: 'u1' };
+    const object = installation('device1', { level: 7, channels: ['news'], user, valid: false });
+    console.transport.answer(installationsRpc.get, () => ({ object }));
+    const { body } = await ask(consoleApi.getDevice, one);
+    expect(body['device']).toEqual({
+      objectId: 'device1',
+      deviceType: 'android',
+      channels: ['news'],
+      userId: 'u1',
+      isValid: false,
+      createdAt: at,
+      updatedAt: at,
+      isConnected: true,
+      connectedSince: at,
+      waiting: 0,
+      fields: { level: 7, user },
+    });
+  });
+
+  it('without an installation id is not connected', async () => {
+    console.transport.answer(installationsRpc.get, () => ({ object: { objectId: 'd', createdAt: at, updatedAt: at } }));
+    const { body } = await ask(consoleApi.getDevice, one);
+    expect(body).toMatchObject({ device: { deviceType: 'unknown', isConnected: false, waiting: 0, fields: {} } });
+    expect(console.transport.requestsOf(pushOperationsRpc.describeDevices)).toEqual([]);
+  });
+
+  it('is not found where there is none', async () => {
+    console.transport.answer(installationsRpc.get, () => ({ object: null }));
+    expect((await ask(consoleApi.getDevice, one)).status).toBe(404);
+  });
+
+  it('is changed with the rights of the master key, and recorded with its former values', async () => {
+    console.transport.answer(installationsRpc.update, () => ({ result: {} }));
+    const changes = { level: 8, channels: ['news'] };
+    const { status } = await ask(consoleApi.changeDevice, { ...one, body: { changes } });
+    expect(status).toBe(200);
+    const [update] = console.transport.requestsOf(installationsRpc.update);
+    expect(update).toMatchObject({ caller: { appId: APP, isMaster: true }, objectId: 'device1', changes });
+    const { body } = await owner.call(consoleApi.listAudit, { query: { action: 'changeDevice' } });
+    expect(body).toMatchObject({ items: [{ target: 'device1', before: { level: 7, channels: null } }] });
+  });
+
+  it.each(['deviceToken', 'installationId', 'registrationId', 'webPush', 'objectId'])('keeps its %s', async (name) => {
+    const { status } = await ask(consoleApi.changeDevice, { ...one, body: { changes: { [name]: 'x' } } });
+    expect([status, console.transport.requestsOf(installationsRpc.update)]).toEqual([400, []]);
+  });
+
+  it('is deleted with others, each once', async () => {
+    console.transport.answer(installationsRpc.remove, () => ({}));
+    const { body } = await ask(consoleApi.deleteDevices, { body: { deviceIds: ['device1', 'device2', 'device1'] } });
+    expect(body).toEqual({ deleted: 2 });
+    const [removed] = console.transport.requestsOf(installationsRpc.remove);
+    expect(removed).toMatchObject({ caller: { appId: APP, isMaster: true }, objectIds: ['device1', 'device2'] });
+  });
+});
