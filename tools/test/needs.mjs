@@ -28,6 +28,7 @@ const RULES = [
   { files: /^apps\/(gateway|auth-linking)\//, needs: [] },
   { files: /^apps\/mail\/test\/(smtp-utf8|text-message-providers)\./, needs: [] },
   { files: /^apps\/push-delivery\/test\/(connector|connector-faults|sdk-clients)\./, needs: ['redis'] },
+  { files: /^apps\/console\/test\/dead-letters\./, needs: ['postgresql', 'rabbitmq'] },
   { files: /^apps\/(console|standalone)\//, needs: ['postgresql'] },
 
   { files: /^test\/deployment\/kubernetes\/rendering\./, needs: ['kubectl'] },

@@ -9,6 +9,7 @@ import { FakeTransport, newDatabase, serveOver, unique } from '#testing';
 import { consoleConfig, consoleEnvironment } from '../src/console.config.js';
 import { ConsoleDatabase, consoleDatabase } from '../src/console.database.js';
 import { ConsoleModule } from '../src/console.module.js';
+import type { Broker } from '../src/health/health.handlers.js';
 import { createConsoleServer, prepareConsoleServer } from '../src/http-server.js';
 import { ConsoleController } from '../src/operators/console.controller.js';
 import { OperatorsRepository } from '../src/operators/operators.repository.js';
@@ -30,7 +31,8 @@ export class TestConsole {
     readonly transport: FakeTransport,
   ) {}
 
-  static async start(env: Readonly<Record<string, string>> = {}): Promise<TestConsole> {
+  /** @param broker where dead letters wait */
+  static async start(env: Readonly<Record<string, string>> = {}, broker: Broker | null = null): Promise<TestConsole> {
     const url = await newDatabase();
     await migrate(consoleDatabase(url, 1));
     const transport = new FakeTransport();
@@ -46,7 +48,7 @@ export class TestConsole {
     const service = await serveOver(transport, {
       name: 'console',
       serves: ['console'],
-      imports: [ConsoleModule.forRoot(config, null)],
+      imports: [ConsoleModule.forRoot(config, broker)],
       http: createConsoleServer(config),
       prepare: prepareConsoleServer,
     });

@@ -32,7 +32,7 @@ const deadLetter = z.object({
   pattern: z.string(),
   reason: z.string().nullable(),
   diedAt: time.nullable(),
-  /** With personal data masked. */
+  /** JSON with personal data masked. */
   body: z.string(),
 });
 
@@ -52,7 +52,7 @@ export const healthApi = {
     access: 'deadLetters.write',
     reply: z.object({ services: z.array(z.object({ service: z.string(), messages: count })).nullable() }),
   }),
-  /** The first dead letters of a service; they stay where they are. */
+  /** The oldest dead letters of a service; they stay dead letters. */
   lookAtDeadLetters: route({
     method: 'POST',
     path: '/dead-letters/:service/look',

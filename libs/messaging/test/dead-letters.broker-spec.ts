@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { INestMicroservice } from '@nestjs/common';
+import amqplib, { type ChannelModel, type GetMessage } from 'amqplib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, newNamespace, testRun } from '#testing';
 import { type DeadLetter, DeadLetters } from '../src/rabbit/operator-queues.js';
 import type { RabbitTransport } from '../src/rabbit/rabbit.transport.js';
+import { Topology } from '../src/rabbit/topology.js';
 import { openPublisher, openRabbit } from './open-rabbit.js';
 import { SampleBehaviour, sampleEvents, startSample } from './sample-service.js';
 
@@ -13,9 +15,12 @@ describe('dead letters', () => {
   let letters: DeadLetters;
   let behaviour: SampleBehaviour;
   let service: INestMicroservice;
+  let namespace: string;
+  let connection: ChannelModel;
 
   beforeEach(async () => {
-    const namespace = newNamespace();
+    namespace = newNamespace();
+    connection = await amqplib.connect(testRun().amqpUrl);
     publisher = openPublisher(namespace, [sampleEvents.happened]);
     behaviour = new SampleBehaviour();
     service = await startSample(openRabbit(namespace), behaviour);
@@ -28,6 +33,7 @@ describe('dead letters', () => {
     await service.close();
     await publisher.close();
     await letters.close();
+    await connection.close();
   });
 
   /** Publishes events that every attempt fails to handle. */
@@ -42,6 +48,7 @@ describe('dead letters', () => {
 
   it('are empty for a service that never had any', async () => {
     expect(await letters.count('absent')).toBe(0);
+    expect(await letters.look('absent', 5)).toEqual([]);
     await letters.replay('absent', () => {
       throw new Error('there is none');
     });
@@ -58,6 +65,46 @@ describe('dead letters', () => {
       expect(await letters.count('sample')).toBe(3);
     });
     expect(behaviour.events).toEqual([]);
+  });
+
+  it('can be read, and stay where they are', async () => {
+    const ids = await kill(3);
+    const startedAt = Date.now();
+    for (let time = 0; time < 5; time += 1) {
+      const read = await letters.look('sample', 2);
+      expect(read.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+      expect(read[0]).toMatchObject({ pattern, body: '{"value":7}' });
+      expect(read[0]!.reason.length).toBeGreaterThan(0);
+      expect(Math.abs(read[0]!.diedAt!.getTime() - startedAt)).toBeLessThan(60_000);
+      await eventually(async () => {
+        expect(await letters.count('sample')).toBe(3);
+      });
+    }
+    const dropped: DeadLetter[] = [];
+    await letters.drop('sample', (letter) => dropped.push(letter));
+    expect(dropped.map(({ id }) => id)).toEqual(ids);
+  });
+
+  it('survive any number of looks: a broker drops messages that return too often', async () => {
+    const ids = await kill(3);
+    const [before] = await letters.look('sample', 1);
+    for (let time = 0; time < 40; time += 1) {
+      await letters.look('sample', 2);
+      await eventually(async () => {
+        expect(await letters.count('sample')).toBe(3);
+      });
+    }
+    const channel = await connection.createChannel();
+    const counts: number[] = [];
+    for (let letter = 0; letter < 3; letter += 1) {
+      const message = await channel.get(new Topology(namespace).deadLetterQueue('sample'));
+      counts.push(Number((message as GetMessage).properties.headers?.['x-delivery-count'] ?? 0));
+    }
+    await channel.close();
+    expect(Math.max(...counts)).toBeLessThanOrEqual(11);
+    const read = await letters.look('sample', 3);
+    expect(read.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+    expect(read.find(({ id }) => id === before?.id)).toEqual(before);
   });
 
   it('are deleted by drop', async () => {

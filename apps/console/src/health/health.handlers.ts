@@ -4,6 +4,7 @@ import { type ProcessReport, selfReportRpc } from '#contracts';
 import { appError, messageOf } from '#errors';
 import { DeadLetters, RpcClient } from '#messaging';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { maskedEvent, maskedText } from '../users/user.rules.js';
 
 type Api = typeof consoleApi;
 type Process = RouteReply<Api['getHealth']>['processes'][number];
@@ -55,6 +56,22 @@ export class HealthHandlers {
       for (const service of DEAD_LETTER_SERVICES) services.push({ service, messages: await letters.count(service) });
       return { services };
     });
+  }
+
+  @Handles(consoleApi.lookAtDeadLetters)
+  async look({
+    params,
+    body,
+  }: ConsoleRequest<Api['lookAtDeadLetters']>): Promise<RouteReply<Api['lookAtDeadLetters']>> {
+    const service = known(params.service);
+    const read = await this.withLetters((letters) => letters.look(service, body.limit));
+    const items = read.map(({ pattern, reason, diedAt, body: event }) => ({
+      pattern,
+      reason: maskedText(reason),
+      diedAt: diedAt?.toISOString() ?? null,
+      body: maskedEvent(event),
+    }));
+    return { items };
   }
 
   @Handles(consoleApi.replayDeadLetters)

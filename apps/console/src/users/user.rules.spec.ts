@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maskedEmail, maskedPhone, maskedText, readPlace, searchedIn, writePlace } from './user.rules.js';
+import { maskedEmail, maskedEvent, maskedPhone, maskedText, readPlace, searchedIn, writePlace } from './user.rules.js';
 
 describe('a cursor', () => {
   it('holds the place and the total', () => {
@@ -40,5 +40,27 @@ describe('an operator without users.contact', () => {
     ['421 4.7.0 try again in 300 s', '421 4.7.0 try again in 300 s'],
   ])('sees %s as %s', (text, masked) => {
     expect(maskedText(text)).toBe(masked);
+  });
+});
+
+describe('a dead letter', () => {
+  it('is shown without personal data and secrets', () => {
+    const event = { appId: 'a', userId: 'u', email: 'ada@example.com', username: 'Ada', sealedToken: 's1.x' };
+    expect(JSON.parse(maskedEvent(JSON.stringify({ ...event, changedAt: 't', variables: { a: 1 } })))).toEqual({
+      appId: 'a',
+      userId: 'u',
+      email: 'a…@example.com',
+      username: '(hidden)',
+      sealedToken: '(hidden)',
+      changedAt: 't',
+      variables: '(hidden)',
+    });
+    expect(maskedEvent('{"mobilePhoneNumber":"+8613800001234","email":null}')).toBe(
+      '{"mobilePhoneNumber":"…1234","email":null}',
+    );
+  });
+
+  it.each(['ada@example.com', '["ada@example.com"]', '"ada"', 'null', ''])('with the body %j shows nothing', (body) => {
+    expect(maskedEvent(body)).toBe('(hidden)');
   });
 });

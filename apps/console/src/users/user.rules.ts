@@ -29,11 +29,16 @@ export function readPlace(cursor: string): { readonly place: Place; readonly tot
 }
 
 function partsOf(cursor: string): unknown[] {
+  const parts = parsed(Buffer.from(cursor, 'base64url').toString('utf8'));
+  return Array.isArray(parts) ? parts : [];
+}
+
+/** The value of a JSON text; undefined of another text. */
+function parsed(text: string): unknown {
   try {
-    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
-    return Array.isArray(parts) ? parts : [];
+    return JSON.parse(text);
   } catch {
-    return [];
+    return undefined;
   }
 }
 
@@ -64,4 +69,35 @@ const NUMBER = /\+?\d{3,}(\d{4})(?!\d)/g;
 /** A text whose e-mail addresses, and numbers of seven digits or more, are masked. */
 export function maskedText(text: string): string {
   return text.replace(EMAIL, '$1…@').replace(NUMBER, '…$1');
+}
+
+/** Members of events that hold no personal data and no secret. */
+const PLAIN_MEMBERS = new Set([
+  'appId',
+  'changedAt',
+  'deletedAt',
+  'expiresAt',
+  'kind',
+  'languages',
+  'purpose',
+  'requestedAt',
+  'ttlMinutes',
+  'userId',
+  'userUpdatedAt',
+]);
+const HIDDEN = '(hidden)';
+
+/** The body of an event as JSON text. Addresses and numbers are masked; members that are not known to be harmless are hidden. */
+export function maskedEvent(body: string): string {
+  const event = parsed(body);
+  if (typeof event !== 'object' || event === null || Array.isArray(event)) return HIDDEN;
+  const members = Object.entries(event).map(([name, value]: [string, unknown]) => [name, maskedMember(name, value)]);
+  return JSON.stringify(Object.fromEntries(members));
+}
+
+function maskedMember(name: string, value: unknown): unknown {
+  if (value === null || PLAIN_MEMBERS.has(name)) return value;
+  if (name === 'email' && typeof value === 'string') return maskedEmail(value);
+  if (name === 'mobilePhoneNumber' && typeof value === 'string') return maskedPhone(value);
+  return HIDDEN;
 }

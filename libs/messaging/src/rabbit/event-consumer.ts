@@ -93,7 +93,8 @@ export class EventConsumer {
       requestId: origin.requestId,
     });
     const headers = { ...originHeaders(origin), [ATTEMPT_HEADER]: failures, [REASON_HEADER]: reason.slice(0, 500) };
-    await this.#copyTo(queue, message.content, { persistent: true, messageId, type, headers }, ended);
+    const timestamp = Math.floor(Date.now() / 1_000);
+    await this.#copyTo(queue, message.content, { persistent: true, messageId, type, timestamp, headers }, ended);
     return isDead ? 'dead' : 'retry';
   }
 

@@ -1,4 +1,4 @@
-import { type ChannelModel, type ConfirmChannel, connect, type GetMessage } from 'amqplib';
+import { type ChannelModel, type ConfirmChannel, connect, type GetMessage, type Options } from 'amqplib';
 import { confirmedPublish } from './publisher.js';
 import { originFrom, originHeaders, REASON_HEADER, Topology } from './topology.js';
 
@@ -55,10 +55,19 @@ export interface DeadLetter {
   readonly reason: string;
 }
 
-/**
- * The dead-lettered events of the services. They can be counted and moved, but not read in place: a quorum queue counts each read as a
- * delivery, and drops a message after too many deliveries.
- */
+/** A dead letter with its content. */
+export interface ReadDeadLetter extends DeadLetter {
+  readonly body: string;
+  /** Null for letters of versions before 0.1.0. */
+  readonly diedAt: Date | null;
+}
+
+/** Header of the broker: how often a message was delivered and returned. */
+const DELIVERY_COUNT_HEADER = 'x-delivery-count';
+/** RabbitMQ 4 drops a message of a quorum queue at the 21st return, where no policy says otherwise. */
+const MAX_RETURNS = 10;
+
+/** The dead-lettered events of the services. */
 export class DeadLetters {
   readonly #topology: Topology;
 
@@ -80,21 +89,33 @@ export class DeadLetters {
   }
 
   /**
+   * Reads the oldest dead letters of a service. They are not acknowledged, so that they return to their places when the channel closes:
+   * their order stays, and a crash loses none. Meanwhile `replay` and `drop` pass them over. The broker counts each return, and drops a
+   * message after too many: a letter that has returned ten times moves to the end of the queue as a new message, once the broker has
+   * confirmed it. A crash between the two leaves the letter twice, which its service recognises by the id.
+   */
+  async look(service: string, limit: number): Promise<ReadDeadLetter[]> {
+    const queue = this.#topology.deadLetterQueue(service);
+    const count = Math.min(limit, await this.count(service));
+    return this.#withChannel(async (channel) => {
+      const read: GetMessage[] = [];
+      while (read.length < count) {
+        const message = await channel.get(queue);
+        if (message === false) break;
+        read.push(message);
+      }
+      for (const message of read.filter(isWorn)) await this.#move(channel, message, queue);
+      return read.map(readLetterOf);
+    });
+  }
+
+  /**
    * Returns the current dead letters to their service, which handles them as new events. Each dead letter is removed once the broker has
    * confirmed its copy.
    */
   async replay(service: string, onMoved: (letter: DeadLetter) => void): Promise<void> {
     await this.#take(service, async (channel, message) => {
-      const { messageId, type } = message.properties as { messageId: string; type: string };
-      const headers = originHeaders(originFrom(message.properties.headers));
-      const route = { exchange: '', routingKey: this.#topology.eventQueue(service) };
-      await confirmedPublish(channel, route, message.content, {
-        persistent: true,
-        mandatory: true,
-        messageId,
-        type,
-        headers,
-      });
+      await copyTo(channel, message, this.#topology.eventQueue(service));
       onMoved(letterOf(message));
     });
   }
@@ -124,6 +145,16 @@ export class DeadLetters {
     });
   }
 
+  async #move(channel: ConfirmChannel, message: GetMessage, queue: string): Promise<void> {
+    const { reason } = letterOf(message);
+    const timestamp = secondOfDeath(message);
+    await copyTo(channel, message, queue, {
+      headers: { [REASON_HEADER]: reason },
+      ...(timestamp === undefined ? {} : { timestamp }),
+    });
+    channel.ack(message);
+  }
+
   async #withChannel<T>(work: (channel: ConfirmChannel) => Promise<T>): Promise<T> {
     const channel = await this.connection.createConfirmChannel();
     channel.on('error', () => undefined);
@@ -133,6 +164,43 @@ export class DeadLetters {
       await channel.close().catch(() => undefined);
     }
   }
+}
+
+/** Resolves once the broker has confirmed the copy, which has the id, the type and the origin of the original. */
+async function copyTo(
+  channel: ConfirmChannel,
+  { properties, content }: GetMessage,
+  queue: string,
+  { headers, ...more }: Pick<Options.Publish, 'headers' | 'timestamp'> = {},
+): Promise<void> {
+  const { messageId, type } = properties as { messageId: string; type: string };
+  await confirmedPublish(channel, { exchange: '', routingKey: queue }, content, {
+    persistent: true,
+    mandatory: true,
+    messageId,
+    type,
+    headers: { ...originHeaders(originFrom(properties.headers)), ...(headers as object | undefined) },
+    ...more,
+  });
+}
+
+function isWorn({ properties }: GetMessage): boolean {
+  return Number(properties.headers?.[DELIVERY_COUNT_HEADER] ?? 0) >= MAX_RETURNS;
+}
+
+/** In seconds since 1970: of the service that has put the letter aside, else of the broker. */
+function secondOfDeath({ properties }: GetMessage): number | undefined {
+  const [death] = (properties.headers?.['x-death'] ?? []) as readonly {
+    readonly time?: { readonly value?: unknown };
+  }[];
+  const second: unknown = (properties.timestamp as unknown) ?? death?.time?.value;
+  return typeof second === 'number' ? second : undefined;
+}
+
+function readLetterOf(message: GetMessage): ReadDeadLetter {
+  const second = secondOfDeath(message);
+  const diedAt = second === undefined ? null : new Date(second * 1_000);
+  return { ...letterOf(message), body: message.content.toString('utf8'), diedAt };
 }
 
 function letterOf({ properties }: GetMessage): DeadLetter {

@@ -6,7 +6,6 @@ import { Confirm, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { When } from '../parts/when';
-import { isServed } from '../shell/navigation';
 import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -118,7 +117,7 @@ function DeadLetters(): ReactNode {
                         setService(each.service);
                       }}
                     >
-                      {isServed('lookAtDeadLetters') ? t.health.look : t.health.acts}
+                      {t.health.look}
                     </Button>
                   ),
                 },
@@ -136,12 +135,7 @@ function LettersOf({ service }: { readonly service: string }): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
   const notices = useNotices();
-  const canLook = isServed('lookAtDeadLetters');
-  const letters = useRead(
-    consoleApi.lookAtDeadLetters,
-    { params: { service }, body: { limit: 10 } },
-    { enabled: canLook },
-  );
+  const letters = useRead(consoleApi.lookAtDeadLetters, { params: { service }, body: { limit: 10 } });
   const replay = useAct(consoleApi.replayDeadLetters);
   const drop = useAct(consoleApi.dropDeadLetters);
   const [asked, setAsked] = useState<'replay' | 'drop'>();
@@ -150,26 +144,24 @@ function LettersOf({ service }: { readonly service: string }): ReactNode {
   };
   return (
     <Stack gap="sm">
-      {canLook && (
-        <Answer of={letters}>
-          {({ items }) => (
-            <Stack gap="sm">
-              {items.map(({ pattern, reason, diedAt, body }, index) => (
-                <Stack key={index} gap={2}>
-                  <Group gap="xs" fz="sm">
-                    <strong>{pattern}</strong>
-                    <When at={diedAt} />
-                    <bdi lang="en">{reason}</bdi>
-                  </Group>
-                  <Code block className="wrap">
-                    {body}
-                  </Code>
-                </Stack>
-              ))}
-            </Stack>
-          )}
-        </Answer>
-      )}
+      <Answer of={letters}>
+        {({ items }) => (
+          <Stack gap="sm">
+            {items.map(({ pattern, reason, diedAt, body }, index) => (
+              <Stack key={index} gap={2}>
+                <Group gap="xs" fz="sm">
+                  <strong>{pattern}</strong>
+                  <When at={diedAt} />
+                  <bdi lang="en">{reason}</bdi>
+                </Group>
+                <Code block className="wrap">
+                  {body}
+                </Code>
+              </Stack>
+            ))}
+          </Stack>
+        )}
+      </Answer>
       <Group gap="xs">
         <Button
           onClick={() => {

@@ -559,7 +559,6 @@ export const en = {
     service: 'Service',
     messages: 'Messages',
     look: 'Look',
-    acts: 'Hand over or drop',
     replay: 'Hand over again',
     replaySays: (service: string) => `All dead letters go to ${service} once more.`,
     replayed: (shown: string) => `${shown} handed over again.`,

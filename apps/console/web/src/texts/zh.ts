@@ -538,7 +538,6 @@ export const zh: typeof en = {
     service: '服务',
     messages: '消息数',
     look: '查看',
-    acts: '投递或丢弃',
     replay: '重新投递',
     replaySays: (service) => `全部死信会再次交给 ${service}。`,
     replayed: (shown) => `已重新投递 ${shown} 条。`,
