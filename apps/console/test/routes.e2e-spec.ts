@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { consoleApi, type ConsoleRoute, NOT_SERVED, permissionsFor, type Role, ROLES } from '#console-api';
+import { consoleApi, type ConsoleRoute, permissionsFor, type Role, ROLES } from '#console-api';
 import * as contracts from '#contracts';
 import type { RpcContract } from '#contracts';
 import { appError, type ErrorName } from '#errors';
@@ -10,7 +10,7 @@ const OWN = 'shop';
 const FOREIGN = 'foreign';
 const CANARY = 'canary-of-a-secret';
 
-const routes = Object.entries<ConsoleRoute>(consoleApi).filter(([name]) => !NOT_SERVED.has(name));
+const routes = Object.entries<ConsoleRoute>(consoleApi);
 /** Routes that a test may call as often as it likes: those of the own session would end it. */
 const SESSION_ROUTES = new Set(['signIn', 'setUp', 'useLink', 'signOut', 'prove', 'changeMyPassword', 'endMySession']);
 const ordinary = routes.filter(([name]) => !SESSION_ROUTES.has(name));

@@ -64,31 +64,23 @@ export type ApplicationDetails = z.output<typeof application>;
 const oneApplication = z.object({ application });
 const keyKinds = z.strictObject({ appKey: z.boolean(), masterKey: z.boolean() });
 
-/** A point of a plot: the beginning of its day or hour, and a number. */
-const point = z.object({ at: time, value: count });
-export const SERIES = ['signUps', 'mailsSent', 'mailsRefused', 'pushesTargeted', 'pushesDelivered'] as const;
-
+/** Null where the service does not answer; `away` names it. */
 const overview = z.object({
-  /** Null where the service is away; `away` names it. */
-  users: z.object({ total, lastDay: count, lastWeek: count, lockedNow: count }).nullable(),
-  devices: z
-    .object({
-      connected: count,
-      platforms: z.record(z.string(), z.object({ installations: count, targeted: count })),
-    })
-    .nullable(),
+  /** `lastDay`: created in the last 24 hours. `locked`: users and names that are locked out now. */
+  users: z.object({ total, lastDay: total, locked: total }).nullable(),
+  /** `connected`: sockets. `platforms`: installations. */
+  devices: z.object({ connected: count, platforms: z.record(z.string(), count) }).nullable(),
   /** Of the last 24 hours. */
-  messages: z.object({ sent: count, waiting: count, dead: count }).nullable(),
+  messages: z.object({ sent: total, dead: total }).nullable(),
   pushes: z
     .object({
-      underWay: z.array(z.object({ id: z.string(), createdAt: time, title: z.string(), status: z.string() })),
+      /** The newest five. */
+      underWay: z.array(z.object({ objectId: z.string(), createdAt: time, title: z.string() })),
       scheduled: count,
     })
     .nullable(),
-  /** Platforms on which users have accounts that no credentials verify. */
+  /** Platforms on which users have accounts that no credentials have verified. */
   unverifiedPlatforms: z.array(z.object({ platform: z.string(), accounts: count })),
-  /** Of the last 30 days, or as far back as the services keep data; days in UTC. */
-  series: z.array(z.object({ name: z.enum(SERIES), points: z.array(point) })),
   away: z.array(z.string()),
 });
 

@@ -27,5 +27,4 @@ export * from './messages.api.js';
 export * from './permissions.js';
 export * from './pushes.api.js';
 export * from './route.js';
-export * from './served.js';
 export * from './users.api.js';

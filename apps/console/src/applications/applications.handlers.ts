@@ -1,17 +1,26 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type ApplicationDetails, consoleApi, permissionsFor, type RouteReply } from '#console-api';
+import { type ApplicationDetails, consoleApi, type Overview, permissionsFor, type RouteReply } from '#console-api';
 import {
   type Application,
   applicationSettings,
   applicationsRpc,
+  type Caller,
+  deliveriesRpc,
+  identitiesRpc,
+  pushOperationsRpc,
+  pushRpc,
+  type RpcReply,
   SECRET_SETTING_NAMES,
   secretSettings,
   SETTING_NAMES,
+  userSearchRpc,
 } from '#contracts';
+import { AppError } from '#errors';
 import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { isSecretSetting } from '../audit/audit.rules.js';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
+import { listed, NEWEST_FIRST } from '../pushes/push.rules.js';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
 
 type Api = typeof consoleApi;
@@ -19,6 +28,9 @@ type OneApplication = RouteReply<Api['getApplication']>;
 
 /** Digits of the master key's keyed hash that the page shows. */
 const KEY_ID_DIGITS = 12;
+const DAY_MS = 86_400_000;
+/** Pushes under way on the overview. */
+const UNDER_WAY = 5;
 
 /** Applications, their settings, keys and class permissions. No answer holds a master key. */
 @Injectable()
@@ -45,6 +57,28 @@ export class ApplicationsHandlers {
   @Handles(consoleApi.getApplication)
   async get({ params }: ConsoleRequest<Api['getApplication']>): Promise<OneApplication> {
     return this.shown(await this.find(params.appId));
+  }
+
+  @Handles(consoleApi.getOverview)
+  async getOverview({ params, caller }: ConsoleRequest<Api['getOverview']>): Promise<Overview> {
+    const [users, identities, devices, messages, pushes] = await Promise.all([
+      unlessAway(this.rpc.call(userSearchRpc.count, params)),
+      unlessAway(this.rpc.call(identitiesRpc.count, params)),
+      unlessAway(this.rpc.call(pushOperationsRpc.devices, params)),
+      unlessAway(this.messagesOfLastDay(params.appId)),
+      unlessAway(this.pushesUnderWay(caller)),
+    ]);
+    const services = { accounts: [users, identities], mail: [messages], 'push-delivery': [devices, pushes] };
+    return {
+      users: users === null ? null : { total: users.total, lastDay: users.createdLastDay, locked: users.locked },
+      devices: devices === null ? null : { connected: devices.connected, platforms: installationsOf(devices) },
+      messages,
+      pushes,
+      unverifiedPlatforms: (identities?.platforms ?? [])
+        .filter(({ unverified }) => unverified > 0)
+        .map(({ platform, unverified }) => ({ platform, accounts: unverified })),
+      away: Object.entries(services).flatMap(([service, figures]) => (figures.includes(null) ? [service] : [])),
+    };
   }
 
   @Handles(consoleApi.changeSetting)
@@ -78,6 +112,28 @@ export class ApplicationsHandlers {
     return this.shown((await this.rpc.call(applicationsRpc.changePermission, change)).application);
   }
 
+  private async messagesOfLastDay(appId: string): Promise<Overview['messages']> {
+    const from = new Date(Date.now() - DAY_MS).toISOString();
+    const { counts } = await this.rpc.call(deliveriesRpc.list, { appId, from, counts: true, limit: 1 });
+    const { byStatus, isExact } = counts ?? { byStatus: {}, isExact: false };
+    const totalOf = (value = 0) => ({ value, isExact });
+    return { sent: totalOf(byStatus.sent), dead: totalOf(byStatus.dead) };
+  }
+
+  private async pushesUnderWay(caller: Caller): Promise<Overview['pushes']> {
+    const find = (status: 'in-queue' | 'scheduled', limit: number) =>
+      this.rpc.call(pushRpc.findNotifications, {
+        caller,
+        ...NEWEST_FIRST,
+        where: { status },
+        limit,
+        count: limit === 0,
+      });
+    const [{ results }, { count = 0 }] = await Promise.all([find('in-queue', UNDER_WAY), find('scheduled', 0)]);
+    const underWay = results.map(listed).map(({ objectId, createdAt, title }) => ({ objectId, createdAt, title }));
+    return { underWay, scheduled: count };
+  }
+
   private async find(id: string): Promise<Application> {
     return (await this.rpc.call(applicationsRpc.get, { id })).application;
   }
@@ -106,6 +162,20 @@ export class ApplicationsHandlers {
       },
     };
   }
+}
+
+/** @returns null while the service, or a server that it uses, is away or overloaded */
+async function unlessAway<T>(work: Promise<T>): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof AppError && (error.is('SERVICE_UNAVAILABLE') || error.is('QUERY_TIMED_OUT'))) return null;
+    throw error;
+  }
+}
+
+function installationsOf({ platforms }: RpcReply<typeof pushOperationsRpc.devices>): Record<string, number> {
+  return Object.fromEntries(Object.entries(platforms).map(([name, { installations }]) => [name, installations]));
 }
 
 type Settings = Application['settings'];

@@ -2,7 +2,7 @@ import { HttpException, Logger, type Type } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { ALL_APPLICATIONS, consoleApi, type ConsoleRoute, NOT_SERVED, permissionsFor } from '#console-api';
+import { ALL_APPLICATIONS, consoleApi, type ConsoleRoute, permissionsFor } from '#console-api';
 import { AppError, appError, toAppError } from '#errors';
 import { Metrics, reportError } from '#observability';
 import { AuditRepository, type BegunAct, type EndedAct } from '../audit/audit.repository.js';
@@ -30,7 +30,6 @@ export function addConsoleRoutes(app: NestFastifyApplication): void {
   const fastify = app.getHttpAdapter().getInstance();
   const handlers = collectHandlers(app);
   for (const [name, route] of Object.entries<ConsoleRoute>(consoleApi)) {
-    if (NOT_SERVED.has(name)) continue;
     const handle = handlers.get(route);
     if (handle === undefined) throw new Error(`The route ${name} of the console has no handler.`);
     fastify.route({

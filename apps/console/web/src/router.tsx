@@ -4,16 +4,13 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
-  notFound,
   Outlet,
   redirect,
 } from '@tanstack/react-router';
 import { z } from 'zod';
-import type { ConsoleRouteName } from '#console-api';
 import { sessionQuery } from './api/queries';
 import { LinkPage, SignInPage } from './pages/access';
 import { Frame } from './shell/frame';
-import { isServed } from './shell/navigation';
 import { NotFound, PageProblem } from './shell/problems';
 
 const root = createRootRouteWithContext<{ readonly queries: QueryClient }>()({
@@ -47,12 +44,6 @@ const frame = createRoute({
   },
 });
 
-/** For `beforeLoad`: the page exists only where the server handles its route. */
-const servedOnly = (name: ConsoleRouteName) => () => {
-  // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way
-  if (!isServed(name)) throw notFound();
-};
-
 const home = createRoute({
   getParentRoute: () => frame,
   path: '/',
@@ -72,7 +63,6 @@ const overview = createRoute({
 const users = createRoute({
   getParentRoute: () => app,
   path: '/users',
-  beforeLoad: servedOnly('listUsers'),
   validateSearch: page.extend({
     q: text,
     in: z.enum(['any', 'username', 'email', 'phone', 'id']).optional().catch(undefined),
@@ -88,14 +78,12 @@ const users = createRoute({
 const lockouts = createRoute({
   getParentRoute: () => app,
   path: '/lockouts',
-  beforeLoad: servedOnly('listLockouts'),
   validateSearch: page,
   component: lazyRouteComponent(() => import('./pages/lockouts'), 'LockoutsPage'),
 });
 const user = createRoute({
   getParentRoute: () => app,
   path: '/users/$userId',
-  beforeLoad: servedOnly('getUser'),
   validateSearch: z.object({
     tab: z.enum(['profile', 'access', 'accounts', 'messages', 'devices', 'history']).optional().catch(undefined),
   }),
@@ -115,14 +103,12 @@ const role = createRoute({
 const devices = createRoute({
   getParentRoute: () => app,
   path: '/devices',
-  beforeLoad: servedOnly('listDevices'),
   validateSearch: page.extend({ type: text, channel: text, user: text, connected: flag }),
   component: lazyRouteComponent(() => import('./pages/devices'), 'DevicesPage'),
 });
 const device = createRoute({
   getParentRoute: () => app,
   path: '/devices/$deviceId',
-  beforeLoad: servedOnly('getDevice'),
   component: lazyRouteComponent(() => import('./pages/devices'), 'DevicePage'),
 });
 const pushes = createRoute({
@@ -146,7 +132,6 @@ const push = createRoute({
 const messages = createRoute({
   getParentRoute: () => app,
   path: '/messages',
-  beforeLoad: servedOnly('listMessages'),
   validateSearch: page.extend({
     status: z.enum(['queued', 'failed', 'sent', 'dead', 'dropped']).optional().catch(undefined),
     channel: z.enum(['mail', 'sms']).optional().catch(undefined),
@@ -157,7 +142,6 @@ const messages = createRoute({
 const message = createRoute({
   getParentRoute: () => app,
   path: '/messages/$messageId',
-  beforeLoad: servedOnly('getMessage'),
   component: lazyRouteComponent(() => import('./pages/messages'), 'MessagePage'),
 });
 const templates = createRoute({

@@ -1,4 +1,4 @@
-import { Alert, Badge, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core';
+import { Alert, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type Overview } from '#console-api';
@@ -6,13 +6,12 @@ import { useRead } from '../api/queries';
 import { CopyButton } from '../parts/copy';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { Plot } from '../parts/plot';
 import { When } from '../parts/when';
-import { isServed } from '../shell/navigation';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
-const EVERY_MS = 5_000;
+/** The services count all users and devices. */
+const EVERY_MS = 30_000;
 
 export function OverviewPage(): ReactNode {
   const { appId } = useParams({ from: '/frame/apps/$appId/overview' });
@@ -29,7 +28,7 @@ export function OverviewPage(): ReactNode {
           </Group>
         )}
       </Answer>
-      {isServed('getOverview') && <LiveFigures appId={appId} />}
+      <LiveFigures appId={appId} />
     </Page>
   );
 }
@@ -42,7 +41,6 @@ function LiveFigures({ appId }: { readonly appId: string }): ReactNode {
         <>
           <Attention data={data} appId={appId} />
           <Figures data={data} appId={appId} />
-          <Plots data={data} />
           <SimpleGrid cols={{ base: 1, md: 2 }}>
             <PushesUnderWay data={data} appId={appId} />
             <DevicePlatforms data={data} />
@@ -74,7 +72,7 @@ interface DataProps {
 function Attention({ data, appId }: DataProps): ReactNode {
   const t = useTexts();
   const formats = useFormats();
-  const dead = data.messages?.dead ?? 0;
+  const { value: dead, isExact } = data.messages?.dead ?? { value: 0, isExact: true };
   const isCalm = dead === 0 && data.unverifiedPlatforms.length === 0 && data.away.length === 0;
   if (isCalm) return null;
   return (
@@ -85,7 +83,7 @@ function Attention({ data, appId }: DataProps): ReactNode {
         ))}
         {dead > 0 && (
           <li>
-            {t.overview.dead(dead, formats.number(dead))}{' '}
+            {t.overview.dead(dead, t.common.about(formats.number(dead), isExact))}{' '}
             <Link to="/apps/$appId/messages" params={{ appId }} search={{ status: 'dead' }}>
               {t.acts.show}
             </Link>
@@ -104,21 +102,24 @@ function Attention({ data, appId }: DataProps): ReactNode {
   );
 }
 
+type Total = NonNullable<Overview['users']>['total'];
+
 function Figures({ data: { users, devices, messages, pushes }, appId }: DataProps): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
-  const total = users === null ? '–' : t.common.about(number(users.total.value), users.total.isExact);
+  const shown = (total: Total | undefined) =>
+    total === undefined ? '–' : t.common.about(number(total.value), total.isExact);
   return (
     <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="sm">
       <Figure
         name={t.overview.users}
         value={
           <Link to="/apps/$appId/users" params={{ appId }}>
-            {total}
+            {shown(users?.total)}
           </Link>
         }
       />
-      <Figure name={t.overview.newToday} value={users === null ? '–' : number(users.lastDay)} />
+      <Figure name={t.overview.newToday} value={shown(users?.lastDay)} />
       <Figure
         name={t.overview.lockedNow}
         value={
@@ -126,7 +127,7 @@ function Figures({ data: { users, devices, messages, pushes }, appId }: DataProp
             '–'
           ) : (
             <Link to="/apps/$appId/lockouts" params={{ appId }}>
-              {number(users.lockedNow)}
+              {shown(users.locked)}
             </Link>
           )
         }
@@ -143,7 +144,7 @@ function Figures({ data: { users, devices, messages, pushes }, appId }: DataProp
           )
         }
       />
-      <Figure name={t.overview.mailsSent} value={messages === null ? '–' : number(messages.sent)} />
+      <Figure name={t.overview.mailsSent} value={shown(messages?.sent)} />
       <Figure name={t.overview.scheduled} value={pushes === null ? '–' : number(pushes.scheduled)} />
     </SimpleGrid>
   );
@@ -164,35 +165,6 @@ function Figure({ name, value }: { readonly name: string; readonly value: ReactN
   );
 }
 
-function Plots({ data: { series } }: { readonly data: Overview }): ReactNode {
-  const t = useTexts();
-  const pointsOf = (wanted: Overview['series'][number]['name']) =>
-    series.find(({ name }) => name === wanted)?.points ?? [];
-  const plots = [
-    { title: t.overview.series.signUps, points: pointsOf('signUps') },
-    {
-      title: t.overview.series.mailsSent,
-      points: pointsOf('mailsSent'),
-      second: { title: t.overview.series.mailsRefused, points: pointsOf('mailsRefused') },
-    },
-    {
-      title: t.overview.series.pushesTargeted,
-      points: pointsOf('pushesTargeted'),
-      second: { title: t.overview.series.pushesDelivered, points: pointsOf('pushesDelivered') },
-    },
-  ].filter(({ points }) => points.length > 1);
-  if (plots.length === 0) return null;
-  return (
-    <SimpleGrid cols={{ base: 1, sm: 2, lg: plots.length }}>
-      {plots.map((plot) => (
-        <Panel key={plot.title}>
-          <Plot {...plot} />
-        </Panel>
-      ))}
-    </SimpleGrid>
-  );
-}
-
 function PushesUnderWay({ data: { pushes }, appId }: DataProps): ReactNode {
   const t = useTexts();
   return (
@@ -201,15 +173,12 @@ function PushesUnderWay({ data: { pushes }, appId }: DataProps): ReactNode {
         <Empty title={t.overview.noPushes} />
       ) : (
         <Stack gap={6}>
-          {pushes.underWay.map(({ id, title, createdAt, status }) => (
-            <Group key={id} justify="space-between" gap="xs" fz="sm">
-              <Link to="/apps/$appId/pushes/$pushId" params={{ appId, pushId: id }}>
-                <bdi>{title === '' ? id : title}</bdi>
+          {pushes.underWay.map(({ objectId, title, createdAt }) => (
+            <Group key={objectId} justify="space-between" gap="xs" fz="sm">
+              <Link to="/apps/$appId/pushes/$pushId" params={{ appId, pushId: objectId }}>
+                <bdi>{title === '' ? objectId : title}</bdi>
               </Link>
-              <Group gap="xs">
-                <Badge>{t.pushes.statusOf(status)}</Badge>
-                <When at={createdAt} />
-              </Group>
+              <When at={createdAt} />
             </Group>
           ))}
         </Stack>
@@ -222,14 +191,14 @@ function DevicePlatforms({ data: { devices } }: { readonly data: Overview }): Re
   const t = useTexts();
   const { number } = useFormats();
   const platforms = Object.entries(devices?.platforms ?? {});
-  const most = Math.max(1, ...platforms.map(([, { installations }]) => installations));
+  const most = Math.max(1, ...platforms.map(([, installations]) => installations));
   return (
     <Panel title={t.overview.devices}>
       {platforms.length === 0 ? (
         <Empty title={t.devices.none} />
       ) : (
         <dl className="bars">
-          {platforms.map(([platform, { installations }]) => (
+          {platforms.map(([platform, installations]) => (
             <div key={platform}>
               <dt>{platform}</dt>
               <dd>

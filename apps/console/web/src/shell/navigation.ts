@@ -1,4 +1,4 @@
-import { type ConsoleRouteName, NOT_SERVED, type Permission } from '#console-api';
+import type { Permission } from '#console-api';
 import { useMay, useSession } from '../api/queries';
 import type { IconName } from '../parts/icon';
 import type { Texts } from '../texts/texts';
@@ -7,8 +7,6 @@ interface NavigationItem<To extends string> {
   readonly name: keyof Texts['pages'];
   readonly to: To;
   readonly icon: IconName;
-  /** What the page reads. */
-  readonly reads: ConsoleRouteName;
   /** Absent: every operator sees it. */
   readonly permission?: Permission;
 }
@@ -17,34 +15,26 @@ const item = <To extends string>(
   name: keyof Texts['pages'],
   to: To,
   icon: IconName,
-  needs: Pick<NavigationItem<To>, 'reads' | 'permission'>,
+  needs: Pick<NavigationItem<To>, 'permission'> = {},
 ): NavigationItem<To> => ({ name, to, icon, ...needs });
 
 const OF_APPLICATION = [
-  item('overview', '/apps/$appId/overview', 'overview', { reads: 'getApplication', permission: 'settings.read' }),
-  item('users', '/apps/$appId/users', 'users', { reads: 'listUsers', permission: 'users.read' }),
-  item('roles', '/apps/$appId/roles', 'roles', { reads: 'listRoles', permission: 'roles.read' }),
-  item('devices', '/apps/$appId/devices', 'devices', { reads: 'listDevices', permission: 'devices.read' }),
-  item('pushes', '/apps/$appId/pushes', 'pushes', { reads: 'listPushes', permission: 'pushes.read' }),
-  item('messages', '/apps/$appId/messages', 'mails', { reads: 'listMessages', permission: 'messages.read' }),
-  item('templates', '/apps/$appId/templates', 'templates', { reads: 'listTemplates', permission: 'settings.read' }),
-  item('permissions', '/apps/$appId/permissions', 'permissions', {
-    reads: 'getApplication',
-    permission: 'settings.read',
-  }),
-  item('settings', '/apps/$appId/settings', 'settings', { reads: 'getApplication', permission: 'settings.read' }),
+  item('overview', '/apps/$appId/overview', 'overview', { permission: 'settings.read' }),
+  item('users', '/apps/$appId/users', 'users', { permission: 'users.read' }),
+  item('roles', '/apps/$appId/roles', 'roles', { permission: 'roles.read' }),
+  item('devices', '/apps/$appId/devices', 'devices', { permission: 'devices.read' }),
+  item('pushes', '/apps/$appId/pushes', 'pushes', { permission: 'pushes.read' }),
+  item('messages', '/apps/$appId/messages', 'mails', { permission: 'messages.read' }),
+  item('templates', '/apps/$appId/templates', 'templates', { permission: 'settings.read' }),
+  item('permissions', '/apps/$appId/permissions', 'permissions', { permission: 'settings.read' }),
+  item('settings', '/apps/$appId/settings', 'settings', { permission: 'settings.read' }),
 ] as const;
 
 const OF_DEPLOYMENT = [
-  item('health', '/health', 'health', { reads: 'getHealth', permission: 'health.read' }),
-  item('audit', '/audit', 'audit', { reads: 'listAudit' }),
-  item('operators', '/operators', 'operators', { reads: 'listOperators', permission: 'operators.write' }),
+  item('health', '/health', 'health', { permission: 'health.read' }),
+  item('audit', '/audit', 'audit'),
+  item('operators', '/operators', 'operators', { permission: 'operators.write' }),
 ] as const;
-
-/** @returns whether the server handles the route */
-export function isServed(name: ConsoleRouteName): boolean {
-  return !NOT_SERVED.has(name);
-}
 
 /** The pages that the operator may open. */
 export function usePages(appId: string | undefined): {
@@ -55,12 +45,9 @@ export function usePages(appId: string | undefined): {
   const mayAnywhere = useMay('*');
   const { operator } = useSession();
   return {
-    ofApplication: OF_APPLICATION.filter(
-      ({ permission, reads }) => isServed(reads) && (permission === undefined || mayHere(permission)),
-    ),
+    ofApplication: OF_APPLICATION.filter(({ permission }) => permission === undefined || mayHere(permission)),
     ofDeployment: OF_DEPLOYMENT.filter(
-      ({ permission, reads }) =>
-        operator !== null && isServed(reads) && (permission === undefined || mayAnywhere(permission)),
+      ({ permission }) => operator !== null && (permission === undefined || mayAnywhere(permission)),
     ),
   };
 }

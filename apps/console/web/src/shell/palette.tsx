@@ -5,7 +5,7 @@ import { consoleApi } from '#console-api';
 import { useMay, useRead } from '../api/queries';
 import { Icon } from '../parts/icon';
 import { useTexts } from '../texts/texts';
-import { isServed, usePages } from './navigation';
+import { usePages } from './navigation';
 
 const FOUND_USERS = 5;
 const SEARCHED_LENGTH = 2;
@@ -73,7 +73,7 @@ function useUserActions(appId: string | undefined, text: string): SpotlightActio
   const t = useTexts();
   const navigate = useNavigate();
   const may = useMay(appId ?? '');
-  const isAsked = appId !== undefined && text.length >= SEARCHED_LENGTH && may('users.read') && isServed('listUsers');
+  const isAsked = appId !== undefined && text.length >= SEARCHED_LENGTH && may('users.read');
   const input = { params: { appId: appId ?? '' }, query: { text, limit: FOUND_USERS } };
   const { data } = useRead(consoleApi.listUsers, input, { enabled: isAsked });
   if (!isAsked || data === undefined) return [];

@@ -36,7 +36,6 @@ export interface Formats {
   readonly percent: (share: number) => string;
   /** Date and time in the operator's zone. */
   readonly time: (iso: string) => string;
-  readonly day: (iso: string) => string;
   readonly clock: (iso: string) => string;
   /** A distance from `from`, in milliseconds, such as "3 minutes ago". */
   readonly relative: (iso: string, from: number) => string;
@@ -57,7 +56,6 @@ function formatsOf(tag: string, timeZone: string | undefined): Formats {
     number: (value) => new Intl.NumberFormat(tag).format(value),
     percent: (share) => new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 0 }).format(share),
     time: format({ dateStyle: 'medium', timeStyle: 'medium' }),
-    day: format({ day: 'numeric', month: 'short' }),
     clock: format({ hour: '2-digit', minute: '2-digit', second: '2-digit' }),
     relative: (iso, from) => relative(tag, Date.parse(iso) - from),
   };
