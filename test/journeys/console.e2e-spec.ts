@@ -3,7 +3,18 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
-import { ApiClient, appClient, freePorts, signUp, startStandalone, useBrowser, useServer, type Visit } from '#testing';
+import {
+  ApiClient,
+  appClient,
+  freePorts,
+  signUp,
+  startStandalone,
+  unique,
+  useBrowser,
+  useServer,
+  useSmtpSink,
+  type Visit,
+} from '#testing';
 
 const PASSWORD = 'four words are enough';
 const ADA = 'ada@example.com';
@@ -13,7 +24,13 @@ const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-prac
 /** A folder for the pictures of README.md and docs/console.md; none are taken without it. */
 const PICTURES = process.env['CONSOLE_PICTURES'];
 
-const server = useServer(async () => startStandalone({ GATEPOST_CONSOLE_PORT: String(await freePorts(1)) }));
+/** The page and the log must not have it: its reader receives the messages of the device. */
+const INSTALLATION_ID = unique('secret-of-a-device');
+
+const sink = useSmtpSink();
+const server = useServer(async () =>
+  startStandalone({ GATEPOST_CONSOLE_PORT: String(await freePorts(1)), ...sink().env() }),
+);
 const begin = useBrowser();
 const visits: Visit[] = [];
 /** Every body that the server has sent to a page. */
@@ -240,6 +257,59 @@ describe('the operator console in a browser', () => {
     expect(await isAccepted(newKey)).toBe(true);
   });
 
+  it('shows why a mail is dead, and sends it again', async () => {
+    const email = 'kim@example.com';
+    const api = appClient(server());
+    await signUp(api, { username: 'kim-one', email });
+    sink().refuse(email, 550);
+    await api.post('/1.1/requestEmailVerify', { email });
+    const page = await signedIn();
+    await page.goto(ofApp('messages?status=dead'));
+    await page.getByRole('link', { name: email }).click();
+    await page.getByText('550 refused by the test').first().waitFor();
+    sink().mend();
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('status').getByText('sent', { exact: true }).waitFor();
+    expect(await sink().mailsTo(email)).toHaveLength(1);
+  });
+
+  it('previews a template that is not saved, and sends it to the operator as a test', async () => {
+    const page = await signedIn();
+    await page.goto(ofApp('templates/verifyEmail/en'));
+    await page.getByLabel('Subject').fill('Not saved, {{username}}');
+    await page.getByText(/^Not saved, \w+/).waitFor();
+    await page.getByRole('button', { name: 'Send me a test' }).click();
+    await expect
+      .poll(async () => (await sink().mailsTo(ADA)).map(({ subject }) => subject))
+      .toEqual([expect.stringMatching(/^Not saved, \w+/)]);
+  });
+
+  it('counts and previews a push, sends it, and shows the device', async () => {
+    const installation = { deviceType: 'android', installationId: INSTALLATION_ID, channels: ['console'] };
+    await appClient(server()).post('/1.1/installations', installation);
+    const page = await signedIn();
+    await page.goto(ofApp('pushes/new'));
+    await page.getByRole('radio', { name: 'Channels' }).check();
+    await page.getByRole('textbox', { name: 'Channels' }).fill('console');
+    await page.getByLabel('Text').fill('hello, devices');
+    await page.locator('[data-audience="1"]').waitFor();
+    await page.locator('code', { hasText: '"alert":"hello, devices"' }).first().waitFor();
+    await page.getByRole('button', { name: 'Send to 1 device' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Send the push' }).click();
+    await page.waitForURL(/\/pushes\/(?!new)\w+$/);
+    await expect.poll(() => page.locator('[data-part="targeted"]').textContent()).toBe('1');
+
+    await page.goto(ofApp('devices?channel=console'));
+    await page.getByRole('table', { name: 'Devices' }).getByRole('link').click();
+    const channels = page.getByLabel('Channels');
+    await expect.poll(() => channels.inputValue()).toBe('console');
+    await channels.fill('console, news');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    await page.reload();
+    await expect.poll(() => channels.inputValue()).toBe('console, news');
+  });
+
   it('has each act in the audit log', async () => {
     const page = await signedIn();
     await page.goto(`${origin()}/audit`);
@@ -247,13 +317,29 @@ describe('the operator console in a browser', () => {
       await page.getByRole('button', { name: act }).first().waitFor();
   });
 
-  it('has shown the master key to no page', () => {
+  it.each([
+    ['the master key', () => server().app.masterKey],
+    ['the id of an installation', () => INSTALLATION_ID],
+  ])('has shown %s to no page', (_, secret) => {
     expect(bodies.length).toBeGreaterThan(100);
-    expect(bodies.filter((body) => body.includes(server().app.masterKey))).toEqual([]);
+    expect(bodies.filter((body) => body.includes(secret()))).toEqual([]);
   });
 });
 
-const PAGES = ['users', 'lockouts', 'settings', 'settings?tab=keys', 'permissions', 'roles', 'pushes', 'templates'];
+const PAGES = [
+  'overview',
+  'users',
+  'lockouts',
+  'settings',
+  'settings?tab=keys',
+  'permissions',
+  'roles',
+  'devices',
+  'pushes',
+  'pushes/new',
+  'messages',
+  'templates',
+];
 const LOOKS = [
   { colorScheme: 'light', locale: 'en-GB', width: 1280 },
   { colorScheme: 'dark', locale: 'zh-CN', width: 320 },
