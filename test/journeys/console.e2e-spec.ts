@@ -230,33 +230,6 @@ describe('the operator console in a browser', () => {
     await other.getByText('The object has changed since, so nothing was written.').waitFor();
   });
 
-  it('replaces the application key, keeps the old one for a while, and revokes it', async () => {
-    const { app, baseUrls } = server();
-    const meStatus = async (appKey: string) =>
-      (await ApiClient.forApp(baseUrls[0] ?? '', { ...app, appKey }).get('/1.1/users/me')).body['code'];
-    const isAccepted = async (appKey: string) => (await meStatus(appKey)) !== 401;
-    const page = await signedIn();
-    await page.goto(ofApp('settings?tab=keys'));
-    await page.getByRole('button', { name: 'Replace keys' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Replace keys' });
-    await dialog.getByLabel('Master key').uncheck();
-    await dialog.getByLabel('Application key').check();
-    await dialog.getByRole('button', { name: 'Replace keys' }).click();
-    await page.getByText('The new keys count.').waitFor();
-    const shown = page.locator('code').first();
-    await expect.poll(() => shown.textContent()).not.toBe(app.appKey);
-    const newKey = (await shown.textContent()) ?? '';
-    expect([await isAccepted(newKey), await isAccepted(app.appKey)]).toEqual([true, true]);
-
-    await page.getByRole('button', { name: 'Revoke the old keys' }).click();
-    const confirmation = page.getByRole('dialog', { name: 'Revoke the old keys' });
-    await confirmation.getByLabel(/to confirm/).fill(app.id);
-    await confirmation.getByRole('button', { name: 'Revoke the old keys' }).click();
-    await page.getByText('The old keys are revoked.').waitFor();
-    await expect.poll(() => isAccepted(app.appKey)).toBe(false);
-    expect(await isAccepted(newKey)).toBe(true);
-  });
-
   it('shows why a mail is dead, and sends it again', async () => {
     const email = 'kim@example.com';
     const api = appClient(server());
@@ -308,6 +281,33 @@ describe('the operator console in a browser', () => {
     await page.getByText('Saved.').waitFor();
     await page.reload();
     await expect.poll(() => channels.inputValue()).toBe('console, news');
+  });
+
+  it('replaces the application key, keeps the old one for a while, and revokes it', async () => {
+    const { app, baseUrls } = server();
+    const meStatus = async (appKey: string) =>
+      (await ApiClient.forApp(baseUrls[0] ?? '', { ...app, appKey }).get('/1.1/users/me')).body['code'];
+    const isAccepted = async (appKey: string) => (await meStatus(appKey)) !== 401;
+    const page = await signedIn();
+    await page.goto(ofApp('settings?tab=keys'));
+    await page.getByRole('button', { name: 'Replace keys' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Replace keys' });
+    await dialog.getByLabel('Master key').uncheck();
+    await dialog.getByLabel('Application key').check();
+    await dialog.getByRole('button', { name: 'Replace keys' }).click();
+    await page.getByText('The new keys count.').waitFor();
+    const shown = page.locator('code').first();
+    await expect.poll(() => shown.textContent()).not.toBe(app.appKey);
+    const newKey = (await shown.textContent()) ?? '';
+    expect([await isAccepted(newKey), await isAccepted(app.appKey)]).toEqual([true, true]);
+
+    await page.getByRole('button', { name: 'Revoke the old keys' }).click();
+    const confirmation = page.getByRole('dialog', { name: 'Revoke the old keys' });
+    await confirmation.getByLabel(/to confirm/).fill(app.id);
+    await confirmation.getByRole('button', { name: 'Revoke the old keys' }).click();
+    await page.getByText('The old keys are revoked.').waitFor();
+    await expect.poll(() => isAccepted(app.appKey)).toBe(false);
+    expect(await isAccepted(newKey)).toBe(true);
   });
 
   it('has each act in the audit log', async () => {

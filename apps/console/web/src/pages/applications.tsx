@@ -1,11 +1,12 @@
-import { Button, Group, Modal, Stack, TextInput } from '@mantine/core';
+import { Button, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { Link, Navigate, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
+import { CreateDialog } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
-import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
+import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { When } from '../parts/when';
 import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
@@ -106,22 +107,15 @@ function NewApplication({ onClose }: { readonly onClose: () => void }): ReactNod
     );
   });
   return (
-    <Modal opened onClose={onClose} title={t.applications.create} closeButtonProps={{ 'aria-label': t.acts.close }}>
-      <form onSubmit={submit} noValidate>
-        <Stack gap="sm">
-          <TextInput label={t.applications.name} data-autofocus {...form.getInputProps('name')} />
-          <TextInput label={t.applications.id} description={t.applications.idSays} {...form.getInputProps('id')} />
-          {create.error !== null && <Failure error={create.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              {t.acts.cancel}
-            </Button>
-            <Button type="submit" loading={create.isPending}>
-              {t.acts.create}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <CreateDialog
+      title={t.applications.create}
+      onSubmit={submit}
+      isPending={create.isPending}
+      error={create.error}
+      onClose={onClose}
+    >
+      <TextInput label={t.applications.name} data-autofocus {...form.getInputProps('name')} />
+      <TextInput label={t.applications.id} description={t.applications.idSays} {...form.getInputProps('id')} />
+    </CreateDialog>
   );
 }

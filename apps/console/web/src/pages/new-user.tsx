@@ -1,10 +1,10 @@
-import { Button, Group, Modal, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { PasswordInput, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi } from '#console-api';
 import { useAct } from '../api/queries';
-import { Failure } from '../parts/panel';
+import { CreateDialog } from '../parts/dialogs';
 import { useTexts } from '../texts/texts';
 
 export function NewUser({ appId, onClose }: { readonly appId: string; readonly onClose: () => void }): ReactNode {
@@ -34,29 +34,22 @@ export function NewUser({ appId, onClose }: { readonly appId: string; readonly o
     );
   });
   return (
-    <Modal opened onClose={onClose} title={t.users.create} closeButtonProps={{ 'aria-label': t.acts.close }}>
-      <form onSubmit={submit} noValidate autoComplete="off">
-        <Stack gap="sm">
-          <TextInput label={t.users.fields.username} data-autofocus {...form.getInputProps('username')} />
-          <PasswordInput
-            label={t.access.password}
-            autoComplete="new-password"
-            visibilityToggleButtonProps={{ 'aria-label': t.access.showPassword }}
-            {...form.getInputProps('password')}
-          />
-          <TextInput label={t.users.fields.email} type="email" {...form.getInputProps('email')} />
-          <TextInput label={t.users.fields.phone} type="tel" {...form.getInputProps('mobilePhoneNumber')} />
-          {create.error !== null && <Failure error={create.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              {t.acts.cancel}
-            </Button>
-            <Button type="submit" loading={create.isPending}>
-              {t.acts.create}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <CreateDialog
+      title={t.users.create}
+      onSubmit={submit}
+      isPending={create.isPending}
+      error={create.error}
+      onClose={onClose}
+    >
+      <TextInput label={t.users.fields.username} data-autofocus {...form.getInputProps('username')} />
+      <PasswordInput
+        label={t.access.password}
+        autoComplete="new-password"
+        visibilityToggleButtonProps={{ 'aria-label': t.access.showPassword }}
+        {...form.getInputProps('password')}
+      />
+      <TextInput label={t.users.fields.email} type="email" {...form.getInputProps('email')} />
+      <TextInput label={t.users.fields.phone} type="tel" {...form.getInputProps('mobilePhoneNumber')} />
+    </CreateDialog>
   );
 }

@@ -1,11 +1,11 @@
-import { Button, Code, Group, Modal, Stack, Table, TextInput } from '@mantine/core';
+import { Button, Code, Group, Stack, Table, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RoleDetails } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { AclEditor } from '../parts/acl-editor';
-import { Confirm, useNotices } from '../parts/dialogs';
+import { AclPanel } from '../parts/acl-editor';
+import { Confirm, CreateDialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { When } from '../parts/when';
@@ -107,27 +107,15 @@ function NewRole({ appId, onClose }: { readonly appId: string; readonly onClose:
     );
   });
   return (
-    <Modal opened onClose={onClose} title={t.roles.create} closeButtonProps={{ 'aria-label': t.acts.close }}>
-      <form onSubmit={submit} noValidate>
-        <Stack gap="sm">
-          <TextInput
-            label={t.roles.name}
-            description={t.roles.nameRule}
-            data-autofocus
-            {...form.getInputProps('name')}
-          />
-          {create.error !== null && <Failure error={create.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              {t.acts.cancel}
-            </Button>
-            <Button type="submit" loading={create.isPending}>
-              {t.acts.create}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <CreateDialog
+      title={t.roles.create}
+      onSubmit={submit}
+      isPending={create.isPending}
+      error={create.error}
+      onClose={onClose}
+    >
+      <TextInput label={t.roles.name} description={t.roles.nameRule} data-autofocus {...form.getInputProps('name')} />
+    </CreateDialog>
   );
 }
 
@@ -191,7 +179,6 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
   const notices = useNotices();
   const change = useAct(consoleApi.changeRole);
   const params = { appId, roleId: role.objectId };
-  const [acl, setAcl] = useState<Record<string, unknown>>();
   const swap = (kind: 'Users' | 'Roles', id: string, isAdded: boolean) =>
     change.mutateAsync({ params, body: { [`${isAdded ? 'add' : 'remove'}${kind}`]: [id] } });
   const act = async (kind: 'Users' | 'Roles', id: string, isAdded: boolean) => {
@@ -201,7 +188,6 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
   const saveAcl = async (ACL: Record<string, unknown>) => {
     await change.mutateAsync({ params, body: { ACL } });
     notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { ACL: role.ACL } }));
-    setAcl(undefined);
   };
   return (
     <Stack>
@@ -220,29 +206,7 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
         isReadOnly={!may('roles.write')}
         act={(id, isAdded) => void act('Roles', id, isAdded).catch(() => undefined)}
       />
-      <Panel title={t.acl.title}>
-        <AclEditor value={acl ?? role.ACL} onChange={setAcl} isReadOnly={!may('roles.write')} />
-        {acl !== undefined && (
-          <Group>
-            <Button
-              loading={change.isPending}
-              onClick={() => {
-                saveAcl(acl).catch(() => undefined);
-              }}
-            >
-              {t.acts.save}
-            </Button>
-            <Button
-              variant="default"
-              onClick={() => {
-                setAcl(undefined);
-              }}
-            >
-              {t.acts.discard}
-            </Button>
-          </Group>
-        )}
-      </Panel>
+      <AclPanel stored={role.ACL} isReadOnly={!may('roles.write')} isPending={change.isPending} save={saveAcl} />
     </Stack>
   );
 }

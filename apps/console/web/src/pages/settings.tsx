@@ -4,6 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { type ApplicationDetails, consoleApi } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { useNotices } from '../parts/dialogs';
+import { PageTabs } from '../parts/page-tabs';
 import { Answer, Failure, Page, Panel } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 import { PlatformsTab, TextMessagesTab } from './credentials';
@@ -21,18 +22,12 @@ export function SettingsPage(): ReactNode {
   const answer = useRead(consoleApi.getApplication, { params: { appId } });
   return (
     <Page title={t.pages.settings}>
-      <Tabs
-        value={tab}
-        keepMounted={false}
-        onChange={(value) => void navigate({ search: { tab: TABS.find((each) => each === value) } })}
+      <PageTabs
+        tabs={TABS}
+        shown={tab}
+        labels={t.settings.tabs}
+        onChange={(shown) => void navigate({ search: { tab: shown } })}
       >
-        <Tabs.List mb="md" className="tabs">
-          {TABS.map((each) => (
-            <Tabs.Tab key={each} value={each}>
-              {t.settings.tabs[each]}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
         <Answer of={answer} lines={10}>
           {({ application }) => (
             <>
@@ -54,7 +49,7 @@ export function SettingsPage(): ReactNode {
         <Tabs.Panel value="vendors">
           <VendorsTab appId={appId} />
         </Tabs.Panel>
-      </Tabs>
+      </PageTabs>
     </Page>
   );
 }

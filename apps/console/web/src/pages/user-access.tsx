@@ -1,10 +1,10 @@
-import { Badge, Button, Group, Stack, Text } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
+import { Badge, Group, Stack, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
 import { useAct, useMay } from '../api/queries';
-import { AclEditor } from '../parts/acl-editor';
+import { AclPanel } from '../parts/acl-editor';
 import { useNotices } from '../parts/dialogs';
-import { Failure, Panel } from '../parts/panel';
+import { Panel } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 import { valuesOf } from './user-profile.rules';
 
@@ -15,13 +15,11 @@ export function AccessForm({ appId, user }: { readonly appId: string; readonly u
   const notices = useNotices();
   const change = useAct(consoleApi.changeUser);
   const params = { appId, userId: user.objectId };
-  const [acl, setAcl] = useState<Record<string, unknown>>();
   const save = async (ACL: Record<string, unknown>) => {
     const { user: saved } = await change.mutateAsync({ params, body: { updatedAt: user.updatedAt, changes: { ACL } } });
     notices.undoable(t.acts.saved, () =>
       change.mutateAsync({ params, body: { updatedAt: saved.updatedAt, changes: valuesOf(user, ['ACL']) } }),
     );
-    setAcl(undefined);
   };
   return (
     <Stack>
@@ -36,30 +34,13 @@ export function AccessForm({ appId, user }: { readonly appId: string; readonly u
           </Group>
         )}
       </Panel>
-      <Panel title={t.acl.title}>
-        <AclEditor value={acl ?? user.ACL ?? {}} onChange={setAcl} isReadOnly={!may('users.acl')} />
-        {change.error !== null && <Failure error={change.error} />}
-        {acl !== undefined && (
-          <Group gap="xs">
-            <Button
-              loading={change.isPending}
-              onClick={() => {
-                save(acl).catch(() => undefined);
-              }}
-            >
-              {t.acts.save}
-            </Button>
-            <Button
-              variant="default"
-              onClick={() => {
-                setAcl(undefined);
-              }}
-            >
-              {t.acts.discard}
-            </Button>
-          </Group>
-        )}
-      </Panel>
+      <AclPanel
+        stored={user.ACL ?? {}}
+        isReadOnly={!may('users.acl')}
+        isPending={change.isPending}
+        error={change.error}
+        save={save}
+      />
     </Stack>
   );
 }

@@ -5,6 +5,7 @@ import { consoleApi, type UserDetails } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { CopyButton } from '../parts/copy';
 import { Confirm, useNotices } from '../parts/dialogs';
+import { PageTabs } from '../parts/page-tabs';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { LockedBadge } from '../parts/states';
 import { When } from '../parts/when';
@@ -45,22 +46,16 @@ export function UserPage(): ReactNode {
         </Group>
         <LockedBadge until={user?.lockedUntil ?? null} />
       </Group>
-      <Tabs
-        value={tab}
-        keepMounted={false}
-        onChange={(value) => void navigate({ search: { tab: TABS.find((each) => each === value) } })}
+      <PageTabs
+        tabs={TABS}
+        shown={tab}
+        labels={t.user.tabs}
+        onChange={(shown) => void navigate({ search: { tab: shown } })}
       >
-        <Tabs.List mb="md" className="tabs">
-          {TABS.map((each) => (
-            <Tabs.Tab key={each} value={each}>
-              {t.user.tabs[each]}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
         <Answer of={answer} lines={8}>
           {({ user: shown }) => <Panels appId={appId} user={shown} />}
         </Answer>
-      </Tabs>
+      </PageTabs>
     </Page>
   );
 }

@@ -2,6 +2,7 @@ import { Button, Checkbox, Group, Table, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { useTexts } from '../texts/texts';
 import { Icon } from './icon';
+import { Failure, Panel } from './panel';
 
 type Acl = Readonly<Record<string, unknown>>;
 
@@ -18,7 +19,7 @@ function isGranted(entry: unknown, right: (typeof RIGHTS)[number]): boolean {
 }
 
 /** An access list of the REST API: who may read, who may write. An empty list: the master key only. */
-export function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
+function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
   const t = useTexts();
   const [subject, setSubject] = useState('');
   const nameOf = (key: string) => (key === '*' ? t.acl.everyone : key);
@@ -98,5 +99,38 @@ export function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): Reac
         </Group>
       )}
     </>
+  );
+}
+
+interface AclPanelProps {
+  readonly stored: Acl;
+  readonly isReadOnly: boolean;
+  readonly isPending: boolean;
+  readonly error?: Error | null;
+  readonly save: (acl: Record<string, unknown>) => Promise<unknown>;
+}
+
+/** The access list of an object, which is stored on request. */
+export function AclPanel({ stored, isReadOnly, isPending, error = null, save }: AclPanelProps): ReactNode {
+  const t = useTexts();
+  const [typed, setTyped] = useState<Record<string, unknown>>();
+  const discard = () => {
+    setTyped(undefined);
+  };
+  return (
+    <Panel title={t.acl.title}>
+      <AclEditor value={typed ?? stored} onChange={setTyped} isReadOnly={isReadOnly} />
+      {error !== null && <Failure error={error} />}
+      {typed !== undefined && (
+        <Group gap="xs">
+          <Button loading={isPending} onClick={() => void save(typed).then(discard, () => undefined)}>
+            {t.acts.save}
+          </Button>
+          <Button variant="default" onClick={discard}>
+            {t.acts.discard}
+          </Button>
+        </Group>
+      )}
+    </Panel>
   );
 }

@@ -70,6 +70,39 @@ export function Confirm({ title, says, button, typed, onConfirm, onClose }: Conf
   );
 }
 
+interface CreateDialogProps {
+  readonly title: string;
+  readonly onSubmit: (event: SubmitEvent<HTMLFormElement>) => void;
+  readonly isPending: boolean;
+  readonly error: Error | null;
+  readonly onClose: () => void;
+  /** The fields. */
+  readonly children: ReactNode;
+}
+
+/** A form for a new object. */
+export function CreateDialog({ title, onSubmit, isPending, error, onClose, children }: CreateDialogProps): ReactNode {
+  const t = useTexts();
+  return (
+    <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': t.acts.close }}>
+      <form onSubmit={onSubmit} noValidate autoComplete="off">
+        <Stack gap="sm">
+          {children}
+          {error !== null && <Failure error={error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {t.acts.cancel}
+            </Button>
+            <Button type="submit" loading={isPending}>
+              {t.acts.create}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
 const UNDO_MS = 10_000;
 
 /** @returns notices: of a success, of one with Undo for ten seconds, of a failure */

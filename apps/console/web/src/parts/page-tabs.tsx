@@ -1,0 +1,34 @@
+import { Tabs } from '@mantine/core';
+import type { ReactNode } from 'react';
+
+interface PageTabsProps<Tab extends string> {
+  readonly tabs: readonly Tab[];
+  readonly shown: Tab;
+  readonly labels: Readonly<Record<Tab, string>>;
+  readonly onChange: (tab: Tab | undefined) => void;
+  /** The panels, of which only the shown one is mounted. */
+  readonly children: ReactNode;
+}
+
+/** The parts of a page; the URL names the shown one. */
+export function PageTabs<Tab extends string>(props: PageTabsProps<Tab>): ReactNode {
+  const { tabs, shown, labels, onChange, children } = props;
+  return (
+    <Tabs
+      value={shown}
+      keepMounted={false}
+      onChange={(value) => {
+        onChange(tabs.find((each) => each === value));
+      }}
+    >
+      <Tabs.List mb="md" className="tabs">
+        {tabs.map((each) => (
+          <Tabs.Tab key={each} value={each}>
+            {labels[each]}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {children}
+    </Tabs>
+  );
+}
