@@ -5,7 +5,7 @@ import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { ConsoleDatabase } from '../console.database.js';
-import { type Page, pageOf, readCursor } from '../routing/console-handler.js';
+import { type Page, pageOf, readCursor } from '../routing/list.rules.js';
 import type { AuditEntity } from './audit.entity.js';
 import { type AuditFilter, shown, type ShownAudit } from './audit.rules.js';
 

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { consoleApi, type Message, type RouteReply } from '#console-api';
 import { applicationsRpc, deliveriesRpc, type ShownDelivery, templatesRpc } from '#contracts';
 import { RpcClient } from '#messaging';
-import { type ConsoleRequest, Handles, readCursor } from '../routing/console-handler.js';
+import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { readCursor } from '../routing/list.rules.js';
 import { maskedEmail, maskedPhone, maskedText } from '../users/user.rules.js';
 
 type Api = typeof consoleApi;

@@ -11,7 +11,8 @@ import {
 import { AppError, appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
-import { type ConsoleRequest, Handles, pageOf } from '../routing/console-handler.js';
+import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { pageOf } from '../routing/list.rules.js';
 import {
   conditionAfter,
   deviceDetails,

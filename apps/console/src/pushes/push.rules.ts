@@ -1,6 +1,6 @@
 import { type consoleApi, type Device, PUSH_STATUSES, type RouteReply } from '#console-api';
 import type { JsonObject, JsonValue, pushOperationsRpc, RpcReply } from '#contracts';
-import { type ListPlace, readCursor } from '../routing/console-handler.js';
+import { type ListPlace, readCursor } from '../routing/list.rules.js';
 
 type ListedPush = RouteReply<typeof consoleApi.listPushes>['items'][number];
 type DeviceDetails = RouteReply<typeof consoleApi.getDevice>['device'];

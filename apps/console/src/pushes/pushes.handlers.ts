@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { consoleApi, type PushDetails, type RouteReply } from '#console-api';
 import { type JsonObject, pushOperationsRpc, pushRpc } from '#contracts';
 import { RpcClient } from '#messaging';
-import { type ConsoleRequest, Handles, pageOf } from '../routing/console-handler.js';
+import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { pageOf } from '../routing/list.rules.js';
 import { bodiesOf, conditionAfter, listed, NEWEST_FIRST, objectOf, placeOf } from './push.rules.js';
 
 type Api = typeof consoleApi;

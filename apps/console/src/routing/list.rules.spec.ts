@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pageOf, readCursor } from './console-handler.js';
+import { pageOf, readCursor } from './list.rules.js';
 
 describe('a cursor', () => {
   const at = '2026-01-01T00:00:00.000Z';

@@ -1,0 +1,32 @@
+import { appError } from '#errors';
+
+/** The place of an item in a list in order of time and id. */
+export interface ListPlace {
+  readonly at: string;
+  readonly id: string;
+}
+
+/** A page of a list. `next`: the cursor of the next page; null where none follows. */
+export interface Page<Item> {
+  readonly items: Item[];
+  readonly next: string | null;
+}
+
+/** @param found the items of the page, and one more where another page follows */
+export function pageOf<Item>(found: readonly Item[], limit: number, placeOf: (item: Item) => ListPlace): Page<Item> {
+  const items = found.slice(0, limit);
+  const last = found.length > limit ? items.at(-1) : undefined;
+  if (last === undefined) return { items, next: null };
+  const { at, id } = placeOf(last);
+  return { items, next: `${at},${id}` };
+}
+
+const ID = /^[\w-]{1,64}$/;
+
+/** The place that a cursor of `pageOf` names. @throws AppError INVALID_QUERY */
+export function readCursor(text: string, idPattern = ID): ListPlace {
+  const [at = '', id = '', ...rest] = text.split(',');
+  if (!/^[\dTZ:.-]{24}$/.test(at) || Number.isNaN(Date.parse(at)) || !idPattern.test(id) || rest.length > 0)
+    throw appError('INVALID_QUERY', { message: 'after: is no cursor.' });
+  return { at, id };
+}
