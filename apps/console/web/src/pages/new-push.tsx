@@ -296,6 +296,9 @@ function typedFor(count: number | undefined, appId: string): { readonly typed?: 
   return count > TYPED_ABOVE ? { typed: String(count) } : {};
 }
 
+/** At most 16 letters and digits, as the API takes it. */
+const newRequestId = (): string => crypto.randomUUID().replaceAll('-', '').slice(-16);
+
 interface SendProps {
   readonly appId: string;
   readonly body: Record<string, unknown> | undefined;
@@ -310,7 +313,7 @@ function SendButton({ appId, body, isCounting, count }: SendProps): ReactNode {
   const { number } = useFormats();
   const navigate = useNavigate();
   const send = useAct(consoleApi.sendPush);
-  const [requestId] = useState(() => crypto.randomUUID());
+  const [requestId] = useState(newRequestId);
   const [isAsking, setAsking] = useState(false);
   return (
     <Stack gap="sm" align="flex-start">
