@@ -199,10 +199,13 @@ describe('a device', () => {
     expect(body).toMatchObject({ items: [{ target: 'device1', before: { level: 7, channels: null } }] });
   });
 
-  it.each(['deviceToken', 'installationId', 'registrationId', 'webPush', 'objectId'])('keeps its %s', async (name) => {
-    const { status } = await ask(consoleApi.changeDevice, { ...one, body: { changes: { [name]: 'x' } } });
-    expect([status, console.transport.requestsOf(installationsRpc.update)]).toEqual([400, []]);
-  });
+  it.each(['deviceToken', 'installationId', 'registrationId', 'webPush', 'webPush.endpoint', 'objectId'])(
+    'keeps its %s',
+    async (name) => {
+      const { status } = await ask(consoleApi.changeDevice, { ...one, body: { changes: { [name]: 'x' } } });
+      expect([status, console.transport.requestsOf(installationsRpc.update)]).toEqual([400, []]);
+    },
+  );
 
   it('is deleted with others, each once', async () => {
     console.transport.answer(installationsRpc.remove, () => ({}));

@@ -87,7 +87,9 @@ export class DevicesHandlers {
   @Handles(consoleApi.changeDevice)
   async change(request: ConsoleRequest<Api['changeDevice']>): Promise<OneDevice> {
     const { caller, params, body } = request;
-    const name = UNCHANGEABLE_FIELDS.find((each) => each in body.changes);
+    // A key can be a path, such as `webPush.endpoint`.
+    const changed = new Set(Object.keys(body.changes).map((key) => key.split('.', 1)[0]));
+    const name = UNCHANGEABLE_FIELDS.find((each) => changed.has(each));
     if (name !== undefined) throw appError('INCORRECT_TYPE', { message: `${name}: cannot be changed here.` });
     const stored = await this.find(request);
     const before = Object.keys(body.changes).map((each) => [each, stored[each] ?? null]);
