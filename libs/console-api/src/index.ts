@@ -17,8 +17,6 @@ export const consoleApi = {
   ...healthApi,
 };
 
-export type ConsoleRouteName = keyof typeof consoleApi;
-
 export * from './access.api.js';
 export * from './applications.api.js';
 export * from './credentials.api.js';

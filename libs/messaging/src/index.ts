@@ -9,7 +9,7 @@ export {
   RpcClient,
 } from './messaging.module.js';
 export { OperatorSocket, type ServedOperators, serveOperators } from './operator-socket.js';
-export { BrokerQueues, type DeadLetter, DeadLetters, type ReadDeadLetter } from './rabbit/operator-queues.js';
+export { BrokerQueues, type DeadLetter, DeadLetters } from './rabbit/operator-queues.js';
 export { RabbitTransport } from './rabbit/rabbit.transport.js';
 export {
   forward,

@@ -56,7 +56,7 @@ export interface DeadLetter {
 }
 
 /** A dead letter with its content. */
-export interface ReadDeadLetter extends DeadLetter {
+interface ReadDeadLetter extends DeadLetter {
   readonly body: string;
   /** Null for letters of versions before 0.1.0. */
   readonly diedAt: Date | null;
