@@ -373,10 +373,10 @@ describe('files about classes', () => {
 });
 
 describe('any content', () => {
-  const row = fc.dictionary(
-    fc.string({ unit: 'grapheme' }).filter((key) => key !== '__proto__'),
-    fc.jsonValue({ maxDepth: 4 }),
-  );
+  /** A key `__proto__`, also a nested one, is refused. */
+  const row = fc
+    .dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue({ maxDepth: 4 }))
+    .filter((value) => !JSON.stringify(value).includes('"__proto__"'));
 
   it('is the same rows whatever the chunks', () => {
     const texts = fc.array(row, { minLength: 1, maxLength: 8 });
