@@ -252,6 +252,17 @@ describe('a session', () => {
     await console.database.query('DELETE FROM console.attempts');
   });
 
+  it.each(['a\0b', 'a\ud800b', '\ud800'])('stores no text that PostgreSQL refuses: %j', async (name) => {
+    const invitation = { name, address: 'di@example.com', grants: [] };
+    const { status, body } = await owner.call(consoleApi.inviteOperator, { body: invitation });
+    expect([status, body['error']]).toEqual([400, 'body: contains NUL or an unpaired surrogate. Remove it.']);
+  });
+
+  it.each(['a\\u0000b', '😀'])('takes a text that only resembles it: %j', async (name) => {
+    const invitation = { name, address: `${name.length}@example.com`, grants: [] };
+    expect((await owner.call(consoleApi.inviteOperator, { body: invitation })).status).toBe(200);
+  });
+
   it('needs a fresh proof for dangerous acts', async () => {
     await console.database.query(`UPDATE console.sessions SET proven_at = now() - interval '11 minutes'`);
     const invitation = { name: 'Di', address: 'di@example.com', grants: [] };

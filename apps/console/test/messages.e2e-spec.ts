@@ -49,6 +49,12 @@ describe('the messages of an application', () => {
     console.transport.answer(deliveriesRpc.get, () => ({ delivery: DELIVERY }));
   });
 
+  it('are not listed after a cursor that names no message', async () => {
+    const after = `${at},no-message`;
+    const { status, body } = await owner.call(consoleApi.listMessages, { params, query: { after } });
+    expect([status, body['error']]).toEqual([400, 'after: is no cursor.']);
+  });
+
   it('are listed page by page, with filters', async () => {
     const query = { status: 'dead', kind: 'verifyEmail', recipient: 'ada@example.com', limit: '7' };
     const { body } = await owner.call(consoleApi.listMessages, { params, query });

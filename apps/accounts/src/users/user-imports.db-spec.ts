@@ -43,10 +43,7 @@ beforeAll(async () => {
   await migrate(options);
   database = new Database(options);
   users = new UsersRepository(database, {} as QueryDatabase, sealer);
-  const classes = new StoredClasses();
-  const rules = new UserImports(users, new IdentitiesRepository(database), sessions, hasher, sealer);
-  classes.register({ objectClass: userClass, objects: users, writes: {} as never, imports: rules });
-  imports = new ObjectImports(classes, database, LIMIT_BYTES, PART_SIZE);
+  imports = importsWith(sealer);
 });
 afterAll(async () => {
   await database.close();
@@ -60,6 +57,16 @@ const newApp = async () => {
   );
 };
 beforeEach(newApp);
+
+/** The imports of a process with these secrets. */
+function importsWith(secrets: Sealer): ObjectImports {
+  const classes = new StoredClasses();
+  const identities = new IdentitiesRepository(database);
+  const objects = new UsersRepository(database, {} as QueryDatabase, secrets);
+  const rules = new UserImports(objects, identities, new SessionTokens(secrets), hasher, secrets);
+  classes.register({ objectClass: userClass, objects, writes: {} as never, imports: rules });
+  return new ObjectImports(classes, database, LIMIT_BYTES, PART_SIZE);
+}
 
 /** A row of an export: `minute` is its last change. */
 const row = (objectId: string, minute: number, more: JsonObject = {}): JsonObject => ({
@@ -81,13 +88,14 @@ interface RunOptions {
   /** The largest batch that a message can hold. */
   readonly batchSize?: number;
   readonly wrapPasswords?: boolean;
+  readonly of?: ObjectImports;
 }
 
 /** Imports rows as the command line does; the importer is called without a broker. */
 async function runImport(rows: readonly JsonObject[], options: RunOptions = {}): Promise<ImportVerdict[]> {
-  const { isPreview = false, batchSize = 500, wrapPasswords = false } = options;
+  const { isPreview = false, batchSize = 500, wrapPasswords = false, of = imports } = options;
   const call = (_: unknown, request: ImportObjectsRequest) =>
-    request.objects.length > batchSize ? Promise.reject(appError('OBJECT_TOO_LARGE')) : imports.import(request);
+    request.objects.length > batchSize ? Promise.reject(appError('OBJECT_TOO_LARGE')) : of.import(request);
   const verdicts = new Verdicts(undefined);
   const run = new ImportRun({ call } as unknown as RpcClient, { appId: app, isPreview, wrapPasswords }, verdicts);
   await run.importObjects('_User', exported(rows));
@@ -167,6 +175,15 @@ describe('an import of users', () => {
     const changed = await stored('a');
     expect(changed.passwordHash).toMatch(/^imported:/);
     expect(changed.passwordVersion).toBe(after.passwordVersion + 1);
+  });
+
+  it('knows a session token that an accepted secret has hashed', async () => {
+    await imported([row('a', 5, { sessionToken: 'ta' })]);
+    const rotated = new Sealer('another secret of thirty-two characters', [
+      'a secret of thirty-two characters, or more',
+    ]);
+    const of = importsWith(rotated);
+    expect(await imported([row('b', 5, { sessionToken: 'ta' })], { of })).toEqual(['imported_without sessionToken:a']);
   });
 
   it('wraps passwords where it is asked to, once', async () => {

@@ -5,7 +5,7 @@ import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { ConsoleDatabase } from '../console.database.js';
-import { type Page, pageOf, readCursor } from '../routing/list.rules.js';
+import { type Page, pageOf, readCursor, UUID } from '../routing/list.rules.js';
 import type { AuditEntity } from './audit.entity.js';
 import { type AuditFilter, shown, type ShownAudit } from './audit.rules.js';
 
@@ -88,8 +88,6 @@ export class AuditRepository {
     return id;
   }
 }
-
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const CONDITIONS = [
   ['operatorId', 'operator_id ='],

@@ -197,13 +197,14 @@ function refusalBy({ access, needsProof }: ConsoleRoute, { params, signedIn }: C
   return needsProof && signedIn.provenUntil === undefined ? appError('PROOF_REQUIRED') : undefined;
 }
 
-/** In JSON text. PostgreSQL stores no such character. */
-const NUL = /(?<!\\)(?:\\\\)*\\u0000/;
+/** NUL or an unpaired surrogate in JSON text: PostgreSQL stores neither. */
+const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
 /** @throws AppError INCORRECT_TYPE that names the member */
 function parsed(schema: z.ZodType, value: unknown, part: string): never {
   const result = schema.safeParse(value);
-  if (NUL.test(JSON.stringify(value))) throw appError('INCORRECT_TYPE', { message: `${part}: contains NUL.` });
+  if (UNSTORABLE.test(JSON.stringify(value)))
+    throw appError('INCORRECT_TYPE', { message: `${part}: contains NUL or an unpaired surrogate. Remove it.` });
   if (result.success) return result.data as never;
   const [issue] = result.error.issues;
   throw appError('INCORRECT_TYPE', {

@@ -3,7 +3,7 @@ import { consoleApi, type Message, type RouteReply } from '#console-api';
 import { applicationsRpc, deliveriesRpc, type ShownDelivery, templatesRpc } from '#contracts';
 import { RpcClient } from '#messaging';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
-import { readCursor } from '../routing/list.rules.js';
+import { cursorOf, readCursor, UUID } from '../routing/list.rules.js';
 import { maskedEmail, maskedPhone, maskedText } from '../users/user.rules.js';
 
 type Api = typeof consoleApi;
@@ -21,7 +21,7 @@ export class MessagesHandlers {
     const { params, query } = request;
     const { after, ...filters } = query;
     if (filters.recipient !== undefined) request.require('users.contact');
-    const place = after === undefined ? undefined : readCursor(after);
+    const place = after === undefined ? undefined : readCursor(after, UUID);
     const { deliveries, next, counts } = await this.rpc.call(deliveriesRpc.list, {
       ...params,
       ...filters,
@@ -29,7 +29,7 @@ export class MessagesHandlers {
     });
     return {
       items: deliveries.map((delivery) => shown(delivery, request.may('users.contact'))),
-      next: next === null ? null : `${next.createdAt},${next.id}`,
+      next: next === null ? null : cursorOf({ at: next.createdAt, id: next.id }),
       counts: counts ?? null,
     };
   }

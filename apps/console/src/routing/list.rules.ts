@@ -17,11 +17,17 @@ export function pageOf<Item>(found: readonly Item[], limit: number, placeOf: (it
   const items = found.slice(0, limit);
   const last = found.length > limit ? items.at(-1) : undefined;
   if (last === undefined) return { items, next: null };
-  const { at, id } = placeOf(last);
-  return { items, next: `${at},${id}` };
+  return { items, next: cursorOf(placeOf(last)) };
+}
+
+/** The text that `readCursor` reads. */
+export function cursorOf({ at, id }: ListPlace): string {
+  return `${at},${id}`;
 }
 
 const ID = /^[\w-]{1,64}$/;
+/** The pattern of ids that the database compares as UUID. */
+export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The place that a cursor of `pageOf` names. @throws AppError INVALID_QUERY */
 export function readCursor(text: string, idPattern = ID): ListPlace {

@@ -4,7 +4,7 @@ import { Link, Navigate, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { CreateDialog } from '../parts/dialogs';
+import { FormDialog } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { When } from '../parts/when';
@@ -107,7 +107,7 @@ function NewApplication({ onClose }: { readonly onClose: () => void }): ReactNod
     );
   });
   return (
-    <CreateDialog
+    <FormDialog
       title={t.applications.create}
       onSubmit={submit}
       isPending={create.isPending}
@@ -116,6 +116,6 @@ function NewApplication({ onClose }: { readonly onClose: () => void }): ReactNod
     >
       <TextInput label={t.applications.name} data-autofocus {...form.getInputProps('name')} />
       <TextInput label={t.applications.id} description={t.applications.idSays} {...form.getInputProps('id')} />
-    </CreateDialog>
+    </FormDialog>
   );
 }

@@ -1,9 +1,9 @@
-import { Badge, Button, Group, Modal, NativeSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { Badge, Button, Group, NativeSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { Confirm, useNotices } from '../parts/dialogs';
-import { Answer, Empty, Failure, Panel } from '../parts/panel';
+import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
+import { Answer, Empty, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -51,8 +51,9 @@ export function CredentialsForm({ title, kinds, name, submit, onClose }: FormPro
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
   const fields = kinds.find((each) => each.kind === kind)?.fields ?? [];
-  const send = async (event: SubmitEvent) => {
+  const send = async (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
+    if (!event.currentTarget.reportValidity()) return;
     setBusy(true);
     try {
       const filled = Object.entries(given).filter(
@@ -66,48 +67,42 @@ export function CredentialsForm({ title, kinds, name, submit, onClose }: FormPro
     }
   };
   return (
-    <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': t.acts.close }}>
-      <form onSubmit={(event) => void send(event)} autoComplete="off">
-        <Stack gap="sm">
-          <NativeSelect
-            label={t.credentials.kind}
-            value={kind}
-            data={kinds.map((each) => each.kind)}
-            onChange={(event) => {
-              setKind(event.currentTarget.value);
-            }}
-          />
-          {name !== undefined && (
-            <TextInput
-              label={name.label}
-              value={chosenName}
-              onChange={(event) => {
-                setName(event.currentTarget.value);
-              }}
-            />
-          )}
-          {fields.map((field) => (
-            <CredentialField
-              key={`${kind} ${field.name}`}
-              field={field}
-              value={given[field.name] ?? ''}
-              onChange={(value) => {
-                setGiven((old) => ({ ...old, [field.name]: value }));
-              }}
-            />
-          ))}
-          {error !== undefined && <Failure error={error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              {t.acts.cancel}
-            </Button>
-            <Button type="submit" loading={isBusy}>
-              {t.acts.save}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <FormDialog
+      title={title}
+      submitText={t.acts.save}
+      onSubmit={(event) => void send(event)}
+      isPending={isBusy}
+      error={error ?? null}
+      onClose={onClose}
+    >
+      <NativeSelect
+        label={t.credentials.kind}
+        value={kind}
+        data={kinds.map((each) => each.kind)}
+        onChange={(event) => {
+          setKind(event.currentTarget.value);
+        }}
+      />
+      {name !== undefined && (
+        <TextInput
+          label={name.label}
+          value={chosenName}
+          onChange={(event) => {
+            setName(event.currentTarget.value);
+          }}
+        />
+      )}
+      {fields.map((field) => (
+        <CredentialField
+          key={`${kind} ${field.name}`}
+          field={field}
+          value={given[field.name] ?? ''}
+          onChange={(value) => {
+            setGiven((old) => ({ ...old, [field.name]: value }));
+          }}
+        />
+      ))}
+    </FormDialog>
   );
 }
 

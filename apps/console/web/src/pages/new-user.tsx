@@ -4,7 +4,7 @@ import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi } from '#console-api';
 import { useAct } from '../api/queries';
-import { CreateDialog } from '../parts/dialogs';
+import { FormDialog } from '../parts/dialogs';
 import { useTexts } from '../texts/texts';
 
 export function NewUser({ appId, onClose }: { readonly appId: string; readonly onClose: () => void }): ReactNode {
@@ -34,7 +34,7 @@ export function NewUser({ appId, onClose }: { readonly appId: string; readonly o
     );
   });
   return (
-    <CreateDialog
+    <FormDialog
       title={t.users.create}
       onSubmit={submit}
       isPending={create.isPending}
@@ -50,6 +50,6 @@ export function NewUser({ appId, onClose }: { readonly appId: string; readonly o
       />
       <TextInput label={t.users.fields.email} type="email" {...form.getInputProps('email')} />
       <TextInput label={t.users.fields.phone} type="tel" {...form.getInputProps('mobilePhoneNumber')} />
-    </CreateDialog>
+    </FormDialog>
   );
 }

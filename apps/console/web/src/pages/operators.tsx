@@ -1,25 +1,12 @@
-import {
-  Alert,
-  Badge,
-  Button,
-  Checkbox,
-  Code,
-  Group,
-  Menu,
-  Modal,
-  NativeSelect,
-  Stack,
-  Text,
-  TextInput,
-} from '@mantine/core';
+import { Alert, Badge, Button, Checkbox, Code, Group, Menu, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type Operator, ROLES, type RouteReply } from '#console-api';
 import { useAct, useRead, useSession } from '../api/queries';
 import { CopyButton } from '../parts/copy';
-import { Confirm, useNotices } from '../parts/dialogs';
+import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
-import { Answer, Failure, Page, Panel } from '../parts/panel';
+import { Answer, Page, Panel } from '../parts/panel';
 import { LockedBadge } from '../parts/states';
 import { When } from '../parts/when';
 import { DataTable } from '../table/data-table';
@@ -287,32 +274,26 @@ function InviteDialog({ show, onClose }: InviteProps): ReactNode {
     );
   });
   return (
-    <Modal opened onClose={onClose} title={t.operators.invite} closeButtonProps={{ 'aria-label': t.acts.close }}>
-      <form onSubmit={submit} noValidate>
-        <Stack gap="sm">
-          <TextInput label={t.access.name} data-autofocus {...form.getInputProps('name')} />
-          <TextInput label={t.access.address} type="email" {...form.getInputProps('address')} />
-          <Checkbox
-            label={t.operators.owner}
-            description={t.operators.ownerSays}
-            checked={isOwner}
-            onChange={(event) => {
-              setOwner(event.currentTarget.checked);
-            }}
-          />
-          {!isOwner && <GrantFields grants={grants} onChange={setGrants} />}
-          {invite.error !== null && <Failure error={invite.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              {t.acts.cancel}
-            </Button>
-            <Button type="submit" loading={invite.isPending}>
-              {t.operators.invite}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <FormDialog
+      title={t.operators.invite}
+      submitText={t.operators.invite}
+      onSubmit={submit}
+      isPending={invite.isPending}
+      error={invite.error}
+      onClose={onClose}
+    >
+      <TextInput label={t.access.name} data-autofocus {...form.getInputProps('name')} />
+      <TextInput label={t.access.address} type="email" {...form.getInputProps('address')} />
+      <Checkbox
+        label={t.operators.owner}
+        description={t.operators.ownerSays}
+        checked={isOwner}
+        onChange={(event) => {
+          setOwner(event.currentTarget.checked);
+        }}
+      />
+      {!isOwner && <GrantFields grants={grants} onChange={setGrants} />}
+    </FormDialog>
   );
 }
 
@@ -328,24 +309,18 @@ function GrantsDialog({ operator, onClose }: { readonly operator: Operator; read
     onClose();
   };
   return (
-    <Modal opened onClose={onClose} title={t.operators.changeRights} closeButtonProps={{ 'aria-label': t.acts.close }}>
-      <Stack gap="sm">
-        <GrantFields grants={grants} onChange={setGrants} />
-        {change.error !== null && <Failure error={change.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            {t.acts.cancel}
-          </Button>
-          <Button
-            loading={change.isPending}
-            onClick={() => {
-              save().catch(() => undefined);
-            }}
-          >
-            {t.acts.save}
-          </Button>
-        </Group>
-      </Stack>
-    </Modal>
+    <FormDialog
+      title={t.operators.changeRights}
+      submitText={t.acts.save}
+      onSubmit={(event) => {
+        event.preventDefault();
+        save().catch(() => undefined);
+      }}
+      isPending={change.isPending}
+      error={change.error}
+      onClose={onClose}
+    >
+      <GrantFields grants={grants} onChange={setGrants} />
+    </FormDialog>
   );
 }

@@ -5,7 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { consoleApi, type RoleDetails } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
-import { Confirm, CreateDialog, useNotices } from '../parts/dialogs';
+import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { When } from '../parts/when';
@@ -107,7 +107,7 @@ function NewRole({ appId, onClose }: { readonly appId: string; readonly onClose:
     );
   });
   return (
-    <CreateDialog
+    <FormDialog
       title={t.roles.create}
       onSubmit={submit}
       isPending={create.isPending}
@@ -115,7 +115,7 @@ function NewRole({ appId, onClose }: { readonly appId: string; readonly onClose:
       onClose={onClose}
     >
       <TextInput label={t.roles.name} description={t.roles.nameRule} data-autofocus {...form.getInputProps('name')} />
-    </CreateDialog>
+    </FormDialog>
   );
 }
 

@@ -70,8 +70,10 @@ export function Confirm({ title, says, button, typed, onConfirm, onClose }: Conf
   );
 }
 
-interface CreateDialogProps {
+interface FormDialogProps {
   readonly title: string;
+  /** The text of its button. Default: create. */
+  readonly submitText?: string;
   readonly onSubmit: (event: SubmitEvent<HTMLFormElement>) => void;
   readonly isPending: boolean;
   readonly error: Error | null;
@@ -80,8 +82,16 @@ interface CreateDialogProps {
   readonly children: ReactNode;
 }
 
-/** A form for a new object. */
-export function CreateDialog({ title, onSubmit, isPending, error, onClose, children }: CreateDialogProps): ReactNode {
+/** A form in a dialog. */
+export function FormDialog({
+  title,
+  submitText,
+  onSubmit,
+  isPending,
+  error,
+  onClose,
+  children,
+}: FormDialogProps): ReactNode {
   const t = useTexts();
   return (
     <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': t.acts.close }}>
@@ -94,7 +104,7 @@ export function CreateDialog({ title, onSubmit, isPending, error, onClose, child
               {t.acts.cancel}
             </Button>
             <Button type="submit" loading={isPending}>
-              {t.acts.create}
+              {submitText ?? t.acts.create}
             </Button>
           </Group>
         </Stack>
