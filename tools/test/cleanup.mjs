@@ -7,7 +7,7 @@ import pg from 'pg';
 
 const END_TIMEOUT_MS = 10_000;
 const POLL_MS = 50;
-const SERVICES = ['accounts', 'auth-linking', 'gateway', 'mail', 'push-delivery', 'sample'];
+const SERVICES = ['accounts', 'auth-linking', 'console', 'gateway', 'mail', 'push-delivery', 'sample'];
 const MOST_RETRIES = 8;
 
 /** Runs every step for which there is a server, whatever becomes of the others. @returns what could not be removed */
