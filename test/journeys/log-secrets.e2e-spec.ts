@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
-  type ApiClient,
   type ApiReply,
   appClient,
   codeSentBy,
@@ -70,17 +69,19 @@ describe('the logs of all services, with all levels', () => {
       .split('\n')
       .filter((line) => line.startsWith('{') && line.includes(requestId))
       .map((line) => JSON.parse(line) as LogLine);
+  /** Afterwards the services know the application for a second. */
+  const recovered = () =>
+    eventually(async () => {
+      expect((await fetch(`${server.baseUrls[0] ?? ''}/readyz`)).status).toBe(200);
+      expect((await master().get('/1.1/users?limit=1')).status).toBe(200);
+    }, LOGGED_MS);
   /** Takes a server away, has something fail, and brings it back. */
   const without = async (proxy: TcpProxy, work: () => Promise<unknown>) => {
+    await recovered();
     proxy.takeAway();
     await work().finally(() => {
       proxy.bringBack();
     });
-    await eventually(async () => {
-      expect((await fetch(`${server.baseUrls[0] ?? ''}/readyz`)).status).toBe(200);
-      const { status } = await masterClient(server).acceptingUnavailable().get('/1.1/users?limit=1');
-      expect(status).toBe(200);
-    }, LOGGED_MS);
   };
   const api = () => appClient(server).acceptingUnavailable();
   const master = () => masterClient(server).acceptingUnavailable();
@@ -128,42 +129,51 @@ describe('the logs of all services, with all levels', () => {
     'name the request in whatever service it fails',
     async () => {
       const user = await signUp();
-      const failing = async (
+      // A request may fail earlier than at the service in question, such as at a connection that was just lost.
+      const failing = (
         service: string,
-        request: (api: ApiClient, headers: Record<string, string>) => unknown,
-      ) => {
-        let requestId = '';
-        // A request may fail earlier than at the service in question, such as at a connection that was just lost.
-        await eventually(async () => {
-          requestId = randomUUID();
-          await request(api(), { 'x-request-id': requestId });
-          await eventually(() => {
-            expect(linesOf(requestId).map((line) => line.service)).toContain(service);
-          }, SERVICE_LOGGED_MS);
+        proxy: TcpProxy,
+        request: (headers: Record<string, string>) => Promise<unknown>,
+      ) =>
+        eventually(async () => {
+          const requestId = randomUUID();
+          await without(proxy, async () => {
+            await request({ 'x-request-id': requestId });
+            await eventually(() => {
+              expect(linesOf(requestId).map((line) => line.service)).toContain(service);
+            }, SERVICE_LOGGED_MS);
+          });
+          return linesOf(requestId);
         }, LOGGED_MS);
-        return requestId;
-      };
-      await without(proxies.postgres, async () => {
-        await failing('accounts', (client, headers) => client.get('/1.1/users/me', { session: user.session, headers }));
-        await failing('auth-linking', (client, headers) =>
-          client.post(
-            '/1.1/users',
-            { authData: { weixin: { openid: 'x', access_token: secret('token') } } },
-            { headers },
-          ),
-        );
-        await failing('push-delivery', (_, headers) =>
-          master().post('/1.1/push', { channels: ['all'], data: { alert: secret('alert') } }, { headers }),
-        );
-      });
+      await failing('accounts', proxies.postgres, (headers) =>
+        api().get('/1.1/users/me', { session: user.session, headers }),
+      );
+      await failing('auth-linking', proxies.postgres, (headers) =>
+        api().post('/1.1/users', { authData: { weixin: { openid: 'x', access_token: secret('token') } } }, { headers }),
+      );
+      await failing('push-delivery', proxies.postgres, (headers) =>
+        master().post('/1.1/push', { channels: ['all'], data: { alert: secret('alert') } }, { headers }),
+      );
       // The event that follows from the request carries its id as well.
-      await without(proxies.mailPostgres, async () => {
-        const requestId = await failing('mail', (client, headers) => {
-          const account = { username: secret('name'), password: secret('password'), email: keep(email()) };
-          return client.post('/1.1/users', account, { headers });
-        });
-        expect(linesOf(requestId).filter(({ messageId }) => messageId !== undefined)).not.toEqual([]);
+      const lines = await failing('mail', proxies.mailPostgres, (headers) => {
+        const account = { username: secret('name'), password: secret('password'), email: keep(email()) };
+        return api().post('/1.1/users', account, { headers });
       });
+      expect(lines.filter(({ messageId }) => messageId !== undefined)).not.toEqual([]);
+    },
+    JOURNEY_MS,
+  );
+
+  it(
+    'name a request whose application cannot be read',
+    async () => {
+      const requestId = randomUUID();
+      await without(proxies.postgres, () =>
+        eventually(async () => {
+          await api().get('/1.1/users/me', { session: 'any', headers: { 'x-request-id': requestId } });
+          expect(linesOf(requestId).map((line) => line.service)).toContain('gateway');
+        }, LOGGED_MS),
+      );
     },
     JOURNEY_MS,
   );
@@ -172,6 +182,7 @@ describe('the logs of all services, with all levels', () => {
     'hold no secret, password, token, address or number, whatever happens',
     async () => {
       const user = await signUp();
+      const { token } = await eventually(async () => linkIn((await sink().mailsTo(user.email))[0]!), LOGGED_MS);
       const phone = keep(uniquePhone());
       const attempts: (() => Promise<ApiReply>)[] = [
         () => api().post('/1.1/login', { username: user.username, password: secret('wrong') }),
@@ -239,9 +250,9 @@ describe('the logs of all services, with all levels', () => {
         api().post('/1.1/requestSmsCode', { mobilePhoneNumber: phone }),
       );
       await api().post('/1.1/usersByMobilePhone', { mobilePhoneNumber: phone, smsCode: code });
-      const { token } = await eventually(async () => linkIn((await sink().mailsTo(user.email))[0]!), LOGGED_MS);
       await api().post(`/1.1/verifyEmail/${keep(token)}`, {});
       for (const proxy of Object.values(proxies)) await without(proxy, runAll);
+      await recovered();
       sink().refuse(user.email, 550);
       await sink().goDown();
       await signUp();

@@ -8,7 +8,7 @@ import {
   broadcastContracts,
   MAX_LISTED_APPLICATIONS,
 } from '#contracts';
-import { AppError } from '#errors';
+import { AppError, appError, messageOf } from '#errors';
 import { Broadcasts, RpcClient } from '#messaging';
 
 /** How long an unknown id counts as unknown without a broadcast, in milliseconds. */
@@ -36,10 +36,15 @@ export class ApplicationDirectory {
     });
   }
 
-  /** @returns the application, at most 1 s old; null where it is unknown, at most 10 s old */
+  /**
+   * @returns the application, at most 1 s old; null where it is unknown, at most 10 s old
+   * @throws AppError SERVICE_UNAVAILABLE with a cause, because accounts logs a read of several requests without their ids
+   */
   async find(appId: string): Promise<Application | null> {
     if (!canBeAppId(appId)) return null;
-    const { application } = await this.#answers.get(appId);
+    const { application } = await this.#answers.get(appId).catch((error: unknown) => {
+      throw appError('SERVICE_UNAVAILABLE', { cause: new Error(`accounts cannot find ${appId}: ${messageOf(error)}`) });
+    });
     if (application !== null) this.#familiar.set(appId, true);
     return application;
   }

@@ -102,6 +102,10 @@ describe('dead letters', () => {
     }
     await channel.close();
     expect(Math.max(...counts)).toBeLessThanOrEqual(11);
+    // The broker takes back unacknowledged messages after it has confirmed the end of their channel.
+    await eventually(async () => {
+      expect(await letters.count('sample')).toBe(3);
+    });
     const read = await letters.look('sample', 3);
     expect(read.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
     expect(read.find(({ id }) => id === before?.id)).toEqual(before);

@@ -164,7 +164,7 @@ describe('indexes of custom fields', () => {
 
 describe('slow questions', () => {
   const slowly = () => new Promise<void>((resolve) => setTimeout(resolve, 30));
-  const levels = (value: number) => ({
+  const levels = (value: string) => ({
     appId: 'shop',
     queryClass: users,
     query: {
@@ -175,10 +175,10 @@ describe('slow questions', () => {
 
   it('are recorded by kind, without values, across all processes', async () => {
     const [one, other] = [new SlowQueries(database, 'sample'), new SlowQueries(database, 'sample')];
-    await one.timed(levels(4711), slowly);
-    await other.timed(levels(4712), slowly);
-    await other.timed({ ...levels(1), appId: 'another' }, slowly);
-    await one.timed(levels(1), () => Promise.resolve());
+    await one.timed(levels('gold-level'), slowly);
+    await other.timed(levels('silver-level'), slowly);
+    await other.timed({ ...levels('bronze-level'), appId: 'another' }, slowly);
+    await one.timed(levels('bronze-level'), () => Promise.resolve());
     await one.stop();
     const [question, ...others] = await other.report('shop');
     expect(others).toEqual([]);
@@ -188,16 +188,16 @@ describe('slow questions', () => {
       runs: 2,
       fields: ['level', 'city'],
     });
-    expect(JSON.stringify(await database.query('SELECT * FROM sample.slow_questions'))).not.toContain('471');
+    expect(JSON.stringify(await database.query('SELECT * FROM sample.slow_questions'))).not.toContain('-level');
   });
 
   it('are deleted after a day', async () => {
     const questions = new SlowQueries(database, 'sample');
-    await questions.timed(levels(1), slowly);
+    await questions.timed(levels('bronze-level'), slowly);
     await questions.stop();
     await database.query(`UPDATE sample.slow_questions SET hour = hour - interval '26 hours'`);
     expect(await questions.report('shop')).toEqual([]);
-    await questions.timed({ ...levels(1), appId: 'another' }, slowly);
+    await questions.timed({ ...levels('bronze-level'), appId: 'another' }, slowly);
     await questions.stop();
     expect(await database.query('SELECT app_id FROM sample.slow_questions')).toEqual([{ app_id: 'another' }]);
   });
