@@ -1,7 +1,7 @@
 // The cases of the senders. A case returns numbers by the names of its rows in the report.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { now, shares } from '../push/figures.mjs';
-import { processorSeconds } from '../process-usage.mjs';
+import { peakKbDuring, processorSeconds, residentKb } from '../process-usage.mjs';
 
 const WARM_UP_DEVICES = 2_000;
 const DELAY_MS = 50;
@@ -18,7 +18,8 @@ export const DEVICES = {
   fcm: 30_000,
   webPush: 20_000,
   lists: 50_000,
-  latency: 50_000,
+  latency: 200_000,
+  mixed: 1_000_000,
 };
 
 export const CASES = {
@@ -28,16 +29,22 @@ export const CASES = {
   webPush: (gatepost, devices) => throughput(gatepost, 'web-push', devices, 'webPush'),
   lists,
   latency,
+  mixed,
 };
+
+async function warmUp(gatepost, vendors) {
+  const counts = Object.fromEntries(vendors.map((vendor) => [vendor, WARM_UP_DEVICES]));
+  await gatepost.register(counts);
+  await gatepost.untilSettled(await gatepost.push(MESSAGE), counts);
+}
 
 /** One push to all devices, until each has its outcome in the record. */
 async function throughput(gatepost, vendor, devices, name) {
-  await gatepost.register(vendor, WARM_UP_DEVICES);
-  await gatepost.untilSettled(await gatepost.push(MESSAGE), vendor, WARM_UP_DEVICES);
-  await gatepost.register(vendor, devices);
+  await warmUp(gatepost, [vendor]);
+  await gatepost.register({ [vendor]: devices });
   const [usedBefore, countBefore] = [processorSeconds(gatepost.sender), await gatepost.standIns.ask('count', vendor)];
   const startedAt = performance.now();
-  await gatepost.untilSettled(await gatepost.push(MESSAGE), vendor, devices);
+  await gatepost.untilSettled(await gatepost.push(MESSAGE), { [vendor]: devices });
   const seconds = (performance.now() - startedAt) / 1_000;
   const used = processorSeconds(gatepost.sender) - usedBefore;
   const sent = (await gatepost.standIns.ask('count', vendor)) - countBefore;
@@ -74,7 +81,7 @@ async function lists(gatepost, devices) {
 
 /** From the answer to the application until the vendor has accepted the request: alone, and while a push to all devices runs. */
 async function latency(gatepost, devices) {
-  const token = await gatepost.register('apns', devices);
+  const token = await gatepost.register({ apns: devices });
   await gatepost.standIns.ask('watch', token);
   const where = { deviceToken: token };
   const measure = async (pushes) => {
@@ -91,7 +98,7 @@ async function latency(gatepost, devices) {
   const [latencyP50, latencyP99] = await measure(LATENCY_PUSHES);
   const large = await gatepost.push({ ...MESSAGE, where: { deviceType: 'ios', deviceToken: { $ne: token } } });
   let isRunning = true;
-  const settled = gatepost.untilSettled(large, 'apns', devices - 1).then(() => {
+  const settled = gatepost.untilSettled(large, { apns: devices - 1 }).then(() => {
     isRunning = false;
   });
   const [besideP50, besideP99] = await measure(BESIDE_PUSHES);
@@ -100,4 +107,24 @@ async function latency(gatepost, devices) {
   if (!wasRunning)
     throw new Error('the push to all devices was over before the others were measured: use more devices');
   return { latencyP50, latencyP99, besideP50, besideP99 };
+}
+
+/** One push to devices of all vendors at once, and the memory that it takes. */
+async function mixed(gatepost, devices) {
+  const vendors = ['apns', 'fcm', 'web-push', ...LISTS];
+  await warmUp(gatepost, vendors);
+  const each = Math.floor(devices / vendors.length);
+  const counts = Object.fromEntries(vendors.map((vendor) => [vendor, each]));
+  await gatepost.register(counts);
+  const dispatcherBefore = residentKb(gatepost.dispatcher);
+  const startedAt = performance.now();
+  const peaks = [gatepost.sender, gatepost.dispatcher];
+  const settled = gatepost.push(MESSAGE).then((push) => gatepost.untilSettled(push, counts));
+  const [senderKb, dispatcherKb] = await Promise.all(peaks.map((child) => peakKbDuring(child, () => settled)));
+  return {
+    mixedSenderMb: senderKb / 1_024,
+    mixedDispatcherMb: dispatcherKb / 1_024,
+    mixedDispatcherGrowth: (dispatcherKb / dispatcherBefore - 1) * 100,
+    mixedPerSecond: (each * vendors.length * 1_000) / (performance.now() - startedAt),
+  };
 }

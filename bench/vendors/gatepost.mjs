@@ -23,23 +23,25 @@ const NAMES_IN_SDKS = {
   meizu: 'mz',
 };
 
-export async function startGatepost({ services, folder, launch, commandOf }) {
+/** @param profile the folder for a processor profile of the sender, written when it stops */
+export async function startGatepost({ services, folder, launch, commandOf }, profile) {
   const standIns = await startStandIns(launch, join(folder, 'stand-ins'));
   const { env: addresses, credentials } = await standIns.ask('settings');
   const env = { ...services, ...addresses, GATEPOST_RATE_LIMIT_REQUESTS: 'off' };
   const command = commandOf(env);
   await command('migrate', '--quiet');
-  const start = async (app, more = {}) => {
+  const execArgv = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
+  const start = async (app, more = {}, options = {}) => {
     const port = await freePort();
-    const child = launch(`dist/apps/${app}/src/main.js`, { ...env, ...more, GATEPOST_PORT: port });
+    const child = launch(`dist/apps/${app}/src/main.js`, { ...env, ...more, GATEPOST_PORT: port }, options);
     await ready(port);
     return { child, port };
   };
-  const [, gateway, , sender] = await Promise.all([
+  const [, gateway, dispatcher, sender] = await Promise.all([
     start('accounts', APP),
     start('gateway'),
     start('push-delivery', { GATEPOST_PUSH_ROLES: 'dispatcher' }),
-    start('push-delivery', { GATEPOST_PUSH_ROLES: 'sender' }),
+    start('push-delivery', { GATEPOST_PUSH_ROLES: 'sender' }, { execArgv }),
   ]);
   for (const [vendor, fields] of Object.entries(credentials)) await setCredentials({ command, folder, vendor, fields });
   const database = new pg.Client({ connectionString: services.DATABASE_URL });
@@ -47,11 +49,12 @@ export async function startGatepost({ services, folder, launch, commandOf }) {
   const api = apiOf(`http://127.0.0.1:${gateway.port}`);
   return {
     sender: sender.child,
+    dispatcher: dispatcher.child,
     standIns,
     push: api.push,
     untilSettled: api.untilSettled,
     requestSeconds: (vendor) => requestSeconds(sender.port, vendor),
-    register: (vendor, count) => register(database, standIns, vendor, count),
+    register: (counts) => register(database, standIns, counts),
     stop: () => database.end(),
   };
 }
@@ -108,19 +111,24 @@ function apiOf(url) {
   };
   return {
     push: (body) => ask('/1.1/push', body),
-    /** Resolves once each device has its outcome. @throws Error where a vendor has not accepted all of them */
-    async untilSettled({ objectId }, vendor, devices) {
+    /**
+     * Resolves once each device has its outcome.
+     * @param counts the number of devices by vendor @throws Error where a vendor has not accepted all of them
+     */
+    async untilSettled({ objectId }, counts) {
       const deadline = performance.now() + TIMEOUT_MS;
       while (performance.now() < deadline) {
         const { vendors = {} } = await ask(`/1.1/notifications/${objectId}`);
-        const { targeted = 0, waiting = 0, accepted = 0 } = vendors[vendor] ?? {};
-        if (targeted === devices && waiting === 0) {
-          if (accepted === devices) return;
-          throw new Error(`${vendor} has accepted ${accepted} of ${devices}: ${JSON.stringify(vendors[vendor])}`);
+        const isSettled = ([vendor, devices]) => vendors[vendor]?.targeted === devices && vendors[vendor].waiting === 0;
+        if (Object.entries(counts).every(isSettled)) {
+          for (const [vendor, devices] of Object.entries(counts))
+            if (vendors[vendor].accepted !== devices)
+              throw new Error(`${vendor} has not accepted all of ${devices}: ${JSON.stringify(vendors[vendor])}`);
+          return;
         }
         await sleep(POLL_MS);
       }
-      throw new Error(`a push to ${vendor} is not settled in time`);
+      throw new Error(`a push to ${Object.keys(counts).join(', ')} is not settled in time`);
     },
   };
 }
@@ -133,19 +141,27 @@ async function requestSeconds(port, vendor) {
   return new Map(buckets.map(([, labels, count]) => [Number(/le="([^"]+)"/.exec(labels)[1]), Number(count)]));
 }
 
-/** Makes installations of one vendor, and no others. @returns the address of the first one */
-async function register(database, standIns, vendor, count) {
-  const addresses = await addressesOf(standIns, vendor, count);
+/**
+ * Makes installations, and removes all others.
+ * @param counts their number by vendor @returns the address of the first one
+ */
+async function register(database, standIns, counts) {
   await database.query('TRUNCATE push.installations CASCADE');
-  for (let from = 0; from < count; from += ROWS_AT_ONCE) {
-    const some = addresses.slice(from, from + ROWS_AT_ONCE);
-    const fields = some.map((address) => JSON.stringify(fieldsOf(vendor, address)));
-    const tokens = some.map((address) => tokenOf(vendor, address));
+  let [first, made] = [undefined, 0];
+  for (const [vendor, count] of Object.entries(counts)) {
+    const addresses = await addressesOf(standIns, vendor, count);
+    first ??= tokenOf(vendor, addresses[0]) ?? addresses[0];
     const type = { apns: 'ios', 'web-push': 'web' }[vendor] ?? 'android';
-    await database.query(INSERT, [APP.GATEPOST_APP_ID, type, tokens, fields, from, PARTITIONS]);
+    for (let from = 0; from < count; from += ROWS_AT_ONCE) {
+      const some = addresses.slice(from, from + ROWS_AT_ONCE);
+      const fields = some.map((address) => JSON.stringify(fieldsOf(vendor, address)));
+      const tokens = some.map((address) => tokenOf(vendor, address));
+      await database.query(INSERT, [APP.GATEPOST_APP_ID, type, tokens, fields, made, PARTITIONS]);
+      made += some.length;
+    }
   }
   await database.query('ANALYZE push.installations');
-  return vendor === 'web-push' ? addresses[0].endpoint : addresses[0];
+  return first;
 }
 
 async function addressesOf(standIns, vendor, count) {

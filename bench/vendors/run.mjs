@@ -9,11 +9,12 @@ import { CASES, DEVICES } from './cases.mjs';
 import { startGatepost } from './gatepost.mjs';
 
 const ALL_CASES = Object.keys(CASES);
-const HELP = `Usage: npm run bench:vendors -- [--cases=${ALL_CASES.join(',')}] [--devices=N] [--write]
+const HELP = `Usage: npm run bench:vendors -- [--cases=${ALL_CASES.join(',')}] [--devices=N] [--profile=<folder>] [--write]
 
 Measures one process each of gateway, accounts, dispatcher and sender. The stand-ins of the vendors are in a process of their own on the
 same machine. Rates per core are of the processor time of the sender; the time ends when each device has its outcome in the record of
-the push. --devices: devices of each case, instead of ${Object.values(DEVICES).join(', ')}. --write puts the figures into docs/benchmarks.md.
+the push. --devices: devices of each case, instead of ${Object.values(DEVICES).join(', ')}. --profile writes a
+processor profile of the sender. --write puts the figures into docs/benchmarks.md.
 Needs PostgreSQL (DATABASE_URL), Redis (REDIS_URL), RabbitMQ (AMQP_URL) and Linux; works in a database and under keys of its own and removes them.
 `;
 const DELAY_TARGET_MS = 150;
@@ -43,6 +44,12 @@ const ROWS = {
     ['besideP50', 'the same while a push to all devices runs, p50, ms', 1],
     ['besideP99', 'the same, p99, ms', 1, atMost(1_000)],
   ],
+  mixed: [
+    ['mixedSenderMb', 'devices of nine vendors at once: most memory of the sender, MB', 0, atMost(250)],
+    ['mixedDispatcherMb', 'most memory of the dispatcher, MB', 0],
+    ['mixedDispatcherGrowth', 'the same, above its memory before the push, %', 0],
+    ['mixedPerSecond', 'devices per second of elapsed time', 0],
+  ],
 };
 
 const { values } = parseArgs({
@@ -51,6 +58,7 @@ const { values } = parseArgs({
     write: { type: 'boolean' },
     cases: { type: 'string', default: ALL_CASES.join(',') },
     devices: { type: 'string' },
+    profile: { type: 'string' },
   },
 });
 if (values.help) {
@@ -71,7 +79,7 @@ try {
 }
 
 async function measure() {
-  const gatepost = await startGatepost(run);
+  const gatepost = await startGatepost(run, values.profile);
   try {
     for (const name of names) {
       const devices = Number(values.devices ?? DEVICES[name]);

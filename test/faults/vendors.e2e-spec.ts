@@ -20,6 +20,8 @@ import { PrivateServers } from './private-servers.js';
 
 const SECONDS = scaleOfRun('seconds', 60);
 const DEVICES = scaleOfRun('iphones', 20_000);
+/** Tokens that are refused for a reason that is not theirs. */
+const GOOD = 5 * DEVICES;
 const PARTITIONS = 64;
 const START_MS = 180_000;
 const SETTLED_MS = 300_000;
@@ -28,6 +30,9 @@ const AWAY_MS = 500;
 const ANSWER_MS = 20;
 /** A large push keeps so many devices in progress in a sender: two batches of 500 of one lane. */
 const IN_PROGRESS = 1_000;
+/** Many enough for a share of one in a thousand, and for several batches. */
+const DEAD = 2_000;
+const POLL_MS = 20;
 
 type Role = 'dispatcher' | 'sender';
 
@@ -35,7 +40,7 @@ type Role = 'dispatcher' | 'sender';
 type Accepted = Map<string, { count: number; id: unknown }>;
 
 /** Nothing is lost, each device counts once, and a repeat has the same id. */
-describe(`pushes to ${DEVICES} iPhones, with a fault each five seconds for ${SECONDS} seconds`, () => {
+describe(`pushes to ${DEVICES} iPhones`, () => {
   const vendors = useVendors();
   const tokens = Array.from({ length: DEVICES }, () => appleToken());
   const accepted = new Map<string, Accepted>();
@@ -72,12 +77,30 @@ describe(`pushes to ${DEVICES} iPhones, with a fault each five seconds for ${SEC
        FROM unnest($2::text[]) WITH ORDINALITY AS installation (token, place)`,
       [server.app.id, deviceTokens, PARTITIONS],
     );
+  const setCredentials = async (changes: Readonly<Record<string, string>> = {}) => {
+    const { privateKey, ...shown } = { ...vendors().apns.credentials, ...changes };
+    const file = join(newFolder('vendors'), 'key');
+    writeFileSync(file, privateKey);
+    const fields = Object.entries(shown).map(([name, value]) => `${name}=${value}`);
+    await eventually(async () => {
+      const set = ['vendors', 'set', server.app.id, 'apns', ...fields, `privateKey=@${file}`, '--unchecked'];
+      expect((await gatepost(server, ...set)).status).toBe(0);
+    }, START_MS);
+  };
   const push = async () => {
     const answer = await masterClient(server)
       .acceptingUnavailable()
       .post('/1.1/push', { data: { alert: 'fault' } })
       .catch(() => undefined);
     return answer?.status === 200 ? String(answer.body['objectId']) : undefined;
+  };
+  const replaceDevices = async (deviceTokens: readonly string[]) => {
+    await database.query('TRUNCATE push.installations CASCADE');
+    await register(deviceTokens);
+  };
+  const invalidDevices = async () => {
+    const text = 'SELECT count(*)::int AS count FROM push.installations WHERE NOT valid';
+    return (await database.query<{ count: number }>(text)).rows[0]?.count ?? 0;
   };
   const settled = (id: string) =>
     eventually(async () => {
@@ -94,14 +117,7 @@ describe(`pushes to ${DEVICES} iPhones, with a fault each five seconds for ${SEC
     database.on('error', () => undefined);
     for (const role of ['sender', 'dispatcher', 'sender'] as const)
       processes.push({ role, process: await start(role) });
-    const { privateKey, ...shown } = vendors().apns.credentials;
-    const file = join(newFolder('vendors'), 'key');
-    writeFileSync(file, privateKey);
-    const fields = Object.entries(shown).map(([name, value]) => `${name}=${value}`);
-    await eventually(async () => {
-      const set = ['vendors', 'set', server.app.id, 'apns', ...fields, `privateKey=@${file}`];
-      expect((await gatepost(server, ...set)).status).toBe(0);
-    }, START_MS);
+    await setCredentials();
     await register(tokens);
     vendors().apns.delayMs = ANSWER_MS;
     vendors().apns.record = ({ token, headers }) => {
@@ -120,7 +136,7 @@ describe(`pushes to ${DEVICES} iPhones, with a fault each five seconds for ${SEC
     await servers.stop();
   }, START_MS);
 
-  it('reach each device, count each once, and repeat under the same id', async () => {
+  it(`reach each device, count each once, and repeat under the same id, with a fault each five seconds for ${SECONDS} seconds`, async () => {
     const faults: (() => unknown)[] = [
       () => kill(0),
       () => kill(1),
@@ -154,5 +170,41 @@ describe(`pushes to ${DEVICES} iPhones, with a fault each five seconds for ${SEC
     expect([lost.length, otherIds]).toEqual([0, 0]);
     // Connections that broke, and answers that PostgreSQL could not store, repeat as well.
     expect(repeats).toBeLessThanOrEqual((SECONDS * 1_000 * 2 * IN_PROGRESS) / FAULT_EVERY_MS);
+  });
+
+  it('remove dead tokens within seconds', async () => {
+    const diedAt = Math.floor(Date.now() / 1_000).toString(16);
+    await replaceDevices(Array.from({ length: DEAD }, () => appleToken(`dead${diedAt}`)));
+    await database.query();
+    const id = await push();
+    const sentAt = performance.now();
+    const removedAfter: number[] = [];
+    while (removedAfter.length < DEAD && performance.now() - sentAt < SETTLED_MS) {
+      const removed = await invalidDevices();
+      const seconds = (performance.now() - sentAt) / 1_000;
+      while (removedAfter.length < removed) removedAfter.push(seconds);
+      await sleep(POLL_MS);
+    }
+    expect(await settled(id ?? '')).toMatchObject({ targeted: DEAD, waiting: 0, invalid: DEAD });
+    log(`${DEAD} dead tokens: removed after ${removedAfter.at(DEAD * 0.99)?.toFixed(2)} s from the push on (p99)`);
+  });
+
+  it('remove no token of another environment or app, and none for wrong credentials', async () => {
+    await replaceDevices(Array.from({ length: GOOD }, (_, one) => appleToken(one % 2 === 0 ? 'bad0' : '7e57')));
+    const refused = await push();
+    expect(await settled(refused ?? '')).toMatchObject({ targeted: GOOD, rejected: GOOD });
+    expect(await invalidDevices()).toBe(0);
+    await replaceDevices(tokens);
+    await setCredentials({ keyId: 'WRONG12345' });
+    const held = (await push()) ?? '';
+    await eventually(async () => {
+      const { body } = await masterClient(server).get(`/1.1/notifications/${held}`);
+      expect(body['vendors']).toMatchObject({ apns: { targeted: DEVICES, waiting: DEVICES } });
+    }, SETTLED_MS);
+    expect(await invalidDevices()).toBe(0);
+    await setCredentials();
+    expect(await settled(held)).toMatchObject({ targeted: DEVICES, accepted: DEVICES });
+    expect(await invalidDevices()).toBe(0);
+    log(`${GOOD} tokens of another environment or app, ${DEVICES} pushes with a wrong key: no device removed`);
   });
 });

@@ -6,7 +6,6 @@ import { type OutboundClient, OutboundError } from '#outbound';
 import { codeOf, objectIn, objectOr, retryAfterMs } from '../vendor-json.rules.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
 import {
-  areSubscriptionKeys,
   encrypt,
   MAX_TEXT_BYTES,
   signingKeyOf,
@@ -83,6 +82,8 @@ export class WebPushChannel implements VendorChannel {
     const { endpoint, keys } = subscription;
     const restMs = this.#restMs(endpoint.origin);
     if (restMs > 0) return { kind: 'later', reason: NO_ANSWER, restMs };
+    const body = encrypt(text, keys);
+    if (body === undefined) return { kind: 'rejected', reason: 'not a subscription' };
     try {
       const headers = await this.#headers(push, endpoint, message['silent'] === true);
       const {
@@ -92,7 +93,7 @@ export class WebPushChannel implements VendorChannel {
       } = await this.options.outbound.send(endpoint, {
         method: 'POST',
         headers,
-        body: encrypt(text, keys),
+        body,
       });
       this.#silent.delete(endpoint.origin);
       return outcomeOf(status, answer, retryAfterMs(retryAfter, this.options.clock.now()));
@@ -151,7 +152,7 @@ function subscriptionIn(text: string): Subscription | undefined {
   const { endpoint, keys } = objectIn(text);
   const { p256dh, auth } = objectOr(keys);
   if (typeof endpoint !== 'string' || typeof p256dh !== 'string' || typeof auth !== 'string') return undefined;
-  if (!URL.canParse(endpoint) || !areSubscriptionKeys({ p256dh, auth })) return undefined;
+  if (!URL.canParse(endpoint)) return undefined;
   const url = new URL(endpoint);
   return url.protocol === 'https:' ? { endpoint: url, keys: { p256dh, auth } } : undefined;
 }

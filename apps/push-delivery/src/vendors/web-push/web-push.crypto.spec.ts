@@ -19,7 +19,7 @@ describe('the encryption for browsers', () => {
       auth: 'BTBZMqHH6r4Tts7J_aSIgg',
     };
     const salt = Buffer.from('DGv6ra1nlYgDCS1FRnbzlw', 'base64url');
-    expect(encrypt('When I grow up, I want to be a watermelon', keys, { ecdh, salt }).toString('base64url')).toBe(
+    expect(encrypt('When I grow up, I want to be a watermelon', keys, { ecdh, salt })?.toString('base64url')).toBe(
       'DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN',
     );
   });
@@ -31,6 +31,15 @@ describe('the encryption for browsers', () => {
     expect(areSubscriptionKeys({ p256dh: publicKey, auth: 'short' })).toBe(false);
     expect(areSubscriptionKeys({ p256dh: Buffer.alloc(65, 4).toString('base64url'), auth })).toBe(false);
     expect(areSubscriptionKeys({ p256dh: '', auth })).toBe(false);
+    expect(encrypt('any', { p256dh: Buffer.alloc(65, 4).toString('base64url'), auth })).toBeUndefined();
+    expect(encrypt('any', { p256dh: publicKey, auth: 'short' })).toBeUndefined();
+  });
+
+  it('has a key pair and a salt of its own for each message', () => {
+    const keys = { p256dh: newVapidKeys().publicKey, auth: 'BTBZMqHH6r4Tts7J_aSIgg' };
+    const heads = Array.from({ length: 20 }, () => encrypt('any', keys)?.subarray(0, 86).toString('hex') ?? '');
+    expect(new Set(heads.map((head) => head.slice(0, 32))).size).toBe(heads.length);
+    expect(new Set(heads.map((head) => head.slice(42))).size).toBe(heads.length);
   });
 });
 

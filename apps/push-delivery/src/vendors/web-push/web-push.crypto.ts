@@ -1,9 +1,9 @@
 import {
   createCipheriv,
   createECDH,
+  createHmac,
   createPrivateKey,
   type ECDH,
-  hkdfSync,
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
@@ -20,6 +20,9 @@ const AUTH_BYTES = 16;
 const POINT_BYTES = 65;
 const PRIVATE_KEY_BYTES = 32;
 const LAST_RECORD = Buffer.of(2);
+const CONTENT_KEY_INFO = Buffer.from('Content-Encoding: aes128gcm\0');
+const NONCE_INFO = Buffer.from('Content-Encoding: nonce\0');
+const FIRST_BLOCK = Buffer.of(1);
 
 /** The keys of a subscription, as browsers give them: base64url. */
 export interface SubscriptionKeys {
@@ -28,36 +31,32 @@ export interface SubscriptionKeys {
 }
 
 /** Whether the keys are a point on the curve and a secret of the right size. */
-export function areSubscriptionKeys({ p256dh, auth }: SubscriptionKeys): boolean {
-  const point = Buffer.from(p256dh, 'base64url');
-  if (point.length !== POINT_BYTES || Buffer.from(auth, 'base64url').length !== AUTH_BYTES) return false;
-  try {
-    const own = createECDH(CURVE);
-    own.generateKeys();
-    own.computeSecret(point);
-    return true;
-  } catch {
-    return false;
-  }
+export function areSubscriptionKeys(keys: SubscriptionKeys): boolean {
+  return agree(freshKey(), keys) !== undefined;
 }
+
+/** OpenSSL takes longer to make such an object than a key pair: one serves all messages, each with a key pair of its own. */
+const messageKey = createECDH(CURVE);
 
 /**
  * The body of a request to a push service.
  * @param own for the test vector of RFC 8291; by default a fresh key and salt
- * @throws Error for keys that `areSubscriptionKeys` refuses
+ * @returns undefined for keys that `areSubscriptionKeys` refuses
  */
 export function encrypt(
   text: string,
   keys: SubscriptionKeys,
-  own: { readonly ecdh: ECDH; readonly salt: Buffer } = { ecdh: freshKey(), salt: randomBytes(SALT_BYTES) },
-): Buffer {
-  const { ecdh, salt } = own;
-  const [theirs, ours] = [Buffer.from(keys.p256dh, 'base64url'), ecdh.getPublicKey()];
-  const info = Buffer.concat([Buffer.from('WebPush: info\0'), theirs, ours]);
-  const shared = hkdf(ecdh.computeSecret(theirs), Buffer.from(keys.auth, 'base64url'), info, 32);
-  const key = hkdf(shared, salt, Buffer.from('Content-Encoding: aes128gcm\0'), 16);
-  const nonce = hkdf(shared, salt, Buffer.from('Content-Encoding: nonce\0'), 12);
-  const cipher = createCipheriv('aes-128-gcm', key, nonce);
+  own?: { readonly ecdh: ECDH; readonly salt: Buffer },
+): Buffer | undefined {
+  if (own === undefined) messageKey.generateKeys();
+  const { ecdh, salt } = own ?? { ecdh: messageKey, salt: randomBytes(SALT_BYTES) };
+  const agreed = agree(ecdh, keys);
+  if (agreed === undefined) return undefined;
+  const ours = ecdh.getPublicKey();
+  const info = Buffer.concat([Buffer.from('WebPush: info\0'), agreed.theirs, ours]);
+  const shared = hmac(salt, expand(hmac(agreed.auth, agreed.secret), info, 32));
+  const key = expand(shared, CONTENT_KEY_INFO, 16);
+  const cipher = createCipheriv('aes-128-gcm', key, expand(shared, NONCE_INFO, 12));
   const head = Buffer.alloc(5);
   head.writeUInt32BE(RECORD_BYTES);
   head[4] = ours.length;
@@ -65,8 +64,29 @@ export function encrypt(
   return Buffer.concat([salt, head, ours, ...sealed]);
 }
 
-function hkdf(secret: Buffer, salt: Buffer, info: Buffer, bytes: number): Buffer {
-  return Buffer.from(hkdfSync('sha256', secret, salt, info, bytes));
+interface Agreement {
+  readonly theirs: Buffer;
+  readonly auth: Buffer;
+  readonly secret: Buffer;
+}
+
+function agree(ecdh: ECDH, { p256dh, auth: authText }: SubscriptionKeys): Agreement | undefined {
+  const [theirs, auth] = [Buffer.from(p256dh, 'base64url'), Buffer.from(authText, 'base64url')];
+  if (theirs.length !== POINT_BYTES || auth.length !== AUTH_BYTES) return undefined;
+  try {
+    return { theirs, auth, secret: ecdh.computeSecret(theirs) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** HKDF-Expand of RFC 5869 for up to 32 bytes; HKDF-Extract is `hmac(salt, secret)`. Node's hkdf would extract again for each key. */
+function expand(pseudorandomKey: Buffer, info: Buffer, bytes: number): Buffer {
+  return hmac(pseudorandomKey, Buffer.concat([info, FIRST_BLOCK])).subarray(0, bytes);
+}
+
+function hmac(key: Buffer, data: Buffer): Buffer {
+  return createHmac('sha256', key).update(data).digest();
 }
 
 function freshKey(): ECDH {
