@@ -12,6 +12,7 @@ export const consoleEnvironment = environment
     GATEPOST_CONSOLE_DATABASE_URL: true,
     GATEPOST_CONSOLE_HOST: true,
     GATEPOST_CONSOLE_PORT: true,
+    GATEPOST_CONSOLE_SECOND_FACTOR: true,
     GATEPOST_CONSOLE_SESSION_IDLE_SECONDS: true,
     GATEPOST_CONSOLE_SESSION_SECONDS: true,
     GATEPOST_CONSOLE_URL: true,
@@ -38,6 +39,8 @@ export interface ConsoleConfig {
   readonly sessionIdleSeconds: number;
   readonly sessionSeconds: number;
   readonly auditDays: number;
+  /** Whether owners and developers need one. */
+  readonly secondFactor: 'optional' | 'required';
   readonly passwordCost: number;
   /** The built page: `index.html` and `assets`. */
   readonly pageFolder: string;
@@ -81,6 +84,7 @@ export function consoleConfig(env: Environment): ConsoleConfig {
     sessionIdleSeconds: env.GATEPOST_CONSOLE_SESSION_IDLE_SECONDS,
     sessionSeconds: env.GATEPOST_CONSOLE_SESSION_SECONDS,
     auditDays: env.GATEPOST_CONSOLE_AUDIT_DAYS,
+    secondFactor: env.GATEPOST_CONSOLE_SECOND_FACTOR ?? (env.NODE_ENV === 'production' ? 'required' : 'optional'),
     passwordCost: env.GATEPOST_PASSWORD_COST,
     pageFolder: PAGE_FOLDER,
   });

@@ -1,7 +1,18 @@
 import { Database, type DatabaseOptions } from '#database';
 import { AuditEntity } from './audit/audit.entity.js';
 import { CreateConsole1796790000000 } from './migrations/1796790000000-create-console.js';
-import { AttemptsEntity, GrantEntity, LinkEntity, OperatorEntity, SessionEntity } from './operators/operator.entity.js';
+import { AddSecondFactors1796800000000 } from './migrations/1796800000000-add-second-factors.js';
+import {
+  AttemptsEntity,
+  ChallengeEntity,
+  GrantEntity,
+  LinkEntity,
+  OneTimeCodesEntity,
+  OperatorEntity,
+  PasskeyEntity,
+  RecoveryCodeEntity,
+  SessionEntity,
+} from './operators/operator.entity.js';
 
 /** A class of its own, so that one process can inject the databases of several services. */
 export class ConsoleDatabase extends Database {}
@@ -13,7 +24,18 @@ export function consoleDatabase(url: string, poolSize: number): DatabaseOptions 
     poolSize,
     schema: 'console',
     applicationName: 'gatepost-console',
-    entities: [AttemptsEntity, AuditEntity, GrantEntity, LinkEntity, OperatorEntity, SessionEntity],
-    migrations: [CreateConsole1796790000000],
+    entities: [
+      AttemptsEntity,
+      AuditEntity,
+      ChallengeEntity,
+      GrantEntity,
+      LinkEntity,
+      OneTimeCodesEntity,
+      OperatorEntity,
+      PasskeyEntity,
+      RecoveryCodeEntity,
+      SessionEntity,
+    ],
+    migrations: [CreateConsole1796790000000, AddSecondFactors1796800000000],
   };
 }

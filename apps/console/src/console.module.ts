@@ -2,7 +2,7 @@ import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import { DatabaseModule } from '#database';
 import { Metrics, ProcessInfo } from '#observability';
-import { Sealer, sealerOf } from '#security';
+import { SealedRows, type SealedTable, Sealer, sealerOf } from '#security';
 import { PasswordHasher } from '#security/passwords';
 import { ApplicationsHandlers } from './applications/applications.handlers.js';
 import { CredentialsHandlers } from './applications/credentials.handlers.js';
@@ -17,7 +17,11 @@ import { ConsoleController } from './operators/console.controller.js';
 import { OperatorsHandlers } from './operators/operators.handlers.js';
 import { OperatorsRepository } from './operators/operators.repository.js';
 import { SignInRepository } from './operators/sign-in.repository.js';
-import { PublicUrl, SignInService } from './operators/sign-in.service.js';
+import { PublicUrl } from './operators/public-url.js';
+import { codesContext, SecondFactors } from './operators/second-factors.js';
+import { SecondFactorsHandlers } from './operators/second-factors.handlers.js';
+import { SecondFactorsRepository } from './operators/second-factors.repository.js';
+import { SignInService } from './operators/sign-in.service.js';
 import { DevicesHandlers } from './pushes/devices.handlers.js';
 import { PushesHandlers } from './pushes/pushes.handlers.js';
 import { RolesHandlers } from './users/roles.handlers.js';
@@ -34,7 +38,24 @@ const HANDLERS: readonly Type[] = [
   OperatorsHandlers,
   PushesHandlers,
   RolesHandlers,
+  SecondFactorsHandlers,
   UsersHandlers,
+];
+
+/** Every column with sealed values. */
+const SEALED_TABLES: readonly SealedTable[] = [
+  {
+    name: 'one-time codes of operators',
+    table: 'console.one_time_codes',
+    key: { operator_id: 'uuid' },
+    values: [
+      {
+        sql: 't.sealed_secret',
+        column: 'sealed_secret',
+        context: ({ operator_id: operatorId = '' }) => codesContext(operatorId),
+      },
+    ],
+  },
 ];
 
 /** Operators sign in seldom: one hash at a time leaves the processors to the users. */
@@ -60,12 +81,20 @@ export class ConsoleModule {
         ConsoleCleanup,
         OperatorsRepository,
         PublicUrl,
+        SecondFactors,
+        SecondFactorsRepository,
         SignInRepository,
         SignInService,
         { provide: BROKER, useValue: broker },
         { provide: CONSOLE_CONFIG, useValue: config },
         { provide: CONSOLE_HANDLERS, useValue: HANDLERS },
         { provide: Sealer, useFactory: () => sealerOf(config) },
+        {
+          provide: SealedRows,
+          inject: [ConsoleDatabase, Sealer, ProcessInfo],
+          useFactory: (database: ConsoleDatabase, sealer: Sealer, { instance }: ProcessInfo) =>
+            new SealedRows(database, sealer, SEALED_TABLES, instance),
+        },
         {
           provide: PasswordHasher,
           inject: [Metrics],

@@ -8,7 +8,7 @@ import { CONSOLE_CONFIG, type ConsoleConfig } from './console.config.js';
 import { addConsoleRoutes, sendConsoleError } from './http/console-router.js';
 import { addPageFiles, SAFE_HEADERS } from './http/page-files.js';
 import { isOwnHost, refusalOf } from './http/request.rules.js';
-import { PublicUrl } from './operators/sign-in.service.js';
+import { PublicUrl } from './operators/public-url.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

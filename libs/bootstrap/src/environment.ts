@@ -208,6 +208,10 @@ export const environment = z.object({
   GATEPOST_CONSOLE_DATABASE_URL: databaseUrl
     .optional()
     .describe('Database URL of the console service, if it differs from DATABASE_URL.'),
+  GATEPOST_CONSOLE_SECOND_FACTOR: z
+    .enum(['required', 'optional'], { error: 'must be required or optional' })
+    .optional()
+    .describe('Whether owners and developers need a second factor in the console. Default: required in production.'),
   GATEPOST_CONSOLE_SESSION_IDLE_SECONDS: wholeNumber(60, 86_400)
     .default(3_600)
     .describe("Time without a request after which an operator's session ends, in seconds."),

@@ -19,6 +19,10 @@ export const operatorAddress = z
   .string()
   .max(254)
   .regex(/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u, 'must be an e-mail address');
+/** A one-time code, or a recovery code. */
+const code = z.string().min(6).max(40);
+/** What a browser needs for a passkey, or answers: JSON of WebAuthn Level 3. */
+const webAuthn = z.record(z.string(), z.unknown());
 /** 32 random bytes of a link, base64url. */
 const linkToken = z.string().regex(/^[A-Za-z0-9_-]{43}$/, 'must be the token of a link');
 const operatorId = z.uuid();
@@ -58,6 +62,8 @@ const session = z.object({
   endsAt: time.nullable(),
   /** Until when the last proof of identity counts. Null without one. */
   provenUntil: time.nullable(),
+  /** The role needs a second factor, and the operator has none: only the own account can be used. */
+  needsSecondFactor: z.boolean(),
 });
 
 export type Session = z.output<typeof session>;
@@ -72,6 +78,16 @@ const listedSession = z.object({
   browser: z.string(),
 });
 
+const secondFactors = z.object({
+  hasCodes: z.boolean(),
+  /** Recovery codes that are left. */
+  recoveryCodes: count,
+  passkeys: z.array(z.object({ id: z.string(), name: z.string(), createdAt: time, lastUsedAt: time.nullable() })),
+});
+
+/** `newRecoveryCodes`: shown once; null where earlier ones are left. */
+const changedFactors = secondFactors.extend({ newRecoveryCodes: z.array(z.string()).nullable() });
+
 /** `invited`: the operator has not used the invitation yet. `disabled`: cannot sign in. */
 export const OPERATOR_STATES = ['active', 'invited', 'disabled'] as const;
 
@@ -81,6 +97,7 @@ const operator = z.object({
   address: z.string(),
   isOwner: z.boolean(),
   state: z.enum(OPERATOR_STATES),
+  hasSecondFactor: z.boolean(),
   grants: z.array(grant),
   createdAt: time,
   lastSeenAt: time.nullable(),
@@ -130,12 +147,31 @@ export type AuditEntry = z.output<typeof auditEntry>;
 /** Sign-in, the operator's own account, operators, and the audit log. */
 export const accessApi = {
   getSession: route({ method: 'GET', path: '/session', access: 'anyone', reply: session }),
-  /** Fails with PASSWORD_MISMATCH, or TOO_MANY_REQUESTS after too many attempts. The answer sets the cookie of the session. */
+  /**
+   * Fails with PASSWORD_MISMATCH, with SECOND_FACTOR_REQUIRED where a code is needed, with SECOND_FACTOR_MISMATCH, or with
+   * TOO_MANY_REQUESTS after too many attempts. The answer sets the cookie of the session.
+   */
   signIn: route({
     method: 'POST',
     path: '/sign-in',
     access: 'anyone',
-    body: z.strictObject({ address: operatorAddress, password }),
+    body: z.strictObject({ address: operatorAddress, password, code: code.optional() }),
+    reply: session,
+  }),
+  /** What the browser needs to sign in with a passkey. Fails with TOO_MANY_REQUESTS. */
+  beginPasskeySignIn: route({
+    method: 'POST',
+    path: '/sign-in/passkey/options',
+    access: 'anyone',
+    isRead: true,
+    reply: z.object({ options: webAuthn }),
+  }),
+  /** Fails with SECOND_FACTOR_MISMATCH. The answer sets the cookie of the session. */
+  passkeySignIn: route({
+    method: 'POST',
+    path: '/sign-in/passkey',
+    access: 'anyone',
+    body: z.strictObject({ response: webAuthn }),
     reply: session,
   }),
   /** Uses the set-up link: creates the first owner and signs in. Fails with LINK_EXPIRED. */
@@ -175,7 +211,23 @@ export const accessApi = {
     method: 'POST',
     path: '/proof',
     access: 'operator',
-    body: z.strictObject({ password }),
+    body: z.strictObject({ password, code: code.optional() }),
+    reply: session,
+  }),
+  /** What the browser needs for a proof by a passkey. */
+  beginPasskeyProof: route({
+    method: 'POST',
+    path: '/proof/passkey/options',
+    access: 'operator',
+    isRead: true,
+    reply: z.object({ options: webAuthn }),
+  }),
+  /** Fails with SECOND_FACTOR_MISMATCH. The cookie of the session changes. */
+  passkeyProof: route({
+    method: 'POST',
+    path: '/proof/passkey',
+    access: 'operator',
+    body: z.strictObject({ response: webAuthn }),
     reply: session,
   }),
   changeMe: route({
@@ -190,8 +242,69 @@ export const accessApi = {
     method: 'POST',
     path: '/me/password',
     access: 'operator',
-    body: z.strictObject({ oldPassword: password, newPassword }),
+    body: z.strictObject({ oldPassword: password, newPassword, code: code.optional() }),
     reply: session,
+  }),
+  listMyFactors: route({ method: 'GET', path: '/me/second-factors', access: 'operator', reply: secondFactors }),
+  /** New one-time codes; they count once `confirmOneTimeCodes` has a first code. Fails with NO_EFFECT where the operator has some. */
+  beginOneTimeCodes: route({
+    method: 'POST',
+    path: '/me/one-time-codes',
+    access: 'operator',
+    needsProof: true,
+    reply: z.object({ secret: z.string(), uri: z.string() }),
+  }),
+  /** Fails with SECOND_FACTOR_MISMATCH. */
+  confirmOneTimeCodes: route({
+    method: 'POST',
+    path: '/me/one-time-codes/confirm',
+    access: 'operator',
+    needsProof: true,
+    body: z.strictObject({ code: z.string().regex(/^\d{6}$/, 'must have six digits') }),
+    reply: changedFactors,
+  }),
+  /** Fails with NO_EFFECT for the last factor of an operator who needs one. */
+  removeOneTimeCodes: route({
+    method: 'DELETE',
+    path: '/me/one-time-codes',
+    access: 'operator',
+    needsProof: true,
+    reply: secondFactors,
+  }),
+  /** Ten new recovery codes; earlier ones end. Fails with NO_EFFECT without a second factor. */
+  renewRecoveryCodes: route({
+    method: 'POST',
+    path: '/me/recovery-codes',
+    access: 'operator',
+    needsProof: true,
+    reply: changedFactors,
+  }),
+  /** What the browser needs to make a passkey. */
+  beginPasskey: route({
+    method: 'POST',
+    path: '/me/passkeys/options',
+    access: 'operator',
+    isRead: true,
+    needsProof: true,
+    reply: z.object({ options: webAuthn }),
+  }),
+  /** Fails with SECOND_FACTOR_MISMATCH, or NO_EFFECT for a passkey that is registered. */
+  addPasskey: route({
+    method: 'POST',
+    path: '/me/passkeys',
+    access: 'operator',
+    needsProof: true,
+    body: z.strictObject({ name: operatorName, response: webAuthn }),
+    reply: changedFactors,
+  }),
+  /** Fails with NO_EFFECT for the last factor of an operator who needs one. */
+  removePasskey: route({
+    method: 'DELETE',
+    path: '/me/passkeys/:passkeyId',
+    access: 'operator',
+    needsProof: true,
+    params: z.object({ passkeyId: z.string().regex(/^[A-Za-z0-9_-]{1,1400}$/) }),
+    reply: secondFactors,
   }),
   listMySessions: route({
     method: 'GET',

@@ -52,6 +52,9 @@ export const authLinkingSealingRpc = sealingRpcOf('auth-linking');
 /** The sealed values of mail. */
 export const mailSealingRpc = sealingRpcOf('mail');
 
+/** The sealed values of the operator console. */
+export const consoleSealingRpc = sealingRpcOf('console');
+
 /** The sealed values of push-delivery. */
 export const pushSealingRpc = sealingRpcOf('push-delivery');
 

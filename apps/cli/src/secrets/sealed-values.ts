@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '#bootstrap';
-import { accountsSealingRpc, authLinkingSealingRpc, mailSealingRpc, pushSealingRpc, type RpcReply } from '#contracts';
+import {
+  accountsSealingRpc,
+  authLinkingSealingRpc,
+  consoleSealingRpc,
+  mailSealingRpc,
+  pushSealingRpc,
+  type RpcReply,
+} from '#contracts';
 import type { RpcClient } from '#messaging';
 import { callReplicas, type Deployment } from '../operator-connection.js';
 import { print } from '../terminal.js';
@@ -9,6 +16,7 @@ import type { SealedCounts, ServiceSurvey, Survey } from './survey.rules.js';
 const SERVICES = {
   accounts: accountsSealingRpc,
   'auth-linking': authLinkingSealingRpc,
+  console: consoleSealingRpc,
   mail: mailSealingRpc,
   'push-delivery': pushSealingRpc,
 } as const;
@@ -102,6 +110,7 @@ async function describeServices(rpc: RpcClient, deployment: Deployment): Promise
   const states = new Map<Service, SealingState>();
   const keyIds = new Map<string, string>();
   for (const service of SEALING_SERVICES) {
+    if (service === 'console' && !(await hasConsole(rpc, deployment))) continue;
     const { answers, expected } = await callReplicas(rpc, deployment, SERVICES[service].describe);
     if (answers.length < expected)
       throw new StartError(`Only ${answers.length} of ${expected} processes of ${service} have answered. Try again.`);
@@ -112,6 +121,15 @@ async function describeServices(rpc: RpcClient, deployment: Deployment): Promise
   }
   if (keyIds.size > 1) throw new StartError(disagreement([...keyIds]));
   return states;
+}
+
+/** A deployment can do without the console. */
+async function hasConsole(rpc: RpcClient, deployment: Deployment): Promise<boolean> {
+  if (!deployment.isOneProcess) return (await deployment.replicas('console')) > 0;
+  return rpc.call(consoleSealingRpc.describe, {}).then(
+    () => true,
+    () => false,
+  );
 }
 
 function disagreement(keyIds: readonly (readonly [keyId: string, service: string])[]): string {

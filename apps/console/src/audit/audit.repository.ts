@@ -134,6 +134,9 @@ const ENDED_SESSIONS = `DELETE FROM console.sessions WHERE id IN (
 const ENDED_LINKS = `DELETE FROM console.links WHERE token_hash IN (
     SELECT token_hash FROM console.links WHERE ends_at < now() - interval '30 days'
      LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+const ENDED_CHALLENGES = `DELETE FROM console.challenges WHERE challenge_hash IN (
+    SELECT challenge_hash FROM console.challenges WHERE ends_at < now()
+     ORDER BY ends_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
 const OLD_ATTEMPTS = `DELETE FROM console.attempts WHERE key IN (
     SELECT key FROM console.attempts WHERE changed_at < now() - interval '1 hour'
      ORDER BY changed_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
@@ -154,7 +157,7 @@ export class ConsoleCleanup extends PeriodicJob {
 
   async processBatch(): Promise<boolean> {
     let isMore = false;
-    for (const statement of [CLOSE_OPEN_ACTS, ENDED_SESSIONS, ENDED_LINKS, OLD_ATTEMPTS])
+    for (const statement of [CLOSE_OPEN_ACTS, ENDED_SESSIONS, ENDED_LINKS, ENDED_CHALLENGES, OLD_ATTEMPTS])
       isMore = (await this.database.query(statement)).length === BATCH_SIZE || isMore;
     return (await this.database.query(OLD_ENTRIES, [this.#auditAge])).length === BATCH_SIZE || isMore;
   }

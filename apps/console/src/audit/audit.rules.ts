@@ -44,7 +44,16 @@ export function isSecretSetting(name: string): boolean {
 }
 
 /** Members of requests that an entry must not hold, also one level down: the changes of a user can include them. */
-const SECRET_MEMBERS = new Set(['authData', 'newPassword', 'oldPassword', 'password', 'sessionToken', 'token']);
+const SECRET_MEMBERS = new Set([
+  'authData',
+  'code',
+  'newPassword',
+  'oldPassword',
+  'password',
+  'response',
+  'sessionToken',
+  'token',
+]);
 /** JSON text of a change, above which long values are cut. */
 const MAX_CHANGE_LENGTH = 65_536;
 const MAX_TEXT_LENGTH = 200;

@@ -10,7 +10,8 @@ import { bounded, changeOf, isSecretSetting } from '../audit/audit.rules.js';
 import { provenUntil } from '../operators/operator.rules.js';
 import { SignInRepository } from '../operators/sign-in.repository.js';
 import { OperatorsRepository } from '../operators/operators.repository.js';
-import { PublicUrl, SignInService } from '../operators/sign-in.service.js';
+import { PublicUrl } from '../operators/public-url.js';
+import { SignInService } from '../operators/sign-in.service.js';
 import { appIdOf, ConsoleRequest, forbidden, handlersOf, type SignedIn } from '../routing/console-handler.js';
 import { browserOf, cookieOf } from './request.rules.js';
 
@@ -194,6 +195,7 @@ function refusalBy({ access, needsProof }: ConsoleRoute, { params, signedIn }: C
   if (access === 'anyone' || signedIn === undefined) return undefined;
   if (access !== 'operator' && !permissionsFor(signedIn, appIdOf(params) ?? ALL_APPLICATIONS).includes(access))
     return toAppError(forbidden(access));
+  if (access !== 'operator' && signedIn.needsSecondFactor) return appError('SECOND_FACTOR_MISSING');
   return needsProof && signedIn.provenUntil === undefined ? appError('PROOF_REQUIRED') : undefined;
 }
 

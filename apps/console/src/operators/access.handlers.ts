@@ -5,6 +5,7 @@ import { appError } from '#errors';
 import { type ConsoleRequest, Handles, type SignedIn } from '../routing/console-handler.js';
 import { provenUntil } from './operator.rules.js';
 import { OperatorsRepository } from './operators.repository.js';
+import { SecondFactors } from './second-factors.js';
 import { type Browser, SignInRepository } from './sign-in.repository.js';
 import { type CheckedOperator, SignInService } from './sign-in.service.js';
 
@@ -17,6 +18,7 @@ const NO_SESSION: Session = {
   operator: null,
   endsAt: null,
   provenUntil: null,
+  needsSecondFactor: false,
 };
 
 /** Sign-in, links, and the operator's own account. */
@@ -26,6 +28,7 @@ export class AccessHandlers {
     private readonly signIn: SignInService,
     private readonly sessions: SignInRepository,
     private readonly operators: OperatorsRepository,
+    private readonly factors: SecondFactors,
     private readonly clock: Clock,
   ) {}
 
@@ -37,8 +40,13 @@ export class AccessHandlers {
 
   @Handles(consoleApi.signIn)
   async handleSignIn(request: ConsoleRequest<Api['signIn']>): Promise<Session> {
-    const { address, password } = request.body;
-    return this.begin(request, await this.signIn.checkPassword(address, password, request.network));
+    const { address, ...given } = request.body;
+    return this.begin(request, await this.signIn.checkSignIn(address, given, request.network));
+  }
+
+  @Handles(consoleApi.passkeySignIn)
+  async passkeySignIn(request: ConsoleRequest<Api['passkeySignIn']>): Promise<Session> {
+    return this.begin(request, await this.signIn.checkPasskey(request.body.response));
   }
 
   @Handles(consoleApi.setUp)
@@ -75,9 +83,14 @@ export class AccessHandlers {
 
   @Handles(consoleApi.prove)
   async prove(request: ConsoleRequest<Api['prove']>): Promise<Session> {
-    await this.signIn.checkOwnPassword(request.operator, request.body.password);
-    const token = await this.sessions.proveSession(request.operator.sessionId);
-    return this.continue(request, token);
+    await this.signIn.checkOwn(request.operator, request.body);
+    return this.continue(request, await this.sessions.proveSession(request.operator.sessionId));
+  }
+
+  @Handles(consoleApi.passkeyProof)
+  async passkeyProof(request: ConsoleRequest<Api['passkeyProof']>): Promise<Session> {
+    await this.factors.checkPasskey(request.operator.id, request.body.response);
+    return this.continue(request, await this.sessions.proveSession(request.operator.sessionId));
   }
 
   @Handles(consoleApi.changeMe)
@@ -91,8 +104,9 @@ export class AccessHandlers {
   @Handles(consoleApi.changeMyPassword)
   async changeMyPassword(request: ConsoleRequest<Api['changeMyPassword']>): Promise<Session> {
     const { id, sessionId } = request.operator;
-    const { oldPassword, newPassword } = request.body;
-    const { passwordHash: before } = await this.signIn.checkOwnPassword(request.operator, oldPassword);
+    const { oldPassword, newPassword, code } = request.body;
+    const given = { password: oldPassword, code };
+    const { passwordHash: before } = await this.signIn.checkOwn(request.operator, given);
     const after = await this.signIn.hash(newPassword);
     await this.sessions.setPassword(id, { before, after, keptSessionId: sessionId });
     return this.continue(request, await this.sessions.proveSession(sessionId));
@@ -140,7 +154,7 @@ export class AccessHandlers {
 }
 
 function sessionOf(signedIn: SignedIn): Session {
-  const { language, theme, grants, endsAt, provenUntil: proven } = signedIn;
+  const { language, theme, grants, endsAt, provenUntil: proven, needsSecondFactor } = signedIn;
   return {
     ...NO_SESSION,
     operator: {
@@ -151,6 +165,7 @@ function sessionOf(signedIn: SignedIn): Session {
     },
     endsAt: endsAt.toISOString(),
     provenUntil: proven?.toISOString() ?? null,
+    needsSecondFactor,
   };
 }
 

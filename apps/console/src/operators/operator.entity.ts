@@ -139,3 +139,83 @@ export class AttemptsEntity {
   @Index('attempts_changed_at_idx')
   changedAt!: Date;
 }
+
+/** The secret of an operator's one-time codes (RFC 6238). */
+@Entity('one_time_codes')
+export class OneTimeCodesEntity {
+  @PrimaryColumn('uuid', { name: 'operator_id', primaryKeyConstraintName: 'one_time_codes_pkey' })
+  @ForeignKey(() => OperatorEntity, { name: 'one_time_codes_operator_id_fkey', onDelete: 'CASCADE' })
+  operatorId!: string;
+
+  @Column('text', { name: 'sealed_secret' })
+  sealedSecret!: string;
+
+  /** False until the operator has entered a first code. */
+  @Column('boolean', { name: 'is_confirmed', default: false })
+  isConfirmed!: boolean;
+
+  /** The time step of the code that was used last: each code counts once. */
+  @Column('bigint', { name: 'last_step', nullable: true })
+  lastStep!: string | null;
+}
+
+/** A code that replaces a second factor once, as SHA-256. */
+@Entity('recovery_codes')
+export class RecoveryCodeEntity {
+  @PrimaryColumn('uuid', { name: 'operator_id', primaryKeyConstraintName: 'recovery_codes_pkey' })
+  @ForeignKey(() => OperatorEntity, { name: 'recovery_codes_operator_id_fkey', onDelete: 'CASCADE' })
+  operatorId!: string;
+
+  @PrimaryColumn('bytea', { name: 'code_hash', primaryKeyConstraintName: 'recovery_codes_pkey' })
+  codeHash!: Buffer;
+}
+
+/** A passkey (WebAuthn Level 3) of an operator. */
+@Entity('passkeys')
+export class PasskeyEntity {
+  /** The id of the credential, base64url. */
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'passkeys_pkey' })
+  id!: string;
+
+  @Column('uuid', { name: 'operator_id' })
+  @Index('passkeys_operator_id_idx')
+  @ForeignKey(() => OperatorEntity, { name: 'passkeys_operator_id_fkey', onDelete: 'CASCADE' })
+  operatorId!: string;
+
+  @Column('text')
+  name!: string;
+
+  /** COSE. */
+  @Column('bytea', { name: 'public_key' })
+  publicKey!: Buffer;
+
+  /** Uses that the authenticator has counted; 0 where it does not count. */
+  @Column('bigint')
+  counter!: string;
+
+  @Column('text', { array: true })
+  transports!: string[];
+
+  @Column({ ...time, name: 'created_at', default: () => 'now()' })
+  createdAt!: Date;
+
+  @Column({ ...time, name: 'last_used_at', nullable: true })
+  lastUsedAt!: Date | null;
+}
+
+/** A challenge that an authenticator may answer once, as SHA-256. */
+@Entity('challenges')
+export class ChallengeEntity {
+  @PrimaryColumn('bytea', { name: 'challenge_hash', primaryKeyConstraintName: 'challenges_pkey' })
+  challengeHash!: Buffer;
+
+  /** Null: for a sign-in, before the operator is known. */
+  @Column('uuid', { name: 'operator_id', nullable: true })
+  @Index('challenges_operator_id_idx')
+  @ForeignKey(() => OperatorEntity, { name: 'challenges_operator_id_fkey', onDelete: 'CASCADE' })
+  operatorId!: string | null;
+
+  @Column({ ...time, name: 'ends_at' })
+  @Index('challenges_ends_at_idx')
+  endsAt!: Date;
+}

@@ -18,6 +18,7 @@ export interface OperatorRow {
   readonly isOwner: boolean;
   readonly isDisabled: boolean;
   readonly hasPassword: boolean;
+  readonly hasSecondFactor: boolean;
   readonly language: string | null;
   readonly timeZone: string | null;
   readonly theme: string;
@@ -47,6 +48,11 @@ export function lockedUntil(times: readonly Date[], limit: number, now: Date): D
 export function provenUntil(provenAt: Date | null, now: Date): Date | undefined {
   if (provenAt === null || provenAt.getTime() + PROOF_MS <= now.getTime()) return undefined;
   return new Date(provenAt.getTime() + PROOF_MS);
+}
+
+/** Whether the operator may change so much that a password alone is too little. */
+export function hasPowers({ isOwner, grants }: Pick<OperatorRow, 'grants' | 'isOwner'>): boolean {
+  return isOwner || grants.some(({ role }) => role === 'developer');
 }
 
 /** Grants as they are compared and stored: one for each application, in the order of the ids. */

@@ -4,11 +4,12 @@ import { type Queryable, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import { ConsoleDatabase } from '../console.database.js';
 import type { OperatorRow } from './operator.rules.js';
+import { HAS_FACTOR } from './second-factors.repository.js';
 
 /** An operator with the grants, as columns. */
 export const OPERATOR_COLUMNS = `
   o.id, o.name, o.address, o.is_owner AS "isOwner", o.is_disabled AS "isDisabled",
-  o.password_hash IS NOT NULL AS "hasPassword", o.language, o.time_zone AS "timeZone", o.theme,
+  o.password_hash IS NOT NULL AS "hasPassword", ${HAS_FACTOR('o.id')} AS "hasSecondFactor", o.language, o.time_zone AS "timeZone", o.theme,
   o.created_at AS "createdAt", o.last_seen_at AS "lastSeenAt",
   COALESCE((SELECT jsonb_agg(jsonb_build_object('appId', g.app_id, 'role', g.role) ORDER BY g.app_id)
               FROM console.grants g WHERE g.operator_id = o.id), '[]') AS grants`;
@@ -56,13 +57,26 @@ export class OperatorsRepository {
   }
 
   /** The columns that a sign-in compares; undefined where no active operator has the address. */
-  async credentials(address: string): Promise<{ id: string; passwordHash: string } | undefined> {
-    const [row] = await this.database.query<{ id: string; passwordHash: string }>(
-      `SELECT id, password_hash AS "passwordHash" FROM console.operators
-        WHERE address = $1 AND password_hash IS NOT NULL AND NOT is_disabled`,
+  async credentials(
+    address: string,
+  ): Promise<{ id: string; passwordHash: string; hasSecondFactor: boolean } | undefined> {
+    const [row] = await this.database.query<{ id: string; passwordHash: string; hasSecondFactor: boolean }>(
+      `SELECT o.id, o.password_hash AS "passwordHash", ${HAS_FACTOR('o.id')} AS "hasSecondFactor"
+         FROM console.operators o WHERE o.address = $1 AND o.password_hash IS NOT NULL AND NOT o.is_disabled`,
       [addressKey(address)],
     );
     return row;
+  }
+
+  /** The stored hash of the password of an active operator. @throws AppError NOT_FOUND */
+  async passwordHash(id: string): Promise<string> {
+    const [row] = await this.database.query<{ passwordHash: string }>(
+      `SELECT password_hash AS "passwordHash" FROM console.operators
+        WHERE id = $1 AND password_hash IS NOT NULL AND NOT is_disabled`,
+      [id],
+    );
+    if (row === undefined) throw appError('NOT_FOUND', { message: 'There is no such operator.' });
+    return row.passwordHash;
   }
 
   /** The name of the operator with an address. */

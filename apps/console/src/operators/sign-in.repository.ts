@@ -4,7 +4,7 @@ import { violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { ConsoleDatabase } from '../console.database.js';
-import { ATTEMPT_WINDOW_MS, type OperatorRow } from './operator.rules.js';
+import { ATTEMPT_WINDOW_MS, hasPowers, type OperatorRow } from './operator.rules.js';
 import { addressKey, OPERATOR_COLUMNS } from './operators.repository.js';
 
 /** A session is marked as used at most once within this time. */
@@ -23,6 +23,8 @@ export interface SessionRow extends OperatorRow {
   /** The end without further use, or in any case. */
   readonly endsAt: Date;
   readonly provenAt: Date | null;
+  /** The role needs a second factor, and the operator has none. */
+  readonly needsSecondFactor: boolean;
 }
 
 export type LinkKind = 'invitation' | 'recovery' | 'setUp';
@@ -39,13 +41,15 @@ interface LinkRow {
 export class SignInRepository {
   readonly #idle: string;
   readonly #total: string;
+  readonly #needsFactor: boolean;
 
   constructor(
     private readonly database: ConsoleDatabase,
-    @Inject(CONSOLE_CONFIG) { sessionIdleSeconds, sessionSeconds }: ConsoleConfig,
+    @Inject(CONSOLE_CONFIG) { secondFactor, sessionIdleSeconds, sessionSeconds }: ConsoleConfig,
   ) {
     this.#idle = `${sessionIdleSeconds} seconds`;
     this.#total = `${sessionSeconds} seconds`;
+    this.#needsFactor = secondFactor === 'required';
   }
 
   /**
@@ -66,7 +70,7 @@ export class SignInRepository {
 
   /** The session of a token with its operator; undefined where it has ended. A use prolongs it. */
   async findSession(token: string): Promise<SessionRow | undefined> {
-    const [row] = await this.database.query<SessionRow>(
+    const [row] = await this.database.query<Omit<SessionRow, 'needsSecondFactor'>>(
       `WITH used AS (
          UPDATE console.sessions SET used_at = now()
           WHERE token_hash = $1 AND used_at < now() - interval '${MARK_USED_SECONDS} seconds'
@@ -78,7 +82,8 @@ export class SignInRepository {
           AND s.password_tag = sha256(convert_to(o.password_hash, 'UTF8'))`,
       [hashOf(token), this.#idle],
     );
-    return row;
+    if (row === undefined) return undefined;
+    return { ...row, needsSecondFactor: this.#needsFactor && !row.hasSecondFactor && hasPowers(row) };
   }
 
   /** Records a proof of identity. The session gets a new token, so that a token stolen before has no proof. */
@@ -202,14 +207,20 @@ export class SignInRepository {
     return onlyId(rows);
   }
 
-  /** Sets the password of the operator whom the link is for, and ends all sessions, in one statement. @throws AppError LINK_EXPIRED */
+  /**
+   * Sets the password of the operator whom the link is for, ends all sessions and removes the second factors, in one statement.
+   * @throws AppError LINK_EXPIRED
+   */
   async useLink(token: string, passwordHash: string, name: string | undefined): Promise<string> {
     const rows = await this.database.query<{ id: string }>(
       `WITH used AS (
          UPDATE console.links SET used_at = now()
           WHERE token_hash = $1 AND kind IN ('invitation', 'recovery') AND used_at IS NULL AND ends_at > now()
           RETURNING operator_id),
-       ended AS (DELETE FROM console.sessions WHERE operator_id IN (SELECT operator_id FROM used))
+       ended AS (DELETE FROM console.sessions WHERE operator_id IN (SELECT operator_id FROM used)),
+       codes AS (DELETE FROM console.one_time_codes WHERE operator_id IN (SELECT operator_id FROM used)),
+       recovery AS (DELETE FROM console.recovery_codes WHERE operator_id IN (SELECT operator_id FROM used)),
+       keys AS (DELETE FROM console.passkeys WHERE operator_id IN (SELECT operator_id FROM used))
        UPDATE console.operators SET password_hash = $2, name = COALESCE($3, name)
         WHERE id IN (SELECT operator_id FROM used) AND NOT is_disabled RETURNING id`,
       [hashOf(token), passwordHash, name],

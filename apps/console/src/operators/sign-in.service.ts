@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { clientNetworkOf } from '#admission';
 import { Clock } from '#bootstrap';
 import { type AppError, appError } from '#errors';
 import { PasswordHasher } from '#security/passwords';
-import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import {
   ATTEMPT_WINDOW_MS,
   lockedUntil,
@@ -13,6 +12,8 @@ import {
   MAX_ATTEMPTS_PER_NETWORK,
 } from './operator.rules.js';
 import { addressKey, OperatorsRepository } from './operators.repository.js';
+import { PublicUrl } from './public-url.js';
+import { SecondFactors } from './second-factors.js';
 import { type LinkKind, SignInRepository } from './sign-in.repository.js';
 
 const HOUR_SECONDS = 3_600;
@@ -30,36 +31,16 @@ export interface Link {
   readonly endsAt: string;
 }
 
-/** An operator whose password was right. `passwordHash`: the stored hash at that time. */
+/** An operator whose identity was proven. `passwordHash`: the stored hash at that time. */
 export interface CheckedOperator {
   readonly id: string;
   readonly passwordHash: string;
 }
 
-/** The public origin of the console; known once the server listens. */
-@Injectable()
-export class PublicUrl {
-  #port = 0;
-
-  constructor(@Inject(CONSOLE_CONFIG) private readonly config: ConsoleConfig) {}
-
-  listensOn(port: number): void {
-    this.#port = port;
-  }
-
-  get origin(): string {
-    return this.config.url ?? `http://localhost:${this.#port}`;
-  }
-
-  /** The origins whose pages may call the API. */
-  get origins(): readonly string[] {
-    const local = ['localhost', '127.0.0.1'].map((host) => `http://${host}:${this.#port}`);
-    return this.config.isDevelopment ? [this.origin, ...local] : [this.origin];
-  }
-
-  get isEncrypted(): boolean {
-    return this.origin.startsWith('https:');
-  }
+/** A password, and the code of a second factor where the operator has one. */
+interface GivenProof {
+  readonly password: string;
+  readonly code?: string | undefined;
 }
 
 /** Checks passwords under the limits of attempts, and makes sessions and links. */
@@ -68,37 +49,48 @@ export class SignInService {
   constructor(
     private readonly operators: OperatorsRepository,
     private readonly repository: SignInRepository,
+    private readonly factors: SecondFactors,
     private readonly hasher: PasswordHasher,
     private readonly url: PublicUrl,
     private readonly clock: Clock,
   ) {}
 
   /**
-   * Checks a password. Unknown addresses cost and answer like known ones.
+   * Checks a password, and the code where the operator has a second factor. Unknown addresses cost and answer like known ones. Attempts are
+   * forgotten once both were right: a thief of the password cannot guess codes without limit.
    * @returns the operator with the hash that was compared
-   * @throws AppError PASSWORD_MISMATCH, or TOO_MANY_REQUESTS with the seconds until the next attempt
+   * @throws AppError PASSWORD_MISMATCH, SECOND_FACTOR_REQUIRED, SECOND_FACTOR_MISMATCH, or TOO_MANY_REQUESTS with the seconds until the
+   *   next attempt
    */
-  async checkPassword(address: string, password: string, clientAddress: string): Promise<CheckedOperator> {
-    const ofNetwork = await this.reserve(`network:${clientNetworkOf(clientAddress)}`, MAX_ATTEMPTS_PER_NETWORK);
-    const ofAddress = await this.reserve(attemptKey(address), MAX_ATTEMPTS_PER_ADDRESS);
-    const known = await this.compare(address, password);
-    await this.repository.forgetAttempts(ofAddress.key);
-    await this.repository.giveBackAttempt(ofNetwork.key, ofNetwork.place);
+  async checkSignIn(address: string, given: GivenProof, clientAddress: string): Promise<CheckedOperator> {
+    const places = [
+      await this.reserve(`network:${clientNetworkOf(clientAddress)}`, MAX_ATTEMPTS_PER_NETWORK),
+      await this.reserve(attemptKey(address), MAX_ATTEMPTS_PER_ADDRESS),
+    ];
+    const known = await this.check(address, given, places);
+    await this.repository.forgetAttempts(attemptKey(address));
+    await this.giveBack(places);
     return known;
   }
 
   /**
-   * Checks the password of a signed-in operator. Only attempts of the session count: attempts of others at the address must not keep the
-   * operator from a proof of identity. @returns and throws as `checkPassword`
+   * Checks the password of a signed-in operator, and the code. Only attempts of the session count: attempts of others at the address must
+   * not keep the operator from a proof of identity. @returns and throws as `checkSignIn`
    */
-  async checkOwnPassword(
+  async checkOwn(
     { address, sessionId }: { readonly address: string; readonly sessionId: string },
-    password: string,
+    given: GivenProof,
   ): Promise<CheckedOperator> {
-    const { key } = await this.reserve(`session:${sessionId}`, MAX_ATTEMPTS_PER_ADDRESS);
-    const known = await this.compare(address, password);
-    await this.repository.forgetAttempts(key);
+    const place = await this.reserve(`session:${sessionId}`, MAX_ATTEMPTS_PER_ADDRESS);
+    const known = await this.check(address, given, [place]);
+    await this.repository.forgetAttempts(place.key);
     return known;
+  }
+
+  /** A sign-in by a passkey, which proves two factors. @throws AppError SECOND_FACTOR_MISMATCH */
+  async checkPasskey(response: object): Promise<CheckedOperator> {
+    const id = await this.factors.checkPasskey(null, response);
+    return { id, passwordHash: await this.operators.passwordHash(id) };
   }
 
   /**
@@ -135,7 +127,22 @@ export class SignInService {
     );
   }
 
-  private async compare(address: string, password: string): Promise<CheckedOperator> {
+  private async check(address: string, { password, code }: GivenProof, places: readonly Place[]) {
+    const known = await this.compare(address, password);
+    if (!known.hasSecondFactor) return known;
+    if (code === undefined) {
+      await this.giveBack(places);
+      throw appError('SECOND_FACTOR_REQUIRED');
+    }
+    if (!(await this.factors.useCode(known.id, code))) throw appError('SECOND_FACTOR_MISMATCH');
+    return known;
+  }
+
+  private async giveBack(places: readonly Place[]): Promise<void> {
+    for (const { key, place } of places) await this.repository.giveBackAttempt(key, place);
+  }
+
+  private async compare(address: string, password: string): Promise<CheckedOperator & { hasSecondFactor: boolean }> {
     const known = await this.operators.credentials(address);
     const isRight =
       known === undefined
@@ -145,7 +152,7 @@ export class SignInService {
     throw appError('PASSWORD_MISMATCH', { message: 'The address and the password do not match.' });
   }
 
-  private async reserve(key: string, limit: number): Promise<{ key: string; place: string }> {
+  private async reserve(key: string, limit: number): Promise<Place> {
     const place = await this.repository.reserveAttempt(key, limit);
     if (place === undefined) throw await this.refusal(key, limit);
     return { key, place };
@@ -160,6 +167,12 @@ export class SignInService {
       retryAfterSeconds: Math.max(1, Math.ceil((until.getTime() - now.getTime()) / 1_000)),
     });
   }
+}
+
+/** A place that an attempt has taken. */
+interface Place {
+  readonly key: string;
+  readonly place: string;
 }
 
 /** A hash: operators sometimes type a password into the field of the address. */

@@ -26,6 +26,9 @@ export interface SignedIn {
   readonly endsAt: Date;
   /** Until when the last proof of identity counts; undefined where none counts. */
   readonly provenUntil: Date | undefined;
+  readonly hasSecondFactor: boolean;
+  /** The role needs a second factor, and the operator has none. */
+  readonly needsSecondFactor: boolean;
 }
 
 /** The part of an audit entry that the handler adds to the request. */
