@@ -119,12 +119,10 @@ function apiOf(url) {
       const deadline = performance.now() + TIMEOUT_MS;
       while (performance.now() < deadline) {
         const { vendors = {} } = await ask(`/1.1/notifications/${objectId}`);
-        const isSettled = ([vendor, devices]) => vendors[vendor]?.targeted === devices && vendors[vendor].waiting === 0;
-        if (Object.entries(counts).every(isSettled)) {
-          for (const [vendor, devices] of Object.entries(counts))
-            if (vendors[vendor].accepted !== devices)
-              throw new Error(`${vendor} has not accepted all of ${devices}: ${JSON.stringify(vendors[vendor])}`);
-          return;
+        const entries = Object.entries(counts).map(([vendor, devices]) => ({ devices, ...vendors[vendor] }));
+        if (entries.every(({ devices, targeted, waiting }) => targeted === devices && waiting === 0)) {
+          if (entries.every(({ devices, accepted }) => accepted === devices)) return;
+          throw new Error(`not all devices were accepted: ${JSON.stringify(vendors)}`);
         }
         await sleep(POLL_MS);
       }

@@ -226,7 +226,7 @@ describe('where a second factor is required', () => {
     expect((await first.call(consoleApi.getSession)).body).toMatchObject({ needsSecondFactor: false });
     expect((await first.call(consoleApi.listOperators)).status).toBe(200);
     const removal = await first.call(consoleApi.removePasskey, { params: { passkeyId: passkey.id } });
-    expect(nameOf(removal)).toEqual([400, 'NO_EFFECT']);
+    expect(nameOf(removal)).toEqual([403, 'SECOND_FACTOR_MISSING']);
     const developer = await required.withRole(first, 'developer', 'shop');
     expect((await developer.call(consoleApi.getSession)).body).toMatchObject({ needsSecondFactor: true });
     const viewer = await required.withRole(first, 'viewer', 'shop');

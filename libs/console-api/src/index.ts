@@ -3,12 +3,14 @@ import { applicationsApi } from './applications.api.js';
 import { credentialsApi } from './credentials.api.js';
 import { healthApi } from './health.api.js';
 import { messagesApi } from './messages.api.js';
+import { operatorsApi } from './operators.api.js';
 import { pushesApi } from './pushes.api.js';
 import { usersApi } from './users.api.js';
 
 /** All routes of the console's API by name. The name is the action of an audit entry. */
 export const consoleApi = {
   ...accessApi,
+  ...operatorsApi,
   ...applicationsApi,
   ...credentialsApi,
   ...usersApi,
@@ -22,6 +24,7 @@ export * from './applications.api.js';
 export * from './credentials.api.js';
 export * from './health.api.js';
 export * from './messages.api.js';
+export * from './operators.api.js';
 export * from './permissions.js';
 export * from './pushes.api.js';
 export * from './route.js';

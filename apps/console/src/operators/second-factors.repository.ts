@@ -150,7 +150,7 @@ export class SecondFactorsRepository {
   /**
    * Removes the one-time codes, or a passkey.
    * @param keepsOne whether one factor has to remain
-   * @throws AppError NOT_FOUND, or NO_EFFECT for the last one
+   * @throws AppError NOT_FOUND, or SECOND_FACTOR_MISSING for the last one
    */
   async remove(operatorId: string, which: { readonly passkeyId?: string }, keepsOne: boolean): Promise<void> {
     await this.database.transaction(async (tx) => {
@@ -166,7 +166,8 @@ export class SecondFactorsRepository {
       if (removed.length === 0) throw appError('NOT_FOUND', { message: 'There is no such second factor.' });
       const left = await tx.query(`SELECT 1 WHERE ${HAS_FACTOR('$1::uuid')}`, [operatorId]);
       if (left.length > 0) return;
-      if (keepsOne) throw appError('NO_EFFECT', { message: 'One second factor stays. Add another one first.' });
+      if (keepsOne)
+        throw appError('SECOND_FACTOR_MISSING', { message: 'One second factor stays. Add another one first.' });
       await tx.query('DELETE FROM console.recovery_codes WHERE operator_id = $1', [operatorId]);
     });
   }

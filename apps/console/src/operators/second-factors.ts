@@ -91,7 +91,7 @@ export class SecondFactors {
     return codes;
   }
 
-  /** @throws AppError NOT_FOUND, or NO_EFFECT for the last factor of an operator who needs one */
+  /** @throws AppError NOT_FOUND, or SECOND_FACTOR_MISSING for the last factor of an operator who needs one */
   remove(operatorId: string, which: { readonly passkeyId?: string }): Promise<void> {
     return this.repository.remove(operatorId, which, this.config.secondFactor === 'required');
   }
@@ -145,9 +145,9 @@ export class SecondFactors {
    */
   async checkPasskey(operatorId: string | null, response: object): Promise<string> {
     const given = response as AuthenticationResponseJSON;
-    const passkey = await this.repository.passkey(String(given.id));
-    if (passkey === undefined || passkey.operatorId !== (operatorId ?? passkey.operatorId))
-      throw appError('SECOND_FACTOR_MISMATCH');
+    const passkey = typeof given.id === 'string' ? await this.repository.passkey(given.id) : undefined;
+    if (passkey === undefined) throw appError('SECOND_FACTOR_MISMATCH');
+    if (operatorId !== null && passkey.operatorId !== operatorId) throw appError('SECOND_FACTOR_MISMATCH');
     const { authenticationInfo } = await verified(
       verifyAuthenticationResponse({
         response: given,

@@ -38,9 +38,11 @@ const frame = createRoute({
   id: 'frame',
   component: Frame,
   beforeLoad: async ({ context, location }) => {
-    const { operator } = await context.queries.query({ ...sessionQuery, staleTime: 'static' });
-    // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way
+    const { operator, needsSecondFactor } = await context.queries.query({ ...sessionQuery, staleTime: 'static' });
+    /* eslint-disable @typescript-eslint/only-throw-error -- the router's own way */
     if (operator === null) throw redirect({ to: '/sign-in', search: { to: location.href } });
+    if (needsSecondFactor && location.pathname !== '/profile') throw redirect({ to: '/profile' });
+    /* eslint-enable @typescript-eslint/only-throw-error -- as before */
   },
 });
 

@@ -45,7 +45,7 @@ interface AnyInput {
 
 const GATES: Readonly<Record<string, Gate | undefined>> = { SESSION_REQUIRED: 'signIn', PROOF_REQUIRED: 'proof' };
 /** Routes whose own answers say that a password is wrong. */
-const WITHOUT_GATE = new Set(['/sign-in', '/proof', '/session', '/me/password']);
+const WITHOUT_GATE = new Set(['/sign-in', '/sign-in/passkey', '/proof', '/session', '/me/password']);
 
 /**
  * Calls a route of the console. Where the session is over or a proof of identity is needed, a dialog asks the operator, and the call

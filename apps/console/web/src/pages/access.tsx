@@ -5,7 +5,9 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply, type Session } from '#console-api';
 import { call } from '../api/call';
+import { signInByPasskey } from '../api/passkeys';
 import { sessionQuery } from '../api/queries';
+import { asksForCode, CodeField } from '../parts/code-field';
 import { Icon } from '../parts/icon';
 import { Answer, Failure } from '../parts/panel';
 import { LookItems } from '../shell/operator-menu';
@@ -64,20 +66,30 @@ interface AccessFormProps {
   readonly children: ReactNode;
   /** @returns false where a field is wrong */
   readonly isValid?: () => boolean;
+  /** @returns whether the form itself goes on after the failure */
+  readonly handles?: (failure: Error) => boolean;
+  /** Another way, beside the form. */
+  readonly other?: { readonly text: string; readonly submit: () => Promise<Session> };
 }
 
-function AccessForm({ button, submit, children, isValid = () => true }: AccessFormProps): ReactNode {
+function AccessForm({
+  button,
+  submit,
+  children,
+  isValid = () => true,
+  handles = () => false,
+  other,
+}: AccessFormProps): ReactNode {
   const enter = useEnter();
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
-  const send = async () => {
-    if (!isValid()) return;
+  const send = async (act: () => Promise<Session>) => {
     setBusy(true);
     setError(undefined);
     try {
-      await enter(await submit());
+      await enter(await act());
     } catch (failure) {
-      setError(failure as Error);
+      if (!handles(failure as Error)) setError(failure as Error);
       setBusy(false);
     }
   };
@@ -86,7 +98,7 @@ function AccessForm({ button, submit, children, isValid = () => true }: AccessFo
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        void send();
+        if (isValid()) void send(submit);
       }}
     >
       <Stack gap="sm">
@@ -95,6 +107,11 @@ function AccessForm({ button, submit, children, isValid = () => true }: AccessFo
         <Button type="submit" size="sm" mt="xs" loading={isBusy}>
           {button}
         </Button>
+        {other !== undefined && (
+          <Button variant="default" size="sm" disabled={isBusy} onClick={() => void send(other.submit)}>
+            {other.text}
+          </Button>
+        )}
       </Stack>
     </form>
   );
@@ -104,13 +121,19 @@ function AccessForm({ button, submit, children, isValid = () => true }: AccessFo
 export function SignInPage(): ReactNode {
   const t = useTexts();
   const { data: session } = useQuery(sessionQuery);
+  const [needsCode, setNeedsCode] = useState(false);
   const form = useForm({
-    initialValues: { address: '', password: '' },
+    initialValues: { address: '', password: '', code: '' },
     validate: {
       address: (value) => (value.includes('@') ? null : t.access.addressWanted),
       password: (value) => (value === '' ? t.access.passwordWanted : null),
+      code: (value) => (needsCode && value === '' ? t.factors.codeWanted : null),
     },
   });
+  const submit = () => {
+    const { code, ...body } = form.getValues();
+    return call(consoleApi.signIn, { body: code === '' ? body : { ...body, code } });
+  };
   return (
     <AccessPage title={t.access.signIn}>
       {session?.isSetUp === false && (
@@ -121,7 +144,13 @@ export function SignInPage(): ReactNode {
       <AccessForm
         button={t.access.signIn}
         isValid={() => !form.validate().hasErrors}
-        submit={() => call(consoleApi.signIn, { body: form.getValues() })}
+        submit={submit}
+        handles={(failure) => {
+          const isAsked = asksForCode(failure);
+          setNeedsCode(needsCode || isAsked);
+          return isAsked;
+        }}
+        other={{ text: t.factors.usePasskey, submit: signInByPasskey }}
       >
         <TextInput
           label={t.access.address}
@@ -136,6 +165,7 @@ export function SignInPage(): ReactNode {
           visibilityToggleButtonProps={{ 'aria-label': t.access.showPassword }}
           {...form.getInputProps('password')}
         />
+        {needsCode && <CodeField {...form.getInputProps('code')} />}
       </AccessForm>
     </AccessPage>
   );

@@ -1,14 +1,16 @@
 import { Badge, Button, Group, NativeSelect, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useQueryClient } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { consoleApi } from '#console-api';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
+import { asksForCode, CodeField } from '../parts/code-field';
 import { useNotices } from '../parts/dialogs';
 import { Answer, Failure, Page, Panel } from '../parts/panel';
 import { When } from '../parts/when';
 import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
+import { SecondFactorsPanel } from './second-factors';
 
 const MIN_PASSWORD_LENGTH = 12;
 
@@ -18,6 +20,7 @@ export function ProfilePage(): ReactNode {
   return (
     <Page title={t.pages.profile}>
       {operator !== null && <OwnFields name={operator.name} zone={operator.timeZone} address={operator.address} />}
+      <SecondFactorsPanel />
       <PasswordPanel />
       <Sessions />
       <Panel title={t.profile.keys}>
@@ -90,22 +93,27 @@ function PasswordPanel(): ReactNode {
   const queries = useQueryClient();
   const notices = useNotices();
   const change = useAct(consoleApi.changeMyPassword);
+  const [needsCode, setNeedsCode] = useState(false);
   const form = useForm({
-    initialValues: { oldPassword: '', newPassword: '' },
+    initialValues: { oldPassword: '', newPassword: '', code: '' },
     validate: {
       oldPassword: (value) => (value === '' ? t.access.passwordWanted : null),
       newPassword: (value) =>
         value.length < MIN_PASSWORD_LENGTH ? t.access.passwordTooShort(MIN_PASSWORD_LENGTH) : null,
     },
   });
-  const submit = form.onSubmit((body) => {
+  const submit = form.onSubmit(({ code, ...body }) => {
     change.mutate(
-      { body },
+      { body: code === '' ? body : { ...body, code } },
       {
         onSuccess: (session) => {
           queries.setQueryData(sessionQuery.queryKey, session);
           form.reset();
+          setNeedsCode(false);
           notices.done(t.profile.passwordChanged);
+        },
+        onError: (failure) => {
+          if (asksForCode(failure)) setNeedsCode(true);
         },
       },
     );
@@ -128,7 +136,8 @@ function PasswordPanel(): ReactNode {
             {...toggle}
             {...form.getInputProps('newPassword')}
           />
-          {change.error !== null && <Failure error={change.error} />}
+          {needsCode && <CodeField {...form.getInputProps('code')} />}
+          {change.error !== null && !asksForCode(change.error) && <Failure error={change.error} />}
           <Group>
             <Button type="submit" variant="default" loading={change.isPending}>
               {t.profile.changePassword}

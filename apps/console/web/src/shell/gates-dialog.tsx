@@ -1,10 +1,12 @@
 import { Button, Group, Modal, PasswordInput, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, type SubmitEvent, useEffect, useState } from 'react';
-import { consoleApi } from '#console-api';
+import { consoleApi, type Session } from '#console-api';
 import { call } from '../api/call';
 import { type Gate, setGateDialog } from '../api/gates';
+import { proveByPasskey, signInByPasskey } from '../api/passkeys';
 import { sessionQuery } from '../api/queries';
+import { asksForCode, CodeField } from '../parts/code-field';
 import { Failure } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 
@@ -39,25 +41,32 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
   const t = useTexts();
   const queries = useQueryClient();
   const [password, setPassword] = useState('');
+  const [code, setCode] = useState<string>();
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
   const [address] = useState(
     () => queries.getQueryData<{ operator: { address: string } | null }>(sessionQuery.queryKey)?.operator?.address,
   );
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
+  const pass = async (act: () => Promise<Session>) => {
     setBusy(true);
+    setError(undefined);
     try {
-      const session =
-        gate === 'proof'
-          ? await call(consoleApi.prove, { body: { password } })
-          : await call(consoleApi.signIn, { body: { address: address ?? '', password } });
-      queries.setQueryData(sessionQuery.queryKey, session);
+      queries.setQueryData(sessionQuery.queryKey, await act());
       answer(true);
     } catch (failure) {
-      setError(failure as Error);
+      if (asksForCode(failure as Error)) setCode('');
+      else setError(failure as Error);
       setBusy(false);
     }
+  };
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const given = code === undefined ? { password } : { password, code };
+    void pass(() =>
+      gate === 'proof'
+        ? call(consoleApi.prove, { body: given })
+        : call(consoleApi.signIn, { body: { address: address ?? '', ...given } }),
+    );
   };
   return (
     <Modal
@@ -68,7 +77,7 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
       title={gate === 'proof' ? t.gates.proof : t.gates.signIn}
       closeButtonProps={{ 'aria-label': t.acts.close }}
     >
-      <form onSubmit={(event) => void submit(event)}>
+      <form onSubmit={submit}>
         <Stack gap="md">
           <Text size="sm">{gate === 'proof' ? t.gates.proofSays : t.gates.signInSays}</Text>
           <input type="text" autoComplete="username" value={address ?? ''} readOnly hidden />
@@ -83,8 +92,24 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
             required
             data-autofocus
           />
+          {code !== undefined && (
+            <CodeField
+              value={code}
+              onChange={(event) => {
+                setCode(event.currentTarget.value);
+              }}
+              required
+            />
+          )}
           {error !== undefined && <Failure error={error} />}
           <Group justify="flex-end">
+            <Button
+              variant="default"
+              disabled={isBusy}
+              onClick={() => void pass(gate === 'proof' ? proveByPasskey : signInByPasskey)}
+            >
+              {t.factors.usePasskey}
+            </Button>
             <Button
               variant="default"
               onClick={() => {

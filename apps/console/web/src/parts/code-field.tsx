@@ -1,0 +1,25 @@
+import { TextInput, type TextInputProps } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { CallError } from '../api/call';
+import { useTexts } from '../texts/texts';
+
+/** Whether the password was right, and a code is needed as well. */
+export function asksForCode(error: Error): boolean {
+  return error instanceof CallError && error.name === 'SECOND_FACTOR_REQUIRED';
+}
+
+/** A field for a one-time code or a recovery code. */
+export function CodeField(props: TextInputProps): ReactNode {
+  const t = useTexts();
+  return (
+    <TextInput
+      label={t.factors.code}
+      description={t.factors.codeSays}
+      autoComplete="one-time-code"
+      spellCheck={false}
+      autoFocus
+      data-autofocus
+      {...props}
+    />
+  );
+}

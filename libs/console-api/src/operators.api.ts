@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { grant, operatorAddress, operatorId, operatorName } from './access.api.js';
+import { count, cursor, limit, pageOf, route, time } from './route.js';
+
+const grants = z
+  .array(grant)
+  .max(500)
+  .refine((list) => new Set(list.map(({ appId }) => appId)).size === list.length, 'must name an application once');
+
+/** `invited`: the operator has not used the invitation yet. `disabled`: cannot sign in. */
+export const OPERATOR_STATES = ['active', 'invited', 'disabled'] as const;
+
+const operator = z.object({
+  id: operatorId,
+  name: z.string(),
+  address: z.string(),
+  isOwner: z.boolean(),
+  state: z.enum(OPERATOR_STATES),
+  hasSecondFactor: z.boolean(),
+  grants: z.array(grant),
+  createdAt: time,
+  lastSeenAt: time.nullable(),
+  /** End of a lock after wrong passwords. */
+  lockedUntil: time.nullable(),
+});
+
+export type Operator = z.output<typeof operator>;
+
+const oneOperator = z.object({ operator });
+/** A link that is shown once, to be handed over; it works once. */
+const link = z.object({ url: z.string(), endsAt: time });
+const ofOperator = z.object({ operatorId });
+
+/**
+ * `begun`: under way. `refused`: an error with status 4xx. `failed`: another error. `unknown`: the process ended before it stored an
+ * outcome, or the answer of a service did not arrive.
+ */
+export const AUDIT_OUTCOMES = ['begun', 'done', 'refused', 'failed', 'unknown'] as const;
+
+export const auditEntry = z.object({
+  id: z.uuid(),
+  begunAt: time,
+  endedAt: time.nullable(),
+  /** Null: an act without an operator, such as a wrong sign-in. */
+  operatorId: operatorId.nullable(),
+  /** The operator's name at that time; for the command line the name of the system user. */
+  operatorName: z.string(),
+  way: z.enum(['console', 'cli']),
+  network: z.string().nullable(),
+  appId: z.string().nullable(),
+  /** The name of the route, such as `rotateKeys`. */
+  action: z.string(),
+  /** What the act changes, such as an object id. */
+  target: z.string().nullable(),
+  /** Fields of the request; secrets and passwords as `(changed)`. */
+  change: z.record(z.string(), z.unknown()),
+  /** The former values of changed fields, where the act has read them. */
+  before: z.record(z.string(), z.unknown()).nullable(),
+  outcome: z.enum(AUDIT_OUTCOMES),
+  errorName: z.string().nullable(),
+  requestId: z.string(),
+});
+
+export type AuditEntry = z.output<typeof auditEntry>;
+
+/** Operators, their grants, and the audit log. */
+export const operatorsApi = {
+  listOperators: route({
+    method: 'GET',
+    path: '/operators',
+    access: 'operators.write',
+    reply: z.object({ items: z.array(operator) }),
+  }),
+  /** Creates an operator without a password, and the link with which that operator sets one. Fails with EMAIL_TAKEN. */
+  inviteOperator: route({
+    method: 'POST',
+    path: '/operators',
+    access: 'operators.write',
+    needsProof: true,
+    body: z.strictObject({ name: operatorName, address: operatorAddress, isOwner: z.boolean().default(false), grants }),
+    reply: oneOperator.extend({ link }),
+  }),
+  /** A disabled operator's sessions end. Fails with NO_EFFECT for the last active owner. */
+  changeOperator: route({
+    method: 'PATCH',
+    path: '/operators/:operatorId',
+    access: 'operators.write',
+    needsProof: true,
+    params: ofOperator,
+    body: z.strictObject({ isOwner: z.boolean().optional(), isDisabled: z.boolean().optional() }),
+    reply: oneOperator,
+  }),
+  /** Replaces all grants of an operator. */
+  setGrants: route({
+    method: 'PUT',
+    path: '/operators/:operatorId/grants',
+    access: 'operators.write',
+    needsProof: true,
+    params: ofOperator,
+    body: z.strictObject({ grants }),
+    reply: oneOperator,
+  }),
+  endOperatorSessions: route({
+    method: 'POST',
+    path: '/operators/:operatorId/end-sessions',
+    access: 'operators.write',
+    params: ofOperator,
+    reply: z.object({ ended: count }),
+  }),
+  /** A new link: an invitation for an invited operator, else a recovery. Earlier links of the operator end. */
+  createOperatorLink: route({
+    method: 'POST',
+    path: '/operators/:operatorId/link',
+    access: 'operators.write',
+    needsProof: true,
+    params: ofOperator,
+    reply: z.object({ link }),
+  }),
+
+  /**
+   * Newest first. An owner sees all entries; a developer those of the applications of the grants, and own ones; other operators their own.
+   */
+  listAudit: route({
+    method: 'GET',
+    path: '/audit',
+    access: 'operator',
+    query: z.object({
+      operatorId: operatorId.optional(),
+      appId: z.string().max(64).optional(),
+      action: z.string().max(100).optional(),
+      target: z.string().max(300).optional(),
+      outcome: z.enum(AUDIT_OUTCOMES).optional(),
+      from: time.optional(),
+      to: time.optional(),
+      after: cursor.optional(),
+      limit,
+    }),
+    reply: pageOf(auditEntry),
+  }),
+};
