@@ -1,9 +1,8 @@
-import { createRequire } from 'node:module';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import {
+  accessibilityProblems,
   ApiClient,
   appClient,
   freePorts,
@@ -19,8 +18,6 @@ import {
 const PASSWORD = 'four words are enough';
 const ADA = 'ada@example.com';
 const BO = 'bo@example.com';
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 /** A folder for the pictures of README.md and docs/console.md; none are taken without it. */
 const PICTURES = process.env['CONSOLE_PICTURES'];
 
@@ -368,27 +365,7 @@ describe.each(LOOKS)('the pages in $colorScheme, $locale, $width px wide', ({ co
 
 async function expectAccessible(page: Page, name: string): Promise<void> {
   await heading(page, /./).waitFor();
-  await page.evaluate(AXE);
-  const found = await page.evaluate(async (tags) => {
-    const { axe } = globalThis as unknown as { axe: { run: (node: unknown, options: object) => Promise<Findings> } };
-    const { document, innerWidth } = globalThis as unknown as BrowserParts;
-    const { violations } = await axe.run(document, { runOnly: tags });
-    const tooWide = document.documentElement.scrollWidth - innerWidth;
-    return [
-      ...violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`),
-      ...(tooWide > 0 ? [`${tooWide} px too wide`] : []),
-    ];
-  }, WCAG);
-  expect(found, name).toEqual([]);
-}
-
-interface Findings {
-  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly target: string[] }[] }[];
-}
-/** Globals of the browser; the tests are compiled without its types. */
-interface BrowserParts {
-  readonly document: { readonly documentElement: { readonly scrollWidth: number } };
-  readonly innerWidth: number;
+  expect(await accessibilityProblems(page), name).toEqual([]);
 }
 
 async function picture(page: Page, name: string): Promise<void> {

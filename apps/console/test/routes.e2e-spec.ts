@@ -266,6 +266,7 @@ const SECRET_MEMBERS = new Set(['masterKey', 'forwardSecret', 'sessionToken', 'p
 
 /** Values for members whose form a schema states by an expression. */
 const SAMPLES: Readonly<Record<string, unknown>> = {
+  code: '123456',
   address: 'new@example.com',
   appId: OWN,
   className: '_User',

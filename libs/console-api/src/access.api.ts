@@ -223,7 +223,6 @@ export const accessApi = {
     method: 'POST',
     path: '/me/passkeys/options',
     access: 'operator',
-    isRead: true,
     needsProof: true,
     reply: z.object({ options: webAuthn }),
   }),

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
 import { browserProgram } from './test-run.js';
@@ -51,4 +53,32 @@ export function useBrowser(): (options?: BrowserContextOptions) => Promise<Visit
     if (browser === undefined) throw new Error('the browser is there once the tests run');
     return Visit.begin(browser, options);
   };
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+
+/** Violations of WCAG 2.2 A and AA that axe finds on the page, and the width by which it is too wide for its window. */
+export async function accessibilityProblems(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate(async (tags) => {
+    const { axe, document, innerWidth } = globalThis as unknown as AxePage;
+    const { violations } = await axe.run(document, { runOnly: tags });
+    const tooWide = document.documentElement.scrollWidth - innerWidth;
+    return [
+      ...violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`),
+      ...(tooWide > 0 ? [`${tooWide} px too wide`] : []),
+    ];
+  }, WCAG);
+}
+
+interface Findings {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly target: string[] }[] }[];
+}
+
+/** Globals of the browser; the tests are compiled without its types. */
+interface AxePage {
+  readonly axe: { readonly run: (node: unknown, options: object) => Promise<Findings> };
+  readonly document: { readonly documentElement: { readonly scrollWidth: number } };
+  readonly innerWidth: number;
 }

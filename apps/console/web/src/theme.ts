@@ -96,7 +96,8 @@ export const theme = createTheme({
     Alert: { defaultProps: { variant: 'light' } },
     Badge: { defaultProps: { variant: 'light', radius: 'sm', tt: 'none', fw: 500 } },
     InputBase: { defaultProps: { size: 'sm' } },
-    Modal: { defaultProps: { centered: true, radius: 'md' } },
+    // Its <header> would count as a second banner of the page.
+    Modal: { defaultProps: { centered: true, radius: 'md', attributes: { header: { role: 'presentation' } } } },
     Tooltip: { defaultProps: { withArrow: true, events: { hover: true, focus: true, touch: true } } },
   },
 });
