@@ -17,10 +17,11 @@ import { CreateFieldIndexes1796710000000 } from './migrations/1796710000000-crea
 import { ImportUsers1796720000000 } from './migrations/1796720000000-import-users.js';
 import { AddForwardSecret1796730000000 } from './migrations/1796730000000-add-forward-secret.js';
 import { SearchUsers1796780000000 } from './migrations/1796780000000-search-users.js';
+import { CountLogins1796795000000 } from './migrations/1796795000000-count-logins.js';
 import { SmsCodeEntity, SmsNumberlessGuessEntity } from './phone-numbers/sms-code.entity.js';
 import { RoleChildEntity, RoleEntity, RoleUserEntity } from './roles/role.entity.js';
 import { SecretRotationEntity } from './secrets/secret-rotation.entity.js';
-import { IdentityEntity, UserEntity } from './users/user.entity.js';
+import { DailyLoginsEntity, IdentityEntity, UserEntity } from './users/user.entity.js';
 
 export const ACCOUNTS_SCHEMA = 'accounts';
 
@@ -36,6 +37,7 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
       OldApplicationKeyEntity,
       UserEntity,
       IdentityEntity,
+      DailyLoginsEntity,
       RoleEntity,
       RoleUserEntity,
       RoleChildEntity,
@@ -64,6 +66,7 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
       ImportUsers1796720000000,
       AddForwardSecret1796730000000,
       SearchUsers1796780000000,
+      CountLogins1796795000000,
     ],
   };
 }

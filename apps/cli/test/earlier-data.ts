@@ -85,6 +85,7 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
     { table: 'role_users', values: { ...APP, role_id: CREW, user_id: ADA.id } },
     { table: 'role_children', values: { ...APP, role_id: CREW, child_id: CREW } },
     { table: 'lockouts', values: APP },
+    { table: 'daily_logins', values: { ...APP, day: '2026-11-22', logins: 3 } },
     { table: 'sms_codes', values: APP },
     { table: 'sms_numberless_guesses', values: APP },
     { table: 'sms_allowances', values: APP },

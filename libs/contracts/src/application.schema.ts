@@ -192,6 +192,9 @@ export const SECRET_SETTING_NAMES = Object.keys(secretSettings.shape) as SecretS
 /** The id of an application, as operators write it. */
 export const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
 
+/** Counts by day of UTC are asked for from this day on. The reply leaves days without anything out. */
+export const daysOfApp = z.object({ appId, from: z.iso.date() });
+
 /** A replaced key that is still valid for a limited time. */
 const oldKey = z.object({
   kind: z.enum(['app', 'master']),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { appId, languageTag, MAIL_KINDS } from './application.schema.js';
+import { appId, daysOfApp, languageTag, MAIL_KINDS } from './application.schema.js';
 import { rpc } from './message-kinds.js';
 
 /** `failed`: another attempt follows. `dead`: no attempt follows. `dropped`: the message was no longer needed. */
@@ -76,6 +76,14 @@ export const deliveriesRpc = {
       counts: z
         .object({ byStatus: z.partialRecord(z.enum(DELIVERY_STATUSES), z.number().int()), isExact: z.boolean() })
         .optional(),
+    }),
+  ),
+  /** By the day on which a message was queued. `dead`: refused for good. Fails with QUERY_TIMED_OUT after 3 seconds. */
+  countByDay: rpc(
+    'mail.countDeliveriesByDay',
+    daysOfApp,
+    z.object({
+      days: z.array(z.object({ day: z.iso.date(), sent: z.number().int().min(0), dead: z.number().int().min(0) })),
     }),
   ),
   /** Fails with NOT_FOUND. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { appId } from './application.schema.js';
+import { appId, daysOfApp } from './application.schema.js';
 import { caller } from './caller.schema.js';
 import { jsonObject } from './json.schema.js';
 import { directMessage, rpc } from './message-kinds.js';
@@ -227,6 +227,15 @@ export const pushOperationsRpc = {
         }),
       ),
     }),
+  ),
+  /**
+   * Messages by the day of their push, once for each device: those queued for it, and those that it has acknowledged. Messages of vendors'
+   * channels are in neither. Fails with QUERY_TIMED_OUT after 3 seconds.
+   */
+  countByDay: rpc(
+    'push-delivery.countPushesByDay',
+    daysOfApp,
+    z.object({ days: z.array(z.object({ day: z.iso.date(), queued: count, acknowledged: count })) }),
   ),
   /** Counts of an application's devices: installations and push targets per platform, and connected sockets. */
   devices: rpc(

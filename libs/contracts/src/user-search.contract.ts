@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { lockoutState } from './accounts.contract.js';
-import { appId } from './application.schema.js';
+import { appId, daysOfApp } from './application.schema.js';
 import { jsonObject } from './json.schema.js';
 import { rpc } from './message-kinds.js';
 import { objectId } from './objects.contract.js';
 import { platformKind, platformName, visibleUser } from './user.schema.js';
 
 /** Maximum number of users in one page of a search. */
-export const MAX_FOUND_USERS = 200;
+export const MAX_FOUND_USERS = 1_000;
 /** Up to this number the total of a search is exact. */
 export const MAX_EXACT_TOTAL = 10_000;
 /** An application with more users needs the search index for searches in the mode `contains`. */
@@ -33,6 +33,8 @@ const filters = z.object({
   /** Has an account on this platform. */
   platform: platformName.optional(),
   hasPassword: z.boolean().optional(),
+  /** Has one of these ids. */
+  ids: z.array(objectId).max(MAX_FOUND_USERS).optional(),
   /** Is locked out now. At most 1,000 locked users are considered, those whose lock ends first. */
   locked: z.literal(true).optional(),
   /** Inclusive. */
@@ -56,6 +58,8 @@ const foundUser = z.object({
   updatedAt: z.iso.datetime(),
   /** Null: not locked. */
   lockedUntil: z.iso.datetime().nullable(),
+  /** The application's own fields, where the request asks for them. */
+  fields: jsonObject.optional(),
 });
 
 export type FoundUser = z.output<typeof foundUser>;
@@ -92,6 +96,8 @@ export const userSearchRpc = {
       /** A condition as in queries of the API. */
       where: jsonObject.optional(),
       order: z.enum(ORDERS).default('newest'),
+      /** Add `fields`. The page ends early where the fields together exceed 8 MiB. */
+      withFields: z.boolean().optional(),
       /** `next` of the page before. */
       after: place.optional(),
       limit: z.number().int().min(1).max(MAX_FOUND_USERS),
@@ -139,6 +145,12 @@ export const userSearchRpc = {
       /** Users and names that are locked out now; exact below 1,000. */
       locked: boundedCount,
     }),
+  ),
+  /** `signUps` leaves deleted users out. `logins` is approximate: see `DailyCounts`. Fails with QUERY_TIMED_OUT after 3 seconds. */
+  countByDay: rpc(
+    'accounts.countByDay',
+    daysOfApp,
+    z.object({ days: z.array(z.object({ day: z.iso.date(), signUps: count, logins: count })) }),
   ),
   /** Of the index that searches in the mode `contains` use. */
   getIndex: rpc('accounts.getSearchIndex', ofApplication, searchIndex),

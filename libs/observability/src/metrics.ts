@@ -4,6 +4,7 @@ import { PushMetrics } from './push-metrics.js';
 const CHANNELS = ['mail', 'sms'];
 const JOBS = [
   'console-cleanup',
+  'daily-counts',
   'mail-cleanup',
   'push-cleanup',
   'device-queue-cleanup',
@@ -129,7 +130,7 @@ export class Metrics extends PushMetrics {
   readonly jobLastSuccess = this.gauge({
     name: 'gatepost_job_last_success_timestamp_seconds',
     help: 'Unix time at which this process last completed a round of a periodic job; 0 until the first one',
-    by: 'mail, push-delivery',
+    by: 'accounts, console, mail, push-delivery',
     labels: { name: JOBS },
   });
 

@@ -17,6 +17,7 @@ import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { newUsername } from '../random-ids.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
+import { DailyCounts } from '../users/daily-counts.js';
 import { IdentitiesRepository } from '../users/identities.repository.js';
 import { findOwner, isFirstProof, isLinkedAlready, keysOf, link, type Ownership } from '../users/identity.rules.js';
 import { SignUpService, type NewUserChanges } from '../users/sign-up.service.js';
@@ -54,6 +55,7 @@ export class IdentitiesController {
     private readonly applications: ApplicationsService,
     private readonly lockouts: LockoutService,
     private readonly sessions: SessionTokens,
+    private readonly counts: DailyCounts,
     private readonly clock: Clock,
   ) {}
 
@@ -87,7 +89,9 @@ export class IdentitiesController {
     try {
       if (owner === undefined) return { user: await this.signUp(caller, request), isNew: true };
       const user = await this.logIn(caller.appId, owner);
-      return user === undefined ? undefined : { user, isNew: false };
+      if (user === undefined) return undefined;
+      this.counts.countLogin(caller.appId);
+      return { user, isNew: false };
     } catch (error) {
       // A concurrent request has linked it since the lookup.
       if (error instanceof AppError && error.is('IDENTITY_TAKEN')) return undefined;

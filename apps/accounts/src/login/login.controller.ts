@@ -17,6 +17,7 @@ import { LockoutService } from '../lockout/lockout.service.js';
 import { DOORS, PasswordsService } from '../passwords/passwords.service.js';
 import { PhoneLoginService } from '../phone-numbers/phone-login.service.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
+import { DailyCounts } from '../users/daily-counts.js';
 import { UserWriter } from '../users/user-writer.js';
 import { assertMayLogIn, presentUser, type UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
@@ -39,15 +40,16 @@ export class LoginController {
     private readonly sessions: SessionTokens,
     private readonly byCode: PhoneLoginService,
     private readonly lockouts: LockoutService,
+    private readonly counts: DailyCounts,
   ) {}
 
   /** POST /1.1/login, by a password or by a code. */
   @RpcHandler(accountsRpc.logIn)
   async logIn({ caller, credentials }: RpcData<Accounts['logIn']>): Promise<RpcReply<Accounts['logIn']>> {
     const byCode = isLoginByCode(credentials);
-    return {
-      user: await (byCode ? this.byCode.logIn(caller, credentials) : this.logInByPassword(caller, credentials)),
-    };
+    const user = await (byCode ? this.byCode.logIn(caller, credentials) : this.logInByPassword(caller, credentials));
+    this.counts.countLogin(caller.appId);
+    return { user };
   }
 
   /** @throws AppError NOT_FOUND where there is no such application */

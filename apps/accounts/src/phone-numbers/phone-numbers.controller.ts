@@ -7,6 +7,7 @@ import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { PasswordsService } from '../passwords/passwords.service.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
+import { DailyCounts } from '../users/daily-counts.js';
 import type { UserRow, VisibleRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { UsersService } from '../users/users.service.js';
@@ -41,6 +42,7 @@ export class PhoneNumbersController {
     private readonly sessions: SessionTokens,
     private readonly passwords: PasswordsService,
     private readonly lockouts: LockoutService,
+    private readonly counts: DailyCounts,
   ) {}
 
   /** POST /1.1/requestSmsCode, to any number. */
@@ -56,7 +58,9 @@ export class PhoneNumbersController {
   /** POST /1.1/usersByMobilePhone */
   @RpcHandler(phoneNumbersRpc.enter)
   async signUpOrLogIn({ caller, body }: RpcData<Rpc['enter']>): Promise<RpcReply<Rpc['enter']>> {
-    return this.logins.signUpOrLogIn(caller, body);
+    const entry = await this.logins.signUpOrLogIn(caller, body);
+    if (!entry.isNew) this.counts.countLogin(caller.appId);
+    return entry;
   }
 
   /** POST /1.1/requestLoginSmsCode. @throws AppError PHONE_NOT_FOUND, PHONE_UNVERIFIED */

@@ -14,6 +14,7 @@ import { FieldIndexes } from '#objects/store';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { PrincipalsService } from '../sessions/sessions.service.js';
+import { DailyCounts } from './daily-counts.js';
 import { type UserMatch, UserSearchRepository } from './user-search.repository.js';
 import { presentUser } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
@@ -38,6 +39,7 @@ export class UserSearchController {
     private readonly lockouts: LockoutService,
     private readonly principals: PrincipalsService,
     private readonly indexes: FieldIndexes,
+    private readonly counts: DailyCounts,
     private readonly clock: Clock,
   ) {}
 
@@ -48,8 +50,9 @@ export class UserSearchController {
     const locked = search.filters.locked === true ? await this.locked(search.appId) : undefined;
     const searched = { ...search, lockedIds: locked?.map(({ userId }) => userId) };
     const found = await this.search.find(searched);
-    const page = found.users.slice(0, search.limit);
-    const last = found.users.length > search.limit ? page.at(-1) : undefined;
+    const wanted = found.users.slice(0, search.limit);
+    const page = await this.pageOf(search, wanted);
+    const last = found.users.length > page.length ? (page.at(-1) ?? wanted.at(-1)) : undefined;
     const { total } = found;
     const exact = total === undefined ? undefined : { value: total, isExact: true };
     return {
@@ -95,6 +98,12 @@ export class UserSearchController {
     };
   }
 
+  @RpcHandler(userSearchRpc.countByDay)
+  async countByDay({ appId, from }: RpcData<Rpc['countByDay']>): Promise<RpcReply<Rpc['countByDay']>> {
+    await this.applications.get(appId);
+    return { days: await this.counts.since(appId, from) };
+  }
+
   @RpcHandler(userSearchRpc.getIndex)
   async getIndex({ appId }: RpcData<Rpc['getIndex']>): Promise<RpcReply<Rpc['getIndex']>> {
     await this.applications.get(appId);
@@ -118,6 +127,19 @@ export class UserSearchController {
     await this.applications.get(appId);
     await this.indexes.remove(keyOfIndex(appId));
     return {};
+  }
+
+  /** With the custom fields where they are asked for: then only the first users, as many as fit, without those that are gone meanwhile. */
+  private async pageOf({ appId, withFields = false }: Search, users: UserMatch[]): Promise<UserMatch[]> {
+    if (!withFields || users.length === 0) return users;
+    const found = await this.search.fieldsOf(
+      appId,
+      users.map(({ objectId }) => objectId),
+    );
+    return users.flatMap((user) => {
+      const fields = found.get(user.objectId);
+      return fields === undefined ? [] : [{ ...user, fields }];
+    });
   }
 
   private async assertPossible({ appId, text, mode, after, order }: Search): Promise<void> {

@@ -5,6 +5,7 @@ import { textSearchDefinition, userClass } from '#objects';
 import { QueryDatabase } from '#objects/store';
 import { newDatabase, quickestPlan } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
+import { UserSearchController } from './user-search.controller.js';
 import { type UserSearch, UserSearchRepository } from './user-search.repository.js';
 
 const USERS = 60_000;
@@ -136,6 +137,46 @@ describe('a search of users', () => {
       expect(new Set(seen).size).toBe(seen.length);
       expect(seen.length).toBe((await search.count(asked(changes), USERS)).value);
     }
+  });
+
+  it('finds users by their ids, also with another filter', async () => {
+    const ids = ['aaaaaaaaaaaaaaaaaaaaaaaa', 'bbbbbbbbbbbbbbbbbbbbbbbb', 'gone'];
+    expect(await names({ filters: { ids } })).toEqual(['Ada', 'ADAM']);
+    expect(await names({ filters: { ids, phoneVerified: true } })).toEqual(['ADAM']);
+    expect(await names({ filters: { ids: [] } })).toEqual([]);
+  });
+
+  it('loads the custom fields of as many users as fit into 8 MiB, of one at least', async () => {
+    const large = { text: 'x'.repeat(5_000_000) };
+    const ids = ['l1', 'l2', 'l3'];
+    await addUsers(SMALL, [
+      { id: 'l1', username: 'large one', fields: { text: 'x'.repeat(9_000_000) } },
+      { id: 'l2', username: 'large two', fields: large },
+      { id: 'l3', username: 'large three', fields: { level: 1 } },
+    ]);
+    const found = async (wanted: string[]) => [...(await search.fieldsOf(SMALL, wanted)).keys()].toSorted();
+    expect(await found(ids)).toEqual(['l1']);
+    expect(await found(['gone', ...ids])).toEqual(['l1']);
+    expect(await found(['l3', 'l2'])).toEqual(['l2', 'l3']);
+    expect(await found(['l2', 'l3', 'l1'])).toEqual(['l2', 'l3']);
+    expect((await search.fieldsOf(SMALL, ['l3'])).get('l3')).toEqual({ level: 1 });
+    expect(await search.fieldsOf(APP, ids)).toEqual(new Map());
+
+    const none = {} as never;
+    const applications = { get: () => Promise.resolve() } as never;
+    const lockouts = { locksOf: () => Promise.resolve(new Map()) } as never;
+    const controller = new UserSearchController(search, none, applications, lockouts, none, none, none, none);
+    const pages: (string | undefined)[][] = [];
+    let after: UserSearch['after'];
+    do {
+      const { users, next } = await controller.find(
+        asked({ appId: SMALL, text: 'large', order: 'username', withFields: true, after }),
+      );
+      pages.push(users.map(({ username, fields }) => `${username}: ${Object.keys(fields ?? {}).join()}`));
+      after = next ?? undefined;
+    } while (after !== undefined);
+    expect(pages).toEqual([['large one: text'], ['large three: level', 'large two: text']]);
+    await database.query(`DELETE FROM accounts.users WHERE object_id = ANY ($1)`, [ids]);
   });
 
   it('counts exactly up to 10,000 matches, and estimates beyond', async () => {

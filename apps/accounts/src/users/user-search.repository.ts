@@ -1,5 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { type FoundUser, MAX_EXACT_TOTAL, type BoundedCount, type RpcData, type userSearchRpc } from '#contracts';
+import {
+  type FoundUser,
+  type JsonObject,
+  MAX_EXACT_TOTAL,
+  type BoundedCount,
+  type RpcData,
+  type userSearchRpc,
+} from '#contracts';
 import type { Queryable } from '#database';
 import { compileCondition, isStorableText, parseWhere, userClass } from '#objects';
 import { QueryDatabase } from '#objects/store';
@@ -34,6 +41,15 @@ const COLUMNS = `
   password_hash IS NOT NULL AS "hasPassword", created_at AS "createdAt", updated_at AS "updatedAt",
   ARRAY(SELECT platform FROM accounts.identities
          WHERE identities.app_id = users.app_id AND identities.user_id = users.object_id ORDER BY platform) AS platforms`;
+
+/** Of the custom fields in one page, which are loaded only up to this size. */
+const MAX_FIELDS_BYTES = 8 * 1_024 * 1_024;
+const FIELDS_OF = `
+  SELECT id, fields FROM (
+    SELECT id, fields, row_number() OVER in_order AS row, sum(octet_length(fields::text)) OVER in_order AS bytes
+      FROM unnest($2::text[]) WITH ORDINALITY AS wanted (id, position) JOIN accounts.users ON app_id = $1 AND object_id = id
+    WINDOW in_order AS (ORDER BY position)
+  ) AS measured WHERE bytes <= ${MAX_FIELDS_BYTES} OR row = 1`;
 
 /** The sort keys of each order, and the comparison that the rows behind a place pass. */
 const ORDERS: Readonly<Record<Search['order'], { key: string; direction: string; behind: string }>> = {
@@ -87,6 +103,12 @@ export class UserSearchRepository {
     return { value: Math.max(cap + 1, row?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0), isExact: false };
   }
 
+  /** The custom fields by user id: of as many users, in the order of the ids, as fit into a page. Users that are gone are left out. */
+  async fieldsOf(appId: string, ids: readonly string[]): Promise<ReadonlyMap<string, JsonObject>> {
+    const rows = await this.queries.query<{ id: string; fields: JsonObject }>(FIELDS_OF, [appId, ids]);
+    return new Map(rows.map(({ id, fields }) => [id, fields]));
+  }
+
   private async collect(search: UserSearch, within: Queryable): Promise<{ users: UserMatch[]; total: number }> {
     const { sql, parameters } = conditionOf(search);
     const { key, direction, behind } = ORDERS[search.order];
@@ -133,7 +155,9 @@ function conditionOf(search: UserSearch): { sql: string; parameters: unknown[] }
     'app_id = $1',
     ...(search.text === undefined ? [] : [textCondition(search.text, search, bind)]),
     ...filterConditions(search.filters, bind),
-    ...(search.lockedIds === undefined ? [] : [`object_id = ANY (${bind(search.lockedIds)})`]),
+    ...[search.filters.ids, search.lockedIds].flatMap((ids) =>
+      ids === undefined ? [] : [`object_id = ANY (${bind(ids)})`],
+    ),
   ];
   if (search.where === undefined) return { sql: sql.join(' AND '), parameters: bound };
   const queryClass = userClass.queryClass();

@@ -102,3 +102,16 @@ export class IdentityEntity {
   @Column('boolean', { name: 'is_verified' })
   isVerified!: boolean;
 }
+
+/** The logins of an application on one day of UTC: one row a day. */
+@Entity('daily_logins')
+export class DailyLoginsEntity {
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'daily_logins_pkey' })
+  appId!: string;
+
+  @PrimaryColumn('date', { primaryKeyConstraintName: 'daily_logins_pkey' })
+  day!: string;
+
+  @Column('bigint')
+  logins!: string;
+}

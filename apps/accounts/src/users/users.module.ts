@@ -7,6 +7,7 @@ import { MessageAllowancesRepository } from '../messages/message-allowances.repo
 import { AccountsObjectsModule } from '../objects/objects.module.js';
 import { PasswordsModule } from '../passwords/passwords.module.js';
 import { SessionsModule } from '../sessions/sessions.module.js';
+import { DailyCounts } from './daily-counts.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { SignUpService } from './sign-up.service.js';
 import { UserImports } from './user-imports.js';
@@ -22,6 +23,7 @@ import { UsersService } from './users.service.js';
   imports: [AccountsObjectsModule, OutboxModule.forSchema(ACCOUNTS_SCHEMA), PasswordsModule, SessionsModule],
   controllers: [UsersController, UserSearchController],
   providers: [
+    DailyCounts,
     IdentitiesRepository,
     MailSender,
     MailTokens,
@@ -35,6 +37,7 @@ import { UsersService } from './users.service.js';
     UsersService,
   ],
   exports: [
+    DailyCounts,
     IdentitiesRepository,
     MailSender,
     MailTokens,

@@ -29,6 +29,11 @@ export class DeliveriesController {
     };
   }
 
+  @RpcHandler(deliveriesRpc.countByDay)
+  async countByDay({ appId, from }: RpcData<Rpc['countByDay']>): Promise<RpcReply<Rpc['countByDay']>> {
+    return { days: await this.log.countByDay(appId, from) };
+  }
+
   @RpcHandler(deliveriesRpc.get)
   async get(wanted: RpcData<Rpc['get']>): Promise<RpcReply<Rpc['get']>> {
     return { delivery: await this.find(wanted) };

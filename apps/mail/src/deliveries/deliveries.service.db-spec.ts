@@ -3,6 +3,7 @@ import type { TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
+import { quickestPlan } from '#testing';
 import { mailModule } from '../../test/mail-module.js';
 import { MailDatabase } from '../mail.database.js';
 import { DeliveriesController } from './deliveries.controller.js';
@@ -97,6 +98,41 @@ describe('deliveries for operators', () => {
     });
     expect(counts).toEqual({ byStatus: { queued: 5, dead: 2 }, isExact: true });
     expect(dead).toHaveLength(1);
+  });
+
+  it('counts what was sent and refused by the UTC day of its creation', async () => {
+    const at = async (createdAt: string, status: string, appId = 'app') => {
+      const id = await add({ appId });
+      await database.query('UPDATE mail.deliveries SET created_at = $2, status = $3 WHERE id = $1', [
+        id,
+        createdAt,
+        status,
+      ]);
+    };
+    await at('2026-01-01T23:59:59.999Z', 'sent');
+    await at('2026-01-02T00:00:00.000Z', 'sent');
+    await at('2026-01-02T00:00:00.000Z', 'dead');
+    await at('2026-01-02T12:00:00.000Z', 'sent');
+    await at('2026-01-02T12:00:00.000Z', 'dropped');
+    await at('2026-01-02T12:00:00.000Z', 'sent', 'other');
+    await at('2026-01-04T12:00:00.000Z', 'failed');
+    expect(await controller.countByDay({ appId: 'app', from: '2026-01-02' })).toEqual({
+      days: [{ day: '2026-01-02', sent: 2, dead: 1 }],
+    });
+    expect((await log.countByDay('app', '2026-01-01')).map(({ day }) => day)).toEqual(['2026-01-01', '2026-01-02']);
+  });
+
+  it('counts by the index of the application', async () => {
+    await database.query(
+      `INSERT INTO mail.deliveries (id, app_id, channel, kind, recipient, status, created_at, expires_at, give_up_at)
+       SELECT gen_random_uuid(), 'app' || n % 100, 'mail', 'verifyEmail', n::text, 'sent', now() - n * interval '1 minute', now(), now()
+         FROM generate_series(1, 50000) AS n`,
+    );
+    await database.query('ANALYZE mail.deliveries');
+    const from = new Date(Date.now() - HOUR_MS).toISOString().slice(0, 10);
+    const { indexes, nodeTypes } = await quickestPlan(database, (within) => log.countByDay('app1', from, within));
+    expect(indexes).toEqual(['deliveries_application_idx']);
+    expect(nodeTypes).not.toContain('Seq Scan');
   });
 
   it('keeps time, outcome and answer of the last ten attempts', async () => {

@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository, SelectQueryBuilder } from 'typeorm';
 import type { deliveriesRpc, RpcData, RpcReply } from '#contracts';
+import { isStatementTimeout, type Queryable } from '#database';
+import { appError } from '#errors';
 import { MailDatabase } from '../mail.database.js';
 import { WAITING } from './deliveries.repository.js';
 import { DeliveryEntity } from './delivery.entity.js';
@@ -12,6 +14,7 @@ const MAX_COUNTED = 10_000;
 type ListRequest = RpcData<typeof deliveriesRpc.list>;
 type DeliveryFilters = Omit<ListRequest, 'limit' | 'after' | 'counts'>;
 type WantedDelivery = RpcData<typeof deliveriesRpc.get>;
+type DayCounts = RpcReply<typeof deliveriesRpc.countByDay>['days'];
 type StatusCounts = NonNullable<RpcReply<typeof deliveriesRpc.list>['counts']>;
 
 function withFilters(
@@ -48,6 +51,14 @@ const REVIVED = `status = 'queued', attempts = 0, lease = NULL, next_attempt_at 
   give_up_at = LEAST(expires_at, now() + interval '48 hours')`;
 const REVIVABLE = `status = 'dead' AND expires_at > now() AND sealed_content IS NOT NULL`;
 const RETRIED_AT_ONCE = 1_000;
+/** Shorter than the timeout of the RPC: the caller of a longer statement has given up. */
+const COUNT_TIMEOUT_MS = 3_000;
+const COUNT_BY_DAY = `
+  SELECT (created_at AT TIME ZONE 'UTC')::date::text AS day, (count(*) FILTER (WHERE status = 'sent'))::int AS sent,
+         (count(*) FILTER (WHERE status = 'dead'))::int AS dead
+    FROM mail.deliveries
+   WHERE app_id = $1 AND created_at >= $2::date::timestamp AT TIME ZONE 'UTC' AND status IN ('sent', 'dead')
+   GROUP BY 1 ORDER BY 1`;
 
 /** Lists deliveries for operators, and revives dead ones. */
 @Injectable()
@@ -80,6 +91,20 @@ export class DeliveryLogRepository {
     const byStatus: Partial<Record<LoggedRow['status'], number>> = {};
     for (const { status } of rows.slice(0, MAX_COUNTED)) byStatus[status] = (byStatus[status] ?? 0) + 1;
     return { byStatus, isExact: rows.length <= MAX_COUNTED };
+  }
+
+  /** @param from the first day of UTC; days without anything are left out. @throws AppError QUERY_TIMED_OUT */
+  async countByDay(appId: string, from: string, within?: Queryable): Promise<DayCounts> {
+    const count = (queries: Queryable) => queries.query<DayCounts[number]>(COUNT_BY_DAY, [appId, from]);
+    if (within !== undefined) return count(within);
+    try {
+      return await this.database.transaction(async (tx) => {
+        await tx.query(`SET LOCAL statement_timeout = ${COUNT_TIMEOUT_MS}`);
+        return count(tx);
+      });
+    } catch (error) {
+      throw isStatementTimeout(error) ? appError('QUERY_TIMED_OUT') : error;
+    }
   }
 
   find({ id, appId }: WantedDelivery): Promise<LoggedRow | undefined> {

@@ -117,6 +117,11 @@ export class PushOperationsController {
     return this.notifications.status(appId, objectId);
   }
 
+  @RpcHandler(pushOperationsRpc.countByDay)
+  async countByDay({ appId, from }: RpcData<Operations['countByDay']>): Promise<RpcReply<Operations['countByDay']>> {
+    return { days: await this.notifications.countByDay(appId, from) };
+  }
+
   @RpcHandler(pushOperationsRpc.devices)
   count({ appId }: RpcData<Operations['devices']>): Promise<RpcReply<Operations['devices']>> {
     return this.notifications.countDevices(appId);

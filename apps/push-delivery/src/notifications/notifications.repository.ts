@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
+import type { pushOperationsRpc, RpcReply } from '#contracts';
 import { type Queryable, selectList, type Tx } from '#database';
 import type { CompiledCount, CompiledFind } from '#objects';
 import { countRows, listBounded } from '#objects/store';
@@ -28,6 +29,13 @@ const LISTED = {
   columns: `${selectList(NotificationEntity, { except: ['seq', ...INTERNAL] })}, seq::float8 AS seq`,
   size: 'octet_length(target::text) + octet_length(data::text)',
 };
+
+const COUNT_BY_DAY = `
+  SELECT (created_at AT TIME ZONE 'UTC')::date::text AS day, COALESCE(sum((platform.counts ->> 'enqueued')::float8), 0) AS queued,
+         COALESCE(sum((platform.counts ->> 'acknowledged')::float8), 0) AS acknowledged
+    FROM push.notifications AS n LEFT JOIN LATERAL jsonb_each(n.counts) AS platform (name, counts) ON TRUE
+   WHERE app_id = $1 AND created_at >= $2::date::timestamp AT TIME ZONE 'UTC'
+   GROUP BY 1 ORDER BY 1`;
 
 /** A page of a list. */
 export interface Page {
@@ -171,6 +179,15 @@ export class NotificationsRepository {
       isMore ||= deleted.length === BATCH_SIZE;
     }
     return isMore;
+  }
+
+  /** @param from the first day of UTC; days without a push are left out */
+  countByDay(
+    within: Queryable,
+    appId: string,
+    from: string,
+  ): Promise<RpcReply<typeof pushOperationsRpc.countByDay>['days']> {
+    return within.query(COUNT_BY_DAY, [appId, from]);
   }
 
   /** Counts the installations of an application by platform. */

@@ -85,6 +85,11 @@ export class NotificationsService {
     return { platforms, connected };
   }
 
+  /** By day of UTC, as the records of pushes say it. @throws AppError QUERY_TIMED_OUT */
+  countByDay(appId: string, from: string): Promise<RpcReply<typeof pushOperationsRpc.countByDay>['days']> {
+    return this.notifications.countByDay(this.database, appId, from);
+  }
+
   async #row(appId: string, objectId: string): Promise<NotificationRow> {
     const row = await this.notifications.find(appId, objectId);
     if (row === undefined) throw missing(objectId);

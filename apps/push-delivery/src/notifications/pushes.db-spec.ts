@@ -6,7 +6,7 @@ import type { Caller, JsonObject } from '#contracts';
 import { DatabaseModule, migrate } from '#database';
 import { appError } from '#errors';
 import { Metrics, ObservabilityModule } from '#observability';
-import { newDatabase, unique } from '#testing';
+import { newDatabase, quickestPlan, unique } from '#testing';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
 import type { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { QueryDatabase } from '#objects/store';
@@ -135,6 +135,43 @@ describe('pushes', () => {
     const answers = await Promise.all(Array.from({ length: PARALLEL }, () => send({ req_id: reqId })));
     expect(new Set(answers.map(({ objectId }) => objectId)).size).toBe(1);
     expect((await list()).count).toBe(1);
+  });
+
+  it('are counted by the UTC day of their creation, over all platforms', async () => {
+    const counts = (enqueued: number, acknowledged: number) => ({
+      targeted: 9,
+      unreachable: 0,
+      enqueued,
+      acknowledged,
+      overflowed: 0,
+    });
+    const at = async (createdAt: string, platforms: object, caller = master) => {
+      const { objectId } = await send({}, caller);
+      await settle(`created_at = '${createdAt}', counts = '${JSON.stringify(platforms)}'`, objectId);
+    };
+    await at('2026-01-01T23:59:59.999Z', { ios: counts(1, 1) });
+    await at('2026-01-02T00:00:00.000Z', { ios: counts(5, 2), android: counts(3, 3) });
+    await at('2026-01-02T09:00:00.000Z', { ios: counts(1, 0) });
+    await at('2026-01-02T09:00:00.000Z', { ios: counts(7, 7) }, { ...master, appId: 'other' });
+    await at('2026-01-03T09:00:00.000Z', {});
+    expect(await notifications.countByDay('app', '2026-01-02')).toEqual([
+      { day: '2026-01-02', queued: 9, acknowledged: 5 },
+      { day: '2026-01-03', queued: 0, acknowledged: 0 },
+    ]);
+  });
+
+  it('are counted by the index of the application', async () => {
+    await send({});
+    await database.query(
+      `INSERT INTO push.notifications (app_id, object_id, status, is_bulk, target, data, message, prod, due_at, expires_at, created_at, updated_at)
+       SELECT 'app' || n % 100, n::text, 'done', false, '{}', '{}', '{}', 'dev', now(), now(), now() - n * interval '1 minute', now()
+         FROM generate_series(1, 20000) AS n`,
+    );
+    await database.query('ANALYZE push.notifications');
+    const from = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+    const plan = await quickestPlan(database, (within) => repository.countByDay(within, 'app1', from));
+    expect(plan.indexes).toEqual(['notifications_newest_idx']);
+    expect(plan.nodeTypes).not.toContain('Seq Scan');
   });
 
   it('with one request id are accepted once in five minutes and per application', async () => {
