@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
@@ -278,6 +280,85 @@ describe('the operator console in a browser', () => {
     await page.getByText('Saved.').waitFor();
     await page.reload();
     await expect.poll(() => channels.inputValue()).toBe('console, news');
+  });
+
+  it('exports the users that a filter or a selection names, and has it in the audit log', async () => {
+    const api = appClient(server());
+    for (const username of ['=export()', 'export, "two"', 'export\u2028three']) await signUp(api, { username });
+    const page = await signedIn();
+    const save = async (button: string, format: string) => {
+      await page.getByRole('button', { name: button, exact: true }).click();
+      const download = page.waitForEvent('download');
+      await page.getByRole('menuitem', { name: format }).click();
+      const file = await download;
+      expect(file.suggestedFilename()).toMatch(/^users-[\w-]+\.(?:csv|jsonl)$/);
+      return readFileSync(await file.path(), 'utf8');
+    };
+    await page.goto(ofApp('users?q=export'));
+    await expect.poll(() => page.getByRole('table', { name: 'Users' }).getByRole('link').count()).toBe(2);
+    const csv = (await save('Export', 'CSV')).split('\r\n');
+    expect(csv).toHaveLength(4);
+    expect(csv[0]).toMatch(/^\uFEFFobjectId,username,/);
+    expect(csv[1]).toContain(',export\u2028three,');
+    expect(csv[2]).toContain(',"export, ""two""",');
+    const lines = (await save('Export', 'JSON lines')).trimEnd().split('\n');
+    expect(lines.map((line) => (JSON.parse(line) as { username: string }).username)).toEqual([
+      'export\u2028three',
+      'export, "two"',
+    ]);
+
+    await page.goto(ofApp('users?q=%3Dexport'));
+    await page.getByRole('checkbox', { name: 'Select =export()' }).check();
+    expect(await save('Export these', 'CSV')).toContain(",'=export(),");
+
+    await page.goto(`${origin()}/audit?action=exportUsers`);
+    await page.getByRole('button', { name: 'Users exported' }).first().click();
+    await page.getByText('Target: 1 rows').waitFor();
+  });
+
+  it('asks for a proof before an export, and saves no file of one that is stopped', async () => {
+    const page = await signedIn();
+    await page.goto(ofApp('devices'));
+    let downloads = 0;
+    page.on('download', () => (downloads += 1));
+    let asked = 0;
+    await page.route('**/devices/export*', async (route) => {
+      asked += 1;
+      const json = { code: 403, error: 'A proof is needed.', name: 'PROOF_REQUIRED', requestId: 'r' };
+      // The second request stays without an answer.
+      if (asked === 1) await route.fulfill({ status: 403, json });
+    });
+    await page.getByRole('button', { name: 'Export', exact: true }).click();
+    await page.getByRole('menuitem', { name: 'CSV' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Is it still you?' });
+    await dialog.locator('input[type=password]').fill(PASSWORD);
+    await dialog.getByRole('button', { name: 'Continue' }).click();
+    await expect.poll(() => asked).toBe(2);
+    await page.getByRole('button', { name: 'Stop the export' }).click();
+    await page.getByRole('button', { name: 'Export', exact: true }).waitFor();
+    expect([downloads, await page.getByText('This did not work').count()]).toEqual([0, 0]);
+  });
+
+  it('draws what has happened by day, with the figures as a table', async () => {
+    const api = appClient(server());
+    const { username, password } = await signUp(api);
+    expect((await api.post('/1.1/login', { username, password })).status).toBe(200);
+    const authData = { anonymous: { id: randomUUID() } };
+    expect((await api.post('/1.1/users', { authData })).status).toBe(201);
+    expect((await api.post('/1.1/users', { authData })).status).toBe(200);
+    const page = await signedIn();
+    const logins = async () => {
+      await page.goto(ofApp('overview'));
+      return page.getByRole('img', { name: /^Logins by day/ }).getAttribute('aria-label');
+    };
+    // The logins are stored within seconds; the sign-ups are none.
+    await expect.poll(logins, { timeout: 20_000 }).toBe('Logins by day: Logins: 2');
+    const plot = page.getByRole('figure').filter({ hasText: 'Sign-ups' });
+    await plot.getByRole('img', { name: /^Sign-ups by day: Sign-ups: [1-9]\d*$/ }).waitFor();
+    await plot.getByText('Sign-ups as a table').click();
+    const today = plot.getByRole('row').last();
+    await today.getByRole('cell', { name: new Date().toISOString().slice(0, 10) }).waitFor();
+    expect(Number(await today.getByRole('cell').last().textContent())).toBeGreaterThan(0);
   });
 
   it('replaces the application key, keeps the old one for a while, and revokes it', async () => {

@@ -7,6 +7,7 @@ import { consoleRpc } from '#contracts';
 import { migrate } from '#database';
 import { FakeTransport, newDatabase, serveOver, unique } from '#testing';
 import { consoleConfig, consoleEnvironment } from '../src/console.config.js';
+import { ConsoleCleanup } from '../src/audit/audit.repository.js';
 import { ConsoleDatabase, consoleDatabase } from '../src/console.database.js';
 import { ConsoleModule } from '../src/console.module.js';
 import type { Broker } from '../src/health/health.handlers.js';
@@ -61,6 +62,10 @@ export class TestConsole {
 
   get database(): ConsoleDatabase {
     return this.service.app.get(ConsoleDatabase);
+  }
+
+  get cleanup(): ConsoleCleanup {
+    return this.service.app.get(ConsoleCleanup);
   }
 
   get operators(): OperatorsRepository {
@@ -129,11 +134,35 @@ export class Visitor {
     const search = new URLSearchParams(query).toString();
     const answer = await this.send(method, `/api${pathOf(path, params)}${search === '' ? '' : `?${search}`}`, {
       headers: { ...this.#headers(method), ...headers },
-      text: method === 'GET' ? '' : JSON.stringify(body ?? {}),
+      text: isRead(method) ? '' : JSON.stringify(body ?? {}),
     });
     const [cookie] = answer.headers['set-cookie'] ?? [];
     if (cookie !== undefined) this.cookie = cookie.split(';')[0];
     return answer;
+  }
+
+  /** Reads the beginning of an answer, and closes the connection. */
+  async abandon(route: ConsoleRoute, call: Call): Promise<void> {
+    const response = await this.#open(route, call);
+    await once(response, 'data');
+    response.destroy();
+  }
+
+  /** Reads the head of an answer and nothing more. @returns what closes the connection */
+  async stall(route: ConsoleRoute, call: Call): Promise<() => void> {
+    const response = await this.#open(route, call);
+    return () => response.destroy();
+  }
+
+  async #open({ path }: ConsoleRoute, { params = {}, query = {} }: Call): Promise<IncomingMessage> {
+    const request = httpRequest({
+      host: '127.0.0.1',
+      port: this.console.service.port,
+      path: `/api${pathOf(path, params)}?${new URLSearchParams(query).toString()}`,
+      headers: this.#headers('GET'),
+    }).end();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    return response;
   }
 
   #headers(method: string): Record<string, string> {
@@ -141,7 +170,7 @@ export class Visitor {
     return {
       host: `localhost:${this.console.service.port}`,
       'sec-fetch-site': 'same-origin',
-      ...(method === 'GET' ? {} : change),
+      ...(isRead(method) ? {} : change),
       ...(this.cookie === undefined ? {} : { cookie: this.cookie }),
     };
   }
@@ -163,6 +192,10 @@ export class Visitor {
     const answer = Buffer.concat(chunks).toString('utf8');
     return { status: response.statusCode ?? 0, headers: response.headers, text: answer, body: jsonOf(answer) };
   }
+}
+
+function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
 }
 
 function jsonOf(text: string): Record<string, unknown> {

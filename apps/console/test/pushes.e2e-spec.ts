@@ -121,7 +121,13 @@ describe('the devices of an application', () => {
     const user = { __type: 'Pointer', className: '_User', objectId: 'u1' };
     expect(console.transport.requestsOf(installationsRpc.find)).toMatchObject([
       { where: { deviceType: 'android', channels: 'news', user }, order: '-createdAt,-objectId', limit: 3 },
-      { where: { $or: [{ createdAt: { $lt: createdAt } }, { createdAt, objectId: { $lt: 'device2' } }] }, limit: 51 },
+      {
+        where: {
+          createdAt: { $lte: createdAt },
+          $or: [{ createdAt: { $lt: createdAt } }, { createdAt, objectId: { $lt: 'device2' } }],
+        },
+        limit: 51,
+      },
     ]);
   });
 

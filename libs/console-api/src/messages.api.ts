@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, cursor, flag, limit, ofApp, pageOf, route, time } from './route.js';
+import { count, cursor, exportRoute, flag, limit, ofApp, pageOf, route, time } from './route.js';
 
 export const MESSAGE_STATUSES = ['queued', 'failed', 'sent', 'dead', 'dropped'] as const;
 export const TEMPLATE_KINDS = ['verifyEmail', 'resetPassword'] as const;
@@ -26,6 +26,16 @@ export type Message = z.output<typeof message>;
 
 const ofMessage = ofApp.extend({ messageId: z.uuid() });
 const oneMessage = z.object({ message });
+const messageFilters = z.object({
+  status: z.enum(MESSAGE_STATUSES).optional(),
+  kind: z.string().max(64).optional(),
+  channel: z.enum(['mail', 'sms']).optional(),
+  /** Needs the permission `users.contact`. */
+  recipient: z.string().max(254).optional(),
+  userId: z.string().max(64).optional(),
+  from: time.optional(),
+  to: time.optional(),
+});
 
 /** An attempt to send; `error` is null where it succeeded. */
 const attempt = z.object({ at: time, error: z.string().nullable() });
@@ -52,15 +62,7 @@ export const messagesApi = {
     path: '/apps/:appId/messages',
     access: 'messages.read',
     params: ofApp,
-    query: z.object({
-      status: z.enum(MESSAGE_STATUSES).optional(),
-      kind: z.string().max(64).optional(),
-      channel: z.enum(['mail', 'sms']).optional(),
-      /** Needs the permission `users.contact`. */
-      recipient: z.string().max(254).optional(),
-      userId: z.string().max(64).optional(),
-      from: time.optional(),
-      to: time.optional(),
+    query: messageFilters.extend({
       /** Add `counts`. */
       counts: flag.default(false),
       after: cursor.optional(),
@@ -70,6 +72,15 @@ export const messagesApi = {
       /** By status, of all messages that the other filters select. `isExact` false: among the newest 10,000. */
       counts: z.object({ byStatus: z.partialRecord(z.enum(MESSAGE_STATUSES), count), isExact: z.boolean() }).nullable(),
     }),
+  }),
+  /** Newest first. */
+  exportMessages: exportRoute({
+    path: '/apps/:appId/messages/export',
+    access: 'messages.export',
+    params: ofApp,
+    query: messageFilters,
+    row: message,
+    fileName: 'messages',
   }),
   getMessage: route({
     method: 'GET',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { grant, operatorAddress, operatorId, operatorName } from './access.api.js';
-import { count, cursor, limit, pageOf, route, time } from './route.js';
+import { count, cursor, exportRoute, limit, pageOf, route, time } from './route.js';
 
 const grants = z
   .array(grant)
@@ -63,6 +63,16 @@ export const auditEntry = z.object({
 
 export type AuditEntry = z.output<typeof auditEntry>;
 
+const auditFilters = z.object({
+  operatorId: operatorId.optional(),
+  appId: z.string().max(64).optional(),
+  action: z.string().max(100).optional(),
+  target: z.string().max(300).optional(),
+  outcome: z.enum(AUDIT_OUTCOMES).optional(),
+  from: time.optional(),
+  to: time.optional(),
+});
+
 /** Operators, their grants, and the audit log. */
 export const operatorsApi = {
   listOperators: route({
@@ -124,17 +134,15 @@ export const operatorsApi = {
     method: 'GET',
     path: '/audit',
     access: 'operator',
-    query: z.object({
-      operatorId: operatorId.optional(),
-      appId: z.string().max(64).optional(),
-      action: z.string().max(100).optional(),
-      target: z.string().max(300).optional(),
-      outcome: z.enum(AUDIT_OUTCOMES).optional(),
-      from: time.optional(),
-      to: time.optional(),
-      after: cursor.optional(),
-      limit,
-    }),
+    query: auditFilters.extend({ after: cursor.optional(), limit }),
     reply: pageOf(auditEntry),
+  }),
+  /** The entries that `listAudit` shows to the operator. */
+  exportAudit: exportRoute({
+    path: '/audit/export',
+    access: 'operator',
+    query: auditFilters,
+    row: auditEntry,
+    fileName: 'audit',
   }),
 };

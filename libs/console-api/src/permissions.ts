@@ -3,10 +3,12 @@ export const PERMISSIONS = [
   'apps.create',
   'audit.read',
   'deadLetters.write',
+  'devices.export',
   'devices.read',
   'devices.write',
   'health.read',
   'keys.rotate',
+  'messages.export',
   'messages.read',
   'messages.retry',
   'operators.write',
@@ -23,6 +25,7 @@ export const PERMISSIONS = [
   'users.acl',
   'users.contact',
   'users.delete',
+  'users.export',
   'users.read',
   'users.write',
 ] as const;
@@ -49,8 +52,10 @@ const SUPPORT: readonly Permission[] = [...VIEWER, 'messages.retry', 'users.cont
 
 const DEVELOPER: readonly Permission[] = [
   ...SUPPORT,
+  'devices.export',
   'devices.write',
   'keys.rotate',
+  'messages.export',
   'permissions.write',
   'platforms.write',
   'pushes.cancel',
@@ -60,6 +65,7 @@ const DEVELOPER: readonly Permission[] = [
   'templates.write',
   'users.acl',
   'users.delete',
+  'users.export',
 ];
 
 /** The permissions of a role. `users.contact`: e-mail addresses and phone numbers are shown in full. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, cursor, json, limit, objectId, ofApp, pageOf, route, time } from './route.js';
+import { count, cursor, exportRoute, json, limit, objectId, ofApp, pageOf, route, time } from './route.js';
 
 export const PUSH_STATUSES = ['scheduled', 'in-queue', 'done', 'error'] as const;
 
@@ -82,6 +82,13 @@ const device = z.object({
 export type Device = z.output<typeof device>;
 
 const ofDevice = ofApp.extend({ deviceId: objectId });
+/** `fields`: the application's own fields and those of the SDK, without the ids and tokens that address the device. */
+const deviceWithFields = device.extend({ fields: json });
+const deviceFilters = z.object({
+  deviceType: z.string().max(40).optional(),
+  channel: z.string().max(255).optional(),
+  userId: z.string().max(64).optional(),
+});
 
 /** Pushes and devices. */
 export const pushesApi = {
@@ -164,14 +171,17 @@ export const pushesApi = {
     path: '/apps/:appId/devices',
     access: 'devices.read',
     params: ofApp,
-    query: z.object({
-      deviceType: z.string().max(40).optional(),
-      channel: z.string().max(255).optional(),
-      userId: z.string().max(64).optional(),
-      after: cursor.optional(),
-      limit,
-    }),
+    query: deviceFilters.extend({ after: cursor.optional(), limit }),
     reply: pageOf(device),
+  }),
+  /** Newest first. */
+  exportDevices: exportRoute({
+    path: '/apps/:appId/devices/export',
+    access: 'devices.export',
+    params: ofApp,
+    query: deviceFilters,
+    row: deviceWithFields,
+    fileName: 'devices',
   }),
   /** Devices that have a connection now, in no order, about `limit` of them. */
   listConnectedDevices: route({
@@ -187,8 +197,7 @@ export const pushesApi = {
     path: '/apps/:appId/devices/:deviceId',
     access: 'devices.read',
     params: ofDevice,
-    /** `fields`: the application's own fields and those of the SDK, without the ids and tokens that address the device. */
-    reply: z.object({ device: device.extend({ fields: json }) }),
+    reply: z.object({ device: deviceWithFields }),
   }),
   /** Fails with INCORRECT_TYPE for ids and tokens that address the device. */
   changeDevice: route({
@@ -197,7 +206,7 @@ export const pushesApi = {
     access: 'devices.write',
     params: ofDevice,
     body: z.strictObject({ changes: json }),
-    reply: z.object({ device: device.extend({ fields: json }) }),
+    reply: z.object({ device: deviceWithFields }),
   }),
   /** All of them or none. */
   deleteDevices: route({

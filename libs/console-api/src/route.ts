@@ -6,6 +6,14 @@ export type Access = 'anyone' | 'operator' | Permission;
 
 export type Method = 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT';
 
+/** The file that a route answers with: rows as CSV, or as one JSON object a line. */
+export interface ExportedFile {
+  /** The beginning of the file's name, of ASCII letters. */
+  readonly name: string;
+  /** The members of a row that are the columns of CSV, in this order. */
+  readonly columns: readonly string[];
+}
+
 /** One route of the console's API, below `/api`. Page and server derive their types from it. */
 export interface ConsoleRoute<
   Params extends z.ZodType = z.ZodType,
@@ -17,15 +25,27 @@ export interface ConsoleRoute<
   /** Below `/api`, with parameters such as `:appId`. A route with `:appId` needs its permission for that application. */
   readonly path: string;
   readonly access: Access;
-  /** The route reads although its method is not GET: it is not audited. */
+  /** It is not audited. Default: GET is not. */
   readonly isRead: boolean;
   /** The session needs a proof of identity (`POST /proof`) within the last ten minutes; else the error is PROOF_REQUIRED. */
   readonly needsProof: boolean;
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
+  /** Null: the answer is JSON. Else it is a file, and `reply` is one row. */
+  readonly file: ExportedFile | null;
   /** Members that the schema does not name are removed from the answer. */
   readonly reply: Reply;
+}
+
+/** A route that answers with a file. The file is sent while it is read: it has no limit of rows. */
+export interface ExportRoute<
+  Params extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+  Row extends z.ZodType = z.ZodType,
+> extends ConsoleRoute<Params, Query, Body, Row> {
+  readonly file: ExportedFile;
 }
 
 export type RouteParams<R extends ConsoleRoute> = z.output<R['params']>;
@@ -72,10 +92,38 @@ export function route<
     ...options,
     isRead,
     needsProof,
+    file: null,
     params: params ?? (none as z.ZodType as Params),
     query: query ?? (none as z.ZodType as Query),
     body: body ?? (none as z.ZodType as Body),
   };
+}
+
+export const EXPORT_FORMATS = ['csv', 'jsonl'] as const;
+
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+const format = z.enum(EXPORT_FORMATS);
+
+interface ExportOptions<Filters extends z.ZodRawShape, Row extends z.ZodObject, Params extends z.ZodType> {
+  readonly path: string;
+  readonly access: Access;
+  readonly params?: Params;
+  /** The filters of the list. `format` is added. */
+  readonly query: z.ZodObject<Filters>;
+  readonly row: Row;
+  readonly fileName: string;
+}
+
+/** Defines a route that exports a list. It is audited and needs a proof of identity, because its answer can hold all personal data. */
+export function exportRoute<Filters extends z.ZodRawShape, Row extends z.ZodObject, Params extends z.ZodType = None>(
+  options: ExportOptions<Filters, Row, Params>,
+): ExportRoute<Params, z.ZodObject<Filters & { readonly format: typeof format }>, None, Row> {
+  const { path, access, params, row, fileName } = options;
+  const query = z.object({ ...options.query.shape, format });
+  const given = { method: 'GET', path, access, isRead: false, needsProof: true, query, reply: row } as const;
+  const file: ExportedFile = { name: fileName, columns: Object.keys(row.shape) };
+  return { ...route({ ...given, ...(params === undefined ? {} : { params }) }), file };
 }
 
 /** The body of every error. `name`: of the error table (docs/errors.md). */

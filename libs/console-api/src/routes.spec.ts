@@ -37,9 +37,22 @@ describe('the routes of the console', () => {
     },
   );
 
-  it.each(routes.filter(([, { method }]) => method === 'GET'))('%s, a GET, reads', (_, { isRead, needsProof }) => {
-    expect({ isRead, needsProof }).toEqual({ isRead: true, needsProof: false });
-  });
+  it.each(routes.filter(([, { method }]) => method === 'GET'))(
+    '%s, a GET, reads',
+    (_, { isRead, needsProof, file }) => {
+      const isExport = file !== null;
+      expect({ isRead, needsProof }).toEqual({ isRead: !isExport, needsProof: isExport });
+    },
+  );
+
+  it.each(routes.filter(([, { file }]) => file !== null))(
+    '%s, an export, is one of the list',
+    (_, { path, access }) => {
+      const [, list] = routes.find(([, other]) => other.method === 'GET' && `${other.path}/export` === path) ?? [];
+      const noun = path.split('/').at(-2) ?? '';
+      expect(access).toBe(list?.access.replace(`${noun}.read`, `${noun}.export`));
+    },
+  );
 
   it.each(routes)('%s names no secret in its answer', (_, { reply }) => {
     const names = JSON.stringify(z.toJSONSchema(reply, { unrepresentable: 'any', io: 'output' }));

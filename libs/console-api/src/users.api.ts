@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, cursor, flag, json, limit, objectId, ofApp, pageOf, route, time, total } from './route.js';
+import { count, cursor, exportRoute, flag, json, limit, objectId, ofApp, pageOf, route, time, total } from './route.js';
 
 /** Where `listUsers` searches its text. */
 export const SEARCHED_FIELDS = ['any', 'username', 'email', 'phone', 'id'] as const;
@@ -57,6 +57,21 @@ const oneUser = z.object({ user });
 const ofUser = ofApp.extend({ userId: objectId });
 const userIds = z.array(objectId).min(1).max(200);
 
+const userFilters = z.object({
+  /** What the field begins with, or contains (three characters at least). */
+  text: z.string().max(254).optional(),
+  in: z.enum(SEARCHED_FIELDS).default('any'),
+  mode: z.enum(['prefix', 'contains']).default('prefix'),
+  emailVerified: flag.optional(),
+  phoneVerified: flag.optional(),
+  hasPassword: flag.optional(),
+  platform: z.string().max(64).optional(),
+  createdFrom: time.optional(),
+  createdTo: time.optional(),
+  /** A condition of the REST API, as JSON. */
+  where: z.string().max(10_000).optional(),
+});
+
 const listedRole = z.object({
   objectId: z.string(),
   name: z.string(),
@@ -85,24 +100,25 @@ export const usersApi = {
     path: '/apps/:appId/users',
     access: 'users.read',
     params: ofApp,
-    query: z.object({
-      /** What the field begins with, or contains (three characters at least). */
-      text: z.string().max(254).optional(),
-      in: z.enum(SEARCHED_FIELDS).default('any'),
-      mode: z.enum(['prefix', 'contains']).default('prefix'),
-      emailVerified: flag.optional(),
-      phoneVerified: flag.optional(),
-      hasPassword: flag.optional(),
-      platform: z.string().max(64).optional(),
-      createdFrom: time.optional(),
-      createdTo: time.optional(),
-      /** A condition of the REST API, as JSON. */
-      where: z.string().max(10_000).optional(),
-      order: z.enum(USER_ORDERS).default('newest'),
-      after: cursor.optional(),
-      limit,
-    }),
+    query: userFilters.extend({ order: z.enum(USER_ORDERS).default('newest'), after: cursor.optional(), limit }),
     reply: pageOf(listedUser).extend({ total }),
+  }),
+  /** The users that match, newest first. `ids`: of those with these ids, joined by commas, at most 200. */
+  exportUsers: exportRoute({
+    path: '/apps/:appId/users/export',
+    access: 'users.export',
+    params: ofApp,
+    query: userFilters.extend({
+      ids: z
+        .string()
+        .max(13_000)
+        .transform((text) => text.split(','))
+        .pipe(userIds)
+        .optional(),
+    }),
+    /** `fields`: the application's own. */
+    row: listedUser.extend({ fields: json }),
+    fileName: 'users',
   }),
   createUser: route({
     method: 'POST',

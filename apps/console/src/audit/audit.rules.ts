@@ -1,3 +1,4 @@
+import { consoleApi, type ConsoleRoute } from '#console-api';
 import { SECRET_SETTING_NAMES } from '#contracts';
 import type { AuditEntity } from './audit.entity.js';
 
@@ -18,6 +19,12 @@ export interface AuditFilter {
 
 /** An act that is open for longer was cut off. */
 const OPEN_FOR_MS = 60_000;
+/** An export ends after this time; the client may be slow. */
+export const MAX_EXPORT_MS = 3_600_000;
+/** The acts that last up to `MAX_EXPORT_MS`. */
+export const EXPORTS: readonly string[] = Object.entries<ConsoleRoute>(consoleApi)
+  .filter(([, { file }]) => file !== null)
+  .map(([name]) => name);
 
 /** An entry as operators see it, with times as texts. */
 export type ShownAudit = Omit<AuditEntity, 'begunAt' | 'endedAt'> & {
@@ -27,7 +34,8 @@ export type ShownAudit = Omit<AuditEntity, 'begunAt' | 'endedAt'> & {
 
 /** An entry as operators see it: an act without an outcome that cannot be under way any more is `unknown`. */
 export function shown({ begunAt, endedAt, ...entry }: AuditEntity, nowMs: number): ShownAudit {
-  const isCutOff = entry.outcome === 'begun' && begunAt.getTime() < nowMs - OPEN_FOR_MS;
+  const openForMs = OPEN_FOR_MS + (EXPORTS.includes(entry.action) ? MAX_EXPORT_MS : 0);
+  const isCutOff = entry.outcome === 'begun' && begunAt.getTime() < nowMs - openForMs;
   return {
     ...entry,
     outcome: isCutOff ? 'unknown' : entry.outcome,

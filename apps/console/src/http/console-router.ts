@@ -2,7 +2,7 @@ import { HttpException, Logger, type Type } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { ALL_APPLICATIONS, consoleApi, type ConsoleRoute, permissionsFor } from '#console-api';
+import { ALL_APPLICATIONS, consoleApi, type ConsoleRoute, type ExportRoute, permissionsFor } from '#console-api';
 import { AppError, appError, toAppError } from '#errors';
 import { Metrics, reportError } from '#observability';
 import { AuditRepository, type BegunAct, type EndedAct } from '../audit/audit.repository.js';
@@ -13,6 +13,7 @@ import { OperatorsRepository } from '../operators/operators.repository.js';
 import { PublicUrl } from '../operators/public-url.js';
 import { SignInService } from '../operators/sign-in.service.js';
 import { appIdOf, ConsoleRequest, forbidden, handlersOf, type SignedIn } from '../routing/console-handler.js';
+import { ExportFile } from './export-file.js';
 import { browserOf, cookieOf } from './request.rules.js';
 
 const logger = new Logger('Console');
@@ -20,7 +21,8 @@ const logger = new Logger('Console');
 /** DI token of the classes whose methods handle the routes, `readonly Type[]`. */
 export const CONSOLE_HANDLERS = Symbol('ConsoleHandlers');
 
-type Handler = ReturnType<typeof handlersOf>[number][1];
+/** Answers with the JSON, or with a file. */
+type Handler = (asked: ConsoleRequest) => unknown;
 
 /**
  * Adds the routes of `consoleApi`, each with its one handler.
@@ -33,11 +35,14 @@ export function addConsoleRoutes(app: NestFastifyApplication): void {
   for (const [name, route] of Object.entries<ConsoleRoute>(consoleApi)) {
     const handle = handlers.get(route);
     if (handle === undefined) throw new Error(`The route ${name} of the console has no handler.`);
+    const bound = { name, route, handle: isExport(route) ? exporting(route, handle) : handle };
     fastify.route({
       method: route.method,
       url: `/api${route.path}`,
+      // HEAD would read a whole list to send nothing of it.
+      exposeHeadRoute: !isExport(route),
       handler: async (request, reply) => {
-        await router.respond({ name, route, handle }, request, reply);
+        await router.respond(bound, request, reply);
         return reply;
       },
       errorHandler: (error, request, reply) => {
@@ -53,6 +58,15 @@ function collectHandlers(app: NestFastifyApplication): ReadonlyMap<ConsoleRoute,
   const twice = all.find(([route, handle]) => handlers.get(route) !== handle);
   if (twice === undefined) return handlers;
   throw new Error(`The route ${twice[0].method} ${twice[0].path} of the console has two handlers.`);
+}
+
+function isExport(route: ConsoleRoute): route is ExportRoute {
+  return route.file !== null;
+}
+
+/** `Handles` has checked that the handler of such a route gives rows. */
+function exporting(route: ExportRoute, handle: Handler): Handler {
+  return (asked) => ExportFile.open(route, asked, handle(asked) as AsyncIterable<Record<string, unknown>[]>);
 }
 
 interface BoundRoute {
@@ -84,7 +98,7 @@ class ConsoleRouter {
     const { route } = bound;
     try {
       const answer = await this.#answer(bound, request, reply);
-      void reply.send(route.reply.parse(answer));
+      if (answer !== SENT) void reply.send(route.reply.parse(answer));
     } catch (error) {
       sendConsoleError(request, reply, error);
     } finally {
@@ -111,7 +125,9 @@ class ConsoleRouter {
     };
     const asked = new ConsoleRequest(parts);
     const refusal = refusalBy(route, asked);
-    const result = route.isRead ? await unaudited(asked, handle, refusal) : await this.#act(bound, asked, refusal);
+    const result = route.isRead
+      ? await unaudited(asked, handle, refusal)
+      : await this.#act(bound, asked, refusal, reply);
     if (asked.newToken !== undefined) void reply.header('set-cookie', this.#cookie(asked.newToken));
     return result;
   }
@@ -121,6 +137,7 @@ class ConsoleRouter {
     { name, route, handle }: BoundRoute,
     asked: ConsoleRequest,
     refusal: AppError | undefined,
+    reply: FastifyReply,
   ): Promise<unknown> {
     if (asked.signedIn === undefined) await this.#signIn.countAnonymousAct(asked.network);
     const act = describeAct(name, route, asked, await this.#nameOf(asked));
@@ -131,7 +148,7 @@ class ConsoleRouter {
     const id = await this.#audit.begin(act);
     const end = async (ended: EndedAct) => {
       const { target, before } = asked.act;
-      const entry = { ...ended, target, before: before === undefined ? undefined : bounded(before) };
+      const entry = { target, ...ended, before: before === undefined ? undefined : bounded(before) };
       // The act is done: a lost outcome is shown as unknown.
       await this.#audit.end(id, entry).catch((error: unknown) => {
         reportError(logger, toAppError(error), { requestId: asked.id });
@@ -139,8 +156,9 @@ class ConsoleRouter {
     };
     try {
       const result = await handle(asked);
-      await end({ outcome: 'done' });
-      return result;
+      const isFile = result instanceof ExportFile;
+      await end(isFile ? await result.sendTo(reply) : { outcome: 'done' });
+      return isFile ? SENT : result;
     } catch (thrown) {
       const error = toAppError(thrown);
       await end({ outcome: outcomeOf(error), errorName: error.errorName });
@@ -171,6 +189,9 @@ class ConsoleRouter {
     return token === null ? `${this.#cookieName}=; ${flags}; Max-Age=0` : `${this.#cookieName}=${token}; ${flags}`;
   }
 }
+
+/** The answer of a route whose file is sent. */
+const SENT = Symbol('Sent');
 
 function unaudited(asked: ConsoleRequest, handle: Handler, refusal: AppError | undefined): unknown {
   if (refusal !== undefined) throw refusal;
@@ -219,8 +240,8 @@ const CREDENTIALS: ReadonlySet<string> = new Set(['setPlatform', 'setTextMessage
 
 function describeAct(
   name: string,
-  { path }: ConsoleRoute,
-  { id, network, params, body, signedIn }: ConsoleRequest,
+  { path, file }: ConsoleRoute,
+  { id, network, params, query, body, signedIn }: ConsoleRequest,
   operatorName: string | undefined,
 ): BegunAct {
   const given = params as Readonly<Record<string, string>>;
@@ -239,7 +260,7 @@ function describeAct(
     operatorName: operatorName ?? '',
     appId: appId ?? null,
     target: Object.keys(rest).length === 0 ? null : Object.values(rest).join(' '),
-    change: changeOf(body as Readonly<Record<string, unknown>>, isSecret),
+    change: changeOf((file === null ? body : query) as Readonly<Record<string, unknown>>, isSecret),
   };
 }
 

@@ -1,12 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import { consoleApi, type Message, type RouteReply } from '#console-api';
-import { applicationsRpc, deliveriesRpc, type ShownDelivery, templatesRpc } from '#contracts';
+import {
+  applicationsRpc,
+  deliveriesRpc,
+  MAX_DELIVERY_LIST_LIMIT,
+  type RpcReply,
+  type ShownDelivery,
+  templatesRpc,
+} from '#contracts';
 import { RpcClient } from '#messaging';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
-import { cursorOf, readCursor, UUID } from '../routing/list.rules.js';
+import { cursorOf, pagesOf, readCursor, UUID } from '../routing/list.rules.js';
 import { maskedEmail, maskedPhone, maskedText } from '../users/user.rules.js';
 
 type Api = typeof consoleApi;
+type DeliveryPlace = NonNullable<RpcReply<typeof deliveriesRpc.list>['next']>;
 
 /** Batches in which one request sends dead messages again. */
 const MAX_BATCHES = 50;
@@ -32,6 +40,18 @@ export class MessagesHandlers {
       next: next === null ? null : cursorOf({ at: next.createdAt, id: next.id }),
       counts: counts ?? null,
     };
+  }
+
+  @Handles(consoleApi.exportMessages)
+  export(request: ConsoleRequest<Api['exportMessages']>): AsyncIterable<readonly Message[]> {
+    const { format: _, ...filters } = request.query;
+    if (filters.recipient !== undefined) request.require('users.contact');
+    const mayContact = request.may('users.contact');
+    const asked = { ...request.params, ...filters, limit: MAX_DELIVERY_LIST_LIMIT };
+    return pagesOf<Message, DeliveryPlace>(async (after) => {
+      const { deliveries, next } = await this.rpc.call(deliveriesRpc.list, { ...asked, after });
+      return { items: deliveries.map((delivery) => shown(delivery, mayContact)), next };
+    });
   }
 
   @Handles(consoleApi.getMessage)

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { ALL_APPLICATIONS, consoleApi, type Operator, type RouteReply } from '#console-api';
+import { ALL_APPLICATIONS, type AuditEntry, consoleApi, type Operator, type RouteReply } from '#console-api';
 import { AuditRepository } from '../audit/audit.repository.js';
 import type { AuditFilter } from '../audit/audit.rules.js';
 import { type ConsoleRequest, Handles, type SignedIn } from '../routing/console-handler.js';
+import { pagesOf } from '../routing/list.rules.js';
 import { type OperatorRow, sortedGrants, stateOf } from './operator.rules.js';
 import { OperatorsRepository } from './operators.repository.js';
 import { SignInRepository } from './sign-in.repository.js';
@@ -10,6 +11,9 @@ import { SignInService } from './sign-in.service.js';
 
 type Api = typeof consoleApi;
 type OneOperator = RouteReply<Api['changeOperator']>;
+
+/** Entries that an export reads at once. An entry has 64 KiB at most. */
+const AUDIT_PAGE = 200;
 
 /** Operators, their grants and their acts. */
 @Injectable()
@@ -77,6 +81,13 @@ export class OperatorsHandlers {
   async listAudit({ query, operator }: ConsoleRequest<Api['listAudit']>): Promise<RouteReply<Api['listAudit']>> {
     const { limit, ...filter } = query;
     return this.audit.page({ ...filter, visible: visibleTo(operator) }, limit);
+  }
+
+  @Handles(consoleApi.exportAudit)
+  exportAudit({ query, operator }: ConsoleRequest<Api['exportAudit']>): AsyncIterable<readonly AuditEntry[]> {
+    const { format: _, ...filter } = query;
+    const visible = visibleTo(operator);
+    return pagesOf<AuditEntry, string>((after) => this.audit.page({ ...filter, visible, after }, AUDIT_PAGE));
   }
 
   private async one(id: string): Promise<OneOperator> {

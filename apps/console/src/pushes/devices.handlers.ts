@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { consoleApi, type Device, type RouteReply } from '#console-api';
+import { consoleApi, type Device, type RouteQuery, type RouteReply } from '#console-api';
 import {
+  type Caller,
   installationsRpc,
   type JsonObject,
   MAX_DESCRIBED_DEVICES,
@@ -12,7 +13,7 @@ import { AppError, appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
-import { pageOf } from '../routing/list.rules.js';
+import { cursorOf, pageOf, pagesOf } from '../routing/list.rules.js';
 import {
   conditionAfter,
   deviceDetails,
@@ -24,6 +25,8 @@ import {
 
 type Api = typeof consoleApi;
 type OneDevice = RouteReply<Api['getDevice']>;
+type DeviceFilters = Pick<RouteQuery<Api['listDevices']>, 'channel' | 'deviceType' | 'userId'>;
+type ExportedDevice = RouteReply<Api['exportDevices']>;
 type DeviceRequest = Pick<ConsoleRequest, 'caller'> & { readonly params: { appId: string; deviceId: string } };
 type ConnectedPlace = NonNullable<RpcData<typeof pushOperationsRpc.listConnected>['after']>;
 type States = ReadonlyMap<string, RpcReply<typeof pushOperationsRpc.describeDevices>['devices'][number]>;
@@ -40,21 +43,27 @@ export class DevicesHandlers {
 
   @Handles(consoleApi.listDevices)
   async list({ params, query, caller }: ConsoleRequest<Api['listDevices']>): Promise<RouteReply<Api['listDevices']>> {
-    const { deviceType, channel, userId, after, limit } = query;
-    const where = {
-      ...(deviceType === undefined ? {} : { deviceType }),
-      ...(channel === undefined ? {} : { channels: channel }),
-      ...(userId === undefined ? {} : { user: { __type: 'Pointer', className: '_User', objectId: userId } }),
-      ...conditionAfter(after),
-    };
-    const asked = { caller, className, where, ...NEWEST_FIRST, limit: limit + 1 };
-    const { results } = await this.rpc.call(installationsRpc.find, asked);
+    const { after, limit, ...filters } = query;
+    const results = await this.findSome(caller, { ...conditionOf(filters), ...conditionAfter(after) }, limit + 1);
     const states = await this.statesOf(params.appId, results.slice(0, limit));
     return pageOf(
       results.map((installation) => shownDevice(installation, states)),
       limit,
       placeOf,
     );
+  }
+
+  @Handles(consoleApi.exportDevices)
+  export({ params, query, caller }: ConsoleRequest<Api['exportDevices']>): AsyncIterable<readonly ExportedDevice[]> {
+    const condition = conditionOf(query);
+    return pagesOf<ExportedDevice, string>(async (after) => {
+      const where = { ...condition, ...conditionAfter(after) };
+      const results = await this.findFitting(caller, where, MAX_DESCRIBED_DEVICES);
+      const states = await this.statesOf(params.appId, results);
+      const items = results.map((installation) => deviceDetails(installation, states));
+      const last = items.at(-1);
+      return { items, next: last === undefined ? null : cursorOf(placeOf(last)) };
+    });
   }
 
   /** Devices that are connected without an installation are left out: nothing is known of them. */
@@ -108,6 +117,27 @@ export class DevicesHandlers {
     return { deleted: objectIds.length };
   }
 
+  private async findSome(caller: Caller, where: JsonObject, limit: number): Promise<JsonObject[]> {
+    const { results } = await this.rpc.call(installationsRpc.find, {
+      caller,
+      className,
+      where,
+      ...NEWEST_FIRST,
+      limit,
+    });
+    return results;
+  }
+
+  /** At most `limit` devices: fewer where so many exceed the size of a reply. */
+  private async findFitting(caller: Caller, where: JsonObject, limit: number): Promise<JsonObject[]> {
+    try {
+      return await this.findSome(caller, where, limit);
+    } catch (error) {
+      if (limit === 1 || !(error instanceof AppError && error.is('OBJECT_TOO_LARGE'))) throw error;
+      return this.findFitting(caller, where, Math.floor(limit / 2));
+    }
+  }
+
   private async device(request: DeviceRequest): Promise<OneDevice> {
     const installation = await this.find(request);
     return { device: deviceDetails(installation, await this.statesOf(request.params.appId, [installation])) };
@@ -142,6 +172,14 @@ export class DevicesHandlers {
       throw appError('INVALID_QUERY', { message: 'after: is no cursor.' });
     }
   }
+}
+
+function conditionOf({ deviceType, channel, userId }: DeviceFilters): JsonObject {
+  return {
+    ...(deviceType === undefined ? {} : { deviceType }),
+    ...(channel === undefined ? {} : { channels: channel }),
+    ...(userId === undefined ? {} : { user: { __type: 'Pointer', className: '_User', objectId: userId } }),
+  };
 }
 
 function contextOf(appId: string): string {

@@ -21,7 +21,9 @@ export function conditionAfter(cursor: string | undefined): JsonObject {
   if (cursor === undefined) return {};
   const { at: iso, id: objectId } = readCursor(cursor);
   const createdAt = { __type: 'Date', iso };
-  return { $or: [{ createdAt: { $lt: createdAt } }, { createdAt, objectId: { $lt: objectId } }] };
+  const isBehind = { $or: [{ createdAt: { $lt: createdAt } }, { createdAt, objectId: { $lt: objectId } }] };
+  // The range lets the index begin at the place: page 1,000 costs what page 1 costs.
+  return { createdAt: { $lte: createdAt }, ...isBehind };
 }
 
 type PreviewedMessage = NonNullable<RpcReply<typeof pushOperationsRpc.preview>['message']>;

@@ -1,6 +1,7 @@
 import {
   ALL_APPLICATIONS,
   type ConsoleRoute,
+  type ExportRoute,
   type Grant,
   type Permission,
   permissionsFor,
@@ -108,7 +109,12 @@ export function forbidden(permission: Permission): Error {
   return appError('FORBIDDEN', { message: `This needs the permission ${permission}.` });
 }
 
-type HandlerMethod<R extends ConsoleRoute> = (request: ConsoleRequest<R>) => Promise<RouteReply<R>> | RouteReply<R>;
+/** What the method of a route returns: the answer, or for a file its rows in pages, which are read as fast as the client takes them. */
+type HandlerResult<R extends ConsoleRoute> = R extends ExportRoute
+  ? AsyncIterable<readonly RouteReply<R>[]>
+  : Promise<RouteReply<R>> | RouteReply<R>;
+
+type HandlerMethod<R extends ConsoleRoute> = (request: ConsoleRequest<R>) => HandlerResult<R>;
 
 const HANDLED_ROUTE = Symbol('HandledRoute');
 

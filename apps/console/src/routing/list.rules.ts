@@ -20,6 +20,20 @@ export function pageOf<Item>(found: readonly Item[], limit: number, placeOf: (it
   return { items, next: cursorOf(placeOf(last)) };
 }
 
+/** Reads the pages of a list one after the other, each when it is asked for. @param read the page after a place */
+export async function* pagesOf<Item, Place>(
+  read: (
+    after: Place | undefined,
+  ) => Promise<{ readonly items: readonly Item[]; readonly next: Place | null | undefined }>,
+): AsyncGenerator<readonly Item[]> {
+  let after: Place | undefined;
+  do {
+    const { items, next } = await read(after);
+    yield items;
+    after = next ?? undefined;
+  } while (after !== undefined);
+}
+
 /** The text that `readCursor` reads. */
 export function cursorOf({ at, id }: ListPlace): string {
   return `${at},${id}`;

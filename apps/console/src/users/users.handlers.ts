@@ -7,6 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
   lockoutsRpc,
+  MAX_FOUND_USERS,
   objectsRpc,
   phoneNumbersRpc,
   type RpcReply,
@@ -15,10 +16,14 @@ import {
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { pagesOf } from '../routing/list.rules.js';
 import { maskedEmail, maskedPhone, readPlace, searchedIn, writePlace } from './user.rules.js';
 
 type Api = typeof consoleApi;
 type OneUser = RouteReply<Api['getUser']>;
+type ExportedUser = RouteReply<Api['exportUsers']>;
+type UserFilters = Omit<RouteQuery<Api['listUsers']>, 'after' | 'limit' | 'order'>;
+type SearchPlace = NonNullable<RpcReply<typeof userSearchRpc.search>['next']>;
 type Described = RpcReply<typeof userSearchRpc.describe>;
 type UserRequest = Pick<ConsoleRequest, 'caller' | 'may'> & { readonly params: { appId: string; userId: string } };
 
@@ -47,9 +52,9 @@ export class UsersHandlers {
   @Handles(consoleApi.listUsers)
   async list(request: ConsoleRequest<Api['listUsers']>): Promise<RouteReply<Api['listUsers']>> {
     const mayContact = request.may('users.contact');
-    if (request.query.where !== undefined) request.require('users.contact');
-    const place = request.query.after === undefined ? undefined : readPlace(request.query.after);
-    const search = { ...request.params, ...searchOf(request.query, mayContact), after: place?.place };
+    const { after, limit, order, ...filters } = request.query;
+    const place = after === undefined ? undefined : readPlace(after);
+    const search = { ...request.params, ...searchOf(request, filters), order, limit, after: place?.place };
     const { users, next, total } = await this.rpc.call(userSearchRpc.search, search);
     const all = total ?? place?.total ?? { value: users.length, isExact: false };
     return {
@@ -57,6 +62,21 @@ export class UsersHandlers {
       next: next === null ? null : writePlace(next, all),
       total: all,
     };
+  }
+
+  @Handles(consoleApi.exportUsers)
+  export(request: ConsoleRequest<Api['exportUsers']>): AsyncIterable<readonly ExportedUser[]> {
+    const mayContact = request.may('users.contact');
+    const { format: _, ids, ...filters } = request.query;
+    const { filters: searched, ...search } = searchOf(request, filters);
+    const asked = { ...request.params, ...search, filters: { ...searched, ids }, limit: MAX_FOUND_USERS };
+    // The newest first: times of sign-ups do not change, and users that are added meanwhile stand before the first page.
+    return pagesOf<ExportedUser, SearchPlace>(async (after) => {
+      const found = { ...asked, order: 'newest', withFields: true, after } as const;
+      const { users, next } = await this.rpc.call(userSearchRpc.search, found);
+      const items = users.map(({ fields = {}, ...user }) => ({ ...listed(user, mayContact), fields }));
+      return { items, next };
+    });
   }
 
   @Handles(consoleApi.createUser)
@@ -169,14 +189,16 @@ export class UsersHandlers {
   }
 }
 
-function searchOf(query: RouteQuery<Api['listUsers']>, mayContact: boolean) {
-  const { text, mode, order, limit, after: _, where, in: field, ...filters } = query;
+/** @throws AppError FORBIDDEN without the permission `users.contact`, for a condition and for a search in addresses and numbers */
+function searchOf(
+  request: Pick<ConsoleRequest, 'may' | 'require'>,
+  { text, mode, where, in: field, ...filters }: UserFilters,
+) {
+  if (where !== undefined) request.require('users.contact');
   return {
     text: text === '' ? undefined : text,
-    in: searchedIn(field, mayContact),
+    in: searchedIn(field, request.may('users.contact')),
     mode,
-    order,
-    limit,
     filters,
     where: where === undefined ? undefined : jsonOf(where),
   };

@@ -1,7 +1,14 @@
-import { type ConsoleRoute, consoleError, pathOf, type RouteInput, type RouteReply } from '#console-api';
+import {
+  type ConsoleRoute,
+  consoleError,
+  type ExportRoute,
+  pathOf,
+  type RouteInput,
+  type RouteReply,
+} from '#console-api';
 import { type Gate, passGate } from './gates';
 
-/** A call that failed. `name` is of the error table of Gatepost, or UNREACHABLE where no answer of the console arrived. */
+/** A call that failed. `name`: of the error table of Gatepost; UNREACHABLE: no answer arrived; EXPORT_CUT: a file ended early. */
 export class CallError extends Error {
   override readonly name: string;
   readonly status: number;
@@ -58,12 +65,75 @@ export async function call<R extends ConsoleRoute>(
   input: CallInput<R>,
   signal?: AbortSignal,
 ): Promise<RouteReply<R>> {
+  const response = await respond(route, input as AnyInput, signal);
+  return (await response.json().catch(() => undefined)) as RouteReply<R>;
+}
+
+/** A file that the page has read. */
+export interface ReadFile {
+  readonly file: Blob;
+  readonly name: string;
+}
+
+interface ReadOptions {
+  readonly signal: AbortSignal;
+  /** Called with the bytes so far, at most five times a second. */
+  readonly onBytes: (bytes: number) => void;
+}
+
+/**
+ * Reads the file of a route. Sign-in and proof of identity are asked for as in `call`, which a link could not do. A file that is cut is an
+ * error, so that no part of one is saved as the whole.
+ *
+ * @throws CallError
+ */
+export async function readFile<R extends ExportRoute>(
+  route: R,
+  input: CallInput<R>,
+  { signal, onBytes }: ReadOptions,
+): Promise<ReadFile> {
+  const { body, headers } = await respond(route, input as AnyInput, signal);
+  const name = /filename="([^"]+)"/.exec(headers.get('Content-Disposition') ?? '')?.[1] ?? 'export';
+  if (body === null) throw new CallError({}, 0);
   try {
-    return await callOnce(route, input as AnyInput, signal);
+    return { file: await blobOf(body, onBytes), name };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new CallError({ name: 'EXPORT_CUT' }, 0);
+  }
+}
+
+const PART_BYTES = 8_388_608;
+const NOTICE_MS = 200;
+
+/** The page holds one part; browsers keep blobs outside of it, large ones on disk. */
+async function blobOf(body: ReadableStream<Uint8Array<ArrayBuffer>>, onBytes: (bytes: number) => void): Promise<Blob> {
+  const parts: Blob[] = [];
+  let chunks: Uint8Array<ArrayBuffer>[] = [];
+  let [bytes, bytesInParts, noticedAt] = [0, 0, 0];
+  const reader = body.getReader();
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    chunks.push(read.value);
+    bytes += read.value.byteLength;
+    if (bytes - bytesInParts >= PART_BYTES) {
+      parts.push(new Blob(chunks));
+      [chunks, bytesInParts] = [[], bytes];
+    }
+    if (performance.now() - noticedAt < NOTICE_MS) continue;
+    noticedAt = performance.now();
+    onBytes(bytes);
+  }
+  return new Blob([...parts, ...chunks]);
+}
+
+/** Asks once more where a dialog has removed the reason of a refusal. @throws CallError for an answer that is an error */
+async function respond(route: ConsoleRoute, input: AnyInput, signal: AbortSignal | undefined): Promise<Response> {
+  try {
+    return await respondOnce(route, input, signal);
   } catch (error) {
     const gate = error instanceof CallError && !WITHOUT_GATE.has(route.path) ? gateOf(error) : undefined;
     if (gate === undefined || !(await passGate(gate))) throw error;
-    return callOnce(route, input as AnyInput, signal);
+    return respondOnce(route, input, signal);
   }
 }
 
@@ -71,11 +141,11 @@ function gateOf({ name, status }: CallError): Gate | undefined {
   return GATES[name] ?? (status === 401 ? 'signIn' : undefined);
 }
 
-async function callOnce<R extends ConsoleRoute>(
-  route: R,
+async function respondOnce(
+  route: ConsoleRoute,
   { params = {}, query = {}, body = {} }: AnyInput,
   signal: AbortSignal | undefined,
-): Promise<RouteReply<R>> {
+): Promise<Response> {
   const isGet = route.method === 'GET';
   const response = await answerOf(`/api${pathOf(route.path, params)}${queryText(query)}`, {
     method: route.method,
@@ -83,9 +153,8 @@ async function callOnce<R extends ConsoleRoute>(
     ...(signal === undefined ? {} : { signal }),
   });
   noteVersion(response);
-  const answer: unknown = await response.json().catch(() => undefined);
-  if (!response.ok) throw errorOf(answer, response);
-  return answer as RouteReply<R>;
+  if (!response.ok) throw errorOf(await response.json().catch(() => undefined), response);
+  return response;
 }
 
 const HEADERS = { 'Content-Type': 'application/json', 'X-Gatepost-Console': '1' };

@@ -4,6 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { AUDIT_OUTCOMES, type AuditEntry, consoleApi } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useRead } from '../api/queries';
+import { ExportMenu } from '../parts/export-menu';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { When } from '../parts/when';
 import { DataTable, Pager } from '../table/data-table';
@@ -20,7 +21,7 @@ const COLORS: Readonly<Record<AuditEntry['outcome'], string>> = {
 
 export function AuditPage(): ReactNode {
   const t = useTexts();
-  const { operator, app, ...search } = useSearch({ from: FROM });
+  const { operator, app, after, ...search } = useSearch({ from: FROM });
   const navigate = useNavigate({ from: '/audit' });
   const change = (part: Partial<typeof search> & { readonly app?: string | undefined }) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
@@ -40,8 +41,16 @@ export function AuditPage(): ReactNode {
       }}
     />
   );
+  const filters = {
+    ...search,
+    ...(operator === undefined ? {} : { operatorId: operator }),
+    ...(app === undefined ? {} : { appId: app }),
+  };
   return (
-    <Page title={t.pages.audit}>
+    <Page
+      title={t.pages.audit}
+      acts={<ExportMenu route={consoleApi.exportAudit} inputOf={(format) => ({ query: { ...filters, format } })} />}
+    >
       <Panel>
         <Group gap="xs" align="flex-end">
           {textFilter('action', t.audit.action)}
@@ -67,14 +76,7 @@ export function AuditPage(): ReactNode {
             }}
           />
         </Group>
-        <AuditList
-          query={{
-            ...search,
-            ...(operator === undefined ? {} : { operatorId: operator }),
-            ...(app === undefined ? {} : { appId: app }),
-          }}
-          hasPager
-        />
+        <AuditList query={{ ...filters, ...(after === undefined ? {} : { after }) }} hasPager />
       </Panel>
     </Page>
   );

@@ -6,6 +6,7 @@ import type { CallInput } from '../api/call';
 import { useAct, useMay, useRead } from '../api/queries';
 import { CopyButton } from '../parts/copy';
 import { Confirm, useNotices } from '../parts/dialogs';
+import { ExportMenu } from '../parts/export-menu';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { When } from '../parts/when';
 import { type Column, DataTable, Pager } from '../table/data-table';
@@ -40,9 +41,26 @@ export function DevicesPage(): ReactNode {
       }}
     />
   );
+  const may = useMay(appId);
   const after = search.after === undefined ? {} : { after: search.after };
+  const filters = {
+    ...(search.type === undefined ? {} : { deviceType: search.type }),
+    ...(search.channel === undefined ? {} : { channel: search.channel }),
+    ...(search.user === undefined ? {} : { userId: search.user }),
+  };
   return (
-    <Page title={t.pages.devices}>
+    <Page
+      title={t.pages.devices}
+      acts={
+        may('devices.export') &&
+        !isConnected && (
+          <ExportMenu
+            route={consoleApi.exportDevices}
+            inputOf={(format) => ({ params: { appId }, query: { ...filters, format } })}
+          />
+        )
+      }
+    >
       <Panel>
         <Group gap="md" align="flex-end">
           {filter('type', t.devices.type)}
@@ -60,16 +78,7 @@ export function DevicesPage(): ReactNode {
         {isConnected ? (
           <ConnectedDevices appId={appId} query={after} />
         ) : (
-          <DeviceList
-            appId={appId}
-            query={{
-              ...after,
-              ...(search.type === undefined ? {} : { deviceType: search.type }),
-              ...(search.channel === undefined ? {} : { channel: search.channel }),
-              ...(search.user === undefined ? {} : { userId: search.user }),
-            }}
-            hasPager
-          />
+          <DeviceList appId={appId} query={{ ...after, ...filters }} hasPager />
         )}
       </Panel>
     </Page>

@@ -5,6 +5,7 @@ import { consoleApi, type Message, MESSAGE_STATUSES } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useAct, useMay, useRead } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
+import { ExportMenu } from '../parts/export-menu';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { When } from '../parts/when';
 import { DataTable, Pager } from '../table/data-table';
@@ -24,19 +25,37 @@ const COLORS: Readonly<Record<Message['status'], string>> = {
 export function MessagesPage(): ReactNode {
   const t = useTexts();
   const { appId } = useParams({ from: FROM });
-  const { user, ...search } = useSearch({ from: FROM });
+  const { user, after, ...search } = useSearch({ from: FROM });
   const navigate = useNavigate({ from: '/apps/$appId/messages' });
-  const mayContact = useMay(appId)('users.contact');
+  const may = useMay(appId);
   const [recipient, setRecipient] = useState('');
   const change = (part: Partial<typeof search>) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
   };
+  const filters = {
+    ...search,
+    ...(user === undefined ? {} : { userId: user }),
+    ...(recipient.trim() === '' ? {} : { recipient: recipient.trim() }),
+  };
   return (
-    <Page title={t.pages.messages} acts={<RetryAllButton appId={appId} />}>
+    <Page
+      title={t.pages.messages}
+      acts={
+        <>
+          <RetryAllButton appId={appId} />
+          {may('messages.export') && (
+            <ExportMenu
+              route={consoleApi.exportMessages}
+              inputOf={(format) => ({ params: { appId }, query: { ...filters, format } })}
+            />
+          )}
+        </>
+      }
+    >
       <Panel>
         <Group gap="xs" align="flex-end">
           {/* An address stands in no URL. */}
-          {mayContact && (
+          {may('users.contact') && (
             <TextInput
               label={t.messages.recipient}
               size="xs"
@@ -72,15 +91,7 @@ export function MessagesPage(): ReactNode {
             }}
           />
         </Group>
-        <MessageList
-          appId={appId}
-          query={{
-            ...search,
-            ...(user === undefined ? {} : { userId: user }),
-            ...(recipient.trim() === '' ? {} : { recipient: recipient.trim() }),
-          }}
-          hasPager
-        />
+        <MessageList appId={appId} query={{ ...filters, ...(after === undefined ? {} : { after }) }} hasPager />
       </Panel>
     </Page>
   );

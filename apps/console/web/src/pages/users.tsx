@@ -5,6 +5,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { consoleApi, type ListedUser } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
+import { ExportMenu } from '../parts/export-menu';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { Checked, LockedBadge } from '../parts/states';
@@ -28,16 +29,19 @@ export function UsersPage(): ReactNode {
     <Page
       title={t.pages.users}
       acts={
-        may('users.write') && (
-          <Button
-            leftSection={<Icon name="add" size={16} />}
-            onClick={() => {
-              setNewOpen(true);
-            }}
-          >
-            {t.users.create}
-          </Button>
-        )
+        <>
+          {may('users.export') && <ExportUsers appId={appId} />}
+          {may('users.write') && (
+            <Button
+              leftSection={<Icon name="add" size={16} />}
+              onClick={() => {
+                setNewOpen(true);
+              }}
+            >
+              {t.users.create}
+            </Button>
+          )}
+        </>
       }
     >
       <Panel>
@@ -204,17 +208,29 @@ function Filters(): ReactNode {
   );
 }
 
-function useUsers(appId: string) {
-  const { q: _q, since, ...search } = useSearch({ from: FROM });
+function useUserFilters() {
+  const { q: _q, after: _after, order: _order, since, ...filters } = useSearch({ from: FROM });
   const text = useSearchedText();
-  return useRead(consoleApi.listUsers, {
-    params: { appId },
-    query: {
-      ...search,
-      ...(text === '' ? {} : { text }),
-      ...(since === undefined ? {} : { createdFrom: new Date(since).toISOString() }),
-    },
-  });
+  return {
+    ...filters,
+    ...(text === '' ? {} : { text }),
+    ...(since === undefined ? {} : { createdFrom: new Date(since).toISOString() }),
+  };
+}
+
+function useUsers(appId: string) {
+  const { after, order } = useSearch({ from: FROM });
+  return useRead(consoleApi.listUsers, { params: { appId }, query: { ...useUserFilters(), after, order } });
+}
+
+function ExportUsers({ appId }: { readonly appId: string }): ReactNode {
+  const filters = useUserFilters();
+  return (
+    <ExportMenu
+      route={consoleApi.exportUsers}
+      inputOf={(format) => ({ params: { appId }, query: { ...filters, format } })}
+    />
+  );
 }
 
 function UserList({ appId }: { readonly appId: string }): ReactNode {
@@ -242,7 +258,7 @@ function UserList({ appId }: { readonly appId: string }): ReactNode {
               idOf={({ objectId }) => objectId}
               isOld={users.isPlaceholderData}
               selection={
-                may('users.delete')
+                may('users.delete') || may('users.export')
                   ? {
                       ids: chosen,
                       change: setChosen,
@@ -329,6 +345,7 @@ interface SelectionProps {
 
 function SelectionBar({ appId, chosen, setChosen }: SelectionProps): ReactNode {
   const t = useTexts();
+  const may = useMay(appId);
   const notices = useNotices();
   const remove = useAct(consoleApi.deleteUsers);
   const [isAsking, setAsking] = useState(false);
@@ -341,15 +358,24 @@ function SelectionBar({ appId, chosen, setChosen }: SelectionProps): ReactNode {
       <Text size="sm" fw={600}>
         {t.table.chosen(chosen.size)}
       </Text>
-      <Button
-        color="bad"
-        variant="light"
-        onClick={() => {
-          setAsking(true);
-        }}
-      >
-        {t.users.deleteThem}
-      </Button>
+      {may('users.export') && (
+        <ExportMenu
+          text={t.exports.beginChosen}
+          route={consoleApi.exportUsers}
+          inputOf={(format) => ({ params: { appId }, query: { ids: [...chosen].join(','), format } })}
+        />
+      )}
+      {may('users.delete') && (
+        <Button
+          color="bad"
+          variant="light"
+          onClick={() => {
+            setAsking(true);
+          }}
+        >
+          {t.users.deleteThem}
+        </Button>
+      )}
       <Button variant="default" onClick={clear}>
         {t.table.clear}
       </Button>

@@ -7,6 +7,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+const MEGABYTE = 1_000_000;
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['day', DAY],
   ['hour', HOUR],
@@ -34,6 +35,8 @@ export function useNow(): number {
 export interface Formats {
   readonly number: (value: number) => string;
   readonly percent: (share: number) => string;
+  /** A size in MB. */
+  readonly bytes: (bytes: number) => string;
   /** Date and time in the operator's zone. */
   readonly time: (iso: string) => string;
   readonly clock: (iso: string) => string;
@@ -55,6 +58,10 @@ function formatsOf(tag: string, timeZone: string | undefined): Formats {
   return {
     number: (value) => new Intl.NumberFormat(tag).format(value),
     percent: (share) => new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 0 }).format(share),
+    bytes: (bytes) =>
+      new Intl.NumberFormat(tag, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 1 }).format(
+        bytes / MEGABYTE,
+      ),
     time: format({ dateStyle: 'medium', timeStyle: 'medium' }),
     clock: format({ hour: '2-digit', minute: '2-digit', second: '2-digit' }),
     relative: (iso, from) => relative(tag, Date.parse(iso) - from),

@@ -1,0 +1,108 @@
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { Logger } from '@nestjs/common';
+import { stringify } from 'csv-stringify/sync';
+import type { FastifyReply } from 'fastify';
+import type { ExportFormat, ExportRoute } from '#console-api';
+import { toAppError } from '#errors';
+import { reportError } from '#observability';
+import type { EndedAct } from '../audit/audit.repository.js';
+import { MAX_EXPORT_MS } from '../audit/audit.rules.js';
+import { appIdOf, type ConsoleRequest } from '../routing/console-handler.js';
+
+const logger = new Logger('Export');
+
+type Row = Readonly<Record<string, unknown>>;
+type Rows = readonly Row[];
+
+const MEDIA_TYPES: Readonly<Record<ExportFormat, string>> = {
+  csv: 'text/csv; charset=utf-8; header=present',
+  jsonl: 'application/jsonl; charset=utf-8',
+};
+
+/**
+ * RFC 4180, for spreadsheets. A cell that a spreadsheet would take for a formula begins with an apostrophe. Objects and lists are JSON texts,
+ * null is an empty cell.
+ */
+function csvOf(rows: Rows, columns: readonly string[], isHeading = false): string {
+  return stringify([...rows], {
+    bom: isHeading,
+    header: isHeading,
+    columns: [...columns],
+    record_delimiter: 'windows',
+    // Also where a cell holds only a part of the delimiter.
+    quote_record_delimiter: true,
+    escape_formulas: true,
+    cast: { boolean: String },
+  });
+}
+
+/** One JSON object a line; JSON escapes the line breaks of texts. */
+function jsonLinesOf(rows: Rows): string {
+  return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+}
+
+/** The rows of a list on their way into a file. It holds two pages at most: one is sent while the next is read. */
+export class ExportFile {
+  #sentRows = 0;
+
+  private constructor(
+    private readonly route: ExportRoute,
+    private readonly asked: ConsoleRequest<ExportRoute>,
+    private readonly first: IteratorResult<Rows>,
+    private readonly pages: AsyncIterator<Rows>,
+  ) {}
+
+  /** Reads the first page, so that a wrong filter or a service that is away is an ordinary error. */
+  static async open(
+    route: ExportRoute,
+    asked: ConsoleRequest<ExportRoute>,
+    rows: AsyncIterable<Rows>,
+  ): Promise<ExportFile> {
+    const pages = rows[Symbol.asyncIterator]();
+    return new ExportFile(route, asked, await pages.next(), pages);
+  }
+
+  /**
+   * Sends the file as fast as the client takes it. A page that cannot be read destroys the connection: the client sees that the file is cut.
+   * @returns the outcome for the audit log, with the number of rows; `unknown` where the client has closed the connection
+   */
+  async sendTo(reply: FastifyReply): Promise<EndedAct> {
+    const text = Readable.from(this.#text());
+    const limit = setTimeout(() => text.destroy(new Error('The export took too long.')), MAX_EXPORT_MS);
+    void reply
+      .header('content-type', MEDIA_TYPES[this.#format])
+      .header('content-disposition', `attachment; filename="${this.#name}"`)
+      .send(text);
+    const outcome = await finished(reply.raw).then(
+      () => 'done' as const,
+      () => (text.errored === null ? ('unknown' as const) : ('failed' as const)),
+    );
+    clearTimeout(limit);
+    const target = `${this.#sentRows} rows`;
+    if (text.errored === null) return { outcome, target };
+    const error = toAppError(text.errored);
+    reportError(logger, error, { requestId: this.asked.id });
+    return { outcome: 'failed', errorName: error.errorName, target };
+  }
+
+  get #format(): ExportFormat {
+    return (this.asked.query as { readonly format: ExportFormat }).format;
+  }
+
+  get #name(): string {
+    const { name } = this.route.file;
+    const day = new Date().toISOString().slice(0, 10);
+    return `${[name, appIdOf(this.asked.params), day].filter((part) => part !== undefined).join('-')}.${this.#format}`;
+  }
+
+  async *#text(): AsyncGenerator<string> {
+    const { columns } = this.route.file;
+    if (this.#format === 'csv') yield csvOf([], columns, true);
+    for (let page = this.first; page.done !== true; page = await this.pages.next()) {
+      const rows = page.value.map((row) => this.route.reply.parse(row) as Row);
+      if (rows.length > 0) yield this.#format === 'csv' ? csvOf(rows, columns) : jsonLinesOf(rows);
+      this.#sentRows += rows.length;
+    }
+  }
+}
