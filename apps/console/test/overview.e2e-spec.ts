@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { consoleApi } from '#console-api';
 import { deliveriesRpc, identitiesRpc, pushOperationsRpc, pushRpc, userSearchRpc } from '#contracts';
 import { appError } from '#errors';
@@ -83,4 +83,40 @@ it.each([
 it('is not found for an unknown application', async () => {
   console.transport.fail(userSearchRpc.count, appError('NOT_FOUND'));
   expect((await owner.call(consoleApi.getOverview, { params })).status).toBe(404);
+});
+
+describe('the series of the overview', () => {
+  const dayBefore = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+
+  beforeEach(() => {
+    const { transport } = console;
+    transport.answer(userSearchRpc.countByDay, () => ({ days: [{ day: dayBefore(0), signUps: 3, logins: 12 }] }));
+    transport.answer(deliveriesRpc.countByDay, () => ({ days: [{ day: dayBefore(1), sent: 5, dead: 1 }] }));
+    const pushes = { day: dayBefore(1), queued: 8, acknowledged: 6 };
+    transport.answer(pushOperationsRpc.countByDay, () => ({ days: [pushes] }));
+  });
+
+  it('have thirty days of UTC, seven for pushes, zeros included', async () => {
+    const { body } = await owner.call(consoleApi.getSeries, { params });
+    const series = consoleApi.getSeries.reply.parse(body);
+    const zeros = Array.from({ length: 28 }, () => 0);
+    expect(series.days).toEqual(Array.from({ length: 30 }, (_, index) => dayBefore(29 - index)));
+    expect(series.users).toEqual({ signUps: [...zeros, 0, 3], logins: [...zeros, 0, 12] });
+    expect(series.messages).toEqual({ sent: [...zeros, 5, 0], dead: [...zeros, 1, 0] });
+    expect(series.pushes).toEqual({ queued: [0, 0, 0, 0, 0, 8, 0], acknowledged: [0, 0, 0, 0, 0, 6, 0] });
+    expect(console.transport.requestsOf(userSearchRpc.countByDay)).toEqual([{ ...params, from: series.days[0] }]);
+  });
+
+  it.each([
+    ['users', userSearchRpc.countByDay],
+    ['messages', deliveriesRpc.countByDay],
+    ['pushes', pushOperationsRpc.countByDay],
+  ] as const)('leave %s out where the service does not answer in time', async (name, rpc) => {
+    const { body: all } = await owner.call(consoleApi.getSeries, { params });
+    for (const error of ['SERVICE_UNAVAILABLE', 'QUERY_TIMED_OUT'] as const) {
+      console.transport.fail(rpc, appError(error));
+      const { body } = await owner.call(consoleApi.getSeries, { params });
+      expect(body).toEqual({ ...all, [name]: null });
+    }
+  });
 });

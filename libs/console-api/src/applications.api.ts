@@ -86,6 +86,27 @@ const overview = z.object({
 
 export type Overview = z.output<typeof overview>;
 
+/** Days that `getSeries` shows, today included. */
+export const SERIES_DAYS = 30;
+/** Records of pushes are kept for a week. */
+export const PUSH_SERIES_DAYS = 7;
+/** One number for each day. */
+const perDay = z.array(count);
+
+/** Null where the service does not answer in time. */
+const series = z.object({
+  /** Days of UTC, the oldest first; the last one is today. */
+  days: z.array(z.iso.date()),
+  /** Deleted users are left out of the sign-ups. A server that crashes loses the logins of its last seconds. */
+  users: z.object({ signUps: perDay, logins: perDay }).nullable(),
+  /** By the day on which a message was queued. `dead`: refused for good. */
+  messages: z.object({ sent: perDay, dead: perDay }).nullable(),
+  /** Of the last `PUSH_SERIES_DAYS` days. Once for each device, by the day of the push; vendors' channels are left out. */
+  pushes: z.object({ queued: perDay, acknowledged: perDay }).nullable(),
+});
+
+export type Series = z.output<typeof series>;
+
 /** Applications, their settings, keys and class permissions. */
 export const applicationsApi = {
   /** The applications of the operator's grants, newest first. */
@@ -118,6 +139,14 @@ export const applicationsApi = {
     access: 'settings.read',
     params: ofApp,
     reply: overview,
+  }),
+  /** Counts by day. */
+  getSeries: route({
+    method: 'GET',
+    path: '/apps/:appId/series',
+    access: 'settings.read',
+    params: ofApp,
+    reply: series,
   }),
   /** Changes a setting, a secret one included. Fails with INCORRECT_TYPE, whose text says what the value must be. */
   changeSetting: route({

@@ -1,5 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type ApplicationDetails, consoleApi, type Overview, permissionsFor, type RouteReply } from '#console-api';
+import {
+  type ApplicationDetails,
+  consoleApi,
+  type Overview,
+  permissionsFor,
+  PUSH_SERIES_DAYS,
+  type RouteReply,
+  type Series,
+  SERIES_DAYS,
+} from '#console-api';
 import {
   type Application,
   applicationSettings,
@@ -78,6 +87,25 @@ export class ApplicationsHandlers {
         .filter(({ unverified }) => unverified > 0)
         .map(({ platform, unverified }) => ({ platform, accounts: unverified })),
       away: Object.entries(services).flatMap(([service, figures]) => (figures.includes(null) ? [service] : [])),
+    };
+  }
+
+  @Handles(consoleApi.getSeries)
+  async getSeries({ params }: ConsoleRequest<Api['getSeries']>): Promise<Series> {
+    const now = Date.now();
+    const days = Array.from({ length: SERIES_DAYS }, (_, index) => dayOf(now - (SERIES_DAYS - 1 - index) * DAY_MS));
+    const pushDays = days.slice(-PUSH_SERIES_DAYS);
+    const asked = { ...params, from: days[0] ?? dayOf(now) };
+    const [users, messages, pushes] = await Promise.all([
+      unlessAway(this.rpc.call(userSearchRpc.countByDay, asked)),
+      unlessAway(this.rpc.call(deliveriesRpc.countByDay, asked)),
+      unlessAway(this.rpc.call(pushOperationsRpc.countByDay, { ...params, from: pushDays[0] ?? dayOf(now) })),
+    ]);
+    return {
+      days,
+      users: users && perDay(days, users.days, ['signUps', 'logins']),
+      messages: messages && perDay(days, messages.days, ['sent', 'dead']),
+      pushes: pushes && perDay(pushDays, pushes.days, ['queued', 'acknowledged']),
     };
   }
 
@@ -172,6 +200,21 @@ async function unlessAway<T>(work: Promise<T>): Promise<T | null> {
     if (error instanceof AppError && (error.is('SERVICE_UNAVAILABLE') || error.is('QUERY_TIMED_OUT'))) return null;
     throw error;
   }
+}
+
+function dayOf(timeMs: number): string {
+  return new Date(timeMs).toISOString().slice(0, 10);
+}
+
+/** The counts of each day, zero for a day that the service leaves out. */
+function perDay<Name extends string>(
+  days: readonly string[],
+  found: readonly (Readonly<Record<Name, number>> & { readonly day: string })[],
+  names: readonly Name[],
+): Record<Name, number[]> {
+  const byDay = new Map(found.map((counts) => [counts.day, counts]));
+  const series = names.map((name) => [name, days.map((day) => byDay.get(day)?.[name] ?? 0)]);
+  return Object.fromEntries(series) as Record<Name, number[]>;
 }
 
 function installationsOf({ platforms }: RpcReply<typeof pushOperationsRpc.devices>): Record<string, number> {

@@ -1,6 +1,6 @@
 import { Alert, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { Link, useParams } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { lazy, type ReactNode, Suspense } from 'react';
 import { consoleApi, type Overview } from '#console-api';
 import { useRead } from '../api/queries';
 import { CopyButton } from '../parts/copy';
@@ -12,6 +12,8 @@ import { useTexts } from '../texts/texts';
 
 /** The services count all users and devices. */
 const EVERY_MS = 30_000;
+
+const OverviewSeries = lazy(async () => ({ default: (await import('./overview-series')).OverviewSeries }));
 
 export function OverviewPage(): ReactNode {
   const { appId } = useParams({ from: '/frame/apps/$appId/overview' });
@@ -29,6 +31,9 @@ export function OverviewPage(): ReactNode {
         )}
       </Answer>
       <LiveFigures appId={appId} />
+      <Suspense>
+        <OverviewSeries appId={appId} />
+      </Suspense>
     </Page>
   );
 }
