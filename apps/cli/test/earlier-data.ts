@@ -42,6 +42,10 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
     { table: 'sessions', values: { operator_id: OPERATOR, ends_at: FAR } },
     { table: 'links', values: { operator_id: OPERATOR, kind: 'recovery', ends_at: FAR } },
     { table: 'attempts', values: { key: 'network:192.0.2.1', times: [AT] } },
+    { table: 'one_time_codes', values: { operator_id: OPERATOR } },
+    { table: 'recovery_codes', values: { operator_id: OPERATOR } },
+    { table: 'passkeys', values: { operator_id: OPERATOR } },
+    { table: 'challenges', values: { operator_id: OPERATOR, ends_at: FAR } },
     { table: 'audit', values: { operator_id: OPERATOR, way: 'console', outcome: 'done' } },
   ],
   accounts: [
