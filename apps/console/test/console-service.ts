@@ -32,9 +32,9 @@ export class TestConsole {
     readonly transport: FakeTransport,
   ) {}
 
-  /** @param broker where dead letters wait */
+  /** @param env `DATABASE_URL` names a database to share @param broker where dead letters wait */
   static async start(env: Readonly<Record<string, string>> = {}, broker: Broker | null = null): Promise<TestConsole> {
-    const url = await newDatabase();
+    const url = env['DATABASE_URL'] ?? (await newDatabase());
     await migrate(consoleDatabase(url, 1));
     const transport = new FakeTransport();
     const config = consoleConfig(

@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { TOTP } from 'otpauth';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { consoleApi, type RouteReply } from '#console-api';
+import { newDatabase } from '#testing';
 import { newSoftPasskey, type SoftPasskey } from './soft-passkey.js';
 import { PASSWORD, TestConsole, type Visitor } from './console-service.js';
 
@@ -231,5 +233,31 @@ describe('where a second factor is required', () => {
     expect((await developer.call(consoleApi.getSession)).body).toMatchObject({ needsSecondFactor: true });
     const viewer = await required.withRole(first, 'viewer', 'shop');
     expect((await viewer.call(consoleApi.getSession)).body).toMatchObject({ needsSecondFactor: false });
+  });
+});
+
+it('one-time codes stay, where the secret that seals them is replaced', async () => {
+  const DATABASE_URL = await newDatabase();
+  const [before, after] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
+  const during = async <T>(env: Readonly<Record<string, string>>, work: (running: TestConsole) => Promise<T>) => {
+    const running = await TestConsole.start({ DATABASE_URL, ...env });
+    return work(running).finally(() => running.stop());
+  };
+  const secret = await during({ GATEPOST_SECRET: before }, async (running) => {
+    const ada = await running.owner();
+    const { body } = await ada.call(consoleApi.beginOneTimeCodes);
+    const code = new TOTP({ secret: String(body['secret']) }).generate();
+    expect((await ada.call(consoleApi.confirmOneTimeCodes, { body: { code } })).status).toBe(200);
+    return String(body['secret']);
+  });
+  await during({ GATEPOST_SECRET: after, GATEPOST_ACCEPTED_SECRETS: before }, async ({ rpc }) => {
+    const { keyId, tables } = await rpc.describeSealing({});
+    const walks = tables.map((table) => rpc.walkSealed({ table, after: null, keyId, reseal: true }));
+    expect((await Promise.all(walks)).map(({ resealed }) => resealed)).toEqual([1]);
+  });
+  await during({ GATEPOST_SECRET: after }, async (running) => {
+    const code = new TOTP({ secret }).generate({ timestamp: Date.now() + STEP_MS });
+    const body = { address: ADDRESS, password: PASSWORD, code };
+    expect((await running.visitor().call(consoleApi.signIn, { body })).status).toBe(200);
   });
 });

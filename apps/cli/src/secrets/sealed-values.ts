@@ -8,6 +8,7 @@ import {
   pushSealingRpc,
   type RpcReply,
 } from '#contracts';
+import { AppError } from '#errors';
 import type { RpcClient } from '#messaging';
 import { callReplicas, type Deployment } from '../operator-connection.js';
 import { print } from '../terminal.js';
@@ -41,6 +42,7 @@ interface Walk {
 /** Counts all sealed values, and everything else that may need a replaced secret. */
 export async function takeSurvey(rpc: RpcClient, deployment: Deployment): Promise<Survey> {
   const states = await describeServices(rpc, deployment);
+  printLeftOut(states);
   const services: ServiceSurvey[] = [];
   for (const [service, { keyId, acceptedKeyIds, tables: names }] of states) {
     const tables: SealedCounts[] = [];
@@ -60,6 +62,7 @@ export async function takeSurvey(rpc: RpcClient, deployment: Deployment): Promis
 /** Re-encrypts all values sealed with accepted secrets. @returns whether no stored value needs them any longer */
 export async function rotate(rpc: RpcClient, deployment: Deployment): Promise<boolean> {
   const states = await describeServices(rpc, deployment);
+  printLeftOut(states);
   let resealed = 0;
   let left = 0;
   for (const [service, { keyId, acceptedKeyIds, tables }] of states) {
@@ -128,8 +131,17 @@ async function hasConsole(rpc: RpcClient, deployment: Deployment): Promise<boole
   if (!deployment.isOneProcess) return (await deployment.replicas('console')) > 0;
   return rpc.call(consoleSealingRpc.describe, {}).then(
     () => true,
-    () => false,
+    (error: unknown) => {
+      if (error instanceof AppError && error.is('SERVICE_UNAVAILABLE')) return false;
+      throw error;
+    },
   );
+}
+
+/** A console that is only stopped may have sealed values, which no other service can count or reseal. */
+function printLeftOut(states: ReadonlyMap<Service, SealingState>): void {
+  if (states.has('console')) return;
+  print('console: does not run, so its one-time codes are left out. If operators use them, start it, and repeat this.');
 }
 
 function disagreement(keyIds: readonly (readonly [keyId: string, service: string])[]): string {
