@@ -42,7 +42,7 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
     { table: 'sessions', values: { operator_id: OPERATOR, ends_at: FAR } },
     { table: 'links', values: { operator_id: OPERATOR, kind: 'recovery', ends_at: FAR } },
     { table: 'attempts', values: { key: 'network:192.0.2.1', times: [AT] } },
-    { table: 'one_time_codes', values: { operator_id: OPERATOR } },
+    { table: 'one_time_codes', values: { operator_id: OPERATOR, is_confirmed: true } },
     { table: 'recovery_codes', values: { operator_id: OPERATOR } },
     { table: 'passkeys', values: { operator_id: OPERATOR } },
     { table: 'challenges', values: { operator_id: OPERATOR, ends_at: FAR } },

@@ -47,7 +47,7 @@ const SEALED_TABLES: readonly SealedTable[] = [
   {
     name: 'one-time codes of operators',
     table: 'console.one_time_codes',
-    key: { operator_id: 'uuid' },
+    key: { operator_id: 'uuid', is_confirmed: 'boolean' },
     values: [
       {
         sql: 't.sealed_secret',

@@ -18,6 +18,8 @@ declare module 'fastify' {
 }
 
 const BODY_LIMIT_BYTES = 1_048_576;
+/** Ids of passkeys have up to 1,023 bytes (WebAuthn Level 3, section 4), in base64url 1,364 characters. */
+const MAX_PARAM_LENGTH = 1_364;
 /** For orchestrators and Prometheus, which call the process by its address. */
 const PROCESS_PATHS = new Set(['/healthz', '/readyz', '/metrics']);
 
@@ -28,6 +30,7 @@ export function createConsoleServer({ trustedProxies }: ConsoleConfig): FastifyA
     bodyLimit: BODY_LIMIT_BYTES,
     return503OnClosing: false,
     skipMiddie: true,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     requestIdHeader: false,
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     genReqId: () => randomUUID(),

@@ -21,14 +21,19 @@ const remote = audited.filter(([, { path }]) => path.startsWith('/apps'));
 
 let console: TestConsole;
 let owner: Visitor;
+let strict: TestConsole;
+/** An owner without a second factor, where one is required. */
+let lacking: Visitor;
 const operators = new Map<Role, Visitor>();
 
 beforeAll(async () => {
   console = await TestConsole.start();
   owner = await console.owner();
   for (const role of ROLES) operators.set(role, await console.withRole(owner, role, OWN));
+  strict = await TestConsole.start({ GATEPOST_CONSOLE_SECOND_FACTOR: 'required' });
+  lacking = await strict.owner();
 });
-afterAll(() => console.stop());
+afterAll(() => Promise.all([console.stop(), strict.stop()]));
 beforeEach(() => {
   for (const contract of remoteContracts()) console.transport.answer(contract, () => sampleOf(contract.reply) as never);
 });
@@ -43,7 +48,7 @@ describe.each([OWN, FOREIGN])('a route, for the application %s', (appId) => {
     const permissions = permissionsFor({ isOwner: false, grants }, isForApp ? appId : '*');
     const { access } = route;
     if (isForApp && appId === FOREIGN) expect([status, body['name']]).toEqual([404, 'NOT_FOUND']);
-    else if (access === 'anyone' || access === 'operator' || permissions.includes(access))
+    else if (access === 'anyone' || access === 'operator' || access === 'self' || permissions.includes(access))
       expect([401, 403]).not.toContain(status);
     else
       expect([status, body['name'], body['error']]).toEqual([403, 'FORBIDDEN', `This needs the permission ${access}.`]);
@@ -67,6 +72,14 @@ it.each(routes.filter(([, { needsProof }]) => needsProof))('%s needs a fresh pro
   expect([status, body['name']]).toEqual([403, 'PROOF_REQUIRED']);
   expect(await lastEntry()).toMatchObject({ action: name, outcome: 'refused', error_name: 'PROOF_REQUIRED' });
 });
+
+it.each(routes.filter(([, { access }]) => access !== 'anyone' && access !== 'self'))(
+  '%s needs the second factor that the role needs',
+  async (_, route) => {
+    const { status, body } = await lacking.call(route, requestOf(route, OWN));
+    expect([status, body['name']]).toEqual([403, 'SECOND_FACTOR_MISSING']);
+  },
+);
 
 describe('a request of another site', () => {
   const others: [string, Readonly<Record<string, string | undefined>>][] = [

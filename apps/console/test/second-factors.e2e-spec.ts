@@ -45,7 +45,21 @@ describe('one-time codes', () => {
     recoveryCodes = recoveryCodesOf(confirmed);
     expect(new Set(recoveryCodes).size).toBe(10);
     expect(nameOf(await signIn())).toEqual([403, 'SECOND_FACTOR_REQUIRED']);
-    expect(nameOf(await owner.call(consoleApi.beginOneTimeCodes))).toEqual([400, 'NO_EFFECT']);
+  });
+
+  it('move to another device, and count until the new ones are confirmed', async () => {
+    const { body } = await owner.call(consoleApi.beginOneTimeCodes);
+    const next = new TOTP({ secret: String(body['secret']) });
+    await forgetUse();
+    expect((await signIn(codeAt(0))).status).toBe(200);
+    expect(nameOf(await signIn(next.generate()))).toEqual([400, 'SECOND_FACTOR_MISMATCH']);
+    const confirmed = await owner.call(consoleApi.confirmOneTimeCodes, { body: { code: next.generate() } });
+    expect(confirmed.body).toMatchObject({ hasCodes: true, recoveryCodes: 10, newRecoveryCodes: null });
+    const former = totp;
+    totp = next;
+    await forgetUse();
+    expect(nameOf(await signIn(former.generate()))).toEqual([400, 'SECOND_FACTOR_MISMATCH']);
+    expect((await signIn(codeAt(0))).status).toBe(200);
   });
 
   it('count once each, of several sign-ins at once for one of them', async () => {
@@ -192,11 +206,75 @@ describe('passkeys', () => {
     expect(nameOf(await proof(other))).toEqual([400, 'SECOND_FACTOR_MISMATCH']);
   });
 
+  it('count with all 32 bits', async () => {
+    for (const counter of [3_000_000_000, 3_000_000_001]) {
+      const { challenge } = await optionsFor(console.visitor());
+      expect((await passkeySignIn(passkey.sign(challenge, { counter }))).status).toBe(200);
+    }
+    await console.database.query('UPDATE console.passkeys SET counter = 0');
+  });
+
+  it('can have ids of 1,023 bytes, and are twenty at most', async () => {
+    const long = newSoftPasskey(console.origin, 1_023);
+    expect((await add(long)).status).toBe(200);
+    expect((await owner.call(consoleApi.removePasskey, { params: { passkeyId: long.id } })).status).toBe(200);
+    const others = Array.from({ length: 19 }, () => newSoftPasskey(console.origin));
+    for (const other of others) expect((await add(other)).status).toBe(200);
+    expect(nameOf(await add(newSoftPasskey(console.origin)))).toEqual([400, 'NO_EFFECT']);
+    for (const { id } of others) await owner.call(consoleApi.removePasskey, { params: { passkeyId: id } });
+  });
+
   it('of a disabled operator sign in no more', async () => {
     await console.database.query('UPDATE console.operators SET is_disabled = true WHERE address = $1', [ADDRESS]);
     const { challenge } = await optionsFor(console.visitor());
     expect(nameOf(await passkeySignIn(passkey.sign(challenge)))).toEqual([400, 'SECOND_FACTOR_MISMATCH']);
     await console.database.query('UPDATE console.operators SET is_disabled = false');
+  });
+
+  it('and codes that an old session adds do not outlive a recovery link', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const { link } = await console.rpc.recoverOperator({ address: ADDRESS, by: 'test' });
+      const begun = await owner.call(consoleApi.beginOneTimeCodes);
+      const code = new TOTP({ secret: String(begun.body['secret']) }).generate();
+      const added = newSoftPasskey(console.origin);
+      const { challenge } = await optionsFor(owner, consoleApi.beginPasskey);
+      const next = console.visitor();
+      const use = { token: link.url.split('#')[1] ?? '', password: PASSWORD };
+      const response = added.register(challenge);
+      const [used] = await Promise.all([
+        next.call(consoleApi.useLink, { body: use }),
+        owner.call(consoleApi.addPasskey, { body: { name: 'thief', response } }),
+        owner.call(consoleApi.confirmOneTimeCodes, { body: { code } }),
+        owner.call(consoleApi.renewRecoveryCodes),
+      ]);
+      expect(used.status).toBe(200);
+      owner = next;
+      expect((await owner.call(consoleApi.listMyFactors)).body).toEqual({
+        hasCodes: false,
+        recoveryCodes: 0,
+        passkeys: [],
+      });
+    }
+    passkey = newSoftPasskey(console.origin);
+    expect((await add(passkey)).status).toBe(200);
+  });
+
+  it('and a session that one begins ends with a recovery link, whichever comes first', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const { link } = await console.rpc.recoverOperator({ address: ADDRESS, by: 'test' });
+      const { challenge } = await optionsFor(console.visitor());
+      const next = console.visitor();
+      const use = { token: link.url.split('#')[1] ?? '', password: PASSWORD };
+      const [used, { visitor }] = await Promise.all([
+        next.call(consoleApi.useLink, { body: use }),
+        passkeySignIn(passkey.sign(challenge)),
+      ]);
+      expect(used.status).toBe(200);
+      expect((await visitor.call(consoleApi.listMySessions)).status).toBe(401);
+      owner = next;
+      passkey = newSoftPasskey(console.origin);
+      expect((await add(passkey)).status).toBe(200);
+    }
   });
 
   it('are removed', async () => {
@@ -233,6 +311,11 @@ describe('where a second factor is required', () => {
     expect((await developer.call(consoleApi.getSession)).body).toMatchObject({ needsSecondFactor: true });
     const viewer = await required.withRole(first, 'viewer', 'shop');
     expect((await viewer.call(consoleApi.getSession)).body).toMatchObject({ needsSecondFactor: false });
+    const theirs = newSoftPasskey(required.origin);
+    const begunByViewer = await viewer.call(consoleApi.beginPasskey);
+    const { challenge } = (begunByViewer.body as { options: { challenge: string } }).options;
+    await viewer.call(consoleApi.addPasskey, { body: { name: 'key', response: theirs.register(challenge) } });
+    expect((await viewer.call(consoleApi.removePasskey, { params: { passkeyId: theirs.id } })).status).toBe(200);
   });
 });
 

@@ -19,9 +19,9 @@ export interface SoftPasskey {
   readonly sign: (challenge: string, how?: Deviation) => object;
 }
 
-/** @param origin of the page that asks for it */
-export function newSoftPasskey(origin: string): SoftPasskey {
-  const id = randomBytes(16);
+/** @param origin of the page that asks for it @param idBytes length of its id */
+export function newSoftPasskey(origin: string, idBytes = 16): SoftPasskey {
+  const id = randomBytes(idBytes);
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const rpId = new URL(origin).hostname;
   let uses = 1;
@@ -31,7 +31,7 @@ export function newSoftPasskey(origin: string): SoftPasskey {
   return {
     id: shared.id,
     register: (challenge) => {
-      const length = Buffer.of(0, id.length);
+      const length = Buffer.of(id.length >> 8, id.length & 0xff);
       const credential = Buffer.concat([Buffer.alloc(16), length, id, coseOf(keys.publicKey)]);
       const data = authenticatorData(rpId, PRESENT_AND_VERIFIED | HAS_CREDENTIAL, uses, credential);
       return {

@@ -21,7 +21,7 @@ export const operatorAddress = z
   .regex(/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u, 'must be an e-mail address');
 /** A one-time code, or a recovery code. */
 const code = z.string().min(6).max(40);
-/** What a browser needs for a passkey, or answers: JSON of WebAuthn Level 3. */
+/** Options for the passkeys of a browser, or the answer of the browser: JSON of WebAuthn Level 3. */
 const webAuthn = z.record(z.string(), z.unknown());
 /** 32 random bytes of a link, base64url. */
 const linkToken = z.string().regex(/^[A-Za-z0-9_-]{43}$/, 'must be the token of a link');
@@ -97,7 +97,7 @@ export const accessApi = {
     body: z.strictObject({ address: operatorAddress, password, code: code.optional() }),
     reply: session,
   }),
-  /** What the browser needs to sign in with a passkey. Fails with TOO_MANY_REQUESTS. */
+  /** Options for a sign-in by a passkey. Fails with TOO_MANY_REQUESTS. */
   beginPasskeySignIn: route({
     method: 'POST',
     path: '/sign-in/passkey/options',
@@ -144,20 +144,20 @@ export const accessApi = {
     body: z.strictObject({ token: linkToken, name: operatorName.optional(), password: newPassword }),
     reply: session,
   }),
-  signOut: route({ method: 'POST', path: '/sign-out', access: 'operator', reply: session }),
+  signOut: route({ method: 'POST', path: '/sign-out', access: 'self', reply: session }),
   /** Proves the operator's identity for acts that need it. Fails like `signIn`. The cookie of the session changes. */
   prove: route({
     method: 'POST',
     path: '/proof',
-    access: 'operator',
+    access: 'self',
     body: z.strictObject({ password, code: code.optional() }),
     reply: session,
   }),
-  /** What the browser needs for a proof by a passkey. */
+  /** Options for a proof by a passkey. */
   beginPasskeyProof: route({
     method: 'POST',
     path: '/proof/passkey/options',
-    access: 'operator',
+    access: 'self',
     isRead: true,
     reply: z.object({ options: webAuthn }),
   }),
@@ -165,14 +165,14 @@ export const accessApi = {
   passkeyProof: route({
     method: 'POST',
     path: '/proof/passkey',
-    access: 'operator',
+    access: 'self',
     body: z.strictObject({ response: webAuthn }),
     reply: session,
   }),
   changeMe: route({
     method: 'PATCH',
     path: '/me',
-    access: 'operator',
+    access: 'self',
     body: preferences.extend({ name: operatorName }).partial().strict(),
     reply: session,
   }),
@@ -180,16 +180,16 @@ export const accessApi = {
   changeMyPassword: route({
     method: 'POST',
     path: '/me/password',
-    access: 'operator',
+    access: 'self',
     body: z.strictObject({ oldPassword: password, newPassword, code: code.optional() }),
     reply: session,
   }),
-  listMyFactors: route({ method: 'GET', path: '/me/second-factors', access: 'operator', reply: secondFactors }),
-  /** New one-time codes; they count once `confirmOneTimeCodes` has a first code. Fails with NO_EFFECT where the operator has some. */
+  listMyFactors: route({ method: 'GET', path: '/me/second-factors', access: 'self', reply: secondFactors }),
+  /** New one-time codes; they replace those in use once `confirmOneTimeCodes` has a first code. */
   beginOneTimeCodes: route({
     method: 'POST',
     path: '/me/one-time-codes',
-    access: 'operator',
+    access: 'self',
     needsProof: true,
     reply: z.object({ secret: z.string(), uri: z.string() }),
   }),
@@ -197,7 +197,7 @@ export const accessApi = {
   confirmOneTimeCodes: route({
     method: 'POST',
     path: '/me/one-time-codes/confirm',
-    access: 'operator',
+    access: 'self',
     needsProof: true,
     body: z.strictObject({ code: z.string().regex(/^\d{6}$/, 'must have six digits') }),
     reply: changedFactors,
@@ -206,7 +206,7 @@ export const accessApi = {
   removeOneTimeCodes: route({
     method: 'DELETE',
     path: '/me/one-time-codes',
-    access: 'operator',
+    access: 'self',
     needsProof: true,
     reply: secondFactors,
   }),
@@ -214,23 +214,23 @@ export const accessApi = {
   renewRecoveryCodes: route({
     method: 'POST',
     path: '/me/recovery-codes',
-    access: 'operator',
+    access: 'self',
     needsProof: true,
     reply: changedFactors,
   }),
-  /** What the browser needs to make a passkey. */
+  /** Options for a new passkey. */
   beginPasskey: route({
     method: 'POST',
     path: '/me/passkeys/options',
-    access: 'operator',
+    access: 'self',
     needsProof: true,
     reply: z.object({ options: webAuthn }),
   }),
-  /** Fails with SECOND_FACTOR_MISMATCH, or NO_EFFECT for a passkey that is registered. */
+  /** Fails with SECOND_FACTOR_MISMATCH, or NO_EFFECT for a passkey that is registered, or the 21st. */
   addPasskey: route({
     method: 'POST',
     path: '/me/passkeys',
-    access: 'operator',
+    access: 'self',
     needsProof: true,
     body: z.strictObject({ name: operatorName, response: webAuthn }),
     reply: changedFactors,
@@ -239,21 +239,21 @@ export const accessApi = {
   removePasskey: route({
     method: 'DELETE',
     path: '/me/passkeys/:passkeyId',
-    access: 'operator',
+    access: 'self',
     needsProof: true,
-    params: z.object({ passkeyId: z.string().regex(/^[A-Za-z0-9_-]{1,1400}$/) }),
+    params: z.object({ passkeyId: z.string().regex(/^[A-Za-z0-9_-]{1,1364}$/) }),
     reply: secondFactors,
   }),
   listMySessions: route({
     method: 'GET',
     path: '/me/sessions',
-    access: 'operator',
+    access: 'self',
     reply: z.object({ items: z.array(listedSession) }),
   }),
   endMySession: route({
     method: 'DELETE',
     path: '/me/sessions/:sessionId',
-    access: 'operator',
+    access: 'self',
     params: z.object({ sessionId: z.uuid() }),
     reply: z.object({}),
   }),

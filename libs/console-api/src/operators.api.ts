@@ -50,7 +50,7 @@ export const auditEntry = z.object({
   appId: z.string().nullable(),
   /** The name of the route, such as `rotateKeys`. */
   action: z.string(),
-  /** What the act changes, such as an object id. */
+  /** The id of the changed object, or another name of it. */
   target: z.string().nullable(),
   /** Fields of the request; secrets and passwords as `(changed)`. */
   change: z.record(z.string(), z.unknown()),

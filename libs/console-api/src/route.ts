@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import type { Permission } from './permissions.js';
 
-/** `anyone`: also without a session. `operator`: any operator with a session. */
-export type Access = 'anyone' | 'operator' | Permission;
+/**
+ * `anyone`: also without a session. `self`: the own account of an operator, also while the role needs a second factor that the operator does not
+ * have. `operator`: any operator with a session.
+ */
+export type Access = 'anyone' | 'operator' | 'self' | Permission;
 
 export type Method = 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT';
 
@@ -46,6 +49,11 @@ export interface ExportRoute<
   Row extends z.ZodType = z.ZodType,
 > extends ConsoleRoute<Params, Query, Body, Row> {
   readonly file: ExportedFile;
+}
+
+/** Whether the route answers with a file. */
+export function isExport(route: ConsoleRoute): route is ExportRoute {
+  return route.file !== null;
 }
 
 export type RouteParams<R extends ConsoleRoute> = z.output<R['params']>;

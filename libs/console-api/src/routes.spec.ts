@@ -3,6 +3,7 @@ import { z } from 'zod';
 import {
   type ConsoleRoute,
   consoleApi,
+  isExport,
   pathOf,
   PERMISSIONS,
   permissionsFor,
@@ -27,7 +28,7 @@ describe('the routes of the console', () => {
   );
 
   it.each(routes)('%s needs a known permission', (_, { access }) => {
-    expect(['anyone', 'operator', ...PERMISSIONS]).toContain(access);
+    expect(['anyone', 'operator', 'self', ...PERMISSIONS]).toContain(access);
   });
 
   it.each(routes.filter(([, { path }]) => path.includes('/:appId')))(
@@ -37,22 +38,16 @@ describe('the routes of the console', () => {
     },
   );
 
-  it.each(routes.filter(([, { method }]) => method === 'GET'))(
-    '%s, a GET, reads',
-    (_, { isRead, needsProof, file }) => {
-      const isExport = file !== null;
-      expect({ isRead, needsProof }).toEqual({ isRead: !isExport, needsProof: isExport });
-    },
-  );
+  it.each(routes.filter(([, { method }]) => method === 'GET'))('%s, a GET, reads', (_, route) => {
+    const { isRead, needsProof } = route;
+    expect({ isRead, needsProof }).toEqual({ isRead: !isExport(route), needsProof: isExport(route) });
+  });
 
-  it.each(routes.filter(([, { file }]) => file !== null))(
-    '%s, an export, is one of the list',
-    (_, { path, access }) => {
-      const [, list] = routes.find(([, other]) => other.method === 'GET' && `${other.path}/export` === path) ?? [];
-      const noun = path.split('/').at(-2) ?? '';
-      expect(access).toBe(list?.access.replace(`${noun}.read`, `${noun}.export`));
-    },
-  );
+  it.each(routes.filter(([, route]) => isExport(route)))('%s, an export, is one of the list', (_, { path, access }) => {
+    const [, list] = routes.find(([, other]) => other.method === 'GET' && `${other.path}/export` === path) ?? [];
+    const noun = path.split('/').at(-2) ?? '';
+    expect(access).toBe(list?.access.replace(`${noun}.read`, `${noun}.export`));
+  });
 
   it.each(routes)('%s names no secret in its answer', (_, { reply }) => {
     const names = JSON.stringify(z.toJSONSchema(reply, { unrepresentable: 'any', io: 'output' }));

@@ -58,7 +58,7 @@ const ofUser = ofApp.extend({ userId: objectId });
 const userIds = z.array(objectId).min(1).max(200);
 
 const userFilters = z.object({
-  /** What the field begins with, or contains (three characters at least). */
+  /** The text at the beginning of the field, or within it (three characters at least). */
   text: z.string().max(254).optional(),
   in: z.enum(SEARCHED_FIELDS).default('any'),
   mode: z.enum(['prefix', 'contains']).default('prefix'),

@@ -1,4 +1,4 @@
-import { consoleApi, type ConsoleRoute } from '#console-api';
+import { consoleApi, type ConsoleRoute, isExport } from '#console-api';
 import { SECRET_SETTING_NAMES } from '#contracts';
 import type { AuditEntity } from './audit.entity.js';
 
@@ -23,7 +23,7 @@ const OPEN_FOR_MS = 60_000;
 export const MAX_EXPORT_MS = 3_600_000;
 /** The acts that last up to `MAX_EXPORT_MS`. */
 export const EXPORTS: readonly string[] = Object.entries<ConsoleRoute>(consoleApi)
-  .filter(([, { file }]) => file !== null)
+  .filter(([, route]) => isExport(route))
   .map(([name]) => name);
 
 /** An entry as operators see it, with times as texts. */

@@ -2,7 +2,16 @@ import { HttpException, Logger, type Type } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { ALL_APPLICATIONS, consoleApi, type ConsoleRoute, type ExportRoute, permissionsFor } from '#console-api';
+import {
+  type Access,
+  ALL_APPLICATIONS,
+  consoleApi,
+  type ConsoleRoute,
+  type ExportRoute,
+  isExport,
+  type Permission,
+  permissionsFor,
+} from '#console-api';
 import { AppError, appError, toAppError } from '#errors';
 import { Metrics, reportError } from '#observability';
 import { AuditRepository, type BegunAct, type EndedAct } from '../audit/audit.repository.js';
@@ -58,10 +67,6 @@ function collectHandlers(app: NestFastifyApplication): ReadonlyMap<ConsoleRoute,
   const twice = all.find(([route, handle]) => handlers.get(route) !== handle);
   if (twice === undefined) return handlers;
   throw new Error(`The route ${twice[0].method} ${twice[0].path} of the console has two handlers.`);
-}
-
-function isExport(route: ConsoleRoute): route is ExportRoute {
-  return route.file !== null;
 }
 
 /** `Handles` has checked that the handler of such a route gives rows. */
@@ -211,12 +216,16 @@ function assertKnown({ access }: ConsoleRoute, signedIn: SignedIn | undefined, p
   return true;
 }
 
+function isPermission(access: Access): access is Permission {
+  return access !== 'anyone' && access !== 'operator' && access !== 'self';
+}
+
 /** Why the operator may not use the route now; undefined otherwise. */
 function refusalBy({ access, needsProof }: ConsoleRoute, { params, signedIn }: ConsoleRequest): AppError | undefined {
   if (access === 'anyone' || signedIn === undefined) return undefined;
-  if (access !== 'operator' && !permissionsFor(signedIn, appIdOf(params) ?? ALL_APPLICATIONS).includes(access))
+  if (access !== 'self' && signedIn.needsSecondFactor) return appError('SECOND_FACTOR_MISSING');
+  if (isPermission(access) && !permissionsFor(signedIn, appIdOf(params) ?? ALL_APPLICATIONS).includes(access))
     return toAppError(forbidden(access));
-  if (access !== 'operator' && signedIn.needsSecondFactor) return appError('SECOND_FACTOR_MISSING');
   return needsProof && signedIn.provenUntil === undefined ? appError('PROOF_REQUIRED') : undefined;
 }
 

@@ -1,4 +1,4 @@
-// Why: a password alone lets its thief in. Operators add one-time codes and passkeys; recovery codes replace a lost one.
+// Why: a second factor makes a stolen password useless. Operators add one-time codes and passkeys; recovery codes replace a lost one.
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 export class AddSecondFactors1796800000000 implements MigrationInterface {
@@ -14,14 +14,14 @@ export class AddSecondFactors1796800000000 implements MigrationInterface {
 const operatorKey = (table: string) =>
   `CONSTRAINT ${table}_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES console.operators (id) ON DELETE CASCADE`;
 
-/** `last_step`: the number of the time step whose code was used last. `counter`: of the authenticator, 0 where it has none. */
+/** `is_confirmed`: in use; new codes wait beside them for a first code. `last_step`: the number of the time step whose code was used last. `counter`: of the authenticator, 0 where it has none. */
 const createFactors = [
   `CREATE TABLE console.one_time_codes (
      operator_id   uuid NOT NULL,
+     is_confirmed  boolean NOT NULL,
      sealed_secret text NOT NULL,
-     is_confirmed  boolean NOT NULL DEFAULT false,
      last_step     bigint,
-     CONSTRAINT one_time_codes_pkey PRIMARY KEY (operator_id),
+     CONSTRAINT one_time_codes_pkey PRIMARY KEY (operator_id, is_confirmed),
      ${operatorKey('one_time_codes')}
    )`,
   `CREATE TABLE console.recovery_codes (

@@ -46,7 +46,7 @@ export class AccessHandlers {
 
   @Handles(consoleApi.passkeySignIn)
   async passkeySignIn(request: ConsoleRequest<Api['passkeySignIn']>): Promise<Session> {
-    return this.begin(request, await this.signIn.checkPasskey(request.body.response));
+    return this.begin(request, await this.factors.usePasskey(null, request.body.response));
   }
 
   @Handles(consoleApi.setUp)
@@ -89,7 +89,7 @@ export class AccessHandlers {
 
   @Handles(consoleApi.passkeyProof)
   async passkeyProof(request: ConsoleRequest<Api['passkeyProof']>): Promise<Session> {
-    await this.factors.checkPasskey(request.operator.id, request.body.response);
+    await this.factors.usePasskey(request.operator.id, request.body.response);
     return this.continue(request, await this.sessions.proveSession(request.operator.sessionId));
   }
 

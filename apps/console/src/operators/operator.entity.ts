@@ -140,19 +140,18 @@ export class AttemptsEntity {
   changedAt!: Date;
 }
 
-/** The secret of an operator's one-time codes (RFC 6238). */
+/** A secret of an operator's one-time codes (RFC 6238): one in use, and a new one that waits for a first code. */
 @Entity('one_time_codes')
 export class OneTimeCodesEntity {
   @PrimaryColumn('uuid', { name: 'operator_id', primaryKeyConstraintName: 'one_time_codes_pkey' })
   @ForeignKey(() => OperatorEntity, { name: 'one_time_codes_operator_id_fkey', onDelete: 'CASCADE' })
   operatorId!: string;
 
+  @PrimaryColumn('boolean', { name: 'is_confirmed', primaryKeyConstraintName: 'one_time_codes_pkey' })
+  isConfirmed!: boolean;
+
   @Column('text', { name: 'sealed_secret' })
   sealedSecret!: string;
-
-  /** False until the operator has entered a first code. */
-  @Column('boolean', { name: 'is_confirmed', default: false })
-  isConfirmed!: boolean;
 
   /** The time step of the code that was used last: each code counts once. */
   @Column('bigint', { name: 'last_step', nullable: true })

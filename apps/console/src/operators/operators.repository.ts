@@ -68,17 +68,6 @@ export class OperatorsRepository {
     return row;
   }
 
-  /** The stored hash of the password of an active operator. @throws AppError NOT_FOUND */
-  async passwordHash(id: string): Promise<string> {
-    const [row] = await this.database.query<{ passwordHash: string }>(
-      `SELECT password_hash AS "passwordHash" FROM console.operators
-        WHERE id = $1 AND password_hash IS NOT NULL AND NOT is_disabled`,
-      [id],
-    );
-    if (row === undefined) throw appError('NOT_FOUND', { message: 'There is no such operator.' });
-    return row.passwordHash;
-  }
-
   /** The name of the operator with an address. */
   async nameAt(address: string): Promise<string | undefined> {
     const [row] = await this.database.query<{ name: string }>('SELECT name FROM console.operators WHERE address = $1', [

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { consoleApi, type RouteReply } from '#console-api';
-import { appError } from '#errors';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
 import { SecondFactors } from './second-factors.js';
 import { SignInService } from './sign-in.service.js';
@@ -10,7 +9,7 @@ type Factors = RouteReply<Api['listMyFactors']>;
 type ChangedFactors = RouteReply<Api['addPasskey']>;
 type Options = RouteReply<Api['beginPasskey']>;
 
-/** The second factors of the operator's own account, and what browsers need for passkeys. */
+/** The second factors of the operator's own account, and the options with which browsers create and use passkeys. */
 @Injectable()
 export class SecondFactorsHandlers {
   constructor(
@@ -30,20 +29,19 @@ export class SecondFactorsHandlers {
 
   @Handles(consoleApi.confirmOneTimeCodes)
   async confirmCodes({ operator, body }: ConsoleRequest<Api['confirmOneTimeCodes']>): Promise<ChangedFactors> {
-    await this.factors.confirmCodes(operator.id, body.code);
-    return this.changed(operator.id);
+    const newRecoveryCodes = await this.factors.confirmCodes(operator, body.code);
+    return { ...(await this.of(operator.id)), newRecoveryCodes };
   }
 
   @Handles(consoleApi.removeOneTimeCodes)
   async removeCodes({ operator }: ConsoleRequest<Api['removeOneTimeCodes']>): Promise<Factors> {
-    await this.factors.remove(operator.id, {});
+    await this.factors.remove(operator, {});
     return this.of(operator.id);
   }
 
   @Handles(consoleApi.renewRecoveryCodes)
   async renewRecoveryCodes({ operator }: ConsoleRequest<Api['renewRecoveryCodes']>): Promise<ChangedFactors> {
-    if (!operator.hasSecondFactor) throw appError('NO_EFFECT', { message: 'Add a second factor first.' });
-    const newRecoveryCodes = await this.factors.newRecoveryCodes(operator.id);
+    const newRecoveryCodes = await this.factors.renewRecoveryCodes(operator);
     return { ...(await this.of(operator.id)), newRecoveryCodes };
   }
 
@@ -54,13 +52,13 @@ export class SecondFactorsHandlers {
 
   @Handles(consoleApi.addPasskey)
   async addPasskey({ operator, body }: ConsoleRequest<Api['addPasskey']>): Promise<ChangedFactors> {
-    await this.factors.addPasskey(operator.id, body.name, body.response);
-    return this.changed(operator.id);
+    const newRecoveryCodes = await this.factors.addPasskey(operator, body.name, body.response);
+    return { ...(await this.of(operator.id)), newRecoveryCodes };
   }
 
   @Handles(consoleApi.removePasskey)
   async removePasskey({ operator, params }: ConsoleRequest<Api['removePasskey']>): Promise<Factors> {
-    await this.factors.remove(operator.id, params);
+    await this.factors.remove(operator, params);
     return this.of(operator.id);
   }
 
@@ -85,12 +83,5 @@ export class SecondFactorsHandlers {
         lastUsedAt: lastUsedAt?.toISOString() ?? null,
       })),
     };
-  }
-
-  /** The first factor brings recovery codes. */
-  private async changed(operatorId: string): Promise<ChangedFactors> {
-    const { recoveryCodes } = await this.factors.list(operatorId);
-    const newRecoveryCodes = recoveryCodes > 0 ? null : await this.factors.newRecoveryCodes(operatorId);
-    return { ...(await this.of(operatorId)), newRecoveryCodes };
   }
 }

@@ -1,25 +1,28 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type { Queryable } from '#database';
+import type { Tx } from '#database';
 import { appError } from '#errors';
 import { ConsoleDatabase } from '../console.database.js';
 
 const CHALLENGE_TIME = '5 minutes';
+const MAX_PASSKEYS = 20;
 
-/** The one-time codes of an operator. */
-interface StoredCodes {
-  readonly sealedSecret: string;
-  readonly isConfirmed: boolean;
+/** The operator who changes the own factors, with the session of the request. */
+export interface FactorOwner {
+  readonly id: string;
+  readonly sessionId: string;
 }
 
 /** A passkey with what a proof is checked against. */
 export interface StoredPasskey {
   readonly id: string;
   readonly operatorId: string;
+  /** COSE. */
   readonly publicKey: Buffer;
   readonly counter: number;
-  readonly transports: readonly string[];
 }
+
+type NewPasskey = Omit<StoredPasskey, 'operatorId'> & { readonly name: string; readonly transports: readonly string[] };
 
 /** A passkey as its operator sees it. */
 export interface ListedPasskey {
@@ -55,34 +58,49 @@ export class SecondFactorsRepository {
     return { hasCodes: counts?.hasCodes ?? false, recoveryCodes: counts?.recoveryCodes ?? 0, passkeys };
   }
 
-  async codes(operatorId: string): Promise<StoredCodes | undefined> {
-    const [row] = await this.database.query<StoredCodes>(
-      `SELECT sealed_secret AS "sealedSecret", is_confirmed AS "isConfirmed"
-         FROM console.one_time_codes WHERE operator_id = $1`,
-      [operatorId],
+  /** The sealed secret of the one-time codes in use, or of new ones that are not confirmed. */
+  async sealedSecret(operatorId: string, isConfirmed: boolean): Promise<string | undefined> {
+    const [row] = await this.database.query<{ sealedSecret: string }>(
+      `SELECT sealed_secret AS "sealedSecret" FROM console.one_time_codes WHERE operator_id = $1 AND is_confirmed = $2`,
+      [operatorId, isConfirmed],
     );
-    return row;
+    return row?.sealedSecret;
   }
 
-  /** Replaces a secret that is not confirmed. @throws AppError NO_EFFECT where the operator has one-time codes */
-  async beginCodes(operatorId: string, sealedSecret: string): Promise<void> {
-    const rows = await this.database.query(
-      `INSERT INTO console.one_time_codes AS c (operator_id, sealed_secret) VALUES ($1, $2)
-       ON CONFLICT ON CONSTRAINT one_time_codes_pkey DO UPDATE SET sealed_secret = $2 WHERE NOT c.is_confirmed
-       RETURNING 1`,
-      [operatorId, sealedSecret],
+  /** Stores a secret that is not confirmed; those in use stay until it is. @throws AppError UNAUTHORIZED where the session has ended */
+  async beginCodes(owner: FactorOwner, sealedSecret: string): Promise<void> {
+    await this.asOwner(owner, (tx) =>
+      tx.query(
+        `INSERT INTO console.one_time_codes (operator_id, is_confirmed, sealed_secret) VALUES ($1, false, $2)
+         ON CONFLICT ON CONSTRAINT one_time_codes_pkey DO UPDATE SET sealed_secret = $2`,
+        [owner.id, sealedSecret],
+      ),
     );
-    if (rows.length === 0) throw appError('NO_EFFECT', { message: 'Remove the one-time codes first.' });
   }
 
-  /** Confirms the secret by its first code. @returns false where another request was faster */
-  async confirmCodes(operatorId: string, sealedSecret: string, step: number): Promise<boolean> {
-    const rows = await this.database.query(
-      `UPDATE console.one_time_codes SET is_confirmed = true, last_step = $3
-        WHERE operator_id = $1 AND sealed_secret = $2 AND NOT is_confirmed RETURNING 1`,
-      [operatorId, sealedSecret, step],
-    );
-    return rows.length > 0;
+  /**
+   * Puts a secret into use, in place of the one before. @param recoveryCodes for an operator without any
+   * @returns whether the recovery codes were stored
+   * @throws AppError UNAUTHORIZED where the session has ended, SECOND_FACTOR_MISMATCH where another request was faster
+   */
+  async confirmCodes(
+    owner: FactorOwner,
+    { sealedSecret, step }: { readonly sealedSecret: string; readonly step: number },
+    recoveryCodes: readonly string[],
+  ): Promise<boolean> {
+    return this.asOwner(owner, async (tx) => {
+      const begun = await tx.query(
+        'SELECT 1 FROM console.one_time_codes WHERE operator_id = $1 AND NOT is_confirmed AND sealed_secret = $2',
+        [owner.id, sealedSecret],
+      );
+      if (begun.length === 0) throw appError('SECOND_FACTOR_MISMATCH');
+      await tx.query('DELETE FROM console.one_time_codes WHERE operator_id = $1 AND is_confirmed', [owner.id]);
+      await tx.query('UPDATE console.one_time_codes SET is_confirmed = true, last_step = $2 WHERE operator_id = $1', [
+        owner.id,
+        step,
+      ]);
+      return addFirstRecoveryCodes(tx, owner.id, recoveryCodes);
+    });
   }
 
   /** Uses the code of a time step. @returns false where that code, or a later one, was used */
@@ -95,15 +113,12 @@ export class SecondFactorsRepository {
     return rows.length > 0;
   }
 
-  /** Replaces all recovery codes. */
-  async setRecoveryCodes(operatorId: string, codes: readonly string[]): Promise<void> {
-    await this.database.transaction(async (tx) => {
-      await lockOperator(tx, operatorId);
-      await tx.query('DELETE FROM console.recovery_codes WHERE operator_id = $1', [operatorId]);
-      await tx.query(
-        'INSERT INTO console.recovery_codes (operator_id, code_hash) SELECT $1, * FROM unnest($2::bytea[])',
-        [operatorId, codes.map(hashOf)],
-      );
+  /** Replaces all recovery codes. @throws AppError UNAUTHORIZED, or NO_EFFECT without a second factor */
+  async setRecoveryCodes(owner: FactorOwner, codes: readonly string[]): Promise<void> {
+    await this.asOwner(owner, async (tx) => {
+      if (!(await hasFactor(tx, owner.id))) throw appError('NO_EFFECT', { message: 'Add a second factor first.' });
+      await tx.query('DELETE FROM console.recovery_codes WHERE operator_id = $1', [owner.id]);
+      await addFirstRecoveryCodes(tx, owner.id, codes);
     });
   }
 
@@ -116,20 +131,37 @@ export class SecondFactorsRepository {
     return rows.length > 0;
   }
 
-  /** @throws AppError NO_EFFECT where the passkey is registered */
-  async addPasskey({ transports, ...passkey }: StoredPasskey, name: string): Promise<void> {
-    const rows = await this.database.query(
-      `INSERT INTO console.passkeys (id, operator_id, name, public_key, counter, transports)
-       VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT ON CONSTRAINT passkeys_pkey DO NOTHING RETURNING 1`,
-      [passkey.id, passkey.operatorId, name, passkey.publicKey, passkey.counter, transports],
-    );
-    if (rows.length === 0) throw appError('NO_EFFECT', { message: 'This passkey is already registered.' });
+  /**
+   * @param recoveryCodes for an operator without any
+   * @returns whether the recovery codes were stored
+   * @throws AppError UNAUTHORIZED where the session has ended, NO_EFFECT where the passkey is registered, or the operator has 20
+   */
+  async addPasskey(
+    owner: FactorOwner,
+    { transports, ...passkey }: NewPasskey,
+    recoveryCodes: readonly string[],
+  ): Promise<boolean> {
+    return this.asOwner(owner, async (tx) => {
+      const rows = await tx.query(
+        `INSERT INTO console.passkeys (id, operator_id, name, public_key, counter, transports)
+         SELECT $1, $2, $3, $4, $5, $6
+          WHERE (SELECT count(*) FROM console.passkeys WHERE operator_id = $2) < ${MAX_PASSKEYS}
+         ON CONFLICT ON CONSTRAINT passkeys_pkey DO NOTHING RETURNING 1`,
+        [passkey.id, owner.id, passkey.name, passkey.publicKey, passkey.counter, transports],
+      );
+      if (rows.length === 0)
+        throw appError('NO_EFFECT', {
+          message: `This passkey is registered, or you have ${MAX_PASSKEYS}. Remove one first.`,
+        });
+      return addFirstRecoveryCodes(tx, owner.id, recoveryCodes);
+    });
   }
 
   /** A passkey of an operator who can sign in. */
   async passkey(id: string): Promise<StoredPasskey | undefined> {
     const [row] = await this.database.query<StoredPasskey>(
-      `SELECT p.id, p.operator_id AS "operatorId", p.public_key AS "publicKey", p.counter::int AS counter, p.transports
+      // A counter has 32 bits without a sign.
+      `SELECT p.id, p.operator_id AS "operatorId", p.public_key AS "publicKey", p.counter::float8 AS counter
          FROM console.passkeys p JOIN console.operators o ON o.id = p.operator_id
         WHERE p.id = $1 AND NOT o.is_disabled`,
       [id],
@@ -137,38 +169,44 @@ export class SecondFactorsRepository {
     return row;
   }
 
-  /** @param counter as the authenticator says @returns false where the counter has not grown: the passkey may have been copied */
-  async usePasskey(id: string, counter: number): Promise<boolean> {
-    const rows = await this.database.query(
-      `UPDATE console.passkeys SET counter = $2, last_used_at = now()
-        WHERE id = $1 AND (counter < $2 OR (counter = 0 AND $2 = 0)) RETURNING 1`,
+  /**
+   * Uses a passkey.
+   * @param counter as the authenticator says
+   * @returns its operator with the password's hash, read in the same statement: a session that begins with it ends with that password.
+   *   Undefined where the counter has not grown, so that the passkey may have been copied, or the operator cannot sign in
+   */
+  async usePasskey(id: string, counter: number): Promise<{ id: string; passwordHash: string } | undefined> {
+    const [row] = await this.database.query<{ id: string; passwordHash: string }>(
+      `UPDATE console.passkeys p SET counter = $2, last_used_at = now() FROM console.operators o
+        WHERE p.id = $1 AND (p.counter < $2 OR (p.counter = 0 AND $2 = 0))
+          AND o.id = p.operator_id AND o.password_hash IS NOT NULL AND NOT o.is_disabled
+        RETURNING o.id, o.password_hash AS "passwordHash"`,
       [id, counter],
     );
-    return rows.length > 0;
+    return row;
   }
 
   /**
    * Removes the one-time codes, or a passkey.
    * @param keepsOne whether one factor has to remain
-   * @throws AppError NOT_FOUND, or SECOND_FACTOR_MISSING for the last one
+   * @throws AppError UNAUTHORIZED where the session has ended, NOT_FOUND, or SECOND_FACTOR_MISSING for the last one
    */
-  async remove(operatorId: string, which: { readonly passkeyId?: string }, keepsOne: boolean): Promise<void> {
-    await this.database.transaction(async (tx) => {
-      // Of two removals at once, the second one sees what the first one has left.
-      await lockOperator(tx, operatorId);
+  async remove(owner: FactorOwner, which: { readonly passkeyId?: string }, keepsOne: boolean): Promise<void> {
+    await this.asOwner(owner, async (tx) => {
       const removed =
         which.passkeyId === undefined
-          ? await tx.query('DELETE FROM console.one_time_codes WHERE operator_id = $1 RETURNING 1', [operatorId])
+          ? await tx.query('DELETE FROM console.one_time_codes WHERE operator_id = $1 AND is_confirmed RETURNING 1', [
+              owner.id,
+            ])
           : await tx.query('DELETE FROM console.passkeys WHERE operator_id = $1 AND id = $2 RETURNING 1', [
-              operatorId,
+              owner.id,
               which.passkeyId,
             ]);
       if (removed.length === 0) throw appError('NOT_FOUND', { message: 'There is no such second factor.' });
-      const left = await tx.query(`SELECT 1 WHERE ${HAS_FACTOR('$1::uuid')}`, [operatorId]);
-      if (left.length > 0) return;
+      if (await hasFactor(tx, owner.id)) return;
       if (keepsOne)
         throw appError('SECOND_FACTOR_MISSING', { message: 'One second factor stays. Add another one first.' });
-      await tx.query('DELETE FROM console.recovery_codes WHERE operator_id = $1', [operatorId]);
+      await tx.query('DELETE FROM console.recovery_codes WHERE operator_id = $1', [owner.id]);
     });
   }
 
@@ -189,6 +227,23 @@ export class SecondFactorsRepository {
     );
     return rows.length > 0;
   }
+
+  /**
+   * Changes of one operator's factors come one after the other, and after them a recovery link or a new password. A session that such a
+   * link has ended changes nothing any more.
+   * @throws AppError UNAUTHORIZED where the session has ended
+   */
+  private asOwner<T>({ id, sessionId }: FactorOwner, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.database.transaction(async (tx) => {
+      await tx.query('SELECT FROM console.operators WHERE id = $1 FOR UPDATE', [id]);
+      const sessions = await tx.query('SELECT 1 FROM console.sessions WHERE id = $1 AND operator_id = $2', [
+        sessionId,
+        id,
+      ]);
+      if (sessions.length === 0) throw appError('UNAUTHORIZED', { message: 'Sign in first.' });
+      return work(tx);
+    });
+  }
 }
 
 /** SQL: whether the operator with this id has a second factor. */
@@ -196,8 +251,18 @@ export const HAS_FACTOR = (id: string): string => `(
   EXISTS (SELECT FROM console.one_time_codes c WHERE c.operator_id = ${id} AND c.is_confirmed)
   OR EXISTS (SELECT FROM console.passkeys p WHERE p.operator_id = ${id}))`;
 
-async function lockOperator(tx: Queryable, operatorId: string): Promise<void> {
-  await tx.query('SELECT FROM console.operators WHERE id = $1 FOR UPDATE', [operatorId]);
+async function hasFactor(tx: Tx, operatorId: string): Promise<boolean> {
+  return (await tx.query(`SELECT 1 WHERE ${HAS_FACTOR('$1::uuid')}`, [operatorId])).length > 0;
+}
+
+/** @returns false where the operator has recovery codes */
+async function addFirstRecoveryCodes(tx: Tx, operatorId: string, codes: readonly string[]): Promise<boolean> {
+  const rows = await tx.query(
+    `INSERT INTO console.recovery_codes (operator_id, code_hash) SELECT $1, * FROM unnest($2::bytea[])
+      WHERE NOT EXISTS (SELECT FROM console.recovery_codes WHERE operator_id = $1) RETURNING 1`,
+    [operatorId, codes.map(hashOf)],
+  );
+  return rows.length > 0;
 }
 
 function hashOf(text: string): Buffer {

@@ -16,7 +16,8 @@ import { AppError, appError } from '#errors';
 import { Sealer } from '#security';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { PublicUrl } from './public-url.js';
-import { type FactorsRow, SecondFactorsRepository, type StoredPasskey } from './second-factors.repository.js';
+import { hasPowers } from './operator.rules.js';
+import { type FactorOwner, type FactorsRow, SecondFactorsRepository } from './second-factors.repository.js';
 
 /** The name that authenticators show. */
 const ISSUER = 'Gatepost console';
@@ -31,8 +32,7 @@ const RECOVERY_CODE_BYTES = 10;
 /** The context of the sealed secret of an operator's one-time codes. */
 export const codesContext = (operatorId: string): string => `one-time codes of operator ${operatorId}`;
 
-interface Person {
-  readonly id: string;
+interface Person extends FactorOwner {
   readonly name: string;
   readonly address: string;
 }
@@ -54,49 +54,46 @@ export class SecondFactors {
 
   /** Uses a one-time code or a recovery code. @returns false where it is wrong, or was used */
   async useCode(operatorId: string, text: string): Promise<boolean> {
-    const code = text.replaceAll(/[\s-]/g, '').toLowerCase();
+    const code = plain(text);
     if (!CODE.test(code)) return this.repository.useRecoveryCode(operatorId, code);
-    const stored = await this.repository.codes(operatorId);
-    if (stored?.isConfirmed !== true) return false;
-    const step = this.#stepOf(this.sealer.open(stored.sealedSecret, codesContext(operatorId)), code);
+    const sealed = await this.repository.sealedSecret(operatorId, true);
+    const step = sealed === undefined ? undefined : this.#stepOf(operatorId, sealed, code);
     return step !== undefined && this.repository.useStep(operatorId, step);
   }
 
   /**
-   * Makes the secret of new one-time codes; they count once a first code has confirmed it.
-   * @returns the secret in base32, and the URI that authenticators read @throws AppError NO_EFFECT
+   * Creates the secret of new one-time codes; they replace those in use once a first code has confirmed them.
+   * @returns the secret in base32, and the URI that authenticators read @throws AppError UNAUTHORIZED
    */
-  async beginCodes({ id, address }: Person): Promise<{ secret: string; uri: string }> {
+  async beginCodes(owner: Person): Promise<{ secret: string; uri: string }> {
     const secret = new Secret({ buffer: Uint8Array.from(randomBytes(SECRET_BYTES)).buffer }).base32;
-    await this.repository.beginCodes(id, this.sealer.seal(secret, codesContext(id)));
-    return { secret, uri: new TOTP({ issuer: ISSUER, label: address, secret }).toString() };
+    await this.repository.beginCodes(owner, this.sealer.seal(secret, codesContext(owner.id)));
+    return { secret, uri: new TOTP({ issuer: ISSUER, label: owner.address, secret }).toString() };
   }
 
-  /** @throws AppError SECOND_FACTOR_MISMATCH for a wrong code */
-  async confirmCodes(operatorId: string, code: string): Promise<void> {
-    const stored = await this.repository.codes(operatorId);
-    if (stored === undefined) throw appError('NOT_FOUND', { message: 'Begin with new one-time codes.' });
-    const step = this.#stepOf(this.sealer.open(stored.sealedSecret, codesContext(operatorId)), code);
-    if (step === undefined || !(await this.repository.confirmCodes(operatorId, stored.sealedSecret, step)))
-      throw appError('SECOND_FACTOR_MISMATCH');
+  /** @returns recovery codes for an operator who had none, else null @throws AppError UNAUTHORIZED, SECOND_FACTOR_MISMATCH, NOT_FOUND */
+  async confirmCodes(owner: FactorOwner, code: string): Promise<string[] | null> {
+    const sealedSecret = await this.repository.sealedSecret(owner.id, false);
+    if (sealedSecret === undefined) throw appError('NOT_FOUND', { message: 'Begin with new one-time codes.' });
+    const step = this.#stepOf(owner.id, sealedSecret, code);
+    if (step === undefined) throw appError('SECOND_FACTOR_MISMATCH');
+    const codes = newRecoveryCodes();
+    return (await this.repository.confirmCodes(owner, { sealedSecret, step }, codes.map(plain))) ? codes : null;
   }
 
-  /** @returns ten new recovery codes; earlier ones end */
-  async newRecoveryCodes(operatorId: string): Promise<string[]> {
-    const codes = Array.from({ length: RECOVERY_CODES }, () => recoveryCode());
-    await this.repository.setRecoveryCodes(
-      operatorId,
-      codes.map((code) => code.replaceAll('-', '')),
-    );
+  /** @returns ten new recovery codes; earlier ones end @throws AppError UNAUTHORIZED, or NO_EFFECT without a second factor */
+  async renewRecoveryCodes(owner: FactorOwner): Promise<string[]> {
+    const codes = newRecoveryCodes();
+    await this.repository.setRecoveryCodes(owner, codes.map(plain));
     return codes;
   }
 
-  /** @throws AppError NOT_FOUND, or SECOND_FACTOR_MISSING for the last factor of an operator who needs one */
-  remove(operatorId: string, which: { readonly passkeyId?: string }): Promise<void> {
-    return this.repository.remove(operatorId, which, this.config.secondFactor === 'required');
+  /** @throws AppError UNAUTHORIZED, NOT_FOUND, or SECOND_FACTOR_MISSING for the last factor of an operator who needs one */
+  remove(owner: FactorOwner & Parameters<typeof hasPowers>[0], which: { readonly passkeyId?: string }): Promise<void> {
+    return this.repository.remove(owner, which, this.config.secondFactor === 'required' && hasPowers(owner));
   }
 
-  /** What the browser needs to make a passkey. */
+  /** Options of WebAuthn with which a browser creates a passkey. */
   async beginPasskey({ id, name, address }: Person): Promise<PublicKeyCredentialCreationOptionsJSON> {
     const { passkeys } = await this.repository.list(id);
     const options = await generateRegistrationOptions({
@@ -112,21 +109,26 @@ export class SecondFactors {
     return options;
   }
 
-  /** @throws AppError SECOND_FACTOR_MISMATCH, or NO_EFFECT for a passkey that is registered */
-  async addPasskey(operatorId: string, name: string, response: object): Promise<void> {
+  /**
+   * @returns recovery codes for an operator who had none, else null
+   * @throws AppError UNAUTHORIZED, SECOND_FACTOR_MISMATCH, or NO_EFFECT for a passkey that is registered
+   */
+  async addPasskey(owner: FactorOwner, name: string, response: object): Promise<string[] | null> {
     const { registrationInfo } = await verified(
       verifyRegistrationResponse({
         response: response as RegistrationResponseJSON,
-        expectedChallenge: (challenge) => this.repository.useChallenge(challenge, operatorId),
+        expectedChallenge: (challenge) => this.repository.useChallenge(challenge, owner.id),
         ...this.#expected(),
       }),
     );
     if (registrationInfo === undefined) throw appError('SECOND_FACTOR_MISMATCH');
     const { id, publicKey, counter, transports = [] } = registrationInfo.credential;
-    await this.repository.addPasskey({ id, operatorId, publicKey: Buffer.from(publicKey), counter, transports }, name);
+    const codes = newRecoveryCodes();
+    const passkey = { id, name, publicKey: Buffer.from(publicKey), counter, transports };
+    return (await this.repository.addPasskey(owner, passkey, codes.map(plain))) ? codes : null;
   }
 
-  /** What the browser needs to sign with a passkey. @param operatorId null: with any passkey that it has for the console */
+  /** Options of WebAuthn with which a browser signs. @param operatorId whose passkeys it may use; null: all that it has for the console */
   async beginProof(operatorId: string | null): Promise<PublicKeyCredentialRequestOptionsJSON> {
     const passkeys = operatorId === null ? [] : (await this.repository.list(operatorId)).passkeys;
     const options = await generateAuthenticationOptions({
@@ -139,26 +141,26 @@ export class SecondFactors {
   }
 
   /**
-   * Checks what a passkey has signed.
-   * @param operatorId whose passkey it must be; null: anyone's, for a sign-in
-   * @returns the id of the operator @throws AppError SECOND_FACTOR_MISMATCH
+   * Checks the signature of a passkey, and uses it.
+   * @param operatorId whose passkey it must be; null: any operator's, for a sign-in
+   * @returns the operator with the stored hash of the password at that time @throws AppError SECOND_FACTOR_MISMATCH
    */
-  async checkPasskey(operatorId: string | null, response: object): Promise<string> {
+  async usePasskey(operatorId: string | null, response: object): Promise<{ id: string; passwordHash: string }> {
     const given = response as AuthenticationResponseJSON;
     const passkey = typeof given.id === 'string' ? await this.repository.passkey(given.id) : undefined;
-    if (passkey === undefined) throw appError('SECOND_FACTOR_MISMATCH');
-    if (operatorId !== null && passkey.operatorId !== operatorId) throw appError('SECOND_FACTOR_MISMATCH');
+    const isExpected = operatorId === null || passkey?.operatorId === operatorId;
+    if (passkey === undefined || !isExpected) throw appError('SECOND_FACTOR_MISMATCH');
     const { authenticationInfo } = await verified(
       verifyAuthenticationResponse({
         response: given,
         expectedChallenge: (challenge) => this.repository.useChallenge(challenge, operatorId),
-        credential: credentialOf(passkey),
+        credential: { ...passkey, publicKey: Uint8Array.from(passkey.publicKey) },
         ...this.#expected(),
       }),
     );
-    if (!(await this.repository.usePasskey(passkey.id, authenticationInfo.newCounter)))
-      throw appError('SECOND_FACTOR_MISMATCH');
-    return passkey.operatorId;
+    const operator = await this.repository.usePasskey(passkey.id, authenticationInfo.newCounter);
+    if (operator === undefined) throw appError('SECOND_FACTOR_MISMATCH');
+    return operator;
   }
 
   /** The host that passkeys are bound to. */
@@ -171,7 +173,8 @@ export class SecondFactors {
   }
 
   /** The number of the time step whose code this is. */
-  #stepOf(secret: string, token: string): number | undefined {
+  #stepOf(operatorId: string, sealedSecret: string, token: string): number | undefined {
+    const secret = this.sealer.open(sealedSecret, codesContext(operatorId));
     const timestamp = this.clock.now().getTime();
     const delta = new TOTP({ secret }).validate({ token, timestamp, window: WINDOW });
     return delta === null ? undefined : Math.floor(timestamp / 1_000 / STEP_SECONDS) + delta;
@@ -188,12 +191,15 @@ async function verified<T extends { readonly verified: boolean }>(check: Promise
   return result;
 }
 
-function credentialOf({ id, publicKey, counter }: StoredPasskey) {
-  return { id, publicKey: Uint8Array.from(publicKey), counter };
+/** Ten codes of 80 random bits in base32, in groups of four. */
+function newRecoveryCodes(): string[] {
+  return Array.from({ length: RECOVERY_CODES }, () => {
+    const { base32 } = new Secret({ buffer: Uint8Array.from(randomBytes(RECOVERY_CODE_BYTES)).buffer });
+    return base32.toLowerCase().replaceAll(/(.{4})(?=.)/g, '$1-');
+  });
 }
 
-/** 80 random bits in base32, in groups of four. */
-function recoveryCode(): string {
-  const text = new Secret({ buffer: Uint8Array.from(randomBytes(RECOVERY_CODE_BYTES)).buffer }).base32.toLowerCase();
-  return text.replaceAll(/(.{4})(?=.)/g, '$1-');
+/** A code as it is compared: without separators, in lower case. */
+function plain(code: string): string {
+  return code.replaceAll(/[\s-]/g, '').toLowerCase();
 }

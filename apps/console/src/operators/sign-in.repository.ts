@@ -208,24 +208,32 @@ export class SignInRepository {
   }
 
   /**
-   * Sets the password of the operator whom the link is for, ends all sessions and removes the second factors, in one statement.
+   * Sets the password of the operator whom the link is for, ends all sessions and removes the second factors. The lock on the operator comes
+   * first: a change of the factors by an old session is then either seen here, or refused because its session has ended.
    * @throws AppError LINK_EXPIRED
    */
   async useLink(token: string, passwordHash: string, name: string | undefined): Promise<string> {
-    const rows = await this.database.query<{ id: string }>(
-      `WITH used AS (
-         UPDATE console.links SET used_at = now()
-          WHERE token_hash = $1 AND kind IN ('invitation', 'recovery') AND used_at IS NULL AND ends_at > now()
-          RETURNING operator_id),
-       ended AS (DELETE FROM console.sessions WHERE operator_id IN (SELECT operator_id FROM used)),
-       codes AS (DELETE FROM console.one_time_codes WHERE operator_id IN (SELECT operator_id FROM used)),
-       recovery AS (DELETE FROM console.recovery_codes WHERE operator_id IN (SELECT operator_id FROM used)),
-       keys AS (DELETE FROM console.passkeys WHERE operator_id IN (SELECT operator_id FROM used))
-       UPDATE console.operators SET password_hash = $2, name = COALESCE($3, name)
-        WHERE id IN (SELECT operator_id FROM used) AND NOT is_disabled RETURNING id`,
-      [hashOf(token), passwordHash, name],
-    );
-    return onlyId(rows);
+    return this.database.transaction(async (tx) => {
+      await tx.query(
+        `SELECT FROM console.operators
+          WHERE id = (SELECT operator_id FROM console.links WHERE token_hash = $1) FOR UPDATE`,
+        [hashOf(token)],
+      );
+      const rows = await tx.query<{ id: string }>(
+        `WITH used AS (
+           UPDATE console.links SET used_at = now()
+            WHERE token_hash = $1 AND kind IN ('invitation', 'recovery') AND used_at IS NULL AND ends_at > now()
+            RETURNING operator_id),
+         ended AS (DELETE FROM console.sessions WHERE operator_id IN (SELECT operator_id FROM used)),
+         codes AS (DELETE FROM console.one_time_codes WHERE operator_id IN (SELECT operator_id FROM used)),
+         recovery AS (DELETE FROM console.recovery_codes WHERE operator_id IN (SELECT operator_id FROM used)),
+         keys AS (DELETE FROM console.passkeys WHERE operator_id IN (SELECT operator_id FROM used))
+         UPDATE console.operators SET password_hash = $2, name = COALESCE($3, name)
+          WHERE id IN (SELECT operator_id FROM used) AND NOT is_disabled RETURNING id`,
+        [hashOf(token), passwordHash, name],
+      );
+      return onlyId(rows);
+    });
   }
 
   /**

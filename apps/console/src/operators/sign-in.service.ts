@@ -87,12 +87,6 @@ export class SignInService {
     return known;
   }
 
-  /** A sign-in by a passkey, which proves two factors. @throws AppError SECOND_FACTOR_MISMATCH */
-  async checkPasskey(response: object): Promise<CheckedOperator> {
-    const id = await this.factors.checkPasskey(null, response);
-    return { id, passwordHash: await this.operators.passwordHash(id) };
-  }
-
   /**
    * Counts an act without a session. Beyond the limit it writes no entry of the audit log, which keeps its entries for 30 days at least.
    * @throws AppError TOO_MANY_REQUESTS

@@ -109,7 +109,7 @@ export function forbidden(permission: Permission): Error {
   return appError('FORBIDDEN', { message: `This needs the permission ${permission}.` });
 }
 
-/** What the method of a route returns: the answer, or for a file its rows in pages, which are read as fast as the client takes them. */
+/** The result of a route's method: the answer, or for a file its rows in pages, which are read as fast as the client takes them. */
 type HandlerResult<R extends ConsoleRoute> = R extends ExportRoute
   ? AsyncIterable<readonly RouteReply<R>[]>
   : Promise<RouteReply<R>> | RouteReply<R>;

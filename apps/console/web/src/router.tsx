@@ -39,10 +39,12 @@ const frame = createRoute({
   component: Frame,
   beforeLoad: async ({ context, location }) => {
     const { operator, needsSecondFactor } = await context.queries.query({ ...sessionQuery, staleTime: 'static' });
-    /* eslint-disable @typescript-eslint/only-throw-error -- the router's own way */
-    if (operator === null) throw redirect({ to: '/sign-in', search: { to: location.href } });
-    if (needsSecondFactor && location.pathname !== '/profile') throw redirect({ to: '/profile' });
-    /* eslint-enable @typescript-eslint/only-throw-error -- as before */
+    const isLocked = needsSecondFactor && location.pathname !== '/profile';
+    if (operator !== null && !isLocked) return;
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way
+    throw operator === null
+      ? redirect({ to: '/sign-in', search: { to: location.href } })
+      : redirect({ to: '/profile' });
   },
 });
 

@@ -71,9 +71,15 @@ export function useSession(): Session {
   return data;
 }
 
+/** The applications of the operator; none is asked for while the operator's role needs a second factor. */
+export function useApplications(): UseQueryResult<RouteReply<typeof consoleApi.listApplications>> {
+  const { needsSecondFactor } = useSession();
+  return useRead(consoleApi.listApplications, {}, { enabled: !needsSecondFactor });
+}
+
 /** @returns whether the operator has a permission for the application, or with `*` for the deployment */
 export function useMay(appId: string): (permission: Permission) => boolean {
-  const { operator } = useSession();
-  const permissions = operator === null ? [] : permissionsFor(operator, appId);
+  const { operator, needsSecondFactor } = useSession();
+  const permissions = operator === null || needsSecondFactor ? [] : permissionsFor(operator, appId);
   return (permission) => permissions.includes(permission);
 }

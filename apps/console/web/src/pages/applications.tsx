@@ -3,7 +3,7 @@ import { useForm } from '@mantine/form';
 import { Link, Navigate, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi } from '#console-api';
-import { useAct, useMay, useRead } from '../api/queries';
+import { useAct, useApplications, useMay } from '../api/queries';
 import { FormDialog } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
@@ -13,7 +13,7 @@ import { useTexts } from '../texts/texts';
 
 /** `/`: the overview of the application that was looked at last, else of the newest. */
 export function HomePage(): ReactNode {
-  const applications = useRead(consoleApi.listApplications, {});
+  const applications = useApplications();
   return (
     <Answer of={applications}>
       {({ items }) => {
@@ -30,7 +30,7 @@ export function ApplicationsPage(): ReactNode {
   const t = useTexts();
   const mayCreate = useMay('*')('apps.create');
   const [isNewOpen, setNewOpen] = useState(false);
-  const applications = useRead(consoleApi.listApplications, {});
+  const applications = useApplications();
   const button = (
     <Button
       leftSection={<Icon name="add" size={16} />}

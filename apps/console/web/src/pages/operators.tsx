@@ -2,7 +2,7 @@ import { Alert, Badge, Button, Checkbox, Code, Group, Menu, NativeSelect, Stack,
 import { useForm } from '@mantine/form';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type Operator, ROLES, type RouteReply } from '#console-api';
-import { useAct, useRead, useSession } from '../api/queries';
+import { useAct, useApplications, useRead, useSession } from '../api/queries';
 import { CopyButton } from '../parts/copy';
 import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
@@ -221,7 +221,7 @@ interface GrantFieldsProps {
 
 function GrantFields({ grants, onChange }: GrantFieldsProps): ReactNode {
   const t = useTexts();
-  const { data } = useRead(consoleApi.listApplications, {});
+  const { data } = useApplications();
   const applications = [{ id: '*', name: t.operators.allApplications }, ...(data?.items ?? [])];
   return (
     <Stack gap="xs" role="group" aria-label={t.operators.rights}>

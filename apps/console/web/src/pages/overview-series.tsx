@@ -9,7 +9,7 @@ import { useTexts } from '../texts/texts';
 /** The services read the rows of thirty days. */
 const EVERY_MS = 300_000;
 
-/** What has happened on the last thirty days. */
+/** Counts of the last thirty days as bar charts. */
 export function OverviewSeries({ appId }: { readonly appId: string }): ReactNode {
   const t = useTexts();
   const answer = useRead(consoleApi.getSeries, { params: { appId } }, { everyMs: EVERY_MS });

@@ -126,11 +126,21 @@ function FactorList({ factors, open, renewed }: FactorListProps): ReactNode {
         <Button
           variant="default"
           onClick={() => {
-            open(hasCodes ? 'removeCodes' : 'codes');
+            open('codes');
           }}
         >
-          {hasCodes ? t.factors.removeCodes : t.factors.addCodes}
+          {hasCodes ? t.factors.replaceCodes : t.factors.addCodes}
         </Button>
+        {hasCodes && (
+          <Button
+            variant="default"
+            onClick={() => {
+              open('removeCodes');
+            }}
+          >
+            {t.factors.removeCodes}
+          </Button>
+        )}
         {(hasCodes || passkeys.length > 0) && (
           <Button
             variant="default"
@@ -171,8 +181,7 @@ function CodesDialog({ onAdded, onClose }: AddProps): ReactNode {
   });
   const { data } = begin;
   const submit = form.onSubmit((body) => {
-    if (data === undefined) begin.mutate({});
-    else confirm.mutate({ body }, { onSuccess: (factors) => void onAdded(factors) });
+    confirm.mutate({ body }, { onSuccess: (factors) => void onAdded(factors) });
   });
   return (
     <FormDialog

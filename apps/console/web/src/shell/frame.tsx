@@ -15,9 +15,8 @@ import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { spotlight } from '@mantine/spotlight';
 import { Link, Outlet, useParams, useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef } from 'react';
-import { consoleApi } from '#console-api';
 import { isOutdated } from '../api/call';
-import { useMay, useRead } from '../api/queries';
+import { useApplications, useMay } from '../api/queries';
 import { Icon } from '../parts/icon';
 import { useTexts } from '../texts/texts';
 import { usePages } from './navigation';
@@ -114,7 +113,7 @@ function Navigation({ appId }: { readonly appId: string | undefined }): ReactNod
 
 function ApplicationMenu({ appId }: { readonly appId: string | undefined }): ReactNode {
   const t = useTexts();
-  const { data } = useRead(consoleApi.listApplications, {});
+  const { data } = useApplications();
   const may = useMay('*');
   const name = data?.items.find(({ id }) => id === appId)?.name;
   return (
@@ -167,7 +166,7 @@ function useCurrentApp(): string | undefined {
   useEffect(() => {
     if (appId !== undefined) localStorage.setItem(STORED, appId);
   }, [appId]);
-  const { data } = useRead(consoleApi.listApplications, {});
+  const { data } = useApplications();
   const stored = localStorage.getItem(STORED);
   return appId ?? data?.items.find(({ id }) => id === stored)?.id ?? data?.items[0]?.id;
 }

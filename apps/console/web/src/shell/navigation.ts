@@ -43,11 +43,12 @@ export function usePages(appId: string | undefined): {
 } {
   const mayHere = useMay(appId ?? '');
   const mayAnywhere = useMay('*');
-  const { operator } = useSession();
+  const { operator, needsSecondFactor } = useSession();
   return {
     ofApplication: OF_APPLICATION.filter(({ permission }) => permission === undefined || mayHere(permission)),
     ofDeployment: OF_DEPLOYMENT.filter(
-      ({ permission }) => operator !== null && (permission === undefined || mayAnywhere(permission)),
+      ({ permission }) =>
+        operator !== null && !needsSecondFactor && (permission === undefined || mayAnywhere(permission)),
     ),
   };
 }

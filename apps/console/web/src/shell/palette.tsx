@@ -2,7 +2,7 @@ import { Spotlight, type SpotlightActionGroupData } from '@mantine/spotlight';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi } from '#console-api';
-import { useMay, useRead } from '../api/queries';
+import { useApplications, useMay, useRead } from '../api/queries';
 import { Icon } from '../parts/icon';
 import { useTexts } from '../texts/texts';
 import { usePages } from './navigation';
@@ -37,7 +37,7 @@ function usePageActions(appId: string | undefined): SpotlightActionGroupData[] {
   const t = useTexts();
   const navigate = useNavigate();
   const { ofApplication, ofDeployment } = usePages(appId);
-  const { data } = useRead(consoleApi.listApplications, {});
+  const { data } = useApplications();
   return [
     {
       group: t.shell.pages,

@@ -12,7 +12,8 @@ export const en = {
     searchHint: 'Page, application, user name, address or number',
     paletteKeys: 'Ctrl K',
     nothingFound: 'Nothing found',
-    applications: (name: string | undefined) => (name === undefined ? 'Applications' : `Applications, now ${name}`),
+    applications: (name: string | undefined) =>
+      name === undefined ? 'Gatepost, applications' : `Applications, now ${name}`,
     applicationsTitle: 'Applications',
     all: 'All applications',
     allAndNew: 'All applications, new application',
@@ -676,7 +677,7 @@ export const en = {
   },
   factors: {
     title: 'Second factor',
-    says: 'A password alone lets its thief in. A passkey signs you in without a password; one-time codes come in addition to it.',
+    says: 'A second factor makes a stolen password useless. A passkey signs you in without a password; one-time codes come in addition to it.',
     needed: 'Your role needs a second factor. Add a passkey or one-time codes to go on.',
     code: 'Code',
     codeSays: 'From your authenticator app, or a recovery code.',
@@ -690,6 +691,7 @@ export const en = {
       'The browser asks for your fingerprint, your face, a PIN or a security key. Choose a name for the passkey.',
     removePasskey: (name: string) => `Remove the passkey ${name}`,
     addCodes: 'Set up one-time codes',
+    replaceCodes: 'Move one-time codes to another device',
     removeCodes: 'Remove one-time codes',
     codesOn: 'One-time codes are on.',
     codesOff: 'One-time codes are off.',
