@@ -55,12 +55,12 @@ export function useBrowser(): (options?: BrowserContextOptions) => Promise<Visit
   };
 }
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
 /** Violations of WCAG 2.2 A and AA that axe finds on the page, and the width by which it is too wide for its window. */
 export async function accessibilityProblems(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
+  await page.evaluate(readFileSync(AXE, 'utf8'));
   return page.evaluate(async (tags) => {
     const { axe, document, innerWidth } = globalThis as unknown as AxePage;
     const { violations } = await axe.run(document, { runOnly: tags });
