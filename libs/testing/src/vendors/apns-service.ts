@@ -125,21 +125,21 @@ export class ApnsService {
     const body = Buffer.concat(parts);
     const session = stream.session as ServerHttp2Session | undefined;
     const refusal = this.refusal ?? (await this.#refusalOf(session, headers, body)) ?? this.#fateOf(token);
+    this.#admit(session);
     if (refusal !== undefined) {
       const { status, ...answer } = refusal;
       stream.respond({ ':status': status });
       stream.end(JSON.stringify(answer));
       return;
     }
-    if (session !== undefined) this.#admit(session);
     stream.respond({ ':status': 200, 'apns-id': headers['apns-id'] });
     stream.end();
     this.record({ token, headers, payload: JSON.parse(body.toString()) as Json });
   }
 
-  /** After its first push, a connection may have many streams. */
-  #admit(session: ServerHttp2Session): void {
-    if (this.#admitted.has(session)) return;
+  /** After its first request with a valid provider token, a connection may have many streams. */
+  #admit(session: ServerHttp2Session | undefined): void {
+    if (session === undefined || !this.#tokens.has(session) || this.#admitted.has(session)) return;
     this.#admitted.add(session);
     session.settings({ maxConcurrentStreams: this.#streams });
   }
