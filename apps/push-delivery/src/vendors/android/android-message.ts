@@ -33,8 +33,8 @@ export interface VendorCall {
   /** Default: POST. */
   readonly method?: 'GET';
   readonly headers?: Readonly<Record<string, string>>;
-  /** Absent: the JSON is sent. */
-  readonly form?: Readonly<Record<string, string>>;
+  /** A text is encoded already. Absent: the JSON is sent. */
+  readonly form?: Readonly<Record<string, string>> | string;
   readonly json?: JsonObject;
 }
 

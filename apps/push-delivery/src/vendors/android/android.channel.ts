@@ -120,7 +120,8 @@ export class AndroidChannel implements VendorChannel {
 
   async #call({ url, method, headers = {}, form, json }: VendorCall): Promise<VendorAnswer> {
     const type = form === undefined ? 'application/json' : 'application/x-www-form-urlencoded';
-    const body = form === undefined ? JSON.stringify(json ?? {}) : new URLSearchParams(form).toString();
+    const encoded = typeof form === 'object' ? new URLSearchParams(form).toString() : form;
+    const body = encoded ?? JSON.stringify(json ?? {});
     const options: OutboundRequest =
       method === 'GET' ? { method, headers } : { method: 'POST', headers: { 'content-type': type, ...headers }, body };
     const { status, text, retryAfter } = await this.options.outbound.send(new URL(url), options);

@@ -38,8 +38,8 @@ const messageOf = (data: JsonObject, { blocks }: AndroidProtocol) => {
   };
   return androidMessage(push, { blocks, title: 'Shop', now: NOW });
 };
-/** The last request of a message to two tokens. */
-const requested = async (name: string, data: JsonObject): Promise<VendorCall> => {
+/** The first request of a message to two tokens, with its form as the vendor reads it. */
+const requested = async (name: string, data: JsonObject) => {
   const protocol = protocolOf(name);
   const calls: VendorCall[] = [];
   const send = {
@@ -56,7 +56,7 @@ const requested = async (name: string, data: JsonObject): Promise<VendorCall> =>
   });
   const [first] = calls;
   if (first === undefined) throw new Error('nothing was sent');
-  return first;
+  return { ...first, form: Object.fromEntries(new URLSearchParams(first.form)) };
 };
 
 const DATA = { alert: 'Lunch is ready', title: 'Canteen', order: { id: 7 } };
@@ -120,13 +120,16 @@ describe('a message for an Android vendor', () => {
       time_to_live: '3600000',
       'extra.channel_id': 'orders',
     });
-    expect(form?.['extra.jobkey']).toHaveLength(20);
+    expect(form['extra.jobkey']).toHaveLength(20);
     expect(await requested('xiaomi', { ...DATA, silent: true })).toMatchObject({ form: { pass_through: '1' } });
   });
 
   it('has the form of OPPO, vivo and Meizu', async () => {
-    const oppo = JSON.parse((await requested('oppo', DATA)).form?.['messages'] ?? '') as { notification: JsonObject }[];
-    expect(oppo).toHaveLength(2);
+    const oppo = JSON.parse((await requested('oppo', DATA)).form['messages'] ?? '') as {
+      target_value: string;
+      notification: JsonObject;
+    }[];
+    expect(oppo.map((one) => one.target_value)).toEqual(['a', 'b']);
     expect(oppo[0]?.notification).toMatchObject({
       app_message_id: ID,
       title: 'Canteen',
@@ -138,7 +141,7 @@ describe('a message for an Android vendor', () => {
       timeToLive: 3_600,
       classification: 0,
     });
-    const meizu = objectIn((await requested('meizu', DATA)).form?.['messageJson'] ?? '');
+    const meizu = objectIn((await requested('meizu', DATA)).form['messageJson'] ?? '');
     expect(meizu).toMatchObject({ noticeBarInfo: { title: 'Canteen' }, pushTimeInfo: { offLine: 1, validTime: 1 } });
   });
 

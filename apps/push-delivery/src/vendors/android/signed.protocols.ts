@@ -47,19 +47,22 @@ export function oppoProtocol(
       tokenOf: ({ body }) => accessToken(codeOf(body['code']) === '0', objectOr(body['data'])['auth_token']),
     },
     send: async ({ message, tokens, accessToken: token }, call) => {
-      const messages = tokens.map((one) => ({
-        target_type: 2,
-        target_value: one,
-        verify_registration_id: false,
-        notification: oppoNotification(message, channelId),
-      }));
+      const messages = oppoMessages(tokens, oppoNotification(message, channelId));
       const answer = await call({
         url: `${url}/server/v1/message/notification/unicast_batch`,
-        form: { auth_token: token, messages: JSON.stringify(messages) },
+        form: `auth_token=${encodeURIComponent(token)}&messages=${messages}`,
       });
       return oppoOutcomes(answer, tokens);
     },
   };
+}
+
+/** A form's value: the notification, its largest part, is encoded once for all devices. */
+function oppoMessages(tokens: readonly string[], notification: JsonObject): string {
+  const start = encodeURIComponent('{"target_type":2,"target_value":');
+  const end = encodeURIComponent(`,"verify_registration_id":false,"notification":${JSON.stringify(notification)}}`);
+  const messages = tokens.map((token) => start + encodeURIComponent(JSON.stringify(token)) + end);
+  return encodeURIComponent('[') + messages.join(encodeURIComponent(',')) + encodeURIComponent(']');
 }
 
 function oppoNotification(message: AndroidMessage, channelId: string | undefined): JsonObject {
