@@ -54,6 +54,8 @@ export class WebPushChannel implements VendorChannel {
   /** Clients choose the push service: one that does not answer may not hold up the devices of others. */
   readonly #silent = new LRUCache<string, Silence>({ max: MAX_ORIGINS });
 
+  #last: { readonly push: VendorPush; readonly message: BrowserMessage } | undefined;
+
   constructor(private readonly options: WebPushOptions) {
     this.#key = signingKeyOf(options.keys);
   }
@@ -75,17 +77,15 @@ export class WebPushChannel implements VendorChannel {
   async #sendOne(push: VendorPush, target: VendorTarget): Promise<Outcome> {
     const subscription = subscriptionIn(target.token);
     if (subscription === undefined) return { kind: 'rejected', reason: 'not a subscription' };
-    const payload = push.message.bodies['web'] ?? push.message.body;
-    const message = JSON.parse(payload) as JsonObject;
-    const text = JSON.stringify({ id: push.objectId, ...message });
-    if (Buffer.byteLength(text) > MAX_TEXT_BYTES) return { kind: 'rejected', reason: 'message too large' };
+    const { text, isSilent, isTooLarge } = this.#messageOf(push);
+    if (isTooLarge) return { kind: 'rejected', reason: 'message too large' };
     const { endpoint, keys } = subscription;
     const restMs = this.#restMs(endpoint.origin);
     if (restMs > 0) return { kind: 'later', reason: NO_ANSWER, restMs };
     const body = encrypt(text, keys);
     if (body === undefined) return { kind: 'rejected', reason: 'not a subscription' };
     try {
-      const headers = await this.#headers(push, endpoint, message['silent'] === true);
+      const headers = await this.#headers(push, endpoint, isSilent);
       const {
         status,
         text: answer,
@@ -104,6 +104,11 @@ export class WebPushChannel implements VendorChannel {
       this.#noteSilence(endpoint.origin);
       return { kind: 'unsure', reason: NO_ANSWER, sparesLane: true };
     }
+  }
+
+  #messageOf(push: VendorPush): BrowserMessage {
+    if (this.#last?.push !== push) this.#last = { push, message: browserMessage(push) };
+    return this.#last.message;
   }
 
   #restMs(origin: string): number {
@@ -146,6 +151,19 @@ export class WebPushChannel implements VendorChannel {
     this.#tokens.set(origin, token);
     return `vapid t=${await token}, k=${keys.publicKey}`;
   }
+}
+
+/** The part of a push that all browsers share. */
+interface BrowserMessage {
+  readonly text: string;
+  readonly isSilent: boolean;
+  readonly isTooLarge: boolean;
+}
+
+function browserMessage({ objectId, message: { bodies, body } }: VendorPush): BrowserMessage {
+  const message = JSON.parse(bodies['web'] ?? body) as JsonObject;
+  const text = JSON.stringify({ id: objectId, ...message });
+  return { text, isSilent: message['silent'] === true, isTooLarge: Buffer.byteLength(text) > MAX_TEXT_BYTES };
 }
 
 function subscriptionIn(text: string): Subscription | undefined {
