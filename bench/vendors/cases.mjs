@@ -8,6 +8,12 @@ const DELAY_MS = 50;
 const LATENCY_PUSHES = 200;
 const BESIDE_PUSHES = 100;
 const PAUSE_MS = 30;
+const SILENT_DEVICES = 2_000;
+const SILENT_ROUNDS = 3;
+const SILENCE_MS = 60_000;
+/** Until the dispatcher is done with the push to the devices of a silent vendor. */
+const DISPATCH_MS = 3_000;
+const POLL_MS = 50;
 const MESSAGE = { data: { title: 'Canteen', alert: 'Lunch is ready: soup, bread and apples.', order: { id: 7 } } };
 const LISTS = ['huawei', 'honor', 'xiaomi', 'oppo', 'vivo', 'meizu'];
 
@@ -20,6 +26,7 @@ export const DEVICES = {
   lists: 50_000,
   latency: 200_000,
   mixed: 1_000_000,
+  silent: 30_000,
 };
 
 export const CASES = {
@@ -30,6 +37,7 @@ export const CASES = {
   lists,
   latency,
   mixed,
+  silent,
 };
 
 async function warmUp(gatepost, vendors) {
@@ -127,4 +135,47 @@ async function mixed(gatepost, devices) {
     mixedDispatcherGrowth: (dispatcherKb / dispatcherBefore - 1) * 100,
     mixedPerSecond: (each * vendors.length * 1_000) / (performance.now() - startedAt),
   };
+}
+
+/** What APNs' devices lose while FCM takes requests and answers none, and how the sender finds FCM again. */
+async function silent(gatepost, devices) {
+  const { standIns } = gatepost;
+  await warmUp(gatepost, ['apns', 'fcm']);
+  const counts = { apns: devices, fcm: SILENT_DEVICES };
+  await gatepost.register(counts);
+  const pushTo = (deviceType) => gatepost.push({ ...MESSAGE, where: { deviceType } });
+  const secondsOfApns = async () => {
+    const startedAt = performance.now();
+    await gatepost.untilSettled(await pushTo('ios'), { apns: devices });
+    return (performance.now() - startedAt) / 1_000;
+  };
+  const [alone, beside] = [[], []];
+  for (let round = 0; round < SILENT_ROUNDS; round += 1) {
+    alone.push(await secondsOfApns());
+    await standIns.ask('silence', true);
+    const waiting = await pushTo('android');
+    await sleep(DISPATCH_MS);
+    beside.push(await secondsOfApns());
+    await standIns.ask('silence', false);
+    await gatepost.untilSettled(waiting, { fcm: SILENT_DEVICES });
+  }
+  const [[aloneP50], [besideP50]] = [alone, beside].map((seconds) => shares(seconds, 0.5));
+  return { silentShare: (100 * aloneP50) / besideP50, ...(await longSilence(gatepost, () => pushTo('android'))) };
+}
+
+async function longSilence({ standIns, sender, untilSettled }, push) {
+  await standIns.ask('silence', true);
+  const connectionsBefore = await standIns.ask('connectionsOfFcm');
+  const waiting = await push();
+  const before = residentKb(sender);
+  const peakKb = await peakKbDuring(sender, () => sleep(SILENCE_MS));
+  const connections = (await standIns.ask('connectionsOfFcm')) - connectionsBefore;
+  const count = await standIns.ask('count', 'fcm');
+  await standIns.ask('silence', false);
+  const spokeAt = performance.now();
+  while ((await standIns.ask('count', 'fcm')) === count) await sleep(POLL_MS);
+  const silentReturn = (performance.now() - spokeAt) / 1_000;
+  await untilSettled(waiting, { fcm: SILENT_DEVICES });
+  const [silentGrowthMb, silentConnections] = [(peakKb - before) / 1_024, (connections * 1_000) / SILENCE_MS];
+  return { silentConnections, silentGrowthMb, silentReturn };
 }

@@ -50,6 +50,12 @@ const ROWS = {
     ['mixedDispatcherGrowth', 'the same, above its memory before the push, %', 0],
     ['mixedPerSecond', 'devices per second of elapsed time', 0],
   ],
+  silent: [
+    ['silentShare', 'APNs while FCM answers no request: throughput, % of that alone', 0, atLeast(95)],
+    ['silentConnections', 'new connections to FCM per second of its silence', 2, atMost(1)],
+    ['silentGrowthMb', 'memory of the sender in 60 s of silence, above the begin, MB', 0, atMost(10)],
+    ['silentReturn', 'end of the silence to the first message at FCM, s', 1, atMost(35)],
+  ],
 };
 
 const { values } = parseArgs({

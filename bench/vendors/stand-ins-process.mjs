@@ -22,6 +22,11 @@ const commands = {
   delay: (ms) => {
     services.apns.delayMs = ms;
   },
+  /** FCM answers no request, or all of them. */
+  silence: (isSilent) => {
+    services.fcm.isSilent = isSilent;
+  },
+  connectionsOfFcm: () => services.fcm.connections,
   count: (vendor) => counts.get(vendor) ?? 0,
 };
 

@@ -80,6 +80,10 @@ export class FcmService {
   readonly #publicKey: KeyObject;
   /** Access tokens that were given. */
   readonly accessTokens = new Set<string>();
+  /** Whether requests get no answer. */
+  isSilent = false;
+  /** Connections until now. */
+  connections = 0;
   readonly #sessions = new Set<ServerHttp2Session>();
   readonly #retried = new Set<string>();
 
@@ -98,6 +102,7 @@ export class FcmService {
     const [server, tokenServer] = [http2.createServer(), createServer()];
     const service = new FcmService(server, tokenServer, privateKey);
     server.on('session', (session) => {
+      service.connections += 1;
       service.#sessions.add(session);
       session.on('error', () => undefined);
       session.once('close', () => service.#sessions.delete(session));
@@ -153,6 +158,7 @@ export class FcmService {
 
   async #handle(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> {
     const body = await text(stream);
+    if (this.isSilent) return;
     const refusal = this.#refusalOf(headers, body) ?? this.#accept(body);
     if (stream.destroyed) return;
     if (refusal === undefined) {
