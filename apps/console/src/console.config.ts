@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { z } from 'zod';
-import { ConfigError, environment, type Secret, StartError } from '#bootstrap';
+import { ConfigError, environment, type GroupRole, LOOPBACK_HOSTS, type Secret, StartError } from '#bootstrap';
 
 /** The variables of the console service. */
 export const consoleEnvironment = environment
@@ -11,6 +11,11 @@ export const consoleEnvironment = environment
     GATEPOST_CONSOLE_AUDIT_DAYS: true,
     GATEPOST_CONSOLE_DATABASE_URL: true,
     GATEPOST_CONSOLE_HOST: true,
+    GATEPOST_CONSOLE_OIDC_CLIENT_ID: true,
+    GATEPOST_CONSOLE_OIDC_CLIENT_SECRET: true,
+    GATEPOST_CONSOLE_OIDC_ISSUER: true,
+    GATEPOST_CONSOLE_OIDC_ROLES: true,
+    GATEPOST_CONSOLE_PASSWORDS: true,
     GATEPOST_CONSOLE_PORT: true,
     GATEPOST_CONSOLE_SECOND_FACTOR: true,
     GATEPOST_CONSOLE_SESSION_IDLE_SECONDS: true,
@@ -23,6 +28,15 @@ export const consoleEnvironment = environment
     NODE_ENV: true,
   })
   .required({ GATEPOST_SECRET: true });
+
+/** The OpenID Connect issuer that signs operators in. */
+export interface OidcConfig {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: Secret;
+  /** Roles by groups of the issuer; empty where owners alone give roles. */
+  readonly roles: readonly GroupRole[];
+}
 
 export interface ConsoleConfig {
   readonly databaseUrl: string;
@@ -41,6 +55,10 @@ export interface ConsoleConfig {
   readonly auditDays: number;
   /** Whether owners and developers need one. */
   readonly secondFactor: 'optional' | 'required';
+  /** Null: operators sign in by passwords and passkeys alone. */
+  readonly oidc: OidcConfig | null;
+  /** Whether passwords and passkeys sign in. */
+  readonly passwords: boolean;
   readonly passwordCost: number;
   /** The built page: `index.html` and `assets`. */
   readonly pageFolder: string;
@@ -55,8 +73,6 @@ const PAGE_FOLDER = join(
   import.meta.filename.endsWith('.ts') ? '../../../dist/apps/console/web' : '../web',
 );
 const DEVELOPMENT_API_URL = 'http://localhost:8080';
-/** Browsers treat them as secure without TLS. */
-const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 type Environment = z.output<typeof consoleEnvironment>;
 
@@ -67,7 +83,10 @@ export function consoleStartError(cause: unknown, port: number): unknown {
   return new StartError(`Port ${port} of the operator console is already in use. ${advice}`, { cause });
 }
 
-/** @throws ConfigError where the URL has neither https nor a loopback host: passwords would travel unencrypted */
+/**
+ * @throws ConfigError where the URL has neither https nor a loopback host: passwords would travel unencrypted; where variables of the
+ *   OpenID Connect issuer are missing
+ */
 export function consoleConfig(env: Environment): ConsoleConfig {
   const url = env.GATEPOST_CONSOLE_URL;
   if (url !== undefined && !isSecure(new URL(url)))
@@ -85,11 +104,37 @@ export function consoleConfig(env: Environment): ConsoleConfig {
     sessionSeconds: env.GATEPOST_CONSOLE_SESSION_SECONDS,
     auditDays: env.GATEPOST_CONSOLE_AUDIT_DAYS,
     secondFactor: env.GATEPOST_CONSOLE_SECOND_FACTOR ?? (env.NODE_ENV === 'production' ? 'required' : 'optional'),
+    oidc: oidcOf(env),
+    passwords: env.GATEPOST_CONSOLE_PASSWORDS === 'on',
     passwordCost: env.GATEPOST_PASSWORD_COST,
     pageFolder: PAGE_FOLDER,
   });
 }
 
 function isSecure({ protocol, hostname }: URL): boolean {
-  return protocol === 'https:' || LOOPBACK.has(hostname);
+  return protocol === 'https:' || LOOPBACK_HOSTS.has(hostname);
+}
+
+/** @throws ConfigError for a part of the variables, and where operators could not sign in at all */
+function oidcOf(env: Environment): OidcConfig | null {
+  const issuer = env.GATEPOST_CONSOLE_OIDC_ISSUER;
+  const clientId = env.GATEPOST_CONSOLE_OIDC_CLIENT_ID;
+  const clientSecret = env.GATEPOST_CONSOLE_OIDC_CLIENT_SECRET;
+  const roles = env.GATEPOST_CONSOLE_OIDC_ROLES;
+  if (issuer === undefined) {
+    const lonely = [
+      ...(clientId === undefined ? [] : ['GATEPOST_CONSOLE_OIDC_CLIENT_ID']),
+      ...(clientSecret === undefined ? [] : ['GATEPOST_CONSOLE_OIDC_CLIENT_SECRET']),
+      ...(roles.length === 0 ? [] : ['GATEPOST_CONSOLE_OIDC_ROLES']),
+      ...(env.GATEPOST_CONSOLE_PASSWORDS === 'on' ? [] : ['GATEPOST_CONSOLE_PASSWORDS=off']),
+    ];
+    if (lonely.length > 0)
+      throw new ConfigError(lonely.map((name) => `${name}: needs GATEPOST_CONSOLE_OIDC_ISSUER as well`));
+    return null;
+  }
+  if (clientId === undefined || clientSecret === undefined) {
+    const missing = clientId === undefined ? 'GATEPOST_CONSOLE_OIDC_CLIENT_ID' : 'GATEPOST_CONSOLE_OIDC_CLIENT_SECRET';
+    throw new ConfigError([`${missing}: must be set beside GATEPOST_CONSOLE_OIDC_ISSUER`]);
+  }
+  return { issuer, clientId, clientSecret, roles };
 }

@@ -2,6 +2,7 @@ import { Database, type DatabaseOptions } from '#database';
 import { AuditEntity } from './audit/audit.entity.js';
 import { CreateConsole1796790000000 } from './migrations/1796790000000-create-console.js';
 import { AddSecondFactors1796800000000 } from './migrations/1796800000000-add-second-factors.js';
+import { AddOidc1796810000000 } from './migrations/1796810000000-add-oidc.js';
 import {
   AttemptsEntity,
   ChallengeEntity,
@@ -36,6 +37,6 @@ export function consoleDatabase(url: string, poolSize: number): DatabaseOptions 
       RecoveryCodeEntity,
       SessionEntity,
     ],
-    migrations: [CreateConsole1796790000000, AddSecondFactors1796800000000],
+    migrations: [CreateConsole1796790000000, AddSecondFactors1796800000000, AddOidc1796810000000],
   };
 }

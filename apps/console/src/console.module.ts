@@ -14,6 +14,9 @@ import { CONSOLE_HANDLERS } from './http/console-router.js';
 import { MessagesHandlers } from './messages/messages.handlers.js';
 import { AccessHandlers } from './operators/access.handlers.js';
 import { ConsoleController } from './operators/console.controller.js';
+import { Issuer } from './operators/issuer.js';
+import { OidcRepository } from './operators/oidc.repository.js';
+import { OidcService } from './operators/oidc.service.js';
 import { OperatorsHandlers } from './operators/operators.handlers.js';
 import { OperatorsRepository } from './operators/operators.repository.js';
 import { SignInRepository } from './operators/sign-in.repository.js';
@@ -79,6 +82,9 @@ export class ConsoleModule {
         AuditRepository,
         Clock,
         ConsoleCleanup,
+        Issuer,
+        OidcRepository,
+        OidcService,
         OperatorsRepository,
         PublicUrl,
         SecondFactors,

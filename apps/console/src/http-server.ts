@@ -8,6 +8,7 @@ import { CONSOLE_CONFIG, type ConsoleConfig } from './console.config.js';
 import { addConsoleRoutes, sendConsoleError } from './http/console-router.js';
 import { addPageFiles, SAFE_HEADERS } from './http/page-files.js';
 import { isOwnHost, refusalOf } from './http/request.rules.js';
+import { CALLBACK_PATH } from './operators/issuer.js';
 import { PublicUrl } from './operators/public-url.js';
 
 declare module 'fastify' {
@@ -90,9 +91,13 @@ function guard(request: FastifyRequest, reply: FastifyReply, origins: readonly s
   return reply;
 }
 
-/** The matched route decides, not the text of the URL: an escaped URL reaches the same route. */
-function isBelowApi({ routeOptions }: FastifyRequest): boolean {
-  return (routeOptions.url ?? '').startsWith('/api/');
+/**
+ * The matched route decides, not the text of the URL: an escaped URL reaches the same route. Browsers come to the callback from the issuer:
+ * reading it answers with the page, as any path of the page does.
+ */
+function isBelowApi({ routeOptions: { url = '' }, method }: FastifyRequest): boolean {
+  const isCallback = url === CALLBACK_PATH && (method === 'GET' || method === 'HEAD');
+  return url.startsWith('/api/') && !isCallback;
 }
 
 function textOf(value: string[] | string | undefined): string | undefined {

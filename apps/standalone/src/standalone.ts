@@ -77,7 +77,7 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
       await migrate(database(postgres.url, 1));
     service = await startService({ ...standaloneService(env, folder, postgres.url), transport: () => transport });
     console = await startConsole(env, folder, postgres.url, transport);
-    await welcome(service, baseUrl, await setUpLink(transport, console));
+    await welcome(service, baseUrl, await setUpLink(env, transport, console));
     return { stop, lost: postgres.lost };
   } catch (error) {
     await stop();
@@ -135,8 +135,8 @@ async function startConsole(
 }
 
 /** The link for the first owner; undefined where there is one, or no console. */
-async function setUpLink(transport: InProcessTransport, console: RunningService | undefined) {
-  if (console === undefined) return undefined;
+async function setUpLink(env: Environment, transport: InProcessTransport, console: RunningService | undefined) {
+  if (console === undefined || env.GATEPOST_CONSOLE_PASSWORDS === 'off') return undefined;
   const { link } = await new RpcClient(transport).call(consoleRpc.createSetUpLink, { by: 'npm start' });
   return link?.url;
 }

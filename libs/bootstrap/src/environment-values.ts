@@ -28,6 +28,9 @@ export class Secret {
   }
 }
 
+/** Hosts of a URL that browsers treat as secure without TLS. */
+export const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
 /** Named networks, as Fastify knows them. */
 const NAMES = new Set(['loopback', 'linklocal', 'uniquelocal']);
 const MAX_PREFIX: Readonly<Record<number, number>> = { 4: 32, 6: 128 };

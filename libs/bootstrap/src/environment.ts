@@ -4,15 +4,20 @@ import {
   appId,
   credential,
   databaseUrl,
+  groupRoles,
   httpUrl,
+  issuer,
   numbersByVendor,
+  onOrOff,
   otlpUrl,
   platformUrls,
+  portOrOff,
   proxies,
   rateLimit,
   redisUrl,
   secret,
   secrets,
+  traceSampler,
   url,
   wholeNumber,
 } from './environment-schemas.js';
@@ -191,8 +196,7 @@ export const environment = z.object({
   GATEPOST_TWILIO_URL: httpUrl
     .default('https://api.twilio.com')
     .describe('URL of the Twilio API, for applications that send text messages through it.'),
-  GATEPOST_CONSOLE_PORT: z
-    .union([z.literal('off'), wholeNumber(0, 65_535)], { error: 'must be off, or a whole number from 0 to 65535' })
+  GATEPOST_CONSOLE_PORT: portOrOff
     .default(8090)
     .describe('TCP port of the operator console; off: no console. 0 takes a free port.'),
   GATEPOST_CONSOLE_HOST: z
@@ -221,6 +225,19 @@ export const environment = z.object({
   GATEPOST_CONSOLE_AUDIT_DAYS: wholeNumber(30, 3_650)
     .default(400)
     .describe('Days for which entries of the audit log are kept.'),
+  GATEPOST_CONSOLE_OIDC_ISSUER: issuer
+    .optional()
+    .describe('OpenID Connect issuer that signs operators in: https, or http on a loopback host. Unset: none.'),
+  GATEPOST_CONSOLE_OIDC_CLIENT_ID: z.string().min(1).max(255).optional().describe('Client id of the console there.'),
+  GATEPOST_CONSOLE_OIDC_CLIENT_SECRET: secret(z.string().min(1)).optional().describe('Client secret of the console.'),
+  GATEPOST_CONSOLE_OIDC_ROLES: groupRoles
+    .default([])
+    .describe(
+      'Roles by the claim "groups" of the issuer: pairs such as admins:owner,shop-support:support@my-shop, separated by commas. Without @ a role is for all applications.',
+    ),
+  GATEPOST_CONSOLE_PASSWORDS: onOrOff
+    .default('on')
+    .describe('Whether operators sign in by passwords and passkeys; off: by the OpenID Connect issuer alone.'),
   GATEPOST_NAMESPACE: z
     .string()
     .regex(/^[a-z][a-z0-9_-]{0,40}$/, 'must be lower case letters, digits, _ or -')
@@ -253,15 +270,7 @@ export const environment = z.object({
   OTEL_EXPORTER_OTLP_HEADERS: secret(z.string())
     .optional()
     .describe('Headers for the collector, such as credentials: pairs such as x-api-key=secret, separated by commas.'),
-  OTEL_TRACES_SAMPLER: z
-    .enum([
-      'always_on',
-      'always_off',
-      'traceidratio',
-      'parentbased_always_on',
-      'parentbased_always_off',
-      'parentbased_traceidratio',
-    ])
+  OTEL_TRACES_SAMPLER: traceSampler
     .optional()
     .describe(
       'Which requests the gateway traces: all (parentbased_always_on, the default) or a share (parentbased_traceidratio).',

@@ -1,6 +1,7 @@
 export { Clock } from './clock.js';
 export { ConcurrencyLimiter } from './concurrency-limiter.js';
-export { parseRedisUrl, type RedisServers, Secret } from './environment-values.js';
+export type { GroupRole } from './environment-schemas.js';
+export { LOOPBACK_HOSTS, parseRedisUrl, type RedisServers, Secret } from './environment-values.js';
 export { environment } from './environment.js';
 export { ConfigError, isSocketPathTooLong, loadConfig, operatorSocketPath } from './load-config.js';
 export { PeriodicJob } from './periodic-job.js';

@@ -44,6 +44,9 @@ const me = preferences.extend({
   name: z.string(),
   address: z.string(),
   isOwner: z.boolean(),
+  hasPassword: z.boolean(),
+  /** To an account of the OpenID Connect issuer. */
+  isConnected: z.boolean(),
   grants: z.array(grant),
 });
 
@@ -52,6 +55,10 @@ const session = z.object({
   version: z.string(),
   /** False until the first owner exists. */
   isSetUp: z.boolean(),
+  /** Whether passwords and passkeys sign in; else the issuer alone. */
+  hasPasswords: z.boolean(),
+  /** The host of the OpenID Connect issuer that signs operators in. Null without one. */
+  issuer: z.string().nullable(),
   operator: me.nullable(),
   /** End of the session, without further use and in any case. Null without a session. */
   endsAt: time.nullable(),
@@ -82,6 +89,10 @@ const secondFactors = z.object({
 
 /** `newRecoveryCodes`: shown once; null where earlier ones are left. */
 const changedFactors = secondFactors.extend({ newRecoveryCodes: z.array(z.string()).nullable() });
+
+const ownPath = z.string().regex(/^\/(?![/\\]).{0,2047}$/, 'must be a path of the console');
+/** The URL of the issuer to which the browser goes. */
+const atIssuer = z.object({ url: z.string() });
 
 /** Sign-in, and the operator's own account. */
 export const accessApi = {
@@ -144,6 +155,32 @@ export const accessApi = {
     body: z.strictObject({ token: linkToken, name: operatorName.optional(), password: newPassword }),
     reply: session,
   }),
+  /** Begins a sign-in at the issuer. This browser alone can finish it, within ten minutes. Fails with OIDC_ISSUER_AWAY or NOT_FOUND. */
+  startOidc: route({
+    method: 'POST',
+    path: '/oidc/start',
+    access: 'anyone',
+    isRead: true,
+    body: z.strictObject({ to: ownPath.optional() }),
+    reply: atIssuer,
+  }),
+  /** Begins a proof of identity: the issuer asks for the sign-in again. Fails like `startOidc`. */
+  startOidcProof: route({ method: 'POST', path: '/oidc/proof', access: 'self', isRead: true, reply: atIssuer }),
+  /** Begins the connection of an account of the issuer to the own operator. Fails like `startOidc`. */
+  connectOidc: route({ method: 'POST', path: '/oidc/connection', access: 'self', needsProof: true, reply: atIssuer }),
+  /**
+   * Finishes what one of the three has begun. `response`: the query with which the issuer has sent the browser back. Fails with an error
+   * whose name begins with OIDC, OPERATOR_DISABLED, or for a connection with IDENTITY_TAKEN or NO_EFFECT.
+   */
+  finishOidc: route({
+    method: 'POST',
+    path: '/oidc/callback',
+    access: 'anyone',
+    body: z.strictObject({ response: z.string().max(8_192) }),
+    reply: z.object({ purpose: z.enum(['signIn', 'proof', 'connection']), to: z.string().nullable(), session }),
+  }),
+  /** Fails with NO_EFFECT where the issuer is the only way to sign in. Sessions that began at the issuer end. */
+  disconnectOidc: route({ method: 'DELETE', path: '/me/oidc', access: 'self', needsProof: true, reply: z.object({}) }),
   signOut: route({ method: 'POST', path: '/sign-out', access: 'self', reply: session }),
   /** Proves the operator's identity for acts that need it. Fails like `signIn`. The cookie of the session changes. */
   prove: route({

@@ -143,9 +143,51 @@ const table = {
     status: 403,
     message: 'This role needs a second factor. Add one in the profile first.',
   },
+  PASSWORDS_OFF: {
+    code: 403,
+    status: 403,
+    message: 'Operators of this console sign in by its OpenID Connect issuer only (GATEPOST_CONSOLE_PASSWORDS).',
+  },
+  OIDC_STATE_INVALID: {
+    code: 1,
+    status: 400,
+    message: 'This sign-in began in another browser, has ended or was already used. Begin again.',
+  },
+  OIDC_ANSWER_INVALID: { code: 1, status: 400, message: 'The answer of the issuer is not valid. Begin again.' },
+  OIDC_DENIED: { code: 403, status: 403, message: 'The issuer has refused the sign-in.' },
+  OIDC_PROOF_MISSING: {
+    code: 403,
+    status: 403,
+    message: 'The issuer has not asked for the sign-in again, or for another account. Use the connected account.',
+  },
+  OIDC_ADDRESS_UNVERIFIED: {
+    code: 403,
+    status: 403,
+    message: 'The issuer has not verified the e-mail address of this account. Verify it there.',
+  },
+  OIDC_NOT_INVITED: {
+    code: 403,
+    status: 403,
+    message: 'This account has no operator and no open invitation. Ask an owner for one.',
+  },
+  OIDC_NOT_CONNECTED: {
+    code: 403,
+    status: 403,
+    message:
+      'An operator has this e-mail address already. Sign in with the password and connect the account in the profile.',
+  },
+  OIDC_NO_ROLE: { code: 403, status: 403, message: 'None of the groups of this account has a role in the console.' },
+  OPERATOR_DISABLED: { code: 403, status: 403, message: 'This operator is disabled. An owner can enable it.' },
   HEADERS_TOO_LARGE: { code: 413, status: 431, message: 'The request headers are too large.' },
   PAYLOAD_TOO_LARGE: { code: 413, status: 413, message: 'The request body is too large.' },
   TOO_MANY_REQUESTS: { code: 429, status: 429, message: 'Too many requests.', retryAfterSeconds: 60 },
+  OIDC_ISSUER_AWAY: {
+    code: 503,
+    status: 503,
+    message: 'The OpenID Connect issuer does not answer. Try again.',
+    logLevel: 'warn',
+    retryAfterSeconds: 5,
+  },
   SERVICE_UNAVAILABLE: {
     code: 503,
     status: 503,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { PeriodicJob } from '#bootstrap';
+import type { Queryable, Tx } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
@@ -42,6 +43,11 @@ export class AuditRepository {
     await this.insert(act, 'refused', errorName);
   }
 
+  /** An act that is done in a transaction: both are committed, or none. */
+  async done(act: BegunAct, tx: Tx): Promise<void> {
+    await this.insert(act, 'done', null, tx);
+  }
+
   /** @throws AppError NOT_FOUND where there is no open entry */
   async end(id: string, { outcome, errorName, target, before }: EndedAct): Promise<void> {
     const rows = await this.database.query(
@@ -64,9 +70,14 @@ export class AuditRepository {
     return pageOf(found, limit, ({ begunAt, id }) => ({ at: begunAt, id }));
   }
 
-  private async insert(act: BegunAct, outcome: string, errorName: string | null): Promise<string> {
+  private async insert(
+    act: BegunAct,
+    outcome: string,
+    errorName: string | null,
+    tx: Queryable = this.database,
+  ): Promise<string> {
     const id = randomUUID();
-    await this.database.query(
+    await tx.query(
       `INSERT INTO console.audit (id, operator_id, operator_name, way, network, app_id, action, target, change, request_id,
                                   outcome, error_name, ended_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, CASE WHEN $11 = 'begun' THEN NULL ELSE now() END)`,

@@ -123,6 +123,7 @@ class ConsoleRouter {
       id: request.id,
       network: request.clientAddress,
       browser: browserOf(request.headers['user-agent']),
+      cookieHeader: request.headers.cookie,
       params,
       query: parsed(route.query, request.query, 'query'),
       body: parsed(route.body, route.method === 'GET' ? {} : (request.body ?? {}), 'body'),
@@ -130,11 +131,13 @@ class ConsoleRouter {
     };
     const asked = new ConsoleRequest(parts);
     const refusal = refusalBy(route, asked);
-    const result = route.isRead
-      ? await unaudited(asked, handle, refusal)
-      : await this.#act(bound, asked, refusal, reply);
-    if (asked.newToken !== undefined) void reply.header('set-cookie', this.#cookie(asked.newToken));
-    return result;
+    try {
+      return await (route.isRead ? unaudited(asked, handle, refusal) : this.#act(bound, asked, refusal, reply));
+    } finally {
+      const session = asked.newToken === undefined ? [] : [this.#cookie(asked.newToken)];
+      const cookies = [...session, ...asked.setCookies];
+      if (cookies.length > 0) void reply.header('set-cookie', cookies);
+    }
   }
 
   /** The entry is committed before the act begins. Without it the act is not done. */
@@ -144,7 +147,7 @@ class ConsoleRouter {
     refusal: AppError | undefined,
     reply: FastifyReply,
   ): Promise<unknown> {
-    if (asked.signedIn === undefined) await this.#signIn.countAnonymousAct(asked.network);
+    if (asked.signedIn === undefined) await this.#signIn.countAnonymousAct(asked.network, route.path);
     const act = describeAct(name, route, asked, await this.#nameOf(asked));
     if (refusal !== undefined) {
       await this.#audit.refused(act, refusal.errorName);

@@ -4,6 +4,7 @@ import { extname, join } from 'node:path';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { packageVersion } from '#bootstrap';
+import { CALLBACK_PATH } from '../operators/issuer.js';
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -37,6 +38,8 @@ export function addPageFiles(app: NestFastifyApplication, folder: string): void 
       ? sendFile(request, reply, { folder: assets, name, names })
       : reply.code(404).send('There is no such file.');
   });
+  // The browser comes from the issuer: the page goes on, so that its requests are those of the console's own page.
+  fastify.get(CALLBACK_PATH, (_, reply) => sendPage(reply, html));
   fastify.get('/*', (_, reply) => sendPage(reply, html));
 }
 

@@ -31,13 +31,17 @@ export function isOwnHost(host: string | undefined, origins: readonly string[]):
   return host !== undefined && origins.some((origin) => new URL(origin).host === host.toLowerCase());
 }
 
+/** The cookies of a header, in its order. */
+export function cookiesOf(header = ''): readonly (readonly [name: string, value: string])[] {
+  return header.split(';').map((pair) => {
+    const [name = '', value = ''] = pair.trim().split(/=(.*)/s, 2);
+    return [name, value];
+  });
+}
+
 /** The value of a cookie; undefined where the header has none of this name. */
 export function cookieOf(header: string | undefined, name: string): string | undefined {
-  for (const pair of header?.split(';') ?? []) {
-    const [key, value] = pair.trim().split(/=(.*)/s, 2);
-    if (key === name) return value;
-  }
-  return undefined;
+  return cookiesOf(header).find(([key]) => key === name)?.[1];
 }
 
 const MAX_BROWSER_LENGTH = 200;

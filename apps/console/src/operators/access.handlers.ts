@@ -1,25 +1,18 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Clock, packageVersion } from '#bootstrap';
 import { consoleApi, LANGUAGES, THEMES, type RouteReply } from '#console-api';
 import { appError } from '#errors';
+import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { type ConsoleRequest, Handles, type SignedIn } from '../routing/console-handler.js';
+import { OidcService } from './oidc.service.js';
 import { provenUntil } from './operator.rules.js';
 import { OperatorsRepository } from './operators.repository.js';
 import { SecondFactors } from './second-factors.js';
 import { type Browser, SignInRepository } from './sign-in.repository.js';
-import { type CheckedOperator, SignInService } from './sign-in.service.js';
+import { SignInService } from './sign-in.service.js';
 
 type Api = typeof consoleApi;
 type Session = RouteReply<Api['getSession']>;
-
-const NO_SESSION: Session = {
-  version: packageVersion(),
-  isSetUp: true,
-  operator: null,
-  endsAt: null,
-  provenUntil: null,
-  needsSecondFactor: false,
-};
 
 /** Sign-in, links, and the operator's own account. */
 @Injectable()
@@ -29,33 +22,38 @@ export class AccessHandlers {
     private readonly sessions: SignInRepository,
     private readonly operators: OperatorsRepository,
     private readonly factors: SecondFactors,
+    private readonly oidc: OidcService,
     private readonly clock: Clock,
+    @Inject(CONSOLE_CONFIG) private readonly config: ConsoleConfig,
   ) {}
 
   @Handles(consoleApi.getSession)
   async getSession({ signedIn }: ConsoleRequest<Api['getSession']>): Promise<Session> {
-    if (signedIn !== undefined) return sessionOf(signedIn);
-    return { ...NO_SESSION, isSetUp: await this.operators.hasOwner() };
+    if (signedIn !== undefined) return this.sessionOf(signedIn);
+    return { ...this.noSession(), isSetUp: await this.operators.hasOwner() };
   }
 
   @Handles(consoleApi.signIn)
   async handleSignIn(request: ConsoleRequest<Api['signIn']>): Promise<Session> {
+    this.signIn.assertPasswords();
     const { address, ...given } = request.body;
-    return this.begin(request, await this.signIn.checkSignIn(address, given, request.network));
+    return this.beginByPassword(request, await this.signIn.checkSignIn(address, given, request.network));
   }
 
   @Handles(consoleApi.passkeySignIn)
   async passkeySignIn(request: ConsoleRequest<Api['passkeySignIn']>): Promise<Session> {
-    return this.begin(request, await this.factors.usePasskey(null, request.body.response));
+    this.signIn.assertPasswords();
+    return this.beginByPassword(request, await this.factors.usePasskey(null, request.body.response));
   }
 
   @Handles(consoleApi.setUp)
   async setUp(request: ConsoleRequest<Api['setUp']>): Promise<Session> {
+    this.signIn.assertPasswords();
     const { token, name, address, password } = request.body;
     await this.signIn.assertLink(token);
     const passwordHash = await this.signIn.hash(password);
     const id = await this.sessions.createFirstOwner(token, { name, address, passwordHash });
-    return this.begin(request, { id, passwordHash });
+    return this.beginByPassword(request, { id, passwordHash });
   }
 
   @Handles(consoleApi.lookAtLink)
@@ -67,10 +65,55 @@ export class AccessHandlers {
 
   @Handles(consoleApi.useLink)
   async useLink(request: ConsoleRequest<Api['useLink']>): Promise<Session> {
+    this.signIn.assertPasswords();
     const { token, password, name } = request.body;
     await this.signIn.assertLink(token);
     const passwordHash = await this.signIn.hash(password);
-    return this.begin(request, { id: await this.sessions.useLink(token, passwordHash, name), passwordHash });
+    const id = await this.sessions.useLink(token, passwordHash, name);
+    return this.beginByPassword(request, { id, passwordHash });
+  }
+
+  @Handles(consoleApi.startOidc)
+  async startOidc(request: ConsoleRequest<Api['startOidc']>): Promise<RouteReply<Api['startOidc']>> {
+    await this.signIn.countAnonymousAct(request.network, consoleApi.startOidc.path);
+    return this.oidc.begin(request, 'signIn', request.body.to);
+  }
+
+  @Handles(consoleApi.startOidcProof)
+  startOidcProof(request: ConsoleRequest<Api['startOidcProof']>): Promise<RouteReply<Api['startOidcProof']>> {
+    return this.oidc.begin(request, 'proof');
+  }
+
+  @Handles(consoleApi.connectOidc)
+  connectOidc(request: ConsoleRequest<Api['connectOidc']>): Promise<RouteReply<Api['connectOidc']>> {
+    return this.oidc.begin(request, 'connection');
+  }
+
+  @Handles(consoleApi.finishOidc)
+  async finishOidc(request: ConsoleRequest<Api['finishOidc']>): Promise<RouteReply<Api['finishOidc']>> {
+    const { purpose, to, account } = await this.oidc.finish(request, request.body.response);
+    if (purpose === 'signIn') {
+      const known = await this.oidc.signIn(account, request);
+      // A session of the issuer proves nothing about the person in front of the screen: the time of its sign-in counts.
+      return { purpose, to, session: await this.begin(request, known, account.authenticatedAt ?? null) };
+    }
+    const { operator } = request;
+    if (purpose === 'proof')
+      return {
+        purpose,
+        to,
+        session: await this.continue(request, await this.sessions.proveSession(operator.sessionId)),
+      };
+    await this.oidc.connect(operator, account, request);
+    return { purpose, to, session: this.sessionOf({ ...operator, isConnected: true }) };
+  }
+
+  @Handles(consoleApi.disconnectOidc)
+  async disconnectOidc({
+    operator,
+  }: ConsoleRequest<Api['disconnectOidc']>): Promise<RouteReply<Api['disconnectOidc']>> {
+    await this.oidc.disconnect(operator);
+    return {};
   }
 
   @Handles(consoleApi.signOut)
@@ -78,17 +121,19 @@ export class AccessHandlers {
     const { id, sessionId } = request.operator;
     await this.sessions.endSession(id, sessionId);
     request.newToken = null;
-    return NO_SESSION;
+    return this.noSession();
   }
 
   @Handles(consoleApi.prove)
   async prove(request: ConsoleRequest<Api['prove']>): Promise<Session> {
+    this.signIn.assertPasswords();
     await this.signIn.checkOwn(request.operator, request.body);
     return this.continue(request, await this.sessions.proveSession(request.operator.sessionId));
   }
 
   @Handles(consoleApi.passkeyProof)
   async passkeyProof(request: ConsoleRequest<Api['passkeyProof']>): Promise<Session> {
+    this.signIn.assertPasswords();
     await this.factors.usePasskey(request.operator.id, request.body.response);
     return this.continue(request, await this.sessions.proveSession(request.operator.sessionId));
   }
@@ -98,11 +143,12 @@ export class AccessHandlers {
     const { id, name, language, timeZone, theme } = request.operator;
     request.act = { target: id, before: { name, language, timeZone, theme } };
     await this.operators.setPreferences(id, request.body);
-    return sessionOf({ ...request.operator, ...definedOf(request.body) });
+    return this.sessionOf({ ...request.operator, ...definedOf(request.body) });
   }
 
   @Handles(consoleApi.changeMyPassword)
   async changeMyPassword(request: ConsoleRequest<Api['changeMyPassword']>): Promise<Session> {
+    this.signIn.assertPasswords();
     const { id, sessionId } = request.operator;
     const { oldPassword, newPassword, code } = request.body;
     const given = { password: oldPassword, code };
@@ -137,36 +183,60 @@ export class AccessHandlers {
     return {};
   }
 
+  private beginByPassword(
+    request: SessionRequest,
+    { id, passwordHash }: { readonly id: string; readonly passwordHash: string },
+  ): Promise<Session> {
+    return this.begin(request, { id, credential: passwordHash });
+  }
+
   /** A new session for the operator; an older cookie is replaced. */
-  private async begin(request: SessionRequest, { id, passwordHash }: CheckedOperator): Promise<Session> {
+  private async begin(
+    request: SessionRequest,
+    { id, credential }: { readonly id: string; readonly credential: string },
+    provenAt?: Date | null,
+  ): Promise<Session> {
     const browser: Browser = { network: request.network, name: request.browser };
     request.act = { target: id };
     if (request.signedIn !== undefined) await this.sessions.endSession(request.signedIn.id, request.signedIn.sessionId);
-    return this.continue(request, await this.sessions.createSession(id, passwordHash, browser));
+    return this.continue(request, await this.sessions.createSession(id, credential, browser, provenAt));
   }
 
   private async continue(request: SessionRequest, token: string): Promise<Session> {
     const row = await this.sessions.findSession(token);
     if (row === undefined) throw appError('UNAUTHORIZED');
     request.newToken = token;
-    return sessionOf({ ...row, provenUntil: provenUntil(row.provenAt, this.clock.now()) });
+    return this.sessionOf({ ...row, provenUntil: provenUntil(row.provenAt, this.clock.now()) });
   }
-}
 
-function sessionOf(signedIn: SignedIn): Session {
-  const { language, theme, grants, endsAt, provenUntil: proven, needsSecondFactor } = signedIn;
-  return {
-    ...NO_SESSION,
-    operator: {
-      ...signedIn,
-      grants: [...grants],
-      language: LANGUAGES.find((each) => each === language) ?? null,
-      theme: THEMES.find((each) => each === theme) ?? 'auto',
-    },
-    endsAt: endsAt.toISOString(),
-    provenUntil: proven?.toISOString() ?? null,
-    needsSecondFactor,
-  };
+  private noSession(): Session {
+    return {
+      version: packageVersion(),
+      isSetUp: true,
+      hasPasswords: this.config.passwords,
+      issuer: this.oidc.issuerName,
+      operator: null,
+      endsAt: null,
+      provenUntil: null,
+      needsSecondFactor: false,
+    };
+  }
+
+  private sessionOf(signedIn: SignedIn): Session {
+    const { language, theme, grants, endsAt, provenUntil: proven, needsSecondFactor } = signedIn;
+    return {
+      ...this.noSession(),
+      operator: {
+        ...signedIn,
+        grants: [...grants],
+        language: LANGUAGES.find((each) => each === language) ?? null,
+        theme: THEMES.find((each) => each === theme) ?? 'auto',
+      },
+      endsAt: endsAt.toISOString(),
+      provenUntil: proven?.toISOString() ?? null,
+      needsSecondFactor,
+    };
+  }
 }
 
 type SessionRequest = Pick<ConsoleRequest, 'act' | 'browser' | 'network' | 'newToken' | 'signedIn'>;

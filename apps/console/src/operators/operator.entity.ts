@@ -5,6 +5,7 @@ const time = { type: 'timestamptz', precision: 3 } as const;
 @Entity('operators')
 @Unique('operators_address_key', ['address'])
 @Index('operators_first_key', ['isFirst'], { unique: true, where: 'is_first' })
+@Index('operators_oidc_key', ['oidcIssuer', 'oidcSubject'], { unique: true, where: 'oidc_subject IS NOT NULL' })
 export class OperatorEntity {
   @PrimaryColumn('uuid', { primaryKeyConstraintName: 'operators_pkey' })
   @Generated('uuid')
@@ -17,9 +18,20 @@ export class OperatorEntity {
   @Column('text')
   address!: string;
 
-  /** Null: invited. */
+  /** Null with a null `oidcSubject`: invited. */
   @Column('text', { name: 'password_hash', nullable: true })
   passwordHash!: string | null;
+
+  @Column('text', { name: 'oidc_issuer', nullable: true })
+  oidcIssuer!: string | null;
+
+  /** The account of the issuer that signs the operator in (`sub`). */
+  @Column('text', { name: 'oidc_subject', nullable: true })
+  oidcSubject!: string | null;
+
+  /** Each sign-in sets ownership and grants by the groups of the account. */
+  @Column('boolean', { name: 'grants_by_groups', default: false })
+  grantsByGroups!: boolean;
 
   @Column('boolean', { name: 'is_owner', default: false })
   isOwner!: boolean;
@@ -78,7 +90,7 @@ export class SessionEntity {
   @ForeignKey(() => OperatorEntity, { name: 'sessions_operator_id_fkey', onDelete: 'CASCADE' })
   operatorId!: string;
 
-  /** The SHA-256 of the operator's password hash when the session began: a session ends with the password. */
+  /** The SHA-256 of the credential that began the session (`CREDENTIAL_TAGS`): a session ends with the password, or with the connected account. */
   @Column('bytea', { name: 'password_tag' })
   passwordTag!: Buffer;
 

@@ -1,4 +1,5 @@
-import type { Grant, Role } from '#console-api';
+import type { GroupRole } from '#bootstrap';
+import { ALL_APPLICATIONS, type Grant, type Role, ROLES } from '#console-api';
 
 /** Wrong attempts at one address within the window; then the address is locked. */
 export const MAX_ATTEMPTS_PER_ADDRESS = 6;
@@ -18,6 +19,8 @@ export interface OperatorRow {
   readonly isOwner: boolean;
   readonly isDisabled: boolean;
   readonly hasPassword: boolean;
+  /** To an account of the OpenID Connect issuer. */
+  readonly isConnected: boolean;
   readonly hasSecondFactor: boolean;
   readonly language: string | null;
   readonly timeZone: string | null;
@@ -27,13 +30,14 @@ export interface OperatorRow {
   readonly grants: readonly Grant[];
 }
 
-/** `invited`: the operator has no password yet. */
+/** `invited`: the operator has no way to sign in yet. */
 export function stateOf({
   isDisabled,
   hasPassword,
-}: Pick<OperatorRow, 'hasPassword' | 'isDisabled'>): 'active' | 'disabled' | 'invited' {
+  isConnected,
+}: Pick<OperatorRow, 'hasPassword' | 'isConnected' | 'isDisabled'>): 'active' | 'disabled' | 'invited' {
   if (isDisabled) return 'disabled';
-  return hasPassword ? 'active' : 'invited';
+  return hasPassword || isConnected ? 'active' : 'invited';
 }
 
 /** The end of a lock: when the oldest of the last `limit` attempts leaves the window. Undefined where another attempt is possible. */
@@ -58,4 +62,22 @@ export function hasPowers({ isOwner, grants }: Pick<OperatorRow, 'grants' | 'isO
 /** Grants as they are compared and stored: one for each application, in the order of the ids. */
 export function sortedGrants(grants: readonly { readonly appId: string; readonly role: Role }[]): Grant[] {
   return grants.toSorted((a, b) => (a.appId < b.appId ? -1 : 1)).map(({ appId, role }) => ({ appId, role }));
+}
+
+/** What an operator may do. */
+export interface Rights {
+  readonly isOwner: boolean;
+  readonly grants: readonly Grant[];
+}
+
+/** The rights that groups of the issuer give; undefined where none of them has a role. The strongest role for an application counts. */
+export function rightsOf(groups: readonly string[], roles: readonly GroupRole[]): Rights | undefined {
+  const given = roles.filter(({ group }) => groups.includes(group));
+  if (given.length === 0) return undefined;
+  const strongestLast = ROLES.toReversed().flatMap((role) => given.filter((each) => each.role === role));
+  const byApplication = new Map(strongestLast.map(({ appId, role }) => [appId ?? ALL_APPLICATIONS, role as Role]));
+  return {
+    isOwner: given.some(({ role }) => role === 'owner'),
+    grants: sortedGrants([...byApplication].map(([appId, role]) => ({ appId, role }))),
+  };
 }

@@ -9,10 +9,19 @@ import { HAS_FACTOR } from './second-factors.repository.js';
 /** An operator with the grants, as columns. */
 export const OPERATOR_COLUMNS = `
   o.id, o.name, o.address, o.is_owner AS "isOwner", o.is_disabled AS "isDisabled",
-  o.password_hash IS NOT NULL AS "hasPassword", ${HAS_FACTOR('o.id')} AS "hasSecondFactor", o.language, o.time_zone AS "timeZone", o.theme,
+  o.password_hash IS NOT NULL AS "hasPassword", o.oidc_subject IS NOT NULL AS "isConnected", ${HAS_FACTOR('o.id')} AS "hasSecondFactor", o.language, o.time_zone AS "timeZone", o.theme,
   o.created_at AS "createdAt", o.last_seen_at AS "lastSeenAt",
   COALESCE((SELECT jsonb_agg(jsonb_build_object('appId', g.app_id, 'role', g.role) ORDER BY g.app_id)
               FROM console.grants g WHERE g.operator_id = o.id), '[]') AS grants`;
+
+/** SQL: the SHA-256 of the two credentials that a session can begin by: the hash of the password, and the account of the issuer. */
+export const CREDENTIAL_TAGS = {
+  password: `sha256(convert_to(o.password_hash, 'UTF8'))`,
+  issuer: `sha256(convert_to(o.oidc_issuer || ' ' || o.oidc_subject, 'UTF8'))`,
+};
+
+/** SQL: whether an operator can sign in. */
+export const IS_ACTIVE = 'NOT is_disabled AND (password_hash IS NOT NULL OR oidc_subject IS NOT NULL)';
 
 /** Which operator: by id, or by address. */
 export type OperatorKey = { readonly id: string } | { readonly address: string };
@@ -111,7 +120,7 @@ export class OperatorsRepository {
   async change(id: string, { isOwner, isDisabled }: { isOwner?: boolean; isDisabled?: boolean }): Promise<void> {
     await this.database.transaction(async (tx) => {
       const owners = await tx.query<{ id: string; isActive: boolean }>(
-        `SELECT id, NOT is_disabled AND password_hash IS NOT NULL AS "isActive" FROM console.operators
+        `SELECT id, ${IS_ACTIVE} AS "isActive" FROM console.operators
           WHERE is_owner ORDER BY id FOR UPDATE`,
       );
       const isLast = !owners.some((owner) => owner.isActive && owner.id !== id);
@@ -144,7 +153,8 @@ export class OperatorsRepository {
   }
 }
 
-async function replaceGrants(tx: Queryable, id: string, grants: readonly Grant[]): Promise<void> {
+/** Replaces all grants of an operator, whose row is locked. */
+export async function replaceGrants(tx: Queryable, id: string, grants: readonly Grant[]): Promise<void> {
   await tx.query('DELETE FROM console.grants WHERE operator_id = $1', [id]);
   if (grants.length === 0) return;
   await tx.query(

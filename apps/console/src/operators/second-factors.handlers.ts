@@ -64,7 +64,7 @@ export class SecondFactorsHandlers {
 
   @Handles(consoleApi.beginPasskeySignIn)
   async beginSignIn({ network }: ConsoleRequest<Api['beginPasskeySignIn']>): Promise<Options> {
-    await this.signIn.countAnonymousAct(network);
+    await this.signIn.countAnonymousAct(network, consoleApi.beginPasskeySignIn.path);
     return { options: { ...(await this.factors.beginProof(null)) } };
   }
 

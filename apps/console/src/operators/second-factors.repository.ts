@@ -210,11 +210,10 @@ export class SecondFactorsRepository {
     });
   }
 
-  async addChallenge(challenge: string, operatorId: string | null): Promise<void> {
+  async addChallenge(challenge: string, operatorId: string | null, time = CHALLENGE_TIME): Promise<void> {
     await this.database.query(
-      `INSERT INTO console.challenges (challenge_hash, operator_id, ends_at)
-       VALUES ($1, $2, now() + interval '${CHALLENGE_TIME}')`,
-      [hashOf(challenge), operatorId],
+      'INSERT INTO console.challenges (challenge_hash, operator_id, ends_at) VALUES ($1, $2, now() + $3::interval)',
+      [hashOf(challenge), operatorId, time],
     );
   }
 
@@ -228,22 +227,23 @@ export class SecondFactorsRepository {
     return rows.length > 0;
   }
 
-  /**
-   * Changes of one operator's factors come one after the other, and after them a recovery link or a new password. A session that such a
-   * link has ended changes nothing any more.
-   * @throws AppError UNAUTHORIZED where the session has ended
-   */
-  private asOwner<T>({ id, sessionId }: FactorOwner, work: (tx: Tx) => Promise<T>): Promise<T> {
+  private asOwner<T>(owner: FactorOwner, work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.database.transaction(async (tx) => {
-      await tx.query('SELECT FROM console.operators WHERE id = $1 FOR UPDATE', [id]);
-      const sessions = await tx.query('SELECT 1 FROM console.sessions WHERE id = $1 AND operator_id = $2', [
-        sessionId,
-        id,
-      ]);
-      if (sessions.length === 0) throw appError('UNAUTHORIZED', { message: 'Sign in first.' });
+      await lockOwner(tx, owner);
       return work(tx);
     });
   }
+}
+
+/**
+ * Changes of how one operator signs in come one after the other, and after them a recovery link or a new password. A session that such a
+ * link has ended changes nothing any more.
+ * @throws AppError UNAUTHORIZED where the session has ended
+ */
+export async function lockOwner(tx: Tx, { id, sessionId }: FactorOwner): Promise<void> {
+  await tx.query('SELECT FROM console.operators WHERE id = $1 FOR NO KEY UPDATE', [id]);
+  const sessions = await tx.query('SELECT 1 FROM console.sessions WHERE id = $1 AND operator_id = $2', [sessionId, id]);
+  if (sessions.length === 0) throw appError('UNAUTHORIZED', { message: 'Sign in first.' });
 }
 
 /** SQL: whether the operator with this id has a second factor. */
@@ -265,6 +265,7 @@ async function addFirstRecoveryCodes(tx: Tx, operatorId: string, codes: readonly
   return rows.length > 0;
 }
 
-function hashOf(text: string): Buffer {
+/** Random texts are stored as SHA-256. */
+export function hashOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

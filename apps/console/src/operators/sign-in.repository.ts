@@ -1,11 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { ConsoleDatabase } from '../console.database.js';
 import { ATTEMPT_WINDOW_MS, hasPowers, type OperatorRow } from './operator.rules.js';
-import { addressKey, OPERATOR_COLUMNS } from './operators.repository.js';
+import { addressKey, CREDENTIAL_TAGS, OPERATOR_COLUMNS } from './operators.repository.js';
+import { hashOf } from './second-factors.repository.js';
 
 /** A session is marked as used at most once within this time. */
 const MARK_USED_SECONDS = 60;
@@ -23,6 +24,8 @@ export interface SessionRow extends OperatorRow {
   /** The end without further use, or in any case. */
   readonly endsAt: Date;
   readonly provenAt: Date | null;
+  /** The session began at the OpenID Connect issuer, which is responsible for second factors. */
+  readonly isByIssuer: boolean;
   /** The role needs a second factor, and the operator has none. */
   readonly needsSecondFactor: boolean;
 }
@@ -41,29 +44,34 @@ interface LinkRow {
 export class SignInRepository {
   readonly #idle: string;
   readonly #total: string;
-  readonly #needsFactor: boolean;
 
   constructor(
     private readonly database: ConsoleDatabase,
-    @Inject(CONSOLE_CONFIG) { secondFactor, sessionIdleSeconds, sessionSeconds }: ConsoleConfig,
+    @Inject(CONSOLE_CONFIG) private readonly config: ConsoleConfig,
   ) {
-    this.#idle = `${sessionIdleSeconds} seconds`;
-    this.#total = `${sessionSeconds} seconds`;
-    this.#needsFactor = secondFactor === 'required';
+    this.#idle = `${config.sessionIdleSeconds} seconds`;
+    this.#total = `${config.sessionSeconds} seconds`;
   }
 
   /**
-   * A session counts as long as the operator has the password by which it began: a sign-in that a change of the password overtakes gets
+   * A session counts as long as the operator has the credential by which it began: a sign-in that a change of the password overtakes gets
    * a session that has ended.
-   * @param passwordHash the stored hash that was compared @returns the token of a new session
+   * @param credential as in `CREDENTIAL_TAGS`: the stored hash that was compared, or the account of the issuer
+   * @param provenAt the last proof of identity; undefined: now @returns the token of a new session
    */
-  async createSession(operatorId: string, passwordHash: string, { network, name }: Browser): Promise<string> {
+  async createSession(
+    operatorId: string,
+    credential: string,
+    { network, name }: Browser,
+    provenAt?: Date | null,
+  ): Promise<string> {
     const token = newToken();
     await this.database.query(
       `WITH seen AS (UPDATE console.operators SET last_seen_at = now() WHERE id = $2)
        INSERT INTO console.sessions (token_hash, operator_id, ends_at, proven_at, network, browser, password_tag)
-       VALUES ($1, $2, now() + $3::interval, now(), $4, $5, sha256(convert_to($6, 'UTF8')))`,
-      [hashOf(token), operatorId, this.#total, network, name, passwordHash],
+       VALUES ($1, $2, now() + $3::interval, CASE WHEN $7 THEN now() ELSE $8::timestamptz END, $4, $5,
+               sha256(convert_to($6, 'UTF8')))`,
+      [hashOf(token), operatorId, this.#total, network, name, credential, provenAt === undefined, provenAt ?? null],
     );
     return token;
   }
@@ -76,14 +84,16 @@ export class SignInRepository {
           WHERE token_hash = $1 AND used_at < now() - interval '${MARK_USED_SECONDS} seconds'
             AND used_at > now() - $2::interval AND ends_at > now())
        SELECT ${OPERATOR_COLUMNS}, s.id AS "sessionId", s.created_at AS "sessionCreatedAt", s.used_at AS "usedAt",
-              least(s.ends_at, (now() + $2::interval)::timestamptz(3)) AS "endsAt", s.proven_at AS "provenAt"
+              least(s.ends_at, (now() + $2::interval)::timestamptz(3)) AS "endsAt", s.proven_at AS "provenAt",
+              COALESCE(s.password_tag = ${CREDENTIAL_TAGS.issuer}, false) AS "isByIssuer"
          FROM console.sessions s JOIN console.operators o ON o.id = s.operator_id
         WHERE s.token_hash = $1 AND s.ends_at > now() AND s.used_at > now() - $2::interval AND NOT o.is_disabled
-          AND s.password_tag = sha256(convert_to(o.password_hash, 'UTF8'))`,
-      [hashOf(token), this.#idle],
+          AND (($3 AND s.password_tag = ${CREDENTIAL_TAGS.password}) OR (o.oidc_issuer = $4 AND s.password_tag = ${CREDENTIAL_TAGS.issuer}))`,
+      [hashOf(token), this.#idle, this.config.passwords, this.config.oidc?.issuer],
     );
     if (row === undefined) return undefined;
-    return { ...row, needsSecondFactor: this.#needsFactor && !row.hasSecondFactor && hasPowers(row) };
+    const hasFactor = row.hasSecondFactor || row.isByIssuer;
+    return { ...row, needsSecondFactor: this.config.secondFactor === 'required' && !hasFactor && hasPowers(row) };
   }
 
   /** Records a proof of identity. The session gets a new token, so that a token stolen before has no proof. */
@@ -141,7 +151,8 @@ export class SignInRepository {
           WHERE id = $1 AND password_hash = $4 AND EXISTS (SELECT 1 FROM console.sessions WHERE id = $3) RETURNING id),
        kept AS (
          UPDATE console.sessions SET password_tag = sha256(convert_to($2, 'UTF8'))
-          WHERE id = $3 AND operator_id IN (SELECT id FROM changed)),
+          WHERE id = $3 AND operator_id IN (SELECT id FROM changed)
+            AND password_tag = sha256(convert_to($4, 'UTF8'))),
        ended AS (DELETE FROM console.sessions WHERE operator_id IN (SELECT id FROM changed) AND id <> $3),
        outdated AS (DELETE FROM console.links WHERE operator_id IN (SELECT id FROM changed))
        SELECT id FROM changed`,
@@ -208,15 +219,16 @@ export class SignInRepository {
   }
 
   /**
-   * Sets the password of the operator whom the link is for, ends all sessions and removes the second factors. The lock on the operator comes
-   * first: a change of the factors by an old session is then either seen here, or refused because its session has ended.
+   * Sets the password of the operator whom the link is for, ends all sessions, removes the second factors and disconnects the account of the
+   * issuer. The lock on the operator comes first: a change of them by an old session is then either seen here, or refused because its session
+   * has ended.
    * @throws AppError LINK_EXPIRED
    */
   async useLink(token: string, passwordHash: string, name: string | undefined): Promise<string> {
     return this.database.transaction(async (tx) => {
       await tx.query(
         `SELECT FROM console.operators
-          WHERE id = (SELECT operator_id FROM console.links WHERE token_hash = $1) FOR UPDATE`,
+          WHERE id = (SELECT operator_id FROM console.links WHERE token_hash = $1) FOR NO KEY UPDATE`,
         [hashOf(token)],
       );
       const rows = await tx.query<{ id: string }>(
@@ -228,7 +240,8 @@ export class SignInRepository {
          codes AS (DELETE FROM console.one_time_codes WHERE operator_id IN (SELECT operator_id FROM used)),
          recovery AS (DELETE FROM console.recovery_codes WHERE operator_id IN (SELECT operator_id FROM used)),
          keys AS (DELETE FROM console.passkeys WHERE operator_id IN (SELECT operator_id FROM used))
-         UPDATE console.operators SET password_hash = $2, name = COALESCE($3, name)
+         UPDATE console.operators SET password_hash = $2, name = COALESCE($3, name),
+                oidc_issuer = NULL, oidc_subject = NULL, grants_by_groups = false
           WHERE id IN (SELECT operator_id FROM used) AND NOT is_disabled RETURNING id`,
         [hashOf(token), passwordHash, name],
       );
@@ -279,10 +292,6 @@ export class SignInRepository {
 /** 32 random bytes. */
 function newToken(): string {
   return randomBytes(32).toString('base64url');
-}
-
-function hashOf(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
 }
 
 function onlyId([row]: readonly { readonly id: string }[]): string {

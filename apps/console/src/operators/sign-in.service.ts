@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { clientNetworkOf } from '#admission';
 import { Clock } from '#bootstrap';
 import { type AppError, appError } from '#errors';
 import { PasswordHasher } from '#security/passwords';
+import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import {
   ATTEMPT_WINDOW_MS,
   lockedUntil,
@@ -32,7 +33,7 @@ export interface Link {
 }
 
 /** An operator whose identity was proven. `passwordHash`: the stored hash at that time. */
-export interface CheckedOperator {
+interface CheckedOperator {
   readonly id: string;
   readonly passwordHash: string;
 }
@@ -53,6 +54,7 @@ export class SignInService {
     private readonly hasher: PasswordHasher,
     private readonly url: PublicUrl,
     private readonly clock: Clock,
+    @Inject(CONSOLE_CONFIG) private readonly config: ConsoleConfig,
   ) {}
 
   /**
@@ -89,10 +91,17 @@ export class SignInService {
 
   /**
    * Counts an act without a session. Beyond the limit it writes no entry of the audit log, which keeps its entries for 30 days at least.
+   * Sign-ins by the issuer count apart: guesses of passwords do not lock them.
    * @throws AppError TOO_MANY_REQUESTS
    */
-  async countAnonymousAct(clientAddress: string): Promise<void> {
-    await this.reserve(`anonymous:${clientNetworkOf(clientAddress)}`, MAX_ANONYMOUS_ACTS_PER_NETWORK);
+  async countAnonymousAct(clientAddress: string, path: string): Promise<void> {
+    const kind = path.startsWith('/oidc/') ? 'oidc' : 'anonymous';
+    await this.reserve(`${kind}:${clientNetworkOf(clientAddress)}`, MAX_ANONYMOUS_ACTS_PER_NETWORK);
+  }
+
+  /** @throws AppError PASSWORDS_OFF where the issuer alone signs operators in */
+  assertPasswords(): void {
+    if (!this.config.passwords) throw appError('PASSWORDS_OFF');
   }
 
   hash(password: string): Promise<string> {
@@ -104,7 +113,9 @@ export class SignInService {
     if ((await this.repository.findLink(token)) === undefined) throw appError('LINK_EXPIRED');
   }
 
+  /** @throws AppError PASSWORDS_OFF for a link that sets a password where the issuer alone signs operators in */
   async createLink(kind: LinkKind, operatorId: string | null): Promise<Link> {
+    if (kind !== 'invitation') this.assertPasswords();
     const { token, endsAt } = await this.repository.createLink(kind, operatorId, SECONDS[kind]);
     return { url: `${this.url.origin}/${PATHS[kind]}#${token}`, endsAt: endsAt.toISOString() };
   }

@@ -27,6 +27,9 @@ export interface SignedIn {
   readonly endsAt: Date;
   /** Until when the last proof of identity counts; undefined where none counts. */
   readonly provenUntil: Date | undefined;
+  readonly hasPassword: boolean;
+  /** To an account of the OpenID Connect issuer. */
+  readonly isConnected: boolean;
   readonly hasSecondFactor: boolean;
   /** The role needs a second factor, and the operator has none. */
   readonly needsSecondFactor: boolean;
@@ -44,6 +47,7 @@ export interface RequestParts<R extends ConsoleRoute> {
   readonly id: string;
   readonly network: string;
   readonly browser: string;
+  readonly cookieHeader: string | undefined;
   readonly params: RouteParams<R>;
   readonly query: RouteQuery<R>;
   readonly body: RouteBody<R>;
@@ -55,6 +59,7 @@ export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
   readonly id: string;
   readonly network: string;
   readonly browser: string;
+  readonly cookieHeader: string | undefined;
   readonly params: RouteParams<R>;
   readonly query: RouteQuery<R>;
   readonly body: RouteBody<R>;
@@ -62,13 +67,16 @@ export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
   readonly signedIn: SignedIn | undefined;
   /** The token that the answer sets as cookie; null removes the cookie. */
   newToken: string | null | undefined;
+  /** Further cookies, which an error sets as well. */
+  readonly setCookies: string[] = [];
   /** For the audit entry. */
   act: ActRecord = {};
 
-  constructor({ id, network, browser, params, query, body, signedIn }: RequestParts<R>) {
+  constructor({ id, network, browser, cookieHeader, params, query, body, signedIn }: RequestParts<R>) {
     this.id = id;
     this.network = network;
     this.browser = browser;
+    this.cookieHeader = cookieHeader;
     this.params = params;
     this.query = query;
     this.body = body;
