@@ -123,7 +123,10 @@ interface Call {
 
 /** A browser with the page of the console. */
 export class Visitor {
+  /** Of the session. */
   cookie: string | undefined;
+  /** Of sign-ins by the issuer that are under way. */
+  readonly oidcCookies = new Map<string, string>();
 
   constructor(private readonly console: TestConsole) {}
 
@@ -133,12 +136,19 @@ export class Visitor {
   ): Promise<ConsoleAnswer> {
     const search = new URLSearchParams(query).toString();
     const answer = await this.send(method, `/api${pathOf(path, params)}${search === '' ? '' : `?${search}`}`, {
-      headers: { ...this.#headers(method), ...headers },
+      headers: { ...this.#headers(method, path), ...headers },
       text: isRead(method) ? '' : JSON.stringify(body ?? {}),
     });
-    const [cookie] = answer.headers['set-cookie'] ?? [];
-    if (cookie !== undefined) this.cookie = cookie.split(';')[0];
+    for (const line of answer.headers['set-cookie'] ?? []) this.#keep(line);
     return answer;
+  }
+
+  #keep(line: string): void {
+    const [pair = ''] = line.split(';');
+    const [name = ''] = pair.split('=');
+    if (!name.includes('-oidc-')) this.cookie = pair;
+    else if (line.includes('Max-Age=0')) this.oidcCookies.delete(name);
+    else this.oidcCookies.set(name, pair);
   }
 
   /** Reads the beginning of an answer, and closes the connection. */
@@ -159,19 +169,21 @@ export class Visitor {
       host: '127.0.0.1',
       port: this.console.service.port,
       path: `/api${pathOf(path, params)}?${new URLSearchParams(query).toString()}`,
-      headers: this.#headers('GET'),
+      headers: this.#headers('GET', path),
     }).end();
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     return response;
   }
 
-  #headers(method: string): Record<string, string> {
+  #headers(method: string, path: string): Record<string, string> {
+    const session = this.cookie === undefined ? [] : [this.cookie];
+    const cookies = path.startsWith('/oidc/') ? [...session, ...this.oidcCookies.values()] : session;
     const change = { origin: this.console.origin, 'content-type': 'application/json', 'x-gatepost-console': '1' };
     return {
       host: `localhost:${this.console.service.port}`,
       'sec-fetch-site': 'same-origin',
       ...(isRead(method) ? {} : change),
-      ...(this.cookie === undefined ? {} : { cookie: this.cookie }),
+      ...(cookies.length === 0 ? {} : { cookie: cookies.join('; ') }),
     };
   }
 
