@@ -130,13 +130,12 @@ class ConsoleRouter {
       signedIn: isKnown ? signedIn : undefined,
     };
     const asked = new ConsoleRequest(parts);
-    const refusal = refusalBy(route, asked);
     try {
+      const refusal = refusalBy(route, asked);
       return await (route.isRead ? unaudited(asked, handle, refusal) : this.#act(bound, asked, refusal, reply));
     } finally {
-      const session = asked.newToken === undefined ? [] : [this.#cookie(asked.newToken)];
-      const cookies = [...session, ...asked.setCookies];
-      if (cookies.length > 0) void reply.header('set-cookie', cookies);
+      if (asked.newToken !== undefined) asked.setCookies.push(this.#cookie(asked.newToken));
+      if (asked.setCookies.length > 0) void reply.header('set-cookie', asked.setCookies);
     }
   }
 
@@ -183,8 +182,7 @@ class ConsoleRouter {
   async #signedIn(request: FastifyRequest): Promise<SignedIn | undefined> {
     const token = cookieOf(request.headers.cookie, this.#cookieName);
     const row = token === undefined ? undefined : await this.#sessions.findSession(token);
-    if (row === undefined) return undefined;
-    return { ...row, provenUntil: provenUntil(row.provenAt, new Date()) };
+    return row === undefined ? undefined : { ...row, provenUntil: provenUntil(row.provenAt, new Date()) };
   }
 
   /** The prefix makes browsers refuse a cookie that another host or path has set. */

@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type * as Client from 'openid-client';
 import { Clock } from '#bootstrap';
-import { type AppError, appError } from '#errors';
+import { appError } from '#errors';
 import { CONSOLE_CONFIG, type ConsoleConfig, type OidcConfig } from '../console.config.js';
 import { rightsOf } from './operator.rules.js';
 import type { IssuerAccount } from './oidc.repository.js';
@@ -122,7 +122,7 @@ export class Issuer {
       subject: claims.sub,
       name: nameOf(name) ?? address ?? claims.sub.slice(0, MAX_NAME_LENGTH),
       address,
-      isVerified: claims['email_verified'] === true,
+      isVerified: claims.email_verified === true,
       rights: rightsOf(textsOf(groups), roles),
       authenticatedAt:
         typeof authTime === 'number' ? new Date(Math.min(authTime * 1_000, this.clock.now().getTime())) : undefined,
@@ -151,9 +151,15 @@ async function discover({ issuer, clientId, clientSecret }: OidcConfig): Promise
   const found = await client.discovery(new URL(issuer), clientId, secret, authenticationBy(client, secret), {
     timeout: TIMEOUT_SECONDS,
     // Without it the signature of an ID token that comes from the token endpoint is not checked.
-    execute: [client.enableNonRepudiationChecks, ...(issuer.startsWith('http:') ? [client.allowInsecureRequests] : [])],
+    execute: [client.enableNonRepudiationChecks, ...(issuer.startsWith('http:') ? [withoutTls(client)] : [])],
   });
   return { client, issuer: found };
+}
+
+/** On loopback only. */
+function withoutTls(client: typeof Client): (configuration: Client.Configuration) => void {
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- marked so to stand out; the configuration allows loopback only
+  return client.allowInsecureRequests;
 }
 
 /** HTTP Basic is what a client of OpenID Connect has by default. */
@@ -175,7 +181,7 @@ function refusalOf(error: unknown, client: typeof Client): unknown {
   return refusal;
 }
 
-function invalid(error: unknown, client: typeof Client): AppError | unknown {
+function invalid(error: unknown, client: typeof Client): unknown {
   const isRefusal =
     error instanceof client.ClientError ||
     error instanceof client.ResponseBodyError ||

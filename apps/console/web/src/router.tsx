@@ -32,6 +32,12 @@ const links = (['/set-up', '/invitation', '/recover'] as const).map((path) =>
   createRoute({ getParentRoute: () => root, path, component: LinkPage }),
 );
 
+const finish = createRoute({
+  getParentRoute: () => root,
+  path: '/api/oidc/callback',
+  component: lazyRouteComponent(() => import('./pages/issuer'), 'FinishPage'),
+});
+
 /** What stands around the pages of an operator who is signed in. */
 const frame = createRoute({
   getParentRoute: () => root,
@@ -202,6 +208,7 @@ const profile = createRoute({
 const routes = root.addChildren([
   signIn,
   ...links,
+  finish,
   frame.addChildren([
     home,
     applications,

@@ -6,7 +6,6 @@ import {
   type RouteInput,
   type RouteReply,
 } from '#console-api';
-import { type Gate, passGate } from './gates';
 
 /** A call that failed. `name`: of the error table of Gatepost; UNREACHABLE: no answer arrived; EXPORT_CUT: a file ended early. */
 export class CallError extends Error {
@@ -50,9 +49,33 @@ interface AnyInput {
   readonly body?: unknown;
 }
 
+/** What an operator has to do before a call can go on: sign in again, or prove the identity. */
+export type Gate = 'signIn' | 'proof';
+
+type Open = (gate: Gate) => Promise<boolean>;
+
+let open: Open | undefined;
+const waiting = new Map<Gate, Promise<boolean>>();
+
+/** Names the dialog that asks the operator. @returns what takes it away */
+export function setGateDialog(dialog: Open): () => void {
+  open = dialog;
+  return () => {
+    open = undefined;
+  };
+}
+
+/** Asks the operator; calls that fail meanwhile wait for the same answer. @returns false where the operator has cancelled */
+async function passGate(gate: Gate): Promise<boolean> {
+  if (open === undefined) return false;
+  const answer = waiting.get(gate) ?? open(gate).finally(() => waiting.delete(gate));
+  waiting.set(gate, answer);
+  return answer;
+}
+
 const GATES: Readonly<Record<string, Gate | undefined>> = { SESSION_REQUIRED: 'signIn', PROOF_REQUIRED: 'proof' };
 /** Routes whose own answers say that a password is wrong. */
-const WITHOUT_GATE = new Set(['/sign-in', '/sign-in/passkey', '/proof', '/session', '/me/password']);
+const WITHOUT_GATE = new Set(['/sign-in', '/sign-in/passkey', '/proof', '/session', '/me/password', '/oidc/callback']);
 
 /**
  * Calls a route of the console. Where the session is over or a proof of identity is needed, a dialog asks the operator, and the call

@@ -5,7 +5,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply, type Session } from '#console-api';
 import { call } from '../api/call';
-import { signInByPasskey } from '../api/passkeys';
+import { goToIssuer, signInByPasskey } from '../api/sign-in';
 import { sessionQuery } from '../api/queries';
 import { asksForCode, CodeField } from '../parts/code-field';
 import { Icon } from '../parts/icon';
@@ -17,7 +17,8 @@ const MIN_PASSWORD_LENGTH = 12;
 /** bcrypt reads no more bytes. */
 const MAX_PASSWORD_BYTES = 72;
 
-function AccessPage({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactNode {
+/** The frame of pages without a session. */
+export function AccessPage({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactNode {
   const t = useTexts();
   return (
     <div className="access">
@@ -47,16 +48,19 @@ function AccessPage({ title, children }: { readonly title: string; readonly chil
   );
 }
 
+/** Only a path of this console: a link from elsewhere cannot lead away. */
+function ownPath(to: string | undefined): string | undefined {
+  return to !== undefined && /^\/(?![/\\])/.test(to) ? to : undefined;
+}
+
 /** Puts the session into the cache and opens the page that was asked for. */
-function useEnter(): (session: Session) => Promise<void> {
+export function useEnter(): (session: Session, to?: string) => Promise<void> {
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const { to } = useSearch({ strict: false });
-  return async (session) => {
+  return async (session, to) => {
     queries.clear();
     queries.setQueryData(sessionQuery.queryKey, session);
-    // Only a path of this console: a link from elsewhere cannot lead away.
-    await navigate({ to: to !== undefined && /^\/(?![/\\])/.test(to) ? to : '/' });
+    await navigate({ to: ownPath(to) ?? '/', replace: true });
   };
 }
 
@@ -68,8 +72,21 @@ interface AccessFormProps {
   readonly isValid?: () => boolean;
   /** @returns whether the form itself goes on after the failure */
   readonly handles?: (failure: Error) => boolean;
-  /** Another way, beside the form. */
-  readonly other?: { readonly text: string; readonly submit: () => Promise<Session> };
+  /** Other ways, beside the form. */
+  readonly others?: readonly Way[];
+}
+
+interface Way {
+  readonly text: string;
+  readonly submit: () => Promise<Session>;
+}
+
+/** The way by the issuer; none without one. */
+function useIssuer(): readonly Way[] {
+  const t = useTexts();
+  const { to } = useSearch({ strict: false });
+  const issuer = useQuery(sessionQuery).data?.issuer ?? null;
+  return issuer === null ? [] : [{ text: t.issuer.use(issuer), submit: () => goToIssuer(ownPath(to)) }];
 }
 
 function AccessForm({
@@ -78,16 +95,17 @@ function AccessForm({
   children,
   isValid = () => true,
   handles = () => false,
-  other,
+  others = [],
 }: AccessFormProps): ReactNode {
   const enter = useEnter();
+  const { to } = useSearch({ strict: false });
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
   const send = async (act: () => Promise<Session>) => {
     setBusy(true);
     setError(undefined);
     try {
-      await enter(await act());
+      await enter(await act(), to);
     } catch (failure) {
       if (!handles(failure as Error)) setError(failure as Error);
       setBusy(false);
@@ -107,11 +125,11 @@ function AccessForm({
         <Button type="submit" size="sm" mt="xs" loading={isBusy}>
           {button}
         </Button>
-        {other !== undefined && (
-          <Button variant="default" size="sm" disabled={isBusy} onClick={() => void send(other.submit)}>
-            {other.text}
+        {others.map(({ text, submit: go }) => (
+          <Button key={text} variant="default" size="sm" disabled={isBusy} onClick={() => void send(go)}>
+            {text}
           </Button>
-        )}
+        ))}
       </Stack>
     </form>
   );
@@ -121,6 +139,33 @@ function AccessForm({
 export function SignInPage(): ReactNode {
   const t = useTexts();
   const { data: session } = useQuery(sessionQuery);
+  return (
+    <AccessPage title={t.access.signIn}>
+      {session?.isSetUp === false && (
+        <Alert color="warning" icon={<Icon name="info" />}>
+          {session.hasPasswords ? t.access.notSetUp : t.issuer.notSetUp}
+        </Alert>
+      )}
+      {session?.hasPasswords === false ? <IssuerForm /> : <PasswordForm />}
+    </AccessPage>
+  );
+}
+
+/** Where the issuer is the only way to sign in. */
+function IssuerForm(): ReactNode {
+  const t = useTexts();
+  const [way] = useIssuer();
+  if (way === undefined) return null;
+  return (
+    <AccessForm button={way.text} submit={way.submit}>
+      <Text size="sm">{t.issuer.only}</Text>
+    </AccessForm>
+  );
+}
+
+function PasswordForm(): ReactNode {
+  const t = useTexts();
+  const issuer = useIssuer();
   const [needsCode, setNeedsCode] = useState(false);
   const form = useForm({
     initialValues: { address: '', password: '', code: '' },
@@ -135,39 +180,32 @@ export function SignInPage(): ReactNode {
     return call(consoleApi.signIn, { body: code === '' ? body : { ...body, code } });
   };
   return (
-    <AccessPage title={t.access.signIn}>
-      {session?.isSetUp === false && (
-        <Alert color="warning" icon={<Icon name="info" />}>
-          {t.access.notSetUp}
-        </Alert>
-      )}
-      <AccessForm
-        button={t.access.signIn}
-        isValid={() => !form.validate().hasErrors}
-        submit={submit}
-        handles={(failure) => {
-          const isAsked = asksForCode(failure);
-          setNeedsCode(needsCode || isAsked);
-          return isAsked;
-        }}
-        other={{ text: t.factors.usePasskey, submit: signInByPasskey }}
-      >
-        <TextInput
-          label={t.access.address}
-          type="email"
-          autoComplete="username"
-          autoFocus
-          {...form.getInputProps('address')}
-        />
-        <PasswordInput
-          label={t.access.password}
-          autoComplete="current-password"
-          visibilityToggleButtonProps={{ 'aria-label': t.access.showPassword }}
-          {...form.getInputProps('password')}
-        />
-        {needsCode && <CodeField {...form.getInputProps('code')} />}
-      </AccessForm>
-    </AccessPage>
+    <AccessForm
+      button={t.access.signIn}
+      isValid={() => !form.validate().hasErrors}
+      submit={submit}
+      handles={(failure) => {
+        const isAsked = asksForCode(failure);
+        setNeedsCode(needsCode || isAsked);
+        return isAsked;
+      }}
+      others={[{ text: t.factors.usePasskey, submit: signInByPasskey }, ...issuer]}
+    >
+      <TextInput
+        label={t.access.address}
+        type="email"
+        autoComplete="username"
+        autoFocus
+        {...form.getInputProps('address')}
+      />
+      <PasswordInput
+        label={t.access.password}
+        autoComplete="current-password"
+        visibilityToggleButtonProps={{ 'aria-label': t.access.showPassword }}
+        {...form.getInputProps('password')}
+      />
+      {needsCode && <CodeField {...form.getInputProps('code')} />}
+    </AccessForm>
   );
 }
 
@@ -184,13 +222,15 @@ export function LinkPage(): ReactNode {
     staleTime: Infinity,
   });
   const title = link.data === undefined ? t.access.link : t.access.titles[link.data.kind];
+  const hasPasswords = useQuery(sessionQuery).data?.hasPasswords !== false;
   return (
     <AccessPage title={title}>
       <Answer of={link} lines={3}>
         {({ kind, name, address }) => (
           <>
-            <Text size="sm">{t.access.says[kind]}</Text>
-            <LinkForm token={token} kind={kind} name={name ?? ''} address={address ?? ''} />
+            <Text size="sm">{hasPasswords ? t.access.says[kind] : t.issuer.says[kind]}</Text>
+            {hasPasswords && <LinkForm token={token} kind={kind} name={name ?? ''} address={address ?? ''} />}
+            {!hasPasswords && kind === 'invitation' && <IssuerForm />}
           </>
         )}
       </Answer>
@@ -208,6 +248,7 @@ interface LinkFormProps {
 function LinkForm({ token, kind, name, address }: LinkFormProps): ReactNode {
   const t = useTexts();
   const isSetUp = kind === 'setUp';
+  const issuer = useIssuer();
   const form = useForm({
     initialValues: { name, address, password: '' },
     validate: {
@@ -225,7 +266,12 @@ function LinkForm({ token, kind, name, address }: LinkFormProps): ReactNode {
     return call(consoleApi.useLink, { body: { token, name: values.name, password: values.password } });
   };
   return (
-    <AccessForm button={t.access.buttons[kind]} isValid={() => !form.validate().hasErrors} submit={submit}>
+    <AccessForm
+      button={t.access.buttons[kind]}
+      isValid={() => !form.validate().hasErrors}
+      submit={submit}
+      others={kind === 'invitation' ? issuer : []}
+    >
       <TextInput label={t.access.name} autoComplete="name" {...form.getInputProps('name')} />
       <TextInput
         label={t.access.address}

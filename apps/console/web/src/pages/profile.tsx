@@ -10,18 +10,21 @@ import { Answer, Failure, Page, Panel } from '../parts/panel';
 import { When } from '../parts/when';
 import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
+import { IssuerPanel } from './issuer';
 import { SecondFactorsPanel } from './second-factors';
 
 const MIN_PASSWORD_LENGTH = 12;
 
 export function ProfilePage(): ReactNode {
   const t = useTexts();
-  const { operator } = useSession();
+  const { operator, hasPasswords } = useSession();
+  const usesPassword = hasPasswords && operator?.hasPassword === true;
   return (
     <Page title={t.pages.profile}>
       {operator !== null && <OwnFields name={operator.name} zone={operator.timeZone} address={operator.address} />}
-      <SecondFactorsPanel />
-      <PasswordPanel />
+      {usesPassword && <SecondFactorsPanel />}
+      {usesPassword && <PasswordPanel />}
+      <IssuerPanel />
       <Sessions />
       <Panel title={t.profile.keys}>
         <dl className="facts">

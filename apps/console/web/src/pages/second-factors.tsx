@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { generate } from 'lean-qr';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
-import { addPasskey } from '../api/passkeys';
+import { addPasskey } from '../api/sign-in';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
 import { CodeField } from '../parts/code-field';
 import { CopyButton } from '../parts/copy';

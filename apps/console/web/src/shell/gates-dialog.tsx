@@ -2,13 +2,12 @@ import { Button, Group, Modal, PasswordInput, Stack, Text } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, type SubmitEvent, useEffect, useState } from 'react';
 import { consoleApi, type Session } from '#console-api';
-import { call } from '../api/call';
-import { type Gate, setGateDialog } from '../api/gates';
-import { proveByPasskey, signInByPasskey } from '../api/passkeys';
+import { call, type Gate, setGateDialog } from '../api/call';
+import { passAtIssuer, proveByPasskey, signInByPasskey } from '../api/sign-in';
 import { sessionQuery } from '../api/queries';
 import { asksForCode, CodeField } from '../parts/code-field';
 import { Failure } from '../parts/panel';
-import { useTexts } from '../texts/texts';
+import { type Texts, useTexts } from '../texts/texts';
 
 interface Asked {
   readonly gate: Gate;
@@ -44,9 +43,9 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
   const [code, setCode] = useState<string>();
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
-  const [address] = useState(
-    () => queries.getQueryData<{ operator: { address: string } | null }>(sessionQuery.queryKey)?.operator?.address,
-  );
+  const [session] = useState(() => queries.getQueryData<Session>(sessionQuery.queryKey));
+  const address = session?.operator?.address;
+  const ways = waysOf(session);
   const pass = async (act: () => Promise<Session>) => {
     setBusy(true);
     setError(undefined);
@@ -79,19 +78,8 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
     >
       <form onSubmit={submit}>
         <Stack gap="md">
-          <Text size="sm">{gate === 'proof' ? t.gates.proofSays : t.gates.signInSays}</Text>
-          <input type="text" autoComplete="username" value={address ?? ''} readOnly hidden />
-          <PasswordInput
-            label={t.access.password}
-            autoComplete="current-password"
-            value={password}
-            onChange={(event) => {
-              setPassword(event.currentTarget.value);
-            }}
-            visibilityToggleButtonProps={{ 'aria-label': t.access.showPassword }}
-            required
-            data-autofocus
-          />
+          <Text size="sm">{saysOf(t, gate, ways)}</Text>
+          {ways.password && <OwnPassword address={address} password={password} onChange={setPassword} />}
           {code !== undefined && (
             <CodeField
               value={code}
@@ -103,13 +91,7 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
           )}
           {error !== undefined && <Failure error={error} />}
           <Group justify="flex-end">
-            <Button
-              variant="default"
-              disabled={isBusy}
-              onClick={() => void pass(gate === 'proof' ? proveByPasskey : signInByPasskey)}
-            >
-              {t.factors.usePasskey}
-            </Button>
+            <OtherWays gate={gate} ways={ways} isBusy={isBusy} onPass={(act) => void pass(act)} />
             <Button
               variant="default"
               onClick={() => {
@@ -118,12 +100,98 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
             >
               {t.acts.cancel}
             </Button>
-            <Button type="submit" loading={isBusy}>
-              {t.acts.continue}
-            </Button>
+            {ways.password && (
+              <Button type="submit" loading={isBusy}>
+                {t.acts.continue}
+              </Button>
+            )}
           </Group>
         </Stack>
       </form>
     </Modal>
+  );
+}
+
+interface Ways {
+  readonly password: boolean;
+  /** The name of the issuer. */
+  readonly issuer: string | null;
+}
+
+/** How this operator can pass. All ways are open where the page knows no operator. */
+function waysOf(session: Session | undefined): Ways {
+  if (session === undefined) return { password: true, issuer: null };
+  const { operator, hasPasswords, issuer } = session;
+  if (operator === null) return { password: hasPasswords, issuer };
+  return { password: hasPasswords && operator.hasPassword, issuer: operator.isConnected ? issuer : null };
+}
+
+function saysOf(t: Texts, gate: Gate, { password }: Ways): string {
+  if (gate === 'signIn') return t.gates.signInSays;
+  return password ? t.gates.proofSays : t.issuer.proofSays;
+}
+
+interface OwnPasswordProps {
+  readonly address: string | undefined;
+  readonly password: string;
+  readonly onChange: (password: string) => void;
+}
+
+function OwnPassword({ address = '', password, onChange }: OwnPasswordProps): ReactNode {
+  const t = useTexts();
+  return (
+    <>
+      <input type="text" autoComplete="username" value={address} readOnly hidden />
+      <PasswordInput
+        label={t.access.password}
+        autoComplete="current-password"
+        value={password}
+        onChange={(event) => {
+          onChange(event.currentTarget.value);
+        }}
+        visibilityToggleButtonProps={{ 'aria-label': t.access.showPassword }}
+        required
+        data-autofocus
+      />
+    </>
+  );
+}
+
+interface OtherWaysProps {
+  readonly gate: Gate;
+  readonly ways: Ways;
+  readonly isBusy: boolean;
+  readonly onPass: (act: () => Promise<Session>) => void;
+}
+
+/** By the issuer, and by a passkey. */
+function OtherWays({ gate, ways: { issuer, password }, isBusy, onPass }: OtherWaysProps): ReactNode {
+  const t = useTexts();
+  const isProof = gate === 'proof';
+  return (
+    <>
+      {issuer !== null && (
+        <Button
+          variant={password ? 'default' : 'filled'}
+          disabled={isBusy}
+          onClick={() => {
+            onPass(() => passAtIssuer(isProof ? consoleApi.startOidcProof : consoleApi.startOidc));
+          }}
+        >
+          {t.issuer.use(issuer)}
+        </Button>
+      )}
+      {password && (
+        <Button
+          variant="default"
+          disabled={isBusy}
+          onClick={() => {
+            onPass(isProof ? proveByPasskey : signInByPasskey);
+          }}
+        >
+          {t.factors.usePasskey}
+        </Button>
+      )}
+    </>
   );
 }

@@ -29,3 +29,40 @@ async function signed(options: object): Promise<Record<string, unknown>> {
 function refused(): never {
   throw new CallError({ name: 'PASSKEY_REFUSED' }, 0);
 }
+
+/** Leaves the page for the issuer, which leads back to the path `to` of the console. @throws CallError */
+export async function goToIssuer(to: string | undefined): Promise<never> {
+  const { url } = await call(consoleApi.startOidc, { body: to === undefined ? {} : { to } });
+  location.assign(url);
+  // The page ends before anything else happens.
+  return new Promise(() => undefined);
+}
+
+const FINISHED = 'gatepost-issuer';
+
+/** Called by the tab that has come back from the issuer. */
+export function noteIssuerFinished(): void {
+  const channel = new BroadcastChannel(FINISHED);
+  channel.postMessage(null);
+  channel.close();
+}
+
+/**
+ * Signs in, or proves the identity, in another tab: what this one holds is kept.
+ * @throws CallError; TAB_REFUSED where the browser opens none
+ */
+export async function passAtIssuer(
+  route: typeof consoleApi.startOidc | typeof consoleApi.startOidcProof,
+): Promise<Session> {
+  const { url } = await call(route, { body: {} });
+  const finished = new Promise<void>((resolve) => {
+    const channel = new BroadcastChannel(FINISHED);
+    channel.onmessage = () => {
+      channel.close();
+      resolve();
+    };
+  });
+  if (window.open(url, '_blank') === null) throw new CallError({ name: 'TAB_REFUSED' }, 0);
+  await finished;
+  return call(consoleApi.getSession, {});
+}

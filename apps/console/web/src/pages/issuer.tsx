@@ -1,0 +1,124 @@
+import { Button, Group, Text } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useState } from 'react';
+import { consoleApi } from '#console-api';
+import { call } from '../api/call';
+import { sessionQuery, useAct, useSession } from '../api/queries';
+import { noteIssuerFinished } from '../api/sign-in';
+import { Confirm, useNotices } from '../parts/dialogs';
+import { Failure, Panel } from '../parts/panel';
+import { useTexts } from '../texts/texts';
+import { AccessPage, useEnter } from './access';
+
+/** `/api/oidc/callback?…`: where the issuer leads back to. The answer is used once; it leaves the address bar. */
+export function FinishPage(): ReactNode {
+  const t = useTexts();
+  const enter = useEnter();
+  const queries = useQueryClient();
+  const [response] = useState(() => location.search.slice(1));
+  const { data, error } = useQuery({
+    queryKey: ['issuer', response],
+    queryFn: () => call(consoleApi.finishOidc, { body: { response } }),
+    retry: false,
+    staleTime: Infinity,
+  });
+  useEffect(() => {
+    history.replaceState(history.state, '', location.pathname);
+  }, []);
+  useEffect(() => {
+    if (data === undefined) return;
+    noteIssuerFinished();
+    if (data.purpose === 'signIn') void enter(data.session, data.to ?? undefined);
+    if (data.purpose === 'connection') void enter(data.session, '/profile');
+    if (data.purpose === 'proof') queries.setQueryData(sessionQuery.queryKey, data.session);
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- once for an answer
+  }, [data]);
+  return (
+    <AccessPage title={t.access.signIn}>
+      {error === null ? (
+        <Text size="sm" role="status">
+          {data?.purpose === 'proof' ? t.issuer.proven : t.issuer.goesOn}
+        </Text>
+      ) : (
+        <>
+          <Failure error={error} />
+          <Button component={Link} to="/" variant="default">
+            {t.issuer.back}
+          </Button>
+        </>
+      )}
+    </AccessPage>
+  );
+}
+
+/** The account of the issuer that signs the operator in. */
+export function IssuerPanel(): ReactNode {
+  const t = useTexts();
+  const { issuer, operator, hasPasswords } = useSession();
+  if (issuer === null || operator === null) return null;
+  const isOnlyWay = !hasPasswords || !operator.hasPassword;
+  return (
+    <Panel title={issuer}>
+      <Text size="sm">{operator.isConnected ? t.issuer.connected : t.issuer.notConnected}</Text>
+      {!operator.isConnected && <ConnectButton />}
+      {operator.isConnected && (isOnlyWay ? <Text size="sm">{t.issuer.onlyWay}</Text> : <DisconnectButton />)}
+    </Panel>
+  );
+}
+
+function ConnectButton(): ReactNode {
+  const t = useTexts();
+  const connect = useAct(consoleApi.connectOidc);
+  const go = ({ url }: { readonly url: string }) => {
+    location.assign(url);
+  };
+  return (
+    <Group gap="xs">
+      <Button
+        loading={connect.isPending}
+        onClick={() => {
+          connect.mutate({}, { onSuccess: go });
+        }}
+      >
+        {t.issuer.connect}
+      </Button>
+      {connect.error !== null && <Failure error={connect.error} />}
+    </Group>
+  );
+}
+
+function DisconnectButton(): ReactNode {
+  const t = useTexts();
+  const queries = useQueryClient();
+  const notices = useNotices();
+  const disconnect = useAct(consoleApi.disconnectOidc);
+  const [isAsking, setAsking] = useState(false);
+  return (
+    <Group gap="xs">
+      <Button
+        variant="default"
+        onClick={() => {
+          setAsking(true);
+        }}
+      >
+        {t.issuer.disconnect}
+      </Button>
+      {isAsking && (
+        <Confirm
+          title={t.issuer.disconnect}
+          says={t.issuer.disconnectSays}
+          button={t.acts.remove}
+          onConfirm={async () => {
+            await disconnect.mutateAsync({});
+            notices.done(t.acts.saved);
+            await queries.invalidateQueries({ queryKey: sessionQuery.queryKey });
+          }}
+          onClose={() => {
+            setAsking(false);
+          }}
+        />
+      )}
+    </Group>
+  );
+}
