@@ -96,7 +96,7 @@ describe('the issuer in a browser', () => {
     await other.goto(`${origin()}/sign-in`);
     await byIssuer(other).click();
     await enterAccount(other, 'ada');
-    await other.waitForURL(`${origin()}/**`);
+    await menu(other).waitFor();
     await other.goto(`${origin()}/operators`);
     await other.getByRole('button', { name: 'Invite an operator' }).click();
     const dialog = other.getByRole('dialog', { name: 'Invite an operator' });
