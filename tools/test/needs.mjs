@@ -38,7 +38,10 @@ const RULES = [
   { files: /^test\/journeys\/forwarding\./, needs: [], uses: SERVERS },
   { files: /^test\/journeys\/standalone(-smoke)?\./, needs: [], uses: ['browser'] },
   { files: /^test\/journeys\/(leaving-leancloud|standalone-life|start-failures|vendor-stand-ins)\./, needs: [] },
-  { files: /^test\/journeys\/(console|console-factors|console-oidc|expired-links|web-push-page)\./, needs: ['browser'] },
+  {
+    files: /^test\/journeys\/(console|console-factors|console-oidc|expired-links|web-push-page)\./,
+    needs: ['browser'],
+  },
   { files: /^test\/journeys\/mailed-links\./, needs: ['browser'], uses: SERVERS },
   { files: /^test\/journeys\/services\./, needs: SERVERS, uses: ['browser'] },
   { files: /^test\/journeys\/backup\./, needs: [], uses: [...SERVERS, 'postgresql-client'] },

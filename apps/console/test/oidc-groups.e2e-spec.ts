@@ -2,16 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleApi, type ConsoleRoute } from '#console-api';
 import { newDatabase, OidcIssuer, unique } from '#testing';
 import { type ConsoleAnswer, PASSWORD, TestConsole, type Visitor } from './console-service.js';
-import {
-  begin,
-  console,
-  entriesOf,
-  finish,
-  isSignedIn,
-  issuer,
-  nameOf,
-  useOidcConsole,
-} from './oidc-console.js';
+import { begin, console, entriesOf, finish, isSignedIn, issuer, nameOf, useOidcConsole } from './oidc-console.js';
 
 useOidcConsole();
 

@@ -18,7 +18,7 @@ export { leanCloudHash } from './leancloud/leancloud-store.js';
 export { firstMailTo, linkSentBy, mailSentBy, mailsTo } from './mails.js';
 export { type ObservedAnswer, observedAnswers } from './observed-answers.js';
 export { type CommandOutcome, gatepost, gatepostProcess, gatepostReading } from './operator-commands.js';
-export { type IssuerBrowser, OidcIssuer } from './oidc-issuer.js';
+export { OidcIssuer } from './oidc-issuer.js';
 export { newSigningKey, PlatformServer, usePlatforms } from './platform-server.js';
 export { PrivateRabbit, type Shortage } from './private-rabbit.js';
 export { quickestPlan } from './query-plan.js';

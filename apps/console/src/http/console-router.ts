@@ -23,7 +23,7 @@ import { PublicUrl } from '../operators/public-url.js';
 import { SignInService } from '../operators/sign-in.service.js';
 import { appIdOf, ConsoleRequest, forbidden, handlersOf, type SignedIn } from '../routing/console-handler.js';
 import { ExportFile } from './export-file.js';
-import { browserOf, cookieOf } from './request.rules.js';
+import { browserOf, cookieOf, cookiesOf } from './request.rules.js';
 
 const logger = new Logger('Console');
 
@@ -123,7 +123,7 @@ class ConsoleRouter {
       id: request.id,
       network: request.clientAddress,
       browser: browserOf(request.headers['user-agent']),
-      cookieHeader: request.headers.cookie,
+      cookies: cookiesOf(request.headers.cookie),
       params,
       query: parsed(route.query, request.query, 'query'),
       body: parsed(route.body, route.method === 'GET' ? {} : (request.body ?? {}), 'body'),

@@ -4,7 +4,6 @@ import { Clock } from '#bootstrap';
 import { appError } from '#errors';
 import { Sealer } from '#security';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
-import { cookieOf, cookiesOf } from '../http/request.rules.js';
 import type { ConsoleRequest, SignedIn } from '../routing/console-handler.js';
 import { CALLBACK_PATH, Issuer, type ProvenAccount, type SignInSecrets } from './issuer.js';
 import { OidcRepository } from './oidc.repository.js';
@@ -38,7 +37,7 @@ export interface FinishedSignIn {
   readonly account: ProvenAccount;
 }
 
-type BrowserRequest = Pick<ConsoleRequest, 'cookieHeader' | 'setCookies' | 'signedIn'>;
+type BrowserRequest = Pick<ConsoleRequest, 'cookies' | 'setCookies' | 'signedIn'>;
 
 /** Leads browsers to the OpenID Connect issuer and back. */
 @Injectable()
@@ -71,7 +70,7 @@ export class OidcService {
     const url = await this.issuer.authorizationUrl(begun, purpose === 'proof');
     await this.challenges.addChallenge(challengeOf(state), begun.operatorId, `${STATE_SECONDS} seconds`);
     // Browsers send the oldest cookie first (RFC 6265, section 5.4).
-    const names = cookiesOf(request.cookieHeader).map(([name]) => name);
+    const names = request.cookies.map(([name]) => name);
     const older = names.filter((name) => name.startsWith(this.#prefix)).slice(0, 1 - MAX_COOKIES);
     request.setCookies.push(
       ...older.map((name) => this.#cookie(name, '', 0)),
@@ -119,9 +118,9 @@ export class OidcService {
     await this.repository.disconnect(owner);
   }
 
-  #begunIn({ cookieHeader, setCookies }: BrowserRequest, state: string): BegunSignIn {
+  #begunIn({ cookies, setCookies }: BrowserRequest, state: string): BegunSignIn {
     const name = this.#nameFor(state);
-    const sealed = cookieOf(cookieHeader, name);
+    const sealed = cookies.find(([key]) => key === name)?.[1];
     if (sealed === undefined) throw appError('OIDC_STATE_INVALID');
     setCookies.push(this.#cookie(name, '', 0));
     try {

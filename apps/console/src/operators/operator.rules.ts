@@ -1,4 +1,3 @@
-import type { GroupRole } from '#bootstrap';
 import { ALL_APPLICATIONS, type Grant, type Role, ROLES } from '#console-api';
 
 /** Wrong attempts at one address within the window; then the address is locked. */
@@ -62,6 +61,13 @@ export function hasPowers({ isOwner, grants }: Pick<OperatorRow, 'grants' | 'isO
 /** Grants as they are compared and stored: one for each application, in the order of the ids. */
 export function sortedGrants(grants: readonly { readonly appId: string; readonly role: Role }[]): Grant[] {
   return grants.toSorted((a, b) => (a.appId < b.appId ? -1 : 1)).map(({ appId, role }) => ({ appId, role }));
+}
+
+/** The role that a group of the issuer gives, for one application or with null for all. */
+interface GroupRole {
+  readonly group: string;
+  readonly role: Role | 'owner';
+  readonly appId: string | null;
 }
 
 /** What an operator may do. */

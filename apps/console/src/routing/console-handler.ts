@@ -43,11 +43,14 @@ export interface ActRecord {
   readonly before?: Readonly<Record<string, unknown>>;
 }
 
+/** In the order of the header. */
+type Cookies = readonly (readonly [name: string, value: string])[];
+
 export interface RequestParts<R extends ConsoleRoute> {
   readonly id: string;
   readonly network: string;
   readonly browser: string;
-  readonly cookieHeader: string | undefined;
+  readonly cookies: Cookies;
   readonly params: RouteParams<R>;
   readonly query: RouteQuery<R>;
   readonly body: RouteBody<R>;
@@ -59,7 +62,7 @@ export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
   readonly id: string;
   readonly network: string;
   readonly browser: string;
-  readonly cookieHeader: string | undefined;
+  readonly cookies: Cookies;
   readonly params: RouteParams<R>;
   readonly query: RouteQuery<R>;
   readonly body: RouteBody<R>;
@@ -72,11 +75,11 @@ export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
   /** For the audit entry. */
   act: ActRecord = {};
 
-  constructor({ id, network, browser, cookieHeader, params, query, body, signedIn }: RequestParts<R>) {
+  constructor({ id, network, browser, cookies, params, query, body, signedIn }: RequestParts<R>) {
     this.id = id;
     this.network = network;
     this.browser = browser;
-    this.cookieHeader = cookieHeader;
+    this.cookies = cookies;
     this.params = params;
     this.query = query;
     this.body = body;
