@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { consoleApi, type ConsoleRoute } from '#console-api';
 import { installationsRpc, type JsonObject, pushOperationsRpc, pushRpc } from '#contracts';
 import { appError } from '#errors';
-import { TestConsole, type Visitor } from './console-service.js';
+import { PASSWORD, TestConsole, type Visitor } from './console-service.js';
 
 const APP = 'shop';
 const params = { appId: APP };
@@ -63,6 +63,38 @@ describe('a push', () => {
     const answer = await ask(consoleApi.countPushTargets, { body });
     expect(answer.body).toEqual({ ...counts, sample: [{ objectId: 'device1', deviceType: 'android' }] });
     expect(console.transport.requestsOf(pushOperationsRpc.countTargets)).toEqual([{ ...params, ...body }]);
+  });
+
+  it.each([
+    ['1,000 devices', 1_000, true, 200],
+    ['more devices', 1_001, true, 403],
+    ['an unknown number of devices', 10, false, 403],
+  ] as const)('to %s needs a fresh proof only where they may be many', async (_, total, isExact, status) => {
+    const sent = { objectId: 'p1', createdAt: at };
+    console.transport.answer(pushOperationsRpc.send, () => sent);
+    console.transport.answer(pushOperationsRpc.countTargets, () => ({
+      ...{ total, isExact, platforms: {}, unreachable: 0, leftOut: null, sample: [] },
+    }));
+    await console.database.query(`UPDATE console.sessions SET proven_at = now() - interval '11 minutes'`);
+    const answer = await ask(consoleApi.sendPush, { body });
+    const isSent = status === 200;
+    expect([answer.status, answer.body['name']]).toEqual([status, isSent ? undefined : 'PROOF_REQUIRED']);
+    expect(console.transport.requestsOf(pushOperationsRpc.send)).toHaveLength(isSent ? 1 : 0);
+    const { body: log } = await owner.call(consoleApi.listAudit, { query: { action: 'sendPush' } });
+    expect(log).toMatchObject({ items: [{ outcome: isSent ? 'done' : 'refused' }, ...(log['items'] as object[]).slice(1)] });
+
+    const proof = await owner.call(consoleApi.prove, { body: { password: PASSWORD } });
+    expect(proof.status).toBe(200);
+    console.transport.calls.length = 0;
+    expect((await ask(consoleApi.sendPush, { body })).body).toEqual(sent);
+    expect(console.transport.requestsOf(pushOperationsRpc.countTargets)).toEqual([]);
+  });
+
+  it('is not sent while its devices cannot be counted', async () => {
+    console.transport.fail(pushOperationsRpc.countTargets, appError('SERVICE_UNAVAILABLE'));
+    await console.database.query(`UPDATE console.sessions SET proven_at = now() - interval '11 minutes'`);
+    expect((await ask(consoleApi.sendPush, { body })).status).toBe(503);
+    expect(console.transport.requestsOf(pushOperationsRpc.send)).toEqual([]);
   });
 
   it.each([

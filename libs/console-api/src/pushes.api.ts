@@ -3,6 +3,9 @@ import { count, cursor, exportRoute, json, limit, objectId, ofApp, pageOf, route
 
 export const PUSH_STATUSES = ['scheduled', 'in-queue', 'done', 'error'] as const;
 
+/** A push to more devices needs a fresh proof of identity. */
+export const MAX_DEVICES_WITHOUT_PROOF = 1_000;
+
 /** The body of `POST /1.1/push` of the REST API. */
 const pushBody = z.strictObject({ body: json });
 
@@ -101,7 +104,10 @@ export const pushesApi = {
     query: z.object({ status: z.enum(PUSH_STATUSES).optional(), after: cursor.optional(), limit }),
     reply: pageOf(listedPush),
   }),
-  /** The member `req_id` of the body makes a repeated request the same push. */
+  /**
+   * The member `req_id` of the body makes a repeated request the same push. Fails with PROOF_REQUIRED where the session has no fresh proof and
+   * the push could target more than `MAX_DEVICES_WITHOUT_PROOF` devices now.
+   */
   sendPush: route({
     method: 'POST',
     path: '/apps/:appId/pushes',

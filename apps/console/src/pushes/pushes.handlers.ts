@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { consoleApi, type PushDetails, type RouteReply } from '#console-api';
+import { consoleApi, MAX_DEVICES_WITHOUT_PROOF, type PushDetails, type RouteReply } from '#console-api';
 import { type JsonObject, pushOperationsRpc, pushRpc } from '#contracts';
+import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
 import { pageOf } from '../routing/list.rules.js';
@@ -24,10 +25,20 @@ export class PushesHandlers {
 
   @Handles(consoleApi.sendPush)
   async send(request: ConsoleRequest<Api['sendPush']>): Promise<RouteReply<Api['sendPush']>> {
-    const { appId } = request.params;
-    const sent = await this.rpc.call(pushOperationsRpc.send, { appId, body: request.body.body as JsonObject });
+    const asked = { ...request.params, body: request.body.body as JsonObject };
+    if (request.operator.provenUntil === undefined) await this.requireFew(asked);
+    const sent = await this.rpc.call(pushOperationsRpc.send, asked);
     request.act = { target: sent.objectId };
     return sent;
+  }
+
+  /** @throws AppError PROOF_REQUIRED for a push to many devices, or to an unknown number of them */
+  private async requireFew(push: { readonly appId: string; readonly body: JsonObject }): Promise<void> {
+    const { total, isExact } = await this.rpc.call(pushOperationsRpc.countTargets, push);
+    if (isExact && total <= MAX_DEVICES_WITHOUT_PROOF) return;
+    throw appError('PROOF_REQUIRED', {
+      message: `A push to more than ${MAX_DEVICES_WITHOUT_PROOF} devices needs a proof of identity within the last ten minutes.`,
+    });
   }
 
   @Handles(consoleApi.countPushTargets)

@@ -2,7 +2,7 @@ import { Button, Code, Group, NativeSelect, Radio, SimpleGrid, Stack, Text, Text
 import { useDebouncedValue } from '@mantine/hooks';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import { consoleApi, type RouteReply } from '#console-api';
+import { consoleApi, MAX_DEVICES_WITHOUT_PROOF, type RouteReply } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { CopyButton } from '../parts/copy';
 import { Confirm } from '../parts/dialogs';
@@ -13,8 +13,6 @@ import { commandOf, type Draft, EMPTY_DRAFT, pushBodyOf } from './new-push.rules
 
 const TYPING_MS = 400;
 const COUNT_EVERY_MS = 15_000;
-/** Beyond this number of devices the operator types the number. */
-const TYPED_ABOVE = 1_000;
 
 type Change = (part: Partial<Draft>) => void;
 
@@ -290,10 +288,10 @@ function Times({ draft, change }: StepProps): ReactNode {
   );
 }
 
-/** Beyond a thousand devices the number is typed; where it is unknown, the application. */
+/** For many devices the number is typed; where it is unknown, the application. */
 function typedFor(count: number | undefined, appId: string): { readonly typed?: string } {
   if (count === undefined) return { typed: appId };
-  return count > TYPED_ABOVE ? { typed: String(count) } : {};
+  return count > MAX_DEVICES_WITHOUT_PROOF ? { typed: String(count) } : {};
 }
 
 /** At most 16 letters and digits, as the API takes it. */
