@@ -24,6 +24,7 @@ export const PURPOSES = {
   'accounts.countIdentities': 'count platform accounts',
   '*.importObjects': 'import objects of another server, or judge them',
   'accounts.importMembers': 'import members of roles, or judge them',
+  'gateway.listLimitedClients': 'clients of an application whose requests are refused',
   'accounts.listLockouts': 'list locked users',
   'accounts.getLockout': 'failures and lock of a user',
   'accounts.searchUsers': 'one page of the users that match a text and filters',

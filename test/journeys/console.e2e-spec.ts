@@ -407,7 +407,7 @@ describe('the operator console in a browser', () => {
 const PAGES = [
   'overview',
   'users',
-  'lockouts',
+  'limits',
   'settings',
   'settings?tab=keys',
   'permissions',

@@ -6,6 +6,7 @@ import {
   MemoryRequestCounter,
   FAILED_CREDENTIAL_LIMIT_OPTIONS,
 } from '#admission';
+import { Clock } from '#bootstrap';
 import { accountsRpc } from '#contracts';
 import { RpcClient } from '#messaging';
 import { Metrics, ProcessInfo, Readiness } from '#observability';
@@ -27,6 +28,12 @@ import { ResetPasswordPageController, VerifyEmailPageController } from './pages/
 import { Principals } from './objects/principals.js';
 import { PushRouterController } from './push/push-router.controller.js';
 import { NotificationsController, PushController, ScheduledPushesController } from './push/push.controller.js';
+import {
+  LIMITED_CLIENTS,
+  LimitedClientsController,
+  MemoryLimitedClients,
+  RedisLimitedClients,
+} from './rate-limits/limited-clients.js';
 import { FallbackRequestCounter, RedisRequestCounter } from './rate-limits/redis-request-counter.store.js';
 import { RATE_LIMITS, REQUEST_COUNTER, RequestLimits } from './rate-limits/request-limits.js';
 import { PingController, StatisticsController } from './service/service.controller.js';
@@ -56,14 +63,24 @@ const CONTROLLERS = [
 /** The storage of request counts: Redis for several gateways, memory for a single one. */
 type RequestCountStorage = 'redis' | 'memory';
 
-const COUNTERS: Readonly<Record<RequestCountStorage, Provider>> = {
-  redis: {
-    provide: REQUEST_COUNTER,
-    inject: [Redis, Metrics],
-    useFactory: (redis: Redis, metrics: Metrics) =>
-      new FallbackRequestCounter(new RedisRequestCounter(redis), new MemoryRequestCounter(), metrics),
-  },
-  memory: { provide: REQUEST_COUNTER, useFactory: () => new MemoryRequestCounter() },
+const COUNTERS: Readonly<Record<RequestCountStorage, readonly Provider[]>> = {
+  redis: [
+    {
+      provide: REQUEST_COUNTER,
+      inject: [Redis, Metrics],
+      useFactory: (redis: Redis, metrics: Metrics) =>
+        new FallbackRequestCounter(new RedisRequestCounter(redis), new MemoryRequestCounter(), metrics),
+    },
+    { provide: LIMITED_CLIENTS, inject: [Redis], useFactory: (redis: Redis) => new RedisLimitedClients(redis) },
+  ],
+  memory: [
+    { provide: REQUEST_COUNTER, useFactory: () => new MemoryRequestCounter() },
+    {
+      provide: LIMITED_CLIENTS,
+      inject: [REQUEST_COUNTER, Clock],
+      useFactory: (counter: MemoryRequestCounter, clock: Clock) => new MemoryLimitedClients(counter, clock),
+    },
+  ],
 };
 
 /** The parts that differ between one process and several. */
@@ -89,11 +106,12 @@ export class GatewayModule {
   static forRoot(config: GatewayConfig, { requestCounts, classes = [] }: GatewayAdapters): DynamicModule {
     return {
       module: GatewayModule,
-      controllers: [...CONTROLLERS, ...classes],
+      controllers: [...CONTROLLERS, ...classes, LimitedClientsController],
       providers: [
         { provide: GATEWAY_CONFIG, useValue: config },
         { provide: RATE_LIMITS, useValue: config.rateLimits },
-        COUNTERS[requestCounts],
+        ...COUNTERS[requestCounts],
+        Clock,
         { provide: ENDPOINTS, useValue: [...GatewayModule.endpoints, ...endpointsOf(classes)] },
         { provide: APP_FILTER, useFactory: () => new ErrorFilter({ isForPage, sendErrorPage }) },
         { provide: FAILED_CREDENTIAL_LIMIT_OPTIONS, useValue: { limit: config.failedCredentials } },

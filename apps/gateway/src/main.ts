@@ -23,7 +23,7 @@ await run(() => {
   const config = gatewayConfig(env);
   return startService({
     name: 'gateway',
-    // The operator's diagnostics are the gateway's only RPC.
+    // RPCs for operators: diagnostics, and clients that are limited.
     serves: ['gateway'],
     imports: [
       RedisModule.forRoot({

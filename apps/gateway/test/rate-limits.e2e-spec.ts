@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
 import { accountsRpc, phoneNumbersRpc } from '#contracts';
 import type { FakeTransport } from '#testing';
+import { LimitedClientsController } from '../src/rate-limits/limited-clients.js';
 import type { RateLimits } from '../src/rate-limits/request-limits.js';
 import { APPLICATION, fakeServices } from './fake-services.js';
 import { startGateway } from './start-gateway.js';
@@ -248,6 +249,26 @@ describe('limits of requests', () => {
       expect(await logIn({ ...from('192.0.2.3, 198.51.100.1'), 'content-type': 'text/plain' })).toBe(429);
       expect(await batch('198.51.100.1, 192.0.2.2')).toEqual([{ success: user }]);
     });
+  });
+
+  it('show operators the refused clients of the application, until the window ends', async () => {
+    await start({ logins: { count: 1, windowSeconds: 1 }, requests: { count: 3, windowSeconds: MINUTE } }, [
+      'loopback',
+    ]);
+    const listed = async (appId: string, limit = 10) =>
+      (await service.app.get(LimitedClientsController).list({ appId, limit })).clients;
+    await times(2, () => logIn(from('203.0.113.1')));
+    await logIn(from('203.0.113.2'));
+    await times(5, () => send('/1.1/users/me', { headers: from('2001:db8:1:2::1') }));
+    await times(4, () => send('/1.1/users/me', { headers: { ...from('203.0.113.3'), 'x-lc-id': OTHER.id } }));
+    const inWindow = expect.stringMatching(/^\d{4}-.*Z$/) as string;
+    const slow = { group: 'requests', network: '2001:db8:1:2::/64', count: 5, until: inWindow };
+    const quick = { group: 'logins', network: '203.0.113.1', count: 2, until: inWindow };
+    expect(await listed(APPLICATION.id)).toEqual([slow, quick]);
+    expect(await listed(APPLICATION.id, 1)).toEqual([slow]);
+    expect(await listed(OTHER.id)).toMatchObject([{ network: '203.0.113.3', count: 4 }]);
+    expect(await listed('unknown')).toEqual([]);
+    await expect.poll(() => listed(APPLICATION.id)).toEqual([slow]);
   });
 
   it('are counted by group in the metrics, and without addresses', async () => {

@@ -1,9 +1,16 @@
 import { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MemoryRequestCounter, type RequestCounter } from '#admission';
+import { Clock } from '#bootstrap';
 import { Metrics } from '#observability';
 import { Redis } from '#redis';
 import { newNamespace, TcpProxy, testRun, unique } from '#testing';
+import {
+  counterKeyOf,
+  type LimitedClients,
+  MemoryLimitedClients,
+  RedisLimitedClients,
+} from '../src/rate-limits/limited-clients.js';
 import { FallbackRequestCounter, RedisRequestCounter } from '../src/rate-limits/redis-request-counter.store.js';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -95,6 +102,67 @@ describe('counters of requests', () => {
     await client.persist(`${namespace}:rate-limits:${key}`);
     await one.count(key, 60);
     expect(await client.pttl(`${namespace}:rate-limits:${key}`)).toBeGreaterThan(0);
+  });
+
+  const stores: [string, () => Promise<{ counter: RequestCounter; clients: LimitedClients }>][] = [
+    [
+      'in memory',
+      () => {
+        const counter = new MemoryRequestCounter();
+        return Promise.resolve({ counter, clients: new MemoryLimitedClients(counter, new Clock()) });
+      },
+    ],
+    [
+      'in Redis',
+      async () => {
+        const redis = await connect();
+        return { counter: new RedisRequestCounter(redis), clients: new RedisLimitedClients(redis) };
+      },
+    ],
+  ];
+  describe.each(stores)('noted clients %s', (_, create) => {
+    const client = (network: string) => ({ group: 'logins', network });
+
+    it('have the count of their window until it ends, the latest first', async () => {
+      const { counter, clients } = await create();
+      const [app, other] = [unique('app'), unique('app')];
+      const [one, two] = [client('203.0.113.1'), client('2001:db8:1:2::/64')];
+      await counter.count(counterKeyOf(app, one), 60);
+      await counter.count(counterKeyOf(app, one), 60);
+      await clients.note(app, one, 700);
+      await clients.note(app, two, 60_000);
+      await clients.note(app, two, 60_000);
+      await clients.note(other, one, 60_000);
+      expect(await clients.list(app, 10)).toMatchObject([
+        { ...two, count: 0 },
+        { ...one, count: 2 },
+      ]);
+      const [latest, ...others] = await clients.list(app, 1);
+      expect([latest?.network, others]).toEqual([two.network, []]);
+      const rest = Date.parse(latest?.until ?? '') - Date.now();
+      expect([rest > 50_000, rest <= 60_500]).toEqual([true, true]);
+      await expect.poll(() => clients.list(app, 10)).toMatchObject([two]);
+    });
+
+    it('are at most 1,000 of an application', async () => {
+      const { clients } = await create();
+      const app = unique('app');
+      for (let index = 0; index < 1_003; index += 1)
+        await clients.note(app, client(`10.0.${index >> 8}.${index & 255}`), 60_000 + index);
+      const listed = await clients.list(app, 2_000);
+      expect(listed).toHaveLength(1_000);
+      expect(listed.map(({ network }) => network)).not.toContain('10.0.0.2');
+    });
+  });
+
+  it('noted in Redis leave nothing behind, and are shared by all gateways', async () => {
+    const [one, two] = [new RedisLimitedClients(await connect()), new RedisLimitedClients(await connect())];
+    const app = unique('app');
+    await one.note(app, { group: 'logins', network: '203.0.113.1' }, 60_000);
+    await one.note(app, { group: 'logins', network: '203.0.113.2' }, 10);
+    await expect.poll(() => two.list(app, 10)).toMatchObject([{ network: '203.0.113.1' }]);
+    const left = await client.pttl(`${namespace}:rate-limits:limited:${app}`);
+    expect([left > 50_000, left <= 60_000]).toEqual([true, true]);
   });
 
   describe.each<[string, (proxy: TcpProxy) => void]>([

@@ -51,4 +51,10 @@ export class MemoryRequestCounter implements RequestCounter {
     this.#windows.set(key, window);
     return { count: window.count, resetMs: Math.round(window.endsAt - now) };
   }
+
+  /** The count of a key in its window, without counting; 0 without a window. */
+  countOf(key: string): number {
+    const window = this.#windows.peek(key);
+    return window !== undefined && window.endsAt > performance.now() ? window.count : 0;
+  }
 }

@@ -90,6 +90,14 @@ const role = listedRole.extend({
 export type RoleDetails = z.output<typeof role>;
 
 const oneRole = z.object({ role });
+const limitedClient = z.object({
+  /** The limit: `requests`, `logins`, `signUps`, `messages`. */
+  group: z.string(),
+  network: z.string(),
+  /** Requests of the window, those that were refused included. */
+  count,
+  until: time,
+});
 const ofRole = ofApp.extend({ roleId: objectId });
 const members = z.array(objectId).max(200).default([]);
 
@@ -202,6 +210,15 @@ export const usersApi = {
     params: ofApp,
     query: z.object({ after: cursor.optional(), limit }),
     reply: pageOf(z.object({ userId: z.string(), username: z.string().nullable(), lockedUntil: time })),
+  }),
+  /** The clients whose requests the limits refuse now, the latest windows first. Networks are masked without `users.contact`. */
+  listLimitedClients: route({
+    method: 'GET',
+    path: '/apps/:appId/limited-clients',
+    access: 'users.read',
+    params: ofApp,
+    query: z.object({ limit }),
+    reply: z.object({ items: z.array(limitedClient) }),
   }),
 
   listRoles: route({

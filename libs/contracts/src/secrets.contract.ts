@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { appId } from './application.schema.js';
 import { rpc } from './message-kinds.js';
 
 /** Identifies a secret without revealing anything about it. */
@@ -113,4 +114,30 @@ export const selfReportRpc = {
   pushDelivery: examineRpcOf('push-delivery'),
   console: examineRpcOf('console'),
   standalone: examineRpcOf('standalone'),
+};
+
+/** Maximum number of clients in one reply of `gateway.listLimitedClients`. */
+export const MAX_LIMITED_CLIENTS = 1_000;
+
+const limitedClient = z.object({
+  /** The limit: `requests`, `logins`, `signUps` or `messages`. */
+  group: z.string(),
+  /** An IPv4 address, or an IPv6 /64 network. */
+  network: z.string(),
+  /** Requests of the current window, those that were refused included. */
+  count: z.number().int().min(0),
+  /** The end of the window. */
+  until: z.iso.datetime(),
+});
+
+export type LimitedClient = z.output<typeof limitedClient>;
+
+/** RPCs for operators about the limits of requests, available like `applicationsRpc`. */
+export const gatewayRpc = {
+  /** The clients of an application whose requests are refused now; the latest windows first. */
+  listLimitedClients: rpc(
+    'gateway.listLimitedClients',
+    z.object({ appId, limit: z.number().int().min(1).max(MAX_LIMITED_CLIENTS) }),
+    z.object({ clients: z.array(limitedClient) }),
+  ),
 };

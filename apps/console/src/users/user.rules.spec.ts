@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { maskedEmail, maskedEvent, maskedPhone, maskedText, readPlace, searchedIn, writePlace } from './user.rules.js';
+import {
+  maskedEmail,
+  maskedEvent,
+  maskedNetwork,
+  maskedPhone,
+  maskedText,
+  readPlace,
+  searchedIn,
+  writePlace,
+} from './user.rules.js';
 
 describe('a cursor', () => {
   it('holds the place and the total', () => {
@@ -27,7 +36,8 @@ describe('an operator without users.contact', () => {
     expect(searchedIn('email', true)).toBe('email');
   });
 
-  it('sees addresses and numbers masked', () => {
+  it('sees addresses, numbers and networks masked', () => {
+    expect([maskedNetwork('203.0.113.7'), maskedNetwork('2001:db8:1:2::/64')]).toEqual(['203.0.…', '2001:db8:…']);
     expect([maskedEmail('ada@example.com'), maskedEmail(null)]).toEqual(['a…@example.com', null]);
     expect([maskedPhone('+8613800001234'), maskedPhone(null)]).toEqual(['…1234', null]);
   });

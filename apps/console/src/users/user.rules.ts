@@ -63,6 +63,12 @@ export function maskedPhone(phone: string | null): string | null {
   return phone === null ? null : `…${phone.slice(-4)}`;
 }
 
+/** `203.0.…`, `2001:db8:…`: the first two parts. */
+export function maskedNetwork(network: string): string {
+  const separator = network.includes(':') ? ':' : '.';
+  return [...network.split(separator).slice(0, 2), '…'].join(separator);
+}
+
 const EMAIL = /([^\s<>"'`(),:;[\]\\{}@])[^\s<>"'`(),:;[\]\\{}@]*@(?=[\p{L}\p{N}[])/gu;
 const NUMBER = /\+?\d{3,}(\d{4})(?!\d)/g;
 

@@ -3,6 +3,7 @@ import { consoleApi, type ListedUser, type RouteQuery, type RouteReply, type Use
 import {
   accountsRpc,
   emailsRpc,
+  gatewayRpc,
   type FoundUser,
   type JsonObject,
   type JsonValue,
@@ -17,7 +18,7 @@ import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
 import { pagesOf } from '../routing/list.rules.js';
-import { maskedEmail, maskedPhone, readPlace, searchedIn, writePlace } from './user.rules.js';
+import { maskedEmail, maskedNetwork, maskedPhone, readPlace, searchedIn, writePlace } from './user.rules.js';
 
 type Api = typeof consoleApi;
 type OneUser = RouteReply<Api['getUser']>;
@@ -178,6 +179,15 @@ export class UsersHandlers {
     const { lockedUsers } = await this.rpc.call(lockoutsRpc.list, { ...params, limit, after });
     const last = lockedUsers.length < limit ? undefined : lockedUsers.at(-1);
     return { items: lockedUsers, next: last === undefined ? null : `${last.lockedUntil},${last.userId}` };
+  }
+
+  @Handles(consoleApi.listLimitedClients)
+  async listLimitedClients(
+    request: ConsoleRequest<Api['listLimitedClients']>,
+  ): Promise<RouteReply<Api['listLimitedClients']>> {
+    const { clients } = await this.rpc.call(gatewayRpc.listLimitedClients, { ...request.params, ...request.query });
+    if (request.may('users.contact')) return { items: clients };
+    return { items: clients.map((client) => ({ ...client, network: maskedNetwork(client.network) })) };
   }
 
   private describe({ appId, userId }: UserRequest['params']): Promise<Described> {

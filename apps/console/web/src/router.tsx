@@ -85,11 +85,11 @@ const users = createRoute({
   }),
   component: lazyRouteComponent(() => import('./pages/users'), 'UsersPage'),
 });
-const lockouts = createRoute({
+const limits = createRoute({
   getParentRoute: () => app,
-  path: '/lockouts',
+  path: '/limits',
   validateSearch: page,
-  component: lazyRouteComponent(() => import('./pages/lockouts'), 'LockoutsPage'),
+  component: lazyRouteComponent(() => import('./pages/limits'), 'LimitsPage'),
 });
 const user = createRoute({
   getParentRoute: () => app,
@@ -215,7 +215,7 @@ const routes = root.addChildren([
     app.addChildren([
       overview,
       users,
-      lockouts,
+      limits,
       user,
       roles,
       role,

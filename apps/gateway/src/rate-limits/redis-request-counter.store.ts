@@ -3,7 +3,8 @@ import { AppError } from '#errors';
 import type { Metrics } from '#observability';
 import { type Redis, RedisScript } from '#redis';
 
-const KEY_PREFIX = 'rate-limits';
+/** Of all keys about limits of requests. */
+export const KEY_PREFIX = 'rate-limits';
 
 const COUNT = new RedisScript(`
 local count = redis.call('INCR', KEYS[1])

@@ -2,8 +2,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientNetworkOf, type RateLimit, type RequestCounter } from '#admission';
-import { appError } from '#errors';
+import { AppError, appError } from '#errors';
 import { Metrics } from '#observability';
+import { counterKeyOf, LIMITED_CLIENTS, type LimitedClients } from './limited-clients.js';
 
 /** Groups of requests with a common limit. `requests` contains every request; routes name the other groups. */
 type RateLimitGroup = 'requests' | 'logins' | 'signUps' | 'messages';
@@ -54,6 +55,7 @@ export class RequestLimits {
   constructor(
     @Inject(RATE_LIMITS) private readonly limits: RateLimits,
     @Inject(REQUEST_COUNTER) private readonly counter: RequestCounter,
+    @Inject(LIMITED_CLIENTS) private readonly limited: LimitedClients,
     private readonly metrics: Metrics,
   ) {}
 
@@ -110,16 +112,24 @@ export class RequestLimits {
     { count: limit, windowSeconds }: RateLimit,
     { appId, network }: LimitedClient,
   ): Promise<Allowance> {
-    // An application id has no spaces.
-    const { count, resetMs } = await this.counter.count(`${group}:${appId} ${network}`, windowSeconds);
+    const client = { group, network };
+    const { count, resetMs } = await this.counter.count(counterKeyOf(appId, client), windowSeconds);
     const isExceeded = count > limit;
     if (isExceeded) this.metrics.rateLimited.inc({ group });
+    if (count === limit + 1 && appId !== '') await this.#note(appId, client, resetMs);
     return {
       limit,
       remaining: Math.max(0, limit - count),
       resetSeconds: Math.max(1, Math.ceil(resetMs / 1_000)),
       isExceeded,
     };
+  }
+
+  /** Without Redis, operators do not see the client; the limit holds all the same. */
+  async #note(appId: string, client: Parameters<LimitedClients['note']>[1], resetMs: number): Promise<void> {
+    await this.limited.note(appId, client, resetMs).catch((error: unknown) => {
+      if (!(error instanceof AppError && error.is('SERVICE_UNAVAILABLE'))) throw error;
+    });
   }
 }
 

@@ -131,7 +131,7 @@ function Figures({ data: { users, devices, messages, pushes }, appId }: DataProp
           users === null ? (
             '–'
           ) : (
-            <Link to="/apps/$appId/lockouts" params={{ appId }}>
+            <Link to="/apps/$appId/limits" params={{ appId }}>
               {shown(users.locked)}
             </Link>
           )

@@ -27,6 +27,7 @@ const OF_APPLICATION = [
   item('messages', '/apps/$appId/messages', 'mails', { permission: 'messages.read' }),
   item('templates', '/apps/$appId/templates', 'templates', { permission: 'settings.read' }),
   item('permissions', '/apps/$appId/permissions', 'permissions', { permission: 'settings.read' }),
+  item('limits', '/apps/$appId/limits', 'lock', { permission: 'users.read' }),
   item('settings', '/apps/$appId/settings', 'settings', { permission: 'settings.read' }),
 ] as const;
 

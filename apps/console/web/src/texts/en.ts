@@ -33,6 +33,7 @@ export const en = {
     messages: 'Messages',
     templates: 'Mail templates',
     permissions: 'Class permissions',
+    limits: 'Limits',
     settings: 'Settings',
     health: 'Health',
     audit: 'Audit log',
@@ -376,6 +377,19 @@ export const en = {
     delete: 'Delete the device',
     deleteSays: 'The device gets no more pushes until its app saves the installation again.',
     deleted: 'The device is deleted.',
+  },
+  limits: {
+    clients: 'Clients over a limit of requests',
+    none: 'No client is over a limit',
+    noneSays: 'The server refuses requests of a network that sends too many, until the time of the limit is over.',
+    network: 'Network',
+    limit: 'Limit',
+    groupOf: (group: string) =>
+      ({ requests: 'all requests', logins: 'logins', signUps: 'sign-ups', messages: 'mails and text messages' })[
+        group
+      ] ?? group,
+    count: 'Requests',
+    until: 'Refused until',
   },
   pushes: {
     create: 'New push',

@@ -32,6 +32,7 @@ export const zh: typeof en = {
     messages: '消息',
     templates: '邮件模板',
     permissions: '类权限',
+    limits: '限制',
     settings: '设置',
     health: '运行状况',
     audit: '审计日志',
@@ -360,6 +361,17 @@ export const zh: typeof en = {
     delete: '删除设备',
     deleteSays: '在应用重新保存安装信息之前，该设备不再收到推送。',
     deleted: '设备已删除。',
+  },
+  limits: {
+    clients: '超出请求限制的客户端',
+    none: '没有超出限制的客户端',
+    noneSays: '某个网络的请求过多时，服务器会拒绝其请求，直到限制时间结束。',
+    network: '网络',
+    limit: '限制',
+    groupOf: (group) =>
+      ({ requests: '所有请求', logins: '登录', signUps: '注册', messages: '邮件和短信' })[group] ?? group,
+    count: '请求数',
+    until: '拒绝至',
   },
   pushes: {
     create: '新建推送',
