@@ -11,6 +11,7 @@ import { CONSOLE_CONFIG, type ConsoleConfig } from './console.config.js';
 import { ConsoleDatabase, consoleDatabase } from './console.database.js';
 import { BROKER, type Broker, HealthHandlers } from './health/health.handlers.js';
 import { CONSOLE_HANDLERS } from './http/console-router.js';
+import { SharedAnswers } from './http/shared-answers.js';
 import { MessagesHandlers } from './messages/messages.handlers.js';
 import { AccessHandlers } from './operators/access.handlers.js';
 import { ConsoleController } from './operators/console.controller.js';
@@ -89,6 +90,7 @@ export class ConsoleModule {
         PublicUrl,
         SecondFactors,
         SecondFactorsRepository,
+        SharedAnswers,
         SignInRepository,
         SignInService,
         { provide: BROKER, useValue: broker },

@@ -11,6 +11,7 @@ import { ConsoleCleanup } from '../src/audit/audit.repository.js';
 import { ConsoleDatabase, consoleDatabase } from '../src/console.database.js';
 import { ConsoleModule } from '../src/console.module.js';
 import type { Broker } from '../src/health/health.handlers.js';
+import { SharedAnswers } from '../src/http/shared-answers.js';
 import { createConsoleServer, prepareConsoleServer } from '../src/http-server.js';
 import { ConsoleController } from '../src/operators/console.controller.js';
 import { OperatorsRepository } from '../src/operators/operators.repository.js';
@@ -74,6 +75,11 @@ export class TestConsole {
 
   get rpc(): ConsoleController {
     return this.service.app.get(ConsoleController);
+  }
+
+  /** The next request of each shared route reads again. */
+  forgetAnswers(): void {
+    this.service.app.get(SharedAnswers).clear();
   }
 
   visitor(): Visitor {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { consoleApi } from '#console-api';
-import { deliveriesRpc, identitiesRpc, pushOperationsRpc, pushRpc, userSearchRpc } from '#contracts';
+import { deliveriesRpc, gatewayRpc, identitiesRpc, pushOperationsRpc, pushRpc, userSearchRpc } from '#contracts';
 import { appError } from '#errors';
-import { TestConsole, type Visitor } from './console-service.js';
+import { PASSWORD, TestConsole, type Visitor } from './console-service.js';
 
 const params = { appId: 'shop' };
 const at = '2026-01-02T03:04:05.678Z';
@@ -23,6 +23,7 @@ afterAll(() => console.stop());
 beforeEach(() => {
   const { transport } = console;
   transport.calls.length = 0;
+  console.forgetAnswers();
   const counts = { createdLastDay: exactly(2), createdLastWeek: exactly(3), locked: exactly(1) };
   transport.answer(userSearchRpc.count, () => ({ total: { value: 20_000, isExact: false }, ...counts }));
   transport.answer(identitiesRpc.count, () => ({ platforms }));
@@ -74,11 +75,77 @@ it.each([
     const { body: all } = await owner.call(consoleApi.getOverview, { params });
     for (const error of ['SERVICE_UNAVAILABLE', 'QUERY_TIMED_OUT'] as const) {
       console.transport.fail(rpc, appError(error));
+      console.forgetAnswers();
       const { body } = await owner.call(consoleApi.getOverview, { params });
       expect(body).toEqual({ ...all, ...missing, away: [service] });
     }
   },
 );
+
+describe('an answer that all operators share', () => {
+  const calls = () => console.transport.requestsOf(userSearchRpc.count).length;
+  const ask = (visitor: Visitor) => visitor.call(consoleApi.getOverview, { params });
+
+  it('costs 50 viewers one call of each RPC a second', async () => {
+    const viewers = await Promise.all(Array.from({ length: 5 }, () => console.withRole(owner, 'viewer', 'shop')));
+    console.forgetAnswers();
+    console.transport.calls.length = 0;
+    const begin = performance.now();
+    while (performance.now() - begin < 2_500) {
+      const answers = await Promise.all(
+        [...viewers, owner].flatMap((visitor) => Array.from({ length: 9 }, () => ask(visitor))),
+      );
+      expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    }
+    expect(calls()).toBeGreaterThan(1);
+    expect(calls()).toBeLessThanOrEqual(3);
+  });
+
+  it('is given to no operator without the right', async () => {
+    const stranger = await console.withRole(owner, 'viewer', 'other');
+    expect((await ask(owner)).status).toBe(200);
+    expect((await ask(stranger)).status).toBe(404);
+    expect((await ask(console.visitor())).status).toBe(401);
+  });
+
+  it('is that of the application', async () => {
+    console.transport.answer(userSearchRpc.count, ({ appId }) => ({
+      ...{ total: exactly(appId.length), createdLastDay: exactly(0), createdLastWeek: exactly(0), locked: exactly(0) },
+    }));
+    const totals = ['shop', 'longer'].map(async (appId) => {
+      const { body } = await owner.call(consoleApi.getOverview, { params: { appId } });
+      return (body as { users: { total: { value: number } } }).users.total.value;
+    });
+    expect(await Promise.all(totals)).toEqual([4, 6]);
+  });
+
+  it('is not kept where it failed, and not after an act', async () => {
+    console.transport.fail(userSearchRpc.count, appError('INTERNAL'));
+    expect((await ask(owner)).status).toBe(500);
+    console.transport.answer(userSearchRpc.count, () => ({
+      ...{ total: exactly(1), createdLastDay: exactly(0), createdLastWeek: exactly(0), locked: exactly(0) },
+    }));
+    expect((await ask(owner)).status).toBe(200);
+    const before = calls();
+    await ask(owner);
+    expect(calls()).toBe(before);
+    await owner.call(consoleApi.prove, { body: { password: PASSWORD } });
+    await ask(owner);
+    expect(calls()).toBe(before + 1);
+  });
+});
+
+it('shows each viewer the networks of limited clients as the role allows', async () => {
+  const client = { group: 'logins', network: '203.0.113.7', count: 31, until: at };
+  console.transport.answer(gatewayRpc.listLimitedClients, () => ({ clients: [client] }));
+  const support = await console.withRole(owner, 'support', 'shop');
+  const viewer = await console.withRole(owner, 'viewer', 'shop');
+  const itemsOf = async (visitor: Visitor) =>
+    (await visitor.call(consoleApi.listLimitedClients, { params, query: { limit: '7' } })).body;
+  expect(await itemsOf(support)).toEqual({ items: [client] });
+  expect(await itemsOf(viewer)).toEqual({ items: [{ ...client, network: '203.0.…' }] });
+  expect(console.transport.requestsOf(gatewayRpc.listLimitedClients)[0]).toEqual({ ...params, limit: 7 });
+});
 
 it('is not found for an unknown application', async () => {
   console.transport.fail(userSearchRpc.count, appError('NOT_FOUND'));
@@ -115,6 +182,7 @@ describe('the series of the overview', () => {
     const { body: all } = await owner.call(consoleApi.getSeries, { params });
     for (const error of ['SERVICE_UNAVAILABLE', 'QUERY_TIMED_OUT'] as const) {
       console.transport.fail(rpc, appError(error));
+      console.forgetAnswers();
       const { body } = await owner.call(consoleApi.getSeries, { params });
       expect(body).toEqual({ ...all, [name]: null });
     }

@@ -34,6 +34,7 @@ beforeAll(async () => {
 afterAll(() => console.stop());
 beforeEach(() => {
   console.transport.calls.length = 0;
+  console.forgetAnswers();
   console.transport.answer(installationsRpc.find, () => ({ results: ids.map((id) => installation(id)) }));
   console.transport.answer(installationsRpc.get, ({ objectId }) => ({ object: installation(objectId, { level: 7 }) }));
   console.transport.answer(pushOperationsRpc.describeDevices, ({ installationIds }) => ({

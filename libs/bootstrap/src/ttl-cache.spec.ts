@@ -58,6 +58,13 @@ describe('recent reads', () => {
       expect(await timesRead(both, 'no 10000')).toBe(1);
     });
 
+    it('are all read again once they are cleared', async () => {
+      const both = readsWith(LONG, LONG);
+      for (const key of ['there', 'nothing']) await both.get(key);
+      both.clear();
+      for (const key of ['there', 'nothing']) expect(await timesRead(both, key)).toBe(1);
+    });
+
     it('have their own time to live', async () => {
       const longer = readsWith(1, LONG);
       await longer.get('nothing');

@@ -8,6 +8,8 @@ const MAX_ENTRIES = 10_000;
 interface TtlCacheOptions<Answer> {
   /** Time to live, in milliseconds. */
   readonly ttlMs?: number;
+  /** Default: 10,000. */
+  readonly maxEntries?: number;
   /** Recognises results for missing objects. They are cached separately, so that many of them cannot displace other entries. */
   readonly absent?: { readonly is: (answer: Answer) => boolean; readonly ttlMs: number };
 }
@@ -22,9 +24,9 @@ export class TtlCache<Answer extends object> {
     private readonly read: (key: string) => Promise<Answer>,
     private readonly options: TtlCacheOptions<Answer> = {},
   ) {
-    const { ttlMs = TTL_MS, absent } = options;
-    this.#present = new LRUCache({ max: MAX_ENTRIES, ttl: ttlMs });
-    this.#absent = new LRUCache({ max: MAX_ENTRIES, ttl: absent?.ttlMs ?? ttlMs });
+    const { ttlMs = TTL_MS, maxEntries: max = MAX_ENTRIES, absent } = options;
+    this.#present = new LRUCache({ max, ttl: ttlMs });
+    this.#absent = new LRUCache({ max, ttl: absent?.ttlMs ?? ttlMs });
   }
 
   /** @throws the error of the read */
@@ -37,6 +39,13 @@ export class TtlCache<Answer extends object> {
     this.#present.delete(key);
     this.#absent.delete(key);
     this.#running.delete(key);
+  }
+
+  /** As `forget`, for all keys. */
+  clear(): void {
+    this.#present.clear();
+    this.#absent.clear();
+    this.#running.clear();
   }
 
   #begin(key: string): Promise<Answer> {

@@ -43,6 +43,7 @@ export const healthApi = {
     method: 'GET',
     path: '/health',
     access: 'health.read',
+    isShared: true,
     reply: z.object({ processes: z.array(process), silent: z.array(z.string()) }),
   }),
   /** Number of dead letters by service; null in one process, which has none. */

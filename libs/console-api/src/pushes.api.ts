@@ -159,6 +159,7 @@ export const pushesApi = {
     method: 'GET',
     path: '/apps/:appId/pushes/:pushId',
     access: 'pushes.read',
+    isShared: true,
     params: ofPush,
     reply: z.object({ push }),
   }),

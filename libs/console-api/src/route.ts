@@ -30,6 +30,8 @@ export interface ConsoleRoute<
   readonly access: Access;
   /** It is not audited. Default: GET is not. */
   readonly isRead: boolean;
+  /** All operators who may read it get the same answer, so that requests within a second share one. */
+  readonly isShared: boolean;
   /** The session needs a proof of identity (`POST /proof`) within the last ten minutes; else the error is PROOF_REQUIRED. */
   readonly needsProof: boolean;
   readonly params: Params;
@@ -81,6 +83,7 @@ interface RouteOptions<
   readonly path: string;
   readonly access: Access;
   readonly isRead?: boolean;
+  readonly isShared?: boolean;
   readonly needsProof?: boolean;
   readonly params?: Params;
   readonly query?: Query;
@@ -95,10 +98,11 @@ export function route<
   Query extends z.ZodType = None,
   Body extends z.ZodType = None,
 >(options: RouteOptions<Params, Query, Body, Reply>): ConsoleRoute<Params, Query, Body, Reply> {
-  const { method, isRead = method === 'GET', needsProof = false, params, query, body } = options;
+  const { method, isRead = method === 'GET', isShared = false, needsProof = false, params, query, body } = options;
   return {
     ...options,
     isRead,
+    isShared,
     needsProof,
     file: null,
     params: params ?? (none as z.ZodType as Params),

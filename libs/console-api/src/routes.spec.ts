@@ -43,6 +43,11 @@ describe('the routes of the console', () => {
     expect({ isRead, needsProof }).toEqual({ isRead: !isExport(route), needsProof: isExport(route) });
   });
 
+  it.each(routes.filter(([, { isShared }]) => isShared))('%s, which is shared, reads', (_, { method, access }) => {
+    expect(method).toBe('GET');
+    expect(PERMISSIONS).toContain(access);
+  });
+
   it.each(routes.filter(([, route]) => isExport(route)))('%s, an export, is one of the list', (_, { path, access }) => {
     const [, list] = routes.find(([, other]) => other.method === 'GET' && `${other.path}/export` === path) ?? [];
     const noun = path.split('/').at(-2) ?? '';

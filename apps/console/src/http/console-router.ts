@@ -1,7 +1,6 @@
 import { HttpException, Logger, type Type } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { z } from 'zod';
 import {
   type Access,
   ALL_APPLICATIONS,
@@ -23,7 +22,8 @@ import { PublicUrl } from '../operators/public-url.js';
 import { SignInService } from '../operators/sign-in.service.js';
 import { appIdOf, ConsoleRequest, forbidden, handlersOf, type SignedIn } from '../routing/console-handler.js';
 import { ExportFile } from './export-file.js';
-import { browserOf, cookieOf, cookiesOf } from './request.rules.js';
+import { browserOf, cookieOf, cookiesOf, parsed } from './request.rules.js';
+import { SharedAnswers } from './shared-answers.js';
 
 const logger = new Logger('Console');
 
@@ -39,12 +39,14 @@ type Handler = (asked: ConsoleRequest) => unknown;
  */
 export function addConsoleRoutes(app: NestFastifyApplication): void {
   const router = new ConsoleRouter(app);
+  const shared = app.get(SharedAnswers);
   const fastify = app.getHttpAdapter().getInstance();
   const handlers = collectHandlers(app);
   for (const [name, route] of Object.entries<ConsoleRoute>(consoleApi)) {
     const handle = handlers.get(route);
     if (handle === undefined) throw new Error(`The route ${name} of the console has no handler.`);
-    const bound = { name, route, handle: isExport(route) ? exporting(route, handle) : handle };
+    const plain = route.isShared ? shared.sharing(handle) : handle;
+    const bound = { name, route, handle: isExport(route) ? exporting(route, handle) : plain };
     fastify.route({
       method: route.method,
       url: `/api${route.path}`,
@@ -89,6 +91,7 @@ class ConsoleRouter {
   readonly #metrics: Metrics;
   readonly #operators: OperatorsRepository;
   readonly #signIn: SignInService;
+  readonly #shared: SharedAnswers;
 
   constructor(app: NestFastifyApplication) {
     this.#sessions = app.get(SignInRepository);
@@ -97,6 +100,7 @@ class ConsoleRouter {
     this.#metrics = app.get(Metrics);
     this.#operators = app.get(OperatorsRepository);
     this.#signIn = app.get(SignInService);
+    this.#shared = app.get(SharedAnswers);
   }
 
   async respond(bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -170,6 +174,8 @@ class ConsoleRouter {
       const error = toAppError(thrown);
       await end({ outcome: outcomeOf(error), errorName: error.errorName });
       throw error;
+    } finally {
+      this.#shared.clear();
     }
   }
 
@@ -228,21 +234,6 @@ function refusalBy({ access, needsProof }: ConsoleRoute, { params, signedIn }: C
   if (isPermission(access) && !permissionsFor(signedIn, appIdOf(params) ?? ALL_APPLICATIONS).includes(access))
     return toAppError(forbidden(access));
   return needsProof && signedIn.provenUntil === undefined ? appError('PROOF_REQUIRED') : undefined;
-}
-
-/** NUL or an unpaired surrogate in JSON text: PostgreSQL stores neither. */
-const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
-
-/** @throws AppError INCORRECT_TYPE that names the member */
-function parsed(schema: z.ZodType, value: unknown, part: string): never {
-  const result = schema.safeParse(value);
-  if (UNSTORABLE.test(JSON.stringify(value)))
-    throw appError('INCORRECT_TYPE', { message: `${part}: contains NUL or an unpaired surrogate. Remove it.` });
-  if (result.success) return result.data as never;
-  const [issue] = result.error.issues;
-  throw appError('INCORRECT_TYPE', {
-    message: `${issue === undefined || issue.path.length === 0 ? part : issue.path.join('.')}: ${issue?.message ?? 'is malformed'}`,
-  });
 }
 
 /** Routes whose body has credentials in this member. */
