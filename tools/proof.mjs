@@ -16,14 +16,15 @@ database afterwards.
     scale: { times: () => 200 },
   },
   faults: {
-    help: `Usage: npm run test:faults -- [--seconds=120] [--seed=N] [--iphones=20000] [<files>]
+    help: `Usage: npm run test:faults -- [--seconds=120] [--seed=N] [--iphones=20000] [--kills=200] [<files>]
 
 Kills services with SIGKILL and restarts PostgreSQL, Redis and RabbitMQ, private ones from installed programs, each in turn and then at
 random for so many seconds, under a mixed load; then accounts for everything that was acknowledged. The seed, which it prints,
 says what happens when: give it again to have the same again. Another file has RabbitMQ run short of memory and of disk, and another
-sends pushes to so many iPhones through a stand-in of APNs while senders, dispatcher, servers and connections fail.
+sends pushes to so many iPhones through a stand-in of APNs while senders, dispatcher, servers and connections fail. Another kills the console so many times while
+operators act.
 `,
-    scale: { seconds: () => 120, seed: () => randomInt(HIGHEST_SEED), iphones: () => 20_000 },
+    scale: { seconds: () => 120, seed: () => randomInt(HIGHEST_SEED), iphones: () => 20_000, kills: () => 200 },
   },
   hostile: {
     help: `Usage: npm run test:hostile -- [--requests=20000] [--seed=N] [<files>]

@@ -57,6 +57,7 @@ const RULES = [
   },
 
   { files: /^test\/hostile\/(standalone|web-push)\./, needs: [] },
+  { files: /^test\/faults\/audit\./, needs: SERVERS },
   { files: /^test\/faults\/(faults|vendors)\./, needs: FAULTS },
   { files: /^test\/faults\/alarms\./, needs: [...SERVERS, 'redis-server', 'rabbitmq-server'] },
   { files: /^test\/faults\//, needs: [] },

@@ -58,7 +58,11 @@ export class TestConsole {
   }
 
   get origin(): string {
-    return `http://localhost:${this.service.port}`;
+    return `http://localhost:${this.port}`;
+  }
+
+  get port(): number {
+    return this.service.port;
   }
 
   get database(): ConsoleDatabase {
@@ -127,14 +131,14 @@ interface Call {
   readonly headers?: Readonly<Record<string, string | undefined>>;
 }
 
-/** A browser with the page of the console. */
+/** A browser with the page of a console that listens on this port of localhost. */
 export class Visitor {
   /** Of the session. */
   cookie: string | undefined;
   /** Of sign-ins by the issuer that are under way. */
   readonly oidcCookies = new Map<string, string>();
 
-  constructor(private readonly console: TestConsole) {}
+  constructor(private readonly console: { readonly port: number }) {}
 
   async call(
     { method, path }: ConsoleRoute,
@@ -173,7 +177,7 @@ export class Visitor {
   async #open({ path }: ConsoleRoute, { params = {}, query = {} }: Call): Promise<IncomingMessage> {
     const request = httpRequest({
       host: '127.0.0.1',
-      port: this.console.service.port,
+      port: this.console.port,
       path: `/api${pathOf(path, params)}?${new URLSearchParams(query).toString()}`,
       headers: this.#headers('GET', path),
     }).end();
@@ -184,9 +188,13 @@ export class Visitor {
   #headers(method: string, path: string): Record<string, string> {
     const session = this.cookie === undefined ? [] : [this.cookie];
     const cookies = path.startsWith('/oidc/') ? [...session, ...this.oidcCookies.values()] : session;
-    const change = { origin: this.console.origin, 'content-type': 'application/json', 'x-gatepost-console': '1' };
+    const change = {
+      origin: `http://localhost:${this.console.port}`,
+      'content-type': 'application/json',
+      'x-gatepost-console': '1',
+    };
     return {
-      host: `localhost:${this.console.service.port}`,
+      host: `localhost:${this.console.port}`,
       'sec-fetch-site': 'same-origin',
       ...(isRead(method) ? {} : change),
       ...(cookies.length === 0 ? {} : { cookie: cookies.join('; ') }),
@@ -201,7 +209,7 @@ export class Visitor {
   ): Promise<ConsoleAnswer> {
     const given = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined));
     const length = text === '' ? {} : { 'content-length': String(Buffer.byteLength(text)) };
-    const address = { host: '127.0.0.1', port: this.console.service.port };
+    const address = { host: '127.0.0.1', port: this.console.port };
     const request = httpRequest({ ...address, method, path, headers: { ...given, ...length } });
     request.end(text);
     const [response] = (await once(request, 'response')) as [IncomingMessage];

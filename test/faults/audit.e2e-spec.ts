@@ -1,0 +1,4 @@
+import { scaleOfRun } from '#testing';
+import { describeCutOffActs } from './cut-off-acts.suite.js';
+
+describeCutOffActs(scaleOfRun('kills', 200));

@@ -1,0 +1,3 @@
+import { describeCutOffActs } from '../faults/cut-off-acts.suite.js';
+
+describeCutOffActs(6);
