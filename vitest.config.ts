@@ -24,7 +24,7 @@ const SLOW = [
   'libs/messaging/test/rabbit-alarm.broker-spec.ts',
   'test/journeys/{backup,broker-restart,emails-life,expired-links,lockout-life,push-faults,redis-cluster,vendor-faults}.e2e-spec.ts',
   'test/journeys/{rolling-restart,secret-rotation,services-life,standalone,standalone-life}.e2e-spec.ts',
-  'test/journeys/{console-crash,import-life,text-messages,third-party-life}.e2e-spec.ts',
+  'test/journeys/{console-crash,console-life,import-life,text-messages,third-party-life}.e2e-spec.ts',
 ];
 /** Files that need what this machine does not have (tools/test.mjs). */
 const LEFT_OUT = (process.env['TEST_LEFT_OUT'] ?? '').split(',').filter((file) => file !== '');

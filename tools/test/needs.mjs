@@ -42,7 +42,7 @@ const RULES = [
     files: /^test\/journeys\/(console|console-factors|console-oidc|expired-links|web-push-page)\./,
     needs: ['browser'],
   },
-  { files: /^test\/journeys\/mailed-links\./, needs: ['browser'], uses: SERVERS },
+  { files: /^test\/journeys\/(console-life|mailed-links)\./, needs: ['browser'], uses: SERVERS },
   { files: /^test\/journeys\/services\./, needs: SERVERS, uses: ['browser'] },
   { files: /^test\/journeys\/backup\./, needs: [], uses: [...SERVERS, 'postgresql-client'] },
   { files: /^test\/journeys\/lockout-life\./, needs: [], uses: [...SERVERS, 'redis-server'] },

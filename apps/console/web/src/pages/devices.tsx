@@ -16,6 +16,8 @@ import { namesOf } from './new-push.rules';
 
 const FROM = '/frame/apps/$appId/devices';
 const EVERY_MS = 5_000;
+/** A device appears within five seconds of its connection. */
+const CONNECTED_EVERY_MS = 2_000;
 
 export function DevicesPage(): ReactNode {
   const t = useTexts();
@@ -120,7 +122,11 @@ function ConnectedDevices({
   readonly query: { readonly after?: string };
 }): ReactNode {
   const t = useTexts();
-  const devices = useRead(consoleApi.listConnectedDevices, { params: { appId }, query }, { everyMs: EVERY_MS });
+  const devices = useRead(
+    consoleApi.listConnectedDevices,
+    { params: { appId }, query },
+    { everyMs: CONNECTED_EVERY_MS },
+  );
   const columns = useDeviceColumns(appId);
   return (
     <Answer of={devices} lines={8}>

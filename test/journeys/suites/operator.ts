@@ -1,0 +1,117 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect } from 'vitest';
+import {
+  freePorts,
+  gatepost,
+  type GatepostServer,
+  startServices,
+  startStandalone,
+  useBrowser,
+  type Visit,
+} from '#testing';
+import { LoadBalancer } from '../../load/load-balancer.js';
+
+const PASSWORD = 'four words are enough';
+const OWNER = { name: 'Ada Lovelace', address: 'ada@example.com' };
+/** Longer than the page takes to ask again. */
+const LIVE_MS = 10_000;
+
+type Environment = Readonly<Record<string, string>>;
+type VisitOptions = Parameters<ReturnType<typeof useBrowser>>[0];
+
+/** A Gatepost with the address of its console. */
+export interface ServerWithConsole extends GatepostServer {
+  readonly consoleUrl: string;
+}
+
+/** One process. */
+export async function startOneProcess(env: Environment): Promise<ServerWithConsole> {
+  const port = String(await freePorts(1));
+  const server = await startStandalone({ GATEPOST_CONSOLE_PORT: port, ...env });
+  return { ...server, consoleUrl: `http://localhost:${port}` };
+}
+
+/** Services; requests to the console go in turn to two processes of it. */
+export async function startServicesWithConsoles(env: Environment): Promise<ServerWithConsole> {
+  const balancer = await LoadBalancer.start();
+  const consoleUrl = `http://localhost:${balancer.port}`;
+  const counts = { gateway: 1, accounts: 1, 'auth-linking': 1, mail: 1, 'push-delivery': 1, console: 2 };
+  const server = await startServices(counts, {
+    GATEPOST_CONSOLE_PORT: String(await freePorts(2)),
+    GATEPOST_CONSOLE_URL: consoleUrl,
+    ...env,
+  });
+  for (const { service, port } of server.processes) if (service === 'console') balancer.add(port);
+  const stop = async () => {
+    await balancer.stop();
+    await server.stop();
+  };
+  return { ...server, consoleUrl, stop };
+}
+
+/** A browser in which the owner of the console is signed in. */
+export class OperatorBrowser {
+  readonly visits: Visit[] = [];
+  #session: VisitOptions;
+
+  constructor(
+    private readonly begin: ReturnType<typeof useBrowser>,
+    private readonly server: () => ServerWithConsole,
+  ) {}
+
+  /** Creates the owner by the link of the command line. */
+  async setUp(): Promise<void> {
+    const { stdout } = await gatepost(this.server(), 'console', 'link');
+    const page = await this.visit({ locale: 'en-GB' });
+    await page.goto(/http\S+/.exec(stdout)?.[0] ?? '');
+    await page.getByLabel('Name').fill(OWNER.name);
+    await page.getByLabel('E-mail address').fill(OWNER.address);
+    await page.getByLabel('New password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Create the owner' }).click();
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    this.#session = { storageState: await page.context().storageState() };
+  }
+
+  /** A visit without a session. */
+  async visit(options: VisitOptions): Promise<Page> {
+    const visit = await this.begin(options);
+    this.visits.push(visit);
+    visit.page.setDefaultTimeout(LIVE_MS);
+    return visit.page;
+  }
+
+  /** A page of the application, as the owner sees it. */
+  async open(path: string, options: VisitOptions = {}): Promise<Page> {
+    const page = await this.visit({ locale: 'en-GB', ...this.#session, ...options });
+    await page.goto(this.urlOf(path));
+    return page;
+  }
+
+  /** @param path a page of the application; with a slash in front, of the deployment */
+  urlOf(path: string): string {
+    const { consoleUrl, app } = this.server();
+    return path.startsWith('/') ? `${consoleUrl}${path}` : `${consoleUrl}/apps/${app.id}/${path}`;
+  }
+
+  /** What browsers complained of, but for requests that a change of the page has ended. */
+  get complaints(): string[] {
+    return this.visits.flatMap(({ complaints }) => complaints.filter((each) => !each.includes('net::ERR_ABORTED')));
+  }
+}
+
+/** @returns the operator's browser of a suite, once its owner is there */
+export function useOperator(server: () => ServerWithConsole): () => OperatorBrowser {
+  const begin = useBrowser();
+  let operator: OperatorBrowser | undefined;
+  beforeAll(async () => {
+    operator = new OperatorBrowser(begin, server);
+    await operator.setUp();
+  });
+  afterAll(() => {
+    expect(operator?.complaints ?? []).toEqual([]);
+  });
+  return () => {
+    if (operator === undefined) throw new Error('the operator is there once the tests run');
+    return operator;
+  };
+}
